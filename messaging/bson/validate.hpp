@@ -1,0 +1,22 @@
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+#include "messaging/bson/types.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::bson {
+
+struct ValidateOptions {
+  int32_t maxSize = kMaxInternalDocumentSize;  ///< larger documents are refused (BSONObjectTooLarge)
+  int maxDepth = kMaxNestingDepth + 20;        ///< deeper nesting is refused (Overflow), without recursion
+  bool checkUtf8 = false;                      ///< strings must be UTF-8
+};
+
+/// Checks in one pass, without recursion and without allocating per level, that `bytes` begins with exactly one
+/// well-formed document (it may be followed by other bytes): lengths, types, terminators, booleans, inner sizes.
+/// After success every View and Element access within it is safe. Returns the document's size in bytes.
+/// Errors: InvalidBSON (says what and at which offset), BSONObjectTooLarge, Overflow (nesting).
+StatusWith<int32_t> validate(std::string_view bytes, const ValidateOptions& options = {});
+
+}  // namespace troupe::bson

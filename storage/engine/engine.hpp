@@ -1,0 +1,169 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/types.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::storage {
+
+using bson::Timestamp;
+
+/// A table as callers name it: the ident is the durable name ("collection-7-8723..."), the id a small number unique
+/// within this open engine by which sessions cache cursors. Value type; obtained from Engine::openTable.
+struct Table {
+  std::string ident;
+  uint32_t id = 0;
+};
+
+struct TableOptions {
+  /// Logged tables recover to their last flushed commit; unlogged ones to the last stable checkpoint.
+  bool logged = true;
+  /// "none", "snappy" or "zlib".
+  std::string blockCompressor = "snappy";
+  /// Kept with the table and returned by `tableMetadata`, e.g. "formatVersion=1".
+  std::string appMetadata;
+};
+
+/// A position in one table within the session's transaction. Keys and values are bytes, ordered as memcmp orders
+/// them; they are borrowed and valid until the next call on this cursor or the end of the transaction.
+/// Used only by the thread that currently runs the session's operation.
+/// Errors of all calls: WriteConflict (another transaction changed the row, or the cache is under pressure: see
+/// Engine::classifyRollback), ObjectIsBusy (prepared conflict), InternalError (engine panic).
+class Cursor {
+ public:
+  virtual ~Cursor() = default;
+  /// Positions exactly on `key`; false when there is none (the cursor is then unpositioned).
+  virtual StatusWith<bool> seek(std::string_view key) = 0;
+  /// Positions on the first row at or after `key`; false at the end.
+  virtual StatusWith<bool> seekAtOrAfter(std::string_view key) = 0;
+  /// Positions on the last row at or before `key`; false at the beginning.
+  virtual StatusWith<bool> seekAtOrBefore(std::string_view key) = 0;
+  /// Moves one row; from an unpositioned cursor `next` starts at the first row and `previous` at the last.
+  virtual StatusWith<bool> next() = 0;
+  virtual StatusWith<bool> previous() = 0;
+  virtual std::string_view key() const = 0;
+  virtual std::string_view value() const = 0;
+  /// Adds a row; DuplicateKey when the key exists.
+  virtual Status insert(std::string_view key, std::string_view value) = 0;
+  /// Adds or replaces a row.
+  virtual Status put(std::string_view key, std::string_view value) = 0;
+  /// Replaces a row; NoSuchKey when there is none.
+  virtual Status update(std::string_view key, std::string_view value) = 0;
+  /// Removes a row; NoSuchKey when there is none.
+  virtual Status remove(std::string_view key) = 0;
+  /// Gives the position up (and the page it pins).
+  virtual void reset() = 0;
+};
+
+struct BeginOptions {
+  std::optional<Timestamp> readTimestamp;  ///< read as of this time; else the newest committed data
+  bool roundUpReadTimestamp = false;       ///< an older time than `oldest` reads at `oldest` instead of failing
+  bool ignorePrepare = false;              ///< read through prepared transactions
+};
+
+/// One transaction at a time over any number of tables, always with snapshot isolation. A session may move between
+/// threads when used by one at a time. Closing it rolls back. Obtained from Engine::openSession, usually through the
+/// pool (storage/transaction).
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual Status begin(const BeginOptions& options = {}) = 0;
+  virtual Status commit() = 0;
+  virtual void rollback() = 0;
+  virtual bool inTransaction() const = 0;
+  /// Writes that follow carry this commit time (may be called again with a later one).
+  virtual Status setCommitTimestamp(Timestamp ts) = 0;
+  virtual Status prepare(Timestamp prepareTs) = 0;
+  virtual Status commitPrepared(Timestamp commitTs, Timestamp durableTs) = 0;
+  /// A cursor of this session, cached between uses; released (reset and returned to the cache) when the lease ends.
+  /// NoSuchKey when the table does not exist.
+  struct Release {
+    Session* session = nullptr;
+    uint32_t table = 0;
+    void operator()(Cursor* cursor) const { if (session) session->releaseCursor(table, cursor); }
+  };
+  using CursorLease = std::unique_ptr<Cursor, Release>;
+  virtual StatusWith<CursorLease> cursor(const Table& table) = 0;
+  /// Removes all rows with from <= key < to, as one operation of the transaction (empty `to` means to the end).
+  virtual Status truncate(const Table& table, std::string_view from, std::string_view to) = 0;
+  /// Closes cached cursors of a table, so that it can be dropped.
+  virtual void forgetTable(const Table& table) = 0;
+
+ protected:
+  virtual void releaseCursor(uint32_t table, Cursor* cursor) = 0;
+};
+
+struct CheckpointOptions {
+  bool stable = true;  ///< unlogged tables as of the stable time, when one is set
+};
+
+/// What the engine reports for serverStatus and the admin page; bytes and counts since it was opened.
+struct EngineStatistics {
+  int64_t cacheBytesInUse = 0;
+  int64_t cacheBytesDirty = 0;
+  int64_t cacheBytesMax = 0;
+  int64_t logSyncs = 0;
+  int64_t logBytesWritten = 0;
+  int64_t checkpoints = 0;
+  int64_t lastCheckpointMillis = 0;
+  int64_t transactionsBegun = 0;
+  int64_t transactionsCommitted = 0;
+  int64_t transactionsRolledBack = 0;
+};
+
+/// Tables of bytes with snapshot transactions, a log and checkpoints. Two implementations pass one contract suite:
+/// WiredTiger, and a deterministic in-memory one with exact crash semantics for the simulator. All members may be called
+/// from any thread. Those marked *blocks* wait for the disk: call them on a detached actor or a tool's own thread only.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual StatusWith<std::unique_ptr<Session>> openSession() = 0;
+
+  /// Creates the table (schema changes are not transactional; IDX and CAT order their steps accordingly).
+  /// NamespaceExists when there is one.
+  virtual StatusWith<Table> createTable(std::string_view ident, const TableOptions& options) = 0;
+  /// NoSuchKey when there is none.
+  virtual StatusWith<Table> openTable(std::string_view ident) = 0;
+  /// ObjectIsBusy while cursors or readers use it or it has unflushed changes: retry after a checkpoint.
+  virtual Status dropTable(std::string_view ident) = 0;
+  virtual std::vector<std::string> listTables() = 0;
+  virtual StatusWith<std::string> tableMetadata(std::string_view ident) = 0;
+  virtual int64_t tableBytes(const Table& table) = 0;
+  /// Checks a table's blocks and structure (*blocks*). ObjectIsBusy as for dropTable.
+  virtual Status verifyTable(std::string_view ident) = 0;
+  /// Rescues what is readable of a damaged table (*blocks*).
+  virtual Status salvageTable(std::string_view ident) = 0;
+
+  /// Makes all commits so far durable (*blocks*).
+  virtual Status flushLog() = 0;
+  /// *Blocks.*
+  virtual Status checkpoint(const CheckpointOptions& options = {}) = 0;
+
+  virtual Status setStableTimestamp(Timestamp ts) = 0;
+  virtual Status setOldestTimestamp(Timestamp ts) = 0;
+  /// The newest time below which no commit is still open.
+  virtual Timestamp allDurableTimestamp() = 0;
+  virtual Timestamp stableTimestamp() = 0;
+  virtual Timestamp oldestTimestamp() = 0;
+  /// Stable time of the checkpoint that was recovered at open; zero when none.
+  virtual Timestamp recoveryTimestamp() = 0;
+  /// Takes unlogged tables back to the stable time (*blocks*; nothing else may run).
+  virtual Status rollbackToStable() = 0;
+
+  /// Calls `each` with the path of every file of a consistent copy, while writes go on (*blocks*).
+  virtual Status backup(const std::function<Status(const std::string& path)>& each) = 0;
+
+  virtual EngineStatistics statistics() = 0;
+  virtual std::string version() const = 0;
+  /// Checkpoints and closes; sessions must be gone (*blocks*).
+  virtual Status close() = 0;
+};
+
+}  // namespace troupe::storage
