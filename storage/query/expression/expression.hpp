@@ -1,0 +1,87 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+#include "storage/query/expression/operand.hpp"
+
+namespace troupe::query {
+
+struct ParseContext;
+
+/// What an expression is evaluated over: the document, and the variables bound by enclosing expressions. Not thread-safe;
+/// one per evaluating thread, reused from document to document.
+class Variables {
+ public:
+  Variables() = default;
+  /// Evaluates over one document: `$$ROOT` and `$$CURRENT` are both `root`.
+  explicit Variables(bson::View root) { setRoot(root); }
+  void setRoot(bson::View root) { root_ = current_ = root; hasRoot_ = true; }
+  void setCurrent(bson::View current) { current_ = current; }
+  bson::View root() const { return root_; }
+  bson::View current() const { return current_; }
+
+  /// Binds a slot (chosen by the parser); the value may be missing.
+  void bind(size_t slot, Operand value) {
+    if (slot >= slots_.size()) slots_.resize(slot + 1);
+    slots_[slot] = std::move(value);
+  }
+  const Operand& at(size_t slot) const { return slots_[slot]; }
+
+  /// The source of `$rand`, uniform in [0, 1); without one a thread-local generator is used.
+  std::function<double()> random;
+
+ private:
+  bson::View root_;
+  bson::View current_;
+  bool hasRoot_ = false;
+  std::vector<Operand> slots_;
+};
+
+/// What an expression or stage reads of its input.
+struct Dependencies {
+  std::set<std::string> paths;  ///< dotted paths
+  bool wholeDocument = false;   ///< `$$ROOT` or the like: every field
+  bool random = false;          ///< not a function of its input
+};
+
+class Expression;
+using ExpressionPtr = std::unique_ptr<const Expression>;
+
+/// A parsed aggregation expression. Immutable after parsing, so that threads may share it with their own Variables.
+class Expression {
+ public:
+  virtual ~Expression() = default;
+  /// Evaluates over the variables. The result may borrow from the document, the variables or this expression.
+  /// Errors: those the server answers for the operator, e.g. TypeMismatch (14) for `{$add: [1, "x"]}`.
+  virtual StatusWith<Operand> evaluate(Variables& variables) const = 0;
+  /// Adds what the expression reads.
+  virtual void addDependencies(Dependencies& dependencies) const = 0;
+  /// Appends the expression in its parseable form under `name` (explain; constants become $const).
+  virtual void serialize(std::string_view name, bson::Builder& out) const = 0;
+  /// The constant this expression is, or null.
+  virtual const Operand* constant() const { return nullptr; }
+  /// The dotted path for a plain field path ("a.b" of "$a.b"), else empty.
+  virtual std::string_view fieldPath() const { return {}; }
+
+  /// Evaluates over one document, to a value of its own.
+  StatusWith<bson::Value> evaluate(bson::View root, Variables& variables) const;
+};
+
+/// Parses an expression: a field path ("$a.b"), variable ("$$ROOT"), operator document, object or array of expressions,
+/// or literal. Constant operands are folded. Feature group: aggregation expressions.
+/// Errors: InvalidPipelineOperator (168) for unknown operators, UndefinedVariable (17276), arity (16020) and per operator.
+StatusWith<ExpressionPtr> parseExpression(const bson::Element& expression, const ParseContext& context);
+
+/// The truth of a value as $cond, $and and $match see it: false for missing, null, false and zeros.
+bool isTrue(const Operand& operand);
+
+/// True for names of expression operators ("$add"), for those who have to tell `{a: {$add: [...]}}` from a sub-document.
+bool isExpressionOperator(std::string_view name);
+
+}  // namespace troupe::query

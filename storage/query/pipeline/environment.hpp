@@ -1,0 +1,66 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "storage/query/pipeline/stage.hpp"
+
+namespace troupe::query {
+
+/// A database and a collection; the collection is empty for database-level aggregation (`aggregate: 1`).
+struct CollectionName {
+  std::string db;
+  std::string collection;
+  std::string full() const { return db + "." + collection; }
+  bool operator==(const CollectionName&) const = default;
+};
+
+/// What the front of a pipeline asks of the scan that feeds it.
+struct PushDown {
+  bson::Document filter;         ///< a match document; empty means all
+  bson::Document sort;           ///< a sort pattern; empty means any order
+  int64_t skip = 0;
+  std::optional<int64_t> limit;  ///< after skip
+};
+
+/// Where $out collects its result: a temporary collection that replaces the target when `finish` is called.
+class OutWriter {
+ public:
+  virtual ~OutWriter() = default;
+  virtual Status insert(bson::View document) = 0;
+  virtual Status finish() = 0;
+};
+
+/// All that a pipeline needs of the world; implemented by the command layer (and by tests). Called by the thread that
+/// runs the pipeline. Outlives it.
+class PipelineEnvironment {
+ public:
+  virtual ~PipelineEnvironment() = default;
+
+  /// Documents of a collection or view, filtered, sorted and limited as asked ($lookup, $graphLookup, $unionWith).
+  /// A collection that does not exist is empty.
+  virtual StatusWith<StagePtr> scan(const CollectionName& from, const PushDown& request) = 0;
+
+  /// The documents of a special source stage: $collStats, $indexStats, $currentOp, $listCatalog, $listSessions,
+  /// $listLocalSessions, $planCacheStats, $actors. `specification` is the stage's element. Errors: as the stage says.
+  virtual StatusWith<StagePtr> openSource(const CollectionName& on, const bson::Element& specification) = 0;
+
+  /// $out: a writer whose result replaces `target` atomically.
+  virtual StatusWith<std::unique_ptr<OutWriter>> openOut(const CollectionName& target) = 0;
+
+  /// $merge: is there a unique index exactly over these fields (in any order)? `_id` alone always is.
+  virtual StatusWith<bool> hasUniqueIndex(const CollectionName& on, const std::vector<std::string>& fields) = 0;
+  /// $merge: changes the one document that matches `query`: `change` gets it and returns its new version, or nothing
+  /// to leave it; it may be called again after a write conflict. False when nothing matches.
+  using Change = std::function<StatusWith<std::optional<bson::Document>>(bson::View existing)>;
+  virtual StatusWith<bool> modifyOne(const CollectionName& in, bson::View query, const Change& change) = 0;
+  /// $merge: adds a document (creating the collection). DuplicateKey when it exists.
+  virtual Status insert(const CollectionName& into, bson::View document) = 0;
+
+  /// True when the operation has to stop (killed, time limit); asked regularly by blocking stages.
+  virtual Status checkInterrupt() { return Status::OK(); }
+};
+
+}  // namespace troupe::query

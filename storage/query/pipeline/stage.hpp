@@ -1,0 +1,68 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+#include "storage/query/expression/expression.hpp"
+
+namespace troupe::query {
+
+/// What pulling from a stage gives. The document is borrowed: valid until the next call of `next` on the same stage.
+struct Next {
+  enum class Kind : uint8_t {
+    kDocument,
+    kEnd,    ///< nothing more will come
+    kYield,  ///< nothing now: let others run, then call `next` again (a source's time slice ended, or it has to wait)
+  };
+  Kind kind = Kind::kEnd;
+  bson::View document;
+
+  static Next of(bson::View document) { return {Kind::kDocument, document}; }
+  static Next end() { return {}; }
+  static Next yield() { return {Kind::kYield, {}}; }
+  bool isDocument() const { return kind == Kind::kDocument; }
+  bool isEnd() const { return kind == Kind::kEnd; }
+};
+
+/// Where a stage may stand in a pipeline.
+struct StageTraits {
+  bool source = false;         ///< produces documents itself; must be the first stage, and no collection is scanned
+  bool last = false;           ///< must be the last stage ($out, $merge)
+  bool writes = false;         ///< writes to a collection
+  bool blocking = false;       ///< reads all of its input before its first result
+  bool inFacet = true;         ///< allowed within $facet
+  bool collectionless = false; ///< a source for `aggregate: 1`
+  bool preservesCount = false; ///< one result for each input, in order ($project, $addFields ...)
+};
+
+/// One stage of a running pipeline: pulls from the stage before it. Used by one thread at a time. A failure ends it.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  /// The next result. Errors: those of expressions, of the source, QueryExceededMemoryLimitNoDiskUseAllowed (292).
+  virtual StatusWith<Next> next() = 0;
+  /// "$match" ...
+  virtual std::string_view name() const = 0;
+  /// Appends `{$name: specification}` in its parsed form to an open array (explain, views).
+  virtual void serialize(bson::Builder& stages) const = 0;
+  virtual StageTraits traits() const { return {}; }
+  /// What the stage reads of its input; returns false when what it does not read is dropped by it ($group, inclusion
+  /// $project), true when unread fields flow through.
+  virtual bool addDependencies(Dependencies& dependencies) const { dependencies.wholeDocument = true; return true; }
+  /// Releases resources of the source (cursors, snapshots) while the client fetches the next batch, and takes them again.
+  virtual void save() { if (input_) input_->save(); }
+  virtual Status restore() { return input_ ? input_->restore() : Status::OK(); }
+
+  /// The stage that feeds this one; owned by the pipeline.
+  void setInput(Stage* input) { input_ = input; }
+
+ protected:
+  StatusWith<Next> pull() { return input_ ? input_->next() : StatusWith<Next>(Next::end()); }
+  Stage* input_ = nullptr;
+};
+
+using StagePtr = std::unique_ptr<Stage>;
+
+}  // namespace troupe::query
