@@ -1,0 +1,88 @@
+#include "messaging/log/log.hpp"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <iterator>
+
+#include "messaging/bson/json.hpp"
+
+namespace troupe::log {
+
+namespace {
+
+constexpr std::string_view kComponentNames[] = {"ACCESS", "ACTOR",   "ADMIN",    "COMMAND", "CONTROL",     "INDEX",
+                                                "NETWORK", "QUERY", "RECOVERY", "STORAGE", "SUPERVISION", "WRITE"};
+
+int rank(Severity severity) { return static_cast<int>(std::string_view("DIWEF").find(static_cast<char>(severity))); }
+
+spdlog::sink_ptr makeSink(const std::string& file) {
+  if (file.empty()) return std::make_shared<spdlog::sinks::stdout_sink_mt>();
+  return std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
+}
+
+}  // namespace
+
+std::string_view componentName(Component component) { return kComponentNames[static_cast<size_t>(component)]; }
+
+Log::Log(const Options& options, std::function<int64_t()> wallMillis)
+    : options_(options),
+      wallMillis_(std::move(wallMillis)),
+      sink_(std::make_shared<spdlog::logger>("troupe", makeSink(options.file))) {
+  sink_->set_pattern("%v");
+  sink_->set_level(spdlog::level::trace);
+  sink_->flush_on(spdlog::level::info);
+}
+
+Log::~Log() { flush(); }
+
+bool Log::wants(Severity severity) const { return rank(severity) >= rank(options_.threshold); }
+
+void Log::write(Severity severity, Component component, int id, std::string_view context, std::string_view message,
+                bson::View attributes) {
+  if (!wants(severity)) return;
+  const char letter[] = {static_cast<char>(severity), '\0'};
+  bson::Builder line;
+  line.append("t", bson::Date{wallMillis_()}).append("s", letter).append("c", componentName(component));
+  line.append("id", id).append("ctx", context).append("msg", message);
+  if (!attributes.empty()) line.append("attr", attributes);
+  std::string json = bson::toRelaxedJson(line.finish());
+  if (options_.format == Format::kText) {
+    std::string text = std::string(letter) + " " + std::string(componentName(component)) + " [" +
+                       std::string(context) + "] " + std::string(message);
+    if (!attributes.empty()) text += " " + bson::toRelaxedJson(attributes);
+    sink_->info(text);
+  } else {
+    sink_->info(json);
+  }
+  const std::lock_guard lock(mutex_);
+  ++written_;
+  if (!started_ && severity == Severity::kWarning) startupWarnings_.push_back(json);
+  recent_.push_back(std::move(json));
+  if (recent_.size() > options_.keep) recent_.pop_front();
+}
+
+std::vector<std::string> Log::recentLines() const {
+  const std::lock_guard lock(mutex_);
+  return {recent_.begin(), recent_.end()};
+}
+
+std::vector<std::string> Log::startupWarnings() const {
+  const std::lock_guard lock(mutex_);
+  return startupWarnings_;
+}
+
+int64_t Log::linesWritten() const {
+  const std::lock_guard lock(mutex_);
+  return written_;
+}
+
+void Log::markStarted() {
+  const std::lock_guard lock(mutex_);
+  started_ = true;
+}
+
+void Log::flush() { sink_->flush(); }
+
+}  // namespace troupe::log
