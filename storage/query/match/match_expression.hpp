@@ -1,0 +1,90 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "storage/query/match/field_path.hpp"
+
+namespace troupe::query {
+
+/// What a node of a filter asks. $ne, $nin and {$exists: false} are kNot over the positive form; $all is kAnd.
+enum class MatchKind {
+  // logic over children()
+  kAnd, kOr, kNor, kNot, kAlwaysTrue, kAlwaysFalse,
+  // a path against operand()
+  kEq, kLt, kLte, kGt, kGte, kIn, kRegex, kMod, kExists, kType, kSize,
+  kBitsAllSet, kBitsAllClear, kBitsAnySet, kBitsAnyClear,
+  // an array at path(): children().front() over its elements
+  kElemMatchObject, kElemMatchValue,
+  // the whole document
+  kExpr, kJsonSchema,
+};
+
+/// What is learned about a match beside yes or no.
+struct MatchDetails {
+  /// Position of the first element that matched in the array the filter went through; -1 when there was none. The
+  /// positional `$` of updates and projections stands for it.
+  int64_t arrayIndex = -1;
+};
+
+/// The test a leaf makes of one value; `e` may be absent (the path leads nowhere).
+class Predicate {
+ public:
+  virtual ~Predicate() = default;
+  virtual bool test(const bson::Element& e) const = 0;
+  /// For tests of whole documents ($expr, $jsonSchema).
+  virtual bool testDocument(bson::View) const { return false; }
+};
+
+/// A parsed filter: an immutable tree over owned operands. `matches` neither allocates nor changes anything, so one
+/// tree may serve many threads, except that $expr evaluates an expression (it allocates its results). Built by
+/// parseMatch (match_parser.hpp).
+class MatchExpression {
+ public:
+  using Children = std::vector<std::unique_ptr<MatchExpression>>;
+
+  MatchExpression(MatchKind kind, std::string_view path, bson::Value operand = {},
+                  std::unique_ptr<Predicate> predicate = nullptr);
+  MatchExpression(MatchKind kind, Children children);
+
+  MatchKind kind() const { return kind_; }
+  /// The dotted path of a leaf or $elemMatch; empty for logic, for $expr, and directly inside a value $elemMatch.
+  const std::string& path() const { return path_.text(); }
+  const FieldPath& fieldPath() const { return path_; }
+  /// The operand as it was given: the value of comparisons; the regex as a regex value (options included); for $in the
+  /// array; $mod the pair; $size the number; for $type the code, alias or array; for $exists true. Absent for logic.
+  bson::Element operand() const { return operand_.element(); }
+  const Children& children() const { return children_; }
+  /// The test of a leaf, or null.
+  const Predicate* predicate() const { return predicate_.get(); }
+
+  /// Does the document match? With `details`, also where in an array.
+  bool matches(bson::View document, MatchDetails* details = nullptr) const;
+  /// Does one value match, as an element tested by a value $elemMatch or by $pull? Paths are ignored; logic applies.
+  bool matchesValue(const bson::Element& value) const;
+
+  /// The filter in normal form, as explain shows it: `{a: {$eq: 1}}`, `{$and: [...]}`.
+  bson::Document toBson() const;
+
+  // For the parser.
+  void addChild(std::unique_ptr<MatchExpression> child) { children_.push_back(std::move(child)); }
+
+ private:
+  bool matchesArray(const bson::Element& array, int64_t* index) const;
+  void serialize(bson::Builder& out) const;
+  /// Writes `$op: operand` into an open document of operators.
+  void serializeOperator(bson::Builder& out) const;
+
+  MatchKind kind_;
+  FieldPath path_;
+  bson::Value operand_;
+  Children children_;
+  std::unique_ptr<Predicate> predicate_;
+};
+
+/// The operator's name in filters: "$eq", "$and" ...
+std::string_view matchOperatorName(MatchKind kind);
+
+}  // namespace troupe::query

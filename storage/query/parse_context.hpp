@@ -1,0 +1,31 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "messaging/bson/view.hpp"
+
+namespace troupe::bson {
+class Collator;
+}
+
+namespace troupe::query {
+
+/// Limits that parsing and running a query obeys; the defaults are those of server parameters.
+struct QueryLimits {
+  size_t sortMemoryBytes = size_t{100} << 20;   ///< a blocking sort beyond this spills or fails
+  size_t stageMemoryBytes = size_t{100} << 20;  ///< the same for $group and its like
+  int filterDepth = bson::kMaxNestingDepth;     ///< deeper nested filters and expressions are refused (Overflow)
+  bool allowDiskUse = true;
+};
+
+/// What filters, projections, updates, sorts and expressions need to know when they are parsed. Borrowed: collator
+/// and `let` must outlive everything parsed with them. A plain value; any thread.
+struct ParseContext {
+  const bson::Collator* collator = nullptr;  ///< null: strings compare bytewise
+  bson::Date now{};                          ///< $$NOW, and $currentDate's date; one value an operation
+  bson::Timestamp clusterTime{};             ///< $$CLUSTER_TIME and $currentDate's timestamp
+  bson::View let{};                          ///< the command's `let` variables, already evaluated: name -> value
+  QueryLimits limits{};
+};
+
+}  // namespace troupe::query

@@ -1,0 +1,65 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::query {
+
+/// A tree of field paths that are included, excluded or computed: the machinery shared by find's projection and by
+/// $project, $unset and $addFields. Paths reach into every element of arrays. Immutable once built; any thread.
+class ProjectionTree {
+ public:
+  enum class Mode {
+    kInclude,  ///< marked paths and computed paths remain
+    kExclude,  ///< marked paths go
+    kAdd,      ///< everything remains; computed paths are set ($addFields)
+  };
+  /// Gives the value of a computed path for the root document; a missing value leaves the field out.
+  using Compute = std::function<StatusWith<bson::Value>(bson::View root)>;
+  /// Gives a new value for the present value at a path (find's $slice and $elemMatch); missing leaves the field out.
+  using Transform = std::function<StatusWith<bson::Value>(const bson::Element& present)>;
+
+  explicit ProjectionTree(Mode mode) : mode_(mode) {}
+  ProjectionTree(ProjectionTree&&) = default;
+  ProjectionTree& operator=(ProjectionTree&&) = default;
+
+  Mode mode() const { return mode_; }
+  /// Marks a dotted path as included or excluded. Errors: 31249 / 31250 on collision with an earlier path.
+  Status mark(std::string_view path);
+  /// Sets a computed path. `constant` computations do not look at the document.
+  Status compute(std::string_view path, Compute compute);
+  /// Applies to the value found at the path (not through arrays).
+  Status transform(std::string_view path, Transform transform);
+
+  /// The document after the projection; computed values see the whole input. The order is the input's; new computed fields
+  /// follow in the order they were added. Untouched stretches are copied as blocks.
+  StatusWith<bson::Document> apply(bson::View document) const;
+
+  bool empty() const { return root_.children.empty(); }
+
+ private:
+  struct Node {
+    std::string name;
+    bool marked = false;
+    bool hasComputed = false;  ///< in it or below
+    Compute compute;
+    Transform transform;
+    std::vector<Node> children;  ///< in the order they were added
+    const Node* find(std::string_view child) const;
+  };
+  StatusWith<Node*> insert(std::string_view path, bool computed);
+  Status applyFields(const Node& node, bson::View in, bson::View root, bson::Builder& out) const;
+  Status applyValue(const Node& child, const bson::Element& e, std::string_view name, bson::View root, bson::Builder& out) const;
+  Status applyArray(const Node& node, bson::View in, bson::View root, bson::Builder& out) const;
+  Status addMissing(const Node& node, bson::View root, bson::Builder& out) const;
+
+  Mode mode_;
+  Node root_;
+};
+
+}  // namespace troupe::query
