@@ -33,8 +33,9 @@ struct TableOptions {
 /// A position in one table within the session's transaction. Keys and values are bytes, ordered as memcmp orders
 /// them; they are borrowed and valid until the next call on this cursor or the end of the transaction.
 /// Used only by the thread that currently runs the session's operation.
-/// Errors of all calls: WriteConflict (another transaction changed the row, or the cache is under pressure: see
-/// Engine::classifyRollback), ObjectIsBusy (prepared conflict), InternalError (engine panic).
+/// Errors of all calls: WriteConflict (another transaction changed the row; roll back and retry), its kin under cache
+/// pressure, TemporarilyUnavailable and TransactionTooLargeForCache (STX-007, STX-009), ObjectIsBusy (prepared
+/// conflict), InternalError (engine panic).
 class Cursor {
  public:
   virtual ~Cursor() = default;

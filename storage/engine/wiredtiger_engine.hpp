@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "storage/engine/engine.hpp"
+
+namespace troupe::storage {
+
+/// How a WiredTiger database is opened. Sizes in bytes.
+struct WiredTigerOptions {
+  std::string path;                     ///< the data directory; must exist
+  int64_t cacheBytes = 256 << 20;       ///< at least 1 MiB
+  bool journalEnabled = true;           ///< without it all tables recover to the last checkpoint
+  int64_t logFileMaxBytes = 100 << 20;  ///< tests take 1 MiB: opening preallocates a log file
+  std::string logCompressor = "snappy"; ///< or "none", "zlib"
+  bool statistics = true;               ///< the engine's "fast" counters
+  int sessionMax = 2000;                ///< cursors, transactions and pool together
+  /// Also records writes to unlogged tables in the log, which recovery ignores (JRN-007).
+  bool logUnloggedTables = false;
+  /// Share of the cache's dirty trigger that one transaction may fill before a rollback under cache pressure is called
+  /// TransactionTooLargeForCache; 1.0 disables (STX-009).
+  double transactionTooLargeForCacheThreshold = 0.75;
+
+  enum class Level { kInfo, kError };
+  /// What the engine has to say; called from any thread, also its own.
+  std::function<void(Level, std::string_view text)> onMessage;
+  /// The engine can no longer be used: end the storage tree. Called once, from any thread, must not block.
+  std::function<void()> onPanic;
+};
+
+/// The version of everything below the data directory that `openWiredTiger` writes to its file `troupe.format`.
+inline constexpr int kDataFormatVersion = 1;
+
+/// Opens, creates or recovers the database (*blocks*). Errors, each with a reason of one line that says what to do:
+/// DBPathInUse (another process or engine has it open), UnsupportedFormat (written by a newer version or by another
+/// program), NonExistentPath, OutOfDiskSpace, Unauthorized (permissions), DataCorruptionDetected (damaged files).
+StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& options);
+
+}  // namespace troupe::storage

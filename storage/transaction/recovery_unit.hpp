@@ -1,0 +1,117 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "storage/engine/engine.hpp"
+#include "storage/transaction/session_pool.hpp"
+
+namespace troupe::storage {
+
+/// As of which time a unit reads (STX-001). Sources that need a time the node does not have yet read the newest data.
+enum class ReadSource {
+  kNoTimestamp,  ///< the newest committed data
+  kProvided,     ///< a time named by the caller (`atClusterTime`)
+  kLastApplied,  ///< the last operation applied on this node
+  kMajority,     ///< the majority commit point
+  kAllDurable,   ///< the newest time without holes before it
+};
+
+/// The times replication publishes to readers; implemented by the replication layer. Any thread.
+class ReadTimes {
+ public:
+  virtual ~ReadTimes() = default;
+  virtual Timestamp lastApplied() const = 0;
+  virtual Timestamp majority() const = 0;
+};
+
+/// One operation's view of storage: a leased session, at most one engine transaction with snapshot isolation, and the
+/// handlers of its write unit of work. The transaction begins with the first access, or by `begin` (STX-004), and ends
+/// with `abandonSnapshot`, the outermost unit of work, or the recovery unit. Writes go through a WriteUnitOfWork; what
+/// was written outside of one is rolled back (STX-002).
+/// Used by one thread at a time. Cursor leases must end before the unit does.
+class RecoveryUnit {
+ public:
+  /// `times` may be null on a node without replication and must outlive the unit.
+  explicit RecoveryUnit(SessionPool& pool, const ReadTimes* times = nullptr) : pool_(pool), times_(times) {}
+  ~RecoveryUnit();
+  RecoveryUnit(const RecoveryUnit&) = delete;
+  RecoveryUnit& operator=(const RecoveryUnit&) = delete;
+
+  /// Chooses what the next snapshot reads; `provided` goes with kProvided. IllegalOperation while a snapshot is open.
+  Status setReadSource(ReadSource source, std::optional<Timestamp> provided = std::nullopt);
+  ReadSource readSource() const { return source_; }
+  /// The time the open snapshot reads at; nothing when it reads the newest data or no snapshot is open.
+  std::optional<Timestamp> readTimestamp() const { return readTimestamp_; }
+  /// Reads through prepared transactions from the next snapshot on.
+  void setIgnorePrepare(bool ignore) { ignorePrepare_ = ignore; }
+
+  /// Opens the snapshot now. SnapshotTooOld when the wanted time is older than the history kept.
+  Status begin() { return active_ ? Status::OK() : beginSlow(); }
+  bool isActive() const { return active_; }
+  /// A cursor in the current snapshot.
+  StatusWith<Session::CursorLease> cursor(const Table& table) {
+    TROUPE_TRY(begin());
+    return session_->cursor(table);
+  }
+  /// The same for writing: IllegalOperation outside of a unit of work.
+  StatusWith<Session::CursorLease> writeCursor(const Table& table);
+  /// Removes from <= key < to (empty: to the end). IllegalOperation outside of a unit of work.
+  Status truncate(const Table& table, std::string_view from, std::string_view to);
+  /// The leased session with its transaction begun, for what has no name here.
+  StatusWith<Session*> session();
+
+  /// Ends the snapshot so that the next access sees newer data; open cursors lose their position.
+  /// Must not be called within a unit of work (throws std::logic_error).
+  void abandonSnapshot();
+  /// Also gives the session back to the pool, as before a long wait.
+  void releaseSession();
+
+  bool inUnitOfWork() const { return depth_ > 0; }
+  /// Writes that follow carry this commit time (IllegalOperation outside of a unit of work).
+  Status setCommitTimestamp(Timestamp ts);
+  std::optional<Timestamp> commitTimestamp() const { return commitTimestamp_; }
+
+  using CommitHandler = std::function<void(std::optional<Timestamp> commitTime)>;
+  using RollbackHandler = std::function<void()>;
+  /// Handlers of the outermost unit of work (STX-005): after the engine has committed they run in the order of
+  /// registration, after a rollback in reverse order, both before the unit is left, thus with the operation's locks
+  /// still held. They must not throw nor write. Registered outside of a unit of work they throw std::logic_error.
+  void onCommit(CommitHandler handler);
+  void onRollback(RollbackHandler handler);
+  /// Both sides of one change of memory.
+  void onChange(CommitHandler commit, RollbackHandler rollback);
+
+ private:
+  friend class WriteUnitOfWork;
+  struct Change {
+    CommitHandler commit;
+    RollbackHandler rollback;
+  };
+
+  Status beginSlow();
+  BeginOptions beginOptions() const;
+  void enterUnit() { ++depth_; }
+  Status commitUnit();
+  Status commitPreparedUnit(Timestamp commitTs, Timestamp durableTs);
+  void rollbackUnit();
+  Status finishCommit(Status outcome);
+  void runRollback();
+  void endTransaction();
+
+  SessionPool& pool_;
+  const ReadTimes* times_;
+  SessionLease session_;
+  ReadSource source_ = ReadSource::kNoTimestamp;
+  std::optional<Timestamp> provided_;
+  std::optional<Timestamp> readTimestamp_;
+  std::optional<Timestamp> commitTimestamp_;
+  bool ignorePrepare_ = false;
+  bool active_ = false;
+  bool failed_ = false;  ///< an inner unit was rolled back: the outer ones cannot commit
+  int depth_ = 0;
+  std::vector<Change> changes_;
+};
+
+}  // namespace troupe::storage

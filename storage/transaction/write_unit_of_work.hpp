@@ -1,0 +1,38 @@
+#pragma once
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+
+/// The only way to write (STX-002): what happens on the recovery unit between construction and `commit` becomes visible
+/// together, or not at all when the scope is left without it (STX-003). Units nest; only the outermost commits, and when
+/// an inner one was rolled back the outer ones cannot commit any more.
+///   WriteUnitOfWork unit(recoveryUnit); ...writes...; TROUPE_TRY(unit.commit());
+class WriteUnitOfWork {
+ public:
+  explicit WriteUnitOfWork(RecoveryUnit& unit) : unit_(unit) { unit_.enterUnit(); }
+  ~WriteUnitOfWork() {
+    if (open_) unit_.rollbackUnit();
+  }
+  WriteUnitOfWork(const WriteUnitOfWork&) = delete;
+  WriteUnitOfWork& operator=(const WriteUnitOfWork&) = delete;
+
+  /// WriteConflict and its kin when the engine had to roll back (handlers have then run as for a rollback);
+  /// IllegalOperation when an inner unit was rolled back. Call at most once.
+  Status commit() {
+    open_ = false;
+    return unit_.commitUnit();
+  }
+  /// Votes: afterwards only commitPrepared or leaving the scope (rollback) is allowed. The outermost unit only, and it
+  /// must not have written a logged table.
+  Status prepare(Timestamp prepareTs);
+  Status commitPrepared(Timestamp commitTs, Timestamp durableTs) {
+    open_ = false;
+    return unit_.commitPreparedUnit(commitTs, durableTs);
+  }
+
+ private:
+  RecoveryUnit& unit_;
+  bool open_ = true;
+};
+
+}  // namespace troupe::storage
