@@ -10,6 +10,13 @@ Builder::Builder() {
   put<int32_t>(0);
 }
 
+Builder::Builder(size_t prefix, std::string storage) : buffer_(std::move(storage)) {
+  buffer_.assign(prefix, '\0');
+  levels_.reserve(4);
+  levels_.push_back({static_cast<uint32_t>(prefix), 0});
+  put<int32_t>(0);
+}
+
 void Builder::header(std::string_view name, Type type) {
   buffer_.push_back(static_cast<char>(type));
   buffer_.append(name);
@@ -159,6 +166,11 @@ Document Builder::finish() {
   levels_.push_back({0, 0});
   put<int32_t>(0);
   return result;
+}
+
+std::string Builder::finishBytes() {
+  while (!levels_.empty()) close();
+  return std::move(buffer_);
 }
 
 Value Builder::finishArray() { return Value::array(finish()); }

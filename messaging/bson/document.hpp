@@ -40,6 +40,8 @@ class Value;
 class Builder {
  public:
   Builder();
+  /// Starts the document behind `prefix` zero bytes (the header of a message), in the memory of `storage`.
+  explicit Builder(size_t prefix, std::string storage = {});
 
   // One overload a BSON type; int, long and long long by their width.
   Builder& append(std::string_view name, double v);
@@ -102,6 +104,8 @@ class Builder {
   void reserve(size_t bytes) { buffer_.reserve(bytes); }
   /// Closes the outermost document and hands it over; the builder is empty again.
   Document finish();
+  /// Closes the outermost document and hands over all bytes with the prefix in front; the builder is used up.
+  std::string finishBytes();
   /// As `finish`, into a value of type array (the builder was used with `push`).
   Value finishArray();
 
