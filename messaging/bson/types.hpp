@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,10 @@ enum class Type : uint8_t {
 
 /// The alias used by `$type` and in messages: "double", "string", "object", "int" ...; "missing" for kEnd.
 std::string_view typeName(Type type);
+/// The type of an alias of `$type` ("int", "object" ...); nothing when there is no such alias.
+std::optional<Type> typeFromName(std::string_view name);
+/// Whether a number is the code of a BSON type (as `$type: 16` names it); -1 is MinKey.
+std::optional<Type> typeFromCode(int code);
 
 /// Largest document a client may store, in bytes.
 inline constexpr int32_t kMaxDocumentSize = 16 * 1024 * 1024;
@@ -47,6 +52,10 @@ inline constexpr int kMaxNestingDepth = 180;
 struct ObjectId {
   std::array<uint8_t, 12> bytes{};
   std::string toString() const;  ///< 24 hexadecimal digits
+  /// Nothing unless `text` is exactly 24 hexadecimal digits of either case.
+  static std::optional<ObjectId> fromString(std::string_view text);
+  /// The time of creation that the first four bytes hold, in seconds since 1970.
+  uint32_t seconds() const { return uint32_t{bytes[0]} << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]; }
   auto operator<=>(const ObjectId&) const = default;
 };
 
@@ -95,6 +104,8 @@ struct MaxKey {};
 struct Uuid {
   std::array<uint8_t, 16> bytes{};
   std::string toString() const;  ///< 8-4-4-4-12 hexadecimal digits
+  /// Nothing unless `text` is 8-4-4-4-12 hexadecimal digits of either case.
+  static std::optional<Uuid> fromString(std::string_view text);
   auto operator<=>(const Uuid&) const = default;
 };
 
