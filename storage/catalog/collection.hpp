@@ -1,0 +1,129 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/catalog/collection_options.hpp"
+#include "storage/catalog/durable_catalog.hpp"
+#include "storage/catalog/namespace.hpp"
+#include "storage/index/index_access.hpp"
+#include "storage/index/index_spec.hpp"
+#include "storage/records/record_store.hpp"
+
+namespace troupe::storage {
+
+/// Decides whether a partial index holds a document.
+using DocumentFilter = std::function<bool(bson::View)>;
+/// Makes a filter from a partialFilterExpression; given to the catalog by the layer that knows the query language.
+using FilterFactory = std::function<StatusWith<DocumentFilter>(bson::View expression, const bson::Collator* collator)>;
+
+/// What all versions of one index share (CAT-014): usage counters and the multikey flags, which only ever turn on
+/// (IDX-006). Readers see a flag before the write that needs it commits, so a plan never trusts a stale "not multikey";
+/// the catalog is written only when the durable flag is still missing (IDX-007). Thread-safe.
+class IndexState {
+ public:
+  bool multikey() const { return multikey_.load(std::memory_order_acquire); }
+  /// Bit i: component i of the field's path held an array.
+  uint64_t path(size_t field) const { return paths_[field].load(std::memory_order_acquire); }
+  MultikeyPaths paths(size_t fields) const;
+
+  bool durable(const MultikeyPaths& paths) const;
+  void setVisible(const MultikeyPaths& paths);
+  void setDurable(const MultikeyPaths& paths);
+
+  std::atomic<int64_t> accesses{0};  ///< $indexStats
+  std::atomic<int64_t> sinceMillis{0};
+
+ private:
+  std::array<std::atomic<uint64_t>, kMaxIndexFields> paths_{};
+  std::array<std::atomic<uint64_t>, kMaxIndexFields> durablePaths_{};
+  std::atomic<bool> multikey_{false};
+  std::atomic<bool> durable_{false};
+};
+
+/// One index of a collection version. Immutable but for the shared state.
+struct IndexEntry {
+  IndexSpec spec;
+  std::string ident;
+  bool ready = true;                       ///< false while it is being built: writers keep it up, readers ignore it
+  std::optional<bson::Uuid> buildUuid;
+  std::shared_ptr<IndexState> state;
+  std::shared_ptr<const IndexAccess> access;
+  DocumentFilter filter;                   ///< null unless partial
+
+  bool multikey() const { return state->multikey(); }
+  /// For planning: built and not hidden.
+  bool usable() const { return ready && !spec.hidden; }
+  /// Whether the index holds the document at all (partial indexes).
+  bool covers(bson::View document) const { return !filter || filter(document); }
+};
+using IndexPtr = std::shared_ptr<const IndexEntry>;
+
+/// One version of a collection or view: an immutable object, shared by all operations that use this version of the
+/// catalog. Document writes go through it, so that data and all index keys change in one storage transaction (IDX-009).
+/// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the caller.
+/// Errors of writes: DuplicateKey, CannotIndexParallelArrays, WriteConflict (retry the unit), BSONObjectTooLarge.
+class Collection {
+ public:
+  const Namespace& ns() const { return ns_; }
+  const bson::Uuid& uuid() const { return *options_.uuid; }
+  int64_t catalogId() const { return catalogId_; }
+  const std::string& ident() const { return ident_; }
+  const CollectionOptions& options() const { return options_; }
+  bool isView() const { return options_.isView(); }
+  bool isCapped() const { return options_.capped; }
+
+  /// Not for views.
+  RecordStore& records() const { return *records_; }
+  /// All indexes, `_id` first, including unfinished ones.
+  std::span<const IndexPtr> indexes() const { return indexes_; }
+  const IndexEntry* findIndex(std::string_view name) const;
+  const IndexEntry* findIndexByKey(bson::View keyPattern) const;
+  const IndexEntry* idIndex() const { return idIndex_; }
+  /// The default collator; null means bytewise.
+  const bson::Collator* collator() const { return collator_.get(); }
+  const std::shared_ptr<const bson::Collator>& sharedCollator() const { return collator_; }
+
+  StatusWith<RecordId> insert(RecoveryUnit& unit, bson::View document) const;
+  /// All or none; `ids` gets the new ids when not empty.
+  Status insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids = {}) const;
+  Status update(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const;
+  Status remove(RecoveryUnit& unit, RecordId id, bson::View document) const;
+  /// Removes all documents and all keys.
+  Status truncate(RecoveryUnit& unit) const;
+  /// Calls `use(View)` with the record; false when there is none.
+  template <class F>
+  StatusWith<bool> find(RecoveryUnit& unit, RecordId id, F&& use) const {
+    return records_->find(unit, id, std::forward<F>(use));
+  }
+  /// The record with this `_id`, by the `_id` index (or by a scan where there is none).
+  StatusWith<std::optional<RecordId>> findById(RecoveryUnit& unit, const bson::Element& id) const;
+
+  /// The catalog row of this version, with the multikey state as it is now.
+  CatalogEntry toEntry() const;
+
+ private:
+  friend class CollectionMaker;
+  Status indexDocument(RecoveryUnit& unit, RecordId id, bson::View document, KeySet& scratch) const;
+  Status noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const;
+  Status trimCapped(RecoveryUnit& unit) const;
+  Status removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const;
+
+  Namespace ns_;
+  int64_t catalogId_ = 0;
+  std::string ident_;
+  CollectionOptions options_;
+  std::shared_ptr<RecordStore> records_;
+  std::vector<IndexPtr> indexes_;
+  const IndexEntry* idIndex_ = nullptr;
+  std::shared_ptr<const bson::Collator> collator_;
+  DurableCatalog* durable_ = nullptr;
+};
+using CollectionPtr = std::shared_ptr<const Collection>;
+
+}  // namespace troupe::storage

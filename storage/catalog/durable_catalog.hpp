@@ -1,0 +1,75 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "storage/catalog/collection_options.hpp"
+#include "storage/catalog/namespace.hpp"
+#include "storage/engine/engine.hpp"
+#include "storage/index/key_generator.hpp"
+
+namespace troupe::storage {
+
+class RecoveryUnit;
+
+/// One index as the catalog keeps it (CAT-002).
+struct IndexMetadata {
+  bson::Document spec;
+  std::string ident;
+  bool ready = true;
+  bool multikey = false;
+  MultikeyPaths paths;
+  std::optional<bson::Uuid> buildUuid;
+};
+
+/// One row of `_mdb_catalog` (CAT-001). A view has no ident.
+struct CatalogEntry {
+  int64_t catalogId = 0;
+  Namespace ns;
+  std::string ident;
+  CollectionOptions options;
+  std::vector<IndexMetadata> indexes;
+
+  /// {md: {ns, indexes: [...], options}, idxIdent: {name: ident}, ns, ident}
+  bson::Document toDocument() const;
+  static StatusWith<CatalogEntry> fromDocument(int64_t catalogId, bson::View document);
+};
+
+/// The table `_mdb_catalog`: catalog id (8 bytes, big-endian) -> entry. Thread-safe; every call works in the caller's
+/// recovery unit, and writes need a unit of work, so that an entry changes together with what it describes.
+class DurableCatalog {
+ public:
+  static constexpr std::string_view kIdent = "_mdb_catalog";
+  /// Opens or creates the table. `random` gives the random part of idents.
+  static StatusWith<std::unique_ptr<DurableCatalog>> open(Engine& engine, std::function<uint64_t()> random);
+
+  /// Reads all entries in the order of their ids and remembers the highest id.
+  StatusWith<std::vector<CatalogEntry>> readAll(RecoveryUnit& unit);
+  /// The raw document, as `$listCatalog` shows it (CAT-007); nothing when there is none.
+  StatusWith<std::optional<bson::Document>> read(RecoveryUnit& unit, int64_t catalogId) const;
+  /// Gives the entry a new id and writes it.
+  Status add(RecoveryUnit& unit, CatalogEntry& entry);
+  Status put(RecoveryUnit& unit, const CatalogEntry& entry);
+  Status remove(RecoveryUnit& unit, int64_t catalogId);
+  /// Turns on an index's multikey flag and path bits (never off, IDX-006).
+  Status setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
+
+  /// "collection-7-8723654876234" or "index-..." (CAT-003).
+  std::string newIdent(std::string_view kind);
+
+ private:
+  DurableCatalog(Table table, std::function<uint64_t()> random);
+
+  Table table_;
+  std::function<uint64_t()> random_;
+  uint64_t identSuffix_;
+  std::atomic<int64_t> lastId_{0};
+  std::atomic<int64_t> identCounter_{0};
+};
+
+}  // namespace troupe::storage

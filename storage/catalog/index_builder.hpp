@@ -1,0 +1,49 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/catalog/catalog.hpp"
+
+namespace troupe::storage {
+
+/// Builds indexes over an existing collection in three phases. `start` and `commit` are short and need the collection's
+/// exclusive lock; between them `step` scans a batch at a time and may run beside readers and writers, which keep up
+/// the unfinished index themselves (a write that the scan has missed makes its insert conflict, and the batch is run again).
+/// Used by one thread at a time; every call opens its own units of work on `unit` (which must have none open).
+class IndexBuilder {
+ public:
+  /// `collection` is the current version. Specs as returned by newIndexes.
+  IndexBuilder(Catalog& catalog, Namespace ns, std::vector<IndexSpec> specs);
+
+  /// Creates the tables and the unfinished indexes. Lock: collection X. Errors: NamespaceNotFound, WriteConflict (try again).
+  Status start(RecoveryUnit& unit);
+  /// Indexes up to `maxDocuments` more. True when the scan has reached the end. Lock: collection IX. Errors: WriteConflict
+  /// (call again), DuplicateKey and errors of keys (the build must be aborted), IndexBuildAborted (the collection went away).
+  StatusWith<bool> step(RecoveryUnit& unit, int maxDocuments);
+  /// Checks what looked like duplicates meanwhile and makes the indexes ready. Lock: collection X. Errors: DuplicateKey.
+  Status commit(RecoveryUnit& unit);
+  /// Removes the unfinished indexes. Lock: collection X.
+  Status abort(RecoveryUnit& unit);
+  /// start, all steps, commit (or abort); for a caller that holds the exclusive lock throughout.
+  Status buildAll(RecoveryUnit& unit);
+
+  int64_t documentsScanned() const { return scanned_; }
+  const std::string& name(size_t i) const { return specs_[i].name; }
+
+ private:
+  StatusWith<CollectionPtr> current() const;
+  Status indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document);
+
+  Catalog& catalog_;
+  Namespace ns_;
+  std::vector<IndexSpec> specs_;
+  bson::Uuid uuid_{};       ///< of the collection
+  bson::Uuid buildUuid_{};
+  RecordId last_;
+  int64_t scanned_ = 0;
+  struct Suspect { size_t index; IndexKey key; };
+  std::vector<Suspect> suspects_;
+};
+
+}  // namespace troupe::storage

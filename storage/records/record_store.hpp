@@ -1,0 +1,93 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "messaging/bson/view.hpp"
+#include "messaging/errors/status.hpp"
+#include "storage/engine/engine.hpp"
+#include "storage/records/record_id.hpp"
+#include "storage/records/size_storer.hpp"
+
+namespace troupe::storage {
+
+class RecoveryUnit;
+
+/// A forward or backward walk over a record store within the recovery unit's snapshot. The document is borrowed and
+/// valid until the next call. After the unit abandoned its snapshot (a yield): `save()` before, `restore()` after.
+class RecordCursor {
+ public:
+  RecordCursor() = default;
+  /// Moves to the next record in the cursor's direction; false at the end.
+  StatusWith<bool> next();
+  /// Positions exactly on `id`; false when there is none.
+  StatusWith<bool> seekExact(RecordId id);
+  /// Positions on `id` or the nearest after it in the cursor's direction; false at the end.
+  StatusWith<bool> seekNear(RecordId id);
+  RecordId id() const { return id_; }
+  bson::View document() const { return bson::View(cursor_->value().data()); }
+  /// The raw value, for validation (bytes may be corrupt).
+  std::string_view bytes() const { return cursor_->value(); }
+  /// Gives pages and cursor back; the position is kept by id.
+  void save();
+  /// Takes a cursor in the new snapshot. True when the record is still there; when false, `next` goes on behind it.
+  StatusWith<bool> restore(RecoveryUnit& unit);
+
+ private:
+  friend class RecordStore;
+  Table table_;
+  Session::CursorLease cursor_;
+  RecordId id_;
+  bool forward_ = true;
+  bool pending_ = false;  ///< the engine's cursor already stands on the record `next` must return
+};
+
+/// The documents of one collection: RecordId -> bytes in one table. Shared by all catalog versions of its collection;
+/// thread-safe: state is atomic and every call works in the caller's recovery unit. Writes need a unit of work. Sizes follow
+/// commits: they are adjusted when written and taken back when the unit rolls back.
+/// Errors of all calls: WriteConflict (retry the unit), and the engine's.
+class RecordStore {
+ public:
+  RecordStore(Table table, std::shared_ptr<SizeInfo> size) : table_(std::move(table)), size_(std::move(size)) {}
+
+  /// Adds a document under the next id.
+  StatusWith<RecordId> insert(RecoveryUnit& unit, std::string_view document);
+  /// Adds documents under consecutive ids, written to `ids`.
+  Status insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids);
+  /// Adds a document under a given, unused id (repair, clone).
+  Status insertAt(RecoveryUnit& unit, RecordId id, std::string_view document);
+  /// `oldSize` is the size of the document that is replaced. Errors: NoSuchKey.
+  Status update(RecoveryUnit& unit, RecordId id, std::string_view document, int64_t oldSize);
+  /// Errors: NoSuchKey.
+  Status remove(RecoveryUnit& unit, RecordId id, int64_t oldSize);
+  /// Removes everything.
+  Status truncate(RecoveryUnit& unit);
+  /// Calls `use(View)` with the borrowed document; false when there is none.
+  template <class F>
+  StatusWith<bool> find(RecoveryUnit& unit, RecordId id, F&& use) const {
+    TROUPE_ASSIGN(auto cursor, this->cursor(unit));
+    TROUPE_ASSIGN(const bool found, cursor.seekExact(id));
+    if (found) use(cursor.document());
+    return found;
+  }
+  StatusWith<RecordCursor> cursor(RecoveryUnit& unit, bool forward = true) const;
+
+  /// Exact after a clean stop; approximate after a crash until `validate` corrects it.
+  int64_t count() const { return std::max<int64_t>(0, size_->records.load(std::memory_order_relaxed)); }
+  int64_t dataBytes() const { return std::max<int64_t>(0, size_->bytes.load(std::memory_order_relaxed)); }
+  void correctSize(int64_t records, int64_t bytes);
+  const Table& table() const { return table_; }
+
+ private:
+  StatusWith<RecordId> nextIds(RecoveryUnit& unit, int64_t count);
+  void adjust(RecoveryUnit& unit, int64_t records, int64_t bytes);
+
+  Table table_;
+  std::shared_ptr<SizeInfo> size_;
+  std::atomic<int64_t> nextId_{0};  ///< 0 until the last key has been looked up
+};
+
+}  // namespace troupe::storage

@@ -1,0 +1,47 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "messaging/errors/status.hpp"
+#include "storage/engine/engine.hpp"
+
+namespace troupe::storage {
+
+/// Number of records and bytes of one table, as counted by commits. Shared by a record store and the size storer.
+struct SizeInfo {
+  std::atomic<int64_t> records{0};
+  std::atomic<int64_t> bytes{0};
+  std::atomic<bool> dirty{false};
+};
+
+/// Keeps the sizes of all record stores in memory and, from time to time, in the logged table "sizeStorer" (ident ->
+/// {numRecords, dataSize}), so that `count` and `collStats` answer at once. Thread-safe.
+class SizeStorer {
+ public:
+  static constexpr std::string_view kIdent = "sizeStorer";
+  /// Opens or creates the table and loads all rows.
+  static StatusWith<std::unique_ptr<SizeStorer>> open(Engine& engine);
+
+  /// The live counters of a table; zero when it is new.
+  std::shared_ptr<SizeInfo> of(std::string_view ident);
+  void forget(std::string_view ident);
+  /// Writes what changed since the last call. Call periodically (a minute) and before closing; *blocks* briefly.
+  Status flush();
+
+ private:
+  SizeStorer(Engine& engine, Table table) : engine_(engine), table_(std::move(table)) {}
+  Status load();
+
+  Engine& engine_;
+  Table table_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<SizeInfo>, std::less<>> sizes_;
+  std::vector<std::string> forgotten_;
+};
+
+}  // namespace troupe::storage
