@@ -1,4 +1,5 @@
-# Everything comes from Debian packages (./dev deps). One interface target a room names what that room may link.
+# Everything comes from Debian packages (./dev deps). One interface target a room names what that room may link: a
+# library that is not listed for a room is not linked into it. Installed as part of the CMake package, too.
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -13,18 +14,19 @@ find_library(SNAPPY_LIBRARY snappy REQUIRED)
 find_library(WIREDTIGER_LIBRARY wiredtiger REQUIRED)
 find_library(CAF_CORE_LIBRARY caf_core REQUIRED)
 find_library(PROMETHEUS_CORE_LIBRARY prometheus-cpp-core REQUIRED)
+find_library(JEMALLOC_LIBRARY jemalloc REQUIRED)
 find_library(BOOST_SERIALIZATION_LIBRARY boost_serialization REQUIRED)
 
-add_library(troupe_libs_messaging INTERFACE)
+add_library(troupe_libs_messaging INTERFACE IMPORTED GLOBAL)
 target_compile_definitions(troupe_libs_messaging INTERFACE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
 target_link_libraries(troupe_libs_messaging INTERFACE Threads::Threads OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB
   PkgConfig::ZSTD ${SNAPPY_LIBRARY} PkgConfig::ICU CapnProto::capnp mongo::bson_shared spdlog fmt)
 
-add_library(troupe_libs_storage INTERFACE)
+add_library(troupe_libs_storage INTERFACE IMPORTED GLOBAL)
 target_link_libraries(troupe_libs_storage INTERFACE ${WIREDTIGER_LIBRARY} PkgConfig::PCRE2)
 
-add_library(troupe_libs_actors INTERFACE)
+add_library(troupe_libs_actors INTERFACE IMPORTED GLOBAL)
 target_link_libraries(troupe_libs_actors INTERFACE ${CAF_CORE_LIBRARY} ${BOOST_SERIALIZATION_LIBRARY})
 
-add_library(troupe_libs_supervisors INTERFACE)
+add_library(troupe_libs_supervisors INTERFACE IMPORTED GLOBAL)
 target_link_libraries(troupe_libs_supervisors INTERFACE PkgConfig::YAML ${PROMETHEUS_CORE_LIBRARY})

@@ -1,4 +1,6 @@
-# One static library a room, from every source file below its folder.
+# One static library a room, from every source file below its folder; programs and tests on top of them.
+
+set(TROUPE_ROOMS messaging storage state_machines actors supervisors)  # lowest first
 
 # troupe_room(name LINK targets...): the library troupe_<name>. Cap'n Proto schemas below the folder are compiled with it.
 function(troupe_room name)
@@ -8,8 +10,8 @@ function(troupe_room name)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   file(GLOB_RECURSE schemas CONFIGURE_DEPENDS ${root}/*.capnp)
   if(NOT sources)
-    file(WRITE ${CMAKE_BINARY_DIR}/generated/${name}_room.cpp "")
-    set(sources ${CMAKE_BINARY_DIR}/generated/${name}_room.cpp)
+    file(CONFIGURE OUTPUT ${TROUPE_GENERATED_DIR}/${name}_room.cpp CONTENT "")
+    set(sources ${TROUPE_GENERATED_DIR}/${name}_room.cpp)
   endif()
   if(schemas)
     set(CAPNPC_SRC_PREFIX ${PROJECT_SOURCE_DIR})
@@ -19,15 +21,23 @@ function(troupe_room name)
     set_source_files_properties(${schema_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
   add_library(troupe_${name} STATIC ${sources} ${schema_sources})
-  target_include_directories(troupe_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${TROUPE_GENERATED_DIR})
+  set_target_properties(troupe_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(troupe_${name} PUBLIC cxx_std_20)
+  target_include_directories(troupe_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${TROUPE_GENERATED_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/troupe>)
   target_link_libraries(troupe_${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# troupe_program(name main.cpp): a program of the top room in build/bin.
+# troupe_program(name main.cpp): a program of the top room in build/bin. jemalloc serves its allocations, except under
+# a sanitizer, which has an allocator of its own.
 function(troupe_program name main)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${main})
     add_executable(${name} ${main})
     target_link_libraries(${name} PRIVATE troupe_supervisors)
+    if(NOT TROUPE_SANITIZE AND NOT TROUPE_FUZZ)
+      target_link_libraries(${name} PRIVATE ${JEMALLOC_LIBRARY})
+    endif()
   endif()
 endfunction()
 
@@ -40,6 +50,35 @@ function(troupe_tests name)
   endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS unit
+    ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/test/tsan.supp")
+endfunction()
+
+# troupe_highest_room(source result): the library of the highest room that the source includes headers from, so that a
+# program is built without the rooms it does not need.
+function(troupe_highest_room source result)
+  file(READ ${source} text)
+  set(highest messaging)
+  foreach(room IN LISTS TROUPE_ROOMS)
+    if(text MATCHES "#include \"${room}/")
+      set(highest ${room})
+    endif()
+  endforeach()
+  set(${result} troupe_${highest} PARENT_SCOPE)
+endfunction()
+
+# troupe_programs_of(pattern group LINK targets...): one program from every source that matches, each with the rooms it
+# includes; the target <group> builds them all.
+function(troupe_programs_of pattern group)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${pattern})
+  add_custom_target(${group})
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    troupe_highest_room(${source} room)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(${name} PRIVATE ${room} ${ARG_LINK})
+    add_dependencies(${group} ${name})
+  endforeach()
 endfunction()

@@ -1,0 +1,136 @@
+# Sourced by ./dev: `./dev test` as a list of steps with a summary at the end.
+# shellcheck shell=bash disable=SC2154
+# shellcheck source=/dev/null
+source "$root/packaging/dev/conformance.sh"
+
+readonly kSkipped=77
+readonly kFuzzBudgetSeconds=300  # for all fuzzers together
+
+# step NAME FUNCTION [ARG...]: runs it, keeps its output in build/test-results/NAME.log, and notes time and counts.
+# Sets `verdict`; call it plainly, not in a condition, for there `set -e` would not hold within the step.
+# The function may leave "passed failed" in build/test-results/NAME.counts; else the step counts as one test.
+step() {
+  local name=$1 status passed=0 failed=0 started=$SECONDS
+  shift
+  verdict=ok
+  if [[ -n $only && ",$only," != *",$name,"* ]]; then return 0; fi
+  say "$name"
+  rm -f "$results/$name.counts"
+  set +e
+  (set -e; "$@") 2>&1 </dev/null | tee "$results/$name.log"
+  status=${PIPESTATUS[0]}
+  set -e
+  if [[ $status == "$kSkipped" ]]; then
+    verdict=skipped
+  else
+    if [[ -f $results/$name.counts ]]; then read -r passed failed <"$results/$name.counts"
+    elif [[ $status == 0 ]]; then passed=1; fi
+    if [[ $status != 0 && $failed == 0 ]]; then failed=1; fi
+    if [[ $failed != 0 ]]; then verdict=FAILED; fi
+  fi
+  rows+=("$(printf '%-12s %-8s %7d %7d %5d:%02d' "$name" "$verdict" "$passed" "$failed" \
+    $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60)))")
+  total_passed=$((total_passed + passed))
+  total_failed=$((total_failed + failed))
+}
+
+# counts_of_last_line NAME: takes "N passed, M failed" from the log of a step that prints it.
+counts_of_last_line() {
+  sed -nE 's/^([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$results/$1.log" | tail -n 1 >"$results/$1.counts"
+  [[ -s $results/$1.counts ]] || rm -f "$results/$1.counts"
+}
+
+# unit_tests NAME PRESET: every unit test program; counts single tests from GoogleTest's reports.
+unit_tests() {
+  local name=$1 dir reports=$results/$1 status=0
+  dir=$(build_dir "$2")
+  rm -rf "$reports"
+  mkdir -p "$reports"
+  GTEST_OUTPUT=json:$reports/ GTEST_FILTER=${filter:+*$filter*} GTEST_BRIEF=1 \
+    ctest --test-dir "$dir" -L unit -j "$(cores)" --output-on-failure --no-tests=error || status=$?
+  python3 - "$reports" >"$results/$name.counts" <<'PYTHON'
+import json, pathlib, sys
+tests = failures = 0
+for report in pathlib.Path(sys.argv[1]).glob("*.json"):
+    content = json.loads(report.read_text())
+    tests += content["tests"] - content.get("disabled", 0)
+    failures += content["failures"] + content.get("errors", 0)
+print(tests - failures, failures)
+PYTHON
+  read -r passed failed <"$results/$name.counts"
+  note "$passed passed, $failed failed"
+  return "$status"
+}
+
+tidy_tests() {
+  local status=0
+  python3 test/tidy/tidy.py --self-test --build build --headers || status=$?
+  counts_of_last_line tidy
+  return "$status"
+}
+
+fuzz_tests() {
+  local programs seconds
+  ensure fuzz
+  build fuzz fuzzers
+  mapfile -t programs < <(fuzz_programs "$filter")
+  [[ ${#programs[@]} -gt 0 ]] || return "$kSkipped"
+  seconds=$((kFuzzBudgetSeconds * $(cores) / ${#programs[@]}))
+  [[ $seconds -le 60 ]] || seconds=60
+  fuzz_all "$seconds" "$filter"
+  echo "${#programs[@]} 0" >"$results/fuzz.counts"
+}
+
+# integration_tests NAME PRESET: real processes and drivers (test/integration/run.sh).
+integration_tests() {
+  local status=0
+  [[ -x test/integration/run.sh ]] || return "$kSkipped"
+  TROUPE_BIN="$(build_dir "$2")/bin" timeout 2400 test/integration/run.sh ${filter:+--filter "$filter"} || status=$?
+  counts_of_last_line "$1"
+  return "$status"
+}
+
+sanitizer_tests() {
+  local preset=$1
+  build "$preset"
+  export ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+  export TSAN_OPTIONS=suppressions=$root/test/tsan.supp:halt_on_error=0:history_size=4
+  unit_tests "$preset" "$preset"
+}
+
+summary() {
+  printf '\n%-12s %-8s %7s %7s %8s\n' step result passed failed time
+  printf '%s\n' "${rows[@]}"
+  printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"
+  [[ $total_failed == 0 && $total_passed -gt 0 ]]
+}
+
+test_all() {
+  local full=no filter='' only='' results=$root/build/test-results
+  local -a rows=()
+  local total_passed=0 total_failed=0 verdict=ok
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --full) full=yes ;;
+      --filter) filter=${2:?--filter needs a text}; shift ;;
+      --only) only=${2:?--only needs a step}; shift ;;
+      *) fail "test: no such option: $1" ;;
+    esac
+    shift
+  done
+  ensure build run test
+  mkdir -p "$results"
+  step build build release
+  if [[ $verdict == FAILED ]]; then summary; return 1; fi
+  step unit unit_tests unit release
+  if [[ -z $filter ]]; then step tidy tidy_tests; fi
+  if [[ -z $filter || -n $only ]]; then step fuzz fuzz_tests; fi
+  step integration integration_tests integration release
+  if [[ -z $filter ]]; then step conformance conformance_tests; fi
+  if [[ $full == yes ]]; then
+    step asan sanitizer_tests asan
+    step asan-integration integration_tests asan-integration asan
+    step tsan sanitizer_tests tsan
+  fi
+  summary
+}
