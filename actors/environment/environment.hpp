@@ -1,0 +1,42 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "messaging/envelope/envelope.hpp"
+
+namespace troupe {
+
+using WallTime = std::chrono::system_clock::time_point;
+/// Names a timer that has not fired. 0 is none.
+using TimerId = uint64_t;
+
+/// All that a node takes from the world besides storage and network: time, timers and chance. Given to a node when it
+/// is built; a test or a simulation gives a virtual one, and nothing else in the code may ask the machine for these.
+/// All functions may be called from any thread.
+class Environment {
+ public:
+  virtual ~Environment() = default;
+
+  /// Monotonic time.
+  virtual TimePoint now() const = 0;
+  /// Monotonic time that may lag by some milliseconds, cheap enough for every message.
+  virtual TimePoint coarseNow() const { return now(); }
+  virtual WallTime wallNow() const = 0;
+  /// A random number from the node's source (seeded in simulations).
+  virtual uint64_t random() = 0;
+  /// A random number in [0, 1).
+  double randomShare() { return static_cast<double>(random() >> 11) * 0x1.0p-53; }
+
+  /// Calls `action` once at or soon after `when`, on a thread of the environment: it must be short, must not block and
+  /// must not throw (it posts to whom it concerns).
+  virtual TimerId schedule(TimePoint when, std::function<void()> action) = 0;
+  /// True if the timer was taken back; false if it has fired or is firing.
+  virtual bool cancel(TimerId timer) = 0;
+};
+
+/// The machine's clocks, one timer thread, and a random source seeded by the operating system.
+std::shared_ptr<Environment> makeRealEnvironment();
+
+}  // namespace troupe

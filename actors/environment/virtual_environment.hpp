@@ -1,0 +1,42 @@
+#pragma once
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+
+#include "actors/environment/environment.hpp"
+#include "actors/environment/timer_queue.hpp"
+
+namespace troupe {
+
+/// Time that stands still until a test or the simulator moves it, and chance from a seed. The same seed gives the same
+/// run. Wall time may be skewed against monotonic time.
+class VirtualEnvironment final : public Environment {
+ public:
+  /// Monotonic time starts at one hour; wall time at 2024-01-01T00:00:00Z.
+  explicit VirtualEnvironment(uint64_t seed = 1);
+
+  TimePoint now() const override;
+  WallTime wallNow() const override;
+  uint64_t random() override;
+  TimerId schedule(TimePoint when, std::function<void()> action) override;
+  bool cancel(TimerId timer) override;
+
+  /// When the next timer is due, if any.
+  std::optional<TimePoint> nextTimer() const;
+  /// Moves time to `when` (never back) and fires what is due, in order of due time and then of scheduling; timers set
+  /// by what fires are included. Returns how many fired.
+  size_t advanceTo(TimePoint when);
+  size_t advance(Duration by) { return advanceTo(now() + by); }
+  /// Moves wall time alone, as an operator or a bad clock would.
+  void skewWall(Duration by);
+
+ private:
+  mutable std::mutex mutex_;
+  TimePoint now_;
+  Duration wallOffset_{};
+  std::mt19937_64 random_;
+  TimerQueue timers_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,89 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/environment/environment.hpp"
+#include "messaging/envelope/envelope.hpp"
+
+namespace troupe {
+
+/// A local receiver of messages.
+class Mailbox {
+ public:
+  /// Takes the envelope (true), or leaves it untouched because the receiver has ended (false). From any thread; must
+  /// not block nor call back into the post office.
+  virtual bool deliver(Envelope& envelope) noexcept = 0;
+ protected:
+  ~Mailbox() = default;
+};
+
+/// The way to another node: a link, or the simulated network. A route completes the reply duty of the asks it carries,
+/// with HostUnreachable when it dies, and tells the post office (`nodeLost`).
+class Route {
+ public:
+  virtual ~Route() = default;
+  virtual void send(Envelope envelope) noexcept = 0;
+};
+
+/// Why a message was not delivered.
+enum class DeadLetter { kNoSuchActor, kNoRoute, kActorEnded, kUnknownType, kExpired, kMalformed, kCount };
+const char* deadLetterName(DeadLetter reason);
+
+/// Delivers by name: to a mailbox on this node, or to a route. Keeps the watches on local actors. Every message that
+/// cannot be delivered is counted by reason, and answered if it was an ask. Thread-safe.
+class PostOffice {
+ public:
+  PostOffice(std::string node, Environment& environment);
+  ~PostOffice();
+
+  const std::string& node() const { return node_; }
+  /// Delivers, routes, or answers with the failure. Stamps the envelope.
+  void send(Envelope envelope) noexcept;
+
+  /// False if the name is taken. The mailbox must be removed before it dies.
+  bool add(const Address& address, Mailbox* mailbox);
+  /// Removes it, if it is still the one, and sends `Down` to its watchers.
+  void remove(const Address& address, const Mailbox* mailbox, const Status& reason);
+  bool exists(const Address& address) const;
+
+  void watch(const Address& watcher, const Address& watched);
+  void unwatch(const Address& watcher, const Address& watched);
+
+  /// Sets (or with null removes) the way to a node. "*" is the way to all nodes that have none of their own.
+  void setRoute(const std::string& node, std::shared_ptr<Route> route);
+  /// All watches on actors of that node end with a `Down` of that reason.
+  void nodeLost(const std::string& node, const Status& reason);
+
+  void countDead(DeadLetter reason) { dead_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed); }
+  uint64_t deadLetters(DeadLetter reason) const { return dead_[static_cast<size_t>(reason)].load(std::memory_order_relaxed); }
+  uint64_t deadLetters() const;
+
+ private:
+  static constexpr size_t kShards = 32;
+  struct Shard {
+    mutable std::shared_mutex mutex;
+    std::unordered_map<Address, Mailbox*> boxes;
+  };
+  Shard& shard(const Address& a) const { return shards_[(a.hash() >> 7) % kShards]; }
+  void sendRemote(Envelope envelope) noexcept;
+  void tellDown(const Address& watcher, const Address& who, const Status& reason) noexcept;
+
+  const std::string node_;
+  Environment& environment_;
+  mutable std::array<Shard, kShards> shards_;
+  mutable std::mutex watchMutex_;
+  std::map<std::string, std::map<std::string, std::vector<Address>>> watchers_;  ///< node -> path -> who watches
+  mutable std::shared_mutex routeMutex_;
+  std::map<std::string, std::shared_ptr<Route>> routes_;
+  std::array<std::atomic<uint64_t>, static_cast<size_t>(DeadLetter::kCount)> dead_{};
+};
+
+}  // namespace troupe

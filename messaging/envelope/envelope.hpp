@@ -1,0 +1,74 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/envelope/address.hpp"
+#include "messaging/envelope/payload.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe {
+
+/// A point on the node's monotonic clock (the Environment's; virtual in tests and simulations).
+using TimePoint = std::chrono::steady_clock::time_point;
+using Duration = std::chrono::steady_clock::duration;
+inline constexpr TimePoint kNoDeadline = TimePoint::max();
+inline constexpr Duration kNoTimeout = Duration::max();
+
+enum class Priority : uint8_t { kNormal, kHigh };
+
+enum class MessageKind : uint8_t { kTell, kAsk, kReply, kFailure, kWatch, kUnwatch, kDown };
+
+/// Receives the one answer of an ask. Completed exactly once, from any thread.
+class ReplySink {
+ public:
+  virtual void complete(StatusWith<Payload> answer) noexcept = 0;
+ protected:
+  ~ReplySink() = default;
+};
+
+/// The duty to answer an ask. Move-only: whoever drops it without answering answers with an error, so that no asker
+/// waits for a message that died in a mailbox.
+class ReplyDuty {
+ public:
+  ReplyDuty() = default;
+  explicit ReplyDuty(ReplySink* sink) : sink_(sink) {}  ///< the sink keeps itself alive until completed
+  ReplyDuty(ReplyDuty&& other) noexcept : sink_(std::exchange(other.sink_, nullptr)) {}
+  ReplyDuty& operator=(ReplyDuty&& other) noexcept { std::swap(sink_, other.sink_); return *this; }
+  ~ReplyDuty() { if (sink_) abandon(); }
+
+  explicit operator bool() const { return sink_ != nullptr; }
+  void complete(StatusWith<Payload> answer) noexcept { if (auto* s = std::exchange(sink_, nullptr)) s->complete(std::move(answer)); }
+
+ private:
+  void abandon() noexcept;
+  ReplySink* sink_ = nullptr;
+};
+
+/// What clusters add to a message; absent on a single node.
+struct ClusterMetadata {
+  bson::Document vectorTime;
+  bson::Document replMetadata;
+};
+
+/// A message on its way, as it is within one process: small, movable, its payload shared. It becomes a Cap'n Proto
+/// `Envelope` only when it leaves the node (envelope_codec.hpp). One owner at a time; may be moved between threads.
+struct Envelope {
+  Address to;
+  Address from;                     ///< nobody for a sender that is no actor
+  uint64_t correlation = 0;         ///< of an ask or its answer on a link; local asks carry `reply` instead
+  uint64_t trace = 0;
+  TimePoint deadline = kNoDeadline;
+  MessageKind kind = MessageKind::kTell;
+  Priority priority = Priority::kNormal;
+  uint32_t enqueuedAtMs = 0;        ///< coarse age stamp set by the post office
+  Payload payload;
+  ReplyDuty reply;                  ///< set for an ask
+  Status failure;                   ///< of kFailure and kDown
+  std::unique_ptr<ClusterMetadata> metadata;
+};
+
+}  // namespace troupe

@@ -1,0 +1,15 @@
+@0xe19c04d7ab5f2863;
+# Small messages that prove the kernel itself; also used by the benchmark of an ask.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::schema");
+
+struct Ping {
+  # Asks for a Pong with the same number.
+  number @0 :Int64;
+}
+
+struct Pong {
+  # The answer to a Ping.
+  number @0 :Int64;
+}
