@@ -1,0 +1,175 @@
+"""The rules of the house. Each takes the sources and yields (path, line, what is wrong)."""
+import re
+
+from functions import functions
+from sources import CODE, bare_code
+
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 70
+
+# Which rooms a room may include headers of, besides its own.
+BELOW = {
+    "messaging": set(),
+    "storage": {"messaging"},
+    "state_machines": {"messaging"},
+    "actors": {"messaging", "storage", "state_machines"},
+    "supervisors": {"messaging", "storage", "state_machines", "actors"},
+}
+# Libraries that only some folders may include: the rest of the project sees our own interfaces instead.
+GUARDED = {
+    "caf/": ("actors/", "supervisors/", "test/", "examples/"),
+    "wiredtiger.h": ("storage/engine/", "test/bench/"),
+}
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+_MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+_MACHINE_PATH = re.compile(r"(?<![\w.$}{-])/(wor" r"k|home/\w+|Users/\w+|ro" r"ot|tmp/brief)(/|\b)(?!\.\.)")
+
+
+def _line(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+def file_length(sources, exceptions=()):
+    """Files have at most 500 lines."""
+    for source in sources:
+        lines = source.text.count("\n")
+        if source.suffix in CODE and lines > MAX_FILE_LINES and source.path not in exceptions:
+            yield source.path, lines, f"has {lines} lines, more than {MAX_FILE_LINES}: split it by purpose"
+
+
+def function_length(sources, exceptions=()):
+    """Functions have at most 70 lines."""
+    for source in sources:
+        if not source.is_cpp:
+            continue
+        for name, line, length in functions(source.text):
+            if length > MAX_FUNCTION_LINES and f"{source.path}:{name}" not in exceptions:
+                yield source.path, line, f"'{name}' has {length} lines, more than {MAX_FUNCTION_LINES}"
+
+
+def include_direction(sources):
+    """Rooms include only rooms below them; CAF and WiredTiger stay behind our interfaces."""
+    for source in sources:
+        if not source.is_cpp:
+            continue
+        for match in _INCLUDE.finditer(source.text):
+            target, line = match.group(2), _line(source.text, match.start())
+            room = target.split("/")[0]
+            if match.group(1) == '"' and room not in BELOW and room not in ("test", "examples"):
+                yield source.path, line, f'"{target}": include project headers from the root, libraries with <>'
+            if source.room in BELOW and room in BELOW and room != source.room and room not in BELOW[source.room]:
+                yield source.path, line, f"{source.room}/ may not include {target}"
+            if source.room in BELOW and match.group(1) == '"' and room == "test":
+                yield source.path, line, f"{source.room}/ may not include the tests' {target}"
+            for library, places in GUARDED.items():
+                if target.startswith(library) and not source.path.startswith(places):
+                    yield source.path, line, f"<{target}> may be included only below {', '.join(places)}"
+
+
+def header_guards(sources):
+    """Headers begin with #pragma once; a source includes its own header first, which proves that it stands alone."""
+    headers = {source.path for source in sources if source.suffix == ".hpp"}
+    for source in sources:
+        if source.suffix == ".hpp" and "#pragma once" not in source.text:
+            yield source.path, 1, "has no #pragma once"
+        own = source.path.removesuffix(".cpp") + ".hpp"
+        if source.suffix == ".cpp" and own in headers:
+            first = _INCLUDE.search(source.text)
+            if not first or first.group(2) != own:
+                yield source.path, 1, f'includes "{own}" not first'
+
+
+def stray_marks(sources):
+    """No notes to do something later: do it, or open an issue."""
+    for source in sources:
+        for match in _MARK.finditer(source.text):
+            yield source.path, _line(source.text, match.start()), f"'{match.group()}' left in the text"
+
+
+def machine_paths(sources):
+    """No paths of somebody's machine."""
+    for source in sources:
+        for match in _MACHINE_PATH.finditer(source.text):
+            yield source.path, _line(source.text, match.start()), f"names a machine's path: {match.group()}"
+
+
+def registered_tests(sources):
+    """Every *_test.cpp lies where a test program picks it up, and holds at least one test."""
+    lists = {s.path.rsplit("/", 1)[0]: s.text for s in sources if s.path.endswith("/CMakeLists.txt")}
+    for source in sources:
+        if not source.path.endswith("_test.cpp"):
+            continue
+        parts = source.path.split("/")
+        folder, stem = source.path.rsplit("/", 1)[0], parts[-1].removesuffix(".cpp")
+        in_unit = parts[:2] == ["test", "unit"] and len(parts) > 3 and parts[2] in BELOW
+        if not in_unit and not any(folder.startswith(d) and (stem in t or "_test.cpp" in t) for d, t in lists.items()):
+            yield source.path, 1, "is in no test program: put it below test/unit/<room>/, or name it in a CMakeLists.txt"
+        if not re.search(r"\b(TYPED_TEST_P|TYPED_TEST|TEST(_[FP])?|RC_GTEST_\w+|INSTANTIATE_TEST_SUITE_P)\s*\(", bare_code(source.text)):
+            yield source.path, 1, "contains no test"
+
+
+def unit_test_places(sources):
+    """A unit test lies where its subject lies: test/unit/<folder>/<stem>_test.cpp for <folder>/."""
+    folders = {source.path.rsplit("/", 1)[0] for source in sources if source.is_cpp and source.room in BELOW}
+    for source in sources:
+        if source.path.startswith("test/unit/") and source.path.endswith("_test.cpp"):
+            folder = source.path.removeprefix("test/unit/").rsplit("/", 1)[0]
+            if folder not in folders:
+                yield source.path, 1, f"mirrors no folder: there is no {folder}/"
+
+
+def documented_schemas(sources):
+    """Every type and field of a Cap'n Proto schema has a comment, beside or below it (with an @ number) as is usual."""
+    item = re.compile(r"^\s*(struct|enum|interface|union|group|\w+\s*@\d+)")
+    for source in sources:
+        if source.suffix != ".capnp":
+            continue
+        lines = source.text.split("\n")
+        for index, line in enumerate(lines):
+            code = line.split("#")[0]
+            if not item.match(code) or re.match(r"^\s*(union|group)\b", code):
+                continue
+            end = index
+            while end + 1 < len(lines) and not re.search(r"[;{]", lines[end].split("#")[0]):
+                end += 1
+            following = lines[end + 1].strip() if end + 1 < len(lines) else ""
+            if not any("#" in part for part in lines[index:end + 1]) and not following.startswith("#"):
+                yield source.path, index + 1, f"'{code.strip()}' has no comment"
+
+
+def documented_commands(sources, commands):
+    """docs/commands.md describes each command of the server's table."""
+    page = next((source.text for source in sources if source.path == "docs/commands.md"), "")
+    for command in commands:
+        if not re.search(rf"`{re.escape(command)}`", page):
+            yield "docs/commands.md", 1, f"does not describe the command `{command}`"
+
+
+def documented_errors(sources):
+    """docs/errors.md is what the error table makes it."""
+    by_path = {source.path: source.text for source in sources}
+    expected = errors_page(by_path.get("messaging/errors/error_codes.txt", ""))
+    if by_path.get("docs/errors.md") != expected:
+        yield "docs/errors.md", 1, "differs from messaging/errors/error_codes.txt: run ./dev docs"
+
+
+def errors_page(table):
+    """docs/errors.md, from the lines `number|Name|meaning`."""
+    rows = [line.split("|", 2) for line in table.split("\n") if re.match(r"^\d+\|", line)]
+    body = "".join(f"| {number} | `{name}` | {meaning} |\n" for number, name, meaning in sorted(rows, key=lambda r: int(r[0])))
+    return ("# Errors\n\nGenerated from `messaging/errors/error_codes.txt` by `./dev docs`; do not edit. Numbers and names are those\n"
+            "that drivers know. An error without a row here is shown as `Location<number>`.\n\n"
+            "| code | codeName | meaning |\n|---:|---|---|\n" + body)
+
+
+def duplicate_error_codes(sources):
+    """An error number and an error name occur once."""
+    for source in sources:
+        if source.path != "messaging/errors/error_codes.txt":
+            continue
+        seen = {}
+        for index, line in enumerate(source.text.split("\n")):
+            for key in line.split("|")[:2] if re.match(r"^\d+\|", line) else []:
+                if key in seen:
+                    yield source.path, index + 1, f"'{key}' stands in line {seen[key]} too"
+                seen[key] = index + 1

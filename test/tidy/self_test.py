@@ -1,0 +1,80 @@
+"""Shows of each rule that it finds a bad example and lets the good one pass."""
+import tempfile
+from pathlib import Path
+
+import headers
+import rules
+from functions import functions
+from sources import Source
+
+_LONG = "\n".join(f"  call({i});" for i in range(80))
+_TEST = "TEST(A, B) { EXPECT_TRUE(true); }\n"
+_MARK = "TO" "DO"
+
+# rule, bad example, good example (each a list of path and text)
+CASES = [
+    (rules.file_length, [("storage/a.cpp", "int x;\n" * 501)], [("storage/a.cpp", "int x;\n" * 500)]),
+    (rules.function_length, [("storage/a.cpp", f"void f(int a) {{\n{_LONG}\n}}\n")],
+     [("storage/a.cpp", "void f(int a) {\n  call(1);\n}\n" + f"int k[] = {{\n{_LONG.replace(';', ',')}\n}};\n")]),
+    (rules.function_length, [("actors/a.cpp", f"A::A(int x) : x_{{x}}, y_{{2}} {{\n{_LONG}\n}}\n")],
+     [("actors/a.hpp", "class A {\n" + "  void f(int);\n" * 90 + "};\n")]),
+    (rules.function_length, [("actors/a.cpp", f"const C kC{{.run = [](R r) -> T {{\n{_LONG}\n}}}};\n")],
+     [("actors/a.cpp", "const C kC{.run = [](R r) -> T { return 1; }};\n" * 90)]),
+    (rules.include_direction, [("messaging/a.cpp", '#include "storage/b.hpp"\n')], [("storage/a.cpp", '#include "messaging/b.hpp"\n')]),
+    (rules.include_direction, [("state_machines/a.cpp", '#include "storage/b.hpp"\n')], [("actors/a.cpp", '#include "storage/b.hpp"\n')]),
+    (rules.include_direction, [("storage/a.cpp", "#include <caf/all.hpp>\n")], [("actors/a.cpp", "#include <caf/all.hpp>\n")]),
+    (rules.include_direction, [("actors/a.cpp", "#include <wiredtiger.h>\n")], [("storage/engine/a.cpp", "#include <wiredtiger.h>\n")]),
+    (rules.include_direction, [("storage/a.cpp", '#include "b.hpp"\n')], [("storage/a.cpp", '#include "storage/b.hpp"\n')]),
+    (rules.header_guards, [("storage/a.hpp", "int x;\n")], [("storage/a.hpp", "#pragma once\n")]),
+    (rules.header_guards, [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include <map>\n#include "storage/a.hpp"\n')],
+     [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include "storage/a.hpp"\n#include <map>\n')]),
+    (rules.stray_marks, [("storage/a.cpp", f"// {_MARK}: later\n")], [("storage/a.cpp", '"/tmp/tmp.XXXXXX"\n')]),
+    (rules.machine_paths, [("docs/a.md", "see /wor" "k/x\n")], [("docs/a.md", "see docs/work/x and ./work\n")]),
+    (rules.registered_tests, [("test/unit/a_test.cpp", _TEST)], [("test/unit/storage/engine/a_test.cpp", _TEST)]),
+    (rules.registered_tests, [("test/unit/storage/engine/a_test.cpp", "int x;\n")], [("test/unit/storage/engine/a_test.cpp", _TEST)]),
+    (rules.unit_test_places, [("storage/engine/a.cpp", ""), ("test/unit/storage/motor/a_test.cpp", _TEST)],
+     [("storage/engine/a.cpp", ""), ("test/unit/storage/engine/a_test.cpp", _TEST)]),
+    (rules.documented_schemas, [("messaging/schemas/a.capnp", "struct A {\n  # An A.\n  x @0 :Text;\n  y @1 :Text;  # y\n}\n")],
+     [("messaging/schemas/a.capnp", "struct A {\n  # An A.\n  x @0 :Text;\n  # x\n  y @1 :Text;  # y\n}\n")]),
+    (lambda s: rules.documented_commands(s, ["ping"]), [("docs/commands.md", "`pong`\n")], [("docs/commands.md", "`ping`\n")]),
+    (rules.documented_errors, [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", "")],
+     [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", rules.errors_page("1|A|a\n"))]),
+    (rules.duplicate_error_codes, [("messaging/errors/error_codes.txt", "1|A|a\n1|B|b\n")],
+     [("messaging/errors/error_codes.txt", "1|A|a\n2|B|b\n")]),
+]
+
+
+def _check_headers():
+    """A header that uses what it does not include is found, one that includes it is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("bad.hpp", "inline std::string f();\n"), ("good.hpp", "#include <string>\ninline std::string f();\n")):
+            (Path(folder) / name).write_text(text)
+        entry = {"command": f"g++ -std=c++20 -I{folder} -o x.o -c x.cpp", "directory": folder}
+        return bool(headers.compile_header(folder, folder, entry, "bad.hpp")) and \
+            headers.compile_header(folder, folder, entry, "good.hpp") is None
+
+
+def _check_measure():
+    """Lengths are counted from the line where the declaration begins to the closing brace."""
+    text = 'namespace n {\nstruct S {\n  int f(\n      int a) const {\n    return "}"[0];\n  }\n};\n}\n'
+    return [(line, length) for _, line, length in functions(text)] == [(3, 4)]
+
+
+def run():
+    """(passed, failed); prints what failed."""
+    results = []
+    for index, (rule, bad, good) in enumerate(CASES):
+        name = getattr(rule, "__name__", "rule")
+        finds = list(rule([Source(path, text) for path, text in bad]))
+        passes = not list(rule([Source(path, text) for path, text in good]))
+        if not finds:
+            print(f"FAIL self-test {index} ({name}): the bad example was not found")
+        if not passes:
+            print(f"FAIL self-test {index} ({name}): the good example was found faulty")
+        results.append(bool(finds) and passes)
+    for check in (_check_headers, _check_measure):
+        results.append(check())
+        if not results[-1]:
+            print(f"FAIL self-test: {check.__doc__}")
+    print(f"{'ok  ' if all(results) else 'FAIL'} self-tests of the rules ({len(results)})")
+    return sum(results), len(results) - sum(results)

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Enforces the rules of the house (rules.py) on every file of the project; `./dev test` and ctest run it.
+
+Each broken rule is one failure. The last line is "N passed, M failed"."""
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import headers  # noqa: E402
+import rules  # noqa: E402
+import self_test  # noqa: E402
+from sources import ROOT, project_sources  # noqa: E402
+
+
+def read_exceptions():
+    """rule -> subjects, from exceptions.txt: `rule subject: reason`. A line without a reason is refused."""
+    found = {}
+    for line in (ROOT / "test/tidy/exceptions.txt").read_text().split("\n"):
+        if not line.strip() or line.startswith("#"):
+            continue
+        rule, rest = line.split(None, 1)
+        subject, separator, reason = rest.partition(" -- ")
+        if not separator or not reason.strip():
+            sys.exit(f"test/tidy/exceptions.txt: '{line}' gives no reason (rule subject -- reason)")
+        found.setdefault(rule, set()).add(subject.strip())
+    return found
+
+
+def server_commands(build):
+    """Names of the server's commands, or None where it cannot tell (not built yet)."""
+    server = Path(build) / "bin/trouped"
+    if not server.is_file():
+        return None
+    listed = subprocess.run([server, "--list-commands"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    names = [line.split()[0] for line in listed.stdout.split("\n") if line.strip()]
+    return names if listed.returncode == 0 and names else None
+
+
+def checks(sources, build, with_headers):
+    """(name, findings) of every rule that applies; findings is None for one that cannot be checked now."""
+    exceptions = read_exceptions()
+    yield "file_length", rules.file_length(sources, exceptions.get("file_length", ()))
+    yield "function_length", rules.function_length(sources, exceptions.get("function_length", ()))
+    for rule in (rules.include_direction, rules.header_guards, rules.stray_marks, rules.machine_paths,
+                 rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
+                 rules.duplicate_error_codes):
+        skipped = exceptions.get(rule.__name__, ())
+        yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
+    commands = server_commands(build) if build else None
+    yield "documented_commands", None if commands is None else rules.documented_commands(sources, commands)
+    if with_headers:
+        yield "self_contained_headers", headers.self_contained_headers(sources, ROOT, build) if build else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", help="a build folder: its server lists the commands, its flags compile the headers")
+    parser.add_argument("--headers", action="store_true", help="also compile each header alone (needs --build)")
+    parser.add_argument("--self-test", action="store_true", help="first show that each rule finds a bad example")
+    parser.add_argument("--write-docs", action="store_true", help="write the generated pages of docs/ and end")
+    options = parser.parse_args()
+    if options.write_docs:
+        table = (ROOT / "messaging/errors/error_codes.txt").read_text()
+        (ROOT / "docs/errors.md").write_text(rules.errors_page(table))
+        return 0
+
+    passed = failed = 0
+    if options.self_test:
+        passed, failed = self_test.run()
+    build = Path(options.build).resolve() if options.build else None
+    for name, findings in checks(project_sources(), build, options.headers):
+        if findings is None:
+            print(f"skip {name}: the server is not built, or does not list its commands")
+            continue
+        findings = list(findings)
+        for path, line, what in findings:
+            print(f"{path}:{line}: {what}")
+        print(f"{'FAIL' if findings else 'ok  '} {name}")
+        passed, failed = passed + (not findings), failed + bool(findings)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
