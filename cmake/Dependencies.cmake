@@ -11,6 +11,7 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-cpp)
 find_library(SNAPPY_LIBRARY snappy REQUIRED)
+find_library(DECIMAL_LIBRARY bidgcc000 REQUIRED)  # libintelrdfpmath-dev
 find_library(WIREDTIGER_LIBRARY wiredtiger REQUIRED)
 find_library(CAF_CORE_LIBRARY caf_core REQUIRED)
 find_library(PROMETHEUS_CORE_LIBRARY prometheus-cpp-core REQUIRED)
@@ -20,7 +21,7 @@ find_library(BOOST_SERIALIZATION_LIBRARY boost_serialization REQUIRED)
 add_library(troupe_libs_messaging INTERFACE IMPORTED GLOBAL)
 target_compile_definitions(troupe_libs_messaging INTERFACE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
 target_link_libraries(troupe_libs_messaging INTERFACE Threads::Threads OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB
-  PkgConfig::ZSTD ${SNAPPY_LIBRARY} PkgConfig::ICU CapnProto::capnp mongo::bson_shared spdlog fmt)
+  PkgConfig::ZSTD ${SNAPPY_LIBRARY} ${DECIMAL_LIBRARY} PkgConfig::ICU CapnProto::capnp mongo::bson_shared spdlog fmt)
 
 add_library(troupe_libs_storage INTERFACE IMPORTED GLOBAL)
 target_link_libraries(troupe_libs_storage INTERFACE ${WIREDTIGER_LIBRARY} PkgConfig::PCRE2)

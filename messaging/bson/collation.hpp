@@ -7,10 +7,6 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 
-namespace icu_72 {
-class Collator;
-}
-
 namespace troupe::bson {
 
 /// The order of strings by a locale's rules (ICU). Immutable; may be used by any thread. The order `simple` (bytewise)
@@ -36,8 +32,9 @@ class Collator {
   static bool same(const Collator* a, const Collator* b);
 
  private:
-  Collator(std::unique_ptr<icu_72::Collator> icu, Document specification);
-  std::unique_ptr<icu_72::Collator> icu_;
+  struct Icu;
+  Collator(std::unique_ptr<Icu> icu, Document specification);
+  std::unique_ptr<Icu> icu_;
   Document specification_;
 };
 
