@@ -23,7 +23,7 @@ std::string buildOpQuery(int32_t requestId, std::string_view database, bson::Vie
 /// reply answers another request than `requestId`.
 StatusWith<bson::View> parseReply(std::string_view frame, int32_t requestId);
 
-/// What a reply's body says: OK, or its `code` and `errmsg`, with the body as the status's extra document.
+/// What a reply's body says: OK, or its `code` and `errmsg`, with its other fields as the extra document.
 Status replyStatus(bson::View body);
 
 }  // namespace troupe::wire
