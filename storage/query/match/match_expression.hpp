@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
 #include "storage/query/match/field_path.hpp"
 
 namespace troupe::query {
@@ -27,6 +28,8 @@ struct MatchDetails {
   /// Position of the first element that matched in the array the filter went through; -1 when there was none. The
   /// positional `$` of updates and projections stands for it.
   int64_t arrayIndex = -1;
+  /// The failure of an expression within $expr: when set, the answer means nothing and the operation has to fail with it.
+  Status error;
 };
 
 /// The test a leaf makes of one value; `e` may be absent (the path leads nowhere).
@@ -35,7 +38,7 @@ class Predicate {
   virtual ~Predicate() = default;
   virtual bool test(const bson::Element& e) const = 0;
   /// For tests of whole documents ($expr, $jsonSchema).
-  virtual bool testDocument(bson::View) const { return false; }
+  virtual StatusWith<bool> testDocument(bson::View) const { return false; }
 };
 
 /// A parsed filter: an immutable tree over owned operands. `matches` neither allocates nor changes anything, so one
@@ -60,8 +63,11 @@ class MatchExpression {
   /// The test of a leaf, or null.
   const Predicate* predicate() const { return predicate_.get(); }
 
-  /// Does the document match? With `details`, also where in an array.
+  /// Does the document match? With `details`, also where in an array. Whoever runs filters of clients passes details and
+  /// looks at `error` when `canFail()`.
   bool matches(bson::View document, MatchDetails* details = nullptr) const;
+  /// Is there an $expr, whose evaluation may fail?
+  bool canFail() const;
   /// Does one value match, as an element tested by a value $elemMatch or by $pull? Paths are ignored; logic applies.
   bool matchesValue(const bson::Element& value) const;
 
@@ -69,9 +75,13 @@ class MatchExpression {
   bson::Document toBson() const;
 
   // For the parser.
+  void setPredicate(std::unique_ptr<Predicate> predicate) { predicate_ = std::move(predicate); }
+  Children takeChildren() { return std::move(children_); }
   void addChild(std::unique_ptr<MatchExpression> child) { children_.push_back(std::move(child)); }
 
  private:
+  bool matchesNone(bson::View document, MatchDetails* details) const;
+  bool matchesDocumentTest(bson::View document, MatchDetails* details) const;
   bool matchesArray(const bson::Element& array, int64_t* index) const;
   void serialize(bson::Builder& out) const;
   /// Writes `$op: operand` into an open document of operators.

@@ -1,0 +1,28 @@
+#include "storage/query/expression/expression.hpp"
+#include "storage/query/match/predicates.hpp"
+
+namespace troupe::query {
+namespace {
+
+class ExprTest final : public Predicate {
+ public:
+  explicit ExprTest(ExpressionPtr expression) : expression_(std::move(expression)) {}
+  bool test(const bson::Element&) const override { return false; }
+  StatusWith<bool> testDocument(bson::View document) const override {
+    Variables variables(document);
+    TROUPE_ASSIGN(const auto value, expression_->evaluate(variables));
+    return isTrue(value);
+  }
+
+ private:
+  ExpressionPtr expression_;
+};
+
+}  // namespace
+
+StatusWith<std::unique_ptr<Predicate>> exprPredicate(const bson::Element& expression, const ParseContext& context) {
+  TROUPE_ASSIGN(auto parsed, parseExpression(expression, context));
+  return std::unique_ptr<Predicate>(std::make_unique<ExprTest>(std::move(parsed)));
+}
+
+}  // namespace troupe::query

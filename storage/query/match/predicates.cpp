@@ -1,0 +1,214 @@
+#include "storage/query/match/predicates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "messaging/bson/compare.hpp"
+#include "messaging/bson/numeric.hpp"
+
+namespace troupe::query {
+namespace {
+
+using bson::Element;
+using bson::Type;
+
+bool isNaN(const Element& e) {
+  if (e.is(Type::kDouble)) return std::isnan(e.asDouble());
+  return e.is(Type::kDecimal128) && bson::isNaN(e.asDecimal());
+}
+
+bool isNullRank(const Element& e) { return e.isNullish(); }
+
+bool holds(MatchKind op, int order) {
+  switch (op) {
+    case MatchKind::kLt: return order < 0;
+    case MatchKind::kLte: return order <= 0;
+    case MatchKind::kGt: return order > 0;
+    case MatchKind::kGte: return order >= 0;
+    default: return order == 0;
+  }
+}
+
+bool allowsEqual(MatchKind op) { return op == MatchKind::kEq || op == MatchKind::kLte || op == MatchKind::kGte; }
+
+class Compare final : public Predicate {
+ public:
+  Compare(MatchKind op, const Element& operand, const bson::Collator* collator)
+      : op_(op), operand_(operand), collator_(collator) {}
+  bool test(const Element& e) const override { return compareMatches(op_, e, operand_, collator_); }
+
+ private:
+  MatchKind op_;
+  Element operand_;
+  const bson::Collator* collator_;
+};
+
+/// Strings, symbols, and the same regular expression as a value.
+class RegexTest final : public Predicate {
+ public:
+  explicit RegexTest(std::shared_ptr<const CompiledRegex> regex) : regex_(std::move(regex)) {}
+  bool test(const Element& e) const override {
+    if (e.is(Type::kString) || e.is(Type::kSymbol)) return regex_->search(e.asString());
+    return e.is(Type::kRegex) && e.asRegex().pattern == regex_->pattern() && e.asRegex().options == regex_->options();
+  }
+
+ private:
+  std::shared_ptr<const CompiledRegex> regex_;
+};
+
+/// Membership by binary search; null and regular expressions apart.
+class In final : public Predicate {
+ public:
+  In(const Element& array, const bson::Collator* collator) : collator_(collator) {
+    for (const auto& e : array.asArray()) {
+      if (isNullRank(e)) hasNull_ = true;
+      else if (!e.is(Type::kRegex)) values_.push_back(e);
+    }
+    std::sort(values_.begin(), values_.end(),
+              [&](const Element& a, const Element& b) { return bson::compareValues(a, b, collator_) < 0; });
+  }
+  Status compileRegexes(const Element& array) {
+    for (const auto& e : array.asArray()) {
+      if (!e.is(Type::kRegex)) continue;
+      TROUPE_ASSIGN(auto regex, CompiledRegex::compile(e.asRegex().pattern, e.asRegex().options));
+      regexes_.emplace_back(std::move(regex));
+    }
+    return Status::OK();
+  }
+  bool test(const Element& e) const override {
+    if (isNullRank(e)) return hasNull_;
+    const auto at = std::lower_bound(values_.begin(), values_.end(), e, [&](const Element& a, const Element& b) {
+      return bson::compareValues(a, b, collator_) < 0;
+    });
+    if (at != values_.end() && bson::compareValues(*at, e, collator_) == 0) return true;
+    return std::any_of(regexes_.begin(), regexes_.end(), [&](const RegexTest& r) { return r.test(e); });
+  }
+
+ private:
+  std::vector<Element> values_;
+  std::vector<RegexTest> regexes_;
+  bool hasNull_ = false;
+  const bson::Collator* collator_;
+};
+
+class Exists final : public Predicate {
+ public:
+  bool test(const Element& e) const override { return e.ok(); }
+};
+
+class Size final : public Predicate {
+ public:
+  explicit Size(int64_t size) : size_(size) {}
+  bool test(const Element& e) const override { return e.is(Type::kArray) && e.asArray().count() == size_; }
+
+ private:
+  int64_t size_;
+};
+
+class Mod final : public Predicate {
+ public:
+  Mod(int64_t divisor, int64_t remainder) : divisor_(divisor), remainder_(remainder) {}
+  bool test(const Element& e) const override {
+    if (!e.isNumber()) return false;
+    const double d = e.toDouble();
+    if (!std::isfinite(d)) return false;
+    if (!e.is(Type::kInt32) && !e.is(Type::kInt64) && std::fabs(d) >= 9.3e18) return false;
+    const int64_t n = e.toInt64();
+    // INT64_MIN % -1 traps.
+    return (divisor_ == -1 ? 0 : n % divisor_) == remainder_;
+  }
+
+ private:
+  int64_t divisor_;
+  int64_t remainder_;
+};
+
+class TypeTest final : public Predicate {
+ public:
+  explicit TypeTest(TypeSet types) : types_(types) {}
+  bool test(const Element& e) const override { return e.ok() && types_.contains(e.type()); }
+
+ private:
+  TypeSet types_;
+};
+
+class Bits final : public Predicate {
+ public:
+  Bits(MatchKind op, std::vector<uint32_t> positions) : op_(op), positions_(std::move(positions)) {}
+  bool test(const Element& e) const override {
+    if (e.is(Type::kBinary)) {
+      const auto bytes = e.asBinary().bytes;
+      return decide([&](uint32_t bit) {
+        return bit / 8 < bytes.size() && ((static_cast<uint8_t>(bytes[bit / 8]) >> (bit % 8)) & 1);
+      });
+    }
+    if (!e.isNumber()) return false;
+    if (e.is(Type::kDouble) || e.is(Type::kDecimal128)) {
+      // Only whole numbers within the range of int64 have bits.
+      const double d = e.toDouble();
+      if (!(std::fabs(d) < 9.2233720368547758e18) || d != std::trunc(d)) return false;
+    }
+    const int64_t n = e.toInt64();
+    return decide([n](uint32_t bit) { return bit >= 64 ? n < 0 : ((n >> bit) & 1) != 0; });
+  }
+
+ private:
+  template <class F>
+  bool decide(F isSet) const {
+    switch (op_) {
+      case MatchKind::kBitsAllSet: return std::all_of(positions_.begin(), positions_.end(), isSet);
+      case MatchKind::kBitsAllClear: return std::none_of(positions_.begin(), positions_.end(), isSet);
+      case MatchKind::kBitsAnySet: return std::any_of(positions_.begin(), positions_.end(), isSet);
+      default: return !std::all_of(positions_.begin(), positions_.end(), isSet);
+    }
+  }
+  MatchKind op_;
+  std::vector<uint32_t> positions_;
+};
+
+}  // namespace
+
+bool compareMatches(MatchKind op, const Element& value, const Element& operand, const bson::Collator* collator) {
+  const Type operandType = operand.type();
+  if (operandType == Type::kMinKey || operandType == Type::kMaxKey) {
+    if (op == MatchKind::kEq) return value.type() == operandType;
+    return holds(op, bson::compareValues(value, operand, collator));  // these bounds reach across types
+  }
+  if (isNullRank(operand)) return isNullRank(value) && allowsEqual(op);
+  if (!value.ok() || bson::canonicalRank(value.type()) != bson::canonicalRank(operandType)) return false;
+  if (operand.isNumber() && (isNaN(value) || isNaN(operand))) return allowsEqual(op) && isNaN(value) && isNaN(operand);
+  return holds(op, bson::compareValues(value, operand, collator));
+}
+
+std::unique_ptr<Predicate> comparePredicate(MatchKind op, const Element& operand, const bson::Collator* collator) {
+  return std::make_unique<Compare>(op, operand, collator);
+}
+
+StatusWith<std::unique_ptr<Predicate>> inPredicate(const Element& array, const bson::Collator* collator) {
+  for (const auto& e : array.asArray()) {
+    if (e.is(Type::kDocument) && e.asDocument().first().name().starts_with('$')) {
+      const auto name = e.asDocument().first().name();
+      if (name != "$ref" && name != "$id" && name != "$db")
+        return {ErrorCode::kBadValue, "cannot nest $ under $in"};
+    }
+    if (e.is(Type::kUndefined)) return {ErrorCode::kBadValue, "InMatchExpression equality cannot be undefined"};
+  }
+  auto in = std::make_unique<In>(array, collator);
+  TROUPE_TRY(in->compileRegexes(array));
+  return std::unique_ptr<Predicate>(std::move(in));
+}
+
+StatusWith<std::unique_ptr<Predicate>> regexPredicate(std::string_view pattern, std::string_view options) {
+  TROUPE_ASSIGN(auto regex, CompiledRegex::compile(pattern, options));
+  return std::unique_ptr<Predicate>(std::make_unique<RegexTest>(std::move(regex)));
+}
+
+std::unique_ptr<Predicate> existsPredicate() { return std::make_unique<Exists>(); }
+std::unique_ptr<Predicate> sizePredicate(int64_t size) { return std::make_unique<Size>(size); }
+std::unique_ptr<Predicate> modPredicate(int64_t divisor, int64_t remainder) { return std::make_unique<Mod>(divisor, remainder); }
+std::unique_ptr<Predicate> typePredicate(TypeSet types) { return std::make_unique<TypeTest>(types); }
+std::unique_ptr<Predicate> bitsPredicate(MatchKind op, std::vector<uint32_t> positions) {
+  return std::make_unique<Bits>(op, std::move(positions));
+}
+
+}  // namespace troupe::query
