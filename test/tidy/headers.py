@@ -48,7 +48,8 @@ def compile_header(root, build, entry, header):
     if not unit.is_file() or unit.read_text() != text:
         unit.write_text(text)
     command = _arguments(entry) + ["-O0", "-w", "-c", str(unit), "-o", str(unit.with_suffix(".o"))]
-    environment = dict(os.environ, CCACHE_BASEDIR=os.environ.get("CCACHE_BASEDIR", str(root)), CCACHE_NOHASHDIR="1")
+    environment = dict(os.environ, CCACHE_BASEDIR=os.environ.get("CCACHE_BASEDIR", str(root)), CCACHE_NOHASHDIR="1",
+                       CCACHE_SLOPPINESS="pch_defines,time_macros,include_file_mtime,include_file_ctime")
     done = subprocess.run(command, cwd=entry["directory"], env=environment, capture_output=True, text=True)
     unit.with_suffix(".o").unlink(missing_ok=True)
     return None if done.returncode == 0 else done.stderr
