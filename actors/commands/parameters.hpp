@@ -1,0 +1,63 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::commands {
+
+/// The server's tunable values, by the names operators know (`getParameter`, `setParameter`, `--setParameter`). Reading
+/// a value is one atomic load; changing one is thread-safe. Values that only make sense at start-up cannot be changed later.
+class Parameters {
+ public:
+  Parameters();
+
+  // At start-up only.
+  std::atomic<bool> enableTestCommands{false};
+  std::atomic<bool> enableLocalhostAuthBypass{true};
+  // At any time.
+  std::atomic<int64_t> cursorTimeoutMillis{600'000};
+  std::atomic<int64_t> slowOperationMillis{100};
+  std::atomic<int64_t> journalCommitIntervalMillis{100};
+  std::atomic<int64_t> syncPeriodSeconds{60};
+  std::atomic<int64_t> logVerbosity{0};
+  std::atomic<int64_t> maxQueryMemoryBytes{100 * 1024 * 1024};
+  std::atomic<int64_t> temporarilyUnavailableMaxRetries{10};
+  std::atomic<int64_t> temporarilyUnavailableBackoffBaseMillis{1000};
+  std::atomic<bool> enableTemporarilyUnavailableExceptions{true};
+  std::atomic<double> transactionTooLargeForCacheThreshold{0.75};
+  std::atomic<bool> notablescan{false};
+  std::atomic<bool> requireApiVersion{false};
+  std::atomic<int64_t> sessionTimeoutMinutes{30};
+  std::atomic<int64_t> connectionIdleSeconds{0};  ///< 0: idle connections are never closed
+
+  /// Sets a value from a command or (at start-up) an option's text. Returns the old value.
+  /// Errors: InvalidOptions (unknown name, or not changeable now), TypeMismatch, BadValue (out of range).
+  StatusWith<bson::Value> set(std::string_view name, const bson::Element& value, bool startup);
+  Status setFromText(std::string_view name, std::string_view text);
+  /// The value of a name; an absent value when there is no such parameter.
+  bson::Value get(std::string_view name) const;
+  bool settableAtRuntime(std::string_view name) const;
+  std::vector<std::string_view> names() const;
+
+ private:
+  struct Entry {
+    std::string_view name;
+    bool runtime;
+    std::function<bson::Value()> get;
+    std::function<Status(const bson::Element&)> set;  ///< empty: read-only
+  };
+  const Entry* find(std::string_view name) const;
+  void integer(std::string_view name, std::atomic<int64_t>& target, int64_t low, int64_t high);
+  void flag(std::string_view name, std::atomic<bool>& target, bool runtime);
+  void readOnly(std::string_view name, bson::Value value);
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace troupe::commands

@@ -1,0 +1,90 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/commands/client.hpp"
+#include "actors/commands/operation.hpp"
+#include "actors/kernel/task.hpp"
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+#include "messaging/wire/request.hpp"
+#include "storage/catalog/namespace.hpp"
+
+namespace troupe::commands {
+
+struct Command;
+struct ServerContext;
+
+/// `writeConcern` of a request.
+struct WriteConcern {
+  int64_t w = 1;             ///< members; 0 wants no answer
+  bool majority = false;
+  bool journaled = false;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+/// One command on its way through the server: the parsed request, who asks, and the reply being written. Lives on the
+/// connection's coroutine frame until the reply is sent; used by one thread at a time.
+class Request {
+ public:
+  Request(const wire::Request& wire, ServerContext& server, Client& client, Operation& operation)
+      : wire_(wire), server_(server), client_(client), operation_(operation) {}
+  Request(const Request&) = delete;
+
+  bson::View body() const { return wire_.body; }
+  std::string_view commandName() const { return wire_.commandName(); }
+  std::string_view db() const { return wire_.database; }
+  const wire::Request& wire() const { return wire_; }
+  ServerContext& server() const { return server_; }
+  Client& client() const { return client_; }
+  Operation& operation() const { return operation_; }
+  const Command* command = nullptr;
+
+  // --- Arguments (checked against the command's table before the body runs; null means absent)
+  bson::Element arg(std::string_view name) const {
+    const auto e = body()[name];
+    return e.isNullish() ? bson::Element() : e;
+  }
+  bool flag(std::string_view name, bool fallback = false) const { const auto e = arg(name); return e ? e.truthy() : fallback; }
+  std::string_view text(std::string_view name, std::string_view fallback = {}) const { return arg(name).toStringOr(fallback); }
+  int64_t number(std::string_view name, int64_t fallback = 0) const { return arg(name).toInt64(fallback); }
+  bson::View document(std::string_view name) const { const auto e = arg(name); return e.isObjectLike() ? e.asDocument() : bson::View(); }
+  /// Documents given as an array in the body or as a section of kind 1.
+  StatusWith<std::vector<bson::View>> documents(std::string_view name) const;
+  /// The collection the command's own field names, validated. Errors: InvalidNamespace, TypeMismatch (not a string).
+  StatusWith<storage::Namespace> collection() const;
+  StatusWith<WriteConcern> writeConcern() const;
+  bson::View session() const { return document("lsid"); }
+
+  // --- Rights
+  /// Unauthorized unless the client's users may do this; always allowed with authentication off.
+  Status authorize(auth::Action action, const auth::Resource& resource) const;
+  /// "user@db" of the client's users.
+  std::vector<std::string> userNames() const;
+
+  // --- Reply
+  wire::MessageBuilder& message() { return reply_; }
+  bson::Builder& reply() { return reply_.body(); }
+  /// {cursor: {firstBatch: [...], id: 0, ns}} for commands whose result fits in one batch.
+  void replyWithBatch(std::string_view ns, const std::vector<bson::Document>& documents);
+  bool exhaust = false;    ///< another reply of this exhaust stream follows unasked
+  bool dropReply = false;  ///< send nothing (the connection closes)
+
+  /// Ends the operation when it was killed or its time is over.
+  Status checkForInterrupt() const;
+  /// Lets others on this thread run, and checks for interrupts afterwards.
+  Task<Status> yield();
+
+ private:
+  const wire::Request& wire_;
+  ServerContext& server_;
+  Client& client_;
+  Operation& operation_;
+  wire::MessageBuilder reply_;
+};
+
+}  // namespace troupe::commands

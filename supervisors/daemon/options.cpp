@@ -1,0 +1,214 @@
+#include "supervisors/daemon/options.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <optional>
+#include <variant>
+
+namespace troupe::supervisors {
+
+namespace {
+
+using Target = std::variant<std::string Options::*, int64_t Options::*, double Options::*, bool Options::*>;
+
+/// One option in both of its spellings. `yes` is what a YAML string must be to set a flag ("enabled").
+struct OptionRow {
+  const char* flag;
+  const char* yaml;
+  Target target;
+  const char* help;
+  const char* yes = "true";
+};
+
+const OptionRow kRows[] = {
+    {"--port", "net.port", &Options::port, "port to listen on"},
+    {"--bind_ip", "net.bindIp", &Options::bindIp, "addresses to listen on, separated by commas"},
+    {"--maxConns", "net.maxIncomingConnections", &Options::maxConnections, "connections served at once"},
+    {"--networkMessageCompressors", "net.compression.compressors", &Options::compressors, "compressors offered: snappy,zstd,zlib or disabled"},
+    {"--tlsMode", "net.tls.mode", &Options::tlsMode, "disabled, allowTLS, preferTLS or requireTLS"},
+    {"--tlsCertificateKeyFile", "net.tls.certificateKeyFile", &Options::tlsCertificateKeyFile, "PEM file with the server's certificate and key"},
+    {"--tlsCAFile", "net.tls.CAFile", &Options::tlsCAFile, "PEM file with the authorities clients are checked against"},
+    {"--tlsAllowConnectionsWithoutCertificates", "net.tls.allowConnectionsWithoutCertificates", &Options::tlsAllowConnectionsWithoutCertificates, "accept clients without a certificate although a CA file is given"},
+    {"--admin-port", "admin.port", &Options::adminPort, "port of the admin endpoint (0: none)"},
+    {"--admin-bind-ip", "admin.bindIp", &Options::adminBindIp, "address of the admin endpoint"},
+    {"--dbpath", "storage.dbPath", &Options::dbPath, "data directory"},
+    {"--wiredTigerCacheSizeGB", "storage.wiredTiger.engineConfig.cacheSizeGB", &Options::cacheSizeGB, "size of the storage cache in GiB"},
+    {"--journal,!--nojournal", "storage.journal.enabled", &Options::journal, "keep a journal (--nojournal: checkpoints only)"},
+    {"--journalCommitInterval", "storage.journal.commitIntervalMs", &Options::journalCommitIntervalMs, "milliseconds between flushes of the journal"},
+    {"--syncdelay", "storage.syncPeriodSecs", &Options::syncPeriodSecs, "seconds between checkpoints"},
+    {"--repair", "storage.repair", &Options::repair, "repair the data directory, then exit"},
+    {"--auth,!--noauth", "security.authorization", &Options::auth, "require authentication", "enabled"},
+    {"--keyFile", "security.keyFile", &Options::keyFile, "file with the secret the nodes of a cluster share"},
+    {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},
+    {"--logappend", "systemLog.logAppend", &Options::logAppend, "append to the log file"},
+    {"--logFormat", "systemLog.format", &Options::logFormat, "json or text"},
+    {"--slowms", "operationProfiling.slowOpThresholdMs", &Options::slowMs, "operations that take longer are logged, in milliseconds"},
+    {"--verbose", "systemLog.verbosity", &Options::verbosity, "0 to 5"},
+    {"--threads", "processManagement.threads", &Options::threads, "threads that serve connections and actors (0: one a core)"},
+    {"--pidfilepath", "processManagement.pidFilePath", &Options::pidFilePath, "file to write the process id to"},
+};
+
+/// The options given so far as nested YAML-shaped documents: "net.port" -> {net: {port: ...}}.
+class Given {
+ public:
+  void set(const std::string& path, bson::Value value) { values_[path] = std::move(value); }
+  bson::Document toDocument() const { return nest(values_); }
+
+ private:
+  using Values = std::map<std::string, bson::Value>;
+  static bson::Document nest(const Values& values) {
+    std::map<std::string, Values> groups;
+    bson::Builder b;
+    for (const auto& [path, value] : values) {
+      const auto dot = path.find('.');
+      if (dot == std::string::npos) b.append(path, value);
+      else groups[path.substr(0, dot)][path.substr(dot + 1)] = value;
+    }
+    for (const auto& [name, members] : groups) b.append(name, nest(members));
+    return b.finish();
+  }
+  Values values_;
+};
+
+bson::Value valueOf(const Options& options, const Target& target) {
+  return std::visit([&](auto member) { return bson::Value(options.*member); }, target);
+}
+
+Status setFromYaml(Options& options, const OptionRow& row, const YAML::Node& node) {
+  try {
+    std::visit(
+        [&](auto member) {
+          using T = std::decay_t<decltype(options.*member)>;
+          if constexpr (std::is_same_v<T, bool>) {
+            const auto text = node.as<std::string>();
+            options.*member = text == row.yes || text == "true" || text == "enabled";
+          } else {
+            options.*member = node.as<T>();
+          }
+        },
+        row.target);
+  } catch (const YAML::Exception&) {
+    return {ErrorCode::kBadValue, std::string(row.yaml) + ": the value has the wrong type"};
+  }
+  return Status::OK();
+}
+
+Status readParameters(const YAML::Node& node, Options& options, Given& given) {
+  if (!node.IsMap()) return {ErrorCode::kBadValue, "setParameter must be a map of names and values"};
+  for (const auto& entry : node) {
+    const auto name = entry.first.as<std::string>();
+    const auto text = entry.second.as<std::string>("");
+    options.setParameters.push_back(name + "=" + text);
+    given.set("setParameter." + name, bson::Value(text));
+  }
+  return Status::OK();
+}
+
+/// Walks the file; every leaf must be the path of a row.
+Status readYaml(const YAML::Node& node, const std::string& path, Options& options, Given& given) {
+  if (path == "setParameter") return readParameters(node, options, given);
+  if (path == "systemLog.destination" || path == "processManagement.fork" || path == "processManagement.timeZoneInfo" || path == "storage.engine") return Status::OK();
+  for (const OptionRow& row : kRows) {
+    if (path != row.yaml) continue;
+    TROUPE_TRY(setFromYaml(options, row, node));
+    given.set(path, valueOf(options, row.target));
+    return Status::OK();
+  }
+  if (!node.IsMap()) return {ErrorCode::kBadValue, "unrecognized option: " + path};
+  for (const auto& entry : node) {
+    const auto name = entry.first.as<std::string>();
+    TROUPE_TRY(readYaml(entry.second, path.empty() ? name : path + "." + name, options, given));
+  }
+  return Status::OK();
+}
+
+Status readConfigFile(const std::string& file, Options& options, Given& given) {
+  try {
+    const YAML::Node root = YAML::LoadFile(file);
+    if (root.IsNull()) return Status::OK();
+    if (!root.IsMap()) return {ErrorCode::kFailedToParse, file + ": the file must hold a map of options"};
+    return readYaml(root, "", options, given).withContext(file);
+  } catch (const YAML::BadFile&) {
+    return {ErrorCode::kFileNotOpen, "cannot read the configuration file " + file};
+  } catch (const YAML::Exception& e) {
+    return {ErrorCode::kFailedToParse, file + ": " + e.what()};
+  }
+}
+
+void addRow(CLI::App& app, Options& options, const OptionRow& row) {
+  std::visit(
+      [&](auto member) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(options.*member)>, bool>) app.add_flag(row.flag, options.*member, row.help);
+        else app.add_option(row.flag, options.*member, row.help);
+      },
+      row.target);
+}
+
+Status checkValues(const Options& options) {
+  const auto between = [](const char* name, int64_t v, int64_t low, int64_t high) {
+    if (v >= low && v <= high) return Status::OK();
+    return Status(ErrorCode::kBadValue, std::string(name) + " must be between " + std::to_string(low) + " and " + std::to_string(high));
+  };
+  TROUPE_TRY(between("--port", options.port, 1, 65535));
+  TROUPE_TRY(between("--admin-port", options.adminPort, 0, 65535));
+  TROUPE_TRY(between("--maxConns", options.maxConnections, 5, 1'000'000));
+  TROUPE_TRY(between("--journalCommitInterval", options.journalCommitIntervalMs, 1, 500));
+  TROUPE_TRY(between("--syncdelay", options.syncPeriodSecs, 0, 9'000'000));
+  TROUPE_TRY(between("--threads", options.threads, 0, 512));
+  if (!options.logFormat.empty() && options.logFormat != "json" && options.logFormat != "text") {
+    return {ErrorCode::kBadValue, "--logFormat must be json or text"};
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+StatusWith<Options> parseOptions(int argc, const char* const* argv) {
+  // Two passes: the file named on the command line comes first, then the command line again on top of it.
+  Options options;
+  Given given;
+  for (const bool second : {false, true}) {
+    CLI::App app("trouped - a clustered document database in which every service is a supervised actor", "trouped");
+    std::string configFile;
+    for (const OptionRow& row : kRows) addRow(app, options, row);
+    app.add_option("-f,--config", configFile, "YAML file with options");
+    std::vector<std::string> parameters;
+    app.add_option("--setParameter", parameters, "server parameter, name=value (may be repeated)")->allow_extra_args(false);
+    app.add_flag("--version", options.showVersion, "print the version and exit");
+    app.add_flag("--list-commands", options.listCommands, "print the commands of the wire protocol and exit");
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      options.help = app.help();
+      return options;
+    } catch (const CLI::ParseError& e) {
+      return Status(ErrorCode::kBadValue, std::string(e.what()) + " (see trouped --help)");
+    }
+    if (!second) {
+      if (!configFile.empty()) {
+        options = Options();
+        TROUPE_TRY(readConfigFile(configFile, options, given));
+        given.set("config", bson::Value(configFile));
+      }
+      continue;
+    }
+    options.setParameters.insert(options.setParameters.end(), parameters.begin(), parameters.end());
+    for (const auto& parameter : parameters) {
+      const auto equals = parameter.find('=');
+      if (equals == std::string::npos) return Status(ErrorCode::kBadValue, "--setParameter takes name=value, not '" + parameter + "'");
+      given.set("setParameter." + parameter.substr(0, equals), bson::Value(parameter.substr(equals + 1)));
+    }
+    for (const OptionRow& row : kRows) {
+      const std::string name = std::string(row.flag).substr(0, std::string(row.flag).find(','));
+      if (app.count(name) > 0) given.set(row.yaml, valueOf(options, row.target));
+    }
+  }
+  TROUPE_TRY(checkValues(options));
+  options.parsed = given.toDocument();
+  options.argv.assign(argv, argv + argc);
+  return options;
+}
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::supervisors {
+
+/// How `trouped` was asked to run: command line first, then the YAML file, then these defaults.
+struct Options {
+  // net
+  int64_t port = 27017;
+  std::string bindIp = "127.0.0.1";
+  int64_t maxConnections = 10'000;
+  std::string compressors = "snappy,zstd,zlib";
+  std::string tlsMode = "disabled";
+  std::string tlsCertificateKeyFile;
+  std::string tlsCAFile;
+  bool tlsAllowConnectionsWithoutCertificates = false;
+  // admin
+  int64_t adminPort = 0;  ///< 0: no admin endpoint
+  std::string adminBindIp = "127.0.0.1";
+  // storage
+  std::string dbPath = "/data/db";
+  double cacheSizeGB = 0;  ///< 0: half of what the machine has beyond 1 GiB, at least 0.25
+  bool journal = true;
+  int64_t journalCommitIntervalMs = 100;
+  int64_t syncPeriodSecs = 60;
+  bool repair = false;
+  // security
+  bool auth = false;
+  std::string keyFile;
+  // log
+  std::string logPath;
+  bool logAppend = false;
+  std::string logFormat;  ///< "json" or "text"; empty: text on a terminal, else JSON
+  int64_t slowMs = 100;
+  int64_t verbosity = 0;
+  // process
+  int64_t threads = 0;  ///< threads of the pool; 0: as many as cores
+  std::string pidFilePath;
+  std::vector<std::string> setParameters;  ///< "name=value"
+
+  // Instead of serving
+  bool showVersion = false;
+  bool listCommands = false;
+  std::string help;  ///< text to print when --help was given
+
+  /// The options that were given, shaped as the YAML file is, for getCmdLineOpts.
+  bson::Document parsed;
+  std::vector<std::string> argv;
+};
+
+/// Reads the command line and the file it names (`--config`). Errors: BadValue or FailedToParse with one line that names the option.
+StatusWith<Options> parseOptions(int argc, const char* const* argv);
+
+}  // namespace troupe::supervisors
