@@ -5,7 +5,7 @@
 #include "actors/commands/server_context.hpp"
 #include "actors/commands/session_registry.hpp"
 #include "actors/commands/slow_log.hpp"
-#include "actors/kernel/sleep.hpp"
+#include "actors/kernel/node.hpp"
 #include "messaging/bson/json.hpp"
 
 namespace troupe::commands {
@@ -35,7 +35,7 @@ bool failCommandApplies(const Request& request, bson::View data) {
 /// What an armed `failCommand` does before the command runs: block, close the connection, or fail with a code and labels.
 Task<Status> applyFailCommand(Request& request, bson::View data) {
   if (data["blockConnection"].truthy()) {
-    co_await sleepFor(*request.server().environment, std::chrono::milliseconds(data["blockTimeMS"].toInt64()));
+    co_await request.server().node.sleepFor(std::chrono::milliseconds(data["blockTimeMS"].toInt64()));
   }
   if (data["closeConnection"].truthy()) {
     request.client().closing = true;
@@ -184,7 +184,7 @@ Task<void> dispatch(Request& request, const CommandTable& table) {
   operation.command = request.body();
   Status status = checkCommand(request, table);
   if (status.isOK()) status = setDeadline(request);
-  if (status.isOK()) status = request.server().sessions.touch(request.session(), request.userNames());
+  if (status.isOK()) status = request.server().sessions.touch(request.session(), request.server().node.environment().now());
   if (status.isOK()) {
     const auto data = request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
     std::optional<bson::Document> concernError;

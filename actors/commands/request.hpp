@@ -71,7 +71,8 @@ class Request {
   bson::Builder& reply() { return reply_.body(); }
   /// {cursor: {firstBatch: [...], id: 0, ns}} for commands whose result fits in one batch.
   void replyWithBatch(std::string_view ns, const std::vector<bson::Document>& documents);
-  bool exhaust = false;    ///< another reply of this exhaust stream follows unasked
+  /// In an exhaust stream: the body to run next, unasked, after this answer.
+  std::optional<bson::Document> streamOn;
   bool dropReply = false;  ///< send nothing (the connection closes)
 
   /// Ends the operation when it was killed or its time is over.

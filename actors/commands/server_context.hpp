@@ -10,7 +10,6 @@
 #include "actors/commands/cursor_registry.hpp"
 #include "actors/commands/fail_points.hpp"
 #include "actors/commands/parameters.hpp"
-#include "actors/environment/environment.hpp"
 #include "messaging/log/log.hpp"
 #include "messaging/wire/op_compressed.hpp"
 #include "storage/catalog/catalog.hpp"
@@ -18,6 +17,10 @@
 #include "storage/locks/resource_locks.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/session_pool.hpp"
+
+namespace troupe {
+class Node;
+}
 
 namespace troupe::commands {
 
@@ -55,7 +58,7 @@ class BlockingWork {
 
 /// All that commands may use of their node. Owned by the node; outlives every connection. Members are thread-safe.
 struct ServerContext {
-  std::shared_ptr<Environment> environment;
+  Node& node;
   log::Log& log;
   ServerIdentity identity;
   Parameters& parameters;

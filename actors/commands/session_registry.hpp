@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/commands/operation.hpp"
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::commands {
+
+/// The logical sessions this node has seen lately, by their id (a UUID). A session ends when a client says so or when nobody
+/// used it for the session time-out; its cursors end with it. Thread-safe. (SES)
+class SessionRegistry {
+ public:
+  static constexpr size_t kMaxSessions = 1'000'000;
+
+  /// Notes the use of `lsid` ({id: UUID, ...}); an empty document is no session. Errors: BadValue, TypeMismatch (malformed
+  /// ids), TooManyLogicalSessions.
+  Status touch(bson::View lsid, SteadyTime now);
+  /// The 16 bytes of a session's id.
+  static StatusWith<std::string> idOf(bson::View lsid);
+  void end(const std::string& id);
+  /// Ends sessions unused since then; returns their ids.
+  std::vector<std::string> endIdle(SteadyTime unusedSince);
+  std::vector<std::string> ids() const;
+  size_t size() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, SteadyTime> lastUsed_;
+};
+
+}  // namespace troupe::commands

@@ -1,0 +1,53 @@
+#include "actors/commands/slow_log.hpp"
+
+#include "actors/commands/server_context.hpp"
+#include "actors/kernel/node.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+/// Longer fields are shown by their size only.
+constexpr size_t kShownFieldBytes = 2048;
+constexpr std::string_view kSecretFields[] = {"pwd", "payload", "key"};
+
+void appendCommand(bson::Builder& attributes, bson::View command) {
+  attributes.openDocument("command");
+  for (const bson::Element& e : command) {
+    bool secret = false;
+    for (const auto name : kSecretFields) secret = secret || e.name() == name;
+    if (secret) attributes.append(e.name(), "xxx");
+    else if (e.size() <= kShownFieldBytes) attributes.append(e);
+    else attributes.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
+  }
+  attributes.close();
+}
+
+}  // namespace
+
+void logIfSlow(const Request& request, const Status& outcome) {
+  const ServerContext& server = request.server();
+  const Operation& operation = request.operation();
+  const int64_t threshold = server.parameters.slowOperationMillis.load(std::memory_order_relaxed);
+  if (threshold < 0) return;
+  const auto took = server.node.environment().coarseNow() - operation.started();
+  const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+  if (millis < threshold || operation.commandName == "hello" || operation.commandName == "isMaster") return;
+  const OperationMetrics& m = operation.metrics;
+  bson::Builder attributes;
+  attributes.append("type", "command").append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
+  appendCommand(attributes, operation.command);
+  if (!m.planSummary.empty()) attributes.append("planSummary", m.planSummary);
+  attributes.append("keysExamined", m.keysExamined).append("docsExamined", m.docsExamined).append("nreturned", m.returned);
+  if (m.inserted) attributes.append("ninserted", m.inserted);
+  if (m.modified) attributes.append("nModified", m.modified);
+  if (m.deleted) attributes.append("ndeleted", m.deleted);
+  if (m.writeConflicts) attributes.append("writeConflicts", m.writeConflicts);
+  if (m.hasSortStage) attributes.append("hasSortStage", true);
+  attributes.append("numYields", m.yields).append("reslen", m.replyBytes);
+  if (!outcome.isOK()) attributes.append("errCode", static_cast<int32_t>(outcome.code())).append("errMsg", outcome.reason());
+  attributes.append("remote", request.client().remote).append("durationMillis", static_cast<int64_t>(millis));
+  server.log.info(log::Component::kCommand, 51803, "conn" + std::to_string(request.client().connectionId), "Slow query", attributes.finish());
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,9 @@
+#pragma once
+#include "actors/commands/request.hpp"
+
+namespace troupe::commands {
+
+/// Writes the "Slow query" line when the operation took longer than `slowOpThresholdMs`.
+void logIfSlow(const Request& request, const Status& outcome);
+
+}  // namespace troupe::commands

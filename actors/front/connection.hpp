@@ -1,0 +1,46 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "actors/commands/client.hpp"
+#include "actors/commands/command.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/front/transport.hpp"
+#include "actors/kernel/actor.hpp"
+#include "messaging/wire/frame_reader.hpp"
+
+namespace troupe::front {
+
+/// One driver's connection as an actor: it reads frames, runs each request's command to its end and writes the answer, one
+/// request at a time as the protocol has it. The whole life is one coroutine; it ends when the peer closes, a frame breaks
+/// the protocol, or a supervisor or operator stops it.
+class Connection final : public Actor {
+ public:
+  Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client, commands::ServerContext& server,
+             const commands::CommandTable& table);
+  ~Connection() override;
+
+  Behaviour behaviour() override { return {}; }
+  void onStart() override;
+  void onStopRequested() override;
+  bson::Document describe() const override;
+
+ private:
+  Task<void> serve();
+  /// Answers one frame. False when the connection has to close.
+  Task<bool> answer(std::string_view frame);
+  /// Runs the request; when its command streams (an awaitable hello) again and again, until it ends or the client is gone.
+  Task<bool> runRequest(wire::Request wire);
+  Task<bool> send(std::string bytes);
+  bool refuse(std::string_view frame, const Status& why, std::string& reply);
+
+  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<commands::Client> client_;
+  commands::ServerContext& server_;
+  const commands::CommandTable& table_;
+  wire::FrameReader reader_;
+  int32_t nextReply_ = 1;
+  int64_t requests_ = 0;
+};
+
+}  // namespace troupe::front

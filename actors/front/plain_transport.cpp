@@ -1,0 +1,78 @@
+#include "actors/front/transports.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+namespace troupe::front {
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUnreachable, error.message()}; }
+
+class PlainTransport final : public Transport, public std::enable_shared_from_this<PlainTransport> {
+ public:
+  explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {
+    boost::system::error_code ignored;
+    socket_.non_blocking(true, ignored);
+    socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  }
+
+  Future<Status> readable() override { return wait(tcp::socket::wait_read); }
+
+  StatusWith<size_t> readNow(std::span<char> room) override {
+    boost::system::error_code error;
+    const size_t n = socket_.read_some(asio::buffer(room.data(), room.size()), error);
+    if (error == asio::error::would_block || error == asio::error::try_again) return size_t{0};
+    if (error) return lost(error);
+    return n;
+  }
+
+  StatusWith<size_t> writeNow(std::string_view bytes) override {
+    boost::system::error_code error;
+    const size_t n = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
+    if (error == asio::error::would_block || error == asio::error::try_again) return size_t{0};
+    if (error) return lost(error);
+    return n;
+  }
+
+  Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) override {
+    auto promise = std::make_shared<Promise<Status>>();
+    auto future = promise->future();
+    asio::async_write(socket_, asio::buffer(bytes->data() + from, bytes->size() - from),
+                      [promise, bytes, self = shared_from_this()](const boost::system::error_code& error, size_t) {
+                        promise->set(error ? lost(error) : Status::OK());
+                      });
+    return future;
+  }
+
+  void close() override {
+    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      boost::system::error_code ignored;
+      self->socket_.shutdown(tcp::socket::shutdown_both, ignored);
+      self->socket_.close(ignored);
+    });
+  }
+
+ private:
+  Future<Status> wait(tcp::socket::wait_type what) {
+    auto promise = std::make_unique<Promise<Status>>();
+    auto future = promise->future();
+    socket_.async_wait(what, [promise = std::move(promise), self = shared_from_this()](const boost::system::error_code& error) {
+      promise->set(error ? lost(error) : Status::OK());
+    });
+    return future;
+  }
+
+  tcp::socket socket_;
+};
+
+}  // namespace
+
+std::shared_ptr<Transport> makePlainTransport(tcp::socket socket) { return std::make_shared<PlainTransport>(std::move(socket)); }
+
+}  // namespace troupe::front

@@ -1,0 +1,15 @@
+#pragma once
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+
+#include "actors/front/transport.hpp"
+
+namespace troupe::front {
+
+/// A TCP connection without encryption; the socket is made non-blocking.
+std::shared_ptr<Transport> makePlainTransport(boost::asio::ip::tcp::socket socket);
+
+/// A TCP connection under TLS. The handshake runs with the first `readable()`.
+std::shared_ptr<Transport> makeTlsTransport(boost::asio::ip::tcp::socket socket, std::shared_ptr<boost::asio::ssl::context> context);
+
+}  // namespace troupe::front
