@@ -1,5 +1,7 @@
 #include "actors/commands/hello_state.hpp"
 
+#include <algorithm>
+
 namespace troupe::commands {
 
 int64_t HelloState::counter() const {
@@ -12,22 +14,28 @@ bool HelloState::shuttingDown() const {
   return shuttingDown_;
 }
 
-Future<Done> HelloState::changedSince(int64_t known) {
-  Promise<Done> promise;
-  auto future = promise.future();
+void HelloState::wakeOnChange(int64_t known, const std::shared_ptr<Promise<Done>>& woken) {
   const std::lock_guard lock(mutex_);
-  if (known != counter_ || shuttingDown_) promise.set(Done{});
-  else waiting_.push_back(std::move(promise));
-  return future;
+  if (known != counter_ || shuttingDown_) {
+    woken->set(Done{});
+    return;
+  }
+  if (waiting_.size() >= pruneAt_) {
+    std::erase_if(waiting_, [](const auto& waiter) { return waiter.expired(); });
+    pruneAt_ = std::max<size_t>(64, waiting_.size() * 2);
+  }
+  waiting_.push_back(woken);
 }
 
 void HelloState::wakeAll() {
-  std::vector<Promise<Done>> woken;
+  std::vector<std::weak_ptr<Promise<Done>>> woken;
   {
     const std::lock_guard lock(mutex_);
     woken.swap(waiting_);
   }
-  for (auto& promise : woken) promise.set(Done{});
+  for (auto& waiter : woken) {
+    if (const auto promise = waiter.lock()) promise->set(Done{});
+  }
 }
 
 void HelloState::bump() {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -18,8 +19,8 @@ class HelloState {
   int64_t counter() const;
   bool shuttingDown() const;
 
-  /// Completes at the next change, or at once when `known` is not the present counter.
-  Future<Done> changedSince(int64_t known);
+  /// Completes `woken` at the next change, or at once when `known` is not the present counter. Who stops waiting drops it.
+  void wakeOnChange(int64_t known, const std::shared_ptr<Promise<Done>>& woken);
   /// Something that hello shows has changed: wakes all who wait.
   void bump();
   /// From now on hello answers ShutdownInProgress; wakes all who wait.
@@ -32,7 +33,8 @@ class HelloState {
   mutable std::mutex mutex_;
   int64_t counter_ = 0;
   bool shuttingDown_ = false;
-  std::vector<Promise<Done>> waiting_;
+  std::vector<std::weak_ptr<Promise<Done>>> waiting_;
+  size_t pruneAt_ = 64;
 };
 
 }  // namespace troupe::commands

@@ -91,7 +91,7 @@ Task<bool> Connection::runRequest(wire::Request wire) {
     if (!wire.expectsReply()) co_return !client_->closing;
     const int32_t id = nextReply_++;
     const bool streaming = request.streamOn && wire.has(wire::kExhaustAllowed);
-    const bool sent = co_await send(wire.reply(std::move(request.message()), id, streaming ? wire::kMoreToCome : 0, inReplyTo));
+    const bool sent = co_await send(wire.reply(std::move(request.message()), id, streaming ? uint32_t{wire::kMoreToCome} : 0, inReplyTo));
     if (!sent || !streaming || client_->closing) co_return sent && !client_->closing;
     next = std::move(*request.streamOn);
     wire.body = next;

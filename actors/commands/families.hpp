@@ -1,0 +1,26 @@
+#pragma once
+#include <span>
+
+#include "actors/commands/command.hpp"
+
+namespace troupe::commands {
+
+// The families of commands, a source file each (named as the family); together they are builtinCommands().
+std::span<const Command> handshakeCommands();    ///< hello, isMaster, ping
+std::span<const Command> informationCommands();  ///< buildInfo, hostInfo, connectionStatus, listCommands, getLog ...
+std::span<const Command> parameterCommands();    ///< getParameter, setParameter, getCmdLineOpts, configureFailPoint
+std::span<const Command> statusCommands();       ///< serverStatus, currentOp, killOp, top-like views, actorTree
+std::span<const Command> insertCommands();
+std::span<const Command> findCommands();         ///< find, getMore, killCursors, count, distinct
+std::span<const Command> updateCommands();       ///< update, delete, findAndModify
+std::span<const Command> aggregateCommands();
+std::span<const Command> explainCommands();
+std::span<const Command> collectionCommands();   ///< create, drop, dropDatabase, renameCollection, listDatabases, listCollections, collMod
+std::span<const Command> indexCommands();        ///< createIndexes, listIndexes, dropIndexes
+std::span<const Command> statisticsCommands();   ///< collStats, dbStats, dataSize, validate
+std::span<const Command> userCommands();         ///< createUser, updateUser, dropUser, usersInfo, grants
+std::span<const Command> loginCommands();        ///< saslStart, saslContinue, logout, authenticate
+std::span<const Command> sessionCommands();      ///< startSession, refreshSessions, endSessions, killSessions
+std::span<const Command> administrationCommands();  ///< fsync, shutdown, logRotate ...
+
+}  // namespace troupe::commands

@@ -1,0 +1,152 @@
+// hello, isMaster and ping: what drivers ask first and all the time.
+#include "actors/commands/families.hpp"
+#include "actors/commands/hello_state.hpp"
+#include "actors/commands/sasl_login.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/commands/user_store.hpp"
+#include "actors/kernel/node.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr int32_t kMinWireVersion = 0;
+constexpr int32_t kMaxWireVersion = 21;
+constexpr size_t kMaxMetadataBytes = 512;
+constexpr size_t kMaxAppNameBytes = 128;
+
+constexpr Argument kHelloArguments[] = {
+    {"helloOk", kFlagArg},
+    {"client", kDocumentArg},
+    {"compression", kArrayArg},
+    {"saslSupportedMechs", kStringArg},
+    {"speculativeAuthenticate", kDocumentArg},
+    {"topologyVersion", kDocumentArg},
+    {"maxAwaitTimeMS", kNumberArg},
+    {"loadBalanced", kFlagArg},
+    {"internalClient", kDocumentArg},
+    {"hostInfo", kAnyType},
+    {"hangUpOnStepDown", kAnyType},
+};
+
+int64_t wallMillis(const ServerContext& server) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch()).count();
+}
+
+/// Takes the client's metadata, once a connection.
+Status takeMetadata(Request& request) {
+  const bson::View metadata = request.document("client");
+  if (metadata.empty()) return Status::OK();
+  Client& client = request.client();
+  if (client.greeted) return {ErrorCode(186), "The client metadata document may only be sent in the first hello"};
+  if (metadata.size() > kMaxMetadataBytes) return {ErrorCode::kBadValue, "The client metadata document must be less then or equal to 512 bytes"};
+  const auto name = metadata.at("application.name");
+  if (name && name.toStringOr().size() > kMaxAppNameBytes) {
+    return {ErrorCode::kBadValue, "The 'client.application.name' field must be less then or equal to 128 bytes"};
+  }
+  client.setMetadata(bson::Document(metadata));
+  ServerContext& server = request.server();
+  server.log.info(log::Component::kNetwork, 51800, "conn" + std::to_string(client.connectionId), "client metadata",
+                  bson::doc("remote", client.remote, "client", "conn" + std::to_string(client.connectionId), "doc", metadata));
+  return Status::OK();
+}
+
+struct KnownTopology {
+  bson::ObjectId processId;
+  int64_t counter = 0;
+};
+
+StatusWith<KnownTopology> knownTopology(bson::View version) {
+  const auto id = version["processId"];
+  const auto counter = version["counter"];
+  if (!id.is(bson::Type::kObjectId)) return Status(ErrorCode::kMissingRequiredField, "BSON field 'topologyVersion.processId' is missing but a required field");
+  if (!counter.isNumber()) return Status(ErrorCode::kMissingRequiredField, "BSON field 'topologyVersion.counter' is missing but a required field");
+  if (counter.toInt64() < 0) return Status(ErrorCode(31372), "topologyVersion.counter must not be negative");
+  return KnownTopology{id.asObjectId(), counter.toInt64()};
+}
+
+/// Holds an awaitable hello back until the topology changes or its time is over.
+Task<Status> awaitTopologyChange(Request& request) {
+  const bson::View version = request.document("topologyVersion");
+  const auto limit = request.arg("maxAwaitTimeMS");
+  if (version.empty() != !limit) {
+    co_return Status(ErrorCode(31368), "A request with a 'topologyVersion' must include 'maxAwaitTimeMS', and the reverse");
+  }
+  if (version.empty()) co_return Status::OK();
+  if (limit.toInt64() < 0) co_return Status(ErrorCode(31373), "maxAwaitTimeMS must be a non-negative integer");
+  const auto known = knownTopology(version);
+  if (!known.isOK()) co_return known.status();
+  HelloState& hello = request.server().hello;
+  if (known->processId != hello.processId()) co_return Status::OK();
+  if (known->counter > hello.counter()) co_return Status(ErrorCode(31382), "Received a topology version with a counter ahead of the server's");
+  Node& node = request.server().node;
+  auto change = std::make_shared<Promise<Done>>();
+  auto woken = change->future();
+  hello.wakeOnChange(known->counter, change);
+  const TimerId timer = node.environment().schedule(node.environment().now() + std::chrono::milliseconds(limit.toInt64()), [change] { change->set(Done{}); });
+  co_await woken;
+  node.environment().cancel(timer);
+  co_return Status::OK();
+}
+
+void appendTopologyVersion(Request& request) {
+  HelloState& hello = request.server().hello;
+  request.reply().append("topologyVersion", bson::doc("processId", hello.processId(), "counter", hello.counter()));
+}
+
+void appendCompression(Request& request) {
+  const auto offered = request.arg("compression");
+  if (!offered) return;
+  request.client().compressors = wire::negotiate(offered, request.server().identity.compressors);
+  if (request.client().compressors.empty()) return;
+  request.reply().openArray("compression");
+  for (const auto compressor : request.client().compressors) request.reply().push(wire::compressorName(compressor));
+  request.reply().close();
+}
+
+Task<Status> hello(Request& request) {
+  const bool modern = request.commandName() == "hello";
+  if (Status status = takeMetadata(request); !status.isOK()) co_return status;
+  if (Status status = co_await awaitTopologyChange(request); !status.isOK()) co_return status;
+  ServerContext& server = request.server();
+  if (server.hello.shuttingDown()) {
+    co_return Status(ErrorCode::kShutdownInProgress, "The server is shutting down",
+                     bson::doc("topologyVersion", bson::doc("processId", server.hello.processId(), "counter", server.hello.counter())));
+  }
+  bson::Builder& reply = request.reply();
+  if (request.flag("helloOk")) reply.append("helloOk", true);
+  reply.append(modern ? "isWritablePrimary" : "ismaster", true);
+  appendTopologyVersion(request);
+  reply.append("maxBsonObjectSize", bson::kMaxDocumentSize).append("maxMessageSizeBytes", int32_t{48'000'000});
+  reply.append("maxWriteBatchSize", int32_t{100'000}).append("localTime", bson::Date{wallMillis(server)});
+  reply.append("logicalSessionTimeoutMinutes", static_cast<int32_t>(server.parameters.sessionTimeoutMinutes));
+  reply.append("connectionId", static_cast<int32_t>(request.client().connectionId));
+  reply.append("minWireVersion", kMinWireVersion).append("maxWireVersion", kMaxWireVersion).append("readOnly", false);
+  appendCompression(request);
+  appendSaslMechanisms(request);
+  request.client().greeted = true;
+  if (const auto login = request.document("speculativeAuthenticate"); !login.empty()) co_await speculativeLogin(request, login);
+  if (request.wire().has(wire::kExhaustAllowed) && request.arg("topologyVersion")) {
+    bson::Builder next;
+    for (const bson::Element& e : request.body()) {
+      if (e.name() == "topologyVersion") next.append("topologyVersion", bson::doc("processId", server.hello.processId(), "counter", server.hello.counter()));
+      else next.append(e);
+    }
+    request.streamOn = next.finish();
+  }
+  co_return Status::OK();
+}
+
+Task<Status> ping(Request&) { co_return Status::OK(); }
+
+constexpr Command kCommands[] = {
+    {.name = "hello", .summary = "what the server is and can do, for drivers", .stableApi = true, .arguments = kHelloArguments, .run = hello},
+    {.name = "isMaster", .alias = "ismaster", .summary = "the older name of hello", .arguments = kHelloArguments, .run = hello},
+    {.name = "ping", .summary = "answers at once", .stableApi = true, .run = ping},
+};
+
+}  // namespace
+
+std::span<const Command> handshakeCommands() { return kCommands; }
+
+}  // namespace troupe::commands

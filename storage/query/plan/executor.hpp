@@ -1,0 +1,91 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+#include "storage/catalog/collection_catalog.hpp"
+#include "storage/query/match/match_expression.hpp"
+#include "storage/query/parse_context.hpp"
+#include "storage/query/pipeline/stage.hpp"
+#include "storage/query/sort/sorter.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::query {
+
+/// What a query asks of one collection. Borrowed parts must outlive planning; the executor keeps what it needs beyond.
+struct FindRequest {
+  bson::View filter{};
+  bson::View projection{};
+  bson::View sort{};
+  bson::View min{}, max{};            ///< index bounds given by hand (need `hint`)
+  bson::Element hint{};               ///< index name or key pattern; absent: the planner chooses. {$natural: 1|-1} forces a scan
+  int64_t skip = 0;
+  std::optional<int64_t> limit;
+  bool returnKey = false;
+  bool showRecordId = false;
+  bool allowDiskUse = true;
+  bool forbidCollectionScan = false;  ///< notablescan
+  SpillFileFactory spill{};           ///< for sorts that pass the memory limit
+};
+
+/// What running a plan has cost so far.
+struct ExecutionStats {
+  int64_t returned = 0;
+  int64_t keysExamined = 0;
+  int64_t docsExamined = 0;
+  bool hasSortStage = false;
+  bool usedDisk = false;
+  std::string planSummary;            ///< "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF" ...
+};
+
+enum class ExplainVerbosity { kQueryPlanner, kExecutionStats, kAllPlansExecution };
+
+/// A running query over one collection: pulls results one at a time, as a Stage does (stage.hpp), and can lie idle without
+/// a snapshot between batches. Used by one thread at a time. What `next` gave is borrowed until the next call.
+/// After a failure only destruction is allowed.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  /// kDocument, kEnd, or kYield after a slice of work without a result (at most 128 rows), so that the caller checks for
+  /// interrupts and lets others run. Errors: those of storage, expressions, sorting; QueryPlanKilled.
+  virtual StatusWith<Next> next() = 0;
+  /// The record the last result came from; none (0) after a blocking projection. For updates and deletes.
+  virtual storage::RecordId recordId() const = 0;
+  /// Where in an array the filter matched the last result (positional updates).
+  virtual int64_t matchedArrayIndex() const = 0;
+  /// Gives cursors up; the caller may then abandon the unit's snapshot.
+  virtual void save() = 0;
+  /// Takes cursors on `unit`'s (new) snapshot and goes on behind the last result. QueryPlanKilled (175) when the
+  /// collection or an index in use was dropped: `now` is the catalog version to look them up in.
+  virtual Status restore(storage::RecoveryUnit& unit, const storage::CatalogSnapshot& now) = 0;
+  virtual const ExecutionStats& stats() const = 0;
+  /// The `queryPlanner` section's body: namespace, indexFilterSet, parsedQuery, winningPlan, rejectedPlans.
+  virtual void explainPlanner(bson::Builder& out) const = 0;
+  /// The `executionStages` tree with the counters as they are now.
+  virtual void explainExecution(bson::Builder& out) const = 0;
+};
+
+/// Plans and opens a query: `_id` equality directly, else the index with the best bounds (a short trial where several
+/// compete), else a scan. `collection` null: an empty result (a collection that does not exist).
+/// Errors: those of parsing filter, projection and sort; BadValue (hint names no index), NoQueryExecutionPlans (291) ...
+StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection, const FindRequest& request, storage::RecoveryUnit& unit,
+                                               const ParseContext& context);
+
+/// The same for a filter that is already parsed (it must outlive the executor), without projection: for updates, deletes, counts.
+StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection, const MatchExpression& filter, const FindRequest& request,
+                                               storage::RecoveryUnit& unit, const ParseContext& context);
+
+/// count() without a filter or over exactly an index's bounds: counts keys without fetching. Nothing when it does not apply.
+StatusWith<std::optional<int64_t>> fastCount(const storage::Collection& collection, const MatchExpression& filter,
+                                             storage::RecoveryUnit& unit, const ParseContext& context);
+
+/// DISTINCT_SCAN: calls `add` with each distinct value of `field` by jumping through an index that begins with it. False when
+/// no index fits (multikey, partial, sparse, other collation): the caller then scans.
+StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field, const MatchExpression& filter,
+                              storage::RecoveryUnit& unit, const ParseContext& context, const std::function<void(const bson::Element&)>& add);
+
+}  // namespace troupe::query
