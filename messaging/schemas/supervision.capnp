@@ -27,7 +27,7 @@ struct ChildControlled {
 
 struct SetTrace {
   # Asks any actor to log its messages, or to stop doing so. Answered with `TraceSet`.
-  enabled @0 :Bool;
+  enabled @0 :Bool;  # whether messages are logged from now on
 }
 
 struct TraceSet {

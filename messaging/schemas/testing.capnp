@@ -6,10 +6,10 @@ $Cxx.namespace("troupe::schema");
 
 struct Ping {
   # Asks for a Pong with the same number.
-  number @0 :Int64;
+  number @0 :Int64;  # chosen by the asker, repeated in the answer
 }
 
 struct Pong {
   # The answer to a Ping.
-  number @0 :Int64;
+  number @0 :Int64;  # chosen by the asker, repeated in the answer
 }

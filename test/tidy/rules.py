@@ -119,15 +119,15 @@ def unit_test_places(sources):
 
 
 def documented_schemas(sources):
-    """Every type and field of a Cap'n Proto schema has a comment, beside or below it (with an @ number) as is usual."""
-    item = re.compile(r"^\s*(struct|enum|interface|union|group|\w+\s*@\d+)")
+    """Every message and field of a Cap'n Proto schema, and every value of an enum, has a comment beside or below it."""
+    item = re.compile(r"^\s*(struct|interface|\w+\s*@\d+)")
     for source in sources:
         if source.suffix != ".capnp":
             continue
         lines = source.text.split("\n")
         for index, line in enumerate(lines):
             code = line.split("#")[0]
-            if not item.match(code) or re.match(r"^\s*(union|group)\b", code):
+            if not item.match(code):
                 continue
             end = index
             while end + 1 < len(lines) and not re.search(r"[;{]", lines[end].split("#")[0]):
