@@ -31,7 +31,7 @@ struct TableOptions {
 };
 
 /// A position in one table within the session's transaction. Keys and values are bytes, ordered as memcmp orders
-/// them; they are borrowed and valid until the next call on this cursor or the end of the transaction.
+/// them; a key is never empty (nothing is found there, writing it is BadValue). Key and value are borrowed and valid until the next call on this cursor or the end of the transaction.
 /// Used only by the thread that currently runs the session's operation.
 /// Errors of all calls: WriteConflict (another transaction changed the row; roll back and retry), its kin under cache
 /// pressure, TemporarilyUnavailable and TransactionTooLargeForCache (STX-007, STX-009), ObjectIsBusy (prepared
@@ -50,6 +50,9 @@ class Cursor {
   virtual StatusWith<bool> previous() = 0;
   virtual std::string_view key() const = 0;
   virtual std::string_view value() const = 0;
+  // Writes need a transaction (else IllegalOperation). `update` and `remove` of the row the cursor stands on keep the
+  // place: next and previous go on from there. After any other write the cursor is unpositioned. Arguments may point
+  // into the cursor's own key and value.
   /// Adds a row; DuplicateKey when the key exists.
   virtual Status insert(std::string_view key, std::string_view value) = 0;
   /// Adds or replaces a row.
@@ -74,12 +77,17 @@ struct BeginOptions {
 class Session {
  public:
   virtual ~Session() = default;
+  /// SnapshotTooOld when the read timestamp is older than the oldest one; IllegalOperation in a transaction.
   virtual Status begin(const BeginOptions& options = {}) = 0;
+  /// When it fails the transaction has been rolled back.
   virtual Status commit() = 0;
   virtual void rollback() = 0;
   virtual bool inTransaction() const = 0;
   /// Writes that follow carry this commit time (may be called again with a later one).
+  /// BadValue when it is not newer than the stable time, or older than the transaction's first.
   virtual Status setCommitTimestamp(Timestamp ts) = 0;
+  /// Afterwards only commitPrepared and rollback are allowed (else IllegalOperation). The transaction must not have a
+  /// commit timestamp and must not have written a logged table.
   virtual Status prepare(Timestamp prepareTs) = 0;
   virtual Status commitPrepared(Timestamp commitTs, Timestamp durableTs) = 0;
   /// A cursor of this session, cached between uses; released (reset and returned to the cache) when the lease ends.
@@ -132,7 +140,8 @@ class Engine {
   virtual StatusWith<Table> createTable(std::string_view ident, const TableOptions& options) = 0;
   /// NoSuchKey when there is none.
   virtual StatusWith<Table> openTable(std::string_view ident) = 0;
-  /// ObjectIsBusy while cursors or readers use it or it has unflushed changes: retry after a checkpoint.
+  /// ObjectIsBusy while cursors (also cached ones, see Session::forgetTable) or readers use it; may be ObjectIsBusy while
+  /// it has unflushed changes: retry after a checkpoint.
   virtual Status dropTable(std::string_view ident) = 0;
   virtual std::vector<std::string> listTables() = 0;
   virtual StatusWith<std::string> tableMetadata(std::string_view ident) = 0;
@@ -147,6 +156,8 @@ class Engine {
   /// *Blocks.*
   virtual Status checkpoint(const CheckpointOptions& options = {}) = 0;
 
+  /// Moving back is ignored. BadValue for zero, and when oldest would be newer than stable. After an open that recovered
+  /// a stable checkpoint both are its time: no older history exists.
   virtual Status setStableTimestamp(Timestamp ts) = 0;
   virtual Status setOldestTimestamp(Timestamp ts) = 0;
   /// The newest time below which no commit is still open.

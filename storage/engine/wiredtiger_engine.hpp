@@ -20,7 +20,7 @@ struct WiredTigerOptions {
   int sessionMax = 2000;                ///< cursors, transactions and pool together
   /// Also records writes to unlogged tables in the log, which recovery ignores (JRN-007).
   bool logUnloggedTables = false;
-  /// Share of the cache's dirty trigger that one transaction may fill before a rollback under cache pressure is called
+  /// Share of the dirty cache that one transaction may hold before a rollback under cache pressure is called
   /// TransactionTooLargeForCache; 1.0 disables (STX-009).
   double transactionTooLargeForCacheThreshold = 0.75;
 
@@ -36,7 +36,7 @@ inline constexpr int kDataFormatVersion = 1;
 
 /// Opens, creates or recovers the database (*blocks*). Errors, each with a reason of one line that says what to do:
 /// DBPathInUse (another process or engine has it open), UnsupportedFormat (written by a newer version or by another
-/// program), NonExistentPath, OutOfDiskSpace, Unauthorized (permissions), DataCorruptionDetected (damaged files).
+/// program), NonExistentPath, OutOfDiskSpace, Unauthorized (permissions), ManualInterventionRequired (damaged files).
 StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& options);
 
 }  // namespace troupe::storage

@@ -74,7 +74,7 @@ class SessionPool {
   /// A session that missed more than so many forgotten tables is closed instead of being told of each.
   static constexpr size_t kForgottenKept = 256;
   struct alignas(64) Stripe {
-    std::mutex mutex;
+    mutable std::mutex mutex;
     std::vector<std::unique_ptr<Slot>> idle;
   };
 

@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+
+#include "messaging/errors/status.hpp"
+
+namespace troupe::storage {
+
+/// What is known when the engine has rolled a transaction back. The engine gives no reason of its own, so it is
+/// concluded from the state of the cache. Bytes.
+struct RollbackEvidence {
+  int64_t transactionBytes = 0;  ///< written by this transaction
+  int64_t cacheMax = 0;
+  int64_t cacheInUse = 0;
+  int64_t cacheDirty = 0;
+};
+
+/// Shares of the cache from which on the engine makes writers help with eviction, and rolls back when that is not enough.
+inline constexpr int kDirtyTriggerPercent = 20;
+inline constexpr int kInUseTriggerPercent = 95;
+
+/// TransactionTooLargeForCache when the cache is over a trigger and the transaction holds more than `tooLargeThreshold` of its dirty
+/// bytes (STX-009; 1.0 never), TemporarilyUnavailable when it is over a trigger (STX-007), else WriteConflict.
+Status classifyRollback(const RollbackEvidence& evidence, double tooLargeThreshold);
+
+}  // namespace troupe::storage

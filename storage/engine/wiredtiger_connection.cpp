@@ -1,0 +1,199 @@
+#include "storage/engine/wiredtiger_connection.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace troupe::storage {
+namespace {
+
+/// The last error text of this thread: WiredTiger reports the cause on the calling thread before it returns the code.
+thread_local std::string lastErrorText;
+
+std::string describe(int code, std::string_view what) {
+  std::string reason(what);
+  reason.append(": ").append(wiredtiger_strerror(code));
+  if (!lastErrorText.empty()) reason.append(" (").append(lastErrorText).append(")");
+  lastErrorText.clear();
+  return reason;
+}
+
+std::string connectionConfig(const WiredTigerOptions& options) {
+  std::string config = "create,extensions=[libwiredtiger_snappy.so,libwiredtiger_zlib.so]";
+  config += ",cache_size=" + std::to_string(options.cacheBytes);
+  config += ",session_max=" + std::to_string(options.sessionMax);
+  config += ",eviction=(threads_min=1,threads_max=4),eviction_dirty_target=5,eviction_dirty_trigger=" +
+            std::to_string(kDirtyTriggerPercent) + ",eviction_trigger=" + std::to_string(kInUseTriggerPercent);
+  config += ",file_manager=(close_idle_time=600,close_scan_interval=10,close_handle_minimum=250)";
+  config += options.statistics ? ",statistics=(fast)" : ",statistics=(none)";
+  if (options.journalEnabled) {
+    config += ",log=(enabled=true,archive=true,path=journal,compressor=" + options.logCompressor +
+              ",file_max=" + std::to_string(options.logFileMaxBytes) + ")";
+    if (options.logUnloggedTables) config += ",debug_mode=(table_logging=true)";
+  } else {
+    config += ",log=(enabled=false)";
+  }
+  return config;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+WiredTigerConnection::WiredTigerConnection(const WiredTigerOptions& options) : options_(options) {
+  handler_.base.handle_error = &onError;
+  handler_.base.handle_message = &onMessage;
+  handler_.owner = this;
+}
+
+WiredTigerConnection::~WiredTigerConnection() {
+  if (connection_) (void)close();
+}
+
+Status WiredTigerConnection::open() {
+  {
+    std::lock_guard lock(mutex_);
+    opening_ = true;
+    openErrors_.clear();
+  }
+  const int code = wiredtiger_open(options_.path.c_str(), &handler_.base, connectionConfig(options_).c_str(), &connection_);
+  std::lock_guard lock(mutex_);
+  opening_ = false;
+  if (code != 0) {
+    connection_ = nullptr;
+    return openFailure(code);
+  }
+  if (connection_->open_session(connection_, nullptr, nullptr, &evidenceSession_) != 0) evidenceSession_ = nullptr;
+  return {};
+}
+
+Status WiredTigerConnection::openFailure(int code) {
+  std::string cause = openErrors_.empty() ? wiredtiger_strerror(code) : openErrors_;
+  for (char& c : cause) {
+    if (c == '\n') c = ' ';
+  }
+  const std::string directory = "the data directory " + options_.path;
+  if (code == EBUSY) {
+    return {ErrorCode::kDBPathInUse, directory + " is in use by another process; stop it or choose another directory"};
+  }
+  if (code == ENOSPC || contains(cause, std::strerror(ENOSPC))) {
+    return {ErrorCode::kOutOfDiskSpace, "no space left for " + directory + "; free some space and start again"};
+  }
+  if (code == EACCES || code == EPERM || contains(cause, std::strerror(EACCES))) {
+    return {ErrorCode::kUnauthorized, directory + " may not be written; give the server's user that right: " + cause};
+  }
+  if (contains(cause, "unsupported") || contains(cause, "requires") || code == ENOTSUP) {
+    return {ErrorCode::kUnsupportedFormat,
+            directory + " was written by another version of the engine; start that version: " + cause};
+  }
+  return {ErrorCode::kManualInterventionRequired,
+          directory + " is damaged; restore a backup or resync from another member: " + cause};
+}
+
+Status WiredTigerConnection::close() {
+  if (!connection_) return {};
+  WT_CONNECTION* connection = connection_;
+  {
+    std::lock_guard lock(mutex_);
+    connection_ = nullptr;
+    evidenceSession_ = nullptr;  // closed with its connection
+  }
+  const int code = connection->close(connection, nullptr);
+  return code == WT_PANIC || code == 0 ? Status::OK() : status(code, "close the storage engine");
+}
+
+Status WiredTigerConnection::status(int code, std::string_view what) {
+  if (code == 0) return {};
+  std::string reason = describe(code, what);
+  switch (code) {
+    case WT_ROLLBACK: return rollbackStatus(0);
+    case WT_PREPARE_CONFLICT: return {ErrorCode::kObjectIsBusy, "conflict with a prepared transaction; wait until it is decided"};
+    case WT_DUPLICATE_KEY: return {ErrorCode::kDuplicateKey, "the key exists already"};
+    case WT_NOTFOUND: return {ErrorCode::kNoSuchKey, "no such key"};
+    case WT_CACHE_FULL: return {ErrorCode::kTemporarilyUnavailable, "the storage cache is full; retry later"};
+    case ENOENT: return {ErrorCode::kNoSuchKey, std::move(reason)};
+    case EEXIST: return {ErrorCode::kNamespaceExists, std::move(reason)};
+    case EBUSY: return {ErrorCode::kObjectIsBusy, std::move(reason)};
+    case ENOSPC: return {ErrorCode::kOutOfDiskSpace, std::move(reason)};
+    case EINVAL:
+    case ENOTSUP: return {ErrorCode::kBadValue, std::move(reason)};
+    case WT_PANIC: {
+      panic("");
+      std::lock_guard lock(mutex_);
+      if (contains(panicReason_, std::strerror(ENOSPC))) {
+        return {ErrorCode::kOutOfDiskSpace, "the storage engine stopped: no space left on the disk"};
+      }
+      return {ErrorCode::kInternalError, "the storage engine stopped: " + (panicReason_.empty() ? reason : panicReason_)};
+    }
+    default: return {ErrorCode::kInternalError, std::move(reason)};
+  }
+}
+
+Status WiredTigerConnection::rollbackStatus(int64_t transactionBytes) {
+  RollbackEvidence evidence{.transactionBytes = transactionBytes};
+  {
+    std::lock_guard lock(mutex_);
+    if (WT_CURSOR* statistics = evidenceSession_ ? openStatistics(evidenceSession_) : nullptr) {
+      evidence.cacheMax = statistic(statistics, WT_STAT_CONN_CACHE_BYTES_MAX);
+      evidence.cacheInUse = statistic(statistics, WT_STAT_CONN_CACHE_BYTES_INUSE);
+      evidence.cacheDirty = statistic(statistics, WT_STAT_CONN_CACHE_BYTES_DIRTY);
+      statistics->close(statistics);
+    }
+  }
+  return classifyRollback(evidence, options_.transactionTooLargeForCacheThreshold);
+}
+
+WT_CURSOR* WiredTigerConnection::openStatistics(WT_SESSION* session) {
+  WT_CURSOR* cursor = nullptr;
+  if (!options_.statistics) return nullptr;
+  const int code = session->open_cursor(session, "statistics:", nullptr, "statistics=(fast)", &cursor);
+  return code == 0 ? cursor : nullptr;
+}
+
+int64_t WiredTigerConnection::statistic(WT_CURSOR* statistics, int key) {
+  const char* description = nullptr;
+  const char* printed = nullptr;
+  int64_t value = 0;
+  statistics->set_key(statistics, key);
+  if (statistics->search(statistics) != 0) return 0;
+  return statistics->get_value(statistics, &description, &printed, &value) == 0 ? value : 0;
+}
+
+void WiredTigerConnection::panic(std::string_view text) {
+  {
+    std::lock_guard lock(mutex_);
+    if (panicReason_.size() < 1000 && !text.empty()) panicReason_.append(panicReason_.empty() ? "" : "; ").append(text);
+  }
+  if (!panicked_.exchange(true) && options_.onPanic) options_.onPanic();
+}
+
+int WiredTigerConnection::onError(WT_EVENT_HANDLER* handler, WT_SESSION*, int error, const char* text) {
+  WiredTigerConnection* self = reinterpret_cast<Handler*>(handler)->owner;
+  lastErrorText.assign(text);
+  bool opening = false;
+  {
+    // Opening holds no lock while WiredTiger runs, and rollbackStatus only reads statistics, which report nothing.
+    std::lock_guard lock(self->mutex_);
+    opening = self->opening_;
+    if (opening && self->openErrors_.size() < 1000) self->openErrors_.append(self->openErrors_.empty() ? "" : "; ").append(text);
+  }
+  if (error == WT_PANIC && !opening) self->panic(text);
+  if (self->options_.onMessage) self->options_.onMessage(WiredTigerOptions::Level::kError, text);
+  return 0;
+}
+
+int WiredTigerConnection::onMessage(WT_EVENT_HANDLER* handler, WT_SESSION*, const char* text) {
+  WiredTigerConnection* self = reinterpret_cast<Handler*>(handler)->owner;
+  if (self->options_.onMessage) self->options_.onMessage(WiredTigerOptions::Level::kInfo, text);
+  return 0;
+}
+
+ScopedWtSession::ScopedWtSession(WiredTigerConnection& connection) {
+  if (!connection.get()) {
+    status_ = Status(ErrorCode::kShutdownInProgress, "the storage engine is closed");
+    return;
+  }
+  status_ = connection.status(connection.get()->open_session(connection.get(), nullptr, "isolation=snapshot", &session_),
+                              "open a storage session");
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,80 @@
+#pragma once
+#include <wiredtiger.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "storage/engine/rollback_reason.hpp"
+#include "storage/engine/wiredtiger_engine.hpp"
+
+namespace troupe::storage {
+
+/// The open WT_CONNECTION with what its sessions share: the event handler, error translation and the panic state.
+/// Internal to the WiredTiger engine. Any thread.
+class WiredTigerConnection {
+ public:
+  explicit WiredTigerConnection(const WiredTigerOptions& options);
+  ~WiredTigerConnection();
+  WiredTigerConnection(const WiredTigerConnection&) = delete;
+  WiredTigerConnection& operator=(const WiredTigerConnection&) = delete;
+
+  Status open();
+  Status close();
+
+  WT_CONNECTION* get() const { return connection_; }
+  const WiredTigerOptions& options() const { return options_; }
+
+  /// The Status of a result code; `what` was being done, e.g. "drop collection-1". Zero is OK. Not for hot paths.
+  Status status(int code, std::string_view what);
+  /// Why a transaction that had written `transactionBytes` was rolled back.
+  Status rollbackStatus(int64_t transactionBytes);
+  /// One of WT_STAT_CONN_*; zero when unknown.
+  int64_t statistic(WT_CURSOR* statistics, int key);
+  /// A "fast" statistics cursor of the session, or null.
+  WT_CURSOR* openStatistics(WT_SESSION* session);
+  bool panicked() const { return panicked_.load(std::memory_order_relaxed); }
+
+ private:
+  /// What WiredTiger is given: it passes its address back to the callbacks.
+  struct Handler {
+    WT_EVENT_HANDLER base{};
+    WiredTigerConnection* owner = nullptr;
+  };
+  static int onError(WT_EVENT_HANDLER* handler, WT_SESSION* session, int error, const char* text);
+  static int onMessage(WT_EVENT_HANDLER* handler, WT_SESSION* session, const char* text);
+  Status openFailure(int code);
+  void panic(std::string_view text);
+
+  WiredTigerOptions options_;
+  Handler handler_;
+  WT_CONNECTION* connection_ = nullptr;
+  std::atomic<bool> panicked_{false};
+  std::mutex mutex_;
+  std::string openErrors_;     ///< what was reported while opening
+  std::string panicReason_;
+  bool opening_ = false;
+  WT_SESSION* evidenceSession_ = nullptr;  ///< reads cache statistics for rollbackStatus, under mutex_
+};
+
+/// A WT_SESSION for the length of a scope.
+class ScopedWtSession {
+ public:
+  explicit ScopedWtSession(WiredTigerConnection& connection);
+  ~ScopedWtSession() {
+    if (session_) session_->close(session_, nullptr);
+  }
+  ScopedWtSession(const ScopedWtSession&) = delete;
+  ScopedWtSession& operator=(const ScopedWtSession&) = delete;
+  const Status& status() const { return status_; }
+  WT_SESSION* operator->() const { return session_; }
+  WT_SESSION* get() const { return session_; }
+
+ private:
+  WT_SESSION* session_ = nullptr;
+  Status status_;
+};
+
+}  // namespace troupe::storage

@@ -1,0 +1,332 @@
+#include "storage/engine/wiredtiger_engine.hpp"
+
+#include <wiredtiger.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "storage/engine/data_directory.hpp"
+#include "storage/engine/ident.hpp"
+#include "storage/engine/wiredtiger_connection.hpp"
+#include "storage/engine/wiredtiger_session.hpp"
+
+namespace troupe::storage {
+namespace {
+
+constexpr std::string_view kTablePrefix = "table:";
+
+std::string tableUri(std::string_view ident) { return std::string(kTablePrefix).append(ident); }
+
+/// allocation_size=512 is what lets the file be imported elsewhere.
+std::string tableConfig(const TableOptions& options) {
+  std::string config =
+      "key_format=u,value_format=u,exclusive=true,allocation_size=512,memory_page_max=10m,split_pct=90,"
+      "leaf_value_max=64MB,block_compressor=" + options.blockCompressor;
+  config += options.logged ? ",log=(enabled=true)" : ",log=(enabled=false)";
+  if (!options.appMetadata.empty()) config += ",app_metadata=(" + options.appMetadata + ")";
+  return config;
+}
+
+/// The value of `app_metadata` in a table's creation text, without its parentheses.
+std::string appMetadataOf(const char* config) {
+  WT_CONFIG_PARSER* parser = nullptr;
+  if (wiredtiger_config_parser_open(nullptr, config, std::char_traits<char>::length(config), &parser) != 0) return {};
+  WT_CONFIG_ITEM item{};
+  std::string text;
+  if (parser->get(parser, "app_metadata", &item) == 0) text.assign(item.str, item.len);
+  parser->close(parser);
+  if (text.size() >= 2 && text.front() == '(' && text.back() == ')') text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+class WiredTigerEngine final : public Engine {
+ public:
+  WiredTigerEngine(std::shared_ptr<WiredTigerConnection> connection, DirectoryLock lock)
+      : lock_(std::move(lock)), connection_(std::move(connection)) {}
+  ~WiredTigerEngine() override { (void)close(); }
+
+  Status recover();
+
+  StatusWith<std::unique_ptr<Session>> openSession() override;
+  StatusWith<Table> createTable(std::string_view ident, const TableOptions& options) override;
+  StatusWith<Table> openTable(std::string_view ident) override;
+  Status dropTable(std::string_view ident) override;
+  std::vector<std::string> listTables() override;
+  StatusWith<std::string> tableMetadata(std::string_view ident) override;
+  int64_t tableBytes(const Table& table) override;
+  Status verifyTable(std::string_view ident) override;
+  Status salvageTable(std::string_view ident) override;
+  Status flushLog() override;
+  Status checkpoint(const CheckpointOptions& options) override;
+  Status setStableTimestamp(Timestamp ts) override { return setTimestamp("stable_timestamp", ts, stableTimestamp()); }
+  Status setOldestTimestamp(Timestamp ts) override { return setTimestamp("oldest_timestamp", ts, oldestTimestamp()); }
+  Timestamp allDurableTimestamp() override { return queryTimestamp("get=all_durable"); }
+  Timestamp stableTimestamp() override { return queryTimestamp("get=stable"); }
+  Timestamp oldestTimestamp() override { return queryTimestamp("get=oldest"); }
+  Timestamp recoveryTimestamp() override { return recovery_; }
+  Status rollbackToStable() override;
+  Status backup(const std::function<Status(const std::string& path)>& each) override;
+  EngineStatistics statistics() override;
+  std::string version() const override { return std::string("WiredTiger ") + wiredtiger_version(nullptr, nullptr, nullptr); }
+  Status close() override;
+
+ private:
+  Status setTimestamp(const char* name, Timestamp ts, Timestamp current);
+  Timestamp queryTimestamp(const char* which);
+  Table registered(std::string_view ident);
+  /// What WiredTiger says of a schema operation on a table: a missing one is NoSuchKey.
+  Status tableStatus(int code, const char* what, std::string_view ident);
+
+  DirectoryLock lock_;
+  std::shared_ptr<WiredTigerConnection> connection_;
+  Timestamp recovery_;
+  std::mutex mutex_;
+  std::map<std::string, uint32_t, std::less<>> ids_;
+  uint32_t nextId_ = 1;
+};
+
+/// History before the recovered checkpoint is gone: an older read would silently see newer data, so it is refused.
+Status WiredTigerEngine::recover() {
+  recovery_ = queryTimestamp("get=recovery");
+  if (recovery_ == Timestamp{}) return {};
+  TROUPE_TRY(setOldestTimestamp(recovery_));
+  return setStableTimestamp(recovery_);
+}
+
+StatusWith<std::unique_ptr<Session>> WiredTigerEngine::openSession() {
+  WT_CONNECTION* connection = connection_->get();
+  if (!connection) return Status(ErrorCode::kShutdownInProgress, "the storage engine is closed");
+  WT_SESSION* session = nullptr;
+  const int code = connection->open_session(connection, nullptr, "isolation=snapshot", &session);
+  if (code != 0) return connection_->status(code, "open a storage session");
+  return std::unique_ptr<Session>(std::make_unique<WiredTigerSession>(connection_, session));
+}
+
+Table WiredTigerEngine::registered(std::string_view ident) {
+  std::lock_guard lock(mutex_);
+  auto it = ids_.find(ident);
+  if (it == ids_.end()) it = ids_.emplace(std::string(ident), nextId_++).first;
+  return {it->first, it->second};
+}
+
+Status WiredTigerEngine::tableStatus(int code, const char* what, std::string_view ident) {
+  return connection_->status(code, std::string(what).append(" ").append(ident));
+}
+
+StatusWith<Table> WiredTigerEngine::createTable(std::string_view ident, const TableOptions& options) {
+  TROUPE_TRY(checkIdent(ident));
+  TROUPE_TRY(checkTableOptions(options));
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  const int code = session->create(session.get(), tableUri(ident).c_str(), tableConfig(options).c_str());
+  TROUPE_TRY(tableStatus(code, "create", ident));
+  return registered(ident);
+}
+
+StatusWith<Table> WiredTigerEngine::openTable(std::string_view ident) {
+  {
+    std::lock_guard lock(mutex_);
+    if (auto it = ids_.find(ident); it != ids_.end()) return Table{it->first, it->second};
+  }
+  TROUPE_TRY(tableMetadata(ident).status());
+  return registered(ident);
+}
+
+Status WiredTigerEngine::dropTable(std::string_view ident) {
+  TROUPE_TRY(tableMetadata(ident).status());
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  // Neither waits for a checkpoint nor for a lock: the reaper comes again.
+  const int code = session->drop(session.get(), tableUri(ident).c_str(), "checkpoint_wait=false,lock_wait=false");
+  if (code == 0) {
+    std::lock_guard lock(mutex_);
+    if (auto it = ids_.find(ident); it != ids_.end()) ids_.erase(it);
+  }
+  return tableStatus(code, "drop", ident);
+}
+
+std::vector<std::string> WiredTigerEngine::listTables() {
+  std::vector<std::string> idents;
+  ScopedWtSession session(*connection_);
+  WT_CURSOR* cursor = nullptr;
+  if (!session.status().isOK() || session->open_cursor(session.get(), "metadata:", nullptr, nullptr, &cursor) != 0) {
+    return idents;
+  }
+  while (cursor->next(cursor) == 0) {
+    const char* key = nullptr;
+    if (cursor->get_key(cursor, &key) != 0) break;
+    if (std::string_view uri(key); uri.starts_with(kTablePrefix)) idents.emplace_back(uri.substr(kTablePrefix.size()));
+  }
+  cursor->close(cursor);
+  std::sort(idents.begin(), idents.end());
+  return idents;
+}
+
+StatusWith<std::string> WiredTigerEngine::tableMetadata(std::string_view ident) {
+  TROUPE_TRY(checkIdent(ident));
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  WT_CURSOR* cursor = nullptr;
+  TROUPE_TRY(tableStatus(session->open_cursor(session.get(), "metadata:", nullptr, nullptr, &cursor), "open", ident));
+  const std::string uri = tableUri(ident);
+  const char* config = nullptr;
+  cursor->set_key(cursor, uri.c_str());
+  int code = cursor->search(cursor);
+  if (code == 0) code = cursor->get_value(cursor, &config);
+  std::string metadata = code == 0 ? appMetadataOf(config) : std::string();
+  cursor->close(cursor);
+  if (code == WT_NOTFOUND) return Status(ErrorCode::kNoSuchKey, "no such table: " + std::string(ident));
+  TROUPE_TRY(tableStatus(code, "find", ident));
+  return metadata;
+}
+
+int64_t WiredTigerEngine::tableBytes(const Table& table) {
+  ScopedWtSession session(*connection_);
+  WT_CURSOR* cursor = nullptr;
+  const std::string uri = "statistics:" + tableUri(table.ident);
+  if (!session.status().isOK() ||
+      session->open_cursor(session.get(), uri.c_str(), nullptr, "statistics=(size)", &cursor) != 0) {
+    return 0;
+  }
+  const int64_t bytes = connection_->statistic(cursor, WT_STAT_DSRC_BLOCK_SIZE);
+  cursor->close(cursor);
+  return bytes;
+}
+
+Status WiredTigerEngine::verifyTable(std::string_view ident) {
+  TROUPE_TRY(tableMetadata(ident).status());
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  const int code = session->verify(session.get(), tableUri(ident).c_str(), nullptr);
+  if (code == 0 || code == EBUSY || code == WT_PANIC) return tableStatus(code, "verify", ident);
+  return {ErrorCode::kManualInterventionRequired, tableStatus(code, "verify", ident).reason() +
+                                                      ": the table is damaged; salvage it or restore a backup"};
+}
+
+Status WiredTigerEngine::salvageTable(std::string_view ident) {
+  TROUPE_TRY(tableMetadata(ident).status());
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  return tableStatus(session->salvage(session.get(), tableUri(ident).c_str(), nullptr), "salvage", ident);
+}
+
+Status WiredTigerEngine::flushLog() {
+  if (!connection_->options().journalEnabled) return checkpoint({});
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  return connection_->status(session->log_flush(session.get(), "sync=on"), "flush the log");
+}
+
+Status WiredTigerEngine::checkpoint(const CheckpointOptions& options) {
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  const char* config = options.stable ? "use_timestamp=true" : "use_timestamp=false";
+  return connection_->status(session->checkpoint(session.get(), config), "checkpoint");
+}
+
+Status WiredTigerEngine::setTimestamp(const char* name, Timestamp ts, Timestamp current) {
+  if (ts == Timestamp{}) return {ErrorCode::kBadValue, std::string(name) + " must not be zero"};
+  if (ts <= current) return {};
+  WT_CONNECTION* connection = connection_->get();
+  if (!connection) return {ErrorCode::kShutdownInProgress, "the storage engine is closed"};
+  char config[64];
+  std::snprintf(config, sizeof config, "%s=%" PRIx64, name, ts.asUint64());
+  return connection_->status(connection->set_timestamp(connection, config), std::string("set ") + name);
+}
+
+Timestamp WiredTigerEngine::queryTimestamp(const char* which) {
+  WT_CONNECTION* connection = connection_->get();
+  char hex[2 * sizeof(uint64_t) + 1] = {};
+  if (!connection || connection->query_timestamp(connection, hex, which) != 0) return {};
+  return Timestamp::fromUint64(std::strtoull(hex, nullptr, 16));
+}
+
+Status WiredTigerEngine::rollbackToStable() {
+  WT_CONNECTION* connection = connection_->get();
+  if (!connection) return {ErrorCode::kShutdownInProgress, "the storage engine is closed"};
+  const Timestamp stable = stableTimestamp();
+  if (stable == Timestamp{}) return {ErrorCode::kIllegalOperation, "there is no stable timestamp to roll back to"};
+  const int code = connection->rollback_to_stable(connection, nullptr);
+  if (code == EINVAL) {
+    (void)connection_->status(code, "");
+    return {ErrorCode::kObjectIsBusy, "transactions are active; end them before rolling back to the stable time"};
+  }
+  TROUPE_TRY(connection_->status(code, "roll back to the stable time"));
+  // The engine leaves it at the newest commit, which is gone now.
+  char config[64];
+  std::snprintf(config, sizeof config, "durable_timestamp=%" PRIx64, stable.asUint64());
+  return connection_->status(connection->set_timestamp(connection, config), "reset the durable time");
+}
+
+Status WiredTigerEngine::backup(const std::function<Status(const std::string& path)>& each) {
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  const std::string root = connection_->options().path + "/";
+  WT_CURSOR* cursor = nullptr;
+  const int opened = session->open_cursor(session.get(), "backup:", nullptr, nullptr, &cursor);
+  if (opened == EINVAL) {
+    (void)connection_->status(opened, "");
+    return {ErrorCode::kObjectIsBusy, "another backup is being taken; wait for its end"};
+  }
+  TROUPE_TRY(connection_->status(opened, "begin a backup"));
+  // The cursor pins what it lists until the session closes it.
+  TROUPE_TRY(each(root + "troupe.format"));
+  int code = 0;
+  while ((code = cursor->next(cursor)) == 0) {
+    const char* name = nullptr;
+    TROUPE_TRY(connection_->status(cursor->get_key(cursor, &name), "list a backup"));
+    const bool isLog = std::string_view(name).starts_with("WiredTigerLog.");
+    TROUPE_TRY(each(root + (isLog ? "journal/" : "") + name));
+  }
+  return code == WT_NOTFOUND ? Status::OK() : connection_->status(code, "list a backup");
+}
+
+EngineStatistics WiredTigerEngine::statistics() {
+  EngineStatistics result;
+  ScopedWtSession session(*connection_);
+  WT_CURSOR* cursor = session.status().isOK() ? connection_->openStatistics(session.get()) : nullptr;
+  if (!cursor) return result;
+  const auto read = [&](int key) { return connection_->statistic(cursor, key); };
+  result.cacheBytesInUse = read(WT_STAT_CONN_CACHE_BYTES_INUSE);
+  result.cacheBytesDirty = read(WT_STAT_CONN_CACHE_BYTES_DIRTY);
+  result.cacheBytesMax = read(WT_STAT_CONN_CACHE_BYTES_MAX);
+  result.logSyncs = read(WT_STAT_CONN_LOG_SYNC);
+  result.logBytesWritten = read(WT_STAT_CONN_LOG_BYTES_WRITTEN);
+  result.checkpoints = read(WT_STAT_CONN_TXN_CHECKPOINT);
+  result.lastCheckpointMillis = read(WT_STAT_CONN_TXN_CHECKPOINT_TIME_RECENT);
+  result.transactionsBegun = read(WT_STAT_CONN_TXN_BEGIN);
+  result.transactionsCommitted = read(WT_STAT_CONN_TXN_COMMIT);
+  result.transactionsRolledBack = read(WT_STAT_CONN_TXN_ROLLBACK);
+  cursor->close(cursor);
+  return result;
+}
+
+Status WiredTigerEngine::close() {
+  Status status = connection_->close();
+  lock_ = DirectoryLock();
+  return status;
+}
+
+}  // namespace
+
+StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& options) {
+  TROUPE_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(options.path));
+  TROUPE_TRY(checkDataFormat(options.path, kDataFormatVersion));
+  if (options.journalEnabled) {
+    std::error_code error;
+    std::filesystem::create_directory(options.path + "/journal", error);
+    if (error) return systemError(error.value(), "cannot create", options.path + "/journal");
+  }
+  auto connection = std::make_shared<WiredTigerConnection>(options);
+  TROUPE_TRY(connection->open());
+  auto engine = std::make_unique<WiredTigerEngine>(std::move(connection), std::move(lock));
+  TROUPE_TRY(engine->recover());
+  return std::unique_ptr<Engine>(std::move(engine));
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,169 @@
+#include "storage/transaction/recovery_unit.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace troupe::storage {
+
+RecoveryUnit::~RecoveryUnit() {
+  if (depth_ > 0) {
+    depth_ = 0;
+    runRollback();
+  }
+  endTransaction();
+}
+
+Status RecoveryUnit::setReadSource(ReadSource source, std::optional<Timestamp> provided) {
+  if (active_) return {ErrorCode::kIllegalOperation, "the read source cannot change while a snapshot is open"};
+  if (source == ReadSource::kProvided && !provided) return {ErrorCode::kBadValue, "a provided read source needs its time"};
+  source_ = source;
+  provided_ = source == ReadSource::kProvided ? provided : std::nullopt;
+  return {};
+}
+
+BeginOptions RecoveryUnit::beginOptions() const {
+  BeginOptions options;
+  options.ignorePrepare = ignorePrepare_;
+  const auto at = [&](Timestamp ts) {
+    if (ts != Timestamp{}) options.readTimestamp = ts;
+    options.roundUpReadTimestamp = true;  // the node's own times may lag behind oldest for a moment
+  };
+  switch (source_) {
+    case ReadSource::kNoTimestamp: break;
+    case ReadSource::kProvided: options.readTimestamp = provided_; break;
+    case ReadSource::kLastApplied:
+      if (times_) at(times_->lastApplied());
+      break;
+    case ReadSource::kMajority:
+      if (times_) at(times_->majority());
+      break;
+    case ReadSource::kAllDurable: at(pool_.engine().allDurableTimestamp()); break;
+  }
+  return options;
+}
+
+Status RecoveryUnit::beginSlow() {
+  if (!session_) {
+    TROUPE_ASSIGN(session_, pool_.borrow());
+  }
+  if (source_ == ReadSource::kNoTimestamp && !ignorePrepare_) {
+    TROUPE_TRY(session_->begin());
+  } else {
+    const BeginOptions options = beginOptions();
+    TROUPE_TRY(session_->begin(options));
+    readTimestamp_ = options.readTimestamp;
+  }
+  active_ = true;
+  return {};
+}
+
+StatusWith<Session::CursorLease> RecoveryUnit::writeCursor(const Table& table) {
+  if (depth_ == 0) return Status(ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work");
+  return cursor(table);
+}
+
+Status RecoveryUnit::truncate(const Table& table, std::string_view from, std::string_view to) {
+  if (depth_ == 0) return {ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work"};
+  TROUPE_TRY(begin());
+  return session_->truncate(table, from, to);
+}
+
+StatusWith<Session*> RecoveryUnit::session() {
+  TROUPE_TRY(begin());
+  return session_.get();
+}
+
+void RecoveryUnit::endTransaction() {
+  if (active_) session_->rollback();
+  active_ = false;
+  readTimestamp_.reset();
+  commitTimestamp_.reset();
+}
+
+void RecoveryUnit::abandonSnapshot() {
+  if (depth_ > 0) throw std::logic_error("a snapshot cannot be abandoned within a unit of work");
+  endTransaction();
+}
+
+void RecoveryUnit::releaseSession() {
+  abandonSnapshot();
+  session_ = SessionLease();
+}
+
+Status RecoveryUnit::setCommitTimestamp(Timestamp ts) {
+  if (depth_ == 0) return {ErrorCode::kIllegalOperation, "a commit timestamp needs a unit of work"};
+  TROUPE_TRY(begin());
+  TROUPE_TRY(session_->setCommitTimestamp(ts));
+  commitTimestamp_ = ts;
+  return {};
+}
+
+void RecoveryUnit::onChange(CommitHandler commit, RollbackHandler rollback) {
+  if (depth_ == 0) throw std::logic_error("changes are registered within a unit of work");
+  changes_.push_back({std::move(commit), std::move(rollback)});
+}
+
+void RecoveryUnit::onCommit(CommitHandler handler) { onChange(std::move(handler), nullptr); }
+void RecoveryUnit::onRollback(RollbackHandler handler) { onChange(nullptr, std::move(handler)); }
+
+Status RecoveryUnit::commitUnit() {
+  if (depth_ > 1) {
+    --depth_;
+    return failed_ ? Status(ErrorCode::kIllegalOperation, "an inner unit of work was rolled back") : Status::OK();
+  }
+  if (failed_) {
+    rollbackUnit();
+    return {ErrorCode::kIllegalOperation, "an inner unit of work was rolled back"};
+  }
+  // Nothing was touched: there is nothing to commit, but the handlers run.
+  return finishCommit(active_ ? session_->commit() : Status::OK());
+}
+
+Status RecoveryUnit::commitPreparedUnit(Timestamp commitTs, Timestamp durableTs) {
+  if (depth_ > 1 || !active_ || failed_) {
+    rollbackUnit();
+    return {ErrorCode::kIllegalOperation, "only the outermost, prepared unit of work can be committed so"};
+  }
+  commitTimestamp_ = commitTs;
+  return finishCommit(session_->commitPrepared(commitTs, durableTs));
+}
+
+/// The engine has decided: handlers run while the unit is still held, then it is left.
+Status RecoveryUnit::finishCommit(Status outcome) {
+  if (!outcome.isOK()) {
+    rollbackUnit();
+    return outcome;
+  }
+  active_ = false;
+  readTimestamp_.reset();
+  const std::optional<Timestamp> commitTime = std::exchange(commitTimestamp_, std::nullopt);
+  std::vector<Change> changes = std::move(changes_);
+  changes_.clear();
+  for (Change& change : changes) {
+    if (change.commit) change.commit(commitTime);
+  }
+  depth_ = 0;
+  return outcome;
+}
+
+void RecoveryUnit::rollbackUnit() {
+  if (depth_ > 1) {
+    --depth_;
+    failed_ = true;
+    return;
+  }
+  runRollback();
+  depth_ = 0;
+  failed_ = false;
+}
+
+void RecoveryUnit::runRollback() {
+  endTransaction();
+  std::vector<Change> changes = std::move(changes_);
+  changes_.clear();
+  for (size_t i = changes.size(); i-- > 0;) {
+    if (changes[i].rollback) changes[i].rollback();
+  }
+}
+
+}  // namespace troupe::storage

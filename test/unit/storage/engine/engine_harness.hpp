@@ -1,0 +1,130 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/engine/engine.hpp"
+#include "storage/engine/wiredtiger_engine.hpp"
+
+namespace troupe::storage {
+
+/// A fresh directory, removed at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// One implementation of the contract with the ways it can stop and start.
+class EngineHarness {
+ public:
+  virtual ~EngineHarness() = default;
+  virtual Engine& engine() = 0;
+  /// Closes cleanly and opens again. Sessions must be gone.
+  virtual void reopen() = 0;
+  /// Dies with what is on disk at this moment, and opens that. Sessions must be gone.
+  virtual void crash() = 0;
+};
+
+inline WiredTigerOptions testOptions(const std::string& path) {
+  WiredTigerOptions options;
+  options.path = path;
+  options.cacheBytes = 64 << 20;
+  options.logFileMaxBytes = 1 << 20;
+  return options;
+}
+
+/// A kill is a copy of the directory as it is while the engine runs: what only the process knows is not in it.
+class WiredTigerHarness final : public EngineHarness {
+ public:
+  WiredTigerHarness() : directory_(std::make_unique<TemporaryDirectory>()) { open(); }
+  Engine& engine() override { return *engine_; }
+  void reopen() override {
+    EXPECT_EQ(engine_->close().toString(), Status::OK().toString());
+    engine_.reset();
+    open();
+  }
+  void crash() override {
+    auto survivor = std::make_unique<TemporaryDirectory>();
+    std::filesystem::copy(directory_->path(), survivor->path(), std::filesystem::copy_options::recursive);
+    engine_.reset();
+    directory_ = std::move(survivor);
+    open();
+  }
+
+ private:
+  void open() {
+    auto opened = openWiredTiger(testOptions(directory_->path()));
+    ASSERT_TRUE(opened.isOK()) << opened.status().toString();
+    engine_ = std::move(opened).value();
+  }
+  std::unique_ptr<TemporaryDirectory> directory_;
+  std::unique_ptr<Engine> engine_;
+};
+
+inline Timestamp at(uint64_t value) { return Timestamp::fromUint64(value); }
+
+/// A transaction on one table, read as a sentence: `Transaction(engine, table).put("k", "v").commit(at(3))`.
+class Transaction {
+ public:
+  Transaction(Engine& engine, const Table& table, const BeginOptions& options = {}) : table_(table) {
+    auto opened = engine.openSession();
+    EXPECT_TRUE(opened.isOK()) << opened.status().toString();
+    session_ = std::move(opened).value();
+    begun_ = session_->begin(options);
+  }
+  const Status& begun() const { return begun_; }
+  Session& session() { return *session_; }
+  Session::CursorLease cursor() {
+    auto lease = session_->cursor(table_);
+    EXPECT_TRUE(lease.isOK()) << lease.status().toString();
+    return std::move(lease).value();
+  }
+  Transaction& put(std::string_view key, std::string_view value) {
+    EXPECT_EQ(cursor()->put(key, value).toString(), Status::OK().toString());
+    return *this;
+  }
+  Transaction& commitAt(uint64_t ts) {
+    EXPECT_EQ(session_->setCommitTimestamp(at(ts)).toString(), Status::OK().toString());
+    return *this;
+  }
+  Status commit() { return session_->commit(); }
+  /// The value at `key`, "-" when there is none, the error's name when it cannot be read.
+  std::string read(std::string_view key) {
+    auto lease = cursor();
+    auto found = lease->seek(key);
+    if (!found.isOK()) return errorName(found.status().code());
+    return *found ? std::string(lease->value()) : "-";
+  }
+  /// All rows as "a=1 b=2".
+  std::string rows() {
+    std::string text;
+    auto lease = cursor();
+    for (auto more = lease->next(); more.isOK() && *more; more = lease->next()) {
+      text.append(text.empty() ? "" : " ").append(lease->key()).append("=").append(lease->value());
+    }
+    return text;
+  }
+
+ private:
+  const Table& table_;
+  std::unique_ptr<Session> session_;
+  Status begun_;
+};
+
+}  // namespace troupe::storage
