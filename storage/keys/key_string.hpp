@@ -9,6 +9,7 @@
 #include "messaging/bson/collation.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/keys/key_buffer.hpp"
 
 /// Key strings: index keys as bytes that memcmp orders as the values are ordered (KEY-001..KEY-007).
 ///
@@ -66,7 +67,8 @@ enum class Discriminator : uint8_t {
   kExclusiveAfter,    ///< after all keys with these components
 };
 
-/// Writes one key. Reusable: `reset` keeps the buffers, so that a warm builder does not allocate. Not thread-safe.
+/// Writes one key, short ones in place. Reusable: `reset` keeps the buffers, so that a warm builder does not allocate. Not
+/// copyable, not thread-safe.
 class Builder {
  public:
   explicit Builder(Ordering ordering = {}) : ordering_(ordering) {}
@@ -78,22 +80,20 @@ class Builder {
   /// Ends the components and appends the record's id.
   Builder& appendRecordId(int64_t id);
   /// Starts over, with the same or another ordering.
-  void reset() { bytes_.clear(); typeBits_.clear(); bits_ = 0; field_ = 0; finished_ = false; }
+  void reset();
   void reset(Ordering ordering) { ordering_ = ordering; reset(); }
 
   /// The key; ends the components if that has not happened. Valid until the next change.
-  std::string_view bytes() { if (!finished_) finish(); return bytes_; }
+  std::string_view bytes() { if (!finished_) finish(); return bytes_.view(); }
   /// The type bits; empty when there is nothing to restore. Valid until the next change.
-  std::string_view typeBits();
+  std::string_view typeBits() const { return typeBits_.view(); }
   /// Whether nothing was appended.
   bool empty() const { return field_ == 0; }
 
  private:
-  friend class Writer;
   Ordering ordering_;
-  std::string bytes_;
-  std::string typeBits_;
-  uint32_t bits_ = 0;
+  Buffer bytes_;
+  TypeBitsWriter typeBits_;
   uint32_t field_ = 0;
   bool finished_ = false;
 };
