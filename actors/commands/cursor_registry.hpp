@@ -10,12 +10,9 @@
 #include <vector>
 
 #include "actors/commands/operation.hpp"
+#include "actors/commands/result_stream.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
-
-namespace troupe::query {
-class Executor;
-}
 
 namespace troupe::commands {
 
@@ -33,8 +30,9 @@ struct ClientCursor {
   std::optional<std::chrono::milliseconds> maxTimeLeft;  ///< what the maxTimeMS of its command leaves
   int64_t returned = 0;
   int64_t batches = 0;
-  std::shared_ptr<query::Executor> executor;
-  std::shared_ptr<void> resources;           ///< what the executor borrows: recovery unit, parsed query, catalog snapshot
+  std::optional<int64_t> limit;              ///< results after which it is known to be exhausted
+  std::unique_ptr<ResultStream> stream;
+  std::optional<bson::Document> held;        ///< a result that did not fit into the last batch
 };
 
 /// The node's open cursors. Thread-safe. An idle cursor ends after `cursorTimeoutMillis`.

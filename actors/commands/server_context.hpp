@@ -10,6 +10,7 @@
 #include "actors/commands/cursor_registry.hpp"
 #include "actors/commands/fail_points.hpp"
 #include "actors/commands/parameters.hpp"
+#include "messaging/bson/ids.hpp"
 #include "messaging/log/log.hpp"
 #include "messaging/wire/op_compressed.hpp"
 #include "storage/catalog/catalog.hpp"
@@ -69,6 +70,7 @@ struct ServerContext {
   UserStore& users;
   HelloState& hello;
   ServerCounters counters;
+  bson::ObjectIdGenerator& objectIds;
   storage::Engine& engine;
   storage::SessionPool& storageSessions;
   storage::Catalog& catalog;

@@ -1,0 +1,187 @@
+// find, getMore, killCursors: queries and their cursors.
+#include "actors/commands/aggregation.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/commands/query_support.hpp"
+#include "actors/kernel/node.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr int64_t kDefaultFirstBatch = 101;
+
+constexpr Argument kFindArguments[] = {
+    {"filter", kDocumentArg},      {"sort", kDocumentArg},        {"projection", kDocumentArg},
+    {"hint", kStringArg | kDocumentArg}, {"skip", kNumberArg},    {"limit", kNumberArg},
+    {"batchSize", kNumberArg},     {"singleBatch", kFlagArg},     {"max", kDocumentArg},
+    {"min", kDocumentArg},         {"returnKey", kFlagArg},       {"showRecordId", kFlagArg},
+    {"tailable", kFlagArg},        {"awaitData", kFlagArg},       {"oplogReplay", kFlagArg},
+    {"noCursorTimeout", kFlagArg}, {"allowPartialResults", kFlagArg}, {"collation", kDocumentArg},
+    {"allowDiskUse", kFlagArg},    {"let", kDocumentArg},         {"ntoreturn", kNumberArg},
+};
+
+Status checkNotNegative(const Request& request, std::string_view name) {
+  const auto e = request.arg(name);
+  if (!e || e.toInt64() >= 0) return Status::OK();
+  return {ErrorCode(51024), "BSON field '" + std::string(name) + "' value must be >= 0, actual value '" + std::to_string(e.toInt64()) + "'"};
+}
+
+query::FindRequest findRequest(const Request& request, bson::View command) {
+  const auto doc = [&](std::string_view name) { const auto e = command[name]; return e.isObjectLike() ? e.asDocument() : bson::View(); };
+  query::FindRequest find;
+  find.filter = doc("filter");
+  find.projection = doc("projection");
+  find.sort = doc("sort");
+  find.min = doc("min");
+  find.max = doc("max");
+  if (const auto hint = command["hint"]; !hint.isNullish()) find.hint = hint;
+  find.skip = command["skip"].toInt64();
+  if (const int64_t limit = command["limit"].toInt64(); limit > 0) find.limit = limit;
+  find.returnKey = command["returnKey"].truthy();
+  find.showRecordId = command["showRecordId"].truthy();
+  const auto disk = command["allowDiskUse"];
+  find.allowDiskUse = disk.isNullish() || disk.truthy();
+  find.forbidCollectionScan = request.server().parameters.notablescan;
+  find.spill = query::spillToDirectory(request.server().spillDirectory);
+  return find;
+}
+
+Status checkFind(const Request& request) {
+  for (const auto name : {"skip", "limit", "batchSize"}) TROUPE_TRY(checkNotNegative(request, name));
+  if (request.flag("awaitData") && !request.flag("tailable")) {
+    return {ErrorCode::kFailedToParse, "Cannot set 'awaitData' without also setting 'tailable'"};
+  }
+  if (request.flag("tailable")) {
+    return {ErrorCode::kBadValue, "tailable cursors are not supported by this server version: poll with a sort on _id instead"};
+  }
+  if (request.arg("ntoreturn")) return {ErrorCode::kBadValue, "'ntoreturn' is not supported: use 'limit' or 'batchSize'"};
+  return Status::OK();
+}
+
+Task<Status> find(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  if (Status status = checkFind(request); !status.isOK()) co_return status;
+  ServerContext& server = request.server();
+  server.counters.query.fetch_add(1, std::memory_order_relaxed);
+
+  auto resources = std::make_shared<QueryResources>(server);
+  resources->collection = server.catalog.find(*ns);
+  if (resources->collection && resources->collection->isView()) co_return co_await findOnView(request, *ns);
+  const bool single = request.flag("singleBatch");
+  const auto batchSize = request.arg("batchSize");
+  // A query that is answered in one batch can borrow the request's own bytes.
+  resources->command = bson::Document(request.body());
+  const bson::View command = resources->command;
+  const auto collation = command["collation"];
+  const auto let = command["let"];
+  if (Status status = prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
+                                     let.isObjectLike() ? let.asDocument() : bson::View());
+      !status.isOK()) {
+    co_return status;
+  }
+  const query::FindRequest wanted = findRequest(request, command);
+  auto executor = query::openFind(resources->collection, wanted, *resources->unit, resources->context);
+  if (!executor.isOK()) co_return executor.status();
+  auto cursor = newCursor(request, ns->toString(), streamOf(resources, std::move(*executor)));
+  cursor->noTimeout = request.flag("noCursorTimeout");
+  cursor->limit = wanted.limit;
+  BatchLimit limit;
+  limit.documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
+  co_return co_await replyWithCursor(request, std::move(cursor), limit, single);
+}
+
+constexpr Argument kGetMoreArguments[] = {
+    {"collection", kStringArg, true},
+    {"batchSize", kNumberArg},
+    {"term", kNumberArg},
+    {"lastKnownCommittedOpTime", kDocumentArg},
+};
+
+Task<Status> getMore(Request& request) {
+  const auto id = request.body().first();
+  if (!id.is(bson::Type::kInt64) && !id.is(bson::Type::kInt32)) {
+    co_return Status(ErrorCode::kTypeMismatch, "BSON field 'getMore.getMore' is the wrong type '" + std::string(bson::typeName(id.type())) + "', expected type 'long'");
+  }
+  const auto batchSize = request.arg("batchSize");
+  if (batchSize && batchSize.toInt64() < 0) {
+    co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'");
+  }
+  ServerContext& server = request.server();
+  server.counters.getMore.fetch_add(1, std::memory_order_relaxed);
+  const std::string ns = std::string(request.db()) + "." + std::string(request.text("collection"));
+  request.operation().ns = ns;
+  if (request.text("collection").empty()) co_return Status(ErrorCode::kInvalidNamespace, "Collection names cannot be empty");
+  auto cursor = server.cursors.pin(id.toInt64(), ns, request.userNames(), &request.operation());
+  if (!cursor.isOK()) co_return cursor.status();
+  if (const auto data = server.failPoints.fires("failGetMoreAfterCursorCheckout")) {
+    server.cursors.forget(id.toInt64());
+    bson::Builder extra;
+    if (const auto labels = data->view()["errorLabels"]; labels) extra.append("errorLabels", labels);
+    const auto code = data->view()["errorCode"].toInt64(static_cast<int64_t>(ErrorCode::kUnknownError));
+    co_return Status(static_cast<ErrorCode>(code), "Throwing exception due to failGetMoreAfterCursorCheckout fail point.", extra.finish());
+  }
+  if ((*cursor)->maxTimeLeft) request.operation().setDeadline(request.operation().started() + *(*cursor)->maxTimeLeft);
+  BatchLimit limit;
+  if (batchSize && batchSize.toInt64() > 0) limit.documents = batchSize.toInt64();
+  if ((*cursor)->limit) {
+    const int64_t left = *(*cursor)->limit - (*cursor)->returned;
+    limit.documents = std::min(limit.documents.value_or(left), left);
+  }
+  co_return co_await replyWithNextBatch(request, std::move(*cursor), limit);
+}
+
+constexpr Argument kKillCursorsArguments[] = {{"cursors", kArrayArg, true}};
+
+Task<Status> killCursors(Request& request) {
+  std::vector<int64_t> killed, missing;
+  const bson::View ids = request.document("cursors");
+  if (ids.empty()) co_return Status(ErrorCode::kBadValue, "Must specify at least one cursor id in: { cursors: [...] }");
+  for (const bson::Element& e : ids) {
+    if (!e.is(bson::Type::kInt64) && !e.is(bson::Type::kInt32)) {
+      co_return Status(ErrorCode::kTypeMismatch, "BSON field 'killCursors.cursors." + std::string(e.name()) + "' is the wrong type '" +
+                                                     std::string(bson::typeName(e.type())) + "', expected type 'long'");
+    }
+    const bool found = request.server().cursors.kill(e.toInt64()) == CursorRegistry::Killed::kKilled;
+    (found ? killed : missing).push_back(e.toInt64());
+  }
+  request.reply().append("cursorsKilled", killed).append("cursorsNotFound", missing);
+  request.reply().openArray("cursorsAlive").close().openArray("cursorsUnknown").close();
+  co_return Status::OK();
+}
+
+constexpr Command kCommands[] = {
+    {.name = "find",
+     .summary = "finds documents by a filter; answers with a cursor",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
+     .access = Access::kRead,
+     .stableApi = true,
+     .namesCollection = true,
+     .allowedInTransaction = true,
+     .arguments = kFindArguments,
+     .run = find},
+    {.name = "getMore",
+     .summary = "the next batch of a cursor",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .access = Access::kRead,
+     .stableApi = true,
+     .allowedInTransaction = true,
+     .arguments = kGetMoreArguments,
+     .run = getMore},
+    {.name = "killCursors",
+     .summary = "ends cursors",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .access = Access::kRead,
+     .stableApi = true,
+     .namesCollection = true,
+     .allowedInTransaction = true,
+     .arguments = kKillCursorsArguments,
+     .run = killCursors},
+};
+
+}  // namespace
+
+std::span<const Command> findCommands() { return kCommands; }
+
+}  // namespace troupe::commands

@@ -1,0 +1,161 @@
+// insert: adds documents, in groups that share a storage transaction.
+#include "actors/commands/families.hpp"
+#include "actors/commands/write_support.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr size_t kMaxWriteBatch = 100'000;
+/// Documents that share one storage transaction: enough to spread its cost, few enough to keep conflicts and memory small.
+constexpr size_t kGroupDocuments = 128;
+constexpr size_t kGroupBytes = 512 * 1024;
+
+constexpr Argument kInsertArguments[] = {
+    {"documents", kArrayArg},
+    {"ordered", kFlagArg},
+    {"bypassDocumentValidation", kFlagArg},
+    {"maxTimeMS", kNumberArg},
+    {"collectionUUID", kBinaryArg},
+};
+
+/// The statements of one insert command on their way into the collection.
+class Inserter {
+ public:
+  Inserter(Request& request, storage::CollectionPtr collection, DocumentValidator validator)
+      : request_(request), collection_(std::move(collection)), validator_(std::move(validator)), unit_(request.server().storageSessions) {}
+
+  /// Prepares documents from `next` on until a group is full; returns the first one that was left out.
+  size_t gather(const std::vector<bson::View>& documents, size_t next, bool ordered) {
+    group_.clear();
+    made_.clear();
+    indexes_.clear();
+    size_t bytes = 0;
+    while (next < documents.size() && group_.size() < kGroupDocuments && bytes < kGroupBytes) {
+      auto stored = documentToStore(documents[next], request_.server(), made_);
+      Status status = stored.isOK() ? validator_.check(*stored) : stored.status();
+      if (!status.isOK()) {
+        pending_ = {static_cast<int32_t>(next), std::move(status)};
+        ++next;
+        if (ordered) break;
+        errors_.push_back(std::move(*pending_));
+        pending_.reset();
+        continue;
+      }
+      group_.push_back(*stored);
+      indexes_.push_back(static_cast<int32_t>(next++));
+      bytes += stored->size();
+    }
+    return next;
+  }
+
+  /// Inserts the group: all at once, or where that fails one by one, so that each failure finds its document.
+  Task<Status> insertGroup(bool ordered) {
+    if (group_.empty()) co_return Status::OK();
+    auto all = [this]() -> Status { return collection_->insertMany(unit_, group_); };
+    const Status together = co_await commitWithRetry(request_, unit_, all);
+    if (together.isOK()) {
+      inserted_ += static_cast<int64_t>(group_.size());
+      co_return together;
+    }
+    for (size_t i = 0; i < group_.size(); ++i) {
+      auto one = [this, i]() -> Status { return collection_->insert(unit_, group_[i]).status(); };
+      Status status = group_.size() == 1 ? together : co_await commitWithRetry(request_, unit_, one);
+      if (status.isOK()) {
+        ++inserted_;
+        continue;
+      }
+      if (endsCommand(status)) co_return status;
+      errors_.push_back({indexes_[i], std::move(status)});
+      if (ordered) {
+        pending_.reset();
+        co_return Status::OK();
+      }
+    }
+    co_return Status::OK();
+  }
+
+  /// A failure of preparation in an ordered batch counts once everything before it is in.
+  void settle() {
+    if (pending_) errors_.push_back(std::move(*pending_));
+    pending_.reset();
+  }
+
+  int64_t inserted() const { return inserted_; }
+  const std::vector<WriteError>& errors() const { return errors_; }
+
+ private:
+  /// Failures that are the command's, not one statement's.
+  static bool endsCommand(const Status& status) {
+    return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown || status == ErrorCode::kMaxTimeMSExpired;
+  }
+
+  Request& request_;
+  storage::CollectionPtr collection_;
+  DocumentValidator validator_;
+  storage::RecoveryUnit unit_;
+  std::vector<bson::View> group_;
+  std::vector<int32_t> indexes_;
+  std::deque<bson::Document> made_;
+  std::optional<WriteError> pending_;
+  std::vector<WriteError> errors_;
+  int64_t inserted_ = 0;
+};
+
+Status checkBatchSize(size_t count) {
+  if (count >= 1 && count <= kMaxWriteBatch) return Status::OK();
+  return {ErrorCode::kInvalidLength, "Write batch sizes must be between 1 and 100000. Got " + std::to_string(count) + " operations."};
+}
+
+Task<Status> insert(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  const auto documents = request.documents("documents");
+  if (!documents.isOK()) co_return documents.status();
+  if (Status status = checkBatchSize(documents->size()); !status.isOK()) co_return status;
+  const auto concern = request.writeConcern();
+  const bool ordered = request.flag("ordered", true);
+  auto target = co_await openForWrite(request, *ns, IfMissing::kCreate);
+  if (!target.isOK()) co_return target.status();
+  auto validator = DocumentValidator::of(*target->collection, request.flag("bypassDocumentValidation"));
+  if (!validator.isOK()) co_return validator.status();
+
+  Inserter inserter(request, target->collection, std::move(*validator));
+  Status outcome;
+  for (size_t next = 0; next < documents->size() && outcome.isOK() && !(ordered && !inserter.errors().empty());) {
+    next = inserter.gather(*documents, next, ordered);
+    outcome = co_await inserter.insertGroup(ordered);
+    inserter.settle();
+    if (outcome.isOK() && next < documents->size()) outcome = co_await request.yield();
+  }
+  ServerCounters& counters = request.server().counters;
+  counters.insert.fetch_add(inserter.inserted(), std::memory_order_relaxed);
+  counters.documentsInserted.fetch_add(inserter.inserted(), std::memory_order_relaxed);
+  request.operation().metrics.inserted = inserter.inserted();
+  target->lock.reset();
+  if (!outcome.isOK()) co_return outcome;
+  request.server().durability.take();
+  if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;
+  request.reply().append("n", static_cast<int32_t>(inserter.inserted()));
+  appendWriteErrors(request.reply(), inserter.errors());
+  co_return Status::OK();
+}
+
+constexpr Command kCommands[] = {
+    {.name = "insert",
+     .summary = "adds documents to a collection, which is made when it does not exist",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kInsert},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .allowedInTransaction = true,
+     .arguments = kInsertArguments,
+     .run = insert},
+};
+
+}  // namespace
+
+std::span<const Command> insertCommands() { return kCommands; }
+
+}  // namespace troupe::commands

@@ -1,0 +1,215 @@
+#include "actors/commands/query_support.hpp"
+
+#include "actors/kernel/node.hpp"
+#include "storage/query/expression/expression.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+/// How long an operation may keep its thread before others get their turn.
+constexpr auto kSlice = std::chrono::milliseconds(10);
+/// Results between two looks at the clock.
+constexpr int kResultsPerLook = 64;
+/// What the framing of the cursor and of reply fields may need beside the documents.
+constexpr size_t kReplyOverhead = 16 * 1024;
+
+class ExecutorStream final : public ResultStream {
+ public:
+  ExecutorStream(std::shared_ptr<QueryResources> resources, std::unique_ptr<query::Executor> executor)
+      : resources_(std::move(resources)), executor_(std::move(executor)) {}
+
+  StatusWith<query::Next> next() override { return executor_->next(); }
+
+  void save() override {
+    executor_->save();
+    resources_->unit->releaseSession();
+  }
+
+  Status restore() override { return executor_->restore(*resources_->unit, *resources_->server.catalog.snapshot()); }
+
+  void report(OperationMetrics& metrics) const override {
+    const query::ExecutionStats& stats = executor_->stats();
+    metrics.keysExamined = stats.keysExamined;
+    metrics.docsExamined = stats.docsExamined;
+    metrics.planSummary = stats.planSummary;
+    metrics.hasSortStage = stats.hasSortStage;
+  }
+
+ private:
+  std::shared_ptr<QueryResources> resources_;
+  std::unique_ptr<query::Executor> executor_;
+};
+
+/// Evaluates each `let` variable once, to a document of values.
+StatusWith<bson::Document> evaluateLet(bson::View let, const query::ParseContext& context) {
+  bson::Builder values;
+  for (const bson::Element& e : let) {
+    TROUPE_ASSIGN(const auto expression, query::parseExpression(e, context));
+    query::Variables none;
+    TROUPE_ASSIGN(const auto value, expression->evaluate(bson::View(), none));
+    values.append(e.name(), value);
+  }
+  return values.finish();
+}
+
+struct BatchState {
+  int64_t returned = 0;
+  bool exhausted = false;
+};
+
+/// Moves results into the open array of the reply.
+Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
+  bson::Builder& reply = request.reply();
+  const size_t start = reply.size();
+  SteadyTime lastYield = request.operation().started();
+  while (!limit.documents || state.returned < *limit.documents) {
+    if (cursor.held) {
+      reply.push(cursor.held->view());
+      cursor.held.reset();
+      ++state.returned;
+      continue;
+    }
+    auto next = cursor.stream->next();
+    if (!next.isOK()) co_return next.status();
+    if (next->isEnd()) {
+      state.exhausted = true;
+      break;
+    }
+    if (next->isDocument()) {
+      const size_t used = reply.size() - start;
+      if (state.returned > 0 && used + next->document.size() > limit.bytes) {
+        cursor.held = bson::Document(next->document);
+        break;
+      }
+      reply.push(next->document);
+      ++state.returned;
+    }
+    if (!next->isDocument() || state.returned % kResultsPerLook == 0) {
+      if (Status status = co_await letOthersRun(request, *cursor.stream, lastYield); !status.isOK()) co_return status;
+    }
+  }
+  if (cursor.limit && cursor.returned + state.returned >= *cursor.limit) state.exhausted = true;
+  co_return Status::OK();
+}
+
+/// Forgets a pinned cursor whose command ends in any way but by putting it back, also when its connection is lost.
+class PinGuard {
+ public:
+  PinGuard(CursorRegistry& cursors, int64_t id) : cursors_(cursors), id_(id) {}
+  PinGuard(const PinGuard&) = delete;
+  ~PinGuard() {
+    if (id_ != 0) cursors_.forget(id_);
+  }
+  void dismiss() { id_ = 0; }
+
+ private:
+  CursorRegistry& cursors_;
+  int64_t id_;
+};
+
+void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
+  cursor.returned += returned;
+  ++cursor.batches;
+  OperationMetrics& metrics = request.operation().metrics;
+  cursor.stream->report(metrics);
+  metrics.returned = returned;
+  ServerCounters& counters = request.server().counters;
+  counters.documentsReturned.fetch_add(returned, std::memory_order_relaxed);
+  counters.keysExamined.fetch_add(metrics.keysExamined, std::memory_order_relaxed);
+  counters.documentsExamined.fetch_add(metrics.docsExamined, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Status prepareContext(QueryResources& r, const Request& request, bson::View collation, bson::View let) {
+  if (!collation.empty()) {
+    TROUPE_ASSIGN(auto collator, bson::Collator::parse(collation));
+    r.collator = std::move(collator);
+  } else if (r.collection) {
+    r.collator = r.collection->sharedCollator();
+  }
+  r.context.collator = r.collator.get();
+  const auto wall = request.server().node.environment().wallNow().time_since_epoch();
+  r.context.now = bson::Date{std::chrono::duration_cast<std::chrono::milliseconds>(wall).count()};
+  r.context.clusterTime = bson::Timestamp{static_cast<uint32_t>(r.context.now.millis / 1000), 1};
+  r.context.limits.sortMemoryBytes = static_cast<size_t>(request.server().parameters.maxQueryMemoryBytes);
+  if (!let.empty()) {
+    TROUPE_ASSIGN(r.let, evaluateLet(let, r.context));
+    r.context.let = r.let;
+  }
+  return Status::OK();
+}
+
+std::unique_ptr<ResultStream> streamOf(std::shared_ptr<QueryResources> resources, std::unique_ptr<query::Executor> executor) {
+  return std::make_unique<ExecutorStream>(std::move(resources), std::move(executor));
+}
+
+Task<Status> letOthersRun(Request& request, ResultStream& stream, SteadyTime& lastYield) {
+  const SteadyTime now = request.server().node.environment().now();
+  if (Status status = request.operation().checkForInterrupt(now); !status.isOK()) co_return status;
+  if (now - lastYield < kSlice) co_return Status::OK();
+  stream.save();
+  if (Status status = co_await request.yield(); !status.isOK()) co_return status;
+  lastYield = request.server().node.environment().now();
+  co_return stream.restore();
+}
+
+std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns, std::unique_ptr<ResultStream> stream) {
+  auto cursor = std::make_unique<ClientCursor>();
+  cursor->ns = ns;
+  cursor->session = bson::Document(request.session());
+  cursor->owners = request.userNames();
+  cursor->created = cursor->lastUsed = request.operation().started();
+  cursor->stream = std::move(stream);
+  return cursor;
+}
+
+Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single) {
+  limit.bytes -= kReplyOverhead;
+  bson::Builder& reply = request.reply();
+  reply.openDocument("cursor").openArray("firstBatch");
+  BatchState state;
+  if (!limit.documents || *limit.documents > 0) {
+    if (Status status = co_await fillBatch(request, *cursor, limit, state); !status.isOK()) co_return status;
+  }
+  reply.close();
+  noteResults(request, *cursor, state.returned);
+  const std::string ns = cursor->ns;
+  int64_t id = 0;
+  if (!state.exhausted && !single) {
+    cursor->stream->save();
+    cursor->command = bson::Document(request.body());
+    if (const auto deadline = request.operation().deadline()) {
+      cursor->maxTimeLeft = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - request.server().node.environment().now());
+    }
+    id = request.server().cursors.add(std::move(cursor));
+  }
+  reply.append("id", id).append("ns", ns).close();
+  co_return Status::OK();
+}
+
+Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit) {
+  limit.bytes -= kReplyOverhead;
+  CursorRegistry& cursors = request.server().cursors;
+  const int64_t id = cursor->id;
+  PinGuard guard(cursors, id);
+  bson::Builder& reply = request.reply();
+  reply.openDocument("cursor").openArray("nextBatch");
+  BatchState state;
+  if (Status status = cursor->stream->restore(); !status.isOK()) co_return status;
+  if (Status status = co_await fillBatch(request, *cursor, limit, state); !status.isOK()) co_return status;
+  reply.close();
+  noteResults(request, *cursor, state.returned);
+  const std::string ns = cursor->ns;
+  bool open = !state.exhausted;
+  if (open) {
+    cursor->stream->save();
+    open = cursors.unpin(cursor, request.server().node.environment().now());
+    guard.dismiss();
+  }
+  reply.append("id", open ? id : int64_t{0}).append("ns", ns).close();
+  co_return Status::OK();
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,24 @@
+#pragma once
+#include "messaging/errors/status.hpp"
+#include "storage/query/pipeline/stage.hpp"
+
+namespace troupe::commands {
+
+struct OperationMetrics;
+
+/// The results of a find or an aggregation, one at a time, together with all they borrow (recovery unit, parsed query, catalog
+/// version). Used by one thread at a time; lies idle without a snapshot between `save` and `restore`.
+class ResultStream {
+ public:
+  virtual ~ResultStream() = default;
+  /// As Stage::next: the document is borrowed until the next call; kYield asks to come back later.
+  virtual StatusWith<query::Next> next() = 0;
+  /// Gives up cursors and snapshot.
+  virtual void save() = 0;
+  /// Takes them again, on the newest data. Errors: QueryPlanKilled when the collection is gone.
+  virtual Status restore() = 0;
+  /// Adds what was done so far to the operation's figures.
+  virtual void report(OperationMetrics& metrics) const = 0;
+};
+
+}  // namespace troupe::commands

@@ -1,0 +1,101 @@
+#pragma once
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "actors/commands/request.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/kernel/node.hpp"
+#include "storage/catalog/collection_catalog.hpp"
+#include "storage/query/match/match_expression.hpp"
+#include "storage/locks/resource_locks.hpp"
+#include "storage/transaction/conflict_retry.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+
+namespace troupe::commands {
+
+using LockMode = storage::ResourceLocks::Mode;
+
+/// One lock an operation wants: a collection's full name or a database's name.
+struct LockWish {
+  std::string name;
+  LockMode mode = LockMode::kShared;
+};
+
+/// Takes all locks, in an order that cannot deadlock, without holding a thread while it waits.
+Task<std::vector<storage::LockGuard>> takeLocks(storage::ResourceLocks& locks, std::vector<LockWish> wishes);
+/// Locks of an operation that changes what `ns` is (create, drop, index builds): its database shared, itself exclusive.
+std::vector<LockWish> locksToChange(const storage::Namespace& ns);
+
+/// A collection that is written to: held shared, so that it can neither go away nor change its shape meanwhile.
+struct WriteTarget {
+  storage::LockGuard lock;
+  storage::CollectionPtr collection;  ///< null when it does not exist and was not to be created
+};
+enum class IfMissing { kLeave, kCreate };
+/// Errors: CommandNotSupportedOnView, InvalidNamespace and those of creating a collection.
+Task<StatusWith<WriteTarget>> openForWrite(Request& request, storage::Namespace ns, IfMissing ifMissing);
+
+/// Makes a collection when there is none; the caller holds no lock.
+Task<Status> createIfMissing(Request& request, storage::Namespace ns);
+
+/// Users may not write here directly: system collections. InvalidNamespace or Unauthorized.
+Status checkUserWrite(const storage::Namespace& ns);
+
+/// Waits, without holding a thread, until the request's write concern holds for everything committed so far.
+Task<Status> satisfy(Request& request, WriteConcern concern);
+
+storage::ConflictRetryOptions retryOptions(const ServerContext& server);
+
+/// Runs `body` (a callable giving Status) in a unit of work and commits it; again after write conflicts, with waits in between
+/// that hold no thread. `body` lives in the caller's frame.
+template <class Body>
+Task<Status> commitWithRetry(Request& request, storage::RecoveryUnit& unit, Body& body) {
+  storage::ConflictRetry retry(retryOptions(request.server()), &request.server().conflicts);
+  for (;;) {
+    const Status status = storage::writeConflictRetry(retry, unit, [&]() -> Status {
+      storage::WriteUnitOfWork work(unit);
+      TROUPE_TRY(body());
+      return work.commit();
+    });
+    request.operation().metrics.writeConflicts = retry.conflicts();
+    if (status.isOK() || !retry.pendingDelay()) co_return status;
+    co_await request.server().node.sleepFor(*retry.pendingDelay());
+    if (Status interrupted = request.checkForInterrupt(); !interrupted.isOK()) co_return interrupted;
+  }
+}
+
+/// Runs work that blocks (an index scan, a checkpoint) on a detached actor and waits for it by message.
+Task<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work);
+
+/// One failed statement of a write command, as an element of `writeErrors`.
+struct WriteError {
+  int32_t index = 0;
+  Status status;
+};
+void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& errors);
+
+/// A new ObjectId from the node's clock and random source.
+bson::ObjectId newObjectId(ServerContext& server);
+
+/// The document as it is stored: `_id` first (generated when absent). Where that differs from what was given, the new document is
+/// kept in `made`. Errors: BSONObjectTooLarge, InvalidIdField, DollarPrefixedFieldName (within _id).
+StatusWith<bson::View> documentToStore(bson::View document, ServerContext& server, std::deque<bson::Document>& made);
+
+/// The collection's validator, ready to check documents; checks nothing where there is none or it is bypassed.
+class DocumentValidator {
+ public:
+  /// Errors: those of parsing the stored validator.
+  static StatusWith<DocumentValidator> of(const storage::Collection& collection, bool bypass);
+  /// DocumentValidationFailure (121) with `errInfo`; OK when it passes or the action is only to warn. `before`: the document that
+  /// is replaced (level "moderate" lets documents stay invalid that were), or null.
+  Status check(bson::View document, const bson::View* before = nullptr) const;
+
+ private:
+  std::shared_ptr<const query::MatchExpression> rule_;
+  bson::Document shown_;
+  bool moderate_ = false;
+  bool warnOnly_ = false;
+};
+
+}  // namespace troupe::commands
