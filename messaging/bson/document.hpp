@@ -83,6 +83,8 @@ class Builder {
   Builder& append(const Element& e);
   /// All fields of a document.
   Builder& appendAll(View document);
+  /// A block of neighbouring elements, as they lie in a document.
+  Builder& appendElements(std::string_view rawElements) { buffer_.append(rawElements); return *this; }
   /// A value by type and bytes.
   Builder& appendRaw(std::string_view name, Type type, std::string_view valueBytes);
 

@@ -1,0 +1,339 @@
+#include "storage/query/update/update_tree.hpp"
+
+#include <algorithm>
+
+#include "storage/query/match/field_path.hpp"
+
+namespace troupe::query {
+
+using bson::Element;
+using bson::Type;
+using bson::View;
+using Node = UpdateTree::Node;
+
+namespace {
+
+/// Most elements an update may pad an array with.
+constexpr int64_t kMaxPadding = 1'500'000;
+
+/// Several nodes may speak of one element: `a.$[]` and `a.0`.
+using Nodes = std::vector<const Node*>;
+
+/// Numbers first, by value; then names.
+bool namesBefore(int64_t aIndex, std::string_view a, int64_t bIndex, std::string_view b) {
+  if (aIndex >= 0 || bIndex >= 0) return aIndex >= 0 && (bIndex < 0 || aIndex < bIndex);
+  return a < b;
+}
+
+bool isPositional(std::string_view part) { return part == "$" || (part.starts_with("$[") && part.ends_with(']')); }
+bool isDbRef(std::string_view part) { return part == "$ref" || part == "$id" || part == "$db"; }
+
+class Applier {
+ public:
+  Applier(const UpdateInput& input, const ArrayFilters& filters, bson::Builder& out)
+      : input_(input), filters_(filters), out_(out) {}
+
+  Status object(const Nodes& nodes, View in, const Element& self);
+  bool changed() const { return changed_; }
+
+ private:
+  /// A name among the children of one or several nodes.
+  struct Step {
+    std::string_view name;
+    Nodes nodes;
+    bool seen = false;
+  };
+  StatusWith<std::vector<Step>> steps(const Nodes& nodes, const Element& self);
+  Status array(const Nodes& nodes, const Element& self);
+  Status elementsBeyond(const Nodes& nodes, int64_t size);
+  Status checkArrayNames(const Nodes& nodes, const Element& self) const;
+  Nodes nodesFor(const Nodes& nodes, int64_t index, const Element& item) const;
+  Status field(const Nodes& nodes, const Element& e, std::string_view name, bool inArray);
+  Status leaf(const Node& node, const Element& e, std::string_view name, bool inArray);
+  Status scalar(const Nodes& nodes, const Element& e, std::string_view name);
+  bool creates(const Nodes& nodes) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const Node* n) { return n->creates(input_); });
+  }
+
+  const UpdateInput& input_;
+  const ArrayFilters& filters_;
+  bson::Builder& out_;
+  bool changed_ = false;
+  std::string matchedName_;
+};
+
+/// Copies runs of neighbouring elements as one block.
+class Run {
+ public:
+  explicit Run(bson::Builder& out) : out_(out) {}
+  ~Run() { flush(); }
+  void add(const Element& e) {
+    if (!start_) start_ = e.raw().data();
+    end_ = e.raw().data() + e.size();
+  }
+  void flush() {
+    if (start_) out_.appendElements({start_, static_cast<size_t>(end_ - start_)});
+    start_ = nullptr;
+  }
+
+ private:
+  bson::Builder& out_;
+  const char* start_ = nullptr;
+  const char* end_ = nullptr;
+};
+
+Status notFound() {
+  return {ErrorCode::kBadValue, "The positional operator did not find the match needed from the query."};
+}
+
+StatusWith<std::vector<Applier::Step>> Applier::steps(const Nodes& nodes, const Element& self) {
+  std::vector<Step> result;
+  for (const Node* node : nodes) {
+    for (const Node& child : node->children) {
+      std::string_view name = child.name;
+      if (child.isDynamic()) {
+        if (name != "$") {
+          if (self.ok()) return Status(ErrorCode::kBadValue, "Cannot apply array updates to non-array element " + describeElement(self));
+          return Status(ErrorCode::kBadValue, "The path '" + child.arrayPath() + "' must exist in the document in order to apply array updates.");
+        }
+        if (input_.matchedIndex < 0) return notFound();
+        name = matchedName_ = std::to_string(input_.matchedIndex);
+      }
+      const auto same = std::find_if(result.begin(), result.end(), [&](const Step& s) { return s.name == name; });
+      if (same != result.end()) same->nodes.push_back(&child);
+      else result.push_back({name, {&child}});
+    }
+  }
+  if (nodes.size() > 1) {
+    std::sort(result.begin(), result.end(), [](const Step& a, const Step& b) {
+      return namesBefore(arrayIndex(a.name), a.name, arrayIndex(b.name), b.name);
+    });
+  }
+  return result;
+}
+
+Status Applier::object(const Nodes& nodes, View in, const Element& self) {
+  TROUPE_ASSIGN(auto todo, steps(nodes, self));
+  {
+    Run untouched(out_);
+    for (const auto& e : in) {
+      const auto step = std::find_if(todo.begin(), todo.end(), [&](const Step& s) { return !s.seen && s.name == e.name(); });
+      if (step == todo.end()) {
+        untouched.add(e);
+        continue;
+      }
+      untouched.flush();
+      step->seen = true;
+      TROUPE_TRY(field(step->nodes, e, e.name(), false));
+    }
+  }
+  for (const auto& step : todo)
+    if (!step.seen) TROUPE_TRY(field(step.nodes, {}, step.name, false));
+  return Status::OK();
+}
+
+Nodes Applier::nodesFor(const Nodes& nodes, int64_t index, const Element& item) const {
+  Nodes result;
+  for (const Node* node : nodes) {
+    for (const Node& child : node->children) {
+      const bool applies = child.isDynamic() ? child.name == "$"    ? input_.matchedIndex == index
+                                               : child.name == "$[]" ? item.ok()
+                                                                     : item.ok() && filters_.matches(child.identifier(), item)
+                                             : child.index == index;
+      if (applies) result.push_back(&child);
+    }
+  }
+  return result;
+}
+
+Status Applier::checkArrayNames(const Nodes& nodes, const Element& self) const {
+  for (const Node* node : nodes) {
+    for (const Node& child : node->children) {
+      if (child.name == "$" && input_.matchedIndex < 0) return notFound();
+      if (child.index < 0 && !child.isDynamic() && child.creates(input_))
+        return {ErrorCode::kPathNotViable, "Cannot create field '" + child.name + "' in element {" + describeElement(self) + "}"};
+    }
+  }
+  return Status::OK();
+}
+
+Status Applier::array(const Nodes& nodes, const Element& self) {
+  TROUPE_TRY(checkArrayNames(nodes, self));
+  int64_t index = 0;
+  {
+    Run untouched(out_);
+    for (const auto& item : self.asArray()) {
+      const Nodes here = nodesFor(nodes, index++, item);
+      if (here.empty()) {
+        untouched.add(item);
+        continue;
+      }
+      untouched.flush();
+      TROUPE_TRY(field(here, item, item.name(), true));
+    }
+  }
+  return elementsBeyond(nodes, index);
+}
+
+/// Indexes past the end: null in between, then the new element.
+Status Applier::elementsBeyond(const Nodes& nodes, int64_t size) {
+  std::vector<int64_t> indexes;
+  for (const Node* node : nodes) {
+    for (const Node& child : node->children) {
+      const int64_t index = child.name == "$" ? input_.matchedIndex : child.index;
+      if (index >= size && child.creates(input_)) indexes.push_back(index);
+    }
+  }
+  std::sort(indexes.begin(), indexes.end());
+  indexes.erase(std::unique(indexes.begin(), indexes.end()), indexes.end());
+  for (const int64_t index : indexes) {
+    if (index - size > kMaxPadding)
+      return {ErrorCode::kCannotBackfillArray, "can't backfill more than " + std::to_string(kMaxPadding) + " elements"};
+    for (; size < index; ++size) out_.append(std::to_string(size), bson::Null{});
+    TROUPE_TRY(field(nodesFor(nodes, index, {}), {}, std::to_string(index), true));
+    size = index + 1;
+  }
+  return Status::OK();
+}
+
+Status Applier::leaf(const Node& node, const Element& e, std::string_view name, bool inArray) {
+  TROUPE_ASSIGN(const auto outcome, node.op->apply(e, input_));
+  switch (outcome.kind) {
+    case UpdateOutcome::Kind::kKeep:
+      out_.append(name, e);
+      break;
+    case UpdateOutcome::Kind::kSet:
+      out_.append(name, outcome.value.element());
+      changed_ = true;
+      break;
+    case UpdateOutcome::Kind::kRemove:  // the other elements keep their places
+      if (inArray) out_.append(name, bson::Null{});
+      changed_ = changed_ || !inArray || !e.is(Type::kNull);
+      break;
+  }
+  return Status::OK();
+}
+
+Status Applier::field(const Nodes& nodes, const Element& e, std::string_view name, bool inArray) {
+  for (const Node* node : nodes) {
+    if (!node->op) continue;
+    if (nodes.size() == 1) return leaf(*node, e, name, inArray);
+    return {ErrorCode::kConflictingUpdateOperators, "Update created a conflict at '" + node->op->path() + "'"};
+  }
+  if (!e.ok()) {
+    if (!creates(nodes)) return Status::OK();
+    out_.openDocument(name);
+    TROUPE_TRY(object(nodes, {}, {}));
+    out_.close();
+    changed_ = true;
+    return Status::OK();
+  }
+  if (e.is(Type::kDocument)) {
+    out_.openDocument(name);
+    TROUPE_TRY(object(nodes, e.asDocument(), e));
+    out_.close();
+    return Status::OK();
+  }
+  if (e.is(Type::kArray)) {
+    out_.openArray(name);
+    TROUPE_TRY(array(nodes, e));
+    out_.close();
+    return Status::OK();
+  }
+  return scalar(nodes, e, name);
+}
+
+Status Applier::scalar(const Nodes& nodes, const Element& e, std::string_view name) {
+  for (const Node* node : nodes) {
+    for (const Node& child : node->children) {
+      if (child.isDynamic() && child.name != "$")
+        return {ErrorCode::kBadValue, "Cannot apply array updates to non-array element " + describeElement(e)};
+      if (child.creates(input_))
+        return {ErrorCode::kPathNotViable, "Cannot create field '" + (child.name == "$" ? std::to_string(input_.matchedIndex) : child.name) +
+                                               "' in element {" + describeElement(e) + "}"};
+    }
+  }
+  out_.append(name, e);
+  return Status::OK();
+}
+
+}  // namespace
+
+bool Node::creates(const UpdateInput& input) const {
+  if (op) return op->creates(input);
+  return std::any_of(children.begin(), children.end(), [&](const Node& child) { return child.creates(input); });
+}
+
+std::string Node::arrayPath() const {
+  const Node* node = this;
+  while (!node->op) node = &node->children.front();
+  return node->op->path().substr(0, node->op->path().find(".$["));
+}
+
+Status UpdateTree::checkPath(const std::string& path, const ArrayFilters& filters) {
+  if (path.empty()) return {ErrorCode::kEmptyFieldName, "An empty update path is not valid."};
+  const FieldPath parts(path);
+  int positional = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto part = parts[i];
+    if (part.empty())
+      return {ErrorCode::kEmptyFieldName, "The update path '" + path + "' contains an empty field name, which is not allowed."};
+    if (!part.starts_with('$')) continue;
+    if (!isPositional(part)) {
+      if (i > 0 && isDbRef(part)) continue;
+      return {ErrorCode::kDollarPrefixedFieldName, "The dollar ($) prefixed field '" + std::string(part) + "' in '" + path +
+                                                       "' is not allowed in the context of an update's replacement document. "
+                                                       "Consider using an aggregation pipeline with $replaceWith."};
+    }
+    if (i == 0)
+      return {ErrorCode::kBadValue, "Cannot have positional (i.e. '$') element in the first position in path '" + path + "'"};
+    if (part == "$" && ++positional > 1)
+      return {ErrorCode::kBadValue, "Too many positional (i.e. '$') elements found in path '" + path + "'"};
+    if (part == "$") positional_ = true;
+    if (part.size() > 3) {
+      const auto identifier = part.substr(2, part.size() - 3);
+      if (!filters.has(identifier))
+        return {ErrorCode::kBadValue, "No array filter found for identifier '" + std::string(identifier) + "' in path '" + path + "'"};
+      identifiers_.emplace_back(identifier);
+    }
+  }
+  return Status::OK();
+}
+
+Status UpdateTree::add(UpdateOperatorPtr op, const ArrayFilters& filters) {
+  const std::string path = op->path();
+  TROUPE_TRY(checkPath(path, filters));
+  const FieldPath parts(path);
+  const auto conflict = [&](std::string_view at) -> Status {
+    return {ErrorCode::kConflictingUpdateOperators,
+            "Updating the path '" + path + "' would create a conflict at '" + std::string(at) + "'"};
+  };
+  depth_ = std::max(depth_, static_cast<int>(parts.size()) + op->depth());
+  paths_.push_back(path);
+  Node* node = &root_;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (node->op) return conflict(parts.head(i));
+    const auto at = std::find_if(node->children.begin(), node->children.end(),
+                                 [&](const Node& child) { return !namesBefore(child.index, child.name, parts.index(i), parts[i]); });
+    if (at != node->children.end() && at->name == parts[i]) {
+      node = &*at;
+      continue;
+    }
+    Node fresh;
+    fresh.name = parts[i];
+    fresh.index = parts.index(i);
+    node = &*node->children.insert(at, std::move(fresh));
+  }
+  if (node->op || !node->children.empty()) return conflict(path);
+  node->op = std::move(op);
+  return Status::OK();
+}
+
+Status UpdateTree::apply(const UpdateInput& input, const ArrayFilters& filters, bson::Builder& out, bool* changed) const {
+  Applier applier(input, filters, out);
+  TROUPE_TRY(applier.object({&root_}, input.document, {}));
+  *changed = applier.changed();
+  return Status::OK();
+}
+
+}  // namespace troupe::query
