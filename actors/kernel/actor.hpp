@@ -18,6 +18,11 @@ struct Down {
   Status reason;  ///< OK for an orderly stop; HostUnreachable if its node was lost; NoSuchKey if there was none
 };
 
+/// Told to the parent given at spawning when an actor has become ready (local payload).
+struct ChildReady {
+  Address child;
+};
+
 /// The answer to an ask, or why there is none: the receiver's failure, ExceededTimeLimit when the deadline passed,
 /// NoSuchKey when there is no such actor, HostUnreachable when its node is not reachable, ShutdownInProgress when it
 /// ended without answering.

@@ -119,14 +119,14 @@ class Node {
   /// order before (`supervisors`); what is left here is killed. Not from a pool thread.
   void shutdown();
 
+  struct Impl;  ///< internal to the kernel
+
  private:
-  friend class ActorCell;
   template <class T>
   static Task<void> keepResult(Task<T> task, std::optional<T>* result) {
     result->emplace(co_await std::move(task));
   }
   void waitFor(Task<void> task);
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -21,6 +21,9 @@ class Mailbox {
   /// Takes the envelope (true), or leaves it untouched because the receiver has ended (false). From any thread; must
   /// not block nor call back into the post office.
   virtual bool deliver(Envelope& envelope) noexcept = 0;
+  /// Ends the receiver after its current message: in order, or at once with a reason. From any thread.
+  virtual void requestEnd(bool inOrder, Status reason) noexcept = 0;
+
  protected:
   ~Mailbox() = default;
 };
@@ -53,6 +56,8 @@ class PostOffice {
   /// Removes it, if it is still the one, and sends `Down` to its watchers.
   void remove(const Address& address, const Mailbox* mailbox, const Status& reason);
   bool exists(const Address& address) const;
+  /// Ends the local receiver of that name, if there is one.
+  void requestEnd(const Address& address, bool inOrder, Status reason) const noexcept;
 
   void watch(const Address& watcher, const Address& watched);
   void unwatch(const Address& watcher, const Address& watched);

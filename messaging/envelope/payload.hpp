@@ -90,7 +90,7 @@ class Payload {
   /// The value of a local payload, for a receiver that alone owns the message and takes what is inside.
   template <class T> T& takeLocal() { return *static_cast<T*>(const_cast<void*>(localValue())); }
 
-  /// A short text of the content for logs: text form of the words up to `limit` bytes, or the type's name.
+  /// A short text for logs: the type's name and the sizes, at most `limit` bytes.
   std::string summary(size_t limit = 200) const;
 
  private:
@@ -155,8 +155,6 @@ class PayloadFactory {
   /// Copies what was built into one block in flat form.
   static Payload finish(capnp::MessageBuilder& message, const PayloadTypeInfo& type,
                         std::shared_ptr<const std::string> attachment);
-  static Payload words(const PayloadTypeInfo& type, kj::ArrayPtr<const capnp::word> words,
-                       std::shared_ptr<const std::string> attachment);
   template <class T>
   static Payload local(T value) {
     static_assert(alignof(T) <= 16);

@@ -1,0 +1,60 @@
+#include "actors/environment/virtual_environment.hpp"
+
+namespace troupe {
+
+namespace {
+constexpr auto kWallStart = std::chrono::system_clock::time_point(std::chrono::seconds(1704067200));
+constexpr auto kStart = TimePoint(std::chrono::hours(1));
+}  // namespace
+
+VirtualEnvironment::VirtualEnvironment(uint64_t seed) : now_(kStart), random_(seed) {}
+
+TimePoint VirtualEnvironment::now() const {
+  std::lock_guard lock(mutex_);
+  return now_;
+}
+
+WallTime VirtualEnvironment::wallNow() const {
+  std::lock_guard lock(mutex_);
+  return kWallStart + (now_ - kStart) + wallOffset_;
+}
+
+uint64_t VirtualEnvironment::random() {
+  std::lock_guard lock(mutex_);
+  return random_();
+}
+
+TimerId VirtualEnvironment::schedule(TimePoint when, std::function<void()> action) {
+  std::lock_guard lock(mutex_);
+  return timers_.add(when, std::move(action));
+}
+
+bool VirtualEnvironment::cancel(TimerId timer) {
+  std::lock_guard lock(mutex_);
+  return timers_.remove(timer);
+}
+
+std::optional<TimePoint> VirtualEnvironment::nextTimer() const {
+  std::lock_guard lock(mutex_);
+  return timers_.nextDue();
+}
+
+size_t VirtualEnvironment::advanceTo(TimePoint when) {
+  for (size_t fired = 0;; ++fired) {
+    std::optional<std::pair<TimePoint, std::function<void()>>> due;
+    {
+      std::lock_guard lock(mutex_);
+      due = timers_.takeDue(when);
+      now_ = std::max(now_, due ? due->first : when);
+    }
+    if (!due) return fired;
+    due->second();
+  }
+}
+
+void VirtualEnvironment::skewWall(Duration by) {
+  std::lock_guard lock(mutex_);
+  wallOffset_ += by;
+}
+
+}  // namespace troupe

@@ -1,0 +1,233 @@
+#include "actors/kernel/actor_cell.hpp"
+
+#include <kj/exception.h>
+#include <spdlog/spdlog.h>
+
+#include "actors/kernel/ask.hpp"
+#include "messaging/schemas/supervision.capnp.h"
+
+namespace troupe {
+
+namespace {
+
+constexpr size_t kRemembered = 16;
+
+uint32_t millis(TimePoint t) {
+  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count());
+}
+
+/// Keeps a cell alive in a timer's action.
+class CellReference {
+ public:
+  explicit CellReference(ActorCell* cell) : cell_(cell) { cell_->retain(); }
+  CellReference(const CellReference& other) : CellReference(other.cell_) {}
+  CellReference& operator=(const CellReference&) = delete;
+  ~CellReference() { cell_->release(); }
+  ActorCell* operator->() const { return cell_; }
+
+ private:
+  ActorCell* cell_;
+};
+
+}  // namespace
+
+void ActorCell::Ring::add(const char* name, Address peer, uint32_t atMs) {
+  if (entries_.size() < kRemembered) {
+    entries_.push_back({name, std::move(peer), atMs});
+    return;
+  }
+  entries_[oldest_] = {name, std::move(peer), atMs};
+  oldest_ = (oldest_ + 1) % kRemembered;
+}
+
+std::vector<MessageTrace> ActorCell::Ring::list(Environment& environment) const {
+  const auto nowMs = millis(environment.coarseNow());
+  const auto wall = environment.wallNow();
+  std::vector<MessageTrace> out;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const auto& entry = entries_[(oldest_ + i) % entries_.size()];
+    out.push_back({entry.name, entry.peer, wall - std::chrono::milliseconds(nowMs - entry.atMs)});
+  }
+  return out;
+}
+
+ActorCell::ActorCell(Node& node, Address self, std::unique_ptr<Actor> actor, const SpawnOptions& options)
+    : TaskHost(false),
+      node_(node),
+      environment_(node.environment()),
+      office_(node.postOffice()),
+      self_(std::move(self)),
+      parent_(options.parent),
+      actor_(std::move(actor)) {
+  actor_->cell_ = this;
+  const char* type = options.type;
+  if (!type) {
+    const Actor& made = *actor_;
+    type = detail::payloadTypeName(typeid(made));
+  }
+  row_ = node.registry().enter({self_.path(), type, parent_.path(), options.strategy});
+}
+
+ActorCell::~ActorCell() = default;
+
+template <class F>
+void ActorCell::guarded(F&& body) noexcept {
+  try {
+    body();
+  } catch (const kj::Exception& failure) {
+    crash(failure.getDescription().cStr());
+  } catch (const std::exception& failure) {
+    crash(failure.what());
+  } catch (...) {
+    crash("an exception of an unknown type");
+  }
+}
+
+void ActorCell::onStarted() noexcept {
+  guarded([this] {
+    behaviour_ = actor_->behaviour();
+    actor_->onStart();
+  });
+  if (!readyDeferred_ && !ending_) ready();
+}
+
+void ActorCell::ready() {
+  if (std::exchange(readyTold_, true) || !parent_) return;
+  Envelope envelope;
+  envelope.to = parent_;
+  envelope.payload = local(ChildReady{self_});
+  send(std::move(envelope));
+}
+
+void ActorCell::send(Envelope envelope) {
+  envelope.from = self_;
+  sent_.add(envelope.payload.typeName(), envelope.to, millis(environment_.coarseNow()));
+  office_.send(std::move(envelope));
+}
+
+Future<Answer> ActorCell::ask(Envelope envelope, Duration timeout) {
+  envelope.from = self_;
+  sent_.add(envelope.payload.typeName(), envelope.to, millis(environment_.coarseNow()));
+  return sendAsk(office_, environment_, std::move(envelope), timeout, row_);
+}
+
+void ActorCell::onEnvelope(Envelope envelope) noexcept {
+  row_->handled.fetch_add(1, std::memory_order_relaxed);
+  row_->oldestAtMs.store(envelope.enqueuedAtMs, std::memory_order_relaxed);
+  row_->dequeued.fetch_add(1, std::memory_order_relaxed);
+  row_->lastMessage.store(envelope.payload.typeName(), std::memory_order_relaxed);
+  if (envelope.deadline != kNoDeadline && environment_.now() >= envelope.deadline) {
+    office_.countDead(DeadLetter::kExpired);
+    envelope.reply.complete(Status(ErrorCode::kExceededTimeLimit, "the deadline passed before the message was handled"));
+    return;
+  }
+  received_.add(envelope.payload.typeName(), envelope.from, envelope.enqueuedAtMs);
+  if (traced_)
+    spdlog::info("{} received {} from {}", self_.path(), envelope.payload.summary(), envelope.from.toString());
+  Context context(*actor_, std::move(envelope));
+  guarded([&] { dispatch(context); });
+  if (ending_ && !ending_->isOK()) context.fail(*ending_);
+}
+
+void ActorCell::dispatch(Context& context) {
+  const auto* handler = behaviour_.find(context.payload().type());
+  if (!handler) {
+    if (dispatchBuiltIn(context)) return;
+    office_.countDead(DeadLetter::kUnknownType);
+    context.fail(Status(ErrorCode::kCommandNotFound,
+                        self_.path() + " does not understand " + context.payload().typeName()));
+    return;
+  }
+  // A payload whose reading fails is the sender's fault, not a crash of the actor. Only words from outside can be
+  // damaged, and those carry no type name of ours.
+  try {
+    (*handler)(context);
+  } catch (const kj::Exception& damage) {
+    office_.countDead(DeadLetter::kMalformed);
+    context.fail(Status(ErrorCode::kProtocolError, std::string("a malformed message: ") + damage.getDescription().cStr()));
+  }
+}
+
+bool ActorCell::dispatchBuiltIn(Context& context) {
+  if (context.payload().is<Inspect>()) {
+    context.reply(local(Inspection{actor_->describe(), received_.list(environment_), sent_.list(environment_)}));
+    return true;
+  }
+  if (context.payload().is<schema::SetTrace>()) {
+    auto wanted = context.payload().read<schema::SetTrace>();
+    traced_ = wanted->getEnabled();
+    context.reply<schema::TraceSet>([this](schema::TraceSet::Builder out) { out.setEnabled(traced_); });
+    return true;
+  }
+  // Watchers that have no use for the news beyond being awake.
+  return context.payload().is<Down>() || context.payload().is<ChildReady>();
+}
+
+TimerId ActorCell::startTimer(Duration delay, Duration period, std::function<void()> action) {
+  if (!timers_) timers_ = std::make_unique<std::unordered_map<TimerId, Timer>>();
+  const TimerId id = ++lastTimer_;
+  auto& timer = (*timers_)[id];
+  timer = {std::move(action), period, environment_.now() + delay, 0};
+  arm(id, timer);
+  return id;
+}
+
+void ActorCell::arm(TimerId id, Timer& timer) {
+  timer.armed = environment_.schedule(timer.due, [cell = CellReference(this), id] { cell->fireTimer(id); });
+}
+
+void ActorCell::cancelTimer(TimerId id) {
+  if (!timers_) return;
+  const auto found = timers_->find(id);
+  if (found == timers_->end()) return;
+  environment_.cancel(found->second.armed);
+  timers_->erase(found);
+}
+
+void ActorCell::onTimer(TimerId id) noexcept {
+  if (!timers_) return;
+  const auto found = timers_->find(id);
+  if (found == timers_->end()) return;  // cancelled after it became due
+  auto action = found->second.action;
+  if (found->second.period > Duration::zero()) {
+    auto& timer = found->second;
+    const auto now = environment_.now();
+    timer.due += timer.period;
+    if (timer.due <= now) timer.due += (now - timer.due) / timer.period * timer.period + timer.period;
+    arm(id, timer);
+  } else {
+    timers_->erase(found);
+  }
+  guarded(action);
+}
+
+void ActorCell::onEnd(bool inOrder, const Status& reason) noexcept {
+  if (inOrder) guarded([this] { actor_->onStopRequested(); });
+  else stop(reason);
+}
+
+void ActorCell::taskFailed(std::exception_ptr failure) noexcept {
+  guarded([&] { std::rethrow_exception(failure); });
+}
+
+void ActorCell::ended() noexcept {
+  if (std::exchange(over_, true)) return;
+  const Status reason = ending_.value_or(Status(ErrorCode::kInterruptedAtShutdown, "the node is shutting down"));
+  destroyTasks();
+  if (timers_)
+    for (const auto& [id, timer] : *timers_) environment_.cancel(timer.armed);
+  timers_.reset();
+  try {
+    actor_->onStop(reason);
+  } catch (const std::exception& failure) {
+    spdlog::error("{} failed while stopping: {}", self_.path(), failure.what());
+  }
+  behaviour_ = Behaviour();
+  actor_.reset();
+  const bool failed = !reason.isOK() && !(reason == ErrorCode::kInterruptedAtShutdown);
+  // The name is free, and the row left, before the watchers hear of it: they may start the next incarnation at once.
+  node_.registry().leave(row_, failed ? reason.toString() : "");
+  office_.remove(self_, this, reason);
+}
+
+}  // namespace troupe

@@ -1,0 +1,175 @@
+#include "actors/kernel/post_office.hpp"
+
+#include "actors/kernel/actor.hpp"
+
+namespace troupe {
+
+const char* deadLetterName(DeadLetter reason) {
+  switch (reason) {
+    case DeadLetter::kNoSuchActor: return "no such actor";
+    case DeadLetter::kNoRoute: return "no route to the node";
+    case DeadLetter::kActorEnded: return "the actor has ended";
+    case DeadLetter::kUnknownType: return "unknown type";
+    case DeadLetter::kExpired: return "expired";
+    case DeadLetter::kMalformed: return "malformed";
+    case DeadLetter::kCount: break;
+  }
+  return "";
+}
+
+namespace {
+uint32_t millis(TimePoint t) {
+  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count());
+}
+}  // namespace
+
+PostOffice::PostOffice(std::string node, Environment& environment)
+    : node_(std::move(node)), environment_(environment) {}
+PostOffice::~PostOffice() = default;
+
+uint64_t PostOffice::deadLetters() const {
+  uint64_t sum = 0;
+  for (const auto& count : dead_) sum += count.load(std::memory_order_relaxed);
+  return sum;
+}
+
+void PostOffice::send(Envelope envelope) noexcept {
+  if (envelope.to.node() != node_) return sendRemote(std::move(envelope));
+  if (envelope.kind == MessageKind::kWatch) return watch(envelope.from, envelope.to);
+  if (envelope.kind == MessageKind::kUnwatch) return unwatch(envelope.from, envelope.to);
+  if (envelope.kind == MessageKind::kDown) {
+    if (envelope.from.node() != node_) unwatch(envelope.to, envelope.from);
+    envelope.payload = local(Down{envelope.from, envelope.failure});
+  }
+  envelope.enqueuedAtMs = millis(environment_.coarseNow());
+  auto& s = shard(envelope.to);
+  DeadLetter reason = DeadLetter::kNoSuchActor;
+  {
+    std::shared_lock lock(s.mutex);
+    const auto found = s.boxes.find(envelope.to);
+    if (found != s.boxes.end()) {
+      if (found->second->deliver(envelope)) return;
+      reason = DeadLetter::kActorEnded;
+    }
+  }
+  countDead(reason);
+  envelope.reply.complete(Status(ErrorCode::kNoSuchKey, "there is no actor " + envelope.to.toString()));
+}
+
+void PostOffice::sendRemote(Envelope envelope) noexcept {
+  std::shared_ptr<Route> route;
+  {
+    std::shared_lock lock(routeMutex_);
+    auto found = routes_.find(envelope.to.node());
+    if (found == routes_.end()) found = routes_.find("*");
+    if (found != routes_.end()) route = found->second;
+  }
+  if (route && envelope.to) return route->send(std::move(envelope));
+  countDead(DeadLetter::kNoRoute);
+  const Status unreachable(ErrorCode::kHostUnreachable, "there is no route to " + envelope.to.toString());
+  if (envelope.kind == MessageKind::kWatch) {
+    unwatch(envelope.from, envelope.to);
+    tellDown(envelope.from, envelope.to, unreachable);
+  }
+  envelope.reply.complete(unreachable);
+}
+
+bool PostOffice::add(const Address& address, Mailbox* mailbox) {
+  auto& s = shard(address);
+  std::unique_lock lock(s.mutex);
+  return s.boxes.emplace(address, mailbox).second;
+}
+
+void PostOffice::remove(const Address& address, const Mailbox* mailbox, const Status& reason) {
+  {
+    auto& s = shard(address);
+    std::unique_lock lock(s.mutex);
+    const auto found = s.boxes.find(address);
+    if (found == s.boxes.end() || found->second != mailbox) return;
+    s.boxes.erase(found);
+  }
+  std::vector<Address> watchers;
+  {
+    std::lock_guard lock(watchMutex_);
+    const auto node = watchers_.find(node_);
+    if (node == watchers_.end()) return;
+    const auto found = node->second.find(address.path());
+    if (found == node->second.end()) return;
+    watchers = std::move(found->second);
+    node->second.erase(found);
+  }
+  for (const auto& watcher : watchers) tellDown(watcher, address, reason);
+}
+
+bool PostOffice::exists(const Address& address) const {
+  auto& s = shard(address);
+  std::shared_lock lock(s.mutex);
+  return s.boxes.contains(address);
+}
+
+void PostOffice::requestEnd(const Address& address, bool inOrder, Status reason) const noexcept {
+  auto& s = shard(address);
+  std::shared_lock lock(s.mutex);
+  const auto found = s.boxes.find(address);
+  if (found != s.boxes.end()) found->second->requestEnd(inOrder, std::move(reason));
+}
+
+void PostOffice::tellDown(const Address& watcher, const Address& who, const Status& reason) noexcept {
+  Envelope down;
+  down.to = watcher;
+  down.from = who;
+  down.kind = MessageKind::kDown;
+  down.priority = Priority::kHigh;
+  down.failure = reason;
+  send(std::move(down));
+}
+
+void PostOffice::watch(const Address& watcher, const Address& watched) {
+  {
+    std::lock_guard lock(watchMutex_);
+    // Under the lock: an actor that ends meanwhile removes its mailbox first and looks for watchers afterwards.
+    const bool known = watched.node() != node_ || exists(watched);
+    if (known) watchers_[watched.node()][watched.path()].push_back(watcher);
+    if (known && watched.node() == node_) return;
+  }
+  if (watched.node() == node_)
+    return tellDown(watcher, watched, Status(ErrorCode::kNoSuchKey, "there is no actor " + watched.toString()));
+  Envelope envelope;
+  envelope.to = watched;
+  envelope.from = watcher;
+  envelope.kind = MessageKind::kWatch;
+  sendRemote(std::move(envelope));
+}
+
+void PostOffice::unwatch(const Address& watcher, const Address& watched) {
+  {
+    std::lock_guard lock(watchMutex_);
+    const auto node = watchers_.find(watched.node());
+    if (node == watchers_.end()) return;
+    const auto found = node->second.find(watched.path());
+    if (found == node->second.end()) return;
+    std::erase(found->second, watcher);
+    if (found->second.empty()) node->second.erase(found);
+  }
+}
+
+void PostOffice::setRoute(const std::string& node, std::shared_ptr<Route> route) {
+  std::unique_lock lock(routeMutex_);
+  if (route) routes_[node] = std::move(route);
+  else routes_.erase(node);
+}
+
+void PostOffice::nodeLost(const std::string& node, const Status& reason) {
+  std::map<std::string, std::vector<Address>> lost;
+  {
+    std::lock_guard lock(watchMutex_);
+    if (const auto found = watchers_.find(node); found != watchers_.end()) {
+      lost = std::move(found->second);
+      watchers_.erase(found);
+    }
+  }
+  for (const auto& [path, watchers] : lost)
+    for (const auto& watcher : watchers) tellDown(watcher, Address(node, path), reason);
+}
+
+}  // namespace troupe
