@@ -101,7 +101,7 @@ class CafCell final : public caf::event_based_actor, public ActorCell {
       onEnd(end.inOrder, end.reason);
     } else return caf::event_based_actor::consume(element);
     if (isEnding()) quit();
-    return caf::invoke_message_result::im_success;
+    return caf::invoke_message_result::consumed;
   }
   bool cleanup(caf::error&& reason, caf::execution_unit* unit) override {
     if (over_) return caf::event_based_actor::cleanup(std::move(reason), unit);
