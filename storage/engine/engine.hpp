@@ -68,7 +68,7 @@ class Cursor {
 struct BeginOptions {
   std::optional<Timestamp> readTimestamp;  ///< read as of this time; else the newest committed data
   bool roundUpReadTimestamp = false;       ///< an older time than `oldest` reads at `oldest` instead of failing
-  bool ignorePrepare = false;              ///< read through prepared transactions
+  bool ignorePrepare = false;              ///< read through prepared transactions; it cannot write (BadValue)
 };
 
 /// One transaction at a time over any number of tables, always with snapshot isolation. A session may move between

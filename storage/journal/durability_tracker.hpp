@@ -33,7 +33,7 @@ class DurabilityTracker {
   bool isDurable(DurabilityTicket ticket) const { return ticket <= durable(); }
 
   /// Completes `done` once the ticket is durable, or with the failure of the flush that was to make it so. True when the
-  /// caller has to wake the flusher: nobody else waited for a flush that has not begun.
+  /// caller has to wake the flusher: no flush covers the ticket, and nobody was told so since the last beginFlush.
   bool wait(DurabilityTicket ticket, Callback done);
   /// Whether there is anything not yet durable, or somebody waiting.
   bool hasWork() const;
@@ -69,7 +69,7 @@ class DurabilityTracker {
   std::multimap<DurabilityTicket, Callback> waiters_;
   bool flushing_ = false;
   DurabilityTicket flushUpTo_ = 0;
-  DurabilityTicket wakeRequestedUpTo_ = 0;
+  bool wakeRequested_ = false;  ///< somebody was told to wake the flusher, which has not begun since
   bool closed_ = false;
   Status closeReason_;
   Statistics statistics_;

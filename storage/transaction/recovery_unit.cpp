@@ -5,13 +5,7 @@
 
 namespace troupe::storage {
 
-RecoveryUnit::~RecoveryUnit() {
-  if (depth_ > 0) {
-    depth_ = 0;
-    runRollback();
-  }
-  endTransaction();
-}
+RecoveryUnit::~RecoveryUnit() { endTransaction(); }
 
 Status RecoveryUnit::setReadSource(ReadSource source, std::optional<Timestamp> provided) {
   if (active_) return {ErrorCode::kIllegalOperation, "the read source cannot change while a snapshot is open"};
@@ -152,18 +146,14 @@ void RecoveryUnit::rollbackUnit() {
     failed_ = true;
     return;
   }
-  runRollback();
-  depth_ = 0;
-  failed_ = false;
-}
-
-void RecoveryUnit::runRollback() {
   endTransaction();
   std::vector<Change> changes = std::move(changes_);
   changes_.clear();
   for (size_t i = changes.size(); i-- > 0;) {
     if (changes[i].rollback) changes[i].rollback();
   }
+  depth_ = 0;
+  failed_ = false;
 }
 
 }  // namespace troupe::storage

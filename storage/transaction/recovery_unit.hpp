@@ -30,7 +30,7 @@ class ReadTimes {
 /// handlers of its write unit of work. The transaction begins with the first access, or by `begin` (STX-004), and ends
 /// with `abandonSnapshot`, the outermost unit of work, or the recovery unit. Writes go through a WriteUnitOfWork; what
 /// was written outside of one is rolled back (STX-002).
-/// Used by one thread at a time. Cursor leases must end before the unit does.
+/// Used by one thread at a time. Cursor leases and units of work must end before it.
 class RecoveryUnit {
  public:
   /// `times` may be null on a node without replication and must outlive the unit.
@@ -97,7 +97,6 @@ class RecoveryUnit {
   Status commitPreparedUnit(Timestamp commitTs, Timestamp durableTs);
   void rollbackUnit();
   Status finishCommit(Status outcome);
-  void runRollback();
   void endTransaction();
 
   SessionPool& pool_;

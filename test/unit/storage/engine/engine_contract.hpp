@@ -13,7 +13,9 @@ struct EngineKind {
 
 /// Every implementation of the contract.
 inline auto engineKinds() {
-  return testing::Values(EngineKind{"WiredTiger", []() -> std::unique_ptr<EngineHarness> { return std::make_unique<WiredTigerHarness>(); }});
+  using Made = std::unique_ptr<EngineHarness>;
+  return testing::Values(EngineKind{"WiredTiger", []() -> Made { return std::make_unique<WiredTigerHarness>(); }},
+                         EngineKind{"Deterministic", []() -> Made { return std::make_unique<DeterministicHarness>(); }});
 }
 inline std::string engineKindName(const testing::TestParamInfo<EngineKind>& info) { return info.param.name; }
 

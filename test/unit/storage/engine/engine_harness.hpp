@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/engine/deterministic_engine.hpp"
 #include "storage/engine/engine.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 
@@ -75,6 +76,20 @@ class WiredTigerHarness final : public EngineHarness {
   }
   std::unique_ptr<TemporaryDirectory> directory_;
   std::unique_ptr<Engine> engine_;
+};
+
+class DeterministicHarness final : public EngineHarness {
+ public:
+  DeterministicHarness() : engine_(DeterministicEngine::open()) {}
+  Engine& engine() override { return *engine_; }
+  void reopen() override {
+    EXPECT_TRUE(engine_->close().isOK());
+    engine_ = DeterministicEngine::open(engine_->disk());
+  }
+  void crash() override { engine_ = DeterministicEngine::open(engine_->crash()); }
+
+ private:
+  std::unique_ptr<DeterministicEngine> engine_;
 };
 
 inline Timestamp at(uint64_t value) { return Timestamp::fromUint64(value); }

@@ -149,7 +149,9 @@ TEST_P(EngineTime, APreparedTransactionBlocksLaterReadersUntilDecided) {
   BeginOptions through;
   through.ignorePrepare = true;
   EXPECT_EQ(Transaction(engine(), u, through).read("a"), "10");
+  EXPECT_EQ(Transaction(engine(), u, through).cursor()->put("b", "x").code(), ErrorCode::kBadValue);
   EXPECT_EQ(Transaction(engine(), u).cursor()->put("a", "x").code(), ErrorCode::kWriteConflict);
+  EXPECT_EQ(Transaction(engine(), u).rows(), "");  // a scan stops there too
   ASSERT_EQ(t.session().commitPrepared(at(25), at(26)).toString(), Status::OK().toString());
   EXPECT_FALSE(t.session().inTransaction());
   EXPECT_EQ(Transaction(engine(), u).read("a"), "20");
@@ -280,6 +282,29 @@ TEST_P(EngineTime, APreparedTransactionDoesNotSurvive) {
   }
   harness().crash();
   EXPECT_EQ(rows(open("u")), "");
+}
+
+TEST_P(EngineTime, ACommitBeforeThePreparationIsRefusedAndRolledBack) {
+  Table u = create("u", false);
+  Transaction t(engine(), u);
+  t.put("a", "1");
+  ASSERT_TRUE(t.session().prepare(at(20)).isOK());
+  EXPECT_EQ(t.session().commitPrepared(at(19), at(30)).code(), ErrorCode::kBadValue);
+  EXPECT_FALSE(t.session().inTransaction());
+  EXPECT_EQ(Transaction(engine(), u).rows(), "");
+}
+
+TEST_P(EngineTime, OldReadersKeepTheirHistoryWhileOldestMoves) {
+  Table u = create("u", false);
+  commit(u, "a", "10", 10);
+  Transaction reader(engine(), u, {.readTimestamp = at(12)});
+  commit(u, "a", "20", 20);
+  ASSERT_TRUE(engine().setStableTimestamp(at(30)).isOK());
+  ASSERT_TRUE(engine().setOldestTimestamp(at(30)).isOK());
+  commit(u, "a", "40", 40);
+  ASSERT_TRUE(engine().checkpoint().isOK());
+  EXPECT_EQ(reader.read("a"), "10");
+  EXPECT_EQ(rowsAt(u, 30), "a=20");
 }
 
 TEST_P(EngineTime, TablesSurviveTheirCreation) {

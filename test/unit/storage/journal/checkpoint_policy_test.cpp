@@ -1,0 +1,80 @@
+#include "storage/journal/checkpoint_policy.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::storage {
+namespace {
+
+using Decision = CheckpointPolicy::Decision;
+using namespace std::chrono_literals;
+
+const CheckpointPolicy::Clock::time_point kStart{};
+CheckpointPolicy::State standalone(bool dirty = true) {
+  CheckpointPolicy::State state;
+  state.dirty = dirty;
+  return state;
+}
+CheckpointPolicy::State member(uint32_t stable, std::optional<uint32_t> initialData) {
+  CheckpointPolicy::State state;
+  state.replicated = true;
+  state.stable = {stable, 0};
+  if (initialData) state.initialDataTimestamp = Timestamp{*initialData, 0};
+  return state;
+}
+
+TEST(CheckpointPolicy, IsDueOnceTheIntervalHasPassed) {
+  CheckpointPolicy policy(60s, kStart);
+  EXPECT_EQ(policy.decide(kStart + 59s, standalone()), Decision::kNotYet);
+  EXPECT_EQ(policy.decide(kStart + 60s, standalone()), Decision::kFull);
+  policy.done(kStart + 61s, Decision::kFull);
+  EXPECT_EQ(policy.decide(kStart + 120s, standalone()), Decision::kNotYet);
+  EXPECT_EQ(*policy.nextDue(), kStart + 121s);
+}
+
+TEST(CheckpointPolicy, ARequestIsServedAtOnceEvenWhenIdle) {
+  CheckpointPolicy policy(60s, kStart);
+  policy.request();
+  EXPECT_EQ(policy.decide(kStart + 1s, standalone(false)), Decision::kFull);
+  policy.done(kStart + 1s, Decision::kFull);
+  EXPECT_FALSE(policy.requested());
+}
+
+TEST(CheckpointPolicy, AnIdleNodeSkips) {
+  CheckpointPolicy policy(60s, kStart);
+  EXPECT_EQ(policy.decide(kStart + 60s, standalone(false)), Decision::kSkipIdle);
+  policy.done(kStart + 60s, Decision::kSkipIdle);
+  EXPECT_EQ(policy.decide(kStart + 61s, standalone(true)), Decision::kNotYet);
+}
+
+TEST(CheckpointPolicy, IntervalZeroMeansOnlyOnRequest) {
+  CheckpointPolicy policy(0s, kStart);
+  EXPECT_EQ(policy.decide(kStart + 1000h, standalone()), Decision::kNotYet);
+  EXPECT_FALSE(policy.nextDue());
+  policy.request();
+  EXPECT_EQ(policy.decide(kStart, standalone()), Decision::kFull);
+}
+
+TEST(CheckpointPolicy, AMemberTakesStableOnesFromItsInitialDataTimestampOn) {
+  CheckpointPolicy policy(60s, kStart);
+  EXPECT_EQ(policy.decide(kStart + 60s, member(10, 10)), Decision::kStable);
+  EXPECT_EQ(policy.decide(kStart + 60s, member(9, 10)), Decision::kSkipUnstable);
+  EXPECT_TRUE(CheckpointPolicy::options(Decision::kStable).stable);
+}
+
+TEST(CheckpointPolicy, DuringInitialSyncCheckpointsAreFull) {
+  CheckpointPolicy policy(60s, kStart);
+  EXPECT_EQ(policy.decide(kStart + 60s, member(10, std::nullopt)), Decision::kFull);
+  EXPECT_EQ(policy.decide(kStart + 60s, member(10, 0)), Decision::kFull);
+  EXPECT_FALSE(CheckpointPolicy::options(Decision::kFull).stable);
+}
+
+TEST(CheckpointPolicy, OnlyTheTwoKindsAreTaken) {
+  EXPECT_TRUE(CheckpointPolicy::takes(Decision::kFull));
+  EXPECT_TRUE(CheckpointPolicy::takes(Decision::kStable));
+  EXPECT_FALSE(CheckpointPolicy::takes(Decision::kSkipIdle));
+  EXPECT_FALSE(CheckpointPolicy::takes(Decision::kSkipUnstable));
+  EXPECT_FALSE(CheckpointPolicy::takes(Decision::kNotYet));
+}
+
+}  // namespace
+}  // namespace troupe::storage
