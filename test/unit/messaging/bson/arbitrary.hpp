@@ -123,7 +123,7 @@ inline void appendCodeWithScope(Builder& b, std::string_view name, int depth) {
   Builder scope;
   appendFields(scope, depth);
   const Document document = scope.finish();
-  const std::string code = text();
+  const std::string code = arbitrary::name();  // libbson's JSON cuts code at a NUL
   const auto codeSize = static_cast<int32_t>(code.size() + 1);
   const auto total = static_cast<int32_t>(8 + code.size() + 1 + document.bytes().size());
   std::string bytes(reinterpret_cast<const char*>(&total), 4);
@@ -150,7 +150,7 @@ inline void appendRare(Builder& b, std::string_view fieldName, int depth) {
     case 2: b.append(fieldName, Undefined{}); break;
     case 3: b.append(fieldName, Regex{name(), *rc::gen::element<std::string>("", "i", "im", "x")}); break;
     case 4: b.append(fieldName, DBPointer{name(), objectId()}); break;
-    case 5: b.append(fieldName, Code{text()}); break;
+    case 5: b.append(fieldName, Code{name()}); break;
     case 6: b.append(fieldName, Symbol{name()}); break;
     case 7: b.append(fieldName, Timestamp::fromUint64(*rc::gen::arbitrary<uint64_t>())); break;
     case 8: b.append(fieldName, Binary{*rc::gen::element<uint8_t>(0, 1, 3, 4, 5, 0x80), name()}); break;
