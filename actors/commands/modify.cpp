@@ -1,0 +1,186 @@
+#include "actors/commands/modify.hpp"
+
+#include <unordered_set>
+
+#include "actors/kernel/node.hpp"
+#include "storage/query/match/match_parser.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr auto kSlice = std::chrono::milliseconds(10);
+
+/// A modification with everything parsed, and the collection held for writing.
+class Modifier {
+ public:
+  Modifier(Request& request, const Modification& what, WriteTarget target)
+      : request_(request), what_(what), target_(std::move(target)), resources_(request.server()) {}
+
+  Status prepare() {
+    resources_.collection = target_.collection;
+    TROUPE_TRY(prepareContext(resources_, request_, what_.collation, what_.let));
+    TROUPE_ASSIGN(filter_, query::parseMatch(what_.filter, resources_.context));
+    if (what_.update) {
+      TROUPE_ASSIGN(update_, query::parseUpdate(what_.update, what_.arrayFilters, resources_.context, what_.constants));
+      if (what_.multi && update_->form() == query::Update::Form::kReplacement) {
+        return {ErrorCode::kFailedToParse, "multi update is not supported for replacement-style update"};
+      }
+    }
+    if (target_.collection) {
+      TROUPE_ASSIGN(auto validator, DocumentValidator::of(*target_.collection, what_.bypassValidation));
+      validator_ = std::move(validator);
+    }
+    return Status::OK();
+  }
+
+  Task<Status> run() {
+    storage::ConflictRetry retry(retryOptions(request_.server()), &request_.server().conflicts);
+    for (;;) {
+      const Status status = co_await attempt();
+      executor_.reset();
+      if (status.isOK()) break;
+      unit().abandonSnapshot();
+      const auto delay = retry.next(status);
+      request_.operation().metrics.writeConflicts = retry.conflicts();
+      if (!delay) co_return status;
+      if (delay->count() > 0) co_await request_.server().node.sleepFor(*delay);
+      if (Status interrupted = request_.checkForInterrupt(); !interrupted.isOK()) co_return interrupted;
+    }
+    if (outcome_.matched == 0 && what_.upsert) co_return co_await upsert();
+    co_return Status::OK();
+  }
+
+  ModificationOutcome takeOutcome() { return std::move(outcome_); }
+  bool raced() const { return raced_; }
+
+ private:
+  storage::RecoveryUnit& unit() { return *resources_.unit; }
+  const storage::Collection& collection() const { return *target_.collection; }
+
+  Status open() {
+    query::FindRequest find;
+    find.sort = what_.sort;
+    find.hint = what_.hint;
+    find.forbidCollectionScan = request_.server().parameters.notablescan;
+    TROUPE_ASSIGN(executor_, query::openScan(target_.collection, *filter_, find, unit(), resources_.context));
+    return Status::OK();
+  }
+
+  /// Goes through the matches, from the beginning after a conflict: what was changed already is passed over.
+  Task<Status> attempt() {
+    if (Status status = open(); !status.isOK()) co_return status;
+    SteadyTime lastYield = request_.server().node.environment().now();
+    for (;;) {
+      auto next = executor_->next();
+      if (!next.isOK()) co_return next.status();
+      if (next->isEnd()) break;
+      if (next->isDocument() && !done_.contains(executor_->recordId().value)) {
+        const storage::RecordId id = executor_->recordId();
+        if (Status status = changeOne(id, next->document); !status.isOK()) co_return status;
+        if (!what_.multi) break;
+        done_.insert(id.value);
+        if (Status status = resume(); !status.isOK()) co_return status;
+      }
+      if (Status status = co_await letOthersIn(lastYield); !status.isOK()) co_return status;
+    }
+    report();
+    co_return Status::OK();
+  }
+
+  Status resume() { return executor_->restore(unit(), *request_.server().catalog.snapshot()); }
+
+  Task<Status> letOthersIn(SteadyTime& lastYield) {
+    const SteadyTime now = request_.server().node.environment().now();
+    if (Status status = request_.operation().checkForInterrupt(now); !status.isOK()) co_return status;
+    if (now - lastYield < kSlice) co_return Status::OK();
+    executor_->save();
+    unit().abandonSnapshot();
+    if (Status status = co_await request_.yield(); !status.isOK()) co_return status;
+    lastYield = request_.server().node.environment().now();
+    co_return resume();
+  }
+
+  /// Changes or deletes one document within the snapshot it was found in, and commits.
+  Status changeOne(storage::RecordId id, bson::View found) {
+    const bson::Document before(found);
+    std::optional<query::UpdateResult> result;
+    if (update_) {
+      query::UpdateInput input;
+      input.document = before;
+      input.matchedIndex = executor_->matchedArrayIndex();
+      TROUPE_ASSIGN(result, update_->apply(input));
+      const bson::View shown = before;
+      if (!result->noop) TROUPE_TRY(validator_.check(result->document, &shown));
+    }
+    executor_->save();
+    if (!result || !result->noop) {
+      storage::WriteUnitOfWork work(unit());
+      if (result) TROUPE_TRY(collection().update(unit(), id, before, result->document));
+      else TROUPE_TRY(collection().remove(unit(), id, before));
+      TROUPE_TRY(work.commit());
+      ++outcome_.modified;
+    }
+    ++outcome_.matched;
+    if (what_.keepBefore) outcome_.before = before;
+    if (what_.keepAfter && result) outcome_.after = std::move(result->document);
+    return Status::OK();
+  }
+
+  Task<Status> upsert() {
+    auto made = query::documentForUpsert(*filter_, *update_, newObjectId(request_.server()));
+    if (!made.isOK()) co_return made.status();
+    std::deque<bson::Document> owned;
+    auto stored = documentToStore(*made, request_.server(), owned);
+    if (!stored.isOK()) co_return stored.status();
+    if (Status status = validator_.check(*stored); !status.isOK()) co_return status;
+    auto insert = [&]() -> Status { return collection().insert(unit(), *stored).status(); };
+    const Status status = co_await commitWithRetry(request_, unit(), insert);
+    if (!status.isOK()) {
+      raced_ = status == ErrorCode::kDuplicateKey;
+      co_return status;
+    }
+    outcome_.upsertedId = bson::Value((*stored)["_id"]);
+    if (what_.keepAfter) outcome_.after = bson::Document(*stored);
+    co_return Status::OK();
+  }
+
+  void report() {
+    OperationMetrics& metrics = request_.operation().metrics;
+    const auto& stats = executor_->stats();
+    metrics.keysExamined += stats.keysExamined;
+    metrics.docsExamined += stats.docsExamined;
+    metrics.planSummary = stats.planSummary;
+  }
+
+  Request& request_;
+  const Modification& what_;
+  WriteTarget target_;
+  QueryResources resources_;
+  std::unique_ptr<query::MatchExpression> filter_;
+  std::unique_ptr<query::Update> update_;
+  DocumentValidator validator_;
+  std::unique_ptr<query::Executor> executor_;
+  std::unordered_set<int64_t> done_;  ///< changed already: their new place in an index must not bring them up again
+  ModificationOutcome outcome_;
+  bool raced_ = false;
+};
+
+/// How often an upsert that lost a race for its key looks again for the winner's document.
+constexpr int kUpsertAttempts = 3;
+
+}  // namespace
+
+Task<StatusWith<ModificationOutcome>> modify(Request& request, storage::Namespace ns, Modification what) {
+  for (int attempt = 1;; ++attempt) {
+    auto target = co_await openForWrite(request, ns, what.upsert ? IfMissing::kCreate : IfMissing::kLeave);
+    if (!target.isOK()) co_return target.status();
+    Modifier modifier(request, what, std::move(*target));
+    if (Status status = modifier.prepare(); !status.isOK()) co_return status;
+    const Status status = co_await modifier.run();
+    if (status.isOK()) co_return modifier.takeOutcome();
+    if (!modifier.raced() || attempt >= kUpsertAttempts) co_return status;
+  }
+}
+
+}  // namespace troupe::commands

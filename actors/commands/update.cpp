@@ -1,0 +1,259 @@
+// update and delete: many statements in one command.
+#include <functional>
+
+#include "actors/commands/families.hpp"
+#include "actors/commands/modify.hpp"
+#include "storage/query/match/match_parser.hpp"
+#include "storage/query/project/projection.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr size_t kMaxWriteBatch = 100'000;
+
+constexpr Argument kUpdateArguments[] = {
+    {"updates", kArrayArg},        {"ordered", kFlagArg},      {"bypassDocumentValidation", kFlagArg},
+    {"let", kDocumentArg},         {"maxTimeMS", kNumberArg},  {"collectionUUID", kBinaryArg},
+};
+constexpr Argument kUpdateStatement[] = {
+    {"q", kDocumentArg, true},     {"u", kDocumentArg | kArrayArg, true}, {"c", kDocumentArg},
+    {"multi", kFlagArg},           {"upsert", kFlagArg},       {"arrayFilters", kArrayArg},
+    {"collation", kDocumentArg},   {"hint", kStringArg | kDocumentArg},   {"upsertSupplied", kFlagArg},
+};
+constexpr Argument kDeleteArguments[] = {
+    {"deletes", kArrayArg}, {"ordered", kFlagArg}, {"let", kDocumentArg}, {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
+};
+constexpr Argument kDeleteStatement[] = {
+    {"q", kDocumentArg, true}, {"limit", kNumberArg | kBoolArg, true}, {"collation", kDocumentArg}, {"hint", kStringArg | kDocumentArg},
+};
+
+/// checkArguments passes over the first field (a command's own name), so a statement is checked behind a leading one.
+Status checkStatement(std::string_view what, ArgumentTable table, bson::View statement) {
+  bson::Builder b;
+  b.append("statement", 1).appendAll(statement);
+  return checkArguments(what, table, b.finish());
+}
+
+bson::View documentIn(bson::View statement, std::string_view name) {
+  const auto e = statement[name];
+  return e.isObjectLike() ? e.asDocument() : bson::View();
+}
+
+Modification common(const Request& request, bson::View statement) {
+  Modification m;
+  m.filter = documentIn(statement, "q");
+  m.collation = documentIn(statement, "collation");
+  m.let = request.document("let");
+  if (const auto hint = statement["hint"]; !hint.isNullish()) m.hint = hint;
+  m.bypassValidation = request.flag("bypassDocumentValidation");
+  return m;
+}
+
+StatusWith<Modification> updateStatement(const Request& request, bson::View statement) {
+  TROUPE_TRY(checkStatement("update.updates", kUpdateStatement, statement));
+  Modification m = common(request, statement);
+  m.update = statement["u"];
+  m.arrayFilters = documentIn(statement, "arrayFilters");
+  m.constants = documentIn(statement, "c");
+  m.multi = statement["multi"].truthy();
+  m.upsert = statement["upsert"].truthy();
+  return m;
+}
+
+StatusWith<Modification> deleteStatement(const Request& request, bson::View statement) {
+  TROUPE_TRY(checkStatement("delete.deletes", kDeleteStatement, statement));
+  const int64_t limit = statement["limit"].toInt64(-1);
+  if (limit != 0 && limit != 1) {
+    return Status(ErrorCode::kFailedToParse, "The limit field in delete objects must be 0 or 1. Got " + std::to_string(limit));
+  }
+  Modification m = common(request, statement);
+  m.multi = limit == 0;
+  return m;
+}
+
+/// Failures after which the whole command ends.
+bool endsCommand(const Status& status) {
+  return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown || status == ErrorCode::kMaxTimeMSExpired;
+}
+
+using Parse = StatusWith<Modification> (*)(const Request&, bson::View);
+using Note = std::function<void(int32_t index, ModificationOutcome&)>;
+
+/// Runs all statements in order, collecting failures as writeErrors.
+Task<Status> runStatements(Request& request, std::string_view name, Parse parse, Note note) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  const auto statements = request.documents(name);
+  if (!statements.isOK()) co_return statements.status();
+  if (statements->empty() || statements->size() > kMaxWriteBatch) {
+    co_return Status(ErrorCode::kInvalidLength, "Write batch sizes must be between 1 and 100000. Got " + std::to_string(statements->size()) + " operations.");
+  }
+  const auto concern = request.writeConcern();
+  const bool ordered = request.flag("ordered", true);
+  std::vector<WriteError> errors;
+  for (size_t i = 0; i < statements->size(); ++i) {
+    auto what = parse(request, (*statements)[i]);
+    if (!what.isOK()) co_return what.status();
+    auto outcome = co_await modify(request, *ns, std::move(*what));
+    if (outcome.isOK()) {
+      note(static_cast<int32_t>(i), *outcome);
+      continue;
+    }
+    if (endsCommand(outcome.status())) co_return outcome.status();
+    errors.push_back({static_cast<int32_t>(i), outcome.status()});
+    if (ordered) break;
+  }
+  request.server().durability.take();
+  if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;
+  appendWriteErrors(request.reply(), errors);
+  co_return Status::OK();
+}
+
+Task<Status> update(Request& request) {
+  int64_t matched = 0, modified = 0;
+  std::vector<std::pair<int32_t, bson::Value>> upserted;
+  const Note note = [&](int32_t index, ModificationOutcome& outcome) {
+    matched += outcome.matched + (outcome.upsertedId ? 1 : 0);
+    modified += outcome.modified;
+    if (outcome.upsertedId) upserted.emplace_back(index, std::move(*outcome.upsertedId));
+  };
+  const Status status = co_await runStatements(request, "updates", updateStatement, note);
+  ServerCounters& counters = request.server().counters;
+  counters.update.fetch_add(1, std::memory_order_relaxed);
+  counters.documentsUpdated.fetch_add(modified, std::memory_order_relaxed);
+  request.operation().metrics.modified = modified;
+  if (!status.isOK()) co_return status;
+  bson::Builder& reply = request.reply();
+  reply.append("n", static_cast<int32_t>(matched)).append("nModified", static_cast<int32_t>(modified));
+  if (!upserted.empty()) {
+    reply.openArray("upserted");
+    for (const auto& [index, id] : upserted) reply.pushDocument().append("index", index).append("_id", id).close();
+    reply.close();
+  }
+  co_return Status::OK();
+}
+
+Task<Status> remove(Request& request) {
+  int64_t deleted = 0;
+  const Note note = [&](int32_t, ModificationOutcome& outcome) { deleted += outcome.modified; };
+  const Status status = co_await runStatements(request, "deletes", deleteStatement, note);
+  ServerCounters& counters = request.server().counters;
+  counters.remove.fetch_add(1, std::memory_order_relaxed);
+  counters.documentsDeleted.fetch_add(deleted, std::memory_order_relaxed);
+  request.operation().metrics.deleted = deleted;
+  if (!status.isOK()) co_return status;
+  request.reply().append("n", static_cast<int32_t>(deleted));
+  co_return Status::OK();
+}
+
+constexpr Argument kFindAndModifyArguments[] = {
+    {"query", kDocumentArg},  {"sort", kDocumentArg},      {"remove", kFlagArg},  {"update", kDocumentArg | kArrayArg},
+    {"new", kFlagArg},        {"fields", kDocumentArg},    {"upsert", kFlagArg},  {"bypassDocumentValidation", kFlagArg},
+    {"collation", kDocumentArg}, {"arrayFilters", kArrayArg}, {"hint", kStringArg | kDocumentArg}, {"let", kDocumentArg},
+};
+
+Status checkFindAndModify(const Request& request) {
+  const bool remove = request.flag("remove");
+  if (!remove && !request.arg("update")) return {ErrorCode::kFailedToParse, "Either an update or remove=true must be specified"};
+  if (remove && request.arg("update")) return {ErrorCode::kFailedToParse, "Cannot specify both an update and remove=true"};
+  if (remove && request.flag("upsert")) return {ErrorCode::kFailedToParse, "Cannot specify both upsert=true and remove=true "};
+  if (remove && request.flag("new")) {
+    return {ErrorCode::kFailedToParse, "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document"};
+  }
+  return Status::OK();
+}
+
+Modification findAndModifyStatement(const Request& request) {
+  Modification m;
+  m.filter = request.document("query");
+  m.sort = request.document("sort");
+  m.update = request.flag("remove") ? bson::Element() : request.arg("update");
+  m.upsert = request.flag("upsert");
+  m.arrayFilters = request.document("arrayFilters");
+  m.collation = request.document("collation");
+  m.let = request.document("let");
+  m.hint = request.arg("hint");
+  m.bypassValidation = request.flag("bypassDocumentValidation");
+  m.keepAfter = request.flag("new");
+  m.keepBefore = !m.keepAfter;
+  return m;
+}
+
+/// The document that `fields` shows of the result, or null.
+Status appendValue(Request& request, const std::optional<bson::Document>& document) {
+  if (!document) {
+    request.reply().append("value", bson::Null{});
+    return Status::OK();
+  }
+  const bson::View fields = request.document("fields");
+  if (fields.empty()) {
+    request.reply().append("value", *document);
+    return Status::OK();
+  }
+  QueryResources resources(request.server());
+  TROUPE_TRY(prepareContext(resources, request, request.document("collation"), request.document("let")));
+  TROUPE_ASSIGN(const auto filter, query::parseMatch(request.document("query"), resources.context));
+  TROUPE_ASSIGN(const auto projection, query::parseProjection(fields, filter.get(), resources.context));
+  TROUPE_ASSIGN(const auto shown, projection->apply({.document = *document}));
+  request.reply().append("value", shown);
+  return Status::OK();
+}
+
+Task<Status> findAndModify(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  if (Status status = checkFindAndModify(request); !status.isOK()) co_return status;
+  const auto concern = request.writeConcern();
+  auto outcome = co_await modify(request, *ns, findAndModifyStatement(request));
+  if (!outcome.isOK()) co_return outcome.status();
+  request.server().durability.take();
+  if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;
+  ServerCounters& counters = request.server().counters;
+  (request.flag("remove") ? counters.remove : counters.update).fetch_add(1, std::memory_order_relaxed);
+  bson::Builder& reply = request.reply();
+  reply.openDocument("lastErrorObject").append("n", static_cast<int32_t>(outcome->matched + (outcome->upsertedId ? 1 : 0)));
+  if (!request.flag("remove")) reply.append("updatedExisting", outcome->matched > 0);
+  if (outcome->upsertedId) reply.append("upserted", *outcome->upsertedId);
+  reply.close();
+  co_return appendValue(request, request.flag("new") ? outcome->after : outcome->before);
+}
+
+constexpr Command kCommands[] = {
+    {.name = "update",
+     .summary = "changes documents that match filters",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kUpdate},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .allowedInTransaction = true,
+     .arguments = kUpdateArguments,
+     .run = update},
+    {.name = "delete",
+     .summary = "removes documents that match filters",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kRemove},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .allowedInTransaction = true,
+     .arguments = kDeleteArguments,
+     .run = remove},
+    {.name = "findAndModify",
+     .alias = "findandmodify",
+     .summary = "changes or removes one document and answers with it",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kUpdate},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .allowedInTransaction = true,
+     .arguments = kFindAndModifyArguments,
+     .run = findAndModify},
+};
+
+}  // namespace
+
+std::span<const Command> updateCommands() { return kCommands; }
+
+}  // namespace troupe::commands
