@@ -23,6 +23,9 @@ struct PreparedAggregation {
 /// `hint`, `let`, `allowDiskUse` as in the aggregate command and is copied. Errors: those of parsing and planning.
 StatusWith<PreparedAggregation> prepareAggregation(Request& request, const storage::Namespace& ns, bson::View command);
 
+/// Writes the explanation of an aggregation into the reply.
+Task<Status> explainAggregate(Request& request, bson::View command, query::ExplainVerbosity verbosity);
+
 /// find on a view: the same as an aggregation over what the view shows.
 Task<Status> findOnView(Request& request, storage::Namespace ns);
 /// The stages of a find command: $match, $sort, $skip, $limit, $project.

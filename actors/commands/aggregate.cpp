@@ -1,0 +1,308 @@
+// aggregate, count, distinct.
+#include <set>
+
+#include "actors/commands/aggregation.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/commands/write_support.hpp"
+#include "messaging/bson/compare.hpp"
+#include "storage/query/match/match_parser.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr Argument kAggregateArguments[] = {
+    {"pipeline", kArrayArg, true}, {"cursor", kDocumentArg},     {"explain", kFlagArg},
+    {"allowDiskUse", kFlagArg},    {"bypassDocumentValidation", kFlagArg}, {"collation", kDocumentArg},
+    {"hint", kStringArg | kDocumentArg}, {"let", kDocumentArg},  {"collectionUUID", kBinaryArg},
+    {"exchange", kDocumentArg, false, false}, {"fromMongos", kFlagArg}, {"needsMerge", kFlagArg},
+};
+
+StatusWith<storage::Namespace> aggregateTarget(const Request& request) {
+  const auto first = request.body().first();
+  if (first.isNumber()) {
+    if (first.toInt64() != 1) return Status(ErrorCode::kFailedToParse, "Invalid command format: the 'aggregate' field must specify a collection name or 1");
+    return storage::Namespace(request.db(), "");
+  }
+  return request.collection();
+}
+
+/// Rights beyond reading the collection: writing to the target of $out and $merge, reading the others.
+Status authorizePipeline(const Request& request, const query::Pipeline& pipeline) {
+  for (const auto& other : pipeline.involved()) {
+    TROUPE_TRY(request.authorize(auth::Action::kFind, auth::Resource::coll(other.db, other.collection)));
+  }
+  if (!pipeline.writes()) return Status::OK();
+  const auto target = pipeline.writeTarget();
+  const auto resource = auth::Resource::coll(target.db, target.collection);
+  TROUPE_TRY(request.authorize(auth::Action::kInsert, resource));
+  return request.authorize(auth::Action::kUpdate, resource);
+}
+
+/// Holds the target of $out (exclusively) or $merge (shared, made when missing) while the pipeline runs.
+Task<StatusWith<std::vector<storage::LockGuard>>> lockTarget(Request& request, storage::Namespace target, bool out) {
+  if (Status status = storage::validateForCreate(target); !status.isOK()) co_return status;
+  if (!out) {
+    if (Status status = co_await createIfMissing(request, target); !status.isOK()) co_return status;
+  }
+  std::vector<LockWish> wishes{{std::string(target.db()), LockMode::kShared}, {target.toString(), out ? LockMode::kExclusive : LockMode::kShared}};
+  co_return co_await takeLocks(request.server().locks, std::move(wishes));
+}
+
+bool endsWith(bson::View stages, std::string_view name) {
+  bson::Element last;
+  for (const bson::Element& e : stages) last = e;
+  return last.isObjectLike() && last.asDocument().first().name() == name;
+}
+
+Task<Status> aggregate(Request& request) {
+  const auto ns = aggregateTarget(request);
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->collection().empty() ? std::string(request.db()) + ".$cmd.aggregate" : ns->toString();
+  if (!request.arg("cursor") && !request.flag("explain")) {
+    co_return Status(ErrorCode::kFailedToParse, "The 'cursor' option is required, except for aggregate with the explain argument");
+  }
+  for (const bson::Element& stage : request.document("pipeline")) {
+    if (!stage.is(bson::Type::kDocument)) co_return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
+  }
+  request.server().counters.command.fetch_add(1, std::memory_order_relaxed);
+  if (request.flag("explain")) co_return co_await explainAggregate(request, request.body(), query::ExplainVerbosity::kQueryPlanner);
+  const auto concern = request.writeConcern();
+  auto prepared = prepareAggregation(request, *ns, request.body());
+  if (!prepared.isOK()) co_return prepared.status();
+  if (Status status = authorizePipeline(request, *prepared->pipeline); !status.isOK()) co_return status;
+  std::vector<storage::LockGuard> locks;
+  const bool writes = prepared->pipeline->writes();
+  if (writes) {
+    const auto name = prepared->pipeline->writeTarget();
+    auto held = co_await lockTarget(request, storage::Namespace(name.db, name.collection), endsWith(request.document("pipeline"), "$out"));
+    if (!held.isOK()) co_return held.status();
+    locks = std::move(*held);
+  }
+  const auto batchSize = request.document("cursor")["batchSize"];
+  if (batchSize && batchSize.toInt64() < 0) co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'");
+  BatchLimit limit;
+  limit.documents = batchSize ? batchSize.toInt64() : int64_t{101};
+  if (writes) limit.documents.reset();
+  const Status status = co_await replyWithCursor(request, newCursor(request, prepared->ns, std::move(prepared->stream)), limit, false);
+  if (!status.isOK() || !writes) co_return status;
+  locks.clear();
+  co_return co_await satisfy(request, *concern);
+}
+
+constexpr Argument kCountArguments[] = {
+    {"query", kDocumentArg}, {"limit", kNumberArg}, {"skip", kNumberArg}, {"hint", kStringArg | kDocumentArg}, {"collation", kDocumentArg}, {"fields", kAnyType},
+};
+
+/// count on a view, by a pipeline.
+Task<Status> countOnView(Request& request, storage::Namespace ns) {
+  bson::Builder command;
+  command.append("aggregate", ns.collection()).openArray("pipeline");
+  if (const auto filter = request.document("query"); !filter.empty()) command.pushDocument().append("$match", filter).close();
+  if (const auto skip = request.number("skip"); skip > 0) command.pushDocument().append("$skip", skip).close();
+  if (const auto limit = std::abs(request.number("limit")); limit > 0) command.pushDocument().append("$limit", limit).close();
+  command.close().append("collation", request.arg("collation"));
+  const bson::Document aggregate = command.finish();
+  auto prepared = prepareAggregation(request, ns, aggregate);
+  if (!prepared.isOK()) co_return prepared.status();
+  int64_t n = 0;
+  SteadyTime lastYield = request.operation().started();
+  for (;;) {
+    const auto next = prepared->stream->next();
+    if (!next.isOK()) co_return next.status();
+    if (next->isEnd()) break;
+    n += next->isDocument();
+    if (Status status = co_await letOthersRun(request, *prepared->stream, lastYield); !status.isOK()) co_return status;
+  }
+  request.reply().append("n", static_cast<int32_t>(n));
+  co_return Status::OK();
+}
+
+void appendCount(Request& request, int64_t n, int64_t skip, int64_t limit) {
+  n = std::max<int64_t>(0, n - skip);
+  if (limit > 0) n = std::min(n, limit);
+  if (n <= INT32_MAX) request.reply().append("n", static_cast<int32_t>(n));
+  else request.reply().append("n", n);
+}
+
+Task<Status> count(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  const int64_t skip = request.number("skip");
+  const int64_t limit = std::abs(request.number("limit"));
+  if (skip < 0) co_return Status(ErrorCode(51024), "BSON field 'skip' value must be >= 0, actual value '" + std::to_string(skip) + "'");
+  auto resources = std::make_shared<QueryResources>(request.server());
+  resources->collection = request.server().catalog.find(*ns);
+  if (resources->collection && resources->collection->isView()) co_return co_await countOnView(request, *ns);
+  if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK()) co_return status;
+  const auto filter = query::parseMatch(request.document("query"), resources->context);
+  if (!filter.isOK()) co_return filter.status();
+  if (resources->collection && !request.arg("hint")) {
+    const auto fast = query::fastCount(*resources->collection, **filter, *resources->unit, resources->context);
+    if (!fast.isOK()) co_return fast.status();
+    if (*fast) {
+      appendCount(request, **fast, skip, limit);
+      co_return Status::OK();
+    }
+  }
+  query::FindRequest find;
+  if (const auto hint = request.arg("hint"); hint) find.hint = hint;
+  if (limit > 0) find.limit = skip + limit;
+  auto executor = query::openScan(resources->collection, **filter, find, *resources->unit, resources->context);
+  if (!executor.isOK()) co_return executor.status();
+  const auto stream = streamOf(resources, std::move(*executor));
+  int64_t n = 0;
+  SteadyTime lastYield = request.operation().started();
+  for (;;) {
+    const auto next = stream->next();
+    if (!next.isOK()) co_return next.status();
+    if (next->isEnd()) break;
+    n += next->isDocument();
+    if ((n & 63) != 0) continue;
+    if (Status status = co_await letOthersRun(request, *stream, lastYield); !status.isOK()) co_return status;
+  }
+  stream->report(request.operation().metrics);
+  appendCount(request, n, skip, limit);
+  co_return Status::OK();
+}
+
+constexpr Argument kDistinctArguments[] = {
+    {"key", kStringArg, true}, {"query", kDocumentArg}, {"collation", kDocumentArg}, {"hint", kStringArg | kDocumentArg}, {"unique", kFlagArg},
+};
+
+/// Distinct values in the order they were met; elements of arrays count one by one.
+class DistinctValues {
+ public:
+  explicit DistinctValues(const bson::Collator* collator) : seen_(Less{collator}) {}
+  void add(const bson::Element& e) {
+    if (!e.ok()) return;
+    auto [it, fresh] = seen_.emplace(e);
+    if (fresh) order_.push_back(&*it);
+    if (fresh) bytes_ += e.size();
+  }
+  /// Adds what the path leads to in the document, through arrays.
+  void addPath(bson::View document, std::string_view path) {
+    const auto dot = path.find('.');
+    const bson::Element e = document[path.substr(0, dot)];
+    if (dot == std::string_view::npos) return addUnwound(e);
+    const auto rest = path.substr(dot + 1);
+    if (!e.isObjectLike()) return;
+    if (e.is(bson::Type::kArray)) {
+      for (const bson::Element& item : e.asArray()) {
+        if (item.is(bson::Type::kDocument)) addPath(item.asDocument(), rest);
+      }
+      const auto next = rest.substr(0, rest.find('.'));
+      if (!next.empty() && next.find_first_not_of("0123456789") == std::string_view::npos) addPath(e.asArray(), rest);
+      return;
+    }
+    addPath(e.asDocument(), rest);
+  }
+  size_t bytes() const { return bytes_; }
+  void appendTo(bson::Builder& reply) const {
+    reply.openArray("values");
+    for (const bson::Value* value : order_) reply.push(*value);
+    reply.close();
+  }
+
+ private:
+  void addUnwound(const bson::Element& e) {
+    if (!e.is(bson::Type::kArray)) return add(e);
+    for (const bson::Element& item : e.asArray()) add(item);
+  }
+  struct Less {
+    const bson::Collator* collator;
+    bool operator()(const bson::Value& a, const bson::Value& b) const { return bson::compareValues(a.element(), b.element(), collator) < 0; }
+  };
+  std::set<bson::Value, Less> seen_;
+  std::vector<const bson::Value*> order_;
+  size_t bytes_ = 0;
+};
+
+/// The plan of distinct: a jump through a fitting index, else all matching documents of a collection or view.
+Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::shared_ptr<QueryResources> r, DistinctValues& values) {
+  const std::string_view key = request.text("key");
+  std::unique_ptr<ResultStream> stream;
+  const auto filter = query::parseMatch(request.document("query"), r->context);
+  if (!filter.isOK()) co_return filter.status();
+  if (r->collection && r->collection->isView()) {
+    bson::Builder command;
+    command.append("aggregate", ns.collection()).openArray("pipeline");
+    if (const auto query = request.document("query"); !query.empty()) command.pushDocument().append("$match", query).close();
+    command.close().append("collation", request.arg("collation"));
+    const bson::Document aggregate = command.finish();
+    auto prepared = prepareAggregation(request, ns, aggregate);
+    if (!prepared.isOK()) co_return prepared.status();
+    stream = std::move(prepared->stream);
+  } else {
+    if (r->collection && !request.arg("hint")) {
+      const auto jumped = query::distinctScan(*r->collection, key, **filter, *r->unit, r->context, [&](const bson::Element& e) { values.add(e); });
+      if (!jumped.isOK()) co_return jumped.status();
+      if (*jumped) co_return Status::OK();
+    }
+    query::FindRequest find;
+    if (const auto hint = request.arg("hint"); hint) find.hint = hint;
+    auto executor = query::openScan(r->collection, **filter, find, *r->unit, r->context);
+    if (!executor.isOK()) co_return executor.status();
+    stream = streamOf(r, std::move(*executor));
+  }
+  SteadyTime lastYield = request.operation().started();
+  for (int n = 1;; ++n) {
+    const auto next = stream->next();
+    if (!next.isOK()) co_return next.status();
+    if (next->isEnd()) break;
+    if (next->isDocument()) values.addPath(next->document, key);
+    if (values.bytes() > static_cast<size_t>(bson::kMaxDocumentSize)) co_return Status(ErrorCode(17217), "distinct too big, 16mb cap");
+    if ((n & 63) != 0) continue;
+    if (Status status = co_await letOthersRun(request, *stream, lastYield); !status.isOK()) co_return status;
+  }
+  stream->report(request.operation().metrics);
+  co_return Status::OK();
+}
+
+Task<Status> distinct(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  auto resources = std::make_shared<QueryResources>(request.server());
+  resources->collection = request.server().catalog.find(*ns);
+  if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK()) co_return status;
+  DistinctValues values(resources->collator.get());
+  if (Status status = co_await collectDistinct(request, *ns, resources, values); !status.isOK()) co_return status;
+  values.appendTo(request.reply());
+  co_return Status::OK();
+}
+
+constexpr Command kCommands[] = {
+    {.name = "aggregate",
+     .summary = "runs a pipeline of stages over a collection; answers with a cursor",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
+     .access = Access::kRead,
+     .stableApi = true,
+     .namesCollection = true,
+     .allowedInTransaction = true,
+     .arguments = kAggregateArguments,
+     .run = aggregate},
+    {.name = "count",
+     .summary = "counts documents that match a filter",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
+     .access = Access::kRead,
+     .stableApi = true,
+     .namesCollection = true,
+     .arguments = kCountArguments,
+     .run = count},
+    {.name = "distinct",
+     .summary = "the distinct values of a field",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
+     .access = Access::kRead,
+     .namesCollection = true,
+     .allowedInTransaction = true,
+     .arguments = kDistinctArguments,
+     .run = distinct},
+};
+
+}  // namespace
+
+std::span<const Command> aggregateCommands() { return kCommands; }
+
+}  // namespace troupe::commands

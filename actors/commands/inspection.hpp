@@ -1,0 +1,29 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "actors/commands/request.hpp"
+#include "actors/commands/server_context.hpp"
+#include "storage/catalog/collection_catalog.hpp"
+
+namespace troupe::commands {
+
+/// What is running and what lies idle, as currentOp and $currentOp show it.
+struct OperationQuery {
+  bool allUsers = true;
+  bool idleConnections = false;
+  bool idleCursors = false;
+  bool localOps = true;
+};
+std::vector<bson::Document> currentOperations(ServerContext& server, const OperationQuery& query);
+
+/// The storage figures of one collection, as collStats and $collStats {storageStats: {}} show them; sizes divided by `scale`.
+bson::Document collectionStatistics(ServerContext& server, const storage::Collection& collection, int64_t scale);
+/// One row for each index: {name, key, host, accesses: {ops, since}, spec}.
+std::vector<bson::Document> indexStatistics(ServerContext& server, const storage::Collection& collection);
+/// Rows of $listCatalog: of one collection, or of all when null.
+std::vector<bson::Document> listCatalog(ServerContext& server, const storage::Collection* only);
+/// The serverStatus document without its `ok`. Also read by the metrics endpoint.
+bson::Document serverStatus(ServerContext& server);
+
+}  // namespace troupe::commands

@@ -1,0 +1,291 @@
+#include "actors/commands/pipeline_environment.hpp"
+
+#include <algorithm>
+
+#include "actors/commands/inspection.hpp"
+#include "actors/commands/write_support.hpp"
+#include "actors/kernel/node.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/query/match/match_parser.hpp"
+#include "storage/query/pipeline/pipeline.hpp"
+
+namespace troupe::commands {
+
+using query::CollectionName;
+using query::StagePtr;
+
+namespace {
+
+constexpr int kMaxViewDepth = 20;
+
+/// Documents made at once, handed out one by one.
+class RowsStage final : public query::Stage {
+ public:
+  RowsStage(std::string name, std::vector<bson::Document> rows) : name_(std::move(name)), rows_(std::move(rows)) {}
+  StatusWith<query::Next> next() override { return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end(); }
+  std::string_view name() const override { return name_; }
+  void serialize(bson::Builder& stages) const override { stages.pushDocument().openDocument(name_).close().close(); }
+
+ private:
+  std::string name_;
+  std::vector<bson::Document> rows_;
+  size_t at_ = 0;
+};
+
+/// A scan of another collection, with a recovery unit of its own so that the outer plan may come and go.
+class ScanStage final : public query::Stage {
+ public:
+  explicit ScanStage(ServerContext& server) : resources_(server) {}
+
+  Status open(storage::CollectionPtr collection, const query::PushDown& request, const query::ParseContext& outer) {
+    resources_.collection = std::move(collection);
+    resources_.context = outer;
+    filter_ = request.filter;
+    sort_ = request.sort;
+    query::FindRequest find;
+    find.filter = filter_;
+    find.sort = sort_;
+    find.skip = request.skip;
+    find.limit = request.limit;
+    find.spill = query::spillToDirectory(resources_.server.spillDirectory);
+    TROUPE_ASSIGN(executor_, query::openFind(resources_.collection, find, *resources_.unit, resources_.context));
+    return Status::OK();
+  }
+  StatusWith<query::Next> next() override { return executor_->next(); }
+  std::string_view name() const override { return "$cursor"; }
+  void serialize(bson::Builder& stages) const override { stages.pushDocument().openDocument("$cursor").close().close(); }
+  void save() override {
+    executor_->save();
+    resources_.unit->releaseSession();
+  }
+  Status restore() override { return executor_->restore(*resources_.unit, *resources_.server.catalog.snapshot()); }
+
+ private:
+  QueryResources resources_;
+  bson::Document filter_, sort_;
+  std::unique_ptr<query::Executor> executor_;
+};
+
+/// A view read by another pipeline: the view's own pipeline over its collection.
+class ViewStage final : public query::Stage {
+ public:
+  ViewStage(bson::Document stages, std::unique_ptr<query::Pipeline> pipeline) : stages_(std::move(stages)), pipeline_(std::move(pipeline)) {}
+  StatusWith<query::Next> next() override { return pipeline_->next(); }
+  std::string_view name() const override { return "$view"; }
+  void serialize(bson::Builder& stages) const override { stages.pushDocument().openDocument("$view").close().close(); }
+  void save() override { pipeline_->save(); }
+  Status restore() override { return pipeline_->restore(); }
+
+ private:
+  bson::Document stages_;
+  std::unique_ptr<query::Pipeline> pipeline_;
+};
+
+/// $out: documents go into a temporary collection, which takes the target's place at the end.
+class OutCollection final : public query::OutWriter {
+ public:
+  OutCollection(ServerContext& server, storage::Namespace target, storage::CollectionPtr temporary)
+      : server_(server), target_(std::move(target)), temporary_(std::move(temporary)), unit_(server.storageSessions) {}
+
+  ~OutCollection() override {
+    if (!finished_) (void)attempt([&] { return storage::dropCollection(server_.catalog, unit_, temporary_); });
+  }
+
+  Status insert(bson::View document) override {
+    std::deque<bson::Document> made;
+    TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made));
+    return attempt([&] { return temporary_->insert(unit_, stored).status(); });
+  }
+
+  Status finish() override {
+    TROUPE_TRY(attempt([&] { return storage::renameCollection(server_.catalog, unit_, temporary_, target_, true).status(); }));
+    finished_ = true;
+    server_.durability.take();
+    return Status::OK();
+  }
+
+ private:
+  /// Nobody else writes to the temporary collection, so conflicts are rare and short.
+  template <class F>
+  Status attempt(F&& body) {
+    storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
+    return storage::writeConflictRetry(retry, unit_, [&]() -> Status {
+      storage::WriteUnitOfWork work(unit_);
+      TROUPE_TRY(body());
+      return work.commit();
+    });
+  }
+
+  ServerContext& server_;
+  storage::Namespace target_;
+  storage::CollectionPtr temporary_;
+  storage::RecoveryUnit unit_;
+  bool finished_ = false;
+};
+
+Status copyIndexes(ServerContext& server, storage::RecoveryUnit& unit, const storage::Collection& from, storage::CollectionPtr& to) {
+  for (const auto& index : from.indexes()) {
+    if (index->spec.idIndex) continue;
+    TROUPE_ASSIGN(to, storage::createEmptyIndex(server.catalog, unit, to, index->spec));
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, QueryResources& resources)
+    : resources_(resources), server_(request.server()) {
+  mayInspect_ = request.authorize(auth::Action::kInprog, auth::Resource::cluster()).isOK();
+}
+
+StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from, const query::PushDown& request) {
+  const auto catalog = server_.catalog.snapshot();
+  storage::Namespace ns(from.db, from.collection);
+  auto collection = catalog->find(ns);
+  if (!collection || !collection->isView()) {
+    auto stage = std::make_unique<ScanStage>(server_);
+    TROUPE_TRY(stage->open(std::move(collection), request, resources_.context));
+    return StagePtr(std::move(stage));
+  }
+  bson::Builder stages;
+  const auto& options = collection->options();
+  if (options.pipeline) {
+    for (const bson::Element& e : options.pipeline->view()) stages.push(e);
+  }
+  if (!request.filter.empty()) stages.pushDocument().append("$match", request.filter).close();
+  if (!request.sort.empty()) stages.pushDocument().append("$sort", request.sort).close();
+  if (request.skip > 0) stages.pushDocument().append("$skip", request.skip).close();
+  if (request.limit) stages.pushDocument().append("$limit", *request.limit).close();
+  bson::Document all = stages.finish();
+  query::PipelineContext context;
+  context.parse = &resources_.context;
+  context.environment = this;
+  context.on = {from.db, options.viewOn};
+  context.depth = kMaxViewDepth / 4;
+  TROUPE_ASSIGN(auto pipeline, query::Pipeline::parse(all, context));
+  TROUPE_TRY(pipeline->optimize());
+  if (!pipeline->startsWithSource()) {
+    TROUPE_ASSIGN(auto source, scan(context.on, pipeline->takePushDown()));
+    pipeline->attach(std::move(source));
+  }
+  return StagePtr(std::make_unique<ViewStage>(std::move(all), std::move(pipeline)));
+}
+
+StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName& on, const bson::Element& specification) {
+  const std::string name(specification.name());
+  const bson::View options = specification.isObjectLike() ? specification.asDocument() : bson::View();
+  const auto rows = [&](std::vector<bson::Document> all) { return StagePtr(std::make_unique<RowsStage>(name, std::move(all))); };
+  if (name == "$currentOp" || name == "$actors") {
+    if (on.db != "admin") return Status(ErrorCode::kInvalidNamespace, name + " must be run against the 'admin' database with {aggregate: 1}");
+    if (!mayInspect_) return Status(ErrorCode::kUnauthorized, "not authorized on admin to use " + name);
+    if (name == "$actors") return rows(server_.actorRows(options));
+    return rows(currentOperations(server_, {.allUsers = options["allUsers"].truthy(), .idleConnections = options["idleConnections"].truthy(), .idleCursors = options["idleCursors"].truthy()}));
+  }
+  if (name == "$listCatalog") {
+    if (!mayInspect_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listCatalog");
+    if (on.collection.empty()) return rows(listCatalog(server_, nullptr));
+  }
+  if (name == "$listLocalSessions" || name == "$listSessions") return rows({});
+  const auto collection = server_.catalog.find(storage::Namespace(on.db, on.collection));
+  if (name == "$indexStats" || name == "$planCacheStats" || name == "$listCatalog") {
+    if (!collection || collection->isView() || name == "$planCacheStats") return rows({});
+    return rows(name == "$indexStats" ? indexStatistics(server_, *collection) : listCatalog(server_, collection.get()));
+  }
+  if (name == "$collStats") {
+    if (!collection) return Status(ErrorCode::kNamespaceNotFound, "Collection [" + on.full() + "] not found.");
+    bson::Builder row;
+    row.append("ns", on.full()).append("host", server_.identity.host).append("localTime", resources_.context.now);
+    if (const auto storage = options["storageStats"]) {
+      const int64_t scale = storage.isObjectLike() ? std::max<int64_t>(1, storage.asDocument()["scale"].toInt64(1)) : 1;
+      row.append("storageStats", collectionStatistics(server_, *collection, scale));
+    }
+    if (options.has("count")) row.append("count", collection->isView() ? int64_t{0} : collection->records().count());
+    return rows({row.finish()});
+  }
+  return Status(ErrorCode::kUnrecognizedPipelineStageName, "Unrecognized pipeline stage name: '" + name + "'");
+}
+
+StatusWith<storage::CollectionPtr> CommandPipelineEnvironment::target(const CollectionName& name) {
+  auto collection = server_.catalog.find(storage::Namespace(name.db, name.collection));
+  if (!collection) return Status(ErrorCode::kNamespaceNotFound, "the target collection " + name.full() + " was dropped meanwhile");
+  if (collection->isView()) return Status(ErrorCode::kCommandNotSupportedOnView, "the target " + name.full() + " is a view");
+  return collection;
+}
+
+StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOut(const CollectionName& name) {
+  const storage::Namespace ns(name.db, name.collection);
+  const auto existing = server_.catalog.find(ns);
+  if (existing && existing->isCapped()) return Status(ErrorCode(17152), "namespace '" + name.full() + "' is capped so it can't be used for $out");
+  if (existing && existing->isView()) return Status(ErrorCode::kCommandNotSupportedOnView, "cannot $out to a view: " + name.full());
+  const storage::Namespace temporaryName(name.db, "tmp.agg_out." + bson::randomUuid([this] { return server_.node.environment().random(); }).toString());
+  storage::RecoveryUnit unit(server_.storageSessions);
+  storage::CollectionPtr temporary;
+  storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
+  const Status created = storage::writeConflictRetry(retry, unit, [&]() -> Status {
+    storage::WriteUnitOfWork work(unit);
+    storage::CollectionOptions options;
+    if (existing) options.collation = existing->options().collation;
+    TROUPE_ASSIGN(temporary, storage::createCollection(server_.catalog, unit, temporaryName, options));
+    if (existing) TROUPE_TRY(copyIndexes(server_, unit, *existing, temporary));
+    return work.commit();
+  });
+  TROUPE_TRY(created);
+  return std::unique_ptr<query::OutWriter>(std::make_unique<OutCollection>(server_, ns, server_.catalog.find(temporaryName)));
+}
+
+StatusWith<bool> CommandPipelineEnvironment::hasUniqueIndex(const CollectionName& on, const std::vector<std::string>& fields) {
+  if (fields == std::vector<std::string>{"_id"}) return true;
+  const auto collection = server_.catalog.find(storage::Namespace(on.db, on.collection));
+  if (!collection || collection->isView()) return false;
+  return std::any_of(collection->indexes().begin(), collection->indexes().end(), [&](const storage::IndexPtr& index) {
+    const auto& spec = index->spec;
+    return index->ready && spec.isUnique() && !spec.partialFilter && !spec.sparse && spec.fields.size() == fields.size() &&
+           std::all_of(spec.fields.begin(), spec.fields.end(), [&](const auto& field) { return std::find(fields.begin(), fields.end(), field.path) != fields.end(); });
+  });
+}
+
+StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in, bson::View filter, const Change& change) {
+  TROUPE_ASSIGN(const auto collection, target(in));
+  TROUPE_ASSIGN(const auto match, query::parseMatch(filter, resources_.context));
+  storage::RecoveryUnit unit(server_.storageSessions);
+  storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
+  bool found = false;
+  const Status changed = storage::writeConflictRetry(retry, unit, [&]() -> Status {
+    TROUPE_ASSIGN(auto executor, query::openScan(collection, *match, {}, unit, resources_.context));
+    TROUPE_ASSIGN(auto next, executor->next());
+    while (!next.isDocument() && !next.isEnd()) {
+      TROUPE_ASSIGN(next, executor->next());
+    }
+    found = next.isDocument();
+    if (!found) return Status::OK();
+    const bson::Document before(next.document);
+    const auto id = executor->recordId();
+    executor->save();
+    TROUPE_ASSIGN(const auto after, change(before));
+    if (!after || *after == before) return Status::OK();
+    storage::WriteUnitOfWork work(unit);
+    TROUPE_TRY(collection->update(unit, id, before, *after));
+    return work.commit();
+  });
+  TROUPE_TRY(changed);
+  server_.durability.take();
+  return found;
+}
+
+Status CommandPipelineEnvironment::insert(const CollectionName& into, bson::View document) {
+  TROUPE_ASSIGN(const auto collection, target(into));
+  std::deque<bson::Document> made;
+  TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made));
+  storage::RecoveryUnit unit(server_.storageSessions);
+  storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
+  const Status inserted = storage::writeConflictRetry(retry, unit, [&]() -> Status {
+    storage::WriteUnitOfWork work(unit);
+    TROUPE_TRY(collection->insert(unit, stored).status());
+    return work.commit();
+  });
+  TROUPE_TRY(inserted);
+  server_.durability.take();
+  return Status::OK();
+}
+
+}  // namespace troupe::commands
