@@ -67,6 +67,13 @@ StatusWith<ScramCredentials> readUserCredentials(bson::View credentials, Mechani
   return result;
 }
 
+bson::Value mechanismsOf(bson::View credentials) {
+  bson::Builder names;
+  for (const auto& field : credentials)
+    if (mechanismByName(field.name()).isOK()) names.push(field.name());
+  return names.finishArray();
+}
+
 ScramCredentials decoyCredentials(Mechanism mechanism, std::string_view user, std::string_view database,
                                   std::string_view secret, const IterationCounts& iterations) {
   const auto seed = std::string(mechanismName(mechanism)).append(1, '\0').append(database).append(1, '\0').append(user);

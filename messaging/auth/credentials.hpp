@@ -48,6 +48,9 @@ StatusWith<bson::Document> makeUserCredentials(std::string_view user, std::strin
 /// UnsupportedFormat when they are malformed.
 StatusWith<ScramCredentials> readUserCredentials(bson::View credentials, Mechanism mechanism);
 
+/// The names of the mechanisms a user has credentials for (hello's `saslSupportedMechs`): an array of strings.
+bson::Value mechanismsOf(bson::View credentials);
+
 /// Credentials that no password fits, for a user that does not exist: the same name gets the same salt as long as `secret`
 /// (random bytes made at start-up) lives, so that a stranger cannot tell which users exist.
 ScramCredentials decoyCredentials(Mechanism mechanism, std::string_view user, std::string_view database,

@@ -14,7 +14,8 @@ namespace troupe::auth {
 ///   auto stored = readUserCredentials(<user sasl.user()@sasl.database()>, sasl.mechanism());
 ///   reply = sasl.challenge(stored or decoyCredentials(...));
 ///   TROUPE_ASSIGN(reply, sasl.proceed(command));                                // saslContinue, until done()
-/// One per connection; a new saslStart replaces it, a failure ends it.
+/// speculativeAuthenticate is a saslStart whose database is its field `db`; its answer goes into hello's reply, and where
+/// `start` fails the field is left out. One per connection; a new saslStart replaces it, a failure ends it.
 class SaslConversation {
  public:
   /// `command`: {saslStart: 1, mechanism, payload, options: {skipEmptyExchange}}. Errors: BadValue / TypeMismatch for

@@ -57,6 +57,12 @@ TEST(UserCredentials, ThatAreMissingOrMalformedAreToldApart) {
     EXPECT_EQ(readUserCredentials(*bson::fromJson(json), Mechanism::kScramSha1).status(), ErrorCode::kUnsupportedFormat) << json;
 }
 
+TEST(UserCredentials, TellTheMechanismsTheyServe) {
+  const auto stored = makeUserCredentials("user", "pencil", kBoth, counting(), {4096, 4096}).value();
+  EXPECT_EQ(bson::doc("m", mechanismsOf(stored)), bson::doc("m", bson::array("SCRAM-SHA-1", "SCRAM-SHA-256")));
+  EXPECT_EQ(bson::doc("m", mechanismsOf(bson::doc("external", true))), bson::doc("m", bson::array()));
+}
+
 TEST(DecoyCredentials, AreStableForANameAndDifferBetweenNamesAndSecrets) {
   for (const auto mechanism : kBoth) {
     const auto decoy = decoyCredentials(mechanism, "nobody", "admin", "secret");
