@@ -1,0 +1,241 @@
+// create, drop, dropDatabase, renameCollection, collMod, listDatabases, listCollections.
+#include <algorithm>
+
+#include "actors/commands/ddl_support.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/commands/query_support.hpp"
+#include "actors/commands/write_support.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/query/match/match_parser.hpp"
+#include "storage/query/pipeline/pipeline.hpp"
+
+namespace troupe::commands {
+
+using storage::CollectionPtr;
+using storage::Namespace;
+
+Task<Status> changeCatalog(Request& request, std::function<Status(storage::RecoveryUnit&)> change) {
+  ServerContext& server = request.server();
+  storage::RecoveryUnit unit(server.storageSessions);
+  auto body = [&]() -> Status { return change(unit); };
+  const Status status = co_await commitWithRetry(request, unit, body);
+  if (!status.isOK()) co_return status;
+  server.durability.take();
+  const auto concern = request.writeConcern();
+  co_return co_await satisfy(request, *concern);
+}
+
+namespace {
+
+constexpr Argument kCreateArguments[] = {
+    {"capped", kFlagArg},          {"size", kNumberArg},          {"max", kNumberArg},            {"autoIndexId", kFlagArg},
+    {"idIndex", kDocumentArg},     {"storageEngine", kDocumentArg}, {"validator", kDocumentArg},  {"validationLevel", kStringArg},
+    {"validationAction", kStringArg}, {"indexOptionDefaults", kDocumentArg}, {"viewOn", kStringArg}, {"pipeline", kArrayArg},
+    {"collation", kDocumentArg},   {"timeseries", kDocumentArg},  {"expireAfterSeconds", kNumberArg}, {"clusteredIndex", kDocumentArg | kBoolArg},
+    {"changeStreamPreAndPostImages", kDocumentArg}, {"temp", kFlagArg}, {"encryptedFields", kDocumentArg}, {"flags", kNumberArg},
+};
+
+bool isGeneric(std::string_view name) {
+  const auto generic = genericArguments();
+  return std::any_of(generic.begin(), generic.end(), [&](const Argument& a) { return a.name == name; });
+}
+
+/// The command's own options, without its name, generic arguments and what create accepts but does not store.
+bson::Document ownOptions(const Request& request) {
+  bson::Builder options;
+  bool first = true;
+  for (const bson::Element& e : request.body()) {
+    const bool skip = first || isGeneric(e.name()) || e.name() == "autoIndexId" || e.name() == "idIndex" || e.name() == "flags" || e.isNullish();
+    first = false;
+    if (!skip) options.append(e);
+  }
+  return options.finish();
+}
+
+/// What belongs to the query language must parse before it is stored.
+Status checkQueryParts(const Request& request, const storage::CollectionOptions& options) {
+  QueryResources resources(request.server());
+  TROUPE_TRY(prepareContext(resources, request, options.collation, {}));
+  if (options.validator && !options.validator->empty()) {
+    TROUPE_TRY(query::parseMatch(*options.validator, resources.context).status());
+  }
+  if (!options.isView() || !options.pipeline) return Status::OK();
+  for (const bson::Element& e : options.pipeline->view()) {
+    const auto stage = e.isObjectLike() ? e.asDocument().first().name() : std::string_view();
+    if (stage == "$out" || stage == "$merge") {
+      return {ErrorCode::kOptionNotSupportedOnView, "The aggregation stage " + std::string(stage) + " in location " + std::string(e.name()) + " of the pipeline cannot be used in the view definition"};
+    }
+  }
+  query::PipelineContext context;
+  context.parse = &resources.context;
+  context.on = {std::string(request.db()), options.viewOn};
+  return query::Pipeline::parse(*options.pipeline, context).status();
+}
+
+Task<Status> create(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  auto options = storage::parseCollectionOptions(ownOptions(request));
+  if (!options.isOK()) co_return options.status();
+  if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
+  if (Status status = storage::validateForCreate(*ns); !status.isOK()) co_return status;
+  const auto locks = co_await takeLocks(request.server().locks, locksToChange(*ns));
+  co_return co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) {
+    return storage::createCollection(request.server().catalog, unit, *ns, *options).status();
+  });
+}
+
+Task<Status> drop(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  if (ns->isSystem() && ns->collection() != "system.js" && ns->collection() != "system.profile" && ns->collection() != "system.views" && !ns->collection().starts_with("system.buckets.")) {
+    co_return Status(ErrorCode::kIllegalOperation, "can't drop system collection " + ns->toString());
+  }
+  ServerContext& server = request.server();
+  const auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
+  const CollectionPtr collection = server.catalog.find(*ns);
+  if (!collection) co_return Status::OK();  // as of 7.0 dropping what does not exist succeeds
+  const auto indexes = static_cast<int32_t>(collection->indexes().size());
+  const Status status = co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) { return storage::dropCollection(server.catalog, unit, collection); });
+  if (!status.isOK()) co_return status;
+  if (!collection->isView()) {
+    server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns == ns->toString(); });
+    request.reply().append("nIndexesWas", indexes);
+  }
+  request.reply().append("ns", ns->toString());
+  co_return Status::OK();
+}
+
+Task<Status> dropDatabase(Request& request) {
+  ServerContext& server = request.server();
+  const std::string db(request.db());
+  if (db == "admin" || db == "config" || db == "local") {
+    if (db != "config") co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
+  }
+  for (;;) {
+    std::vector<LockWish> wishes{{db, LockMode::kExclusive}};
+    const auto before = server.catalog.snapshot()->collections(db);
+    for (const auto& collection : before) wishes.push_back({collection->ns().toString(), LockMode::kExclusive});
+    const auto locks = co_await takeLocks(server.locks, std::move(wishes));
+    const auto now = server.catalog.snapshot()->collections(db);
+    if (now.size() != before.size()) continue;  // made or dropped before the database was ours: take stock again
+    if (now.empty()) co_return Status::OK();
+    const Status status = co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) { return storage::dropDatabase(server.catalog, unit, db); });
+    if (!status.isOK()) co_return status;
+    server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + "."); });
+    request.reply().append("dropped", db);
+    co_return Status::OK();
+  }
+}
+
+constexpr Argument kRenameArguments[] = {{"to", kStringArg, true}, {"dropTarget", kFlagArg | kBinaryArg}, {"stayTemp", kFlagArg}};
+
+Task<Status> renameCollection(Request& request) {
+  const auto source = request.body().first();
+  if (!source.is(bson::Type::kString)) co_return Status(ErrorCode::kTypeMismatch, "BSON field 'renameCollection' must be a string: the full name of the collection");
+  const auto from = Namespace::parse(source.asString());
+  const auto to = Namespace::parse(request.text("to"));
+  if (!from.isOK()) co_return from.status();
+  if (!to.isOK()) co_return to.status();
+  for (const auto* ns : {&*from, &*to}) {
+    if (Status status = storage::validateNamespace(*ns); !status.isOK()) co_return status;
+  }
+  if (*from == *to) co_return Status(ErrorCode::kIllegalOperation, "Can't rename a collection to itself");
+  if (Status status = storage::validateForCreate(*to); !status.isOK()) co_return status;
+  for (const auto& [action, ns] : {std::pair{auth::Action::kDropCollection, &*from}, std::pair{auth::Action::kInsert, &*to}}) {
+    if (Status status = request.authorize(action, auth::Resource::coll(ns->db(), ns->collection())); !status.isOK()) co_return status;
+  }
+  if (from->db() != to->db()) {
+    co_return Status(ErrorCode::kCommandNotSupported, "renaming a collection into another database is not supported: aggregate it there with $out");
+  }
+  ServerContext& server = request.server();
+  std::vector<LockWish> wishes{{std::string(from->db()), LockMode::kShared}, {from->toString(), LockMode::kExclusive}, {to->toString(), LockMode::kExclusive}};
+  const auto locks = co_await takeLocks(server.locks, std::move(wishes));
+  const CollectionPtr collection = server.catalog.find(*from);
+  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "Source collection " + from->toString() + " does not exist");
+  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + from->toString());
+  const Status status = co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) {
+    return storage::renameCollection(server.catalog, unit, collection, *to, request.flag("dropTarget")).status();
+  });
+  if (status.isOK()) server.cursors.killIf([&](const ClientCursor& c) { return c.ns == from->toString() || c.ns == to->toString(); });
+  co_return status;
+}
+
+constexpr Argument kListDatabasesArguments[] = {{"filter", kDocumentArg}, {"nameOnly", kFlagArg}, {"authorizedDatabases", kFlagArg}};
+
+Task<Status> listDatabases(Request& request) {
+  ServerContext& server = request.server();
+  QueryResources resources(server);
+  if (Status status = prepareContext(resources, request, {}, {}); !status.isOK()) co_return status;
+  const auto filter = query::parseMatch(request.document("filter"), resources.context);
+  if (!filter.isOK()) co_return filter.status();
+  const bool nameOnly = request.flag("nameOnly");
+  const bool seesAll = request.authorize(auth::Action::kListDatabases, auth::Resource::cluster()).isOK();
+  const auto catalog = server.catalog.snapshot();
+  int64_t total = 0;
+  std::vector<bson::Document> rows;
+  for (const std::string& db : catalog->databases()) {
+    const bool visible = seesAll || std::any_of(request.client().users.begin(), request.client().users.end(), [&](const auto& user) { return user.privileges.allowsAnythingIn(db); });
+    if (!visible) continue;
+    int64_t bytes = 0;
+    bool empty = true;
+    for (const auto& collection : catalog->collections(db)) {
+      if (collection->isView()) continue;
+      empty = empty && collection->records().count() == 0;
+      if (!nameOnly) bytes += collectionDiskBytes(server, *collection);
+    }
+    bson::Document row = nameOnly ? bson::doc("name", db) : bson::doc("name", db, "sizeOnDisk", bytes, "empty", empty);
+    if (!(*filter)->matches(row)) continue;
+    total += bytes;
+    rows.push_back(std::move(row));
+  }
+  request.reply().append("databases", rows);
+  if (!nameOnly) request.reply().append("totalSize", total).append("totalSizeMb", total / (1024 * 1024));
+  co_return Status::OK();
+}
+
+constexpr Argument kListCollectionsArguments[] = {{"filter", kDocumentArg}, {"nameOnly", kFlagArg}, {"authorizedCollections", kFlagArg}, {"cursor", kDocumentArg}, {"includePendingDrops", kFlagArg}};
+
+bson::Document collectionRow(const storage::Collection& collection, bool nameOnly) {
+  bson::Builder row;
+  const bool view = collection.isView();
+  row.append("name", collection.ns().collection()).append("type", view ? "view" : collection.options().timeseries ? "timeseries" : "collection");
+  if (nameOnly) return row.finish();
+  row.append("options", collection.options().toDocument(false)).openDocument("info").append("readOnly", view);
+  if (!view) row.append("uuid", collection.uuid());
+  row.close();
+  if (!view && collection.idIndex()) row.append("idIndex", collection.idIndex()->spec.stored);
+  return row.finish();
+}
+
+Task<Status> listCollections(Request& request) {
+  ServerContext& server = request.server();
+  QueryResources resources(server);
+  if (Status status = prepareContext(resources, request, {}, {}); !status.isOK()) co_return status;
+  const auto filter = query::parseMatch(request.document("filter"), resources.context);
+  if (!filter.isOK()) co_return filter.status();
+  std::vector<bson::Document> rows;
+  for (const auto& collection : server.catalog.snapshot()->collections(request.db())) {
+    bson::Document row = collectionRow(*collection, request.flag("nameOnly"));
+    if ((*filter)->matches(row)) rows.push_back(std::move(row));
+  }
+  const auto batchSize = request.document("cursor")["batchSize"];
+  co_return co_await replyWithRows(request, std::string(request.db()) + ".$cmd.listCollections", std::move(rows), batchSize);
+}
+
+constexpr Command kCommands[] = {
+    {.name = "create", .summary = "makes a collection or view", .requirement = {Requirement::Target::kCollection, auth::Action::kCreateCollection}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .arguments = kCreateArguments, .run = create},
+    {.name = "drop", .summary = "drops a collection or view", .requirement = {Requirement::Target::kCollection, auth::Action::kDropCollection}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .run = drop},
+    {.name = "dropDatabase", .summary = "drops all collections of a database", .requirement = {Requirement::Target::kDatabase, auth::Action::kDropDatabase}, .access = Access::kWrite, .stableApi = true, .run = dropDatabase},
+    {.name = "renameCollection", .summary = "gives a collection another name", .requirement = {Requirement::Target::kAuthenticated}, .access = Access::kWrite, .adminOnly = true, .arguments = kRenameArguments, .run = renameCollection},
+    {.name = "listDatabases", .summary = "the databases and their sizes", .requirement = {Requirement::Target::kAuthenticated}, .access = Access::kRead, .adminOnly = true, .stableApi = true, .arguments = kListDatabasesArguments, .run = listDatabases},
+    {.name = "listCollections", .summary = "the collections and views of a database", .requirement = {Requirement::Target::kDatabase, auth::Action::kListCollections}, .access = Access::kRead, .stableApi = true, .arguments = kListCollectionsArguments, .run = listCollections},
+};
+
+}  // namespace
+
+std::span<const Command> collectionCommands() { return kCommands; }
+
+}  // namespace troupe::commands

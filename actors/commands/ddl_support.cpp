@@ -1,0 +1,43 @@
+#include "actors/commands/ddl_support.hpp"
+
+#include "actors/commands/query_support.hpp"
+#include "actors/commands/server_context.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+class RowsStream final : public ResultStream {
+ public:
+  explicit RowsStream(std::vector<bson::Document> rows) : rows_(std::move(rows)) {}
+  StatusWith<query::Next> next() override { return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end(); }
+  void save() override {}
+  Status restore() override { return Status::OK(); }
+  void report(OperationMetrics&) const override {}
+
+ private:
+  std::vector<bson::Document> rows_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& collection) {
+  int64_t bytes = server.engine.tableBytes(collection.records().table());
+  for (const auto& index : collection.indexes()) bytes += server.engine.tableBytes(index->access->table());
+  return bytes;
+}
+
+Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows, bson::Element batchSize) {
+  BatchLimit limit;
+  if (!batchSize.isNullish()) {
+    if (batchSize.toInt64() < 0) co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'");
+    limit.documents = batchSize.toInt64();
+  }
+  const auto count = static_cast<int64_t>(rows.size());
+  auto cursor = newCursor(request, ns, std::make_unique<RowsStream>(std::move(rows)));
+  cursor->limit = count;
+  co_return co_await replyWithCursor(request, std::move(cursor), limit, false);
+}
+
+}  // namespace troupe::commands

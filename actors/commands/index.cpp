@@ -1,0 +1,265 @@
+// createIndexes, listIndexes, dropIndexes, collMod.
+#include <algorithm>
+
+#include "actors/commands/ddl_support.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/commands/query_support.hpp"
+#include "actors/commands/write_support.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/catalog/index_builder.hpp"
+#include "storage/query/match/match_parser.hpp"
+
+namespace troupe::commands {
+
+using storage::CollectionPtr;
+using storage::Namespace;
+
+namespace {
+
+constexpr Argument kCreateIndexesArguments[] = {
+    {"indexes", kArrayArg, true}, {"commitQuorum", kAnyType}, {"ignoreUnknownIndexOptions", kFlagArg},
+};
+
+/// Documents an index build takes at a time.
+constexpr int kBuildBatch = 256;
+
+/// Partial filters belong to the query language: they must parse before they are stored.
+Status checkPartialFilters(const Request& request, const std::vector<storage::IndexSpec>& specs) {
+  QueryResources resources(request.server());
+  TROUPE_TRY(prepareContext(resources, request, {}, {}));
+  for (const auto& spec : specs) {
+    if (!spec.partialFilter) continue;
+    const auto parsed = query::parseMatch(*spec.partialFilter, resources.context);
+    if (!parsed.isOK()) return {ErrorCode::kCannotCreateIndex, "Error in specification " + spec.name + " :: caused by :: " + parsed.status().reason()};
+  }
+  return Status::OK();
+}
+
+/// Scans until the end of the collection, batch by batch, on a detached actor; conflicts with writers are run again.
+Status scanAll(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, storage::ConflictCounters& counters) {
+  for (;;) {
+    storage::ConflictRetry retry({.immediateRetries = 100'000, .maxWriteConflictRetries = 100'000}, &counters);
+    const auto done = storage::writeConflictRetry(retry, unit, [&] { return builder.step(unit, kBuildBatch); });
+    TROUPE_TRY(done.status());
+    if (*done) return Status::OK();
+  }
+}
+
+/// Builds indexes over an existing collection: short exclusive phases at both ends, and in between a scan that lets others read and
+/// write. (IXB)
+Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpec> specs, std::vector<storage::LockGuard> exclusive) {
+  ServerContext& server = request.server();
+  auto builder = std::make_shared<storage::IndexBuilder>(server.catalog, ns, std::move(specs));
+  auto unit = std::make_shared<storage::RecoveryUnit>(server.storageSessions);
+  Status status = co_await runBlocking(server, "index build: start", [builder, unit] { return builder->start(*unit); });
+  exclusive.clear();
+  if (!status.isOK()) co_return status;
+  {
+    std::vector<LockWish> wishes{{ns.toString(), LockMode::kShared}};
+    const auto shared = co_await takeLocks(server.locks, std::move(wishes));
+    status = co_await runBlocking(server, "index build: scan", [builder, unit, &server] { return scanAll(*builder, *unit, server.conflicts); });
+  }
+  const auto locks = co_await takeLocks(server.locks, locksToChange(ns));
+  if (status.isOK()) status = co_await runBlocking(server, "index build: commit", [builder, unit] { return builder->commit(*unit); });
+  if (!status.isOK()) {
+    const Status aborted = co_await runBlocking(server, "index build: abort", [builder, unit] { return builder->abort(*unit); });
+    if (!aborted.isOK()) server.log.warning(log::Component::kIndex, 20438, "index", "An aborted index build left traces", bson::doc("error", aborted.reason()));
+  }
+  server.durability.take();
+  co_return status;
+}
+
+Task<Status> createIndexes(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  const auto given = request.documents("indexes");
+  if (!given.isOK()) co_return given.status();
+  if (given->empty()) co_return Status(ErrorCode::kBadValue, "Must specify at least one index to create");
+  for (const bson::View spec : *given) {
+    if (spec["name"].isNullish()) co_return Status(ErrorCode::kFailedToParse, "Error in specification " + std::string("{}") + " :: caused by :: The 'name' field is a required property of an index specification");
+  }
+  ServerContext& server = request.server();
+  const bool existed = server.catalog.find(*ns) != nullptr;
+  if (Status status = co_await createIfMissing(request, *ns); !status.isOK()) co_return status;
+  auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
+  const CollectionPtr collection = server.catalog.find(*ns);
+  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "the collection was dropped while its index was to be created");
+  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot create indexes on a view: " + ns->toString());
+  const auto before = static_cast<int32_t>(collection->indexes().size());
+  auto specs = storage::newIndexes(server.catalog, *collection, *given);
+  if (!specs.isOK()) co_return specs.status();
+  if (Status status = checkPartialFilters(request, *specs); !status.isOK()) co_return status;
+  if (!specs->empty()) {
+    const Status status = co_await build(request, *ns, *specs, std::move(locks));
+    if (!status.isOK()) co_return status;
+  }
+  const auto concern = request.writeConcern();
+  if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;
+  bson::Builder& reply = request.reply();
+  reply.append("numIndexesBefore", before).append("numIndexesAfter", before + static_cast<int32_t>(specs->size()));
+  reply.append("createdCollectionAutomatically", !existed);
+  if (specs->empty()) reply.append("note", "all indexes already exist");
+  co_return Status::OK();
+}
+
+/// A stored spec as listIndexes shows it: flags as bools and whole numbers, however they were given (CAT-007).
+bson::Document listedSpec(const storage::IndexSpec& spec) {
+  constexpr std::string_view kFlags[] = {"unique", "sparse", "hidden", "prepareUnique"};
+  constexpr std::string_view kNumbers[] = {"expireAfterSeconds", "bits", "v"};
+  bson::Builder shown;
+  for (const bson::Element& e : spec.stored.view()) {
+    if (std::find(std::begin(kFlags), std::end(kFlags), e.name()) != std::end(kFlags)) shown.append(e.name(), e.truthy());
+    else if (std::find(std::begin(kNumbers), std::end(kNumbers), e.name()) != std::end(kNumbers)) shown.append(e.name(), static_cast<int32_t>(std::min<int64_t>(e.toInt64(), INT32_MAX)));
+    else shown.append(e);
+  }
+  return shown.finish();
+}
+
+constexpr Argument kListIndexesArguments[] = {{"cursor", kDocumentArg}, {"includeBuildUUIDs", kFlagArg}};
+
+Task<Status> listIndexes(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  const auto collection = request.server().catalog.find(*ns);
+  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns->toString());
+  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Namespace " + ns->toString() + " is a view, not a collection");
+  std::vector<bson::Document> rows;
+  for (const auto& index : collection->indexes()) {
+    if (index->ready) rows.push_back(listedSpec(index->spec));
+  }
+  co_return co_await replyWithRows(request, ns->toString(), std::move(rows), request.document("cursor")["batchSize"]);
+}
+
+constexpr Argument kDropIndexesArguments[] = {{"index", kStringArg | kDocumentArg | kArrayArg, true}};
+
+Task<Status> dropIndexes(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  ServerContext& server = request.server();
+  const auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
+  const CollectionPtr collection = server.catalog.find(*ns);
+  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns not found " + ns->toString());
+  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot drop indexes on view " + ns->toString());
+  const auto names = storage::indexNamesFor(*collection, request.arg("index"));
+  if (!names.isOK()) co_return names.status();
+  const auto before = static_cast<int32_t>(collection->indexes().size());
+  const Status status = co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) { return storage::dropIndexes(server.catalog, unit, collection, *names).status(); });
+  if (!status.isOK()) co_return status;
+  request.reply().append("nIndexesWas", before);
+  if (request.arg("index").toStringOr() == "*") request.reply().append("msg", "non-_id indexes dropped for collection");
+  co_return Status::OK();
+}
+
+constexpr Argument kCollModArguments[] = {
+    {"index", kDocumentArg},       {"validator", kDocumentArg},  {"validationLevel", kStringArg}, {"validationAction", kStringArg},
+    {"viewOn", kStringArg},        {"pipeline", kArrayArg},      {"expireAfterSeconds", kAnyType}, {"changeStreamPreAndPostImages", kDocumentArg},
+    {"cappedSize", kNumberArg},    {"cappedMax", kNumberArg},    {"dryRun", kFlagArg},            {"timeseries", kDocumentArg},
+};
+
+constexpr Argument kCollModIndex[] = {
+    {"keyPattern", kDocumentArg}, {"name", kStringArg}, {"expireAfterSeconds", kNumberArg}, {"hidden", kFlagArg}, {"unique", kFlagArg}, {"prepareUnique", kFlagArg},
+};
+
+/// The index that collMod's `index` names.
+StatusWith<const storage::IndexEntry*> indexToModify(const storage::Collection& collection, bson::View index) {
+  bson::Builder checked;
+  checked.append("index", 1).appendAll(index);
+  TROUPE_TRY(checkArguments("collMod.index", kCollModIndex, checked.finish()));
+  const bool byName = index.has("name");
+  if (byName == index.has("keyPattern")) return Status(ErrorCode::kInvalidOptions, byName ? "Cannot specify both key pattern and name." : "Must specify either index name or key pattern.");
+  const auto* entry = byName ? collection.findIndex(index["name"].asString()) : collection.findIndexByKey(index["keyPattern"].asDocument());
+  if (!entry) {
+    return Status(ErrorCode::kIndexNotFound, "cannot find index " + (byName ? std::string(index["name"].asString()) : std::string("by its key pattern")) + " for ns " + collection.ns().toString());
+  }
+  return entry;
+}
+
+StatusWith<storage::CollectionChange> collModChange(Request& request, const storage::Collection& collection, const storage::IndexEntry*& index) {
+  storage::CollectionChange change;
+  if (const auto spec = request.document("index"); !spec.empty()) {
+    TROUPE_ASSIGN(index, indexToModify(collection, spec));
+    change.index = index->spec.name;
+    if (const auto e = spec["hidden"]; e) change.indexChange.hidden = e.truthy();
+    if (const auto e = spec["unique"]; e) change.indexChange.unique = e.truthy();
+    if (const auto e = spec["prepareUnique"]; e) change.indexChange.prepareUnique = e.truthy();
+    if (const auto e = spec["expireAfterSeconds"]; e) change.indexChange.expireAfterSeconds = e.toInt64();
+  }
+  if (request.arg("validator")) change.validator = bson::Document(request.document("validator"));
+  if (const auto e = request.arg("validationLevel"); e) change.validationLevel = std::string(e.asString());
+  if (const auto e = request.arg("validationAction"); e) change.validationAction = std::string(e.asString());
+  if (const auto e = request.arg("viewOn"); e) change.viewOn = std::string(e.asString());
+  if (request.arg("pipeline")) change.pipeline = bson::Document(request.document("pipeline"));
+  if (const auto e = request.arg("cappedSize"); e) change.cappedSize = e.toInt64();
+  if (const auto e = request.arg("cappedMax"); e) change.cappedMax = e.toInt64();
+  if (const auto e = request.arg("expireAfterSeconds"); e && e.isNumber()) change.expireAfterSeconds = e.toInt64();
+  if (const auto images = request.document("changeStreamPreAndPostImages"); !images.empty()) change.recordPreImages = images["enabled"].truthy();
+  if (change.validator && !change.validator->empty()) {
+    QueryResources resources(request.server());
+    TROUPE_TRY(prepareContext(resources, request, {}, {}));
+    TROUPE_TRY(query::parseMatch(*change.validator, resources.context).status());
+  }
+  return change;
+}
+
+void replyWithIndexChange(bson::Builder& reply, const storage::SpecChange& change, const storage::IndexSpec& before) {
+  if (change.expireAfterSeconds) {
+    if (before.expireAfterSeconds) reply.append("expireAfterSeconds_old", *before.expireAfterSeconds);
+    reply.append("expireAfterSeconds_new", *change.expireAfterSeconds);
+  }
+  if (change.hidden) reply.append("hidden_old", before.hidden).append("hidden_new", *change.hidden);
+  if (change.prepareUnique) reply.append("prepareUnique_old", before.prepareUnique).append("prepareUnique_new", *change.prepareUnique);
+  if (change.unique && *change.unique) reply.append("unique_new", true);
+}
+
+/// Before an index becomes unique every key is looked at (IDX-004); duplicates are reported by their documents' ids.
+Task<Status> checkUnique(Request& request, CollectionPtr collection, const storage::IndexEntry* index) {
+  auto violations = std::make_shared<bson::Document>();
+  ServerContext& server = request.server();
+  const Status status = co_await runBlocking(server, "collMod: look for duplicates", [&server, collection, index, violations]() -> Status {
+    storage::RecoveryUnit unit(server.storageSessions);
+    TROUPE_ASSIGN(*violations, storage::uniqueViolations(unit, *collection, *index));
+    return Status::OK();
+  });
+  if (!status.isOK() || violations->empty()) co_return status;
+  bson::Builder extra;
+  extra.appendArray("violations", *violations);
+  co_return Status(ErrorCode::kCannotConvertIndexToUnique, "Cannot convert the index to unique. Please resolve conflicting documents before running collMod again.", extra.finish());
+}
+
+Task<Status> collMod(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  ServerContext& server = request.server();
+  const auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
+  const CollectionPtr collection = server.catalog.find(*ns);
+  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns->toString());
+  const storage::IndexEntry* index = nullptr;
+  const auto change = collModChange(request, *collection, index);
+  if (!change.isOK()) co_return change.status();
+  if (change->indexChange.unique.value_or(false)) {
+    if (Status status = co_await checkUnique(request, collection, index); !status.isOK()) co_return status;
+  }
+  if (request.flag("dryRun")) {
+    if (!change->indexChange.unique) co_return Status(ErrorCode::kInvalidOptions, "dryRun goes with converting an index to unique");
+    co_return Status::OK();
+  }
+  if (index) replyWithIndexChange(request.reply(), change->indexChange, index->spec);
+  co_return co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) { return storage::modifyCollection(server.catalog, unit, collection, *change).status(); });
+}
+
+constexpr Command kCommands[] = {
+    {.name = "createIndexes", .summary = "builds indexes", .requirement = {Requirement::Target::kCollection, auth::Action::kCreateIndex}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .arguments = kCreateIndexesArguments, .run = createIndexes},
+    {.name = "listIndexes", .summary = "the indexes of a collection", .requirement = {Requirement::Target::kCollection, auth::Action::kListIndexes}, .access = Access::kRead, .stableApi = true, .namesCollection = true, .arguments = kListIndexesArguments, .run = listIndexes},
+    {.name = "dropIndexes", .alias = "deleteIndexes", .summary = "drops indexes by name or key", .requirement = {Requirement::Target::kCollection, auth::Action::kDropIndex}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .arguments = kDropIndexesArguments, .run = dropIndexes},
+    {.name = "collMod", .summary = "changes options of a collection, view or index", .requirement = {Requirement::Target::kCollection, auth::Action::kCollMod}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .arguments = kCollModArguments, .run = collMod},
+};
+
+}  // namespace
+
+std::span<const Command> indexCommands() { return kCommands; }
+
+}  // namespace troupe::commands
