@@ -1,10 +1,10 @@
 #pragma once
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
@@ -21,7 +21,7 @@ class Variables {
   Variables() = default;
   /// Evaluates over one document: `$$ROOT` and `$$CURRENT` are both `root`.
   explicit Variables(bson::View root) { setRoot(root); }
-  void setRoot(bson::View root) { root_ = current_ = root; hasRoot_ = true; }
+  void setRoot(bson::View root) { root_ = current_ = root; }
   void setCurrent(bson::View current) { current_ = current; }
   bson::View root() const { return root_; }
   bson::View current() const { return current_; }
@@ -39,8 +39,7 @@ class Variables {
  private:
   bson::View root_;
   bson::View current_;
-  bool hasRoot_ = false;
-  std::vector<Operand> slots_;
+  std::deque<Operand> slots_;  // stable: results may borrow from a slot while another is added
 };
 
 /// What an expression or stage reads of its input.

@@ -1,0 +1,127 @@
+#include <limits>
+
+#include "storage/query/expression/calendar.hpp"
+#include "storage/query/expression/node.hpp"
+
+// $dateAdd, $dateSubtract, $dateDiff, $dateTrunc.
+namespace troupe::query {
+
+using bson::Element;
+using bson::Type;
+using Result = StatusWith<Operand>;
+
+namespace {
+
+bool givenNull(const Arguments& arguments, size_t i) { return arguments.given(i) && arguments[i].isNullish(); }
+
+constexpr NamedArgument kAddArguments[] = {{"startDate", true}, {"unit", true}, {"amount", true}, {"timezone"}};
+
+Result dateAdd(Arguments& arguments, const Operator& op) {
+  const std::string name(op.name);
+  for (size_t i = 0; i < 4; ++i)
+    if (givenNull(arguments, i)) return Operand(nullValue());
+  const auto start = instantOf(arguments[0]);
+  if (!start) return Status(ErrorCode(5166403), name + " requires startDate to be convertible to a date");
+  TROUPE_ASSIGN(const Unit unit, unitOf(arguments[1], name));
+  const auto amount = exactInt64(arguments[2]);
+  if (!amount) return Status(ErrorCode(5166405), name + " expects integer amount of time units");
+  if (*amount == std::numeric_limits<int64_t>::min()) return Status(ErrorCode(5976500), "invalid " + name + " 'amount' parameter value: " + show(arguments[2]));
+  TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));
+  TROUPE_ASSIGN(const int64_t result, addUnits(*start, unit, op.name == "$dateAdd" ? *amount : -*amount, *zone));
+  return Operand(date(result));
+}
+
+StatusWith<int> startOfWeek(const Arguments& arguments, size_t i, const std::string& name) {
+  if (!arguments.given(i)) return 7;
+  if (!arguments[i].is(Type::kString))
+    return Status(ErrorCode(5439015), name + " requires 'startOfWeek' to be a string, but got " + typeOf(arguments[i]));
+  const auto day = weekDay(arguments[i].asString());
+  if (!day) return Status(ErrorCode::kFailedToParse, "unknown day of week value: " + std::string(arguments[i].asString()));
+  return *day;
+}
+
+/// Number of weeks between an epoch and a day, where weeks begin on `start` (1 is Monday).
+int64_t weekNumber(int64_t days, int start) { return floorDivide(days + 4 - start, 7); }  // day 0 was a Thursday
+
+constexpr NamedArgument kDiffArguments[] = {{"startDate", true}, {"endDate", true}, {"unit", true}, {"timezone"}, {"startOfWeek"}};
+
+int64_t boundaries(int64_t local, Unit unit, int weekStart) {
+  const DateParts p = partsOf(local);
+  switch (unit) {
+    case Unit::kYear: return p.year;
+    case Unit::kQuarter: return p.year * 4 + (p.month - 1) / 3;
+    case Unit::kMonth: return p.year * 12 + p.month;
+    case Unit::kWeek: return weekNumber(floorDivide(local, kDayMillis), weekStart);
+    default: return floorDivide(local, millisIn(unit));
+  }
+}
+
+Result dateDiff(Arguments& arguments, const Operator& op) {
+  const std::string name(op.name);
+  for (size_t i = 0; i < 5; ++i)
+    if (givenNull(arguments, i)) return Operand(nullValue());
+  const auto from = instantOf(arguments[0]), to = instantOf(arguments[1]);
+  if (!from) return Status(ErrorCode(5166307), "$dateDiff requires 'startDate' to be a date, but got " + typeOf(arguments[0]));
+  if (!to) return Status(ErrorCode(5166307), "$dateDiff requires 'endDate' to be a date, but got " + typeOf(arguments[1]));
+  TROUPE_ASSIGN(const Unit unit, unitOf(arguments[2], name));
+  TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));
+  TROUPE_ASSIGN(const int week, startOfWeek(arguments, 4, name));
+  const bool exact = unit >= Unit::kHour;  // hours and below count on the instants, so that clock changes do not matter
+  const int64_t offset = exact ? zone->offsetAt(*from) : 0;
+  const int64_t first = exact ? *from + offset : zone->toLocal(*from), last = exact ? *to + offset : zone->toLocal(*to);
+  return Operand(int64(boundaries(last, unit, week) - boundaries(first, unit, week)));
+}
+
+constexpr NamedArgument kTruncArguments[] = {{"date", true}, {"unit", true}, {"binSize"}, {"timezone"}, {"startOfWeek"}};
+constexpr int64_t kReferenceYear = 2000;
+
+/// The start of the bin, counted from 2000-01-01 (or the first week's start thereafter).
+int64_t truncate(int64_t local, Unit unit, int64_t bin, int weekStart) {
+  const DateParts p = partsOf(local);
+  if (unit <= Unit::kMonth) {
+    const int64_t size = bin * (unit == Unit::kYear ? 12 : unit == Unit::kQuarter ? 3 : 1);
+    const int64_t months = (p.year - kReferenceYear) * 12 + p.month - 1;
+    return daysFromCivil(kReferenceYear, 1 + floorDivide(months, size) * size, 1) * kDayMillis;
+  }
+  int64_t origin = daysFromCivil(kReferenceYear, 1, 1);
+  if (unit == Unit::kWeek) origin += (weekStart - 6 + 7) % 7;  // 2000-01-01 was a Saturday
+  const int64_t size = bin * millisIn(unit);
+  return origin * kDayMillis + floorDivide(local - origin * kDayMillis, size) * size;
+}
+
+Result dateTrunc(Arguments& arguments, const Operator& op) {
+  const std::string name(op.name);
+  for (size_t i = 0; i < 5; ++i)
+    if (givenNull(arguments, i)) return Operand(nullValue());
+  const auto instant = instantOf(arguments[0]);
+  if (!instant) return Status(ErrorCode(5439012), "$dateTrunc requires 'date' to be a date, but got " + typeOf(arguments[0]));
+  TROUPE_ASSIGN(const Unit unit, unitOf(arguments[1], name));
+  int64_t bin = 1;
+  if (arguments.given(2)) {
+    const auto size = exactInt64(arguments[2]);
+    if (!size) return Status(ErrorCode(5439017), "$dateTrunc requires 'binSize' to be a 64-bit integer, but got value '" + show(arguments[2]) + "' of type " + typeOf(arguments[2]));
+    if (*size <= 0) return Status(ErrorCode(5439018), "$dateTrunc requires 'binSize' to be greater than 0, but got value " + show(arguments[2]));
+    if (*size > 100'000'000'000) return Status(ErrorCode(5439018), "$dateTrunc 'binSize' is too large: " + show(arguments[2]));
+    bin = *size;
+  }
+  TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));
+  TROUPE_ASSIGN(const int week, startOfWeek(arguments, 4, name));
+  if (unit >= Unit::kHour) {
+    const int64_t offset = zone->offsetAt(*instant);
+    return Operand(date(truncate(*instant + offset, unit, bin, week) - offset));
+  }
+  return Operand(date(zone->toInstant(truncate(zone->toLocal(*instant), unit, bin, week))));
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "$dateAdd", .function = dateAdd, .named = kAddArguments},
+    {.name = "$dateSubtract", .function = dateAdd, .named = kAddArguments},
+    {.name = "$dateDiff", .function = dateDiff, .named = kDiffArguments},
+    {.name = "$dateTrunc", .function = dateTrunc, .named = kTruncArguments},
+};
+
+}  // namespace
+
+std::span<const Operator> dateArithmeticOperators() { return kOperators; }
+
+}  // namespace troupe::query

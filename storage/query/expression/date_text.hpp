@@ -1,0 +1,18 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "messaging/errors/status.hpp"
+#include "storage/query/expression/calendar.hpp"
+
+namespace troupe::query {
+
+/// Formats a date in a zone: %Y %m %d %H %M %S %L %j %u %w %U %V %G %z %Z %b %B %%. Errors: 18535, 18536.
+StatusWith<std::string> formatDate(std::string_view format, int64_t instant, const Zone& zone);
+/// Reads a date by a format of the same letters. Errors: ConversionFailure (241).
+StatusWith<int64_t> parseDate(std::string_view text, std::string_view format, const Zone& zone);
+/// Reads a date in ISO 8601 form ("2024-01-31", "2024-01-31T10:20:30.5+01:00"). Errors: ConversionFailure (241).
+StatusWith<int64_t> parseIsoDate(std::string_view text, const Zone& zone);
+
+}  // namespace troupe::query

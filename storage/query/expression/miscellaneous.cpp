@@ -1,0 +1,111 @@
+#include <random>
+
+#include "storage/query/expression/node.hpp"
+
+// $literal, $rand, sizes, timestamps, bits.
+namespace troupe::query {
+
+using bson::Element;
+using bson::Type;
+using Result = StatusWith<Operand>;
+
+namespace {
+
+double randomNumber(const Variables& variables) {
+  if (variables.random) return variables.random();
+  thread_local std::mt19937_64 generator{std::random_device{}()};
+  return std::uniform_real_distribution<double>(0, 1)(generator);
+}
+
+StatusWith<ExpressionPtr> parseLiteral(Parser&, const Element& e, const Operator&) { return makeConstant(bson::Value(e)); }
+
+StatusWith<ExpressionPtr> parseMeta(Parser&, const Element& e, const Operator&) {
+  if (!e.is(Type::kString)) return Status(ErrorCode(17307), "$meta only supports string arguments");
+  for (const auto known : {"textScore", "indexKey", "recordId", "sortKey", "searchScore", "geoNearDistance", "randVal"})
+    if (e.asString() == known) return makeConstant({});
+  return Status(ErrorCode(17308), "Unsupported argument to $meta: " + std::string(e.asString()));
+}
+
+Result random(Arguments& arguments, const Operator&) { return Operand(real(randomNumber(arguments.variables))); }
+
+Result sampleRate(Arguments& arguments, const Operator&) {
+  const Element e = arguments[0];
+  if (!e.isNumber()) return Status(ErrorCode::kTypeMismatch, "argument to $sampleRate must be a numeric type, not " + typeOf(e));
+  const double rate = e.toDouble();
+  if (!(rate >= 0 && rate <= 1)) return Status(ErrorCode::kBadValue, "numeric argument to $sampleRate must be in [0, 1]");
+  return Operand(boolean(randomNumber(arguments.variables) < rate));
+}
+
+Result bsonSize(Arguments& arguments, const Operator&) {
+  const Element e = arguments[0];
+  if (!e.is(Type::kDocument)) return Status(ErrorCode(31393), "$bsonSize requires a document input, found: " + typeOf(e));
+  return Operand(int32(static_cast<int32_t>(e.asDocument().size())));
+}
+
+Result binarySize(Arguments& arguments, const Operator&) {
+  const Element e = arguments[0];
+  if (e.is(Type::kString)) return Operand(integer(static_cast<int64_t>(e.asString().size())));
+  if (e.is(Type::kBinary)) return Operand(integer(static_cast<int64_t>(e.asBinary().bytes.size())));
+  return Status(ErrorCode(51276), "$binarySize requires a string or BinData argument, found: " + typeOf(e));
+}
+
+Result timestampPart(Arguments& arguments, const Operator& op) {
+  const Element e = arguments[0];
+  const bool second = op.name == "$tsSecond";
+  if (!e.is(Type::kTimestamp))
+    return Status(ErrorCode(second ? 5687301 : 5687302), " Argument to " + std::string(op.name) + " must be a timestamp, but is " + typeOf(e));
+  return Operand(int64(second ? e.asTimestamp().seconds : e.asTimestamp().increment));
+}
+
+Result bits(Arguments& arguments, const Operator& op) {
+  const bool isAnd = op.name == "$bitAnd", isOr = op.name == "$bitOr";
+  int64_t result = isAnd ? -1 : 0;
+  bool isLong = false, isNull = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Element e = arguments[i];
+    if (e.isNullish()) {
+      isNull = true;
+      continue;
+    }
+    if (!e.is(Type::kInt32) && !e.is(Type::kInt64))
+      return Status(ErrorCode::kTypeMismatch, std::string(op.name) + " only supports int and long operands.");
+    isLong |= e.is(Type::kInt64);
+    const int64_t v = e.toInt64();
+    result = isAnd ? result & v : isOr ? result | v : result ^ v;
+  }
+  if (isNull) return Operand(nullValue());
+  return Operand(isLong ? int64(result) : int32(static_cast<int32_t>(result)));
+}
+
+Result bitNot(Arguments& arguments, const Operator&) {
+  const Element e = arguments[0];
+  if (e.is(Type::kInt32)) return Operand(int32(~e.asInt32()));
+  if (e.is(Type::kInt64)) return Operand(int64(~e.asInt64()));
+  return Status(ErrorCode::kTypeMismatch, "$bitNot only supports int and long, not: " + typeOf(e) + ".");
+}
+
+constexpr Operator unary(std::string_view name, Function function) {
+  return {.name = name, .minArity = 1, .maxArity = 1, .function = function, .nullIfNull = true};
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "$literal", .parse = parseLiteral},
+    {.name = "$const", .parse = parseLiteral},
+    {.name = "$meta", .parse = parseMeta},
+    {.name = "$rand", .maxArity = 0, .function = random, .random = true},
+    {.name = "$sampleRate", .minArity = 1, .maxArity = 1, .function = sampleRate, .random = true},
+    unary("$bsonSize", bsonSize),
+    unary("$binarySize", binarySize),
+    unary("$tsSecond", timestampPart),
+    unary("$tsIncrement", timestampPart),
+    {.name = "$bitAnd", .maxArity = Operator::kAny, .function = bits},
+    {.name = "$bitOr", .maxArity = Operator::kAny, .function = bits},
+    {.name = "$bitXor", .maxArity = Operator::kAny, .function = bits},
+    unary("$bitNot", bitNot),
+};
+
+}  // namespace
+
+std::span<const Operator> miscellaneousOperators() { return kOperators; }
+
+}  // namespace troupe::query

@@ -1,0 +1,133 @@
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "storage/query/expression/expression.hpp"
+#include "storage/query/expression/values.hpp"
+#include "storage/query/parse_context.hpp"
+
+// How the families of operators are written: most are plain functions over evaluated arguments, listed in a table with
+// their arity or the names of their arguments; the others parse themselves.
+namespace troupe::query {
+
+/// The evaluated arguments of a call.
+class Arguments {
+ public:
+  Arguments(size_t size, const std::vector<ExpressionPtr>& given, const bson::Collator* collator, Variables& variables)
+      : collator(collator), variables(variables), given_(given), size_(size) {
+    if (size > few_.size()) many_.resize(size);
+  }
+  size_t size() const { return size_; }
+  bson::Element operator[](size_t i) const { return at(i).element(); }
+  Operand& at(size_t i) { return size_ > few_.size() ? many_[i] : few_[i]; }
+  const Operand& at(size_t i) const { return size_ > few_.size() ? many_[i] : few_[i]; }
+  /// Whether a named, optional argument was written at all.
+  bool given(size_t i) const { return i < given_.size() && given_[i] != nullptr; }
+  bool anyNullish() const {
+    for (size_t i = 0; i < size_; ++i)
+      if (at(i).nullish()) return true;
+    return false;
+  }
+
+  const bson::Collator* collator;
+  Variables& variables;
+
+ private:
+  const std::vector<ExpressionPtr>& given_;
+  size_t size_;
+  std::array<Operand, 4> few_;
+  std::vector<Operand> many_;
+};
+
+struct Operator;
+using Function = StatusWith<Operand> (*)(Arguments& arguments, const Operator& op);
+
+/// Parses nested expressions: the context, and the variables in scope.
+class Parser {
+ public:
+  explicit Parser(const ParseContext& context) : context(context) {}
+  StatusWith<ExpressionPtr> parse(const bson::Element& e);
+  StatusWith<ExpressionPtr> parseObject(bson::View object);
+  StatusWith<ExpressionPtr> parseArray(bson::View array);
+  StatusWith<ExpressionPtr> parseString(std::string_view text);
+  /// Brings a variable into scope until `leave`; returns its slot, unique within this parse.
+  size_t enter(std::string name) {
+    scope_.emplace_back(std::move(name), nextSlot_);
+    return nextSlot_++;
+  }
+  void leave(size_t count = 1) { scope_.resize(scope_.size() - count); }
+
+  const ParseContext& context;
+
+ private:
+  StatusWith<ExpressionPtr> parseVariable(std::string_view path);
+  StatusWith<ExpressionPtr> parseOperator(const Operator& op, const bson::Element& e);
+  std::vector<std::pair<std::string, size_t>> scope_;
+  size_t nextSlot_ = 0;
+  int depth_ = 0;
+};
+
+using ParseFunction = StatusWith<ExpressionPtr> (*)(Parser& parser, const bson::Element& e, const Operator& op);
+
+/// A named argument of an operator that takes a document.
+struct NamedArgument {
+  std::string_view name;
+  bool required = false;
+};
+
+/// A row of the table of operators.
+struct Operator {
+  static constexpr int kAny = -1;
+  std::string_view name;
+  int minArity = 0;
+  int maxArity = 0;                          ///< kAny: no limit
+  Function function = nullptr;
+  ParseFunction parse = nullptr;             ///< when set, the operator parses itself
+  std::span<const NamedArgument> named = {};  ///< when not empty, the operand is a document of these
+  bool nullIfNull = false;                   ///< any nullish argument gives null without a call
+  bool random = false;                       ///< never folded
+  bool positionalToo = false;                ///< with `named`: an operand that is not such a document is the first argument
+};
+
+/// The operator of that name, or null.
+const Operator* findOperator(std::string_view name);
+
+// The families.
+std::span<const Operator> arithmeticOperators();
+std::span<const Operator> logicOperators();
+std::span<const Operator> stringOperators();
+std::span<const Operator> stringSearchOperators();
+std::span<const Operator> arrayOperators();
+std::span<const Operator> arrayFormOperators();
+std::span<const Operator> sequenceOperators();
+std::span<const Operator> setOperators();
+std::span<const Operator> objectOperators();
+std::span<const Operator> typeOperators();
+std::span<const Operator> dateOperators();
+std::span<const Operator> dateArithmeticOperators();
+std::span<const Operator> dateTextOperators();
+std::span<const Operator> miscellaneousOperators();
+
+/// A constant expression.
+ExpressionPtr makeConstant(bson::Value value);
+
+/// Checks the name a user gives to a variable ("this" is allowed for loops by the caller).
+Status checkVariableName(std::string_view name);
+
+/// A base for operators with sub-expressions: dependencies and explain come from the list of (name, expression).
+class CompoundExpression : public Expression {
+ public:
+  void addDependencies(Dependencies& dependencies) const override {
+    for (const auto& child : children_)
+      if (child) child->addDependencies(dependencies);
+  }
+
+ protected:
+  std::vector<ExpressionPtr> children_;  // absent optional ones are null
+};
+
+}  // namespace troupe::query

@@ -1,0 +1,238 @@
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "messaging/bson/numeric.hpp"
+#include "storage/query/expression/date_text.hpp"
+#include "storage/query/expression/node.hpp"
+#include "storage/query/expression/text.hpp"
+
+// $type, $isNumber, $convert and its short forms.
+namespace troupe::query {
+
+using bson::Element;
+using bson::Type;
+using Result = StatusWith<Operand>;
+
+namespace {
+
+std::string doubleText(double v) {
+  if (std::isnan(v)) return "NaN";
+  if (std::isinf(v)) return v < 0 ? "-Infinity" : "Infinity";
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
+  return {buffer, end};
+}
+
+}  // namespace
+
+StatusWith<std::string> coerceToString(const Element& e) {
+  switch (e.type()) {
+    case Type::kEnd:
+    case Type::kNull:
+    case Type::kUndefined: return std::string();
+    case Type::kString:
+    case Type::kSymbol:
+    case Type::kCode: return std::string(e.asString());
+    case Type::kInt32: return std::to_string(e.asInt32());
+    case Type::kInt64: return std::to_string(e.asInt64());
+    case Type::kDouble: return doubleText(e.asDouble());
+    case Type::kDecimal128: return bson::toString(e.asDecimal());
+    case Type::kDate: return isoDate(e.asDate().millis);
+    case Type::kTimestamp: return isoDate(int64_t{e.asTimestamp().seconds} * 1000);
+    default: return Status(ErrorCode(16007), "can't convert from BSON type " + typeOf(e) + " to String");
+  }
+}
+
+namespace {
+
+Status failure(std::string reason) { return {ErrorCode::kConversionFailure, std::move(reason)}; }
+constexpr const char* kNoOnError = " in $convert with no onError value";
+
+Status unsupported(const Element& e, Type to) {
+  return failure("Unsupported conversion from " + typeOf(e) + " to " + std::string(bson::typeName(to)) + kNoOnError);
+}
+
+template <class T>
+StatusWith<T> parseNumber(std::string_view s) {
+  T v{};
+  const char* end = s.data() + s.size();
+  const auto [at, error] = std::from_chars(s.data() + (s.starts_with('+') && s.size() > 1), end, v);
+  if (error == std::errc::result_out_of_range) return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Out of range");
+  if (error != std::errc() || at != end)
+    return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Did not consume whole string.");
+  return v;
+}
+
+/// A number or date as an integer of the type, truncated.
+template <class T>
+StatusWith<T> integerOf(const Element& e, Type to) {
+  switch (e.type()) {
+    case Type::kBool: return static_cast<T>(e.asBool());
+    case Type::kString: return parseNumber<T>(e.asString());
+    case Type::kDate:
+      if (sizeof(T) < 8) return unsupported(e, to);
+      return static_cast<T>(e.asDate().millis);
+    case Type::kDouble:
+    case Type::kDecimal128: {
+      const double v = e.is(Type::kDouble) ? e.asDouble() : bson::toDoubleLossy(e.asDecimal());
+      if (std::isnan(v)) return failure(std::string("Attempt to convert NaN value to integer type") + kNoOnError);
+      if (std::isinf(v)) return failure(std::string("Attempt to convert infinity value to integer type") + kNoOnError);
+      const double limit = std::ldexp(1.0, sizeof(T) * 8 - 1);
+      if (std::trunc(v) < -limit || std::trunc(v) >= limit)
+        return failure("Conversion would overflow target type" + std::string(kNoOnError) + ": " + show(e));
+      if (const auto exact = exactInt64(e)) return static_cast<T>(*exact);
+      return static_cast<T>(v);
+    }
+    case Type::kInt32:
+    case Type::kInt64: {
+      const int64_t v = e.toInt64();
+      if (v < std::numeric_limits<T>::min() || v > std::numeric_limits<T>::max())
+        return failure("Conversion would overflow target type" + std::string(kNoOnError) + ": " + show(e));
+      return static_cast<T>(v);
+    }
+    default: return unsupported(e, to);
+  }
+}
+
+Result toDoubleValue(const Element& e) {
+  if (e.is(Type::kDecimal128)) return Operand(real(bson::toDoubleLossy(e.asDecimal())));
+  if (e.isNumber()) return Operand(real(e.toDouble()));
+  if (e.is(Type::kBool)) return Operand(real(e.asBool()));
+  if (e.is(Type::kDate)) return Operand(real(static_cast<double>(e.asDate().millis)));
+  if (!e.is(Type::kString)) return unsupported(e, Type::kDouble);
+  TROUPE_ASSIGN(const double v, parseNumber<double>(e.asString()));
+  return Operand(real(v));
+}
+
+Result toDecimalValue(const Element& e) {
+  if (e.isNumber()) return Operand(decimal(toDecimal(e)));
+  if (e.is(Type::kBool)) return Operand(decimal(bson::decimalFromInt64(e.asBool())));
+  if (e.is(Type::kDate)) return Operand(decimal(bson::decimalFromInt64(e.asDate().millis)));
+  if (!e.is(Type::kString)) return unsupported(e, Type::kDecimal128);
+  const auto v = bson::decimalFromString(e.asString());
+  if (!v.isOK()) return failure("Failed to parse number '" + std::string(e.asString()) + "'" + kNoOnError + ": " + v.status().reason());
+  return Operand(decimal(*v));
+}
+
+Result toText(const Element& e) {
+  switch (e.type()) {
+    case Type::kBool: return Operand(text(e.asBool() ? "true" : "false"));
+    case Type::kObjectId: return Operand(text(e.asObjectId().toString()));
+    case Type::kTimestamp: return unsupported(e, Type::kString);
+    default: break;
+  }
+  const auto s = coerceToString(e);
+  if (!s.isOK()) return unsupported(e, Type::kString);
+  return Operand(text(*s));
+}
+
+Result toDateValue(const Element& e) {
+  if (const auto instant = instantOf(e)) return Operand(date(*instant));
+  if (e.is(Type::kString)) {
+    TROUPE_ASSIGN(const int64_t v, parseIsoDate(e.asString(), Zone()));
+    return Operand(date(v));
+  }
+  if (!e.isNumber() || e.is(Type::kInt32)) return unsupported(e, Type::kDate);
+  TROUPE_ASSIGN(const int64_t v, integerOf<int64_t>(e, Type::kInt64));
+  return Operand(date(v));
+}
+
+Result toObjectIdValue(const Element& e) {
+  if (e.is(Type::kObjectId)) return Operand(bson::Value(e));
+  if (!e.is(Type::kString)) return unsupported(e, Type::kObjectId);
+  const std::string_view s = e.asString();
+  bson::ObjectId id;
+  const auto bad = [&] { return failure("Failed to parse objectId '" + std::string(s) + "'" + kNoOnError + ": Invalid string length for parsing to OID, expected 24 but found " + std::to_string(s.size())); };
+  if (s.size() != 24) return bad();
+  for (size_t i = 0; i < 12; ++i) {
+    const auto [at, error] = std::from_chars(s.data() + 2 * i, s.data() + 2 * i + 2, id.bytes[i], 16);
+    if (error != std::errc() || at != s.data() + 2 * i + 2)
+      return failure("Failed to parse objectId '" + std::string(s) + "'" + kNoOnError + ": Invalid character found in hex string");
+  }
+  return Operand(bson::Value(id));
+}
+
+Result convertTo(const Element& e, Type to) {
+  switch (to) {
+    case Type::kDouble: return toDoubleValue(e);
+    case Type::kString: return toText(e);
+    case Type::kObjectId: return toObjectIdValue(e);
+    case Type::kBool:
+      if (e.isNumber() || e.is(Type::kBool)) return Operand(boolean(isTrue(e)));
+      return Operand(boolean(true));
+    case Type::kDate: return toDateValue(e);
+    case Type::kInt32: {
+      TROUPE_ASSIGN(const int32_t v, integerOf<int32_t>(e, to));
+      return Operand(int32(v));
+    }
+    case Type::kInt64: {
+      TROUPE_ASSIGN(const int64_t v, integerOf<int64_t>(e, to));
+      return Operand(int64(v));
+    }
+    case Type::kDecimal128: return toDecimalValue(e);
+    default: return unsupported(e, to);
+  }
+}
+
+constexpr struct { std::string_view name; Type type; } kTypes[] = {
+    {"double", Type::kDouble}, {"string", Type::kString}, {"object", Type::kDocument}, {"array", Type::kArray},
+    {"binData", Type::kBinary}, {"undefined", Type::kUndefined}, {"objectId", Type::kObjectId}, {"bool", Type::kBool},
+    {"date", Type::kDate}, {"null", Type::kNull}, {"regex", Type::kRegex}, {"dbPointer", Type::kDBPointer},
+    {"javascript", Type::kCode}, {"symbol", Type::kSymbol}, {"javascriptWithScope", Type::kCodeWithScope}, {"int", Type::kInt32},
+    {"timestamp", Type::kTimestamp}, {"long", Type::kInt64}, {"decimal", Type::kDecimal128}, {"minKey", Type::kMinKey},
+    {"maxKey", Type::kMaxKey}};
+
+StatusWith<Type> targetType(const Element& e) {
+  if (e.is(Type::kString)) {
+    for (const auto& [name, type] : kTypes)
+      if (name == e.asString()) return type;
+    return Status(ErrorCode::kBadValue, "Unknown type name: " + std::string(e.asString()));
+  }
+  if (!e.isNumber()) return Status(ErrorCode::kFailedToParse, "$convert's 'to' argument must be a string or number, but is " + typeOf(e));
+  const auto number = exactInt32(e);
+  for (const auto& [name, type] : kTypes)
+    if (number && static_cast<uint8_t>(*number) == static_cast<uint8_t>(type)) return type;
+  return Status(ErrorCode::kFailedToParse, "In $convert, numeric value for 'to' does not correspond to a BSON type: " + show(e));
+}
+
+constexpr NamedArgument kConvertArguments[] = {{"input", true}, {"to", true}, {"onError"}, {"onNull"}};
+
+Result convert(Arguments& arguments, const Operator&) {
+  if (arguments[1].isNullish()) return Operand(nullValue());
+  TROUPE_ASSIGN(const Type to, targetType(arguments[1]));
+  if (arguments[0].isNullish()) return arguments.given(3) ? Operand(arguments.at(3).copy()) : Operand(nullValue());
+  auto result = convertTo(arguments[0], to);
+  if (!result.isOK() && arguments.given(2)) return Operand(arguments.at(2).copy());
+  return result;
+}
+
+template <Type To>
+Result shortConvert(Arguments& arguments, const Operator&) { return convertTo(arguments[0], To); }
+
+Result type(Arguments& arguments, const Operator&) { return Operand(text(bson::typeName(arguments[0].type()))); }
+Result isNumber(Arguments& arguments, const Operator&) { return Operand(boolean(arguments[0].isNumber())); }
+
+constexpr Operator unary(std::string_view name, Function function, bool nullIfNull) {
+  return {.name = name, .minArity = 1, .maxArity = 1, .function = function, .nullIfNull = nullIfNull};
+}
+
+constexpr Operator kOperators[] = {
+    unary("$type", type, false),
+    unary("$isNumber", isNumber, false),
+    {.name = "$convert", .function = convert, .named = kConvertArguments},
+    unary("$toInt", shortConvert<Type::kInt32>, true),
+    unary("$toLong", shortConvert<Type::kInt64>, true),
+    unary("$toDouble", shortConvert<Type::kDouble>, true),
+    unary("$toDecimal", shortConvert<Type::kDecimal128>, true),
+    unary("$toString", shortConvert<Type::kString>, true),
+    unary("$toBool", shortConvert<Type::kBool>, true),
+    unary("$toDate", shortConvert<Type::kDate>, true),
+    unary("$toObjectId", shortConvert<Type::kObjectId>, true),
+};
+
+}  // namespace
+
+std::span<const Operator> typeOperators() { return kOperators; }
+
+}  // namespace troupe::query

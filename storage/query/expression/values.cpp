@@ -1,0 +1,75 @@
+#include "storage/query/expression/values.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "messaging/bson/json.hpp"
+#include "messaging/bson/numeric.hpp"
+
+namespace troupe::query {
+
+using bson::Element;
+using bson::Type;
+using bson::Value;
+
+Value decimal(bson::Decimal128 v) {
+  char bytes[16];
+  std::memcpy(bytes, &v.low, 8);
+  std::memcpy(bytes + 8, &v.high, 8);
+  return Value::raw(Type::kDecimal128, {bytes, sizeof bytes});
+}
+
+Value text(std::string_view v) {
+  std::string bytes;
+  bytes.reserve(v.size() + 5);
+  const auto length = static_cast<int32_t>(v.size() + 1);
+  bytes.append(reinterpret_cast<const char*>(&length), sizeof length).append(v).push_back('\0');
+  return Value::raw(Type::kString, bytes);
+}
+
+Value document(bson::View v) { return Value::raw(Type::kDocument, v.bytes()); }
+
+Value integer(int64_t v) {
+  return v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max() ? int32(static_cast<int32_t>(v))
+                                                                                            : int64(v);
+}
+
+std::string show(const Element& e) { return e.ok() ? bson::toRelaxedJson(e) : "missing"; }
+
+std::string typeOf(const Element& e) { return std::string(bson::typeName(e.type())); }
+
+std::optional<int64_t> exactInt64(const Element& e) {
+  switch (e.type()) {
+    case Type::kInt32: return e.asInt32();
+    case Type::kInt64: return e.asInt64();
+    case Type::kDouble: {
+      const double v = e.asDouble();
+      if (!(v >= -9223372036854775808.0 && v < 9223372036854775808.0) || v != std::trunc(v)) return std::nullopt;
+      return static_cast<int64_t>(v);
+    }
+    case Type::kDecimal128: {
+      const double v = bson::toDoubleLossy(e.asDecimal());
+      if (!(v >= -9223372036854775808.0 && v < 9223372036854775808.0)) return std::nullopt;
+      const auto n = static_cast<int64_t>(v);
+      if (bson::compareNumbers(bson::decimalFromInt64(n), e.asDecimal()) != 0) return std::nullopt;
+      return n;
+    }
+    default: return std::nullopt;
+  }
+}
+
+std::optional<int32_t> exactInt32(const Element& e) {
+  const auto v = exactInt64(e);
+  if (!v || *v < std::numeric_limits<int32_t>::min() || *v > std::numeric_limits<int32_t>::max()) return std::nullopt;
+  return static_cast<int32_t>(*v);
+}
+
+bson::Decimal128 toDecimal(const Element& e) {
+  switch (e.type()) {
+    case Type::kDecimal128: return e.asDecimal();
+    case Type::kDouble: return bson::decimalFromDouble(e.asDouble());
+    default: return bson::decimalFromInt64(e.toInt64());
+  }
+}
+
+}  // namespace troupe::query

@@ -1,0 +1,40 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "messaging/bson/document.hpp"
+#include "storage/query/expression/operand.hpp"
+
+// Scalars as operands, made without a builder so that numbers do not allocate; and questions operators share.
+namespace troupe::query {
+
+template <class T>
+bson::Value scalar(bson::Type type, const T& v) {
+  return bson::Value::raw(type, {reinterpret_cast<const char*>(&v), sizeof(T)});
+}
+inline bson::Value nullValue() { return bson::Value::raw(bson::Type::kNull, {}); }
+inline bson::Value boolean(bool v) { return scalar<char>(bson::Type::kBool, v ? 1 : 0); }
+inline bson::Value int32(int32_t v) { return scalar(bson::Type::kInt32, v); }
+inline bson::Value int64(int64_t v) { return scalar(bson::Type::kInt64, v); }
+inline bson::Value real(double v) { return scalar(bson::Type::kDouble, v); }
+inline bson::Value date(int64_t millis) { return scalar(bson::Type::kDate, millis); }
+bson::Value decimal(bson::Decimal128 v);
+bson::Value text(std::string_view v);
+bson::Value document(bson::View v);
+/// int32 where it fits, else int64.
+bson::Value integer(int64_t v);
+
+/// The value for messages: relaxed JSON; "missing" for none.
+std::string show(const bson::Element& e);
+/// The type's alias for messages.
+std::string typeOf(const bson::Element& e);
+/// The number as int32 when it is one exactly (whatever its numeric type).
+std::optional<int32_t> exactInt32(const bson::Element& e);
+/// The number as int64 when it is one exactly.
+std::optional<int64_t> exactInt64(const bson::Element& e);
+/// A decimal of any number.
+bson::Decimal128 toDecimal(const bson::Element& e);
+
+}  // namespace troupe::query
