@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "messaging/bson/decimal.hpp"
 #include "messaging/bson/numeric.hpp"
 #include "storage/query/expression/node.hpp"
 #include "storage/query/expression/sum.hpp"
@@ -112,8 +113,7 @@ Result modulo(Arguments& arguments, const Operator&) {
   if (b.is(Type::kDecimal128) ? bson::isZero(b.asDecimal()) : b.toDouble() == 0)
     return Status(ErrorCode(16610), "can't $mod by zero");
   if (isDecimal(a, b)) {
-    const double remainder = std::fmod(bson::toDoubleLossy(toDecimal(a)), bson::toDoubleLossy(toDecimal(b)));
-    return Operand(decimal(bson::decimalFromDouble(remainder)));
+    return Operand(decimal(bson::remainder(toDecimal(a), toDecimal(b))));
   }
   if (a.is(Type::kDouble) || b.is(Type::kDouble)) {
     const auto right = exactInt64(b);
@@ -136,23 +136,25 @@ Result absolute(Arguments& arguments, const Operator& op) {
       if (e.asInt64() == std::numeric_limits<int64_t>::min()) return Status(ErrorCode(28680), "can't take $abs of long long min");
       return Operand(int64(std::abs(e.asInt64())));
     case Type::kDouble: return Operand(real(std::fabs(e.asDouble())));
-    case Type::kDecimal128: {
-      bson::Decimal128 v = e.asDecimal();
-      v.high &= ~(uint64_t{1} << 63);
-      return Operand(decimal(v));
-    }
+    case Type::kDecimal128: return Operand(decimal(bson::abs(e.asDecimal())));
     default: return numericOnly(op, e);
   }
 }
 
 using Double = double (*)(double);
+using Decimal = bson::Decimal128 (*)(bson::Decimal128);
 
-/// A function of one double that keeps decimals decimal, and integers as they are where `Integral`.
-template <Double F, bool Integral>
+bson::Decimal128 decimalCeil(bson::Decimal128 v) { return bson::roundTo(v, 0, bson::Rounding::kUp); }
+bson::Decimal128 decimalFloor(bson::Decimal128 v) { return bson::roundTo(v, 0, bson::Rounding::kDown); }
+template <bson::Trigonometric F>
+bson::Decimal128 decimalOf(bson::Decimal128 v) { return bson::apply(F, v); }
+
+/// A function of one number, for doubles and for decimals; integers stay as they are where `Integral`.
+template <Double F, Decimal G, bool Integral>
 Result elementwise(Arguments& arguments, const Operator& op) {
   const Element e = arguments[0];
   if (!e.isNumber()) return numericOnly(op, e);
-  if (e.is(Type::kDecimal128)) return Operand(decimal(bson::decimalFromDouble(F(bson::toDoubleLossy(e.asDecimal())))));
+  if (e.is(Type::kDecimal128)) return Operand(decimal(G(e.asDecimal())));
   if (Integral && !e.is(Type::kDouble)) return Operand(arguments.at(0).copy());
   return Operand(real(F(e.toDouble())));
 }
@@ -160,8 +162,9 @@ Result elementwise(Arguments& arguments, const Operator& op) {
 double asDouble(const Element& e) { return e.is(Type::kDecimal128) ? bson::toDoubleLossy(e.asDecimal()) : e.toDouble(); }
 
 /// The function's value as a decimal when the argument is one.
-bson::Value like(const Element& e, double v) {
-  return e.is(Type::kDecimal128) ? decimal(bson::decimalFromDouble(v)) : real(v);
+template <Double F, Decimal G>
+bson::Value applied(const Element& e) {
+  return e.is(Type::kDecimal128) ? decimal(G(e.asDecimal())) : real(F(e.toDouble()));
 }
 
 Result squareRoot(Arguments& arguments, const Operator& op) {
@@ -169,16 +172,16 @@ Result squareRoot(Arguments& arguments, const Operator& op) {
   if (!e.isNumber()) return numericOnly(op, e);
   const double v = asDouble(e);
   if (v < 0) return Status(ErrorCode(28714), "$sqrt's argument must be greater than or equal to 0");
-  return Operand(like(e, std::sqrt(v)));
+  return Operand(applied<std::sqrt, bson::sqrt>(e));
 }
 
-template <Double F, int Code>
+template <Double F, Decimal G, int Code>
 Result logarithm(Arguments& arguments, const Operator& op) {
   const Element e = arguments[0];
   if (!e.isNumber()) return numericOnly(op, e);
   const double v = asDouble(e);
   if (v <= 0) return Status(ErrorCode(Code), std::string(op.name) + "'s argument must be a positive number, but is " + show(e));
-  return Operand(like(e, F(v)));
+  return Operand(applied<F, G>(e));
 }
 
 Result logarithmOfBase(Arguments& arguments, const Operator&) {
@@ -188,8 +191,8 @@ Result logarithmOfBase(Arguments& arguments, const Operator&) {
   const double v = asDouble(e), b = asDouble(base);
   if (v <= 0) return Status(ErrorCode(28758), "$log's argument must be a positive number, but is " + show(e));
   if (b <= 0 || b == 1) return Status(ErrorCode(28759), "$log's base must be a positive number not equal to 1, but is " + show(base));
-  const double result = std::log(v) / std::log(b);
-  return Operand(isDecimal(e, base) ? decimal(bson::decimalFromDouble(result)) : real(result));
+  if (isDecimal(e, base)) return Operand(decimal(bson::divide(bson::ln(toDecimal(e)), bson::ln(toDecimal(base)))));
+  return Operand(real(std::log(v) / std::log(b)));
 }
 
 /// `base` to the power of `exponent` in integers, or nothing on overflow.
@@ -214,7 +217,7 @@ Result power(Arguments& arguments, const Operator&) {
   if (!exponent.isNumber()) return Status(ErrorCode(28763), "$pow's exponent must be numeric, not " + typeOf(exponent));
   const double b = asDouble(base), x = asDouble(exponent);
   if (b == 0 && x < 0) return Status(ErrorCode(28764), "$pow cannot take a base of 0 and a negative exponent");
-  if (isDecimal(base, exponent)) return Operand(decimal(bson::decimalFromDouble(std::pow(b, x))));
+  if (isDecimal(base, exponent)) return Operand(decimal(bson::pow(toDecimal(base), toDecimal(exponent))));
   if (base.is(Type::kDouble) || exponent.is(Type::kDouble)) return Operand(real(std::pow(b, x)));
   const auto exact = integerPower(base.toInt64(), exponent.toInt64());
   if (!exact) return Operand(real(std::pow(b, x)));
@@ -259,24 +262,27 @@ Result roundOrTruncate(Arguments& arguments, const Operator& op) {
   }
   if (e.is(Type::kDouble)) return Operand(real(roundAt(e.asDouble(), place, truncate)));
   if (e.is(Type::kDecimal128))
-    return Operand(decimal(bson::decimalFromDouble(roundAt(bson::toDoubleLossy(e.asDecimal()), place, truncate))));
+    return Operand(decimal(bson::roundTo(e.asDecimal(), place, truncate ? bson::Rounding::kTowardsZero : bson::Rounding::kHalfEven)));
   if (place >= 0) return Operand(arguments.at(0).copy());
   const int64_t rounded = roundInteger(e.toInt64(), -place, truncate);
   return Operand(e.is(Type::kInt32) ? integer(rounded) : int64(rounded));
 }
 
+bson::Decimal128 decimalPi() { return *bson::decimalFromString("3.141592653589793238462643383279503"); }
+bson::Decimal128 decimalToRadians(bson::Decimal128 v) { return bson::divide(bson::multiply(v, decimalPi()), bson::decimalFromInt64(180)); }
+bson::Decimal128 decimalToDegrees(bson::Decimal128 v) { return bson::divide(bson::multiply(v, bson::decimalFromInt64(180)), decimalPi()); }
 double toRadians(double v) { return v * std::numbers::pi / 180; }
 double toDegrees(double v) { return v * 180 / std::numbers::pi; }
 
 Result arcTangentOf(Arguments& arguments, const Operator& op) {
   for (size_t i = 0; i < 2; ++i)
     if (!arguments[i].isNumber()) return numericOnly(op, arguments[i], 51044);
-  const double result = std::atan2(asDouble(arguments[0]), asDouble(arguments[1]));
-  return Operand(isDecimal(arguments[0], arguments[1]) ? decimal(bson::decimalFromDouble(result)) : real(result));
+  if (isDecimal(arguments[0], arguments[1])) return Operand(decimal(bson::atan2(toDecimal(arguments[0]), toDecimal(arguments[1]))));
+  return Operand(real(std::atan2(asDouble(arguments[0]), asDouble(arguments[1]))));
 }
 
 /// A function defined between two bounds only.
-template <Double F, int Low, bool Open>
+template <Double F, Decimal G, int Low, bool Open>
 Result bounded(Arguments& arguments, const Operator& op) {
   const Element e = arguments[0];
   if (!e.isNumber()) return numericOnly(op, e);
@@ -288,7 +294,7 @@ Result bounded(Arguments& arguments, const Operator& op) {
   if (!std::isnan(v) && !inside)
     return Status(ErrorCode(50989), "cannot apply " + std::string(op.name) + " to " + show(e) + ", value must be in " +
                                         (Open ? "(" : "[") + show(real(low).element()) + "," + show(real(high).element()) + (Open ? ")" : "]"));
-  return Operand(like(e, F(v)));
+  return Operand(applied<F, G>(e));
 }
 
 constexpr Operator unary(std::string_view name, Function function) {
@@ -308,28 +314,28 @@ constexpr Operator kOperators[] = {
     binary("$log", logarithmOfBase, true),
     binary("$atan2", arcTangentOf, true),
     unary("$abs", absolute),
-    unary("$ceil", elementwise<std::ceil, true>),
-    unary("$floor", elementwise<std::floor, true>),
-    unary("$exp", elementwise<std::exp, false>),
+    unary("$ceil", elementwise<std::ceil, decimalCeil, true>),
+    unary("$floor", elementwise<std::floor, decimalFloor, true>),
+    unary("$exp", elementwise<std::exp, bson::exp, false>),
     unary("$sqrt", squareRoot),
-    unary("$ln", logarithm<std::log, 28766>),
-    unary("$log10", logarithm<std::log10, 28761>),
+    unary("$ln", logarithm<std::log, bson::ln, 28766>),
+    unary("$log10", logarithm<std::log10, bson::log10, 28761>),
     {.name = "$round", .minArity = 1, .maxArity = 2, .function = roundOrTruncate, .nullIfNull = true},
     {.name = "$trunc", .minArity = 1, .maxArity = 2, .function = roundOrTruncate, .nullIfNull = true},
-    unary("$sin", bounded<std::sin, std::numeric_limits<int>::min(), true>),
-    unary("$cos", bounded<std::cos, std::numeric_limits<int>::min(), true>),
-    unary("$tan", bounded<std::tan, std::numeric_limits<int>::min(), true>),
-    unary("$asin", bounded<std::asin, -1, false>),
-    unary("$acos", bounded<std::acos, -1, false>),
-    unary("$atan", elementwise<std::atan, false>),
-    unary("$sinh", elementwise<std::sinh, false>),
-    unary("$cosh", elementwise<std::cosh, false>),
-    unary("$tanh", elementwise<std::tanh, false>),
-    unary("$asinh", elementwise<std::asinh, false>),
-    unary("$acosh", bounded<std::acosh, 1, false>),
-    unary("$atanh", bounded<std::atanh, -1, false>),
-    unary("$degreesToRadians", elementwise<toRadians, false>),
-    unary("$radiansToDegrees", elementwise<toDegrees, false>),
+    unary("$sin", bounded<std::sin, decimalOf<bson::Trigonometric::kSin>, std::numeric_limits<int>::min(), true>),
+    unary("$cos", bounded<std::cos, decimalOf<bson::Trigonometric::kCos>, std::numeric_limits<int>::min(), true>),
+    unary("$tan", bounded<std::tan, decimalOf<bson::Trigonometric::kTan>, std::numeric_limits<int>::min(), true>),
+    unary("$asin", bounded<std::asin, decimalOf<bson::Trigonometric::kAsin>, -1, false>),
+    unary("$acos", bounded<std::acos, decimalOf<bson::Trigonometric::kAcos>, -1, false>),
+    unary("$atan", elementwise<std::atan, decimalOf<bson::Trigonometric::kAtan>, false>),
+    unary("$sinh", elementwise<std::sinh, decimalOf<bson::Trigonometric::kSinh>, false>),
+    unary("$cosh", elementwise<std::cosh, decimalOf<bson::Trigonometric::kCosh>, false>),
+    unary("$tanh", elementwise<std::tanh, decimalOf<bson::Trigonometric::kTanh>, false>),
+    unary("$asinh", elementwise<std::asinh, decimalOf<bson::Trigonometric::kAsinh>, false>),
+    unary("$acosh", bounded<std::acosh, decimalOf<bson::Trigonometric::kAcosh>, 1, false>),
+    unary("$atanh", bounded<std::atanh, decimalOf<bson::Trigonometric::kAtanh>, -1, false>),
+    unary("$degreesToRadians", elementwise<toRadians, decimalToRadians, false>),
+    unary("$radiansToDegrees", elementwise<toDegrees, decimalToDegrees, false>),
 };
 
 }  // namespace

@@ -110,6 +110,7 @@ std::span<const Operator> typeOperators();
 std::span<const Operator> dateOperators();
 std::span<const Operator> dateArithmeticOperators();
 std::span<const Operator> dateTextOperators();
+std::span<const Operator> aggregateOperators();
 std::span<const Operator> miscellaneousOperators();
 
 /// A constant expression.

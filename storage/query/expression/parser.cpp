@@ -17,7 +17,7 @@ std::unordered_map<std::string_view, const Operator*> indexOperators() {
   for (const auto family :
        {arithmeticOperators(), logicOperators(), stringOperators(), stringSearchOperators(), arrayOperators(),
         arrayFormOperators(), sequenceOperators(), setOperators(), objectOperators(), typeOperators(), dateOperators(),
-        dateArithmeticOperators(), dateTextOperators(), miscellaneousOperators()})
+        dateArithmeticOperators(), dateTextOperators(), aggregateOperators(), miscellaneousOperators()})
     for (const Operator& op : family) index.emplace(op.name, &op);
   return index;
 }

@@ -7,6 +7,7 @@
 #include "messaging/bson/document.hpp"
 #include "storage/query/pipeline/environment.hpp"
 #include "storage/query/pipeline/stage.hpp"
+#include "storage/query/sort/sorter.hpp"
 
 namespace troupe::query {
 
@@ -20,6 +21,7 @@ struct PipelineContext {
   bool allowDiskUse = true;
   int64_t memoryLimit = 100 * 1024 * 1024;     ///< bytes a blocking stage may hold
   int depth = 0;                               ///< nesting of sub-pipelines
+  SpillFileFactory spill;                      ///< where blocking stages put what passes the limit; empty: they fail
   std::function<double()> random;              ///< for $sample and $rand; null means a thread-local generator
 };
 
