@@ -1,0 +1,247 @@
+// What the WiredTiger engine promises beyond the contract: opening, options, real kills and damage.
+#include "storage/engine/wiredtiger_engine.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <random>
+
+#include "test/unit/storage/engine/engine_harness.hpp"
+
+namespace troupe::storage {
+namespace {
+
+std::unique_ptr<Engine> openOrFail(const WiredTigerOptions& options) {
+  auto opened = openWiredTiger(options);
+  EXPECT_TRUE(opened.isOK()) << opened.status().toString();
+  return opened.isOK() ? std::move(opened).value() : nullptr;
+}
+
+/// Overwrites the middle of a file.
+void damage(const std::string& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  ASSERT_TRUE(file) << path;
+  file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(path) / 2));
+  file << std::string(256, 'X');
+}
+
+TEST(WiredTigerEngine, ASecondOpenerIsToldWhoHasIt) {
+  TemporaryDirectory directory;
+  auto engine = openOrFail(testOptions(directory.path()));
+  const Status second = openWiredTiger(testOptions(directory.path())).status();
+  EXPECT_EQ(second.code(), ErrorCode::kDBPathInUse);
+  EXPECT_NE(second.reason().find(std::to_string(::getpid())), std::string::npos);
+  engine.reset();
+  EXPECT_TRUE(openWiredTiger(testOptions(directory.path())).isOK());
+}
+
+TEST(WiredTigerEngine, ForeignAndNewerDataIsRefused) {
+  TemporaryDirectory directory;
+  openOrFail(testOptions(directory.path())).reset();
+  std::ofstream(directory.path() + "/troupe.format") << "formatVersion: 99\n";
+  EXPECT_EQ(openWiredTiger(testOptions(directory.path())).status().code(), ErrorCode::kUnsupportedFormat);
+  std::filesystem::remove(directory.path() + "/troupe.format");
+  EXPECT_EQ(openWiredTiger(testOptions(directory.path())).status().code(), ErrorCode::kUnsupportedFormat);
+}
+
+TEST(WiredTigerEngine, AMissingDirectoryIsAClearError) {
+  EXPECT_EQ(openWiredTiger(testOptions("/nonexistent/data")).status().code(), ErrorCode::kNonExistentPath);
+}
+
+TEST(WiredTigerEngine, DamagedMetadataIsAClearError) {
+  TemporaryDirectory directory;
+  openOrFail(testOptions(directory.path())).reset();
+  std::ofstream(directory.path() + "/WiredTiger.turtle", std::ios::trunc) << "garbage";
+  std::string messages;
+  WiredTigerOptions options = testOptions(directory.path());
+  options.onMessage = [&](WiredTigerOptions::Level, std::string_view text) { messages.append(text); };
+  const Status status = openWiredTiger(options).status();
+  EXPECT_EQ(status.code(), ErrorCode::kManualInterventionRequired) << status.toString();
+  EXPECT_NE(status.reason().find("restore a backup"), std::string::npos);
+  EXPECT_EQ(status.reason().find('\n'), std::string::npos);
+  EXPECT_FALSE(messages.empty());
+}
+
+TEST(WiredTigerEngine, ADamagedTableIsFoundByVerifyAndRescuedBySalvage) {
+  TemporaryDirectory directory;
+  {
+    auto engine = openOrFail(testOptions(directory.path()));
+    const Table table = *engine->createTable("t", {.logged = false, .blockCompressor = "none", .appMetadata = ""});
+    Transaction t(*engine, table);
+    for (int i = 0; i < 5000; ++i) t.put("key" + std::to_string(100000 + i), std::string(200, 'v'));
+    ASSERT_TRUE(t.commit().isOK());
+  }
+  damage(directory.path() + "/t.wt");
+  auto engine = openOrFail(testOptions(directory.path()));
+  EXPECT_EQ(engine->verifyTable("t").code(), ErrorCode::kManualInterventionRequired);
+  ASSERT_EQ(engine->salvageTable("t").toString(), Status::OK().toString());
+  EXPECT_EQ(engine->verifyTable("t").toString(), Status::OK().toString());
+  const Table table = *engine->openTable("t");
+  Transaction t(*engine, table);
+  auto cursor = t.cursor();
+  int rows = 0;
+  while (*cursor->next()) ++rows;
+  EXPECT_GT(rows, 4000);
+  EXPECT_LT(rows, 5000);
+}
+
+TEST(WiredTigerEngine, ReadingADamagedBlockPanicsOnceAndClosesCleanly) {
+  TemporaryDirectory directory;
+  {
+    auto engine = openOrFail(testOptions(directory.path()));
+    const Table table = *engine->createTable("t", {.logged = false, .blockCompressor = "none", .appMetadata = ""});
+    Transaction t(*engine, table);
+    for (int i = 0; i < 5000; ++i) t.put("key" + std::to_string(100000 + i), std::string(200, 'v'));
+    ASSERT_TRUE(t.commit().isOK());
+  }
+  damage(directory.path() + "/t.wt");
+  std::atomic<int> panics{0};
+  WiredTigerOptions options = testOptions(directory.path());
+  options.onPanic = [&] { ++panics; };
+  auto engine = openOrFail(options);
+  const Table table = *engine->openTable("t");
+  Status failure;
+  {
+    Transaction t(*engine, table);
+    auto cursor = t.cursor();
+    auto more = cursor->next();
+    while (more.isOK() && *more) more = cursor->next();
+    failure = more.status();
+  }
+  EXPECT_EQ(failure.code(), ErrorCode::kInternalError) << failure.toString();
+  EXPECT_EQ(engine->flushLog().code(), ErrorCode::kInternalError);
+  EXPECT_EQ(panics, 1);
+  engine.reset();
+  EXPECT_TRUE(openWiredTiger(testOptions(directory.path())).isOK());
+}
+
+TEST(WiredTigerEngine, WithoutAJournalAFlushIsACheckpoint) {
+  TemporaryDirectory directory;
+  WiredTigerOptions options = testOptions(directory.path());
+  options.journalEnabled = false;
+  auto engine = openOrFail(options);
+  const Table table = *engine->createTable("t", {});
+  ASSERT_TRUE(Transaction(*engine, table).put("k", "v").commit().isOK());
+  ASSERT_TRUE(engine->flushLog().isOK());
+  EXPECT_EQ(engine->statistics().checkpoints, 1);
+  TemporaryDirectory survivor;
+  std::filesystem::copy(directory.path(), survivor.path(), std::filesystem::copy_options::recursive);
+  EXPECT_FALSE(std::filesystem::exists(directory.path() + "/journal"));
+  options.path = survivor.path();
+  auto recovered = openOrFail(options);
+  const Table again = *recovered->openTable("t");
+  EXPECT_EQ(Transaction(*recovered, again).read("k"), "v");
+}
+
+TEST(WiredTigerEngine, UnloggedWritesCanBeRecordedForDebuggingWithoutBeingRecovered) {
+  TemporaryDirectory directory;
+  TemporaryDirectory survivor;
+  WiredTigerOptions options = testOptions(directory.path());
+  options.logUnloggedTables = true;
+  auto engine = openOrFail(options);
+  const Table table = *engine->createTable("u", {.logged = false, .blockCompressor = "none", .appMetadata = ""});
+  ASSERT_TRUE(engine->checkpoint().isOK());
+  const int64_t before = engine->statistics().logBytesWritten;
+  std::string noise(100'000, ' ');  // which the log cannot compress
+  std::mt19937 random(7);
+  for (char& c : noise) c = static_cast<char>(random());
+  ASSERT_TRUE(Transaction(*engine, table).put("k", noise).commit().isOK());
+  ASSERT_TRUE(engine->flushLog().isOK());
+  EXPECT_GT(engine->statistics().logBytesWritten, before + 50'000);
+  std::filesystem::copy(directory.path(), survivor.path(), std::filesystem::copy_options::recursive);
+  options.path = survivor.path();
+  auto recovered = openOrFail(options);
+  const Table again = *recovered->openTable("u");
+  EXPECT_EQ(Transaction(*recovered, again).read("k"), "-");
+}
+
+TEST(WiredTigerEngine, ABackupTakenDuringWritesOpensAsADatabase) {
+  TemporaryDirectory directory;
+  TemporaryDirectory copy;
+  auto engine = openOrFail(testOptions(directory.path()));
+  const Table table = *engine->createTable("t", {});
+  ASSERT_TRUE(Transaction(*engine, table).put("before", "1").commit().isOK());
+  ASSERT_TRUE(engine->checkpoint().isOK());
+  int files = 0;
+  const Status status = engine->backup([&](const std::string& path) -> Status {
+    EXPECT_EQ(engine->backup([](const std::string&) { return Status::OK(); }).code(), ErrorCode::kObjectIsBusy);
+    EXPECT_TRUE(Transaction(*engine, table).put("during" + std::to_string(files++), "1").commit().isOK());
+    const auto target = copy.path() / std::filesystem::relative(path, directory.path());
+    std::filesystem::create_directories(target.parent_path());
+    std::filesystem::copy_file(path, target);
+    return {};
+  });
+  ASSERT_EQ(status.toString(), Status::OK().toString());
+  EXPECT_GT(files, 3);
+  auto restored = openOrFail(testOptions(copy.path()));
+  const Table again = *restored->openTable("t");
+  EXPECT_EQ(Transaction(*restored, again).read("before"), "1");
+}
+
+TEST(WiredTigerEngine, ABackupEndsWithTheFirstFailureOfItsReceiver) {
+  WiredTigerHarness harness;
+  const Status full(ErrorCode::kOutOfDiskSpace, "full");
+  EXPECT_EQ(harness.engine().backup([&](const std::string&) { return full; }).code(), ErrorCode::kOutOfDiskSpace);
+  EXPECT_TRUE(harness.engine().backup([](const std::string&) { return Status::OK(); }).isOK());
+}
+
+TEST(WiredTigerEngine, MoreCursorsThanAreCachedWork) {
+  WiredTigerHarness harness;
+  std::vector<Table> tables;
+  for (int i = 0; i < 100; ++i) tables.push_back(*harness.engine().createTable("t" + std::to_string(i), {}));
+  auto session = std::move(harness.engine().openSession()).value();
+  ASSERT_TRUE(session->begin().isOK());
+  for (int round = 0; round < 2; ++round) {
+    for (const Table& table : tables) ASSERT_TRUE((*session->cursor(table))->put(table.ident, "v").isOK());
+  }
+  ASSERT_TRUE(session->commit().isOK());
+  EXPECT_EQ(Transaction(harness.engine(), tables[99]).rows(), "t99=v");
+}
+
+/// A child process that writes rows and flushes, telling the number of each flushed row through a pipe until it is killed.
+[[noreturn]] void writeUntilKilled(const std::string& path, int pipe) {
+  auto opened = openWiredTiger(testOptions(path));
+  if (!opened.isOK()) ::_exit(1);
+  Engine& engine = *opened.value();
+  auto table = engine.createTable("t", {});
+  auto session = engine.openSession();
+  for (uint32_t i = 0; table.isOK() && session.isOK(); ++i) {
+    const std::string key = std::to_string(1'000'000 + i);
+    (void)(*session)->begin();
+    (void)(*(*session)->cursor(*table))->insert(key, key);
+    if (!(*session)->commit().isOK() || !engine.flushLog().isOK()) break;
+    if (::write(pipe, &i, sizeof i) != sizeof i) break;
+  }
+  ::_exit(2);
+}
+
+TEST(WiredTigerEngine, AKilledProcessLosesNothingThatWasFlushed) {
+  TemporaryDirectory directory;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) writeUntilKilled(directory.path(), ends[1]);
+  ::close(ends[1]);
+  uint32_t acknowledged = 0;
+  while (acknowledged < 50 && ::read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged) {
+  }
+  ::kill(child, SIGKILL);
+  int how = 0;
+  ::waitpid(child, &how, 0);
+  ASSERT_TRUE(WIFSIGNALED(how));
+  for (uint32_t more = 0; ::read(ends[0], &more, sizeof more) == sizeof more;) acknowledged = more;
+  ::close(ends[0]);
+  auto engine = openOrFail(testOptions(directory.path()));
+  const Table table = *engine->openTable("t");
+  Transaction t(*engine, table);
+  for (uint32_t i = 0; i <= acknowledged; ++i) {
+    const std::string key = std::to_string(1'000'000 + i);
+    ASSERT_EQ(t.read(key), key);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::storage
