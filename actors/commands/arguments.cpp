@@ -94,6 +94,7 @@ Status checkDuplicate(std::string_view command, bson::View body, const Element& 
 std::span<const Argument> genericArguments() { return kGeneric; }
 
 Status checkArguments(std::string_view command, ArgumentTable table, bson::View body, bool apiStrict) {
+  if (table.size() == 1 && table[0].name == "*") return Status::OK();
   uint64_t seen = 0;
   bool first = true;
   for (const Element& e : body) {

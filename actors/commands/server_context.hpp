@@ -60,6 +60,7 @@ class BlockingWork {
 /// All that commands may use of their node. Owned by the node; outlives every connection. Members are thread-safe.
 struct ServerContext {
   Node& node;
+  SteadyTime startedAt;
   log::Log& log;
   ServerIdentity identity;
   Parameters& parameters;

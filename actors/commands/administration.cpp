@@ -1,0 +1,85 @@
+// fsync, fsyncUnlock, shutdown, currentOp, killOp, actorTree.
+#include "actors/commands/ddl_support.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/commands/inspection.hpp"
+#include "actors/commands/query_support.hpp"
+#include "actors/commands/write_support.hpp"
+#include "storage/query/match/match_parser.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr Argument kFsyncArguments[] = {{"async", kFlagArg}, {"lock", kFlagArg}, {"fsyncLockAcquisitionTimeoutMillis", kNumberArg}};
+
+Task<Status> fsync(Request& request) {
+  if (request.flag("lock")) {
+    co_return Status(ErrorCode::kCommandNotSupported, "fsync with lock is not supported: back up while the server runs, or stop it first");
+  }
+  storage::Engine& engine = request.server().engine;
+  const Status status = co_await runBlocking(request.server(), "fsync", [&engine] { return engine.checkpoint(); });
+  if (status.isOK()) request.reply().append("numFiles", 1);
+  co_return status;
+}
+
+constexpr Argument kShutdownArguments[] = {{"force", kFlagArg}, {"timeoutSecs", kNumberArg}};
+
+Task<Status> shutdown(Request& request) {
+  request.dropReply = true;  // as drivers expect, the connection just ends
+  request.client().closing = true;
+  request.server().requestShutdown();
+  co_return Status::OK();
+}
+
+Task<Status> currentOp(Request& request) {
+  ServerContext& server = request.server();
+  const bool idle = request.flag("$all");
+  bson::Builder own;  // everything but the command's own options filters the rows
+  bool first = true;
+  for (const bson::Element& e : request.body()) {
+    const bool skip = first || e.name() == "$all" || e.name() == "$ownOps" || e.name() == "$truncateOps" || e.name() == "$db" || e.name() == "lsid" || e.name() == "$readPreference" || e.name() == "comment" || e.name() == "maxTimeMS" || e.name() == "$clusterTime" || e.name() == "apiVersion";
+    first = false;
+    if (!skip) own.append(e);
+  }
+  const bson::Document filterDocument = own.finish();
+  QueryResources resources(server);
+  if (Status status = prepareContext(resources, request, {}, {}); !status.isOK()) co_return status;
+  const auto filter = query::parseMatch(filterDocument, resources.context);
+  if (!filter.isOK()) co_return filter.status();
+  request.reply().openArray("inprog");
+  for (const auto& row : currentOperations(server, {.idleConnections = idle, .idleCursors = idle})) {
+    if ((*filter)->matches(row)) request.reply().push(row);
+  }
+  request.reply().close();
+  co_return Status::OK();
+}
+
+constexpr Argument kKillOpArguments[] = {{"op", kNumberArg | kStringArg, true}};
+
+Task<Status> killOp(Request& request) {
+  const auto op = request.arg("op");
+  if (!op.isNumber()) co_return Status(ErrorCode::kTypeMismatch, "'op' must be the number that currentOp shows as opid");
+  request.server().clients.killOperation(op.toInt64(), ErrorCode::kInterrupted);
+  request.reply().append("info", "attempting to kill op");
+  co_return Status::OK();
+}
+
+constexpr Argument kActorTreeArguments[] = {{"filter", kDocumentArg}, {"cursor", kDocumentArg}};
+
+Task<Status> actorTree(Request& request) {
+  co_return co_await replyWithRows(request, "admin.$cmd.actorTree", request.server().actorRows(request.document("filter")), request.document("cursor")["batchSize"]);
+}
+
+constexpr Command kCommands[] = {
+    {.name = "fsync", .summary = "takes a checkpoint now", .requirement = {Requirement::Target::kCluster, auth::Action::kFsync}, .access = Access::kAdmin, .adminOnly = true, .arguments = kFsyncArguments, .run = fsync},
+    {.name = "shutdown", .summary = "stops the server in order", .requirement = {Requirement::Target::kCluster, auth::Action::kShutdown}, .access = Access::kAdmin, .adminOnly = true, .arguments = kShutdownArguments, .run = shutdown},
+    {.name = "currentOp", .summary = "the operations that run now", .requirement = {Requirement::Target::kCluster, auth::Action::kInprog}, .adminOnly = true, .arguments = kNamedFreely, .run = currentOp},
+    {.name = "killOp", .summary = "ends a running operation", .requirement = {Requirement::Target::kCluster, auth::Action::kKillop}, .access = Access::kAdmin, .adminOnly = true, .arguments = kKillOpArguments, .run = killOp},
+    {.name = "actorTree", .summary = "the rows of the live actor tree", .requirement = {Requirement::Target::kCluster, auth::Action::kViewActors}, .adminOnly = true, .arguments = kActorTreeArguments, .run = actorTree},
+};
+
+}  // namespace
+
+std::span<const Command> administrationCommands() { return kCommands; }
+
+}  // namespace troupe::commands
