@@ -122,6 +122,7 @@ std::shared_ptr<LiveRow> Registry::enter(const RowSpec& spec) {
     row->phase_ = "running";
     row->phaseMeaning_ = "handles messages";
     row->phaseSince_ = row->startedAt_ = now;
+    row->alive_ = true;
     again = ++row->incarnation_ > 1;
     row->enqueued.store(0, std::memory_order_relaxed);
     row->dequeued.store(0, std::memory_order_relaxed);
@@ -140,6 +141,7 @@ void Registry::leave(const std::shared_ptr<LiveRow>& row, const std::string& err
     row->phase_ = error.empty() ? "ended" : "failed";
     row->phaseMeaning_ = error.empty() ? "stopped in order" : "ended by an error";
     row->phaseSince_ = environment_.wallNow();
+    row->alive_ = false;
     if (!row->kept_) {
       const auto found = rows_.find(row->path_);
       removed = found != rows_.end() && found->second == row;
@@ -155,18 +157,14 @@ void Registry::unkeep(std::string_view path) {
     std::lock_guard lock(mutex_);
     const auto found = rows_.find(path);
     if (found == rows_.end()) return;
-    std::lock_guard rowLock(found->second->mutex_);
-    found->second->kept_ = false;
+    {
+      std::lock_guard rowLock(found->second->mutex_);
+      found->second->kept_ = false;
+      if (found->second->alive_) return;
+    }
+    rows_.erase(found);
   }
-  bool removed = false;
-  {
-    std::lock_guard lock(mutex_);
-    const auto found = rows_.find(path);
-    // The row's own pointer is the last one when no actor stands behind it.
-    removed = found != rows_.end() && found->second.use_count() == 1;
-    if (removed) rows_.erase(found);
-  }
-  if (removed) publish(RowChange::kRemoved, std::string(path), "");
+  publish(RowChange::kRemoved, std::string(path), "");
 }
 
 void Registry::setPhase(LiveRow& row, const char* phase, const char* meaning) {

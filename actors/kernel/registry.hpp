@@ -65,7 +65,7 @@ class LiveRow {
   const char* phaseMeaning_ = "";
   WallTime phaseSince_, startedAt_;
   int32_t incarnation_ = 0, restarts_ = 0, restartLimit_ = 0;
-  bool kept_ = false;
+  bool kept_ = false, alive_ = false;
   std::unique_ptr<Rare> rare_;
   TimePoint sampledAt_;
   int64_t sampledHandled_ = 0, sampledBusy_ = 0;

@@ -1,10 +1,14 @@
 #pragma once
+#include <deque>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "actors/kernel/actor.hpp"
 #include "actors/kernel/node.hpp"
+#include "messaging/schemas/supervision.capnp.h"
 #include "supervisors/supervision/supervision_policy.hpp"
 #include "supervisors/supervision/tree.hpp"
 
@@ -12,6 +16,12 @@ namespace troupe::supervisors {
 
 /// What an operator may ask of an actor in the tree.
 enum class ControlAction { kRestart, kPark, kResume, kStop, kTrace, kUntrace };
+
+/// A child to be added to a running supervisor (local payload). Answered with `schema::ChildControlled`, or
+/// IllegalOperation if the name is taken.
+struct AddChild {
+  ChildSpec spec;
+};
 
 /// Keeps the children of one tree node alive: the thin shell around SupervisionPolicy. It names its children
 /// "<own path>/<child>", spawns and watches them, and answers `schema::ControlChild`. It is ready when all are.
@@ -25,24 +35,43 @@ class Supervisor final : public Actor {
   bson::Document describe() const override;
 
  private:
+  /// What the shell knows of a child beyond the policy.
+  struct Shell {
+    Address address;
+    std::shared_ptr<LiveRow> row;  ///< kept between two lives
+    TimerId grace = 0, retry = 0;
+  };
+
   void perform(SupervisionPolicy::Actions actions);
-  void startChild(size_t child);
+  void carryOut(const SupervisionPolicy::StartChild& start);
+  void carryOut(const SupervisionPolicy::RequestStop& stop);
+  void carryOut(const SupervisionPolicy::KillAfterGrace& kill);
+  void carryOut(const SupervisionPolicy::Kill& kill);
+  void carryOut(const SupervisionPolicy::RetryAfter& retry);
+  void carryOut(const SupervisionPolicy::AllReady&) { ready(); }
+  void carryOut(const SupervisionPolicy::End& end) { stop(end.reason); }
+  void enter(size_t child);
   void childEnded(const Down& down);
-  void control(Context& context, std::string_view child, int action, const std::string& reason);
+  void addChild(const AddChild& wanted, Context& context);
+  void control(schema::ControlChild::Reader wanted, Context& context);
+  void answer(Context& context, size_t child) const;
+  /// Shows in the tree what the child cannot show itself: that it is pausing, parked or stopped.
   void show(size_t child);
-  std::optional<size_t> find(std::string_view child) const;
+  std::optional<size_t> find(const Address& child) const;
 
   Tree tree_;
   SupervisionPolicy policy_;
-  std::vector<TimerId> graceTimers_;
-  std::vector<int64_t> lives_;  ///< counts starts, to tell a late message from a current one
+  std::vector<Shell> shells_;
+  std::deque<SupervisionPolicy::Action> pending_;
+  bool performing_ = false;
 };
 
 /// Starts a tree; its root's path is "/<tree.name>".
 Address startTree(Node& node, Tree tree);
-/// Stops a tree in order and waits until all of it has ended, or `patience` is over (then false).
+/// Stops a tree in order and waits until all of it has ended; false if its root still lives after `patience`.
 Task<bool> stopTree(Node& node, Address root, Duration patience);
-/// Carries out an operator's action on the actor of that path, through its supervisor. NoSuchKey if there is none.
+/// Carries out an operator's action on the actor of that path, through its supervisor. `node` outlives the task. Fails
+/// with NoSuchKey for an unknown path, IllegalOperation if the actor has no supervisor or its state does not allow it.
 Task<Status> controlActor(Node& node, std::string path, ControlAction action, std::string reason);
 
 }  // namespace troupe::supervisors

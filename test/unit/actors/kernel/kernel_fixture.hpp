@@ -20,6 +20,9 @@ class KernelTest : public ::testing::Test {
   std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
   Node node{{.name = "n1", .environment = time, .manual = true}};
 
+  /// Before the members of the test go, which its actors use.
+  void TearDown() override { node.shutdown(); }
+
   static Payload ping(int64_t number) {
     return build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(number); });
   }
