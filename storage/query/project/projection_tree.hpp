@@ -33,7 +33,7 @@ class ProjectionTree {
   Status mark(std::string_view path);
   /// Sets a computed path. `constant` computations do not look at the document.
   Status compute(std::string_view path, Compute compute);
-  /// Applies to the value found at the path (not through arrays).
+  /// Applies to each value found at the path; when including, it stands for an inclusion.
   Status transform(std::string_view path, Transform transform);
 
   /// The document after the projection; computed values see the whole input. The order is the input's; new computed fields
@@ -41,25 +41,32 @@ class ProjectionTree {
   StatusWith<bson::Document> apply(bson::View document) const;
 
   bool empty() const { return root_.children.empty(); }
+  /// Only marked paths: nothing computed or transformed.
+  bool isPlain() const { return plain_; }
+  /// The marked paths, dotted.
+  std::vector<std::string> markedPaths() const;
 
  private:
   struct Node {
     std::string name;
-    bool marked = false;
-    bool hasComputed = false;  ///< in it or below
     Compute compute;
     Transform transform;
-    std::vector<Node> children;  ///< in the order they were added
+    bool hasComputed = false;    ///< in it or below
+    std::vector<Node> children;  ///< in the order they were added; a node without children is a leaf
+
     const Node* find(std::string_view child) const;
   };
   StatusWith<Node*> insert(std::string_view path, bool computed);
   Status applyFields(const Node& node, bson::View in, bson::View root, bson::Builder& out) const;
-  Status applyValue(const Node& child, const bson::Element& e, std::string_view name, bson::View root, bson::Builder& out) const;
+  Status applyField(const Node& child, const bson::Element& e, bson::View root, bson::Builder& out) const;
   Status applyArray(const Node& node, bson::View in, bson::View root, bson::Builder& out) const;
-  Status addMissing(const Node& node, bson::View root, bson::Builder& out) const;
+  /// Computed fields that have no place of their own yet: all of them when including, else those absent from `in`.
+  Status addComputed(const Node& node, bson::View in, bson::View root, bson::Builder& out) const;
+  static void addPaths(const Node& node, const std::string& prefix, std::vector<std::string>& out);
 
   Mode mode_;
   Node root_;
+  bool plain_ = true;
 };
 
 }  // namespace troupe::query

@@ -27,7 +27,8 @@ class SortPattern {
 
   /// The key a document sorts by: bytes whose memcmp order is the order of the pattern, collation and directions
   /// included. An array counts as its least element when ascending, its greatest when descending; an empty array as
-  /// undefined, a missing field as null. Errors: BadValue for parallel arrays.
+  /// undefined, a missing field as null; fields of one array are taken from the same element. Errors: BadValue for
+  /// parallel arrays.
   StatusWith<std::string> key(bson::View document, double textScore = 0, int64_t recordId = 0) const;
   /// The same as values, `{"": v, ...}` in pattern order: for {$meta: "sortKey"} and merging across shards.
   StatusWith<bson::Document> keyValues(bson::View document, double textScore = 0, int64_t recordId = 0) const;
@@ -35,6 +36,10 @@ class SortPattern {
   int compareKeyValues(bson::View a, bson::View b) const;
 
  private:
+  /// The value of each part, in order; absent elements are null.
+  Status select(bson::View document, std::vector<bson::Element>& values) const;
+  bool isBetter(const Part& part, const bson::Element& a, const bson::Element& b) const;
+
   std::vector<Part> parts_;
   const bson::Collator* collator_ = nullptr;
 };

@@ -4,15 +4,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "messaging/errors/status.hpp"
 
 namespace troupe::query {
 
-/// Where a sorter puts sorted runs that do not fit in memory. One run is written front to back, then read back once.
+/// Where a sorter puts the sorted runs that do not fit in memory, one after the other.
 class SpillFile {
  public:
   virtual ~SpillFile() = default;
+  /// Appends.
   virtual Status write(std::string_view bytes) = 0;
   /// Reads up to `size` bytes from `offset`; fewer only at the end.
   virtual StatusWith<std::string> read(uint64_t offset, size_t size) = 0;

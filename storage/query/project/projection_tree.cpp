@@ -1,0 +1,169 @@
+#include "storage/query/project/projection_tree.hpp"
+
+#include <algorithm>
+
+#include "storage/query/match/field_path.hpp"
+
+namespace troupe::query {
+
+using bson::Element;
+using bson::Type;
+using bson::View;
+
+const ProjectionTree::Node* ProjectionTree::Node::find(std::string_view child) const {
+  for (const Node& node : children)
+    if (node.name == child) return &node;
+  return nullptr;
+}
+
+StatusWith<ProjectionTree::Node*> ProjectionTree::insert(std::string_view path, bool computed) {
+  const FieldPath parts(path);
+  Node* node = &root_;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    node->hasComputed = node->hasComputed || computed;
+    const auto at = std::find_if(node->children.begin(), node->children.end(), [&](const Node& c) { return c.name == parts[i]; });
+    const bool last = i + 1 == parts.size();
+    if (at == node->children.end()) {
+      node->children.emplace_back().name = parts[i];
+      node = &node->children.back();
+      continue;
+    }
+    if (last) return {ErrorCode::kPathCollisionPrefix, "Path collision at " + parts.text()};
+    if (at->children.empty())
+      return {ErrorCode::kPathCollision, "Path collision at " + parts.text() + " remaining portion " + std::string(parts.tail(i + 1))};
+    node = &*at;
+  }
+  node->hasComputed = computed;
+  plain_ = plain_ && !computed;
+  return node;
+}
+
+Status ProjectionTree::mark(std::string_view path) { return insert(path, false).status(); }
+
+Status ProjectionTree::compute(std::string_view path, Compute compute) {
+  TROUPE_ASSIGN(Node* const node, insert(path, true));
+  node->compute = std::move(compute);
+  return Status::OK();
+}
+
+Status ProjectionTree::transform(std::string_view path, Transform transform) {
+  TROUPE_ASSIGN(Node* const node, insert(path, false));
+  node->transform = std::move(transform);
+  plain_ = false;
+  return Status::OK();
+}
+
+StatusWith<bson::Document> ProjectionTree::apply(View document) const {
+  bson::Builder out;
+  out.reserve(mode_ == Mode::kInclude ? 256 : document.size() + 64);
+  TROUPE_TRY(applyFields(root_, document, document, out));
+  return out.finish();
+}
+
+Status ProjectionTree::applyFields(const Node& node, View in, View root, bson::Builder& out) const {
+  const bool including = mode_ == Mode::kInclude;
+  size_t missing = node.children.size();
+  const char* runStart = nullptr;  // untouched neighbours, copied as one block
+  const char* runEnd = nullptr;
+  const auto flush = [&] {
+    if (runStart) out.appendElements({runStart, static_cast<size_t>(runEnd - runStart)});
+    runStart = nullptr;
+  };
+  for (const auto& e : in) {
+    const Node* child = node.find(e.name());
+    const bool copied = child ? including && child->children.empty() && !child->compute && !child->transform : !including;
+    if (copied) {
+      if (!runStart) runStart = e.raw().data();
+      runEnd = e.raw().data() + e.size();
+    } else {
+      flush();
+      if (child) TROUPE_TRY(applyField(*child, e, root, out));
+    }
+    if (child && --missing == 0 && including) break;
+  }
+  flush();
+  return node.hasComputed ? addComputed(node, in, root, out) : Status::OK();
+}
+
+Status ProjectionTree::applyField(const Node& child, const Element& e, View root, bson::Builder& out) const {
+  if (child.transform) {
+    TROUPE_ASSIGN(const auto value, child.transform(e));
+    out.append(e.name(), value);
+    return Status::OK();
+  }
+  if (child.compute) {
+    if (mode_ == Mode::kInclude) return Status::OK();  // computed fields follow the included ones
+    TROUPE_ASSIGN(const auto value, child.compute(root));
+    out.append(e.name(), value);
+    return Status::OK();
+  }
+  if (child.children.empty()) return Status::OK();  // excluded; inclusions were copied
+  if (e.is(Type::kDocument)) {
+    out.openDocument(e.name());
+    TROUPE_TRY(applyFields(child, e.asDocument(), root, out));
+    out.close();
+  } else if (e.is(Type::kArray)) {
+    out.openArray(e.name());
+    TROUPE_TRY(applyArray(child, e.asArray(), root, out));
+    out.close();
+  } else if (child.hasComputed) {
+    out.openDocument(e.name());
+    TROUPE_TRY(addComputed(child, {}, root, out));
+    out.close();
+  } else if (mode_ != Mode::kInclude) {
+    out.append(e);
+  }
+  return Status::OK();
+}
+
+Status ProjectionTree::applyArray(const Node& node, View in, View root, bson::Builder& out) const {
+  for (const auto& item : in) {
+    if (item.is(Type::kDocument)) {
+      out.pushDocument();
+      TROUPE_TRY(applyFields(node, item.asDocument(), root, out));
+      out.close();
+    } else if (item.is(Type::kArray)) {
+      out.pushOpenArray();
+      TROUPE_TRY(applyArray(node, item.asArray(), root, out));
+      out.close();
+    } else if (node.hasComputed) {
+      out.pushDocument();
+      TROUPE_TRY(addComputed(node, {}, root, out));
+      out.close();
+    } else if (mode_ != Mode::kInclude) {
+      out.push(item);
+    }
+  }
+  return Status::OK();
+}
+
+Status ProjectionTree::addComputed(const Node& node, View in, View root, bson::Builder& out) const {
+  for (const Node& child : node.children) {
+    if (!child.hasComputed || ((mode_ != Mode::kInclude || !child.compute) && in.has(child.name))) continue;
+    if (child.compute) {
+      TROUPE_ASSIGN(const auto value, child.compute(root));
+      out.append(child.name, value);
+      continue;
+    }
+    out.openDocument(child.name);
+    TROUPE_TRY(addComputed(child, {}, root, out));
+    out.close();
+  }
+  return Status::OK();
+}
+
+void ProjectionTree::addPaths(const Node& node, const std::string& prefix, std::vector<std::string>& out) {
+  for (const Node& child : node.children) {
+    const std::string path = prefix.empty() ? child.name : prefix + "." + child.name;
+    if (child.children.empty()) out.push_back(path);
+    else addPaths(child, path, out);
+  }
+}
+
+std::vector<std::string> ProjectionTree::markedPaths() const {
+  std::vector<std::string> paths;
+  addPaths(root_, "", paths);
+  return paths;
+}
+
+}  // namespace troupe::query
