@@ -102,6 +102,7 @@ int compareNumbers(double a, Decimal128 b) {
 }
 
 int compareNumbers(const Element& a, const Element& b) {
+  if (a.is(Type::kInt32) && b.is(Type::kInt32)) return sign(a.asInt32() < b.asInt32(), a.asInt32() > b.asInt32());
   const bool integerA = a.is(Type::kInt32) || a.is(Type::kInt64), integerB = b.is(Type::kInt32) || b.is(Type::kInt64);
   if (integerA && integerB) {
     const int64_t x = a.toInt64(), y = b.toInt64();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace troupe::storage::key_string {
 
@@ -34,9 +35,11 @@ class Buffer {
   /// A number, most significant byte first.
   template <class T>
   void appendBigEndian(T value) {
-    uint8_t bytes[sizeof(T)];
-    for (size_t i = 0; i < sizeof(T); ++i) bytes[i] = static_cast<uint8_t>(value >> (8 * (sizeof(T) - 1 - i)));
-    append(bytes, sizeof bytes);
+    static_assert(std::is_unsigned_v<T> && (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8));
+    if constexpr (sizeof(T) == 2) value = __builtin_bswap16(value);
+    else if constexpr (sizeof(T) == 4) value = __builtin_bswap32(value);
+    else value = __builtin_bswap64(value);
+    append(&value, sizeof value);
   }
 
   /// Inverts all bytes from `start` on.

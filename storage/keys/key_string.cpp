@@ -266,6 +266,8 @@ class ComponentReader {
     const auto size = static_cast<size_t>(in_.bigEndian(4));
     const uint8_t subtype = in_.byte();
     const std::string bytes = in_.take(size);
+    // Subtype 2 repeats its length inside, which damage may have changed.
+    if (subtype == 2 && (size < 4 || in_.failed() || bson::load<uint32_t>(bytes.data()) != size - 4)) return in_.fail();
     out.append(name, bson::Binary{subtype, bytes});
   }
 
