@@ -50,11 +50,6 @@ uint32_t valueSizeOf(Type type, const char* value) {
   return 0;
 }
 
-Element::Element(const char* raw)
-    : raw_(raw),
-      nameSize_(static_cast<uint32_t>(std::strlen(raw + 1))),
-      valueSize_(valueSizeOf(static_cast<Type>(static_cast<uint8_t>(*raw)), raw + 2 + nameSize_)) {}
-
 bool Element::isNumber() const {
   switch (type()) {
     case Type::kDouble:
