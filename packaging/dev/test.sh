@@ -46,7 +46,7 @@ unit_tests() {
   dir=$(build_dir "$2")
   rm -rf "$reports"
   mkdir -p "$reports"
-  GTEST_OUTPUT=json:$reports/ GTEST_FILTER=*${filter:+$filter*} GTEST_BRIEF=1 \
+  GTEST_OUTPUT=json:$reports/ GTEST_FILTER="*${filter:+$filter*}" GTEST_BRIEF=1 \
     ctest --test-dir "$dir" -L unit -j "$(cores)" --output-on-failure --no-tests=error || status=$?
   python3 - "$reports" >"$results/$name.counts" <<'PYTHON'
 import json, pathlib, sys
