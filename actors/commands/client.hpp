@@ -42,7 +42,7 @@ class Client {
   std::vector<wire::Compressor> compressors;
   std::vector<AuthenticatedUser> users;
   std::optional<auth::SaslConversation> sasl;
-  std::atomic<bool> localhostException{false};  ///< no users exist yet and the client is local: it may make the first
+  bool localhostException = false;  ///< for the present command: a local client makes the first user
   std::atomic<bool> closing{false};  ///< close once the present answer is sent
 
   bool authenticated() const { return !users.empty(); }

@@ -5,6 +5,7 @@
 #include "actors/commands/server_context.hpp"
 #include "actors/commands/session_registry.hpp"
 #include "actors/commands/slow_log.hpp"
+#include "actors/commands/user_store.hpp"
 #include "actors/kernel/node.hpp"
 #include "messaging/bson/json.hpp"
 
@@ -98,11 +99,19 @@ Status checkTransactionFields(const Request& request) {
   return Status::OK();
 }
 
+/// The localhost exception: while there is no user at all, a local client may make the first, in `admin`.
+bool makesFirstUser(const Request& request) {
+  const ServerContext& server = request.server();
+  return request.command->name == "createUser" && request.db() == "admin" && request.client().fromLoopback && !request.client().authenticated() &&
+         server.parameters.enableLocalhostAuthBypass && !server.users.anyUser();
+}
+
 Status checkRights(const Request& request) {
   const ServerContext& server = request.server();
   const Requirement& needed = request.command->requirement;
   using Target = Requirement::Target;
   if (!server.identity.authentication || needed.target == Target::kNobody) return Status::OK();
+  request.client().localhostException = makesFirstUser(request);
   if (request.client().localhostException) return Status::OK();
   if (!request.client().authenticated()) {
     return {ErrorCode::kUnauthorized, "Command " + std::string(request.command->name) + " requires authentication"};

@@ -79,6 +79,7 @@ struct ServerContext {
   storage::DurabilityTracker& durability;
   storage::ConflictCounters conflicts;
   BlockingWork& blocking;
+  std::string loginSecret;                                      ///< random; makes decoy credentials stable
   std::string spillDirectory;                                   ///< where big sorts put their runs
   std::function<void()> wakeFlusher;                            ///< somebody waits for a flush that has not begun
   std::function<void()> requestShutdown;                        ///< as SIGTERM does

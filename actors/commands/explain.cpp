@@ -1,0 +1,159 @@
+// explain: how a query would run, or ran, in three verbosities.
+#include "actors/commands/aggregation.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/commands/query_support.hpp"
+#include "actors/commands/version.hpp"
+#include "actors/kernel/node.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+using query::ExplainVerbosity;
+
+constexpr Argument kExplainArguments[] = {{"verbosity", kStringArg}};
+
+void appendServerInfo(Request& request, bson::View command) {
+  const auto& identity = request.server().identity;
+  bson::Builder& reply = request.reply();
+  reply.append("command", command);
+  reply.append("serverInfo", bson::doc("host", identity.host.substr(0, identity.host.rfind(':')), "port", static_cast<int32_t>(identity.port), "version", kServerVersion, "gitVersion", ""));
+}
+
+StatusWith<ExplainVerbosity> verbosityOf(const Request& request) {
+  const auto name = request.text("verbosity", "allPlansExecution");
+  if (name == "queryPlanner") return ExplainVerbosity::kQueryPlanner;
+  if (name == "executionStats") return ExplainVerbosity::kExecutionStats;
+  if (name == "allPlansExecution") return ExplainVerbosity::kAllPlansExecution;
+  return Status(ErrorCode::kFailedToParse, "verbosity string must be one of {'queryPlanner', 'executionStats', 'allPlansExecution'}");
+}
+
+Task<Status> runToEnd(Request& request, ResultStream& stream) {
+  SteadyTime lastYield = request.operation().started();
+  for (int n = 1;; ++n) {
+    const auto next = stream.next();
+    if (!next.isOK()) co_return next.status();
+    if (next->isEnd()) co_return Status::OK();
+    if ((n & 63) != 0) continue;
+    if (Status status = co_await letOthersRun(request, stream, lastYield); !status.isOK()) co_return status;
+  }
+}
+
+/// A find-shaped request from the command that is explained.
+query::FindRequest requestOf(bson::View command, std::string_view filterName) {
+  const auto doc = [&](std::string_view name) { const auto e = command[name]; return e.isObjectLike() ? e.asDocument() : bson::View(); };
+  query::FindRequest find;
+  find.filter = doc(filterName);
+  find.projection = doc(filterName == "filter" ? "projection" : "");
+  find.sort = doc("sort");
+  find.skip = command["skip"].toInt64();
+  if (const int64_t limit = command["limit"].toInt64(); limit > 0 && filterName != "q") find.limit = limit;
+  if (const auto hint = command["hint"]; !hint.isNullish()) find.hint = hint;
+  return find;
+}
+
+Task<Status> explainQuery(Request& request, storage::Namespace ns, bson::View command, query::FindRequest find, ExplainVerbosity verbosity) {
+  ServerContext& server = request.server();
+  auto resources = std::make_shared<QueryResources>(server);
+  resources->collection = server.catalog.find(ns);
+  const auto collation = command["collation"];
+  const auto let = command["let"];
+  if (Status status = prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(), let.isObjectLike() ? let.asDocument() : bson::View()); !status.isOK()) co_return status;
+  auto opened = query::openFind(resources->collection, find, *resources->unit, resources->context);
+  if (!opened.isOK()) co_return opened.status();
+  query::Executor* executor = opened->get();
+  const auto stream = streamOf(resources, std::move(*opened));
+  request.reply().append("explainVersion", "1").openDocument("queryPlanner");
+  executor->explainPlanner(request.reply());
+  request.reply().close();
+  if (verbosity != ExplainVerbosity::kQueryPlanner) {
+    if (Status status = co_await runToEnd(request, *stream); !status.isOK()) co_return status;
+    request.reply().openDocument("executionStats");
+    executor->explainExecution(request.reply());
+    if (verbosity == ExplainVerbosity::kAllPlansExecution) request.reply().openArray("allPlansExecution").close();
+    request.reply().close();
+  }
+  appendServerInfo(request, command);
+  request.reply().append("serverParameters", bson::Document());
+  co_return Status::OK();
+}
+
+bson::View firstStatement(bson::View command, std::string_view list) {
+  const auto e = command[list];
+  return e.is(bson::Type::kArray) && e.asArray().first().is(bson::Type::kDocument) ? e.asArray().first().asDocument() : bson::View();
+}
+
+Task<Status> explain(Request& request) {
+  const bson::Element what = request.body().first();
+  if (!what.is(bson::Type::kDocument)) co_return Status(ErrorCode::kTypeMismatch, "explain command requires a nested object");
+  const auto verbosity = verbosityOf(request);
+  if (!verbosity.isOK()) co_return verbosity.status();
+  const bson::View command = what.asDocument();
+  const bson::Element first = command.first();
+  const auto name = first.name();
+  if (name == "aggregate") co_return co_await explainAggregate(request, command, *verbosity);
+  storage::Namespace ns(request.db(), first.toStringOr());
+  if (Status status = storage::validateNamespace(ns); !status.isOK()) co_return status;
+  if (Status status = request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection())); !status.isOK()) co_return status;
+  const auto collection = request.server().catalog.find(ns);
+  if (collection && collection->isView()) {
+    bson::Builder aggregate;
+    aggregate.append("aggregate", ns.collection()).appendArray("pipeline", findAsPipeline(command)).append("cursor", bson::Document());
+    const bson::Document onView = aggregate.finish();
+    co_return co_await explainAggregate(request, onView, *verbosity);
+  }
+  if (name == "find") co_return co_await explainQuery(request, ns, command, requestOf(command, "filter"), *verbosity);
+  if (name == "count" || name == "distinct" || name == "findAndModify" || name == "findandmodify") {
+    co_return co_await explainQuery(request, ns, command, requestOf(command, "query"), *verbosity);
+  }
+  if (name == "update" || name == "delete") {
+    const bson::View statement = firstStatement(command, name == "update" ? "updates" : "deletes");
+    co_return co_await explainQuery(request, ns, statement, requestOf(statement, "q"), *verbosity);
+  }
+  co_return Status(ErrorCode::kCommandNotFound, "Explain failed due to unknown command: " + std::string(name));
+}
+
+constexpr Command kCommands[] = {
+    {.name = "explain", .summary = "how a find, aggregate, count, distinct, update, delete or findAndModify runs", .requirement = {Requirement::Target::kAuthenticated}, .access = Access::kRead, .stableApi = true, .arguments = kExplainArguments, .run = explain},
+};
+
+}  // namespace
+
+Task<Status> explainAggregate(Request& request, bson::View command, ExplainVerbosity verbosity) {
+  const bson::Element first = command.first();
+  storage::Namespace ns(request.db(), first.toStringOr());
+  if (Status status = request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection())); !status.isOK()) co_return status;
+  auto prepared = prepareAggregation(request, ns, command);
+  if (!prepared.isOK()) co_return prepared.status();
+  if (prepared->pipeline->writes() && verbosity != ExplainVerbosity::kQueryPlanner) {
+    co_return Status(ErrorCode(51029), "explain of a pipeline that writes needs the verbosity 'queryPlanner'");
+  }
+  bson::Builder& reply = request.reply();
+  reply.append("explainVersion", "1");
+  if (verbosity != ExplainVerbosity::kQueryPlanner) {
+    if (Status status = co_await runToEnd(request, *prepared->stream); !status.isOK()) co_return status;
+  }
+  reply.openArray("stages");
+  if (prepared->executor) {
+    reply.pushDocument().openDocument("$cursor").openDocument("queryPlanner");
+    prepared->executor->explainPlanner(reply);
+    reply.close();
+    if (verbosity != ExplainVerbosity::kQueryPlanner) {
+      reply.openDocument("executionStats");
+      prepared->executor->explainExecution(reply);
+      reply.close();
+    }
+    reply.close().close();
+  }
+  bson::Builder stages;
+  prepared->pipeline->serialize("stages", stages);
+  const bson::Document serialized = stages.finish();
+  for (const bson::Element& stage : serialized["stages"].asArray()) reply.push(stage);
+  reply.close();
+  appendServerInfo(request, command);
+  co_return Status::OK();
+}
+
+std::span<const Command> explainCommands() { return kCommands; }
+
+}  // namespace troupe::commands

@@ -1,0 +1,131 @@
+// saslStart, saslContinue, logout: who the client is.
+#include "actors/commands/families.hpp"
+#include "actors/commands/sasl_login.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/commands/user_store.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+/// All that a client is told of a failed log-in; the log says more.
+Status authenticationFailed() { return {ErrorCode::kAuthenticationFailed, "Authentication failed."}; }
+
+void logFailure(const Request& request, std::string_view user, std::string_view database, const Status& why) {
+  request.server().log.info(log::Component::kAccess, 5286307, "conn" + std::to_string(request.client().connectionId), "Failed to authenticate",
+                            bson::doc("user", user, "db", database, "client", request.client().remote, "error", why.reason()));
+}
+
+/// The credentials of the user who logs in; decoys when there is none, so that nobody learns which users exist.
+auth::ScramCredentials credentialsFor(const Request& request, const auth::SaslConversation& sasl) {
+  const ServerContext& server = request.server();
+  const auto stored = server.users.find(sasl.user(), sasl.database());
+  if (stored.isOK() && *stored) {
+    const auto credentials = (**stored)["credentials"];
+    if (credentials.is(bson::Type::kDocument)) {
+      auto read = auth::readUserCredentials(credentials.asDocument(), sasl.mechanism());
+      if (read.isOK()) return std::move(*read);
+    }
+  }
+  return auth::decoyCredentials(sasl.mechanism(), sasl.user(), sasl.database(), server.loginSecret);
+}
+
+StatusWith<bson::Document> begin(Request& request, bson::View command, std::string_view database) {
+  request.client().sasl.reset();
+  auto sasl = auth::SaslConversation::start(command, database, auth::secureRandom());
+  if (!sasl.isOK()) {
+    logFailure(request, "", database, sasl.status());
+    return sasl.status() == ErrorCode::kAuthenticationFailed ? authenticationFailed() : sasl.status();
+  }
+  auto credentials = credentialsFor(request, *sasl);
+  request.client().sasl = std::move(*sasl);
+  return request.client().sasl->challenge(std::move(credentials));
+}
+
+/// Takes the user up on the connection.
+Status admit(Request& request, const auth::SaslConversation& sasl) {
+  TROUPE_ASSIGN(const auto stored, request.server().users.find(sasl.user(), sasl.database()));
+  if (!stored) return authenticationFailed();
+  TROUPE_ASSIGN(auto privileges, UserStore::privilegesOf(*stored));
+  AuthenticatedUser user{sasl.user(), sasl.database(), {}, std::move(privileges)};
+  if (const auto roles = (*stored)["roles"]; roles.is(bson::Type::kArray)) user.roles = bson::Document(roles.asArray());
+  auto& users = request.client().users;
+  std::erase_if(users, [&](const AuthenticatedUser& other) { return other.database == user.database; });
+  users.push_back(std::move(user));
+  std::string names;
+  for (const auto& name : request.userNames()) names += (names.empty() ? "" : ", ") + name;
+  request.client().setUserNames(names);
+  request.server().log.info(log::Component::kAccess, 5286306, "conn" + std::to_string(request.client().connectionId), "Successfully authenticated",
+                            bson::doc("user", sasl.user(), "db", sasl.database(), "client", request.client().remote));
+  return Status::OK();
+}
+
+Task<Status> saslStart(Request& request) {
+  const auto answer = begin(request, request.body(), request.db());
+  if (!answer.isOK()) co_return answer.status();
+  request.reply().appendAll(*answer);
+  co_return Status::OK();
+}
+
+Task<Status> saslContinue(Request& request) {
+  auto& sasl = request.client().sasl;
+  if (!sasl) co_return Status(ErrorCode::kProtocolError, "No SASL session state found");
+  const auto answer = sasl->proceed(request.body());
+  if (!answer.isOK()) {
+    logFailure(request, sasl->user(), sasl->database(), answer.status());
+    const bool wrong = answer.status() == ErrorCode::kAuthenticationFailed;
+    const Status shown = wrong ? authenticationFailed() : answer.status();
+    sasl.reset();
+    co_return shown;
+  }
+  if (sasl->done()) {
+    const Status admitted = admit(request, *sasl);
+    sasl.reset();
+    if (!admitted.isOK()) co_return admitted;
+  }
+  request.reply().appendAll(*answer);
+  co_return Status::OK();
+}
+
+Task<Status> logout(Request& request) {
+  std::erase_if(request.client().users, [&](const AuthenticatedUser& user) { return user.database == request.db(); });
+  std::string names;
+  for (const auto& name : request.userNames()) names += (names.empty() ? "" : ", ") + name;
+  request.client().setUserNames(names);
+  co_return Status::OK();
+}
+
+constexpr Argument kSaslStartArguments[] = {{"mechanism", kStringArg, true}, {"payload", kBinaryArg | kStringArg, true}, {"options", kDocumentArg}, {"autoAuthorize", kAnyType}, {"db", kStringArg}};
+constexpr Argument kSaslContinueArguments[] = {{"conversationId", kNumberArg, true}, {"payload", kBinaryArg | kStringArg, true}};
+
+constexpr Command kCommands[] = {
+    {.name = "saslStart", .summary = "begins a log-in by SCRAM", .stableApi = true, .arguments = kSaslStartArguments, .run = saslStart},
+    {.name = "saslContinue", .summary = "goes on with a log-in", .stableApi = true, .arguments = kSaslContinueArguments, .run = saslContinue},
+    {.name = "logout", .summary = "ends the log-in on this database", .run = logout},
+};
+
+}  // namespace
+
+void appendSaslMechanisms(Request& request) {
+  const auto wanted = request.text("saslSupportedMechs");
+  const auto dot = wanted.find('.');
+  if (wanted.empty() || dot == std::string_view::npos) return;
+  const auto stored = request.server().users.find(wanted.substr(dot + 1), wanted.substr(0, dot));
+  std::vector<std::string> names{"SCRAM-SHA-1", "SCRAM-SHA-256"};
+  if (stored.isOK() && *stored) {
+    names.clear();
+    for (const bson::Element& e : (**stored)["credentials"].asDocument()) names.emplace_back(e.name());
+  }
+  request.reply().append("saslSupportedMechs", names);
+}
+
+Task<void> speculativeLogin(Request& request, bson::View command) {
+  const auto db = command["db"].toStringOr("admin");
+  if (command.first().name() != "saslStart") co_return;
+  const auto answer = begin(request, command, db);
+  if (answer.isOK()) request.reply().append("speculativeAuthenticate", *answer);
+}
+
+std::span<const Command> loginCommands() { return kCommands; }
+
+}  // namespace troupe::commands

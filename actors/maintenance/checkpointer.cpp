@@ -1,0 +1,50 @@
+#include "actors/maintenance/checkpointer.hpp"
+
+#include <stdexcept>
+
+namespace troupe::maintenance {
+
+namespace {
+constexpr auto kLookEvery = std::chrono::seconds(1);
+}
+
+Behaviour Checkpointer::behaviour() {
+  return {on<CheckpointNow>([this](const CheckpointNow&) {
+    policy_.request();
+    look();
+  })};
+}
+
+void Checkpointer::onStart() {
+  policy_ = storage::CheckpointPolicy(std::chrono::seconds(periodSeconds_->load()), environment().now());
+  setPhase("waiting", "until the next checkpoint is due");
+  every(kLookEvery, [this] { look(); });
+}
+
+void Checkpointer::look() {
+  policy_.setInterval(std::chrono::seconds(periodSeconds_->load()));
+  const auto commits = tracker_->taken();
+  const auto decision = policy_.decide(environment().now(), {.dirty = commits != covered_, .replicated = false, .stable = {}, .initialDataTimestamp = std::nullopt});
+  if (decision == storage::CheckpointPolicy::Decision::kNotYet) return;
+  if (!storage::CheckpointPolicy::takes(decision)) {
+    ++skipped_;
+    policy_.done(environment().now(), decision);
+    return;
+  }
+  setPhase("checkpointing", "writing changed pages to the tables");
+  const TimePoint begun = environment().now();
+  Status status = catalog_->flush();
+  if (status.isOK()) status = engine_->checkpoint(storage::CheckpointPolicy::options(decision));
+  lastMillis_ = std::chrono::duration_cast<std::chrono::milliseconds>(environment().now() - begun).count();
+  policy_.done(environment().now(), decision);
+  setPhase("waiting", "until the next checkpoint is due");
+  if (!status.isOK()) throw std::runtime_error("the checkpoint failed: " + status.reason());
+  covered_ = commits;
+  ++taken_;
+}
+
+bson::Document Checkpointer::describe() const {
+  return bson::doc("taken", taken_, "skippedIdle", skipped_, "lastMillis", lastMillis_, "periodSeconds", periodSeconds_->load());
+}
+
+}  // namespace troupe::maintenance

@@ -1,0 +1,38 @@
+#pragma once
+#include <atomic>
+
+#include "actors/kernel/actor.hpp"
+#include "storage/catalog/catalog.hpp"
+#include "storage/engine/engine.hpp"
+#include "storage/journal/checkpoint_policy.hpp"
+#include "storage/journal/durability_tracker.hpp"
+
+namespace troupe::maintenance {
+
+/// Take a checkpoint as soon as possible.
+struct CheckpointNow {};
+
+/// Takes a checkpoint every `syncPeriodSecs` when something was written, and when asked (CKP-001, CKP-004); writes the collections'
+/// sizes with it. Blocks in the disk, so it runs on its own thread.
+class Checkpointer final : public Actor {
+ public:
+  Checkpointer(storage::Engine* engine, storage::Catalog* catalog, const storage::DurabilityTracker* tracker, const std::atomic<int64_t>* periodSeconds)
+      : engine_(engine), catalog_(catalog), tracker_(tracker), periodSeconds_(periodSeconds), policy_(std::chrono::seconds(*periodSeconds), {}) {}
+
+  Behaviour behaviour() override;
+  void onStart() override;
+  bson::Document describe() const override;
+
+ private:
+  void look();
+
+  storage::Engine* engine_;
+  storage::Catalog* catalog_;
+  const storage::DurabilityTracker* tracker_;
+  const std::atomic<int64_t>* periodSeconds_;
+  storage::CheckpointPolicy policy_;
+  storage::DurabilityTicket covered_ = 0;  ///< commits the last checkpoint holds
+  int64_t taken_ = 0, skipped_ = 0, lastMillis_ = 0;
+};
+
+}  // namespace troupe::maintenance

@@ -1,0 +1,32 @@
+#include "actors/maintenance/idle_sweeper.hpp"
+
+#include <unordered_set>
+
+#include "actors/commands/session_registry.hpp"
+
+namespace troupe::maintenance {
+
+namespace {
+constexpr auto kLookEvery = std::chrono::seconds(2);
+}
+
+void IdleSweeper::onStart() {
+  setPhase("waiting", "for cursors and sessions that time out");
+  every(kLookEvery, [this] { sweep(); });
+}
+
+void IdleSweeper::sweep() {
+  const TimePoint now = environment().now();
+  cursors_ += server_->cursors.killIdle(now - std::chrono::milliseconds(server_->parameters.cursorTimeoutMillis));
+  const auto ended = server_->sessions.endIdle(now - std::chrono::minutes(server_->parameters.sessionTimeoutMinutes));
+  sessions_ += static_cast<int64_t>(ended.size());
+  if (ended.empty()) return;
+  const std::unordered_set<std::string> ids(ended.begin(), ended.end());
+  server_->cursors.killIf([&](const commands::ClientCursor& cursor) {
+    if (cursor.session.empty()) return false;
+    const auto id = commands::SessionRegistry::idOf(cursor.session);
+    return id.isOK() && ids.contains(*id);
+  });
+}
+
+}  // namespace troupe::maintenance
