@@ -1,0 +1,339 @@
+#include "supervisors/daemon/server.hpp"
+
+#include <signal.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "actors/commands/command.hpp"
+#include "actors/commands/hello_state.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/commands/session_registry.hpp"
+#include "actors/commands/user_store.hpp"
+#include "actors/commands/version.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/maintenance/blocking_worker.hpp"
+#include "actors/maintenance/journal_flusher.hpp"
+#include "messaging/auth/random.hpp"
+#include "messaging/bson/ids.hpp"
+#include "storage/engine/wiredtiger_engine.hpp"
+#include "storage/query/match/match_parser.hpp"
+#include "supervisors/supervision/supervisor.hpp"
+#include "supervisors/tree/standalone.hpp"
+
+namespace troupe::supervisors {
+
+namespace fs = std::filesystem;
+using log::Component;
+
+namespace {
+
+constexpr auto kDrainTime = std::chrono::seconds(15);
+constexpr auto kStartPatience = std::chrono::seconds(60);
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+int64_t cacheBytes(const Options& options) {
+  if (options.cacheSizeGB > 0) return static_cast<int64_t>(options.cacheSizeGB * kGiB);
+  struct sysinfo memory {};
+  sysinfo(&memory);
+  const double total = static_cast<double>(memory.totalram) * memory.mem_unit;
+  return static_cast<int64_t>(std::max(0.25 * kGiB, (total - kGiB) / 2));
+}
+
+std::vector<std::string> splitList(const std::string& text) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return parts;
+}
+
+log::Options logOptions(const Options& options) {
+  log::Options result;
+  const bool text = options.logFormat.empty() ? options.logPath.empty() && isatty(STDOUT_FILENO) : options.logFormat == "text";
+  result.format = text ? log::Format::kText : log::Format::kJson;
+  result.file = options.logPath;
+  if (options.verbosity > 0) result.threshold = log::Severity::kDebug;
+  return result;
+}
+
+/// Partial indexes ask the query language whether they hold a document.
+StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson::Collator* collator) {
+  query::ParseContext context;
+  context.collator = collator;
+  TROUPE_ASSIGN(auto parsed, query::parseMatch(expression, context));
+  const std::shared_ptr<const query::MatchExpression> shared = std::move(parsed);
+  return storage::DocumentFilter([shared](bson::View document) { return shared->matches(document); });
+}
+
+StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names) {
+  std::vector<wire::Compressor> result;
+  if (names == "disabled") return result;
+  for (const auto& name : splitList(names)) {
+    const auto compressor = wire::compressorByName(name);
+    if (!compressor) return Status(ErrorCode::kBadValue, "--networkMessageCompressors: unknown compressor '" + name + "', use snappy, zstd, zlib or disabled");
+    result.push_back(*compressor);
+  }
+  return result;
+}
+
+}  // namespace
+
+/// In the order of construction: what comes later may use what comes before.
+struct Server::Parts {
+  explicit Parts(Options given)
+      : options(std::move(given)),
+        environment(makeRealEnvironment()),
+        log(logOptions(options), [this] { return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch()).count(); }),
+        random([this] { return environment->random(); }),
+        failPoints([this] { return environment->randomShare(); }),
+        cursors([this] { return static_cast<int64_t>(environment->random() >> 1); }),
+        objectIds(random),
+        hello(objectIds.next(static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(environment->wallNow().time_since_epoch()).count()))) {}
+
+  Options options;
+  std::shared_ptr<Environment> environment;
+  log::Log log;
+  bson::RandomSource random;
+  commands::Parameters parameters;
+  commands::FailPoints failPoints;
+  commands::ClientRegistry clients;
+  commands::CursorRegistry cursors;
+  commands::SessionRegistry sessions;
+  bson::ObjectIdGenerator objectIds;
+  commands::HelloState hello;
+  storage::ResourceLocks locks;
+  storage::DurabilityTracker durability;
+  std::unique_ptr<storage::Engine> engine;
+  std::unique_ptr<storage::SessionPool> storageSessions;
+  std::unique_ptr<storage::Catalog> catalog;
+  std::unique_ptr<commands::UserStore> users;
+  std::unique_ptr<Node> node;
+  std::unique_ptr<maintenance::WorkerPool> workers;
+  std::unique_ptr<commands::ServerContext> context;
+  Address root;
+  bool stopped = false;
+
+  Status applyParameters();
+  Status openStorage();
+  Status makeContext();
+  Status startActors();
+  commands::ServerIdentity identity(std::vector<wire::Compressor> allowed) const;
+  void logStartUp();
+};
+
+Status Server::Parts::applyParameters() {
+  parameters.slowOperationMillis = options.slowMs;
+  parameters.journalCommitIntervalMillis = options.journalCommitIntervalMs;
+  parameters.syncPeriodSeconds = options.syncPeriodSecs;
+  for (const auto& given : options.setParameters) {
+    const auto equals = given.find('=');
+    TROUPE_TRY(parameters.setFromText(given.substr(0, equals), given.substr(equals + 1)).withContext("--setParameter " + given));
+  }
+  return Status::OK();
+}
+
+Status Server::Parts::openStorage() {
+  std::error_code error;
+  if (!fs::is_directory(options.dbPath, error)) {
+    return {ErrorCode::kNonExistentPath, "the data directory " + options.dbPath + " does not exist: create it or name another with --dbpath"};
+  }
+  storage::WiredTigerOptions engineOptions;
+  engineOptions.path = options.dbPath;
+  engineOptions.cacheBytes = cacheBytes(options);
+  engineOptions.journalEnabled = options.journal;
+  engineOptions.transactionTooLargeForCacheThreshold = parameters.transactionTooLargeForCacheThreshold;
+  engineOptions.onMessage = [this](storage::WiredTigerOptions::Level level, std::string_view text) {
+    if (level == storage::WiredTigerOptions::Level::kError) log.error(Component::kStorage, 22435, "engine", text);
+    else log.debug(Component::kStorage, 22430, "engine", text);
+  };
+  // The engine cannot be used any more: the process ends, and the next start recovers from the journal.
+  engineOptions.onPanic = [this] {
+    log.error(Component::kStorage, 22446, "engine", "The storage engine failed; stopping so that the next start recovers");
+    kill(getpid(), SIGTERM);
+  };
+  log.info(Component::kStorage, 22315, "main", "Opening the storage engine", bson::doc("dbpath", options.dbPath, "cacheBytes", engineOptions.cacheBytes, "journal", options.journal));
+  TROUPE_ASSIGN(engine, storage::openWiredTiger(engineOptions));
+  storageSessions = std::make_unique<storage::SessionPool>(*engine);
+  storage::CatalogHooks hooks;
+  hooks.makeFilter = makeFilter;
+  hooks.random = random;
+  hooks.nowMillis = [this] { return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch()).count(); };
+  hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
+  TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
+  users = std::make_unique<commands::UserStore>(*catalog, *storageSessions);
+  return Status::OK();
+}
+
+commands::ServerIdentity Server::Parts::identity(std::vector<wire::Compressor> allowed) const {
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  commands::ServerIdentity result;
+  result.host = std::string(host) + ":" + std::to_string(options.port);
+  result.processId = hello.processId();
+  result.port = options.port;
+  result.maxConnections = options.maxConnections;
+  result.authentication = options.auth;
+  result.compressors = std::move(allowed);
+  result.commandLine = bson::doc("argv", options.argv, "parsed", options.parsed);
+  return result;
+}
+
+Status Server::Parts::makeContext() {
+  TROUPE_ASSIGN(auto allowed, compressors(options.compressors));
+  NodeOptions nodeOptions;
+  nodeOptions.name = "localhost:" + std::to_string(options.port);
+  nodeOptions.threads = static_cast<unsigned>(options.threads);
+  nodeOptions.environment = environment;
+  node = std::make_unique<Node>(nodeOptions);
+  constexpr int kWorkers = 2;
+  std::vector<Address> addresses;
+  for (int i = 0; i < kWorkers; ++i) addresses.push_back(node->address(blockingWorkerPath(i)));
+  workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
+  const Address flusher = node->address(kJournalFlusherPath);
+  context.reset(new commands::ServerContext{
+      .node = *node,
+      .startedAt = environment->now(),
+      .log = log,
+      .identity = identity(std::move(allowed)),
+      .parameters = parameters,
+      .failPoints = failPoints,
+      .clients = clients,
+      .cursors = cursors,
+      .sessions = sessions,
+      .users = *users,
+      .hello = hello,
+      .counters = {},
+      .objectIds = objectIds,
+      .engine = *engine,
+      .storageSessions = *storageSessions,
+      .catalog = *catalog,
+      .locks = locks,
+      .durability = durability,
+      .conflicts = {},
+      .blocking = *workers,
+      .loginSecret = auth::randomBytes(auth::secureRandom(), 32),
+      .spillDirectory = options.dbPath + "/_tmp",
+      .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
+      .requestShutdown = [] { kill(getpid(), SIGTERM); },
+      .actorRows = [this](bson::View filter) {
+        std::vector<bson::Document> rows;
+        RowFilter wanted;
+        wanted.type = std::string(filter["type"].toStringOr());
+        wanted.phase = std::string(filter["phase"].toStringOr());
+        wanted.under = std::string(filter["under"].toStringOr());
+        wanted.limit = static_cast<size_t>(std::max<int64_t>(0, filter["limit"].toInt64()));
+        for (const auto& row : node->registry().rows(wanted)) rows.push_back(row.toBson());
+        return rows;
+      }});
+  return Status::OK();
+}
+
+Status Server::Parts::startActors() {
+  TreeParts parts;
+  parts.server = context.get();
+  parts.commands = &commands::builtinCommands();
+  parts.flushKind = storage::flushKind(options.journal);
+  parts.listener.addresses = splitList(options.bindIp);
+  parts.listener.port = static_cast<uint16_t>(options.port);
+  parts.listener.maxConnections = options.maxConnections;
+  TROUPE_ASSIGN(parts.listener.tls.mode, tls::tlsModeByName(options.tlsMode));
+  parts.listener.tls.certificateKeyFile = options.tlsCertificateKeyFile;
+  parts.listener.tls.caFile = options.tlsCAFile;
+  parts.listener.tls.allowConnectionsWithoutCertificates = options.tlsAllowConnectionsWithoutCertificates;
+  root = startTree(*node, standaloneTree(parts));
+  return node->wait(waitUntilReady(*node, root, kStartPatience));
+}
+
+void Server::Parts::logStartUp() {
+  log.info(Component::kControl, 4615611, "main", "trouped starting",
+           bson::doc("pid", static_cast<int64_t>(getpid()), "port", options.port, "dbPath", options.dbPath, "troupeVersion", commands::kTroupeVersion, "speaksAs", commands::kServerVersion));
+  if (!options.auth) {
+    log.warning(Component::kControl, 22120, "main", "Access control is not enabled for the database. Read and write access to data and configuration is unrestricted");
+  }
+}
+
+Server::Server(Options options) : parts_(std::make_unique<Parts>(std::move(options))) {}
+Server::~Server() { stop(); }
+
+Status Server::start() {
+  Parts& p = *parts_;
+  p.logStartUp();
+  TROUPE_TRY(p.applyParameters());
+  TROUPE_TRY(p.openStorage());
+  TROUPE_TRY(p.makeContext());
+  TROUPE_TRY(p.startActors());
+  if (!p.options.pidFilePath.empty()) std::ofstream(p.options.pidFilePath) << getpid() << "\n";
+  p.log.info(Component::kControl, 23017, "main", "Ready for clients", bson::doc("port", p.options.port));
+  p.log.markStarted();
+  return Status::OK();
+}
+
+Status Server::waitForStop() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  for (;;) {
+    int received = 0;
+    sigwait(&signals, &received);
+    if (received == SIGHUP) continue;
+    parts_->log.info(Component::kControl, 23377, "main", "Received a signal to stop", bson::doc("signal", received));
+    return Status::OK();
+  }
+}
+
+void Server::stop() {
+  Parts& p = *parts_;
+  if (p.stopped) return;
+  p.stopped = true;
+  p.hello.beginShutdown();
+  if (p.root && !p.node->wait(stopTree(*p.node, p.root, kDrainTime))) {
+    p.log.warning(Component::kSupervision, 23378, "main", "Some actors did not stop in time and are killed");
+  }
+  p.durability.close({ErrorCode::kShutdownInProgress, "the server is shutting down"});
+  if (p.node) p.node->shutdown();
+  p.context.reset();
+  p.workers.reset();
+  p.node.reset();
+  if (p.catalog) {
+    const Status flushed = p.catalog->flush();
+    if (!flushed.isOK()) p.log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved", bson::doc("error", flushed.reason()));
+  }
+  p.users.reset();
+  p.catalog.reset();
+  p.storageSessions.reset();
+  if (p.engine) {
+    const Status closed = p.engine->close();
+    if (!closed.isOK()) p.log.error(Component::kStorage, 22323, "main", "The storage engine did not close cleanly", bson::doc("error", closed.reason()));
+    p.engine.reset();
+  }
+  if (!p.options.pidFilePath.empty()) unlink(p.options.pidFilePath.c_str());
+  p.log.info(Component::kControl, 20565, "main", "Now exiting");
+}
+
+void blockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+int exitCodeFor(const Status& status) {
+  switch (status.code()) {
+    case ErrorCode::kBadValue:
+    case ErrorCode::kInvalidOptions:
+    case ErrorCode::kFailedToParse:
+      return 2;
+    case ErrorCode::kUnsupportedFormat:
+      return 62;
+    default:
+      return 100;
+  }
+}
+
+}  // namespace troupe::supervisors

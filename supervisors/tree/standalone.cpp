@@ -1,0 +1,41 @@
+#include "supervisors/tree/standalone.hpp"
+
+#include "actors/maintenance/blocking_worker.hpp"
+#include "actors/maintenance/checkpointer.hpp"
+#include "actors/maintenance/ident_reaper.hpp"
+#include "actors/maintenance/idle_sweeper.hpp"
+#include "actors/maintenance/journal_flusher.hpp"
+
+namespace troupe::supervisors {
+
+using namespace maintenance;
+
+std::string blockingWorkerPath(int worker) { return "/node/workers/worker" + std::to_string(worker); }
+
+namespace {
+
+Tree workers(int count) {
+  Tree tree = oneForOne("workers");
+  for (int i = 0; i < count; ++i) tree.children.push_back(permanent<BlockingWorker>("worker" + std::to_string(i)).onOwnThread());
+  return tree;
+}
+
+}  // namespace
+
+Tree standaloneTree(const TreeParts& parts) {
+  commands::ServerContext* s = parts.server;
+  storage::Engine* engine = &s->engine;
+  storage::Catalog* catalog = &s->catalog;
+  return oneForOne("node",
+      restForOne("storage",
+          permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind, &std::as_const(s->parameters.journalCommitIntervalMillis)).onOwnThread(),
+          permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability), &std::as_const(s->parameters.syncPeriodSeconds)).onOwnThread(),
+          permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
+      workers(parts.blockingWorkers),
+      oneForOne("services",
+          permanent<IdleSweeper>("idle-sweeper", s)),
+      oneForOne("front",
+          permanent<front::Listener>("listener", parts.listener, s, parts.commands)));
+}
+
+}  // namespace troupe::supervisors

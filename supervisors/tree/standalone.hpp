@@ -1,0 +1,24 @@
+#pragma once
+#include "actors/commands/server_context.hpp"
+#include "actors/front/listener.hpp"
+#include "storage/journal/durability_tracker.hpp"
+#include "supervisors/supervision/tree.hpp"
+
+namespace troupe::supervisors {
+
+/// What the actors of a node's tree are built with; outlives the tree.
+struct TreeParts {
+  commands::ServerContext* server = nullptr;
+  const commands::CommandTable* commands = nullptr;
+  storage::FlushKind flushKind = storage::FlushKind::kLog;
+  front::ListenerOptions listener;
+  int blockingWorkers = 2;
+};
+
+/// Who starts under whom, in which order, on a node without replication: storage first, then services, the front last.
+Tree standaloneTree(const TreeParts& parts);
+
+inline constexpr const char* kJournalFlusherPath = "/node/storage/journal-flusher";
+std::string blockingWorkerPath(int worker);
+
+}  // namespace troupe::supervisors
