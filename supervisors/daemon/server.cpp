@@ -21,6 +21,7 @@
 #include "messaging/bson/ids.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "supervisors/supervision/root_watch.hpp"
 #include "supervisors/supervision/supervisor.hpp"
 #include "supervisors/tree/standalone.hpp"
 
@@ -32,7 +33,6 @@ using log::Component;
 namespace {
 
 constexpr auto kDrainTime = std::chrono::seconds(15);
-constexpr auto kStartPatience = std::chrono::seconds(60);
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 int64_t cacheBytes(const Options& options) {
@@ -69,6 +69,8 @@ StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson
   const std::shared_ptr<const query::MatchExpression> shared = std::move(parsed);
   return storage::DocumentFilter([shared](bson::View document) { return shared->matches(document); });
 }
+
+Task<Status> awaitStatus(Future<Status> future) { co_return co_await future; }
 
 StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names) {
   std::vector<wire::Compressor> result;
@@ -245,8 +247,12 @@ Status Server::Parts::startActors() {
   parts.listener.tls.certificateKeyFile = options.tlsCertificateKeyFile;
   parts.listener.tls.caFile = options.tlsCAFile;
   parts.listener.tls.allowConnectionsWithoutCertificates = options.tlsAllowConnectionsWithoutCertificates;
-  root = startTree(*node, standaloneTree(parts));
-  return node->wait(waitUntilReady(*node, root, kStartPatience));
+  auto started = startWatchedTree(*node, standaloneTree(parts), [this](const Status& reason) {
+    if (!reason.isOK()) log.error(Component::kSupervision, 23379, "main", "The tree of actors has ended", bson::doc("reason", reason.reason()));
+    kill(getpid(), SIGTERM);
+  });
+  root = started.root;
+  return node->wait(awaitStatus(std::move(started.ready)));
 }
 
 void Server::Parts::logStartUp() {
