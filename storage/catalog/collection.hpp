@@ -66,7 +66,8 @@ using IndexPtr = std::shared_ptr<const IndexEntry>;
 
 /// One version of a collection or view: an immutable object, shared by all operations that use this version of the
 /// catalog. Document writes go through it, so that data and all index keys change in one storage transaction (IDX-009).
-/// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the caller.
+/// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the caller;
+/// inserts into capped collections need its exclusive lock, since they remove what is oldest.
 /// Errors of writes: DuplicateKey, CannotIndexParallelArrays, WriteConflict (retry the unit), BSONObjectTooLarge.
 class Collection {
  public:
@@ -80,6 +81,7 @@ class Collection {
 
   /// Not for views.
   RecordStore& records() const { return *records_; }
+  const std::shared_ptr<RecordStore>& sharedRecords() const { return records_; }
   /// All indexes, `_id` first, including unfinished ones.
   std::span<const IndexPtr> indexes() const { return indexes_; }
   const IndexEntry* findIndex(std::string_view name) const;
@@ -104,14 +106,16 @@ class Collection {
   /// The record with this `_id`, by the `_id` index (or by a scan where there is none).
   StatusWith<std::optional<RecordId>> findById(RecoveryUnit& unit, const bson::Element& id) const;
 
+  /// Keeps an index's multikey state in step with keys about to be written (index builds, repair; writes do it themselves).
+  Status noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const;
   /// The catalog row of this version, with the multikey state as it is now.
   CatalogEntry toEntry() const;
 
  private:
   friend class CollectionMaker;
-  Status indexDocument(RecoveryUnit& unit, RecordId id, bson::View document, KeySet& scratch) const;
-  Status noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const;
-  Status trimCapped(RecoveryUnit& unit) const;
+  Status indexDocument(RecoveryUnit& unit, const IndexEntry& index, RecordId id, bson::View document,
+                       KeySet& scratch) const;
+  Status trimCapped(RecoveryUnit& unit, RecordId newest) const;
   Status removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const;
 
   Namespace ns_;

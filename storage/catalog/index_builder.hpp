@@ -32,8 +32,21 @@ class IndexBuilder {
   const std::string& name(size_t i) const { return specs_[i].name; }
 
  private:
+  /// A key of a unique index that another record seemed to have when it was scanned.
+  struct Suspect {
+    std::string index;
+    IndexKey key;
+  };
+  struct Batch {
+    RecordId last;
+    int64_t documents = 0;
+    bool atEnd = false;
+    std::vector<Suspect> suspects;
+  };
   StatusWith<CollectionPtr> current() const;
-  Status indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document);
+  StatusWith<Batch> scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const;
+  Status indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document, Batch& batch) const;
+  Status runSteps(RecoveryUnit& unit);
 
   Catalog& catalog_;
   Namespace ns_;
@@ -42,7 +55,6 @@ class IndexBuilder {
   bson::Uuid buildUuid_{};
   RecordId last_;
   int64_t scanned_ = 0;
-  struct Suspect { size_t index; IndexKey key; };
   std::vector<Suspect> suspects_;
 };
 

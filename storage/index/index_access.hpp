@@ -33,6 +33,8 @@ class IndexAccess {
   StatusWith<bool> insertForBuild(RecoveryUnit& unit, const IndexKey& key, RecordId id) const;
   /// Whether more than one record has the key.
   StatusWith<bool> hasDuplicate(RecoveryUnit& unit, std::string_view key) const;
+  /// Adds one exact row (repair).
+  Status insertRow(RecoveryUnit& unit, const IndexKey& key, RecordId id) const;
   /// Removes one exact row (repair); true when it was there.
   StatusWith<bool> removeRow(RecoveryUnit& unit, std::string_view key, RecordId id) const;
 
@@ -43,12 +45,13 @@ class IndexAccess {
   StatusWith<int64_t> countKeys(RecoveryUnit& unit) const;
   Status duplicateKeyError(const IndexKey& key) const;
 
+  const IndexSpec& spec() const { return spec_; }
   const KeyGenerator& generator() const { return generator_; }
   const Table& table() const { return table_; }
   const bson::Collator* collator() const { return collator_.get(); }
 
  private:
-  Status insertOne(RecoveryUnit& unit, Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const;
+  Status insertOne(Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const;
   Status removeOne(Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const;
   StatusWith<bool> heldByOther(Cursor& cursor, std::string_view key, RecordId id) const;
 

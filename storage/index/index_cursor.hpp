@@ -12,7 +12,8 @@ class IndexAccess;
 class RecoveryUnit;
 
 /// A bound on keys: key-string bytes without RecordId. A key that *begins* with the bytes counts as equal to them, so a
-/// bound on {a: 1} of an index {a, b} is just the first component. Empty bytes are no bound.
+/// bound on {a: 1} of an index {a, b} is just the first component (without end byte); a key string finished with a discriminator before or after works as well. Empty
+/// bytes are no bound.
 struct IndexBound {
   std::string key;
   bool inclusive = true;
@@ -55,6 +56,7 @@ class IndexCursor {
   bool idIndex_ = false;
   bool forward_ = true;
   bool pending_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace troupe::storage

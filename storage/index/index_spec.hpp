@@ -50,6 +50,9 @@ struct IndexSpec {
 /// InvalidIndexSpecificationOption (197: unknown option).
 StatusWith<IndexSpec> parseIndexSpec(bson::View spec, bson::View defaultCollation = {}, bool strict = true);
 
+/// The spec as listIndexes shows it: flags as booleans, times as integers (CAT-007).
+bson::Document listedSpec(const IndexSpec& spec);
+
 /// "a_1_b.c_-1".
 std::string defaultIndexName(bson::View key);
 

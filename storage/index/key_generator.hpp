@@ -42,19 +42,22 @@ class KeyGenerator {
   /// The collator (null: bytewise) must outlive the generator.
   KeyGenerator(const IndexSpec& spec, const bson::Collator* collator);
 
-  /// Errors: CannotIndexParallelArrays (171), CannotCreateIndex-like 16766/31 for arrays in hashed fields.
+  /// Errors: CannotIndexParallelArrays (171), 16766 (an array in a hashed field), 16746 (a numeric path that could name an
+  /// element of an array as well as a field).
   Status generate(bson::View document, KeySet& out) const;
   /// The key pattern's fields with values of one key, for {keyValue}: {a: 1, b: "x"}.
   bson::Document describe(const IndexKey& key) const;
 
  private:
   struct Walk;
+  std::string lastComponent(size_t field, size_t next) const;
+
   std::vector<std::vector<std::string>> paths_;
   std::vector<std::string> fields_;
   std::vector<bool> hashed_;
   uint32_t descending_ = 0;
   bool sparse_ = false;
-  bool single_ = false;
+  bson::Document keyPattern_;
   const bson::Collator* collator_ = nullptr;
 };
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -43,6 +44,7 @@ class RecordCursor {
   RecordId id_;
   bool forward_ = true;
   bool pending_ = false;  ///< the engine's cursor already stands on the record `next` must return
+  bool ended_ = false;
 };
 
 /// The documents of one collection: RecordId -> bytes in one table. Shared by all catalog versions of its collection;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "messaging/errors/status.hpp"
 #include "storage/engine/engine.hpp"

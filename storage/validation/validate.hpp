@@ -1,12 +1,8 @@
 #pragma once
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "messaging/bson/document.hpp"
 #include "storage/catalog/catalog.hpp"
+#include "storage/validation/validate_result.hpp"
 
 namespace troupe::storage {
 
@@ -15,30 +11,6 @@ struct ValidateSettings {
   bool checkDocuments = false; ///< deep checks of documents: UTF-8, duplicate names (checkBSONConformance)
   bool repair = false;         ///< correct what can be corrected (VAL-013); needs the exclusive lock
   bool fixCount = true;        ///< correct the fast count; needs the exclusive lock
-};
-
-struct IndexFindings {
-  std::string name;
-  int64_t keys = 0;
-  int64_t keysRemoved = 0, keysInserted = 0;  ///< by repair
-  bool valid = true;
-  std::vector<std::string> warnings, errors;
-};
-
-/// What `validate` replies.
-struct ValidateResult {
-  std::string ns;
-  bson::Uuid uuid{};
-  int64_t records = 0, invalidDocuments = 0, nonCompliantDocuments = 0;
-  bool valid = true, repaired = false;
-  std::vector<std::string> warnings, errors;
-  std::vector<bson::Document> missingIndexEntries, extraIndexEntries;
-  std::vector<int64_t> corruptRecords;
-  std::map<std::string, IndexFindings> indexes;
-
-  /// {ns, uuid, nInvalidDocuments, nNonCompliantDocuments, nrecords, nIndexes, keysPerIndex, indexDetails, valid, repaired,
-  /// warnings, errors, extraIndexEntries, missingIndexEntries, corruptRecords}, without ok.
-  bson::Document toDocument() const;
 };
 
 /// Checks one collection against its indexes and itself, in steps, so that the caller may yield between them (VAL). First pass:

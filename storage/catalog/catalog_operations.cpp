@@ -1,0 +1,86 @@
+#include "storage/catalog/catalog_operations.hpp"
+
+#include "storage/catalog/catalog_publish.hpp"
+#include "storage/index/document_text.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+namespace {
+
+Status checkDatabase(const CatalogSnapshot& snapshot, std::string_view db) {
+  const std::string other = snapshot.databaseDifferingInCase(db);
+  if (other.empty()) return Status::OK();
+  return {ErrorCode::kDatabaseDifferCase, "db already exists with different case already have: [" + other +
+                                              "] trying to create [" + std::string(db) + "]"};
+}
+
+/// Every collection has an `_id` index but those the server keeps for itself (IDX-001).
+bool wantsIdIndex(const Namespace& ns) { return !(ns.isLocal() && ns.collection().starts_with("oplog.")); }
+
+}  // namespace
+
+StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns,
+                                           CollectionOptions options) {
+  TROUPE_TRY(validateForCreate(ns));
+  const CatalogPtr snapshot = catalog.snapshot();
+  if (CollectionPtr existing = snapshot->find(ns)) {
+    if (existing->options().sameAs(options)) return existing;
+    if (existing->isView()) return Status(ErrorCode::kNamespaceExists, "A view already exists. NS: " + ns.toString());
+    return Status(ErrorCode::kNamespaceExists, "namespace " + ns.toString() + " already exists, but with different options: " +
+                                                   documentText(existing->options().toDocument(true)));
+  }
+  TROUPE_TRY(checkDatabase(*snapshot, ns.db()));
+  if (options.timeseries)
+    return Status(ErrorCode::kNotImplemented, "time-series collections are not served yet");
+
+  CatalogEntry entry{.catalogId = 0, .ns = ns, .ident = {}, .options = std::move(options), .indexes = {}};
+  if (!entry.options.isView()) {
+    if (!entry.options.uuid) entry.options.uuid = catalog.newUuid();
+    entry.ident = catalog.durable().newIdent("collection");
+    TROUPE_TRY(createTableInUnit(catalog, unit, entry.ident, "formatVersion=1"));
+    if (wantsIdIndex(ns)) {
+      TROUPE_ASSIGN(auto index, createIndexTable(catalog, unit, idIndexSpec(entry.options.collation), std::nullopt));
+      entry.indexes.push_back(std::move(index));
+    }
+  }
+  TROUPE_TRY(catalog.durable().add(unit, entry));
+  return publishVersion(catalog, unit, entry, nullptr);
+}
+
+Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
+  TROUPE_TRY(catalog.durable().remove(unit, collection->catalogId()));
+  unit.onCommit([&catalog, ns = collection->ns()](auto) {
+    catalog.collections().update([&](CatalogSnapshot& snapshot) { snapshot.remove(ns); });
+  });
+  if (collection->isView()) return Status::OK();
+  for (const auto& index : collection->indexes()) dropTableOnCommit(catalog, unit, index->ident, index->access);
+  dropTableOnCommit(catalog, unit, collection->ident(), collection->sharedRecords());
+  return Status::OK();
+}
+
+Status dropDatabase(Catalog& catalog, RecoveryUnit& unit, std::string_view db) {
+  for (const auto& collection : catalog.snapshot()->collections(db)) TROUPE_TRY(dropCollection(catalog, unit, collection));
+  return Status::OK();
+}
+
+StatusWith<CollectionPtr> renameCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                           const Namespace& to, bool dropTarget) {
+  TROUPE_TRY(validateForCreate(to));
+  if (collection->ns() == to) return Status(ErrorCode::kIllegalOperation, "Can't rename a collection to itself");
+  if (collection->isView())
+    return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + collection->ns().toString());
+  const CatalogPtr snapshot = catalog.snapshot();
+  if (CollectionPtr target = snapshot->find(to)) {
+    if (target->isView()) return Status(ErrorCode::kNamespaceExists, "a view already exists with that name: " + to.toString());
+    if (!dropTarget) return Status(ErrorCode::kNamespaceExists, "target namespace exists");
+    TROUPE_TRY(dropCollection(catalog, unit, target));
+  } else {
+    TROUPE_TRY(checkDatabase(*snapshot, to.db()));
+  }
+  CatalogEntry entry = collection->toEntry();
+  entry.ns = to;
+  entry.options.temp = false;
+  return publishVersion(catalog, unit, entry, collection);
+}
+
+}  // namespace troupe::storage

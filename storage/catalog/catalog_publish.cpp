@@ -1,0 +1,46 @@
+#include "storage/catalog/catalog_publish.hpp"
+
+#include "storage/catalog/collection_maker.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+
+StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
+                                         const CollectionPtr& previous) {
+  if (previous) TROUPE_TRY(catalog.durable().put(unit, entry));
+  TROUPE_ASSIGN(auto next, CollectionMaker::make(catalog, entry, previous.get()));
+  unit.onCommit([&catalog, next, previous](auto) {
+    catalog.collections().update([&](CatalogSnapshot& snapshot) {
+      if (previous && previous->ns() != next->ns()) snapshot.remove(previous->ns());
+      snapshot.put(next);
+    });
+  });
+  return next;
+}
+
+Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const std::string& ident, std::string_view appMetadata) {
+  TROUPE_ASSIGN(Table table, catalog.engine().createTable(ident, catalog.tableOptions(appMetadata)));
+  unit.onRollback([&catalog, ident] {
+    catalog.sizes().forget(ident);
+    catalog.reaper().add(ident, {}, {});
+  });
+  return Status::OK();
+}
+
+StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit, const IndexSpec& spec,
+                                           std::optional<bson::Uuid> buildUuid) {
+  IndexMetadata index{.spec = spec.stored, .ident = catalog.durable().newIdent("index"), .ready = !buildUuid,
+                      .multikey = false, .paths = {}, .buildUuid = buildUuid};
+  // Formats as known from other tools: 8 for keys of version 2, 14 for unique ones that end with a record id.
+  TROUPE_TRY(createTableInUnit(catalog, unit, index.ident, spec.unique && !spec.idIndex ? "formatVersion=14" : "formatVersion=8"));
+  return index;
+}
+
+void dropTableOnCommit(Catalog& catalog, RecoveryUnit& unit, std::string ident, std::weak_ptr<const void> token) {
+  unit.onCommit([&catalog, ident = std::move(ident), token = std::move(token)](std::optional<Timestamp> commitTime) {
+    catalog.sizes().forget(ident);
+    catalog.reaper().add(ident, commitTime.value_or(Timestamp{}), token);
+  });
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,169 @@
+#include "storage/catalog/collection.hpp"
+
+#include <algorithm>
+
+#include "storage/keys/key_string.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+namespace {
+
+/// An index that is not ready may be under construction by a scan beside us.
+IndexAccess::WriteOptions writeOptions(const IndexEntry& index) { return {.checkUnique = true, .building = !index.ready}; }
+
+}  // namespace
+
+MultikeyPaths IndexState::paths(size_t fields) const {
+  MultikeyPaths paths(fields);
+  for (size_t i = 0; i < fields; ++i) paths[i] = path(i);
+  return paths;
+}
+
+bool IndexState::durable(const MultikeyPaths& paths) const {
+  if (!durable_.load(std::memory_order_acquire)) return false;
+  for (size_t i = 0; i < paths.size(); ++i)
+    if (paths[i] & ~durablePaths_[i].load(std::memory_order_acquire)) return false;
+  return true;
+}
+
+void IndexState::setVisible(const MultikeyPaths& paths) {
+  for (size_t i = 0; i < paths.size(); ++i) paths_[i].fetch_or(paths[i], std::memory_order_acq_rel);
+  multikey_.store(true, std::memory_order_release);
+}
+
+void IndexState::setDurable(const MultikeyPaths& paths) {
+  setVisible(paths);
+  for (size_t i = 0; i < paths.size(); ++i) durablePaths_[i].fetch_or(paths[i], std::memory_order_acq_rel);
+  durable_.store(true, std::memory_order_release);
+}
+
+const IndexEntry* Collection::findIndex(std::string_view name) const {
+  for (const auto& index : indexes_)
+    if (index->spec.name == name) return index.get();
+  return nullptr;
+}
+
+const IndexEntry* Collection::findIndexByKey(bson::View keyPattern) const {
+  for (const auto& index : indexes_)
+    if (index->spec.key.view() == keyPattern) return index.get();
+  return nullptr;
+}
+
+Status Collection::noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const {
+  if (!keys.multikey || index.state->durable(keys.paths)) return Status::OK();
+  index.state->setVisible(keys.paths);
+  TROUPE_TRY(durable_->setMultikey(unit, catalogId_, index.spec.name, keys.paths));
+  unit.onCommit([state = index.state, paths = keys.paths](auto) { state->setDurable(paths); });
+  return Status::OK();
+}
+
+Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, RecordId id, bson::View document,
+                                 KeySet& scratch) const {
+  if (!index.covers(document)) return Status::OK();
+  TROUPE_TRY(index.access->generator().generate(document, scratch));
+  TROUPE_TRY(noteMultikey(unit, index, scratch));
+  return index.access->insertKeys(unit, scratch, id, writeOptions(index));
+}
+
+StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document) const {
+  TROUPE_ASSIGN(const RecordId id, records_->insert(unit, document.bytes()));
+  KeySet scratch;
+  for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
+  if (options_.capped) TROUPE_TRY(trimCapped(unit, id));
+  return id;
+}
+
+Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids) const {
+  if (documents.empty()) return Status::OK();
+  std::vector<RecordId> own;
+  if (ids.empty()) {
+    own.resize(documents.size());
+    ids = own;
+  }
+  TROUPE_TRY(records_->insertMany(unit, documents, ids));
+  KeySet scratch;
+  for (const auto& index : indexes_)
+    for (size_t i = 0; i < documents.size(); ++i)
+      TROUPE_TRY(indexDocument(unit, *index, ids[i], documents[i], scratch));
+  return options_.capped ? trimCapped(unit, ids[documents.size() - 1]) : Status::OK();
+}
+
+Status Collection::update(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const {
+  if (options_.capped && after.size() > before.size() && records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
+    return {ErrorCode::kCannotGrowDocumentInCappedNamespace, "Cannot change the size of a document in a capped collection: " +
+                std::to_string(before.size()) + " != " + std::to_string(after.size())};
+  KeySet oldKeys, newKeys;
+  for (const auto& index : indexes_) {
+    oldKeys.clear();
+    newKeys.clear();
+    if (index->covers(before)) TROUPE_TRY(index->access->generator().generate(before, oldKeys));
+    if (index->covers(after)) TROUPE_TRY(index->access->generator().generate(after, newKeys));
+    TROUPE_TRY(noteMultikey(unit, *index, newKeys));
+    TROUPE_TRY(index->access->updateKeys(unit, oldKeys, newKeys, id, writeOptions(*index)));
+  }
+  return records_->update(unit, id, after.bytes(), before.size());
+}
+
+Status Collection::removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const {
+  KeySet keys;
+  for (const auto& index : indexes_) {
+    if (!index->covers(document)) continue;
+    TROUPE_TRY(index->access->generator().generate(document, keys));
+    TROUPE_TRY(index->access->removeKeys(unit, keys, id, writeOptions(*index)));
+  }
+  return Status::OK();
+}
+
+Status Collection::remove(RecoveryUnit& unit, RecordId id, bson::View document) const {
+  TROUPE_TRY(removeKeys(unit, id, document));
+  return records_->remove(unit, id, document.size());
+}
+
+Status Collection::trimCapped(RecoveryUnit& unit, RecordId newest) const {
+  const auto tooMuch = [&] {
+    return records_->dataBytes() > options_.cappedSize || (options_.cappedMax > 0 && records_->count() > options_.cappedMax);
+  };
+  while (tooMuch()) {
+    TROUPE_ASSIGN(auto oldest, records_->cursor(unit));
+    TROUPE_ASSIGN(const bool found, oldest.next());
+    if (!found || oldest.id() >= newest) return Status::OK();
+    const bson::Document document(oldest.document());
+    TROUPE_TRY(remove(unit, oldest.id(), document));
+  }
+  return Status::OK();
+}
+
+Status Collection::truncate(RecoveryUnit& unit) const {
+  TROUPE_TRY(records_->truncate(unit));
+  for (const auto& index : indexes_) TROUPE_TRY(unit.truncate(index->access->table(), {}, {}));
+  return Status::OK();
+}
+
+StatusWith<std::optional<RecordId>> Collection::findById(RecoveryUnit& unit, const bson::Element& id) const {
+  if (idIndex_) {
+    key_string::Builder key;
+    key.append(id, idIndex_->access->collator());
+    return idIndex_->access->findUnique(unit, key.bytes());
+  }
+  key_string::Builder wanted, each;
+  wanted.append(id, collator());
+  TROUPE_ASSIGN(auto cursor, records_->cursor(unit));
+  for (;;) {
+    TROUPE_ASSIGN(const bool found, cursor.next());
+    if (!found) return std::optional<RecordId>();
+    each.reset();
+    each.append(cursor.document()["_id"], collator());
+    if (each.bytes() == wanted.bytes()) return std::optional(cursor.id());
+  }
+}
+
+CatalogEntry Collection::toEntry() const {
+  CatalogEntry entry{.catalogId = catalogId_, .ns = ns_, .ident = ident_, .options = options_, .indexes = {}};
+  for (const auto& index : indexes_)
+    entry.indexes.push_back({.spec = index->spec.stored, .ident = index->ident, .ready = index->ready,
+                             .multikey = index->multikey(), .paths = index->state->paths(index->spec.fields.size()),
+                             .buildUuid = index->buildUuid});
+  return entry;
+}
+
+}  // namespace troupe::storage

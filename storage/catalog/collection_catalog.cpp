@@ -1,0 +1,127 @@
+#include "storage/catalog/collection_catalog.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+namespace {
+
+std::string_view keyOf(const bson::Uuid& uuid) { return {reinterpret_cast<const char*>(uuid.bytes.data()), uuid.bytes.size()}; }
+
+bool sameButForCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+}  // namespace
+
+CollectionPtr CatalogSnapshot::find(const Namespace& ns) const {
+  const auto* database = databases_.find(ns.db());
+  const CollectionPtr* found = database ? (*database)->collections.find(ns.collection()) : nullptr;
+  return found ? *found : nullptr;
+}
+
+CollectionPtr CatalogSnapshot::find(const bson::Uuid& uuid) const {
+  const CollectionPtr* found = byUuid_.find(keyOf(uuid));
+  return found ? *found : nullptr;
+}
+
+std::vector<std::string> CatalogSnapshot::databases() const {
+  std::vector<std::string> names;
+  databases_.each([&](const std::string& name, const auto&) { names.push_back(name); });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool CatalogSnapshot::hasDatabase(std::string_view db) const { return databases_.find(db) != nullptr; }
+
+std::string CatalogSnapshot::databaseDifferingInCase(std::string_view db) const {
+  if (hasDatabase(db)) return {};
+  std::string found;
+  databases_.each([&](const std::string& name, const auto&) {
+    if (sameButForCase(name, db)) found = name;
+  });
+  return found;
+}
+
+std::vector<CollectionPtr> CatalogSnapshot::collections(std::string_view db) const {
+  std::vector<CollectionPtr> all;
+  if (const auto* database = databases_.find(db))
+    (*database)->collections.each([&](const std::string&, const CollectionPtr& collection) { all.push_back(collection); });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->ns() < b->ns(); });
+  return all;
+}
+
+std::vector<CollectionPtr> CatalogSnapshot::collectionsByUuid(std::string_view db) const {
+  auto all = collections(db);
+  std::erase_if(all, [](const auto& collection) { return collection->isView(); });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->uuid() < b->uuid(); });
+  return all;
+}
+
+void CatalogSnapshot::put(CollectionPtr collection) {
+  const Namespace& ns = collection->ns();
+  const auto* existing = databases_.find(ns.db());
+  auto database = existing ? std::make_shared<Database>(**existing) : std::make_shared<Database>();
+  if (!collection->isView()) byUuid_.put(keyOf(collection->uuid()), collection);
+  database->collections.put(ns.collection(), collection);
+  databases_.put(ns.db(), std::move(database));
+}
+
+void CatalogSnapshot::remove(const Namespace& ns) {
+  const CollectionPtr collection = find(ns);
+  if (!collection) return;
+  auto database = std::make_shared<Database>(**databases_.find(ns.db()));
+  database->collections.erase(ns.collection());
+  if (!collection->isView()) byUuid_.erase(keyOf(collection->uuid()));
+  if (database->collections.empty()) {
+    databases_.erase(ns.db());
+  } else {
+    databases_.put(ns.db(), std::move(database));
+  }
+}
+
+struct CollectionCatalog::Job {
+  std::function<void(CatalogSnapshot&)> change;
+  bool done = false;
+};
+
+CatalogPtr CollectionCatalog::snapshot() const {
+  std::lock_guard lock(pointerMutex_);
+  return current_;
+}
+
+void CollectionCatalog::update(std::function<void(CatalogSnapshot&)> change) {
+  Job job{std::move(change)};
+  std::unique_lock lock(queueMutex_);
+  queue_.push_back(&job);
+  published_.wait(lock, [&] { return job.done || !publishing_; });
+  if (job.done) return;
+  publishing_ = true;  // this writer's turn: it carries everyone who waits
+  std::vector<Job*> batch;
+  batch.swap(queue_);
+  lock.unlock();
+  auto next = std::make_shared<CatalogSnapshot>(*snapshot());
+  ++next->version_;
+  for (Job* each : batch) each->change(*next);
+  {
+    std::lock_guard pointer(pointerMutex_);
+    current_ = std::move(next);
+  }
+  lock.lock();
+  for (Job* each : batch) each->done = true;
+  publishing_ = false;
+  published_.notify_all();
+}
+
+StatusWith<CatalogPtr> CollectionCatalog::openConsistent(RecoveryUnit& unit) const {
+  for (;;) {
+    CatalogPtr before = snapshot();
+    TROUPE_TRY(unit.begin());
+    if (unit.inUnitOfWork() || snapshot()->version() == before->version()) return before;
+    unit.abandonSnapshot();
+  }
+}
+
+}  // namespace troupe::storage

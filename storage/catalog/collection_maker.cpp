@@ -1,0 +1,82 @@
+#include "storage/catalog/collection_maker.hpp"
+
+#include <algorithm>
+
+#include "messaging/bson/collation.hpp"
+
+namespace troupe::storage {
+namespace {
+
+StatusWith<std::shared_ptr<const bson::Collator>> makeCollator(const bson::Document& collation) {
+  if (collation.empty()) return std::shared_ptr<const bson::Collator>();
+  return bson::Collator::parse(collation);
+}
+
+IndexPtr find(const Collection* collection, const std::string& ident) {
+  if (!collection) return nullptr;
+  for (const auto& index : collection->indexes())
+    if (index->ident == ident) return index;
+  return nullptr;
+}
+
+}  // namespace
+
+StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogEntry& entry, const IndexMetadata& metadata,
+                                                const Collection* previous) {
+  const IndexPtr before = find(previous, metadata.ident);
+  const bool sameSpec = before && before->spec.stored == metadata.spec && previous->ns() == entry.ns;
+  if (sameSpec && before->ready == metadata.ready) return before;
+
+  auto index = std::make_shared<IndexEntry>();
+  TROUPE_ASSIGN(index->spec, parseIndexSpec(metadata.spec, {}, false));
+  TROUPE_ASSIGN(auto collator, makeCollator(index->spec.collation));
+  index->ident = metadata.ident;
+  index->ready = metadata.ready;
+  index->buildUuid = metadata.buildUuid;
+  if (before) {
+    index->state = before->state;
+  } else {
+    index->state = std::make_shared<IndexState>();
+    index->state->sinceMillis = catalog.hooks().nowMillis();
+    if (metadata.multikey) index->state->setDurable(metadata.paths);
+  }
+  if (index->spec.partialFilter) {
+    if (!catalog.hooks().makeFilter)
+      return Status(ErrorCode::kCannotCreateIndex, "partial indexes need a query language, and none was given to the catalog");
+    TROUPE_ASSIGN(index->filter, catalog.hooks().makeFilter(*index->spec.partialFilter, collator.get()));
+  }
+  if (sameSpec) {
+    index->access = before->access;
+  } else {
+    TROUPE_ASSIGN(Table table, catalog.engine().openTable(metadata.ident));
+    index->access = std::make_shared<IndexAccess>(entry.ns.toString(), index->spec, std::move(table), std::move(collator));
+  }
+  return IndexPtr(std::move(index));
+}
+
+StatusWith<CollectionPtr> CollectionMaker::make(Catalog& catalog, const CatalogEntry& entry, const Collection* previous) {
+  auto collection = std::make_shared<Collection>();
+  collection->ns_ = entry.ns;
+  collection->catalogId_ = entry.catalogId;
+  collection->ident_ = entry.ident;
+  collection->options_ = entry.options;
+  collection->durable_ = &catalog.durable();
+  TROUPE_ASSIGN(collection->collator_, makeCollator(entry.options.collation));
+  if (entry.options.isView()) return CollectionPtr(std::move(collection));
+
+  if (previous && previous->ident_ == entry.ident) {
+    collection->records_ = previous->records_;
+  } else {
+    TROUPE_ASSIGN(Table table, catalog.engine().openTable(entry.ident));
+    collection->records_ = std::make_shared<RecordStore>(std::move(table), catalog.sizes().of(entry.ident));
+  }
+  for (const auto& metadata : entry.indexes) {
+    TROUPE_ASSIGN(auto index, makeIndex(catalog, entry, metadata, previous));
+    if (index->spec.idIndex) collection->idIndex_ = index.get();
+    collection->indexes_.push_back(std::move(index));
+  }
+  std::stable_partition(collection->indexes_.begin(), collection->indexes_.end(), [](const auto& index) { return index->spec.idIndex; });
+  return CollectionPtr(std::move(collection));
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,88 @@
+#include "storage/catalog/collection_modification.hpp"
+
+#include <algorithm>
+
+#include "storage/catalog/catalog_publish.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+namespace {
+
+Status invalid(std::string reason) { return {ErrorCode::kInvalidOptions, std::move(reason)}; }
+
+Status changeIndex(const Collection& collection, const CollectionChange& change, CatalogEntry& entry) {
+  const IndexEntry* index = collection.findIndex(change.index);
+  if (!index) return {ErrorCode::kIndexNotFound, "cannot find index " + change.index + " for ns " + collection.ns().toString()};
+  const SpecChange& wanted = change.indexChange;
+  if (index->spec.idIndex && (wanted.hidden || wanted.prepareUnique || wanted.unique || wanted.expireAfterSeconds))
+    return {ErrorCode::kBadValue, "can't change options of the _id index"};
+  if (wanted.unique && !*wanted.unique) return {ErrorCode::kBadValue, "Cannot make index non-unique"};
+  if (wanted.unique && !index->spec.unique && !index->spec.prepareUnique)
+    return invalid("Cannot make index unique with 'prepareUnique=false'. Run collMod to set it first.");
+  if (wanted.expireAfterSeconds && index->spec.fields.size() > 1)
+    return invalid("TTL indexes are single-field indexes, compound indexes do not support TTL");
+  if (wanted.expireAfterSeconds && (*wanted.expireAfterSeconds < 0 || *wanted.expireAfterSeconds > INT32_MAX))
+    return invalid("TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number");
+  const IndexSpec next = changedSpec(index->spec, wanted);
+  for (auto& metadata : entry.indexes)
+    if (metadata.ident == index->ident) metadata.spec = next.stored;
+  return Status::OK();
+}
+
+Status changeValidation(const CollectionChange& change, CollectionOptions& options) {
+  if (change.validator) {
+    if (change.validator->empty()) {
+      options.validator.reset();
+    } else {
+      options.validator = *change.validator;
+    }
+  }
+  if (change.validationLevel) options.validationLevel = *change.validationLevel;
+  if (change.validationAction) options.validationAction = *change.validationAction;
+  return Status::OK();
+}
+
+Status changeCapped(const CollectionChange& change, CollectionOptions& options) {
+  if (!change.cappedSize && !change.cappedMax) return Status::OK();
+  if (!options.capped) return invalid("Collection must be capped.");
+  if (change.cappedSize) {
+    if (*change.cappedSize < 1) return invalid("cappedSize must be positive");
+    options.cappedSize = *change.cappedSize;
+  }
+  if (change.cappedMax) options.cappedMax = std::max<int64_t>(0, *change.cappedMax);
+  return Status::OK();
+}
+
+Status changeView(const Collection& collection, const CollectionChange& change, CollectionOptions& options) {
+  if (!change.viewOn && !change.pipeline) return Status::OK();
+  if (!collection.isView()) return invalid("option only supported on a view: viewOn, pipeline");
+  if (change.viewOn) {
+    if (change.viewOn->empty()) return {ErrorCode::kBadValue, "'viewOn' cannot be empty"};
+    options.viewOn = *change.viewOn;
+  }
+  if (change.pipeline) options.pipeline = *change.pipeline;
+  return Status::OK();
+}
+
+}  // namespace
+
+StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                           const CollectionChange& change) {
+  const bool forCollections = !change.index.empty() || change.validator || change.validationLevel || change.validationAction ||
+                              change.expireAfterSeconds || change.recordPreImages;
+  if (collection->isView() && forCollections) return invalid("option not supported on a view");
+  CatalogEntry entry = collection->toEntry();
+  if (!change.index.empty()) TROUPE_TRY(changeIndex(*collection, change, entry));
+  TROUPE_TRY(changeValidation(change, entry.options));
+  TROUPE_TRY(changeCapped(change, entry.options));
+  TROUPE_TRY(changeView(*collection, change, entry.options));
+  if (change.expireAfterSeconds) {
+    if (!entry.options.clusteredIndex)
+      return invalid("'expireAfterSeconds' is only supported on collections with a clustered index");
+    entry.options.expireAfterSeconds = *change.expireAfterSeconds;
+  }
+  if (change.recordPreImages) entry.options.recordPreImages = *change.recordPreImages;
+  return publishVersion(catalog, unit, entry, collection);
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,175 @@
+#include "storage/catalog/durable_catalog.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "messaging/bson/validate.hpp"
+#include "storage/records/record_id.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+namespace {
+
+using bson::Element;
+using bson::Type;
+using bson::View;
+
+/// {"a.b": <one byte a component, 1 where an array was met>}
+void appendPaths(bson::Builder& b, View keyPattern, const MultikeyPaths& paths) {
+  b.openDocument("multikeyPaths");
+  size_t field = 0;
+  for (const auto& e : keyPattern) {
+    const uint64_t bits = field < paths.size() ? paths[field] : 0;
+    ++field;
+    std::string bytes(static_cast<size_t>(std::count(e.name().begin(), e.name().end(), '.')) + 1, '\0');
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(bits >> std::min<size_t>(i, 63) & 1);
+    b.append(e.name(), bson::Binary{bson::kBinaryGeneric, bytes});
+  }
+  b.close();
+}
+
+MultikeyPaths readPaths(const Element& e) {
+  MultikeyPaths paths;
+  if (!e.is(Type::kDocument)) return paths;
+  for (const auto& field : e.asDocument()) {
+    uint64_t bits = 0;
+    const std::string_view bytes = field.is(Type::kBinary) ? field.asBinary().bytes : std::string_view();
+    for (size_t i = 0; i < bytes.size(); ++i)
+      if (bytes[i]) bits |= uint64_t{1} << std::min<size_t>(i, 63);
+    paths.push_back(bits);
+  }
+  return paths;
+}
+
+std::optional<bson::Uuid> readUuid(const Element& e) {
+  if (!e.is(Type::kBinary) || e.asBinary().bytes.size() != 16) return std::nullopt;
+  bson::Uuid uuid;
+  std::memcpy(uuid.bytes.data(), e.asBinary().bytes.data(), 16);
+  return uuid;
+}
+
+IndexMetadata readIndex(View row, View idents) {
+  IndexMetadata index;
+  if (row["spec"].is(Type::kDocument)) index.spec = bson::Document(row["spec"].asDocument());
+  index.ident = idents[index.spec["name"].toStringOr()].toStringOr();
+  index.ready = row["ready"].truthy();
+  index.multikey = row["multikey"].truthy();
+  index.paths = readPaths(row["multikeyPaths"]);
+  index.buildUuid = readUuid(row["buildUUID"]);
+  return index;
+}
+
+}  // namespace
+
+bson::Document CatalogEntry::toDocument() const {
+  bson::Builder b;
+  b.openDocument("md").append("ns", ns.toString());
+  b.append("options", options.toDocument(true)).openArray("indexes");
+  for (const auto& index : indexes) {
+    b.pushDocument().append("spec", index.spec).append("ready", index.ready).append("multikey", index.multikey);
+    appendPaths(b, index.spec["key"].asDocument(), index.paths);
+    b.append("head", int64_t{0}).append("backgroundSecondary", false);
+    if (index.buildUuid) b.append("buildUUID", *index.buildUuid);
+    b.close();
+  }
+  b.close().close().openDocument("idxIdent");
+  for (const auto& index : indexes) b.append(index.spec["name"].toStringOr(), index.ident);
+  b.close().append("ns", ns.toString());
+  if (!ident.empty()) b.append("ident", ident);
+  return b.finish();
+}
+
+StatusWith<CatalogEntry> CatalogEntry::fromDocument(int64_t catalogId, View document) {
+  const Element md = document["md"];
+  if (!md.is(Type::kDocument) || !document["ns"].is(Type::kString))
+    return Status(ErrorCode::kUnsupportedFormat, "the catalog's row " + std::to_string(catalogId) + " is malformed; run with repair");
+  CatalogEntry entry;
+  entry.catalogId = catalogId;
+  entry.ns = Namespace::split(document["ns"].asString());
+  entry.ident = document["ident"].toStringOr();
+  const View row = md.asDocument();
+  if (row["options"].is(Type::kDocument)) {
+    TROUPE_ASSIGN(entry.options, parseCollectionOptions(row["options"].asDocument(), true));
+  }
+  const View idents = document["idxIdent"].is(Type::kDocument) ? document["idxIdent"].asDocument() : View();
+  if (row["indexes"].is(Type::kArray))
+    for (const auto& index : row["indexes"].asArray())
+      if (index.is(Type::kDocument)) entry.indexes.push_back(readIndex(index.asDocument(), idents));
+  return entry;
+}
+
+DurableCatalog::DurableCatalog(Table table, std::function<uint64_t()> random)
+    : table_(std::move(table)), random_(std::move(random)), identSuffix_(random_()) {}
+
+StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
+  auto table = engine.openTable(kIdent);
+  if (!table.isOK()) table = engine.createTable(kIdent, {});
+  if (!table.isOK()) return table.status();
+  return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(*table), std::move(random)));
+}
+
+StatusWith<std::vector<CatalogEntry>> DurableCatalog::readAll(RecoveryUnit& unit) {
+  std::vector<CatalogEntry> entries;
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  for (;;) {
+    TROUPE_ASSIGN(const bool found, cursor->next());
+    if (!found) return entries;
+    const int64_t id = RecordKey::decode(cursor->key()).value;
+    if (auto valid = bson::validate(cursor->value()); !valid.isOK())
+      return valid.status().withContext("the catalog's row " + std::to_string(id) + " is damaged; run with repair");
+    TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(id, View(cursor->value().data())));
+    entries.push_back(std::move(entry));
+    lastId_ = std::max(lastId_.load(), id);
+  }
+}
+
+StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& unit, int64_t catalogId) const {
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  TROUPE_ASSIGN(const bool found, cursor->seek(RecordKey({catalogId})));
+  if (!found) return std::optional<bson::Document>();
+  return std::optional(bson::Document(View(cursor->value().data())));
+}
+
+Status DurableCatalog::add(RecoveryUnit& unit, CatalogEntry& entry) {
+  entry.catalogId = ++lastId_;
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  return cursor->insert(RecordKey({entry.catalogId}), entry.toDocument().bytes());
+}
+
+Status DurableCatalog::put(RecoveryUnit& unit, const CatalogEntry& entry) {
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  Status status = cursor->update(RecordKey({entry.catalogId}), entry.toDocument().bytes());
+  if (status == ErrorCode::kNoSuchKey)
+    return {ErrorCode::kNamespaceNotFound, "the collection " + entry.ns.toString() + " has been dropped meanwhile"};
+  return status;
+}
+
+Status DurableCatalog::remove(RecoveryUnit& unit, int64_t catalogId) {
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  Status status = cursor->remove(RecordKey({catalogId}));
+  if (status == ErrorCode::kNoSuchKey) return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
+  return status;
+}
+
+Status DurableCatalog::setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view name, const MultikeyPaths& paths) {
+  TROUPE_ASSIGN(auto row, read(unit, catalogId));
+  if (!row) return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
+  TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(catalogId, *row));
+  for (auto& index : entry.indexes) {
+    if (index.spec["name"].toStringOr() != name) continue;
+    MultikeyPaths merged = index.paths;
+    merged.resize(std::max(merged.size(), paths.size()));
+    for (size_t i = 0; i < paths.size(); ++i) merged[i] |= paths[i];
+    if (index.multikey && merged == index.paths) return Status::OK();
+    index.multikey = true;
+    index.paths = std::move(merged);
+    return put(unit, entry);
+  }
+  return Status::OK();
+}
+
+std::string DurableCatalog::newIdent(std::string_view kind) {
+  return std::string(kind) + "-" + std::to_string(identCounter_++) + "-" + std::to_string(identSuffix_);
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,131 @@
+#include "storage/catalog/index_builder.hpp"
+
+#include <algorithm>
+
+#include "storage/catalog/catalog_publish.hpp"
+#include "storage/catalog/index_operations.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+
+namespace troupe::storage {
+
+IndexBuilder::IndexBuilder(Catalog& catalog, Namespace ns, std::vector<IndexSpec> specs)
+    : catalog_(catalog), ns_(std::move(ns)), specs_(std::move(specs)), buildUuid_(catalog.newUuid()) {}
+
+Status IndexBuilder::start(RecoveryUnit& unit) {
+  const CollectionPtr collection = catalog_.find(ns_);
+  if (!collection || collection->isView()) return {ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns_.toString()};
+  WriteUnitOfWork work(unit);
+  CatalogEntry entry = collection->toEntry();
+  for (const auto& spec : specs_) {
+    TROUPE_ASSIGN(auto index, createIndexTable(catalog_, unit, spec, buildUuid_));
+    entry.indexes.push_back(std::move(index));
+  }
+  TROUPE_TRY(publishVersion(catalog_, unit, entry, collection).status());
+  TROUPE_TRY(work.commit());
+  uuid_ = collection->uuid();
+  return Status::OK();
+}
+
+/// The collection may have been renamed meanwhile; its UUID stays.
+StatusWith<CollectionPtr> IndexBuilder::current() const {
+  const CatalogPtr snapshot = catalog_.snapshot();
+  CollectionPtr collection = snapshot->find(uuid_);
+  if (!collection) return Status(ErrorCode::kIndexBuildAborted, "the collection was dropped during the index build");
+  for (const auto& spec : specs_) {
+    const IndexEntry* index = collection->findIndex(spec.name);
+    if (!index || index->buildUuid != buildUuid_)
+      return Status(ErrorCode::kIndexBuildAborted, "the index " + spec.name + " was dropped during its build");
+  }
+  return collection;
+}
+
+Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document, Batch& batch) const {
+  KeySet keys;
+  for (const auto& spec : specs_) {
+    const IndexEntry& index = *collection.findIndex(spec.name);
+    if (!index.covers(document)) continue;
+    TROUPE_TRY(index.access->generator().generate(document, keys));
+    TROUPE_TRY(collection.noteMultikey(unit, index, keys));
+    for (const auto& key : keys.keys) {
+      TROUPE_ASSIGN(const bool alone, index.access->insertForBuild(unit, key, id));
+      if (!alone) batch.suspects.push_back({spec.name, key});
+    }
+  }
+  return Status::OK();
+}
+
+StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const {
+  Batch batch{.last = last_, .documents = 0, .atEnd = false, .suspects = {}};
+  TROUPE_ASSIGN(auto cursor, collection.records().cursor(unit));
+  TROUPE_ASSIGN(bool found, last_.ok() ? cursor.seekNear({last_.value + 1}) : cursor.next());
+  for (; found && batch.documents < maxDocuments; ++batch.documents) {
+    batch.last = cursor.id();
+    TROUPE_TRY(indexOne(unit, collection, cursor.id(), cursor.document(), batch));
+    TROUPE_ASSIGN(found, cursor.next());
+  }
+  batch.atEnd = !found;
+  return batch;
+}
+
+StatusWith<bool> IndexBuilder::step(RecoveryUnit& unit, int maxDocuments) {
+  TROUPE_ASSIGN(auto collection, current());
+  WriteUnitOfWork work(unit);
+  TROUPE_ASSIGN(auto batch, scan(unit, *collection, maxDocuments));
+  TROUPE_TRY(work.commit());
+  last_ = batch.last;
+  scanned_ += batch.documents;
+  std::move(batch.suspects.begin(), batch.suspects.end(), std::back_inserter(suspects_));
+  return batch.atEnd;
+}
+
+Status IndexBuilder::commit(RecoveryUnit& unit) {
+  TROUPE_ASSIGN(auto collection, current());
+  WriteUnitOfWork work(unit);
+  for (const auto& suspect : suspects_) {
+    const IndexAccess& access = *collection->findIndex(suspect.index)->access;
+    TROUPE_ASSIGN(const bool duplicate, access.hasDuplicate(unit, suspect.key.key));
+    if (duplicate) return access.duplicateKeyError(suspect.key);
+  }
+  CatalogEntry entry = collection->toEntry();
+  for (auto& index : entry.indexes)
+    if (index.buildUuid == buildUuid_) {
+      index.ready = true;
+      index.buildUuid.reset();
+    }
+  TROUPE_TRY(publishVersion(catalog_, unit, entry, collection).status());
+  return work.commit();
+}
+
+Status IndexBuilder::abort(RecoveryUnit& unit) {
+  const CollectionPtr collection = catalog_.snapshot()->find(uuid_);
+  if (!collection) return Status::OK();
+  std::vector<std::string> names;
+  for (const auto& index : collection->indexes())
+    if (index->buildUuid == buildUuid_) names.push_back(index->spec.name);
+  if (names.empty()) return Status::OK();
+  WriteUnitOfWork work(unit);
+  TROUPE_TRY(dropIndexes(catalog_, unit, collection, names).status());
+  return work.commit();
+}
+
+Status IndexBuilder::runSteps(RecoveryUnit& unit) {
+  constexpr int kBatch = 500;
+  constexpr int kMaxConflicts = 100;
+  for (int conflicts = 0; conflicts < kMaxConflicts;) {
+    auto done = step(unit, kBatch);
+    if (done.isOK() && *done) return commit(unit);
+    if (done.isOK()) continue;
+    if (done.status().code() != ErrorCode::kWriteConflict) return done.status();
+    ++conflicts;
+  }
+  return {ErrorCode::kWriteConflict, "the index build met too many write conflicts"};
+}
+
+Status IndexBuilder::buildAll(RecoveryUnit& unit) {
+  TROUPE_TRY(start(unit));
+  Status status = runSteps(unit);
+  if (!status.isOK()) TROUPE_TRY(abort(unit));
+  return status;
+}
+
+}  // namespace troupe::storage

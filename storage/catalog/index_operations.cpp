@@ -1,0 +1,152 @@
+#include "storage/catalog/index_operations.hpp"
+
+#include <algorithm>
+
+#include "storage/catalog/catalog_publish.hpp"
+#include "storage/index/document_text.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+namespace {
+
+using bson::Type;
+
+Status checkFilter(const Catalog& catalog, const Collection& collection, const IndexSpec& spec) {
+  if (!spec.partialFilter) return Status::OK();
+  if (!catalog.hooks().makeFilter) return {ErrorCode::kCannotCreateIndex, "partial indexes cannot be served here"};
+  return catalog.hooks().makeFilter(*spec.partialFilter, collection.collator()).status();
+}
+
+/// Whether the index exists already; errors when it contradicts another.
+StatusWith<bool> existsAmong(const IndexSpec& spec, std::span<const IndexPtr> indexes) {
+  for (const auto& index : indexes) {
+    TROUPE_ASSIGN(const SpecMatch match, compareSpecs(spec, index->spec));
+    if (match == SpecMatch::kIdentical) return true;
+  }
+  return false;
+}
+
+StatusWith<std::vector<std::string>> nameFor(const Collection& collection, std::string_view name) {
+  if (name == "_id_") return Status(ErrorCode::kInvalidOptions, "cannot drop _id index");
+  if (!collection.findIndex(name)) return Status(ErrorCode::kIndexNotFound, "index not found with name [" + std::string(name) + "]");
+  return std::vector<std::string>{std::string(name)};
+}
+
+StatusWith<std::vector<std::string>> namesForKey(const Collection& collection, bson::View key) {
+  std::vector<std::string> names;
+  for (const auto& index : collection.indexes())
+    if (index->spec.key.view() == key) names.push_back(index->spec.name);
+  if (names.empty()) return Status(ErrorCode::kIndexNotFound, "can't find index with key: " + documentText(key));
+  if (names.size() > 1)
+    return Status(ErrorCode::kAmbiguousIndexKeyPattern, std::to_string(names.size()) + " indexes found for key: " + documentText(key) +
+                                                            ", identify by name instead.");
+  if (names[0] == "_id_") return Status(ErrorCode::kInvalidOptions, "cannot drop _id index");
+  return names;
+}
+
+}  // namespace
+
+StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Collection& collection,
+                                              const std::vector<bson::View>& specs) {
+  std::vector<IndexSpec> wanted;
+  for (const auto& view : specs) {
+    TROUPE_ASSIGN(IndexSpec spec, parseIndexSpec(view, collection.options().collation));
+    if (spec.idIndex && collection.idIndex() && spec.collation != collection.options().collation)
+      return Status(ErrorCode::kBadValue, "The _id index must have the same collation as the collection. Index collation: " +
+                                              documentText(spec.collation) + ", collection collation: " +
+                                              documentText(collection.options().collation));
+    TROUPE_TRY(checkFilter(catalog, collection, spec));
+    if (spec.expireAfterSeconds && collection.isCapped())
+      return Status(ErrorCode::kCannotCreateIndex, "Cannot create TTL index on a capped collection");
+    TROUPE_ASSIGN(const bool exists, existsAmong(spec, collection.indexes()));
+    if (exists) continue;
+    for (const auto& other : wanted) {
+      TROUPE_ASSIGN(const SpecMatch match, compareSpecs(spec, other));
+      if (match == SpecMatch::kIdentical)
+        return Status(ErrorCode::kIndexAlreadyExists, "Identical index already exists: " + spec.name);
+    }
+    wanted.push_back(std::move(spec));
+    if (collection.indexes().size() + wanted.size() > kMaxIndexesPerCollection)
+      return Status(ErrorCode::kCannotCreateIndex, "add index fails, too many indexes for " + collection.ns().toString() +
+                                                       " key:" + documentText(wanted.back().key));
+  }
+  return wanted;
+}
+
+StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                           const IndexSpec& spec) {
+  CatalogEntry entry = collection->toEntry();
+  TROUPE_ASSIGN(auto index, createIndexTable(catalog, unit, spec, std::nullopt));
+  entry.indexes.push_back(std::move(index));
+  return publishVersion(catalog, unit, entry, collection);
+}
+
+StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                      const std::vector<std::string>& names) {
+  CatalogEntry entry = collection->toEntry();
+  for (const auto& name : names) {
+    TROUPE_TRY(nameFor(*collection, name).status());
+    const IndexEntry* index = collection->findIndex(name);
+    std::erase_if(entry.indexes, [&](const IndexMetadata& metadata) { return metadata.ident == index->ident; });
+    dropTableOnCommit(catalog, unit, index->ident, index->access);
+  }
+  return publishVersion(catalog, unit, entry, collection);
+}
+
+StatusWith<std::vector<std::string>> indexNamesFor(const Collection& collection, const bson::Element& index) {
+  if (index.is(Type::kString) && index.asString() == "*") {
+    std::vector<std::string> names;
+    for (const auto& each : collection.indexes())
+      if (!each->spec.idIndex) names.push_back(each->spec.name);
+    return names;
+  }
+  if (index.is(Type::kString)) return nameFor(collection, index.asString());
+  if (index.is(Type::kDocument)) return namesForKey(collection, index.asDocument());
+  if (!index.is(Type::kArray))
+    return Status(ErrorCode::kTypeMismatch, "BSON field 'dropIndexes.index' is the wrong type '" + std::string(typeName(index.type())) +
+                                                "', expected types '[string, object, array]'");
+  std::vector<std::string> names;
+  for (const auto& each : index.asArray()) {
+    if (!each.is(Type::kString))
+      return Status(ErrorCode::kTypeMismatch, "dropIndexes: the names of indexes must be strings");
+    TROUPE_ASSIGN(auto name, nameFor(collection, each.asString()));
+    if (std::find(names.begin(), names.end(), name[0]) == names.end()) names.push_back(std::move(name[0]));
+  }
+  return names;
+}
+
+StatusWith<bson::Document> uniqueViolations(RecoveryUnit& unit, const Collection& collection, const IndexEntry& index) {
+  bson::Builder out;
+  TROUPE_ASSIGN(auto rows, index.access->cursor(unit));
+  TROUPE_ASSIGN(auto records, collection.records().cursor(unit));
+  std::string key;
+  RecordId first;
+  bool open = false;
+  const auto addId = [&](RecordId id) -> Status {
+    TROUPE_ASSIGN(const bool found, records.seekExact(id));
+    if (found) out.push(records.document()["_id"]);
+    return Status::OK();
+  };
+  for (;;) {
+    TROUPE_ASSIGN(const bool found, rows.next());
+    const bool same = found && rows.key() == key;
+    if (open && !same) {
+      out.close().close();
+      open = false;
+    }
+    if (!found) return out.finish();
+    if (same) {
+      if (!open) {
+        out.pushDocument().openArray("ids");
+        TROUPE_TRY(addId(first));
+      }
+      open = true;
+      TROUPE_TRY(addId(rows.id()));
+    } else {
+      key = rows.key();
+      first = rows.id();
+    }
+  }
+}
+
+}  // namespace troupe::storage

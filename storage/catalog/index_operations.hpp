@@ -1,0 +1,32 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "storage/catalog/catalog.hpp"
+
+namespace troupe::storage {
+
+// Part of the catalog's operations: what catalog_operations.hpp says about units of work, versions and locks holds here.
+
+/// Checks the specs of `createIndexes` against each other and the collection: those that are new, in order (identical ones are
+/// left out). Errors: see parseIndexSpec and compareSpecs; CannotCreateIndex (67: more than 64).
+StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Collection& collection,
+                                              const std::vector<bson::View>& specs);
+
+/// Adds an index to an *empty* collection, ready at once. For others see index_builder.hpp. Lock: collection X.
+StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                           const IndexSpec& spec);
+
+/// Removes indexes by name. Errors: IndexNotFound (27), InvalidOptions (72: the `_id` index). Lock: collection X.
+StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                      const std::vector<std::string>& names);
+
+/// The names that the argument `index` of dropIndexes means: "*" (all but `_id`), a name, a key pattern, or an array of
+/// names. Errors: IndexNotFound, AmbiguousIndexKeyPattern, InvalidOptions, TypeMismatch.
+StatusWith<std::vector<std::string>> indexNamesFor(const Collection& collection, const bson::Element& index);
+
+/// Groups of `_id`s whose documents have the same key in the index: [{ids: [...]}], as an array's document; empty when it
+/// may become unique (IDX-004). Reads in the unit's snapshot.
+StatusWith<bson::Document> uniqueViolations(RecoveryUnit& unit, const Collection& collection, const IndexEntry& index);
+
+}  // namespace troupe::storage

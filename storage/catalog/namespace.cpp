@@ -1,0 +1,78 @@
+#include "storage/catalog/namespace.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace troupe::storage {
+namespace {
+
+Status invalid(std::string reason) { return {ErrorCode::kInvalidNamespace, std::move(reason)}; }
+
+/// Names after "system." that the server makes or reads itself; those ending in a dot are prefixes.
+constexpr std::array<std::string_view, 14> kSystemNames = {
+    "users", "roles", "version", "views", "js", "profile", "buckets.", "keys", "sessions", "indexBuilds",
+    "replset", "preimages", "backup_users", "new_users"};
+
+bool knownSystemName(std::string_view name) {
+  return std::any_of(kSystemNames.begin(), kSystemNames.end(), [&](std::string_view known) {
+    return known.ends_with('.') ? name.starts_with(known) : name == known;
+  });
+}
+
+}  // namespace
+
+Namespace::Namespace(std::string_view db, std::string_view collection) : dbSize_(db.size()) {
+  full_.reserve(db.size() + 1 + collection.size());
+  full_ += db;
+  if (collection.empty()) return;
+  full_ += '.';
+  full_ += collection;
+}
+
+Namespace Namespace::split(std::string_view full) {
+  const size_t dot = full.find('.');
+  if (dot == std::string_view::npos) return {full, {}};
+  return {full.substr(0, dot), full.substr(dot + 1)};
+}
+
+StatusWith<Namespace> Namespace::parse(std::string_view full) {
+  if (full.find('.') == std::string_view::npos)
+    return invalid("Invalid namespace specified '" + std::string(full) + "'");
+  Namespace ns = split(full);
+  TROUPE_TRY(validateNamespace(ns));
+  return ns;
+}
+
+Status validateDatabaseName(std::string_view db) {
+  if (db.size() > kMaxDatabaseNameBytes)
+    return invalid("db name must be at most 63 characters, found: " + std::to_string(db.size()));
+  constexpr std::string_view kForbidden("/\\. \"$\0", 7);
+  if (db.empty() || db.find_first_of(kForbidden) != std::string_view::npos)
+    return invalid("Invalid database name: '" + std::string(db) + "'");
+  return Status::OK();
+}
+
+Status validateNamespace(const Namespace& ns) {
+  TROUPE_TRY(validateDatabaseName(ns.db()));
+  const std::string_view name = ns.collection();
+  if (name.empty()) return invalid("Invalid namespace specified '" + std::string(ns.db()) + ".'");
+  if (name.find('\0') != std::string_view::npos) return invalid("namespaces cannot have embedded null characters");
+  if (name.front() == '.') return invalid("Collection names cannot start with '.': " + std::string(name));
+  if (name.back() == '.') return invalid("Collection names cannot end with '.': " + std::string(name));
+  if (ns.toString().size() > kMaxNamespaceBytes)
+    return invalid("Fully qualified namespace is too long. Namespace: " + ns.toString() + " Max: 255");
+  return Status::OK();
+}
+
+Status validateForCreate(const Namespace& ns) {
+  TROUPE_TRY(validateNamespace(ns));
+  const std::string_view name = ns.collection();
+  if (name.find('$') != std::string_view::npos && !(ns.isLocal() && name == "oplog.$main"))
+    return invalid("Invalid collection name: " + std::string(name));
+  const bool systemCollection = name == "system" || ns.isSystem();
+  if (systemCollection && !(ns.isSystem() && (ns.db() == "config" || knownSystemName(name.substr(7)))))
+    return invalid("Invalid system namespace: " + ns.toString());
+  return Status::OK();
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,176 @@
+#include "storage/index/index_access.hpp"
+
+#include "messaging/bson/collation.hpp"
+#include "storage/index/document_text.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+namespace {
+
+/// The row of every index but `_id`.
+std::string rowKey(std::string_view key, RecordId id) {
+  std::string row;
+  row.reserve(key.size() + 8);
+  return row.append(key).append(RecordKey(id));
+}
+
+}  // namespace
+
+IndexAccess::IndexAccess(std::string ns, const IndexSpec& spec, Table table, std::shared_ptr<const bson::Collator> collator)
+    : ns_(std::move(ns)), spec_(spec), table_(std::move(table)), collator_(std::move(collator)),
+      generator_(spec_, collator_.get()) {}
+
+Status IndexAccess::insertKeys(RecoveryUnit& unit, const KeySet& keys, RecordId id, const WriteOptions& options) const {
+  if (keys.keys.empty()) return Status::OK();
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  for (const auto& key : keys.keys) TROUPE_TRY(insertOne(*cursor, key, id, options));
+  return Status::OK();
+}
+
+Status IndexAccess::removeKeys(RecoveryUnit& unit, const KeySet& keys, RecordId id, const WriteOptions& options) const {
+  if (keys.keys.empty()) return Status::OK();
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  for (const auto& key : keys.keys) TROUPE_TRY(removeOne(*cursor, key, id, options));
+  return Status::OK();
+}
+
+Status IndexAccess::updateKeys(RecoveryUnit& unit, const KeySet& before, const KeySet& after, RecordId id,
+                               const WriteOptions& options) const {
+  auto oldKey = before.keys.begin();
+  auto newKey = after.keys.begin();
+  const auto oldEnd = before.keys.end();
+  const auto newEnd = after.keys.end();
+  Session::CursorLease cursor;
+  std::vector<const IndexKey*> added;  // after all removals, so that a unique key can move within one document
+  while (oldKey != oldEnd || newKey != newEnd) {
+    const int order = oldKey == oldEnd ? 1 : newKey == newEnd ? -1 : oldKey->key.compare(newKey->key);
+    if (order == 0 && oldKey->typeBits == newKey->typeBits) {
+      ++oldKey, ++newKey;
+      continue;
+    }
+    if (!cursor) {
+      TROUPE_ASSIGN(cursor, unit.writeCursor(table_));
+    }
+    if (order <= 0) TROUPE_TRY(removeOne(*cursor, *oldKey++, id, options));
+    if (order >= 0) added.push_back(&*newKey++);
+  }
+  for (const IndexKey* key : added) TROUPE_TRY(insertOne(*cursor, *key, id, options));
+  return Status::OK();
+}
+
+Status IndexAccess::insertOne(Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const {
+  if (spec_.idIndex) {
+    std::string value(RecordKey(id).operator std::string_view());
+    Status status = cursor.insert(key.key, value.append(key.typeBits));
+    return status == ErrorCode::kDuplicateKey ? duplicateKeyError(key) : status;
+  }
+  if ((spec_.unique || spec_.prepareUnique) && options.checkUnique) {
+    // Two transactions that add one key for different records write different rows: the bare key makes them meet.
+    TROUPE_TRY(cursor.put(key.key, {}));
+    TROUPE_TRY(cursor.remove(key.key));
+    TROUPE_ASSIGN(const bool held, heldByOther(cursor, key.key, id));
+    if (held) return duplicateKeyError(key);
+  }
+  return cursor.put(rowKey(key.key, id), key.typeBits);
+}
+
+Status IndexAccess::removeOne(Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const {
+  Status status;
+  if (spec_.idIndex) {
+    status = cursor.remove(key.key);
+  } else {
+    const std::string row = rowKey(key.key, id);
+    if (options.building) TROUPE_TRY(cursor.put(row, {}));
+    status = cursor.remove(row);
+  }
+  return status == ErrorCode::kNoSuchKey ? Status::OK() : status;
+}
+
+StatusWith<bool> IndexAccess::heldByOther(Cursor& cursor, std::string_view key, RecordId id) const {
+  TROUPE_ASSIGN(bool found, cursor.seekAtOrAfter(key));
+  while (found && cursor.key().starts_with(key)) {
+    const std::string_view row = cursor.key();
+    if (row.size() == key.size() + 8 && RecordKey::decode(row.substr(key.size())) != id) return true;
+    TROUPE_ASSIGN(found, cursor.next());
+  }
+  return false;
+}
+
+StatusWith<bool> IndexAccess::insertForBuild(RecoveryUnit& unit, const IndexKey& key, RecordId id) const {
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  bool alone = true;
+  if (spec_.unique || spec_.prepareUnique) {
+    TROUPE_TRY(cursor->put(key.key, {}));
+    TROUPE_TRY(cursor->remove(key.key));
+    TROUPE_ASSIGN(const bool held, heldByOther(*cursor, key.key, id));
+    alone = !held;
+  }
+  TROUPE_TRY(cursor->put(rowKey(key.key, id), key.typeBits));
+  return alone;
+}
+
+Status IndexAccess::insertRow(RecoveryUnit& unit, const IndexKey& key, RecordId id) const {
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  if (!spec_.idIndex) return cursor->put(rowKey(key.key, id), key.typeBits);
+  return insertOne(*cursor, key, id, {});
+}
+
+StatusWith<bool> IndexAccess::hasDuplicate(RecoveryUnit& unit, std::string_view key) const {
+  TROUPE_ASSIGN(auto rows, cursor(unit));
+  rows.setEnd({std::string(key), true});
+  TROUPE_ASSIGN(const bool first, rows.seek(key, true));
+  if (!first) return false;
+  return rows.next();
+}
+
+StatusWith<bool> IndexAccess::removeRow(RecoveryUnit& unit, std::string_view key, RecordId id) const {
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  Status status = cursor->remove(spec_.idIndex ? std::string(key) : rowKey(key, id));
+  if (status == ErrorCode::kNoSuchKey) return false;
+  if (!status.isOK()) return status;
+  return true;
+}
+
+StatusWith<std::optional<RecordId>> IndexAccess::findUnique(RecoveryUnit& unit, std::string_view key) const {
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  if (spec_.idIndex) {
+    TROUPE_ASSIGN(const bool found, cursor->seek(key));
+    if (!found) return std::optional<RecordId>();
+    return std::optional(RecordKey::decode(cursor->value()));
+  }
+  TROUPE_ASSIGN(const bool found, cursor->seekAtOrAfter(key));
+  const std::string_view row = found ? cursor->key() : std::string_view();
+  if (row.size() != key.size() + 8 || !row.starts_with(key)) return std::optional<RecordId>();
+  return std::optional(RecordKey::decode(row.substr(key.size())));
+}
+
+StatusWith<IndexCursor> IndexAccess::cursor(RecoveryUnit& unit, bool forward) const {
+  IndexCursor result;
+  TROUPE_ASSIGN(result.cursor_, unit.cursor(table_));
+  result.table_ = table_;
+  result.idIndex_ = spec_.idIndex;
+  result.forward_ = forward;
+  return result;
+}
+
+StatusWith<int64_t> IndexAccess::countKeys(RecoveryUnit& unit) const {
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  for (int64_t count = 0;; ++count) {
+    TROUPE_ASSIGN(const bool found, cursor->next());
+    if (!found) return count;
+  }
+}
+
+Status IndexAccess::duplicateKeyError(const IndexKey& key) const {
+  const bson::Document value = generator_.describe(key);
+  bson::Builder extra;
+  extra.append("keyPattern", spec_.key).append("keyValue", value);
+  std::string reason = "E11000 duplicate key error collection: " + ns_ + " index: " + spec_.name;
+  if (!spec_.collation.empty()) {
+    reason += " collation: " + documentText(spec_.collation);
+    extra.append("collation", spec_.collation);
+  }
+  return {ErrorCode::kDuplicateKey, reason + " dup key: " + documentText(value), extra.finish()};
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,75 @@
+#include "storage/records/size_storer.hpp"
+
+#include "messaging/bson/document.hpp"
+#include "messaging/bson/validate.hpp"
+
+namespace troupe::storage {
+
+StatusWith<std::unique_ptr<SizeStorer>> SizeStorer::open(Engine& engine) {
+  auto table = engine.openTable(kIdent);
+  if (!table.isOK()) table = engine.createTable(kIdent, {});
+  if (!table.isOK()) return table.status();
+  std::unique_ptr<SizeStorer> storer(new SizeStorer(engine, std::move(*table)));
+  TROUPE_TRY(storer->load());
+  return storer;
+}
+
+Status SizeStorer::load() {
+  TROUPE_ASSIGN(auto session, engine_.openSession());
+  TROUPE_TRY(session->begin());
+  TROUPE_ASSIGN(auto cursor, session->cursor(table_));
+  for (;;) {
+    TROUPE_ASSIGN(const bool found, cursor->next());
+    if (!found) return Status::OK();
+    if (!bson::validate(cursor->value()).isOK()) continue;
+    const bson::View row(cursor->value().data());
+    auto info = std::make_shared<SizeInfo>();
+    info->records = row["numRecords"].toInt64();
+    info->bytes = row["dataSize"].toInt64();
+    sizes_.emplace(cursor->key(), std::move(info));
+  }
+}
+
+std::shared_ptr<SizeInfo> SizeStorer::of(std::string_view ident) {
+  std::lock_guard lock(mutex_);
+  auto it = sizes_.find(ident);
+  if (it == sizes_.end()) it = sizes_.emplace(ident, std::make_shared<SizeInfo>()).first;
+  return it->second;
+}
+
+void SizeStorer::forget(std::string_view ident) {
+  std::lock_guard lock(mutex_);
+  auto it = sizes_.find(ident);
+  if (it == sizes_.end()) return;
+  sizes_.erase(it);
+  forgotten_.emplace_back(ident);
+}
+
+Status SizeStorer::flush() {
+  std::lock_guard lock(mutex_);
+  TROUPE_ASSIGN(auto session, engine_.openSession());
+  TROUPE_TRY(session->begin());
+  std::vector<std::shared_ptr<SizeInfo>> written;
+  const auto write = [&]() -> Status {
+    TROUPE_ASSIGN(auto cursor, session->cursor(table_));
+    for (const auto& [ident, info] : sizes_) {
+      if (!info->dirty.exchange(false)) continue;
+      written.push_back(info);
+      TROUPE_TRY(cursor->put(ident, bson::doc("numRecords", info->records.load(), "dataSize", info->bytes.load()).bytes()));
+    }
+    for (const auto& ident : forgotten_)
+      if (Status removed = cursor->remove(ident); !removed.isOK() && removed.code() != ErrorCode::kNoSuchKey) return removed;
+    return Status::OK();
+  };
+  Status status = write();
+  if (status.isOK()) status = session->commit();
+  if (status.isOK()) {
+    forgotten_.clear();
+    return status;
+  }
+  if (session->inTransaction()) session->rollback();
+  for (const auto& info : written) info->dirty = true;
+  return status;
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+
+namespace troupe::storage {
+
+struct IndexFindings {
+  std::string name;
+  int64_t keys = 0;
+  int64_t keysRemoved = 0, keysInserted = 0;  ///< by repair
+  bool valid = true;
+  std::vector<std::string> warnings, errors;
+};
+
+/// What `validate` replies.
+struct ValidateResult {
+  std::string ns;
+  bson::Uuid uuid{};
+  int64_t records = 0, invalidDocuments = 0, nonCompliantDocuments = 0;
+  int64_t corruptRecordsRemoved = 0, missingEntriesInserted = 0, extraEntriesRemoved = 0;  ///< by repair
+  bool valid = true, repaired = false;
+  std::vector<std::string> warnings, errors;
+  std::vector<bson::Document> missingIndexEntries, extraIndexEntries;
+  std::vector<int64_t> corruptRecords;
+  std::map<std::string, IndexFindings> indexes;
+
+  /// {ns, uuid, nInvalidDocuments, nNonCompliantDocuments, nrecords, nIndexes, keysPerIndex, indexDetails, valid, repaired,
+  /// warnings, errors, extraIndexEntries, missingIndexEntries, corruptRecords}, without ok.
+  bson::Document toDocument() const;
+};
+
+}  // namespace troupe::storage

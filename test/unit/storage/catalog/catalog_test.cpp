@@ -1,0 +1,105 @@
+#include "storage/catalog/catalog.hpp"
+
+#include "test/unit/storage/catalog/catalog_fixture.hpp"
+
+namespace troupe::storage {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class CatalogTest : public CatalogFixture {
+ protected:
+  void dropTable(const std::string& ident) {
+    EXPECT_TRUE(catalog->flush().isOK());
+    close();
+    harness.reopen();
+    ASSERT_TRUE(harness.engine().dropTable(ident).isOK());
+  }
+};
+
+TEST_F(CatalogTest, FindsEverythingAgainAfterARestart) {
+  const auto uuid = create("test.c", R"({"capped": true, "size": 5000, "max": 10})"_json)->uuid();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "unique": true})"_json).isOK());
+  ASSERT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK());
+  restart();
+  EXPECT_THAT(warnings, IsEmpty());
+  ASSERT_TRUE(current());
+  EXPECT_EQ(current()->uuid(), uuid);
+  EXPECT_EQ(current()->options().cappedSize, 5120);
+  EXPECT_EQ(current()->records().count(), 1);
+  EXPECT_TRUE(current()->findIndex("a")->spec.unique);
+  EXPECT_TRUE(findById(1));
+}
+
+TEST_F(CatalogTest, WritesItsRowsAsOperatorsKnowThem) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a.b": 1}, "name": "ab"})"_json).isOK());
+  ASSERT_TRUE(insert(R"({"_id": 1, "a": [{"b": 1}]})"_json).isOK());
+  auto row = catalog->durable().read(*unit, current()->catalogId());
+  const bson::View document = **row;
+  EXPECT_EQ(document["ns"].asString(), "test.c");
+  EXPECT_EQ(document["ident"].asString(), current()->ident());
+  EXPECT_EQ(document.at("idxIdent.ab").asString(), current()->findIndex("ab")->ident);
+  EXPECT_EQ(document.at("md.indexes.1.spec.name").asString(), "ab");
+  EXPECT_TRUE(document.at("md.indexes.1.multikey").asBool());
+  EXPECT_EQ(document.at("md.indexes.1.multikeyPaths")
+                .asDocument()["a.b"].asBinary().bytes, std::string_view("\1\0", 2));
+  EXPECT_TRUE(document.at("md.options.uuid").ok());
+}
+
+TEST_F(CatalogTest, DropsTablesNobodyRefersTo) {
+  ASSERT_TRUE(harness.engine().createTable("collection-99-1", {}).isOK());
+  ASSERT_TRUE(harness.engine().createTable("something-else", {}).isOK());
+  restart();
+  EXPECT_THAT(harness.engine().listTables(), Not(Contains("collection-99-1")));
+  EXPECT_THAT(harness.engine().listTables(), Contains("something-else"));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("collection-99-1")));
+}
+
+TEST_F(CatalogTest, RefusesToOpenWithoutACollectionsTable) {
+  const std::string ident = create()->ident();
+  dropTable(ident);
+  pool = std::make_unique<SessionPool>(harness.engine());
+  const Status status = tryOpen().status();
+  EXPECT_EQ(status.code(), ErrorCode::kUnsupportedFormat);
+  EXPECT_THAT(status.reason(), HasSubstr("restore it from a backup, or start with --repair"));
+}
+
+TEST_F(CatalogTest, IgnoresAnIndexWithoutTable) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
+  const std::string ident = current()->findIndex("a")->ident;
+  dropTable(ident);
+  open();
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("index a of test.c")));
+  EXPECT_EQ(current()->findIndex("a"), nullptr);
+  EXPECT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK());
+}
+
+TEST_F(CatalogTest, DiscardsUnfinishedBuilds) {
+  create();
+  const auto spec = R"({"key": {"a": 1}, "name": "a"})"_json;
+  IndexBuilder builder(*catalog, Namespace("test", "c"), {*parseIndexSpec(spec)});
+  ASSERT_TRUE(builder.start(*unit).isOK());
+  const std::string ident = current()->findIndex("a")->ident;
+  EXPECT_FALSE(current()->findIndex("a")->usable());
+  restart();
+  EXPECT_EQ(current()->findIndex("a"), nullptr);
+  EXPECT_THAT(harness.engine().listTables(), Not(Contains(ident)));
+}
+
+TEST_F(CatalogTest, SurvivesACrashWithWhatWasFlushed) {
+  create();
+  ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
+  crash();
+  ASSERT_TRUE(current());
+  EXPECT_TRUE(findById(1));
+  EXPECT_TRUE(insert(R"({"_id": 2})"_json).isOK());
+}
+
+}  // namespace
+}  // namespace troupe::storage

@@ -1,0 +1,66 @@
+#include "storage/catalog/collection_catalog.hpp"
+
+#include <thread>
+
+#include "test/unit/storage/catalog/catalog_fixture.hpp"
+
+namespace troupe::storage {
+namespace {
+
+class CollectionCatalogTest : public CatalogFixture {};
+
+TEST_F(CollectionCatalogTest, ShowsAReaderNoLaterChange) {
+  create();
+  const CatalogPtr reader = catalog->snapshot();
+  ASSERT_TRUE(write([&] { return renameCollection(*catalog, *unit, current(), Namespace("test", "d"), false); }).isOK());
+  create("test.e");
+  EXPECT_TRUE(reader->find(Namespace("test", "c")));
+  EXPECT_FALSE(reader->find(Namespace("test", "d")));
+  EXPECT_FALSE(reader->find(Namespace("test", "e")));
+  EXPECT_EQ(catalog->snapshot()->collections("test").size(), 2u);
+}
+
+TEST_F(CollectionCatalogTest, ListsCollectionsInTheOrderOfUuids) {
+  for (const char* ns : {"test.z", "test.y", "test.x"}) create(ns);
+  create("test.v", R"({"viewOn": "x", "pipeline": []})"_json);
+  const auto all = catalog->snapshot()->collectionsByUuid("test");
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_LT(all[0]->uuid(), all[1]->uuid());
+  EXPECT_LT(all[1]->uuid(), all[2]->uuid());
+}
+
+TEST_F(CollectionCatalogTest, LosesNoChangeOfWritersWhoMeet) {
+  create();
+  const CollectionPtr one = current();
+  CollectionCatalog shared;
+  std::vector<std::thread> writers;
+  std::atomic<int> changes{0};
+  for (int i = 0; i < 4; ++i)
+    writers.emplace_back([&] {
+      for (int n = 0; n < 200; ++n)
+        shared.update([&](CatalogSnapshot& next) {
+          next.put(one);
+          ++changes;
+        });
+    });
+  for (int i = 0; i < 200; ++i) {
+    const auto snapshot = shared.snapshot();
+    const CollectionPtr expected = snapshot->version() > 0 ? one : nullptr;
+    EXPECT_EQ(snapshot->find(one->ns()), expected);
+  }
+  for (auto& writer : writers) writer.join();
+  EXPECT_EQ(changes, 800);
+  EXPECT_LE(shared.snapshot()->version(), 800u);
+}
+
+TEST_F(CollectionCatalogTest, OpensTheSnapshotWithTheVersionThatFits) {
+  create();
+  RecoveryUnit reader(*pool);
+  auto opened = catalog->openConsistent(reader);
+  ASSERT_TRUE(opened.isOK());
+  ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
+  EXPECT_FALSE(*(*opened)->find(Namespace("test", "c"))->find(reader, {1}, [](bson::View) {}));
+}
+
+}  // namespace
+}  // namespace troupe::storage

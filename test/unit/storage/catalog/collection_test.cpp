@@ -1,0 +1,82 @@
+#include "storage/catalog/collection.hpp"
+
+#include "test/unit/storage/catalog/catalog_fixture.hpp"
+
+namespace troupe::storage {
+namespace {
+
+using ::testing::ElementsAre;
+
+class CollectionTest : public CatalogFixture {};
+
+TEST_F(CollectionTest, WritesDataAndKeysInOneTransaction) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
+  {
+    WriteUnitOfWork work(*unit);
+    ASSERT_TRUE(current()->insert(*unit, R"({"_id": 1, "a": 1})"_json).isOK());
+  }
+  EXPECT_FALSE(findById(1));
+  EXPECT_EQ(keys("a"), 0);
+  const std::vector<bson::Document> documents = {R"({"_id": 1, "a": 1})"_json, R"({"_id": 2, "a": [1, 2]})"_json};
+  const std::vector<bson::View> views(documents.begin(), documents.end());
+  ASSERT_TRUE(write([&] { return current()->insertMany(*unit, views); }).isOK());
+  EXPECT_EQ(keys("a"), 3);
+  EXPECT_TRUE(findById(2));
+}
+
+TEST_F(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a.b": 1, "c": 1}, "name": "x"})"_json).isOK());
+  EXPECT_FALSE(current()->findIndex("x")->multikey());
+  ASSERT_TRUE(insert(R"({"_id": 1, "a": [{"b": 1}]})"_json).isOK());
+  EXPECT_TRUE(current()->findIndex("x")->multikey());
+  ASSERT_TRUE(write([&] { return current()->remove(*unit, *findById(1), R"({"_id": 1, "a": [{"b": 1}]})"_json); }).isOK());
+  restart();
+  EXPECT_TRUE(current()->findIndex("x")->multikey());
+  EXPECT_THAT(current()->findIndex("x")->state->paths(2), ElementsAre(0b1, 0));
+}
+
+TEST_F(CollectionTest, WritesTheMultikeyFlagAgainWhenItsFirstWriterFailed) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
+  {
+    WriteUnitOfWork work(*unit);
+    ASSERT_TRUE(current()->insert(*unit, R"({"_id": 1, "a": [1]})"_json).isOK());
+  }
+  ASSERT_TRUE(insert(R"({"_id": 1, "a": [1]})"_json).isOK());
+  restart();
+  EXPECT_TRUE(current()->findIndex("a")->multikey());
+}
+
+TEST_F(CollectionTest, KeepsOutOfPartialIndexesWhatTheFilterRefuses) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "unique": true, "partialFilterExpression": {"live": true}})"_json).isOK());
+  ASSERT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK());
+  ASSERT_TRUE(insert(R"({"_id": 2, "a": 1, "live": true})"_json).isOK());
+  EXPECT_EQ(keys("a"), 1);
+  EXPECT_EQ(insert(R"({"_id": 3, "a": 1, "live": true})"_json).code(), ErrorCode::kDuplicateKey);
+  const auto before = R"({"_id": 2, "a": 1, "live": true})"_json;
+  const auto after = R"({"_id": 2, "a": 1, "live": false})"_json;
+  ASSERT_TRUE(write([&] { return current()->update(*unit, *findById(2), before, after); }).isOK());
+  EXPECT_EQ(keys("a"), 0);
+}
+
+TEST_F(CollectionTest, RemovesTheOldestOfACappedCollection) {
+  create("test.c", R"({"capped": true, "size": 100000, "max": 3})"_json);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(insert(bson::doc("_id", i)).isOK());
+  EXPECT_EQ(current()->records().count(), 3);
+  EXPECT_FALSE(findById(1));
+  EXPECT_TRUE(findById(2));
+  EXPECT_EQ(keys("_id_"), 3);
+}
+
+TEST_F(CollectionTest, BoundsACappedCollectionByBytes) {
+  create("test.c", R"({"capped": true, "size": 256})"_json);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(insert(bson::doc("_id", i, "text", std::string(60, 'x'))).isOK());
+  EXPECT_LE(current()->records().dataBytes(), 256);
+  EXPECT_TRUE(findById(49));
+}
+
+}  // namespace
+}  // namespace troupe::storage

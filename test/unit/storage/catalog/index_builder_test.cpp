@@ -1,0 +1,103 @@
+#include "storage/catalog/index_builder.hpp"
+
+#include "test/unit/storage/catalog/catalog_fixture.hpp"
+
+namespace troupe::storage {
+namespace {
+
+class IndexBuilderTest : public CatalogFixture {
+ protected:
+  IndexBuilderTest() {
+    create();
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(insert(bson::doc("_id", i, "a", i)).isOK());
+  }
+  IndexBuilder builder(bool unique) {
+    auto spec = bson::doc("key", bson::doc("a", 1), "name", "a", "unique", unique);
+    return IndexBuilder(*catalog, Namespace("test", "c"), {*parseIndexSpec(spec)});
+  }
+  void replace(int id, int from, int to) {
+    const auto before = bson::doc("_id", id, "a", from);
+    const auto after = bson::doc("_id", id, "a", to);
+    ASSERT_TRUE(write([&] { return current()->update(*unit, *findById(id), before, after); }).isOK());
+  }
+};
+
+TEST_F(IndexBuilderTest, BuildsInSteps) {
+  auto build = builder(false);
+  ASSERT_TRUE(build.start(*unit).isOK());
+  EXPECT_FALSE(*build.step(*unit, 4));
+  EXPECT_EQ(build.documentsScanned(), 4);
+  EXPECT_FALSE(*build.step(*unit, 4));
+  EXPECT_TRUE(*build.step(*unit, 4));
+  ASSERT_TRUE(build.commit(*unit).isOK());
+  EXPECT_TRUE(current()->findIndex("a")->usable());
+  EXPECT_EQ(keys("a"), 10);
+}
+
+TEST_F(IndexBuilderTest, TakesInWhatIsWrittenMeanwhile) {
+  auto build = builder(false);
+  ASSERT_TRUE(build.start(*unit).isOK());
+  EXPECT_FALSE(*build.step(*unit, 4));
+  replace(1, 1, 100);  // scanned already
+  replace(8, 8, 108);  // still to come
+  ASSERT_TRUE(insert(R"({"_id": 11, "a": 11})"_json).isOK());
+  ASSERT_TRUE(write([&] { return current()->remove(*unit, *findById(9), bson::doc("_id", 9, "a", 9)); }).isOK());
+  while (!*build.step(*unit, 4)) {}
+  ASSERT_TRUE(build.commit(*unit).isOK());
+  EXPECT_EQ(keys("a"), 10);
+  for (int value : {100, 108, 11}) {
+    KeySet set;
+    const IndexAccess& access = *current()->findIndex("a")->access;
+    ASSERT_TRUE(access.generator().generate(bson::doc("a", value), set).isOK());
+    EXPECT_TRUE(*access.findUnique(*unit, set.keys[0].key)) << value;
+  }
+}
+
+TEST_F(IndexBuilderTest, AWriteTheScanHasNotSeenMakesItsBatchConflict) {
+  auto build = builder(false);
+  ASSERT_TRUE(build.start(*unit).isOK());
+  RecoveryUnit scanning(*pool);
+  ASSERT_TRUE(scanning.begin().isOK());  // the batch's snapshot is older than the write
+  replace(5, 5, 105);
+  EXPECT_EQ(build.step(scanning, 100).status().code(), ErrorCode::kWriteConflict);
+  EXPECT_TRUE(*build.step(*unit, 100));
+  ASSERT_TRUE(build.commit(*unit).isOK());
+  EXPECT_EQ(keys("a"), 10);
+}
+
+TEST_F(IndexBuilderTest, RefusesAUniqueIndexOverDuplicatesAndCleansUp) {
+  ASSERT_TRUE(insert(R"({"_id": 11, "a": 3})"_json).isOK());
+  unit->abandonSnapshot();
+  const Status status = builder(true).buildAll(*unit);
+  EXPECT_EQ(status.reason(), "E11000 duplicate key error collection: test.c index: a dup key: { a: 3 }");
+  EXPECT_EQ(current()->findIndex("a"), nullptr);
+}
+
+TEST_F(IndexBuilderTest, ForgivesADuplicateThatIsGoneBeforeTheCommit) {
+  ASSERT_TRUE(insert(R"({"_id": 11, "a": 3})"_json).isOK());
+  auto build = builder(true);
+  ASSERT_TRUE(build.start(*unit).isOK());
+  while (!*build.step(*unit, 4)) {}
+  replace(11, 3, 33);
+  ASSERT_TRUE(build.commit(*unit).isOK());
+  EXPECT_EQ(insert(R"({"_id": 12, "a": 33})"_json).code(), ErrorCode::kDuplicateKey);
+}
+
+TEST_F(IndexBuilderTest, EndsWhenTheCollectionIsDropped) {
+  auto build = builder(false);
+  ASSERT_TRUE(build.start(*unit).isOK());
+  ASSERT_TRUE(write([&] { return dropCollection(*catalog, *unit, current()); }).isOK());
+  EXPECT_EQ(build.step(*unit, 4).status().code(), ErrorCode::kIndexBuildAborted);
+  EXPECT_TRUE(build.abort(*unit).isOK());
+}
+
+TEST_F(IndexBuilderTest, FindsArraysOfExistingDocuments) {
+  ASSERT_TRUE(insert(R"({"_id": 11, "a": [1, 2]})"_json).isOK());
+  unit->abandonSnapshot();
+  ASSERT_TRUE(builder(false).buildAll(*unit).isOK());
+  EXPECT_TRUE(current()->findIndex("a")->multikey());
+  EXPECT_EQ(keys("a"), 12);
+}
+
+}  // namespace
+}  // namespace troupe::storage
