@@ -22,7 +22,7 @@ struct PushDown {
   bson::Document filter;         ///< a match document; empty means all
   bson::Document sort;           ///< a sort pattern; empty means any order
   int64_t skip = 0;
-  std::optional<int64_t> limit;  ///< after skip
+  std::optional<int64_t> limit;  ///< after skip; 0 asks for nothing
 };
 
 /// Where $out collects its result: a temporary collection that replaces the target when `finish` is called.

@@ -70,6 +70,7 @@ class Pipeline {
   StagePtr source_;
   std::vector<StagePtr> stages_;
   std::vector<CollectionName> involved_;
+  const ParseContext* parse_ = nullptr;
 };
 
 /// The pipeline form of an update: parsed once, applied to documents. Only $set/$addFields, $unset/$project and

@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "messaging/bson/compare.hpp"
+#include "storage/query/expression/accumulator.hpp"
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+// $bucketAuto: documents in order of a key, cut into buckets of about the same size.
+namespace troupe::query {
+
+using bson::Document;
+using bson::Element;
+using bson::Type;
+using bson::Value;
+
+namespace {
+
+using Outputs = std::vector<std::pair<std::string, std::unique_ptr<AccumulatorSpec>>>;
+
+class BucketAutoStage final : public Stage {
+ public:
+  BucketAutoStage(Document shown, ExpressionPtr groupBy, int64_t buckets, Outputs outputs, PipelineContext context)
+      : shown_(std::move(shown)), groupBy_(std::move(groupBy)), buckets_(buckets), outputs_(std::move(outputs)), context_(std::move(context)) {}
+
+  StatusWith<Next> next() override {
+    while (!sorted_) {
+      auto in = pull();
+      if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
+      if (in->isEnd()) sort();
+      else TROUPE_TRY(hold(in->document));
+    }
+    if (at_ == rows_.size()) return Next::end();
+    TROUPE_TRY(fillBucket());
+    return Next::of(current_.view());
+  }
+  std::string_view name() const override { return "$bucketAuto"; }
+  void serialize(bson::Builder& stages) const override { stages.push(shown_); }
+  StageTraits traits() const override { return {.blocking = true}; }
+  bool addDependencies(Dependencies& dependencies) const override {
+    groupBy_->addDependencies(dependencies);
+    for (const auto& [name, spec] : outputs_) spec->addDependencies(dependencies);
+    return false;
+  }
+
+ private:
+  struct Row {
+    Value key;
+    Document document;
+  };
+  Status hold(bson::View document) {
+    variables_.setRoot(document);
+    TROUPE_ASSIGN(Operand key, groupBy_->evaluate(variables_));
+    rows_.push_back({key.ok() ? std::move(key).take() : nullValue(), Document(document)});
+    bytes_ += document.size() + static_cast<int64_t>(sizeof(Row));
+    return checkMemory(bytes_, context_, "$bucketAuto");
+  }
+  int compare(const Row& a, const Row& b) const {
+    return bson::compareValues(a.key.element(), b.key.element(), context_.parse->collator);
+  }
+  void sort() {
+    std::stable_sort(rows_.begin(), rows_.end(), [this](const Row& a, const Row& b) { return compare(a, b) < 0; });
+    sorted_ = true;
+    size_ = std::max<size_t>(1, (rows_.size() + static_cast<size_t>(buckets_) / 2) / static_cast<size_t>(buckets_));
+  }
+  Status fillBucket() {
+    const size_t first = at_;
+    size_t end = ++filled_ == buckets_ ? rows_.size() : std::min(rows_.size(), at_ + size_);
+    while (end < rows_.size() && compare(rows_[end], rows_[end - 1]) == 0) ++end;  // equal keys stay together
+    std::vector<std::unique_ptr<Accumulator>> states;
+    for (const auto& [name, spec] : outputs_) states.push_back(spec->make());
+    for (; at_ < end; ++at_) {
+      variables_.setRoot(rows_[at_].document);
+      for (size_t i = 0; i < outputs_.size(); ++i) {
+        TROUPE_ASSIGN(const Operand value, outputs_[i].second->evaluate(variables_));
+        TROUPE_TRY(states[i]->add(value.element()));
+      }
+    }
+    bson::Builder out;
+    const Value& upper = end < rows_.size() ? rows_[end].key : rows_.back().key;
+    out.openDocument("_id").append("min", rows_[first].key).append("max", upper).close();
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      TROUPE_ASSIGN(const Value value, states[i]->result());
+      out.append(outputs_[i].first, value);
+    }
+    current_ = out.finish();
+    return Status::OK();
+  }
+
+  Document shown_;
+  ExpressionPtr groupBy_;
+  int64_t buckets_;
+  Outputs outputs_;
+  PipelineContext context_;
+  Variables variables_;
+  std::vector<Row> rows_;
+  int64_t bytes_ = 0;
+  bool sorted_ = false;
+  size_t size_ = 1, at_ = 0;
+  int64_t filled_ = 0;
+  Document current_;
+};
+
+Status parseBucketAuto(const Element& e, StageParser& parser) {
+  if (!e.is(Type::kDocument)) return {ErrorCode(40240), "The argument to $bucketAuto must be an object, but found type: " + typeOf(e) + "."};
+  ExpressionPtr groupBy;
+  std::optional<int64_t> buckets;
+  Outputs outputs;
+  bool hasOutput = false;
+  for (const Element& field : e.asDocument()) {
+    if (field.name() == "groupBy") {
+      TROUPE_ASSIGN(groupBy, parseExpression(field, parser.parse()));
+    } else if (field.name() == "buckets") {
+      buckets = exactInt32(field);
+      if (!buckets) return {ErrorCode(40242), "The $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found " + show(field)};
+      if (*buckets <= 0) return {ErrorCode(40243), "The $bucketAuto 'buckets' field must be greater than 0, but found: " + show(field)};
+    } else if (field.name() == "output") {
+      if (!field.is(Type::kDocument)) return {ErrorCode(40244), "The $bucketAuto 'output' field must be an object, but found type: " + typeOf(field) + "."};
+      hasOutput = true;
+      for (const Element& output : field.asDocument()) {
+        TROUPE_ASSIGN(auto spec, parseAccumulator(output, parser.parse()));
+        outputs.emplace_back(output.name(), std::move(spec));
+      }
+    } else if (field.name() == "granularity") {
+      return {ErrorCode::kNotImplemented, "$bucketAuto 'granularity' is not supported"};
+    } else {
+      return {ErrorCode(40245), "Unrecognized option to $bucketAuto: " + std::string(field.name()) + "."};
+    }
+  }
+  if (!groupBy || !buckets) return {ErrorCode(40246), "$bucketAuto requires 'groupBy' and 'buckets' to be specified."};
+  if (!hasOutput) {
+    const Document count = bson::doc("count", bson::doc("$sum", 1));
+    TROUPE_ASSIGN(auto spec, parseAccumulator(count["count"], parser.parse()));
+    outputs.emplace_back("count", std::move(spec));
+  }
+  bson::Builder shown;
+  shown.append("$bucketAuto", e);
+  parser.add(std::make_unique<BucketAutoStage>(shown.finish(), std::move(groupBy), *buckets, std::move(outputs), parser.context));
+  return Status::OK();
+}
+
+constexpr StageRow kStages[] = {{"$bucketAuto", parseBucketAuto}};
+
+}  // namespace
+
+std::span<const StageRow> bucketAutoStages() { return kStages; }
+
+}  // namespace troupe::query

@@ -1,0 +1,104 @@
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+// $facet: several pipelines over the same documents.
+namespace troupe::query {
+
+using bson::Document;
+using bson::Element;
+using bson::Type;
+
+namespace {
+
+/// Replays documents that the facet stage holds, without copying them.
+class Replay final : public Stage {
+ public:
+  explicit Replay(const std::vector<Document>& documents) : documents_(documents) {}
+  StatusWith<Next> next() override { return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end(); }
+  std::string_view name() const override { return "$queue"; }
+  void serialize(bson::Builder&) const override {}
+
+ private:
+  const std::vector<Document>& documents_;
+  size_t at_ = 0;
+};
+
+class FacetStage final : public Stage {
+ public:
+  FacetStage(std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets, PipelineContext context)
+      : facets_(std::move(facets)), context_(std::move(context)) {}
+  StatusWith<Next> next() override {
+    if (done_) return Next::end();
+    while (true) {
+      auto in = pull();
+      if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
+      if (in->isEnd()) break;
+      documents_.emplace_back(in->document);
+      bytes_ += in->document.size();
+      TROUPE_TRY(checkMemory(bytes_, context_, "$facet"));
+    }
+    done_ = true;
+    bson::Builder out;
+    for (auto& [name, pipeline] : facets_) {
+      pipeline->attach(std::make_unique<Replay>(documents_));
+      out.openArray(name);
+      TROUPE_TRY(drain([&] { return pipeline->next(); }, context_.environment, [&](bson::View document) -> Status {
+        out.push(document);
+        if (out.size() > static_cast<size_t>(bson::kMaxInternalDocumentSize))
+          return {ErrorCode::kResultTooLarge, "document constructed by $facet is " + std::to_string(out.size()) + " bytes, which exceeds the limit of " + std::to_string(bson::kMaxInternalDocumentSize) + " bytes"};
+        return Status::OK();
+      }));
+      out.close();
+    }
+    current_ = out.finish();
+    return Next::of(current_.view());
+  }
+  std::string_view name() const override { return "$facet"; }
+  void serialize(bson::Builder& stages) const override {
+    stages.pushDocument().openDocument("$facet");
+    for (const auto& [name, pipeline] : facets_) pipeline->serialize(name, stages);
+    stages.close().close();
+  }
+  StageTraits traits() const override { return {.blocking = true, .inFacet = false}; }
+
+ private:
+  std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets_;
+  PipelineContext context_;
+  std::vector<Document> documents_;
+  int64_t bytes_ = 0;
+  bool done_ = false;
+  Document current_;
+};
+
+Status parseFacet(const Element& e, StageParser& parser) {
+  if (!e.is(Type::kDocument) || e.asDocument().empty()) return {ErrorCode(40169), "the $facet specification must be a non-empty object"};
+  std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets;
+  for (const Element& facet : e.asDocument()) {
+    const std::string name(facet.name());
+    if (name.starts_with('$') || name.find('.') != std::string::npos)
+      return {ErrorCode::kFailedToParse, "$facet field names may not start with '$' or contain '.': " + name};
+    if (!facet.is(Type::kArray)) return {ErrorCode(40170), "arguments to $facet must be arrays, " + name + " is type " + typeOf(facet)};
+    for (const Element& stage : facet.asArray()) {
+      const std::string inner(stage.is(Type::kDocument) ? stage.asDocument().first().name() : "");
+      if (inner == "$facet" || inner == "$out" || inner == "$merge" || inner == "$geoNear" || inner == "$collStats" || inner == "$indexStats" ||
+          inner == "$planCacheStats" || inner == "$currentOp" || inner == "$documents" || inner == "$changeStream" || inner == "$listCatalog" || inner == "$actors")
+        return {ErrorCode(40600), inner + " is not allowed to be used within a $facet stage"};
+    }
+    PipelineContext context = parser.context;
+    ++context.depth;
+    TROUPE_ASSIGN(auto pipeline, Pipeline::parse(facet.asArray(), context));
+    TROUPE_TRY(pipeline->optimize());
+    for (const auto& collection : pipeline->involved()) parser.involved.push_back(collection);
+    facets.emplace_back(name, std::move(pipeline));
+  }
+  parser.add(std::make_unique<FacetStage>(std::move(facets), parser.context));
+  return Status::OK();
+}
+
+constexpr StageRow kStages[] = {{"$facet", parseFacet}};
+
+}  // namespace
+
+std::span<const StageRow> facetStages() { return kStages; }
+
+}  // namespace troupe::query

@@ -1,0 +1,163 @@
+#include <deque>
+#include <map>
+
+#include "messaging/bson/compare.hpp"
+#include "storage/query/expression/objects.hpp"
+#include "storage/query/expression/paths.hpp"
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+// $graphLookup: breadth first, one query a level.
+namespace troupe::query {
+
+using bson::Document;
+using bson::Element;
+using bson::Type;
+using bson::Value;
+
+namespace {
+
+struct GraphSpec {
+  Document shown;
+  CollectionName from;
+  std::string as, connectFrom, connectTo, depthField;
+  std::optional<int64_t> maxDepth;
+  Document restrict;
+};
+
+struct ValueLess {
+  const bson::Collator* collator;
+  bool operator()(const Value& a, const Value& b) const { return bson::compareValues(a.element(), b.element(), collator) < 0; }
+};
+
+class GraphLookupStage final : public Stage {
+ public:
+  GraphLookupStage(GraphSpec spec, ExpressionPtr start, PipelineContext context)
+      : spec_(std::move(spec)), start_(std::move(start)), context_(std::move(context)), connectFrom_(spec_.connectFrom) {}
+
+  StatusWith<Next> next() override {
+    auto in = pull();
+    if (!in.isOK() || !in->isDocument()) return in;
+    const Document outer(in->document);
+    variables_.setRoot(outer);
+    TROUPE_ASSIGN(const Operand start, start_->evaluate(variables_));
+    TROUPE_ASSIGN(const Value found, search(start));
+    current_ = withField(outer, spec_.as, found.element());
+    return Next::of(current_.view());
+  }
+  std::string_view name() const override { return "$graphLookup"; }
+  void serialize(bson::Builder& stages) const override { stages.push(spec_.shown); }
+  StageTraits traits() const override { return {.preservesCount = true}; }
+  bool addDependencies(Dependencies& dependencies) const override {
+    start_->addDependencies(dependencies);
+    return true;
+  }
+
+ private:
+  using Values = std::map<Value, bool, ValueLess>;
+  static void each(const Operand& operand, const std::function<void(const Element&)>& visit) {
+    const Element e = operand.element();
+    if (e.is(Type::kArray)) for (const Element& item : e.asArray()) visit(item);
+    else if (e.ok()) visit(e);
+  }
+
+  StatusWith<Value> search(const Operand& start) {
+    const ValueLess less{context_.parse->collator};
+    Values seenValues(less), seenIds(less);
+    std::vector<Value> frontier;
+    int64_t bytes = 0;
+    const auto reach = [&](const Element& e) {
+      if (seenValues.emplace(Value(e), true).second) frontier.emplace_back(e);
+      bytes += e.valueSize();
+    };
+    each(start, reach);
+    bson::Builder found;
+    for (int64_t depth = 0; !frontier.empty() && (!spec_.maxDepth || depth <= *spec_.maxDepth); ++depth) {
+      PushDown request{.filter = levelFilter(frontier)};
+      frontier.clear();
+      TROUPE_ASSIGN(auto scan, context_.environment->scan(spec_.from, request));
+      TROUPE_TRY(drain([&] { return scan->next(); }, context_.environment, [&](bson::View document) -> Status {
+        if (!seenIds.emplace(document.has("_id") ? Value(document["_id"]) : nullValue(), true).second) return Status::OK();
+        bytes += document.size();
+        if (bytes > context_.memoryLimit) return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
+        if (spec_.depthField.empty()) found.push(document);
+        else found.push(withField(document, spec_.depthField, int64(depth).element()));
+        each(connectFrom_.in(document), reach);
+        return Status::OK();
+      }));
+    }
+    return found.finishArray();
+  }
+
+  Document levelFilter(const std::vector<Value>& frontier) const {
+    bson::Builder in;
+    in.openDocument(spec_.connectTo).openArray("$in");
+    for (const Value& v : frontier)
+      if (v.type() != Type::kRegex) in.push(v);
+    in.close().close();
+    if (spec_.restrict.empty()) return in.finish();
+    bson::Builder both;
+    both.openArray("$and").push(spec_.restrict).push(in.finish()).close();
+    return both.finish();
+  }
+
+  GraphSpec spec_;
+  ExpressionPtr start_;
+  PipelineContext context_;
+  ValuePath connectFrom_;
+  Variables variables_;
+  Document current_;
+};
+
+Status parseField(const Element& field, GraphSpec& spec, StageParser& parser, ExpressionPtr& start) {
+  const auto name = field.name();
+  if (name == "startWith") {
+    TROUPE_ASSIGN(start, parseExpression(field, parser.parse()));
+    return Status::OK();
+  }
+  if (name == "maxDepth") {
+    const auto depth = exactInt64(field);
+    if (!depth) return {ErrorCode(40100), "maxDepth requires numeric argument, found: " + typeOf(field)};
+    if (*depth < 0) return {ErrorCode(40101), "maxDepth requires a nonnegative argument, found: " + show(field)};
+    spec.maxDepth = depth;
+    return Status::OK();
+  }
+  if (name == "restrictSearchWithMatch") {
+    if (!field.is(Type::kDocument)) return {ErrorCode(40185), "restrictSearchWithMatch must be an object, found: " + typeOf(field)};
+    TROUPE_TRY(parseMatch(field.asDocument(), parser.parse()).status());
+    spec.restrict = Document(field.asDocument());
+    return Status::OK();
+  }
+  std::string* target = name == "as" ? &spec.as : name == "connectFromField" ? &spec.connectFrom
+                        : name == "connectToField" ? &spec.connectTo : name == "depthField" ? &spec.depthField
+                        : name == "from" ? &spec.from.collection : nullptr;
+  if (!target) return {ErrorCode(40104), "Unknown argument to $graphLookup: " + std::string(name)};
+  if (!field.is(Type::kString)) return {ErrorCode(40103), "expected string as argument for " + std::string(name) + ", found: " + typeOf(field)};
+  *target = field.asString();
+  return name == "from" ? Status::OK() : ValuePath::check(*target);
+}
+
+Status parseGraphLookup(const Element& e, StageParser& parser) {
+  if (!e.is(Type::kDocument)) return {ErrorCode(40327), "the $graphLookup stage specification must be an object, but found " + typeOf(e)};
+  GraphSpec spec;
+  spec.from.db = parser.context.on.db;
+  ExpressionPtr start;
+  for (const Element& field : e.asDocument()) TROUPE_TRY(parseField(field, spec, parser, start));
+  if (spec.from.collection.empty()) return {ErrorCode::kFailedToParse, "missing 'from' option to $graphLookup stage specification"};
+  if (!start || spec.as.empty() || spec.connectFrom.empty() || spec.connectTo.empty())
+    return {ErrorCode(40105), "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and 'connectToField' to be specified."};
+  bson::Builder shown;
+  shown.append("$graphLookup", e);
+  spec.shown = shown.finish();
+  parser.involved.push_back(spec.from);
+  parser.add(std::make_unique<GraphLookupStage>(std::move(spec), std::move(start), parser.context));
+  return Status::OK();
+}
+
+constexpr StageRow kStages[] = {{"$graphLookup", parseGraphLookup}};
+
+}  // namespace
+
+std::span<const StageRow> graphLookupStages() { return kStages; }
+
+}  // namespace troupe::query

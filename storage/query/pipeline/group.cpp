@@ -1,0 +1,319 @@
+#include <algorithm>
+
+#include "messaging/bson/compare.hpp"
+#include "storage/query/expression/accumulator.hpp"
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+// $group, and $sortByCount and $bucket, which are written with it.
+namespace troupe::query {
+
+using bson::Document;
+using bson::Element;
+using bson::Type;
+using bson::Value;
+
+namespace {
+
+struct Output {
+  std::string name;
+  std::unique_ptr<AccumulatorSpec> spec;
+};
+
+struct Group {
+  uint64_t hash = 0;
+  Value key;
+  std::vector<std::unique_ptr<Accumulator>> states;
+};
+
+/// Groups by key: an open-addressed table of positions over the hash of the key's bytes.
+class GroupTable {
+ public:
+  explicit GroupTable(const bson::Collator* collator) : collator_(collator) { slots_.assign(64, kFree); }
+  Group* find(uint64_t hash, const Element& key) {
+    const size_t mask = slots_.size() - 1;
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+      if (slots_[at] == kFree) return nullptr;
+      Group& group = groups[slots_[at]];
+      if (group.hash == hash && bson::compareValues(group.key.element(), key, collator_) == 0) return &group;
+    }
+  }
+  Group& insert(uint64_t hash, const Element& key) {
+    if ((groups.size() + 1) * 2 > slots_.size()) grow();
+    groups.push_back({hash, Value(key), {}});
+    place(hash, static_cast<uint32_t>(groups.size() - 1));
+    return groups.back();
+  }
+  void clear() {
+    groups.clear();
+    slots_.assign(64, kFree);
+  }
+  std::vector<Group> groups;
+
+ private:
+  static constexpr uint32_t kFree = ~uint32_t{0};
+  void place(uint64_t hash, uint32_t position) {
+    const size_t mask = slots_.size() - 1;
+    size_t at = hash & mask;
+    while (slots_[at] != kFree) at = (at + 1) & mask;
+    slots_[at] = position;
+  }
+  void grow() {
+    slots_.assign(slots_.size() * 2, kFree);
+    for (size_t i = 0; i < groups.size(); ++i) place(groups[i].hash, static_cast<uint32_t>(i));
+  }
+  const bson::Collator* collator_;
+  std::vector<uint32_t> slots_;
+};
+
+/// Hashes groups in memory. When they pass the limit, documents of groups not yet in memory go to a sorter by the hash of
+/// their key, and are grouped hash by hash after those in memory have been handed out.
+class GroupStage final : public Stage {
+ public:
+  GroupStage(Document spec, ExpressionPtr id, std::vector<Output> outputs, PipelineContext context)
+      : spec_(std::move(spec)), id_(std::move(id)), outputs_(std::move(outputs)), context_(std::move(context)),
+        table_(context_.parse->collator) {
+    variables_.random = context_.random;
+  }
+
+  StatusWith<Next> next() override {
+    while (!consumed_) {
+      auto in = pull();
+      if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
+      if (in->isEnd()) {
+        consumed_ = true;
+        if (spilled_) TROUPE_TRY(spilled_->done());
+      } else {
+        TROUPE_TRY(consume(in->document));
+      }
+    }
+    if (at_ == table_.groups.size() && spilled_) TROUPE_TRY(loadSpilled());
+    if (at_ == table_.groups.size()) return Next::end();
+    TROUPE_TRY(render(table_.groups[at_++]));
+    return Next::of(current_.view());
+  }
+
+  std::string_view name() const override { return "$group"; }
+  void serialize(bson::Builder& stages) const override {
+    stages.pushDocument().openDocument("$group");
+    id_->serialize("_id", stages);
+    for (const Output& output : outputs_) output.spec->serialize(output.name, stages);
+    stages.close().close();
+  }
+  StageTraits traits() const override { return {.blocking = true}; }
+  bool addDependencies(Dependencies& dependencies) const override {
+    id_->addDependencies(dependencies);
+    for (const Output& output : outputs_) output.spec->addDependencies(dependencies);
+    return false;
+  }
+
+ private:
+  static constexpr int64_t kGroupOverhead = 96, kStateOverhead = 64;
+
+  Status consume(bson::View document) {
+    variables_.setRoot(document);
+    TROUPE_ASSIGN(const Operand id, id_->evaluate(variables_));
+    const Element key = id.ok() ? id.element() : null_.element();
+    const uint64_t hash = bson::hashValue(key, context_.parse->collator);
+    Group* group = table_.find(hash, key);
+    if (!group && spilled_) return spill(hash, key);
+    if (!group) group = &open(hash, key);
+    int64_t grown = 0;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      TROUPE_ASSIGN(const Operand value, outputs_[i].spec->evaluate(variables_));
+      Accumulator& state = *group->states[i];
+      const auto before = static_cast<int64_t>(state.memory());
+      TROUPE_TRY(state.add(value.element()));
+      grown += static_cast<int64_t>(state.memory()) - before;
+    }
+    bytes_ += grown;
+    return bytes_ > context_.memoryLimit ? overLimit() : Status::OK();
+  }
+
+  Group& open(uint64_t hash, const Element& key) {
+    Group& group = table_.insert(hash, key);
+    group.states.reserve(outputs_.size());
+    for (const Output& output : outputs_) group.states.push_back(output.spec->make());
+    bytes_ += kGroupOverhead + key.valueSize() + kStateOverhead * static_cast<int64_t>(outputs_.size());
+    return group;
+  }
+
+  Status overLimit() {
+    if (spilled_) {
+      if (bytes_ < 2 * context_.memoryLimit) return Status::OK();
+      return {ErrorCode::kExceededMemoryLimit, "$group: accumulators used too much memory and cannot spill to disk. Memory limit: " +
+                                                   std::to_string(context_.memoryLimit) + " bytes"};
+    }
+    if (!context_.allowDiskUse || !context_.spill)
+      return {ErrorCode::kQueryExceededMemoryLimitNoDiskUseAllowed,
+              "Exceeded memory limit for $group, but didn't allow external sort. Pass allowDiskUse:true to opt in."};
+    SorterOptions options;
+    options.memoryBytes = static_cast<size_t>(context_.memoryLimit);
+    options.spill = context_.spill;
+    spilled_ = Sorter::make(std::move(options));
+    return Status::OK();
+  }
+
+  /// Sets a document aside: sorted by hash, with its key and what it contributes.
+  Status spill(uint64_t hash, const Element& key) {
+    std::string hashBytes(8, '\0');
+    for (int i = 0; i < 8; ++i) hashBytes[static_cast<size_t>(i)] = static_cast<char>(hash >> (56 - 8 * i));
+    bson::Builder row;
+    row.append("k", key);
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      TROUPE_ASSIGN(const Operand value, outputs_[i].spec->evaluate(variables_));
+      if (value.ok()) row.append(std::to_string(i), value.element());
+    }
+    return spilled_->add(std::move(hashBytes), row.finish().bytes());
+  }
+
+  /// Groups the documents of the next hash that was set aside.
+  Status loadSpilled() {
+    table_.clear();
+    at_ = 0;
+    std::string hashBytes;
+    while (true) {
+      if (!waiting_) { TROUPE_ASSIGN(waiting_, spilled_->next()); }
+      if (!waiting_) break;
+      if (hashBytes.empty()) hashBytes = waiting_->key;
+      else if (hashBytes != waiting_->key) break;
+      TROUPE_TRY(addRow(bson::View(waiting_->payload.data())));
+      waiting_.reset();
+    }
+    return Status::OK();
+  }
+
+  Status addRow(bson::View row) {
+    const Element key = row["k"];
+    const uint64_t hash = bson::hashValue(key, context_.parse->collator);
+    Group* group = table_.find(hash, key);
+    if (!group) group = &open(hash, key);
+    for (size_t i = 0; i < outputs_.size(); ++i) TROUPE_TRY(group->states[i]->add(row[std::to_string(i)]));
+    return Status::OK();
+  }
+
+  Status render(Group& group) {
+    bson::Builder out;
+    out.append("_id", group.key);
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      TROUPE_ASSIGN(const Value value, group.states[i]->result());
+      out.append(outputs_[i].name, value);
+    }
+    group = Group{};  // gives the memory back while results are read
+    if (out.size() > static_cast<size_t>(bson::kMaxInternalDocumentSize))
+      return {ErrorCode::kBSONObjectTooLarge, "a $group result is larger than the limit of a document"};
+    current_ = out.finish();
+    return Status::OK();
+  }
+
+  Document spec_;
+  ExpressionPtr id_;
+  std::vector<Output> outputs_;
+  PipelineContext context_;
+  Variables variables_;
+  GroupTable table_;
+  const Value null_ = nullValue();
+  int64_t bytes_ = 0;
+  bool consumed_ = false;
+  size_t at_ = 0;
+  std::unique_ptr<Sorter> spilled_;
+  std::optional<Sorter::Item> waiting_;
+  Document current_;
+};
+
+Status addGroup(bson::View spec, StageParser& parser) {
+  ExpressionPtr id;
+  std::vector<Output> outputs;
+  for (const Element& field : spec) {
+    if (field.name() == "_id") {
+      if (id) return {ErrorCode(15948), "a group's _id may only be specified once"};
+      TROUPE_ASSIGN(id, parseExpression(field, parser.parse()));
+      continue;
+    }
+    TROUPE_ASSIGN(auto accumulator, parseAccumulator(field, parser.parse()));
+    outputs.push_back({std::string(field.name()), std::move(accumulator)});
+  }
+  if (!id) return {ErrorCode::kGroupMissingId, "a group specification must include an _id"};
+  parser.add(std::make_unique<GroupStage>(Document(spec), std::move(id), std::move(outputs), parser.context));
+  return Status::OK();
+}
+
+Status parseGroup(const Element& e, StageParser& parser) {
+  if (!e.is(Type::kDocument)) return {ErrorCode::kGroupFieldSpecInvalid, "a group's fields must be specified in an object"};
+  return addGroup(e.asDocument(), parser);
+}
+
+Status parseByName(std::string_view name, bson::View specification, StageParser& parser) {
+  const Document holder = bson::doc(name, specification);
+  return findStage(name)->parse(holder.view().first(), parser);
+}
+
+Status parseSortByCount(const Element& e, StageParser& parser) {
+  const bool isPath = e.is(Type::kString) && e.asString().starts_with('$');
+  const bool isOperator = e.is(Type::kDocument) && e.asDocument().first().name().starts_with('$');
+  if (e.is(Type::kString) && !isPath) return {ErrorCode(40148), "the sortByCount field must be defined as a $-prefixed path or an expression inside an object"};
+  if (e.is(Type::kDocument) && !isOperator)
+    return {ErrorCode(40147), "the sortByCount field must be defined as a $-prefixed path or an expression inside an object"};
+  if (!isPath && !isOperator)
+    return {ErrorCode(40149), "the sortByCount field must be specified as a string or as an object"};
+  bson::Builder group;
+  group.append("_id", e).openDocument("count").append("$sum", 1).close();
+  TROUPE_TRY(addGroup(group.finish(), parser));
+  return parseByName("$sort", bson::doc("count", -1), parser);
+}
+
+Status addBucketSwitch(const Element& groupBy, bson::View boundaries, const Element& fallback, bson::Builder& out) {
+  out.openDocument("_id").openDocument("$switch").openArray("branches");
+  Element low;
+  for (const Element& high : boundaries) {
+    if (low.ok()) {
+      out.pushDocument().openDocument("case").openArray("$and");
+      out.pushDocument().openArray("$gte").push(groupBy).pushDocument().append("$literal", low).close().close().close();
+      out.pushDocument().openArray("$lt").push(groupBy).pushDocument().append("$literal", high).close().close().close();
+      out.close().close().openDocument("then").append("$literal", low).close().close();
+    }
+    low = high;
+  }
+  out.close();
+  if (fallback.ok()) out.openDocument("default").append("$literal", fallback).close();
+  out.close().close();
+  return Status::OK();
+}
+
+Status parseBucket(const Element& e, StageParser& parser) {
+  if (!e.is(Type::kDocument)) return {ErrorCode(40201), "Argument to $bucket stage must be an object, but found type: " + typeOf(e) + "."};
+  Element groupBy, boundaries, fallback, output;
+  for (const Element& field : e.asDocument()) {
+    if (field.name() == "groupBy") groupBy = field;
+    else if (field.name() == "boundaries") boundaries = field;
+    else if (field.name() == "default") fallback = field;
+    else if (field.name() == "output") output = field;
+    else return {ErrorCode(40197), "Unrecognized option to $bucket: " + std::string(field.name()) + "."};
+  }
+  if (!groupBy || !boundaries) return {ErrorCode(40198), "$bucket requires 'groupBy' and 'boundaries' to be specified."};
+  if (!boundaries.is(Type::kArray)) return {ErrorCode(40200), "The $bucket 'boundaries' field must be an array, but found type: " + typeOf(boundaries) + "."};
+  if (boundaries.asArray().count() < 2) return {ErrorCode(40192), "The $bucket 'boundaries' field must have at least 2 values, but found " + std::to_string(boundaries.asArray().count()) + " value(s)."};
+  Element previous;
+  for (const Element& bound : boundaries.asArray()) {
+    if (previous.ok() && bson::canonicalRank(previous.type()) != bson::canonicalRank(bound.type()))
+      return {ErrorCode(40193), "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types " + typeOf(previous) + " and " + typeOf(bound) + "."};
+    if (previous.ok() && bson::compareValues(previous, bound) >= 0)
+      return {ErrorCode(40194), "The 'boundaries' option to $bucket must be sorted, but elements are not in ascending order."};
+    previous = bound;
+  }
+  bson::Builder group;
+  TROUPE_TRY(addBucketSwitch(groupBy, boundaries.asArray(), fallback, group));
+  if (output && !output.is(Type::kDocument)) return {ErrorCode(40196), "The $bucket 'output' field must be an object, but found type: " + typeOf(output) + "."};
+  if (output) group.appendAll(output.asDocument());
+  else group.openDocument("count").append("$sum", 1).close();
+  TROUPE_TRY(addGroup(group.finish(), parser));
+  return parseByName("$sort", bson::doc("_id", 1), parser);
+}
+
+constexpr StageRow kStages[] = {{"$group", parseGroup}, {"$sortByCount", parseSortByCount}, {"$bucket", parseBucket}};
+
+}  // namespace
+
+std::span<const StageRow> groupStages() { return kStages; }
+
+}  // namespace troupe::query

@@ -1,0 +1,283 @@
+#include <algorithm>
+
+#include "messaging/bson/compare.hpp"
+#include "storage/query/expression/objects.hpp"
+#include "storage/query/expression/paths.hpp"
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+// $lookup in both forms, and $unionWith.
+namespace troupe::query {
+
+using bson::Document;
+using bson::Element;
+using bson::Type;
+
+Status drain(const std::function<StatusWith<Next>()>& next, PipelineEnvironment* environment,
+             const std::function<Status(bson::View)>& each) {
+  while (true) {
+    TROUPE_ASSIGN(const Next in, next());
+    if (in.isEnd()) return Status::OK();
+    if (in.isDocument()) TROUPE_TRY(each(in.document));
+    else if (environment) TROUPE_TRY(environment->checkInterrupt());
+  }
+}
+
+namespace {
+
+/// Parses a sub-pipeline over a collection (unless it has a source of its own) and attaches its scan.
+StatusWith<std::unique_ptr<Pipeline>> openPipeline(bson::View stages, const CollectionName& from, bson::View extraFilter,
+                                                   const ParseContext& parse, const PipelineContext& outer) {
+  PipelineContext context = outer;
+  context.parse = &parse;
+  context.on = from;
+  ++context.depth;
+  bson::Builder all;
+  if (!extraFilter.empty()) all.pushDocument().append("$match", extraFilter).close();
+  for (const Element& stage : stages) all.push(stage);
+  TROUPE_ASSIGN(auto pipeline, Pipeline::parse(all.finish(), context));
+  if (pipeline->startsWithSource()) return pipeline;
+  TROUPE_TRY(pipeline->optimize());
+  TROUPE_ASSIGN(auto scan, context.environment->scan(from, pipeline->takePushDown()));
+  pipeline->attach(std::move(scan));
+  return pipeline;
+}
+
+struct LookupSpec {
+  Document shown;
+  CollectionName from;
+  std::string as;
+  std::string localField, foreignField;  ///< both empty when only a pipeline is given
+  Document let;
+  Document pipeline;  ///< as an array's bytes
+  bool hasPipeline = false;
+};
+
+class LookupStage final : public Stage {
+ public:
+  LookupStage(LookupSpec spec, std::vector<std::pair<std::string, ExpressionPtr>> let, PipelineContext context)
+      : spec_(std::move(spec)), let_(std::move(let)), context_(std::move(context)), local_(spec_.localField), foreign_(spec_.foreignField) {}
+
+  StatusWith<Next> next() override {
+    auto in = pull();
+    if (!in.isOK() || !in->isDocument()) return in;
+    const Document outer(in->document);
+    ParseContext inner = *context_.parse;
+    TROUPE_ASSIGN(const Document variables, bind(outer));
+    inner.let = variables;
+    TROUPE_ASSIGN(auto pipeline, openPipeline(spec_.pipeline, spec_.from, joinFilter(outer), inner, context_));
+    bson::Builder found;
+    TROUPE_TRY(drain([&] { return pipeline->next(); }, context_.environment, [&](bson::View document) -> Status {
+      found.push(document);
+      if (found.size() > static_cast<size_t>(bson::kMaxDocumentSize) * 4)
+        return {ErrorCode(4568), "Total size of documents in " + spec_.from.collection + " matching pipeline's $lookup stage exceeds the limit"};
+      return Status::OK();
+    }));
+    current_ = withPath(outer, found.finishArray().element());
+    return Next::of(current_.view());
+  }
+  std::string_view name() const override { return "$lookup"; }
+  void serialize(bson::Builder& stages) const override { stages.push(spec_.shown); }
+  StageTraits traits() const override { return {.preservesCount = true}; }
+  bool addDependencies(Dependencies& dependencies) const override {
+    if (!spec_.localField.empty()) dependencies.paths.insert(spec_.localField);
+    for (const auto& [name, expression] : let_) expression->addDependencies(dependencies);
+    return true;
+  }
+
+ private:
+  StatusWith<Document> bind(bson::View outer) {
+    if (let_.empty()) return Document(context_.parse->let);
+    bson::Builder out;
+    variables_.setRoot(outer);
+    for (const auto& [name, expression] : let_) {
+      TROUPE_ASSIGN(const Operand value, expression->evaluate(variables_));
+      if (value.ok()) out.append(name, value.element());
+      else out.append(name, bson::Undefined{});
+    }
+    for (const Element& e : context_.parse->let)
+      if (std::none_of(let_.begin(), let_.end(), [&](const auto& own) { return own.first == e.name(); })) out.append(e);
+    return out.finish();
+  }
+  /// `{foreign: {$in: values of local}}`; a missing local value joins with null and missing.
+  Document joinFilter(bson::View outer) const {
+    if (spec_.foreignField.empty()) return {};
+    bson::Builder out;
+    out.openDocument(spec_.foreignField);
+    const Operand value = local_.in(outer);
+    if (!value.ok()) {
+      out.append("$eq", bson::Null{});
+    } else if (value.element().is(Type::kArray)) {
+      out.openArray("$in");
+      for (const Element& e : value.element().asArray()) appendLiteral(e, out);
+      out.close();
+    } else if (value.element().is(Type::kRegex)) {
+      out.openArray("$in");
+      appendLiteral(value.element(), out);
+      out.close();
+    } else {
+      out.append("$eq", value.element());
+    }
+    return out.finish();
+  }
+  static void appendLiteral(const Element& e, bson::Builder& out) {
+    if (!e.is(Type::kRegex)) out.push(e);  // within $in a pattern would match, not compare
+  }
+  Document withPath(bson::View outer, const Element& found) const {
+    const size_t dot = spec_.as.find('.');
+    if (dot == std::string::npos) return withField(outer, spec_.as, found);
+    ProjectionTree tree(ProjectionTree::Mode::kAdd);
+    if (!tree.compute(spec_.as, [&](bson::View) -> StatusWith<bson::Value> { return bson::Value(found); }).isOK()) return Document(outer);
+    auto result = tree.apply(outer);
+    return result.isOK() ? std::move(*result) : Document(outer);
+  }
+
+  LookupSpec spec_;
+  std::vector<std::pair<std::string, ExpressionPtr>> let_;
+  PipelineContext context_;
+  ValuePath local_, foreign_;
+  Variables variables_;
+  Document current_;
+};
+
+StatusWith<CollectionName> parseFrom(const Element& e, const PipelineContext& context, std::string_view stage) {
+  if (e.is(Type::kString)) return CollectionName{context.on.db, std::string(e.asString())};
+  if (e.is(Type::kDocument)) {
+    const bson::View ns = e.asDocument();
+    if (ns["db"].is(Type::kString) && ns["coll"].is(Type::kString))
+      return CollectionName{std::string(ns["db"].asString()), std::string(ns["coll"].asString())};
+  }
+  return Status(ErrorCode::kFailedToParse, std::string(stage) + " argument 'from' must be a string, is type " + typeOf(e));
+}
+
+/// Parses the pipeline once, so that its errors show at once; returns its collections.
+Status checkPipeline(const Element& stages, const CollectionName& from, bson::View letNames, StageParser& parser) {
+  ParseContext inner = parser.parse();
+  inner.let = letNames;
+  PipelineContext context = parser.context;
+  context.parse = &inner;
+  context.on = from;
+  ++context.depth;
+  TROUPE_ASSIGN(const auto pipeline, Pipeline::parse(stages.asArray(), context));
+  if (pipeline->writes()) return {ErrorCode(51047), "$out and $merge are not allowed within a sub-pipeline"};
+  for (const auto& name : pipeline->involved()) parser.involved.push_back(name);
+  return Status::OK();
+}
+
+Status parseLookup(const Element& e, StageParser& parser) {
+  if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "the $lookup stage specification must be an object, but found " + typeOf(e)};
+  LookupSpec spec;
+  bson::Builder shown;
+  shown.append("$lookup", e);
+  spec.shown = shown.finish();
+  Element from, pipeline, let;
+  for (const Element& field : e.asDocument()) {
+    const auto name = field.name();
+    if (name == "from") { from = field; continue; }
+    if (name == "pipeline") {
+      if (!field.is(Type::kArray)) return {ErrorCode::kTypeMismatch, "'pipeline' option must be specified as an array"};
+      pipeline = field;
+      continue;
+    }
+    if (name == "let") {
+      if (!field.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "$lookup argument 'let: " + show(field) + "' must be an object, is type " + typeOf(field)};
+      let = field;
+      continue;
+    }
+    std::string* target = name == "as" ? &spec.as : name == "localField" ? &spec.localField : name == "foreignField" ? &spec.foreignField : nullptr;
+    if (!target) return {ErrorCode::kFailedToParse, "unknown argument to $lookup: " + std::string(name)};
+    if (!field.is(Type::kString)) return {ErrorCode::kFailedToParse, "$lookup argument '" + std::string(name) + "' must be a string, is type " + typeOf(field)};
+    TROUPE_TRY(ValuePath::check(field.asString()));
+    *target = field.asString();
+  }
+  if (spec.as.empty()) return {ErrorCode::kFailedToParse, "must specify 'as' field for a $lookup"};
+  if (spec.localField.empty() != spec.foreignField.empty() || (spec.localField.empty() && !pipeline))
+    return {ErrorCode::kFailedToParse, pipeline ? "$lookup requires both or neither of 'localField' and 'foreignField' to be specified"
+                                                : "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified"};
+  if (!from && !(pipeline && pipeline.asArray().first().ok() && pipeline.asArray().first().is(Type::kDocument) &&
+                 pipeline.asArray().first().asDocument().has("$documents")))
+    return {ErrorCode::kFailedToParse, "missing 'from' option to $lookup stage specification: " + show(e)};
+  spec.from = {parser.context.on.db, ""};
+  if (from) { TROUPE_ASSIGN(spec.from, parseFrom(from, parser.context, "$lookup")); }
+  parser.involved.push_back(spec.from);
+  std::vector<std::pair<std::string, ExpressionPtr>> variables;
+  bson::Builder names;
+  names.appendAll(parser.parse().let);
+  for (const Element& variable : let ? let.asDocument() : bson::View()) {
+    TROUPE_ASSIGN(auto expression, parseExpression(variable, parser.parse()));
+    variables.emplace_back(variable.name(), std::move(expression));
+    names.append(variable.name(), bson::Null{});
+  }
+  if (pipeline) {
+    TROUPE_TRY(checkPipeline(pipeline, spec.from, names.finish(), parser));
+    spec.pipeline = Document(pipeline.asArray());
+  }
+  parser.add(std::make_unique<LookupStage>(std::move(spec), std::move(variables), parser.context));
+  return Status::OK();
+}
+
+class UnionWithStage final : public Stage {
+ public:
+  UnionWithStage(Document shown, CollectionName from, Document pipeline, PipelineContext context)
+      : shown_(std::move(shown)), from_(std::move(from)), stages_(std::move(pipeline)), context_(std::move(context)) {}
+  StatusWith<Next> next() override {
+    if (!second_) {
+      auto in = pull();
+      if (!in.isOK() || !in->isEnd()) return in;
+      TROUPE_ASSIGN(second_, openPipeline(stages_, from_, {}, *context_.parse, context_));
+    }
+    return second_->next();
+  }
+  std::string_view name() const override { return "$unionWith"; }
+  void serialize(bson::Builder& stages) const override { stages.push(shown_); }
+  bool addDependencies(Dependencies&) const override { return true; }
+  void save() override {
+    Stage::save();
+    if (second_) second_->save();
+  }
+  Status restore() override {
+    TROUPE_TRY(Stage::restore());
+    return second_ ? second_->restore() : Status::OK();
+  }
+
+ private:
+  Document shown_;
+  CollectionName from_;
+  Document stages_;
+  PipelineContext context_;
+  std::unique_ptr<Pipeline> second_;
+};
+
+Status parseUnionWith(const Element& e, StageParser& parser) {
+  CollectionName from{parser.context.on.db, ""};
+  Document stages;
+  if (e.is(Type::kString)) {
+    from.collection = e.asString();
+  } else if (e.is(Type::kDocument)) {
+    for (const Element& field : e.asDocument()) {
+      if (field.name() == "coll" && field.is(Type::kString)) {
+        from.collection = field.asString();
+      } else if (field.name() == "pipeline" && field.is(Type::kArray)) {
+        TROUPE_TRY(checkPipeline(field, from, parser.parse().let, parser));
+        stages = Document(field.asArray());
+      } else {
+        return {ErrorCode(40415), "BSON field '$unionWith." + std::string(field.name()) + "' is an unknown field."};
+      }
+    }
+  } else {
+    return {ErrorCode::kFailedToParse, "the $unionWith stage specification must be an object or string, but found " + typeOf(e)};
+  }
+  if (!from.collection.empty()) parser.involved.push_back(from);
+  bson::Builder shown;
+  shown.append("$unionWith", e);
+  parser.add(std::make_unique<UnionWithStage>(shown.finish(), std::move(from), std::move(stages), parser.context));
+  return Status::OK();
+}
+
+constexpr StageRow kStages[] = {{"$lookup", parseLookup}, {"$unionWith", parseUnionWith}};
+
+}  // namespace
+
+std::span<const StageRow> lookupStages() { return kStages; }
+
+}  // namespace troupe::query

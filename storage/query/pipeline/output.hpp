@@ -1,0 +1,30 @@
+#pragma once
+#include "storage/query/pipeline/stages.hpp"
+
+namespace troupe::query {
+
+/// The base of $out and $merge: a last stage that reads everything at the first pull and gives no results.
+class OutputStage : public Stage {
+ public:
+  StatusWith<Next> next() override;
+  void serialize(bson::Builder& stages) const override { stages.push(shown_); }
+  StageTraits traits() const override { return {.last = true, .writes = true, .blocking = true, .inFacet = false}; }
+  const CollectionName& target() const { return target_; }
+
+ protected:
+  OutputStage(bson::Document shown, CollectionName target, PipelineContext context)
+      : shown_(std::move(shown)), target_(std::move(target)), context_(std::move(context)) {}
+  virtual Status begin() = 0;
+  virtual Status write(bson::View document) = 0;
+  virtual Status finish() = 0;
+
+  bson::Document shown_;
+  CollectionName target_;
+  PipelineContext context_;
+
+ private:
+  bool begun_ = false;
+  bool done_ = false;
+};
+
+}  // namespace troupe::query

@@ -1,0 +1,134 @@
+#include "storage/query/pipeline/pipeline.hpp"
+
+#include <unordered_map>
+
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/optimizer.hpp"
+#include "storage/query/pipeline/output.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+namespace troupe::query {
+
+using bson::Element;
+using bson::Type;
+
+namespace {
+
+constexpr int kMaxStages = 1000;
+constexpr int kMaxDepth = 20;
+
+std::unordered_map<std::string_view, const StageRow*> indexStages() {
+  std::unordered_map<std::string_view, const StageRow*> index;
+  for (const auto family : {transformStages(), limitingStages(), groupStages(), bucketAutoStages(), unwindStages(), lookupStages(),
+                            graphLookupStages(), sourceStages(), facetStages(), outputStages(), windowStages()})
+    for (const StageRow& row : family) index.emplace(row.name, &row);
+  return index;
+}
+
+Status checkPlaces(const std::vector<StagePtr>& stages) {
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const StageTraits traits = stages[i]->traits();
+    const std::string name(stages[i]->name());
+    if (traits.source && i != 0) return {ErrorCode(40602), name + " is only valid as the first stage in a pipeline"};
+    if (traits.last && i + 1 != stages.size()) return {ErrorCode(40601), name + " can only be the final stage in the pipeline"};
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+const StageRow* findStage(std::string_view name) {
+  static const auto index = indexStages();
+  const auto found = index.find(name);
+  return found == index.end() ? nullptr : found->second;
+}
+
+StatusWith<std::unique_ptr<Pipeline>> Pipeline::parse(bson::View stages, const PipelineContext& context) {
+  if (context.depth > kMaxDepth) return Status(ErrorCode(5099), "Maximum number of nested sub-pipelines exceeded. Limit is 20");
+  if (stages.count() > kMaxStages) return Status(ErrorCode(7749501), "Pipeline length must be no longer than 1000 stages");
+  std::unique_ptr<Pipeline> pipeline(new Pipeline);
+  pipeline->parse_ = context.parse;
+  StageParser parser{context, pipeline->stages_, pipeline->involved_};
+  for (const Element& e : stages) {
+    if (!e.is(Type::kDocument)) return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
+    const bson::View stage = e.asDocument();
+    if (stage.count() != 1)
+      return Status(ErrorCode::kUnrecognizedPipelineStageArity, "A pipeline stage specification object must contain exactly one field.");
+    const Element specification = stage.first();
+    const StageRow* row = findStage(specification.name());
+    if (!row)
+      return Status(ErrorCode::kUnrecognizedPipelineStageName, "Unrecognized pipeline stage name: '" + std::string(specification.name()) + "'");
+    TROUPE_TRY(row->parse(specification, parser));
+  }
+  TROUPE_TRY(checkPlaces(pipeline->stages_));
+  pipeline->link();
+  return pipeline;
+}
+
+Pipeline::~Pipeline() = default;
+
+Status Pipeline::optimize() {
+  TROUPE_TRY(PipelineOptimizer(*this, *parse_).run());
+  link();
+  return Status::OK();
+}
+
+PushDown Pipeline::takePushDown() {
+  if (startsWithSource()) return {};
+  PushDown taken = PipelineOptimizer(*this, *parse_).takePushDown();
+  link();
+  return taken;
+}
+
+Dependencies Pipeline::dependencies() const {
+  Dependencies result;
+  for (const auto& stage : stages_)
+    if (!stage->addDependencies(result)) return result;
+  result.wholeDocument = true;
+  return result;
+}
+
+bool Pipeline::startsWithSource() const { return !stages_.empty() && stages_.front()->traits().source; }
+bool Pipeline::isCollectionless() const { return !stages_.empty() && stages_.front()->traits().collectionless; }
+bool Pipeline::writes() const { return !stages_.empty() && stages_.back()->traits().writes; }
+
+CollectionName Pipeline::writeTarget() const {
+  const auto* output = stages_.empty() ? nullptr : dynamic_cast<const OutputStage*>(stages_.back().get());
+  return output ? output->target() : CollectionName{};
+}
+
+void Pipeline::link() {
+  Stage* previous = source_.get();
+  for (const auto& stage : stages_) {
+    stage->setInput(previous);
+    previous = stage.get();
+  }
+}
+
+void Pipeline::attach(StagePtr source) {
+  source_ = std::move(source);
+  link();
+}
+
+StatusWith<Next> Pipeline::next() {
+  if (!stages_.empty()) return stages_.back()->next();
+  return source_ ? source_->next() : StatusWith<Next>(Next::end());
+}
+
+void Pipeline::save() {
+  if (!stages_.empty()) stages_.back()->save();
+  else if (source_) source_->save();
+}
+
+Status Pipeline::restore() {
+  if (!stages_.empty()) return stages_.back()->restore();
+  return source_ ? source_->restore() : Status::OK();
+}
+
+void Pipeline::serialize(std::string_view name, bson::Builder& out) const {
+  out.openArray(name);
+  for (const auto& stage : stages_) stage->serialize(out);
+  out.close();
+}
+
+}  // namespace troupe::query

@@ -1,0 +1,110 @@
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+// Stages that produce documents themselves: $documents, and those the environment answers ($collStats, $currentOp ...).
+namespace troupe::query {
+
+using bson::Document;
+using bson::Element;
+using bson::Type;
+
+namespace {
+
+/// A source that the environment opens at the first pull.
+class EnvironmentSource final : public Stage {
+ public:
+  EnvironmentSource(Document specification, PipelineContext context, StageTraits traits)
+      : specification_(std::move(specification)), context_(std::move(context)), traits_(traits) {}
+  StatusWith<Next> next() override {
+    if (!source_) { TROUPE_ASSIGN(source_, context_.environment->openSource(context_.on, specification_.view().first())); }
+    return source_->next();
+  }
+  std::string_view name() const override { return specification_.view().first().name(); }
+  void serialize(bson::Builder& stages) const override { stages.push(specification_); }
+  StageTraits traits() const override { return traits_; }
+  void save() override { if (source_) source_->save(); }
+  Status restore() override { return source_ ? source_->restore() : Status::OK(); }
+
+ private:
+  Document specification_;
+  PipelineContext context_;
+  StageTraits traits_;
+  StagePtr source_;
+};
+
+Status parseEnvironmentSource(const Element& e, StageParser& parser) {
+  const auto name = e.name();
+  const bool onCollection = name == "$collStats" || name == "$indexStats" || name == "$planCacheStats";
+  const bool collectionless = !onCollection;
+  if (!e.is(Type::kDocument)) {
+    if (name == "$collStats") return {ErrorCode(5447000), "$collStats must take a nested object but found: " + show(e)};
+    if (name == "$indexStats") return {ErrorCode(28803), "The $indexStats stage specification must be an empty object"};
+    return {ErrorCode::kFailedToParse, "The " + std::string(name) + " stage specification must be an object"};
+  }
+  if (onCollection && parser.context.on.collection.empty())
+    return {ErrorCode::kInvalidNamespace, std::string(name) + " is not valid for a database-level aggregate: {aggregate: 1} requires another first stage"};
+  if (!parser.context.environment) return {ErrorCode::kInvalidOptions, std::string(name) + " is not allowed here"};
+  bson::Builder specification;
+  specification.append(e);
+  parser.add(std::make_unique<EnvironmentSource>(specification.finish(), parser.context,
+                                                 StageTraits{.source = true, .inFacet = false, .collectionless = collectionless}));
+  return Status::OK();
+}
+
+class DocumentsStage final : public Stage {
+ public:
+  DocumentsStage(Document shown, std::vector<Document> documents) : shown_(std::move(shown)), documents_(std::move(documents)) {}
+  StatusWith<Next> next() override { return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end(); }
+  std::string_view name() const override { return "$documents"; }
+  void serialize(bson::Builder& stages) const override { stages.push(shown_); }
+  StageTraits traits() const override { return {.source = true, .inFacet = false, .collectionless = true}; }
+
+ private:
+  Document shown_;
+  std::vector<Document> documents_;
+  size_t at_ = 0;
+};
+
+Status parseDocuments(const Element& e, StageParser& parser) {
+  TROUPE_ASSIGN(const auto expression, parseExpression(e, parser.parse()));
+  Variables variables{bson::View()};
+  TROUPE_ASSIGN(const Operand list, static_cast<const Expression&>(*expression).evaluate(variables));
+  if (list.type() != Type::kArray) return {ErrorCode(5858203), "$documents must evaluate to an array of objects, found: " + show(list.element())};
+  std::vector<Document> documents;
+  for (const Element& item : list.element().asArray()) {
+    if (!item.is(Type::kDocument)) return {ErrorCode(40228), "$documents must be an array of objects, found an element of type " + typeOf(item)};
+    documents.emplace_back(item.asDocument());
+  }
+  bson::Builder shown;
+  shown.append("$documents", e);
+  parser.add(std::make_unique<DocumentsStage>(shown.finish(), std::move(documents)));
+  return Status::OK();
+}
+
+Status refuseChangeStream(const Element&, StageParser&) {
+  return {ErrorCode(40573), "The $changeStream stage is only supported on replica sets"};
+}
+
+Status refuseGeoNear(const Element&, StageParser&) {
+  return {ErrorCode::kIndexNotFound, "$geoNear requires a 2d or 2dsphere index, but none were found"};
+}
+
+constexpr StageRow kStages[] = {
+    {"$documents", parseDocuments},
+    {"$collStats", parseEnvironmentSource},
+    {"$indexStats", parseEnvironmentSource},
+    {"$planCacheStats", parseEnvironmentSource},
+    {"$currentOp", parseEnvironmentSource},
+    {"$listCatalog", parseEnvironmentSource},
+    {"$listSessions", parseEnvironmentSource},
+    {"$listLocalSessions", parseEnvironmentSource},
+    {"$actors", parseEnvironmentSource},
+    {"$changeStream", refuseChangeStream},
+    {"$geoNear", refuseGeoNear},
+};
+
+}  // namespace
+
+std::span<const StageRow> sourceStages() { return kStages; }
+
+}  // namespace troupe::query

@@ -1,0 +1,169 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "storage/query/match/match_parser.hpp"
+#include "storage/query/parse_context.hpp"
+#include "storage/query/pipeline/pipeline.hpp"
+#include "storage/query/project/projection_tree.hpp"
+#include "storage/query/sort/sort_pattern.hpp"
+
+// What the families of stages share: how they are listed and parsed, and the stages that the optimizer knows by type.
+namespace troupe::query {
+
+/// While a pipeline is parsed: its context, and where stages and the collections they read are added.
+struct StageParser {
+  const PipelineContext& context;
+  std::vector<StagePtr>& stages;
+  std::vector<CollectionName>& involved;
+  const ParseContext& parse() const { return *context.parse; }
+  void add(StagePtr stage) { stages.push_back(std::move(stage)); }
+};
+
+/// A row of the table of stages.
+struct StageRow {
+  std::string_view name;
+  /// Appends the stage (or those it stands for).
+  Status (*parse)(const bson::Element& specification, StageParser& parser);
+  bool inUpdates = false;  ///< allowed in the pipeline form of updates
+};
+
+std::span<const StageRow> transformStages();
+std::span<const StageRow> limitingStages();
+std::span<const StageRow> groupStages();
+std::span<const StageRow> bucketAutoStages();
+std::span<const StageRow> unwindStages();
+std::span<const StageRow> lookupStages();
+std::span<const StageRow> graphLookupStages();
+std::span<const StageRow> sourceStages();
+std::span<const StageRow> facetStages();
+std::span<const StageRow> outputStages();
+std::span<const StageRow> windowStages();
+
+const StageRow* findStage(std::string_view name);
+
+/// Fails with 292 when a blocking stage holds too much.
+Status checkMemory(int64_t bytes, const PipelineContext& context, std::string_view stage);
+
+/// A random number in [0, 1) from the context.
+double randomNumber(const PipelineContext& context);
+
+class MatchStage final : public Stage {
+ public:
+  static StatusWith<std::unique_ptr<MatchStage>> make(bson::View filter, const ParseContext& context);
+  StatusWith<Next> next() override;
+  std::string_view name() const override { return "$match"; }
+  void serialize(bson::Builder& stages) const override { stages.pushDocument().append("$match", filter_).close(); }
+  bool addDependencies(Dependencies& dependencies) const override;
+  bson::View filter() const { return filter_; }
+  const MatchExpression& expression() const { return *match_; }
+
+ private:
+  MatchStage() = default;
+  bson::Document filter_;
+  std::unique_ptr<MatchExpression> match_;
+};
+
+/// $project, $addFields, $set, $unset, $replaceRoot: one result for each document.
+class TransformStage final : public Stage {
+ public:
+  using Apply = std::function<StatusWith<bson::Document>(bson::View document)>;
+  struct Effects {
+    std::vector<std::string> written;  ///< top-level fields that are set, computed or removed
+    bool keepsOthers = false;          ///< fields not written pass through unchanged
+    Dependencies reads;
+  };
+  TransformStage(std::string name, bson::Document shown, Apply apply, Effects effects)
+      : name_(std::move(name)), shown_(std::move(shown)), apply_(std::move(apply)), effects_(std::move(effects)) {}
+  StatusWith<Next> next() override;
+  std::string_view name() const override { return name_; }
+  void serialize(bson::Builder& stages) const override { stages.push(shown_); }
+  StageTraits traits() const override { return {.preservesCount = true}; }
+  bool addDependencies(Dependencies& dependencies) const override;
+  const Effects& effects() const { return effects_; }
+
+ private:
+  std::string name_;
+  bson::Document shown_;
+  Apply apply_;
+  Effects effects_;
+  bson::Document current_;
+};
+
+class SortStage final : public Stage {
+ public:
+  SortStage(bson::Document spec, SortPattern pattern, PipelineContext context)
+      : spec_(std::move(spec)), pattern_(std::move(pattern)), context_(std::move(context)) {}
+  StatusWith<Next> next() override;
+  std::string_view name() const override { return "$sort"; }
+  void serialize(bson::Builder& stages) const override;
+  StageTraits traits() const override { return {.blocking = true}; }
+  bool addDependencies(Dependencies& dependencies) const override;
+  bson::View spec() const { return spec_; }
+  /// Only the first so many are needed.
+  void setLimit(int64_t limit) { limit_ = limit_ ? std::min(*limit_, limit) : limit; }
+  std::optional<int64_t> limit() const { return limit_; }
+
+ private:
+  bson::Document spec_;
+  SortPattern pattern_;
+  PipelineContext context_;
+  std::optional<int64_t> limit_;
+  std::unique_ptr<Sorter> sorter_;
+  bool sorted_ = false;
+  std::string current_;
+};
+
+class LimitStage final : public Stage {
+ public:
+  explicit LimitStage(int64_t limit) : limit_(limit), left_(limit) {}
+  StatusWith<Next> next() override;
+  std::string_view name() const override { return "$limit"; }
+  void serialize(bson::Builder& stages) const override { stages.pushDocument().append("$limit", limit_).close(); }
+  bool addDependencies(Dependencies&) const override { return true; }
+  int64_t limit() const { return limit_; }
+
+ private:
+  int64_t limit_, left_;
+};
+
+class SkipStage final : public Stage {
+ public:
+  explicit SkipStage(int64_t skip) : skip_(skip), left_(skip) {}
+  StatusWith<Next> next() override;
+  std::string_view name() const override { return "$skip"; }
+  void serialize(bson::Builder& stages) const override { stages.pushDocument().append("$skip", skip_).close(); }
+  bool addDependencies(Dependencies&) const override { return true; }
+  int64_t skip() const { return skip_; }
+
+ private:
+  int64_t skip_, left_;
+};
+
+/// Documents held in memory, as a source.
+class VectorSource final : public Stage {
+ public:
+  explicit VectorSource(std::vector<bson::Document> documents) : documents_(std::move(documents)) {}
+  StatusWith<Next> next() override {
+    return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end();
+  }
+  std::string_view name() const override { return "$queue"; }
+  void serialize(bson::Builder&) const override {}
+  StageTraits traits() const override { return {.source = true}; }
+
+ private:
+  std::vector<bson::Document> documents_;
+  size_t at_ = 0;
+};
+
+/// Reads all of a stage; a yield is passed over. For sub-pipelines that must be complete ($lookup, $facet).
+Status drain(const std::function<StatusWith<Next>()>& next, PipelineEnvironment* environment,
+             const std::function<Status(bson::View)>& each);
+
+}  // namespace troupe::query

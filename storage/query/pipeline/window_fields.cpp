@@ -1,0 +1,355 @@
+#include <algorithm>
+#include <limits>
+
+#include "messaging/bson/compare.hpp"
+#include "messaging/bson/numeric.hpp"
+#include "storage/query/expression/accumulator.hpp"
+#include "storage/query/expression/calendar.hpp"
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+// $setWindowFields: partitions are read in order, one at a time; each output is computed over a window of documents around
+// each, or of a range of values of the sort key.
+namespace troupe::query {
+
+using bson::Document;
+using bson::Element;
+using bson::Type;
+using bson::Value;
+
+namespace {
+
+constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
+
+struct Window {
+  bool range = false;             ///< over values of the sort key, not positions
+  int64_t low = -kUnbounded, high = kUnbounded;   ///< positions relative to the document
+  std::optional<Value> from, to;  ///< range: what is added to the sort key; absent: unbounded
+  std::optional<Unit> unit;
+};
+
+struct Output {
+  std::string path;
+  std::string function;                    ///< "$rank" ..., or an accumulator's name
+  std::unique_ptr<AccumulatorSpec> spec;   ///< for accumulators
+  ExpressionPtr shifted, fallback;         ///< for $shift
+  int64_t by = 0;
+  Window window;
+};
+
+struct Partition {
+  std::vector<Document> documents;
+  std::vector<std::string> sortKeys;  ///< memcmp order
+  std::vector<Value> sortValues;      ///< of the first sort field
+};
+
+/// The values of one output for all documents of a partition.
+class WindowEvaluator {
+ public:
+  WindowEvaluator(const Partition& partition, const Output& output) : partition_(partition), output_(output) {}
+
+  StatusWith<std::vector<Value>> run() {
+    if (output_.spec) return accumulate();
+    std::vector<Value> result;
+    int64_t rank = 0, dense = 0;
+    for (size_t i = 0; i < size(); ++i) {
+      const bool tie = i > 0 && partition_.sortKeys[i] == partition_.sortKeys[i - 1];
+      if (!tie) { rank = static_cast<int64_t>(i) + 1; ++dense; }
+      if (output_.function == "$documentNumber") result.push_back(integer(static_cast<int64_t>(i) + 1));
+      else if (output_.function == "$rank") result.push_back(integer(rank));
+      else if (output_.function == "$denseRank") result.push_back(integer(dense));
+      else { TROUPE_ASSIGN(auto value, shift(i)); result.push_back(std::move(value)); }
+    }
+    return result;
+  }
+
+ private:
+  size_t size() const { return partition_.documents.size(); }
+
+  StatusWith<Value> shift(size_t i) {
+    const int64_t at = static_cast<int64_t>(i) + output_.by;
+    if (at >= 0 && at < static_cast<int64_t>(size())) {
+      TROUPE_ASSIGN(auto value, output_.shifted->evaluate(partition_.documents[static_cast<size_t>(at)], variables_));
+      return value.ok() ? value : nullValue();
+    }
+    if (!output_.fallback) return nullValue();
+    return output_.fallback->evaluate(partition_.documents[i], variables_);
+  }
+
+  /// First and one past the last document of a window.
+  StatusWith<std::pair<size_t, size_t>> bounds(size_t i) const {
+    if (output_.window.range) return rangeBounds(i);
+    const auto count = static_cast<int64_t>(size()), at = static_cast<int64_t>(i);
+    const auto clamp = [&](int64_t v) { return static_cast<size_t>(std::clamp<int64_t>(v, 0, count)); };
+    const size_t first = output_.window.low == -kUnbounded ? 0 : clamp(at + output_.window.low);
+    const size_t end = output_.window.high == kUnbounded ? size() : clamp(at + output_.window.high + 1);
+    return std::pair(first, std::max(first, end));
+  }
+
+  StatusWith<Value> edge(const Value& key, const Value& offset) const {
+    const Element e = key.element();
+    if (output_.window.unit) {
+      if (!e.is(Type::kDate)) return Status(ErrorCode(5429513), "Expected the sortBy field to be a Date, but it was " + typeOf(e));
+      TROUPE_ASSIGN(const int64_t at, addUnits(e.asDate().millis, *output_.window.unit, offset.element().toInt64(), Zone()));
+      return date(at);
+    }
+    if (!e.isNumber()) return Status(ErrorCode(5429414), "Expected the sortBy field to be a number, but it was " + typeOf(e));
+    return bson::add(e, offset.element(), bson::Overflow::kWiden);
+  }
+
+  StatusWith<std::pair<size_t, size_t>> rangeBounds(size_t i) const {
+    const auto& keys = partition_.sortValues;
+    const auto below = [](const Value& a, const Value& b) { return bson::compareValues(a.element(), b.element()) < 0; };
+    size_t first = 0, end = size();
+    if (output_.window.from) {
+      TROUPE_ASSIGN(const Value low, edge(keys[i], *output_.window.from));
+      first = static_cast<size_t>(std::lower_bound(keys.begin(), keys.end(), low, below) - keys.begin());
+    }
+    if (output_.window.to) {
+      TROUPE_ASSIGN(const Value high, edge(keys[i], *output_.window.to));
+      end = static_cast<size_t>(std::upper_bound(keys.begin(), keys.end(), high, below) - keys.begin());
+    }
+    return std::pair(first, std::max(first, end));
+  }
+
+  /// Slides the accumulator along where it can give values back, else computes each window anew.
+  StatusWith<std::vector<Value>> accumulate() {
+    std::vector<Value> inputs, result;
+    for (const Document& document : partition_.documents) {
+      variables_.setRoot(document);
+      TROUPE_ASSIGN(Operand value, output_.spec->evaluate(variables_));
+      inputs.push_back(std::move(value).take());
+    }
+    auto state = output_.spec->make();
+    size_t first = 0, end = 0;
+    for (size_t i = 0; i < size(); ++i) {
+      TROUPE_ASSIGN(const auto wanted, bounds(i));
+      bool slides = wanted.first >= first && wanted.second >= end;
+      while (slides && first < wanted.first) {
+        if (first < end) slides = state->remove(inputs[first].element());
+        else end = first + 1;
+        if (slides) ++first;
+      }
+      if (!slides) {
+        state = output_.spec->make();
+        first = end = wanted.first;
+      }
+      for (; end < wanted.second; ++end) TROUPE_TRY(state->add(inputs[end].element()));
+      TROUPE_ASSIGN(auto value, state->result());
+      result.push_back(std::move(value));
+    }
+    return result;
+  }
+
+  const Partition& partition_;
+  const Output& output_;
+  Variables variables_;
+};
+
+class WindowStage final : public Stage {
+ public:
+  WindowStage(Document shown, ExpressionPtr partitionBy, std::optional<SortPattern> sort, std::vector<Output> outputs, PipelineContext context)
+      : shown_(std::move(shown)), partitionBy_(std::move(partitionBy)), sort_(std::move(sort)), outputs_(std::move(outputs)), context_(std::move(context)) {}
+
+  StatusWith<Next> next() override {
+    while (!consumed_) {
+      auto in = pull();
+      if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
+      if (in->isEnd()) TROUPE_TRY(compute());
+      else TROUPE_TRY(hold(in->document));
+    }
+    if (at_ == results_.size()) return Next::end();
+    current_ = std::move(results_[at_++]);
+    return Next::of(current_.view());
+  }
+  std::string_view name() const override { return "$setWindowFields"; }
+  void serialize(bson::Builder& stages) const override { stages.push(shown_); }
+  StageTraits traits() const override { return {.blocking = true}; }
+
+ private:
+  struct Row {
+    Value partition;
+    std::string sortKey;
+    Document document;
+  };
+  Status hold(bson::View document) {
+    Row row;
+    if (partitionBy_) {
+      TROUPE_ASSIGN(row.partition, partitionBy_->evaluate(document, variables_));
+      if (row.partition.type() == Type::kArray) return {ErrorCode::kTypeMismatch, "An expression used to partition cannot evaluate to value of type array"};
+    }
+    if (!row.partition.ok()) row.partition = nullValue();
+    if (sort_) { TROUPE_ASSIGN(row.sortKey, sort_->key(document)); }
+    row.document = Document(document);
+    bytes_ += document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
+    rows_.push_back(std::move(row));
+    return checkMemory(bytes_, context_, "$setWindowFields");
+  }
+  Status compute() {
+    consumed_ = true;
+    const auto order = [this](const Row& a, const Row& b) { return bson::compareValues(a.partition.element(), b.partition.element(), context_.parse->collator); };
+    std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
+      const int by = order(a, b);
+      return by != 0 ? by < 0 : a.sortKey < b.sortKey;
+    });
+    for (size_t first = 0; first < rows_.size();) {
+      size_t end = first;
+      Partition partition;
+      for (; end < rows_.size() && order(rows_[first], rows_[end]) == 0; ++end) {
+        if (sort_) partition.sortValues.emplace_back(bson::Value(rows_[end].document.view().at(sort_->parts().front().path.text())));
+        partition.sortKeys.push_back(std::move(rows_[end].sortKey));
+        partition.documents.push_back(std::move(rows_[end].document));
+      }
+      TROUPE_TRY(addOutputs(partition));
+      first = end;
+    }
+    rows_.clear();
+    return Status::OK();
+  }
+  Status addOutputs(const Partition& partition) {
+    std::vector<std::vector<Value>> columns;
+    for (const Output& output : outputs_) {
+      TROUPE_ASSIGN(auto column, WindowEvaluator(partition, output).run());
+      columns.push_back(std::move(column));
+    }
+    size_t row = 0;
+    ProjectionTree tree(ProjectionTree::Mode::kAdd);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      TROUPE_TRY(tree.compute(outputs_[i].path, [&columns, &row, i](bson::View) -> StatusWith<Value> { return columns[i][row]; }));
+    for (; row < partition.documents.size(); ++row) {
+      TROUPE_ASSIGN(auto document, tree.apply(partition.documents[row]));
+      results_.push_back(std::move(document));
+    }
+    return Status::OK();
+  }
+
+  Document shown_;
+  ExpressionPtr partitionBy_;
+  std::optional<SortPattern> sort_;
+  std::vector<Output> outputs_;
+  PipelineContext context_;
+  Variables variables_;
+  std::vector<Row> rows_;
+  std::vector<Document> results_;
+  int64_t bytes_ = 0;
+  bool consumed_ = false;
+  size_t at_ = 0;
+  Document current_;
+};
+
+Status parseBounds(const Element& e, Window& window) {
+  if (!e.is(Type::kArray) || e.asArray().count() != 2)
+    return {ErrorCode::kFailedToParse, "Window bounds must be a 2-element array: " + show(e)};
+  const Element ends[2] = {*e.asArray().begin(), *++e.asArray().begin()};
+  for (int i = 0; i < 2; ++i) {
+    const bool lower = i == 0;
+    if (ends[i].toStringOr() == "unbounded") continue;
+    const bool current = ends[i].toStringOr() == "current";
+    if (!current && !ends[i].isNumber()) return {ErrorCode::kFailedToParse, "Window bounds must be 'unbounded', 'current', or a number: " + show(ends[i])};
+    if (window.range) {
+      (lower ? window.from : window.to) = current ? int32(0) : Value(ends[i]);
+      continue;
+    }
+    const auto v = current ? std::optional<int64_t>(0) : exactInt64(ends[i]);
+    if (!v) return {ErrorCode::kFailedToParse, "Numeric document-based bounds must be an integer"};
+    (lower ? window.low : window.high) = *v;
+  }
+  if (!window.range && window.low > window.high) return {ErrorCode(5339900), "Lower bound must not exceed upper bound: " + show(e)};
+  return Status::OK();
+}
+
+Status parseWindow(const Element& e, Window& window, bool sorted) {
+  if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "'window' field must be an object"};
+  Element bounds;
+  for (const Element& field : e.asDocument()) {
+    if (field.name() == "documents" || field.name() == "range") {
+      if (bounds) return {ErrorCode::kFailedToParse, "'window' field can specify only one of 'documents' or 'range'"};
+      bounds = field;
+      window.range = field.name() == "range";
+    } else if (field.name() == "unit") {
+      TROUPE_ASSIGN(window.unit, unitOf(field, "window"));
+    } else {
+      return {ErrorCode::kFailedToParse, "'window' field contains an unknown argument: " + std::string(field.name())};
+    }
+  }
+  if (!bounds) return Status::OK();
+  if (!sorted && window.range) return {ErrorCode(5339902), "Range-based bounds require sortBy a single field"};
+  if (!sorted) return {ErrorCode(5339901), "Document-based bounds require a sortBy"};
+  return parseBounds(bounds, window);
+}
+
+Status parseShift(const Element& e, Output& output, const ParseContext& context) {
+  if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "Argument to $shift must be an object"};
+  for (const Element& field : e.asDocument()) {
+    if (field.name() == "output") { TROUPE_ASSIGN(output.shifted, parseExpression(field, context)); }
+    else if (field.name() == "default") { TROUPE_ASSIGN(output.fallback, parseExpression(field, context)); }
+    else if (field.name() == "by" && exactInt32(field)) output.by = *exactInt32(field);
+    else return {ErrorCode::kFailedToParse, "Unknown or invalid argument in $shift: " + std::string(field.name())};
+  }
+  if (!output.shifted || !e.asDocument().has("by")) return {ErrorCode::kFailedToParse, "$shift requires 'output' and 'by'."};
+  return Status::OK();
+}
+
+StatusWith<Output> parseOutput(const Element& e, bool sorted, const ParseContext& context) {
+  Output output;
+  output.path = e.name();
+  if (!e.is(Type::kDocument)) return Status(ErrorCode::kFailedToParse, "The field '" + output.path + "' must be an object");
+  bson::Builder function;
+  for (const Element& field : e.asDocument()) {
+    if (field.name() == "window") TROUPE_TRY(parseWindow(field, output.window, sorted));
+    else if (field.name().starts_with('$') && output.function.empty()) { output.function = field.name(); function.append(field); }
+    else return Status(ErrorCode::kFailedToParse, "Window function found an unknown argument: " + std::string(field.name()));
+  }
+  if (output.function.empty()) return Status(ErrorCode::kFailedToParse, "Expected a $-prefixed window function, " + output.path);
+  const Document only = function.finish();
+  const bool ranks = output.function == "$rank" || output.function == "$denseRank" || output.function == "$documentNumber";
+  if (ranks || output.function == "$shift") {
+    if (!sorted) return Status(ErrorCode(5371602), output.function + " must be specified with a top level sortBy expression with exactly one element");
+    if (e.asDocument().has("window")) return Status(ErrorCode(5371601), "Rank style window functions take no other arguments");
+    if (!ranks) TROUPE_TRY(parseShift(only.view().first(), output, context));
+    return output;
+  }
+  const Document holder = bson::doc("x", only);
+  auto spec = parseAccumulator(holder["x"], context);
+  if (!spec.isOK()) {
+    if (static_cast<int>(spec.status().code()) == 15952) return Status(ErrorCode::kFailedToParse, "Unrecognized window function, " + output.function);
+    return spec.status();
+  }
+  output.spec = std::move(*spec);
+  return output;
+}
+
+Status parseSetWindowFields(const Element& e, StageParser& parser) {
+  if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "the $setWindowFields stage specification must be an object, found " + typeOf(e)};
+  ExpressionPtr partitionBy;
+  std::optional<SortPattern> sort;
+  const Element sortBy = e.asDocument()["sortBy"];
+  std::vector<Output> outputs;
+  if (sortBy.is(Type::kDocument)) { TROUPE_ASSIGN(sort, SortPattern::parse(sortBy.asDocument(), parser.parse())); }
+  if (!e.asDocument()["output"].is(Type::kDocument)) return {ErrorCode(40414), "BSON field '$setWindowFields.output' is missing but a required field"};
+  for (const Element& field : e.asDocument()) {
+    if (field.name() == "sortBy") continue;
+    if (field.name() == "partitionBy") {
+      TROUPE_ASSIGN(partitionBy, parseExpression(field, parser.parse()));
+    } else if (field.name() == "output") {
+      for (const Element& output : field.asDocument()) {
+        TROUPE_ASSIGN(auto parsed, parseOutput(output, sort.has_value(), parser.parse()));
+        outputs.push_back(std::move(parsed));
+      }
+    } else {
+      return {ErrorCode(40415), "BSON field '$setWindowFields." + std::string(field.name()) + "' is an unknown field."};
+    }
+  }
+  bson::Builder shown;
+  shown.append("$setWindowFields", e);
+  parser.add(std::make_unique<WindowStage>(shown.finish(), std::move(partitionBy), std::move(sort), std::move(outputs), parser.context));
+  return Status::OK();
+}
+
+constexpr StageRow kStages[] = {{"$setWindowFields", parseSetWindowFields}};
+
+}  // namespace
+
+std::span<const StageRow> windowStages() { return kStages; }
+
+}  // namespace troupe::query
