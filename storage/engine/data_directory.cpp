@@ -67,13 +67,17 @@ Status systemError(int error, const std::string& what, const std::string& path) 
   const std::string reason = what + " " + path + ": " + std::strerror(error);
   switch (error) {
     case ENOSPC:
-    case EDQUOT: return {ErrorCode::kOutOfDiskSpace, reason + "; free some space and start again"};
+    case EDQUOT:
+      return {ErrorCode::kOutOfDiskSpace, reason + "; free some space and start again"};
     case ENOENT:
-    case ENOTDIR: return {ErrorCode::kNonExistentPath, reason + "; create the directory or name another"};
+    case ENOTDIR:
+      return {ErrorCode::kNonExistentPath, reason + "; create the directory or name another"};
     case EACCES:
     case EPERM:
-    case EROFS: return {ErrorCode::kUnauthorized, reason + "; give the server's user the right to write there"};
-    default: return {ErrorCode::kOperationFailed, reason};
+    case EROFS:
+      return {ErrorCode::kUnauthorized, reason + "; give the server's user the right to write there"};
+    default:
+      return {ErrorCode::kOperationFailed, reason};
   }
 }
 
@@ -117,7 +121,8 @@ Status checkDataFormat(const std::string& directory, int version) {
                                                    "troupe.format); choose an empty directory and import the data"};
       }
     }
-    return writeDurably(path, std::string("program: troupe\n") + std::string(kFormatKey) + std::to_string(version) + "\n");
+    return writeDurably(path,
+                        std::string("program: troupe\n") + std::string(kFormatKey) + std::to_string(version) + "\n");
   }
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const int found = parseFormat(text);

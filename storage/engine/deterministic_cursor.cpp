@@ -98,7 +98,8 @@ Status DeterministicCursor::write(std::string_view key, std::shared_ptr<const st
   TROUPE_TRY(readable());
   if (!session_.txn_) return {ErrorCode::kIllegalOperation, "writes need an open, unprepared transaction"};
   if (key.empty()) return {ErrorCode::kBadValue, "a key must not be empty"};
-  if (session_.txn_->ignorePrepare) return {ErrorCode::kBadValue, "a transaction that ignores prepared ones cannot write"};
+  if (session_.txn_->ignorePrepare)
+    return {ErrorCode::kBadValue, "a transaction that ignores prepared ones cannot write"};
   const bool here = keepsPlace && positioned() && key == key_;
   const std::string owned(key);  // it may point into key_ or value_
   positionedIn_ = 0;

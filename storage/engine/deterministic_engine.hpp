@@ -9,7 +9,8 @@
 
 namespace troupe::storage {
 
-/// What lies on the simulated disk: for each table the rows that a restart finds. A value: copy it to try several futures.
+/// What lies on the simulated disk: for each table the rows that a restart finds. A value: copy it to try several
+/// futures.
 struct DeterministicDisk {
   struct TableImage {
     TableOptions options;

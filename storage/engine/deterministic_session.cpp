@@ -63,15 +63,16 @@ Status DeterministicSession::commit() {
 }
 
 Status DeterministicSession::finish(Timestamp durable) {
+  const uint64_t now = written_.empty() ? state_->sequence : ++state_->sequence;
+  if (txn_->state != Txn::State::kPrepared) txn_->sequence = now;
   txn_->state = Txn::State::kCommitted;
-  if (!written_.empty()) txn_->sequence = ++state_->sequence;
   for (const auto& [table, key] : written_) {
     TableState* state = state_->find(table);
     Row& row = state->rows.find(key)->second;
     for (Update& update : row) {
       if (update.txn == txn_ && update.timestamp == kNoTime) update.timestamp = txn_->commitTimestamp;
     }
-    state->changed = txn_->sequence;
+    state->changed = now;
     state_->trim(*state, row);
   }
   state_->newestDurable = std::max(state_->newestDurable, durable);
@@ -106,10 +107,12 @@ Status DeterministicSession::setCommitTimestamp(Timestamp ts) {
 
 Status DeterministicSession::prepare(Timestamp prepareTs) {
   if (!txn_ || prepared()) return illegal("only an open transaction can be prepared");
-  if (prepareTs == kNoTime || prepareTs < state_->stable) return bad("the prepare timestamp is older than the stable one");
+  if (prepareTs == kNoTime || prepareTs < state_->stable)
+    return bad("the prepare timestamp is older than the stable one");
   if (txn_->firstCommitTimestamp != kNoTime) return bad("a transaction with a commit timestamp cannot be prepared");
   if (wroteLogged_) return bad("a transaction that wrote a logged table cannot be prepared");
   txn_->state = Txn::State::kPrepared;
+  txn_->sequence = ++state_->sequence;
   txn_->prepareTimestamp = prepareTs;
   ++epoch_;
   return {};

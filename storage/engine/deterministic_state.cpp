@@ -7,7 +7,9 @@ namespace {
 
 constexpr Timestamp kNoTime{};
 
+/// Snapshots from before the preparation will never see its outcome and pass it by.
 bool seesPrepared(const Txn& reader, const Txn& prepared) {
+  if (prepared.sequence > reader.snapshot) return false;
   return !reader.readTimestamp || *reader.readTimestamp >= prepared.prepareTimestamp;
 }
 

@@ -15,8 +15,8 @@ namespace troupe::storage::deterministic {
 struct Txn {
   enum class State { kActive, kPrepared, kCommitted };
   State state = State::kActive;
-  uint64_t sequence = 0;      ///< place in the order of commits, once committed
-  uint64_t snapshot = 0;      ///< commits up to this one are visible
+  uint64_t sequence = 0;  ///< place in the order of commits and preparations, once it has one
+  uint64_t snapshot = 0;  ///< commits up to this one are visible
   std::optional<Timestamp> readTimestamp;
   bool ignorePrepare = false;
   Timestamp prepareTimestamp;
@@ -38,11 +38,11 @@ struct TableState {
   uint32_t id = 0;
   TableOptions options;
   std::map<std::string, Row, std::less<>> rows;
-  int cursors = 0;             ///< open ones, also cached: the table cannot be dropped
-  uint64_t changed = 0;        ///< sequence of the last commit that wrote here
+  int cursors = 0;                                        ///< open ones, also cached: the table cannot be dropped
+  uint64_t changed = 0;                                   ///< sequence of the last commit that wrote here
   std::map<std::string, std::string, std::less<>> image;  ///< unlogged: the rows at the last checkpoint
-  uint64_t imageOf = 0;        ///< the sequence which the last checkpoint covered
-  bool imageComplete = true;   ///< whether that checkpoint left nothing out as unstable
+  uint64_t imageOf = 0;                                   ///< the sequence which the last checkpoint covered
+  bool imageComplete = true;                              ///< whether that checkpoint left nothing out as unstable
 };
 
 /// What a reader finds at a row.

@@ -31,11 +31,11 @@ struct TableOptions {
 };
 
 /// A position in one table within the session's transaction. Keys and values are bytes, ordered as memcmp orders
-/// them; a key is never empty (nothing is found there, writing it is BadValue). Key and value are borrowed and valid until the next call on this cursor or the end of the transaction.
-/// Used only by the thread that currently runs the session's operation.
-/// Errors of all calls: WriteConflict (another transaction changed the row; roll back and retry), its kin under cache
-/// pressure, TemporarilyUnavailable and TransactionTooLargeForCache (STX-007, STX-009), ObjectIsBusy (prepared
-/// conflict), InternalError (engine panic).
+/// them; a key is never empty (nothing is found there, writing it is BadValue). Key and value are borrowed and valid
+/// until the next call on this cursor or the end of the transaction. Used only by the thread that currently runs the
+/// session's operation. Errors of all calls: WriteConflict (another transaction changed the row; roll back and retry),
+/// its kin under cache pressure, TemporarilyUnavailable and TransactionTooLargeForCache (STX-007, STX-009),
+/// ObjectIsBusy (prepared conflict), InternalError (engine panic).
 class Cursor {
  public:
   virtual ~Cursor() = default;
@@ -95,7 +95,9 @@ class Session {
   struct Release {
     Session* session = nullptr;
     uint32_t table = 0;
-    void operator()(Cursor* cursor) const { if (session) session->releaseCursor(table, cursor); }
+    void operator()(Cursor* cursor) const {
+      if (session) session->releaseCursor(table, cursor);
+    }
   };
   using CursorLease = std::unique_ptr<Cursor, Release>;
   virtual StatusWith<CursorLease> cursor(const Table& table) = 0;
@@ -127,8 +129,9 @@ struct EngineStatistics {
 };
 
 /// Tables of bytes with snapshot transactions, a log and checkpoints. Two implementations pass one contract suite:
-/// WiredTiger, and a deterministic in-memory one with exact crash semantics for the simulator. All members may be called
-/// from any thread. Those marked *blocks* wait for the disk: call them on a detached actor or a tool's own thread only.
+/// WiredTiger, and a deterministic in-memory one with exact crash semantics for the simulator. All members may be
+/// called from any thread. Those marked *blocks* wait for the disk: call them on a detached actor or a tool's own
+/// thread only.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -140,8 +143,8 @@ class Engine {
   virtual StatusWith<Table> createTable(std::string_view ident, const TableOptions& options) = 0;
   /// NoSuchKey when there is none.
   virtual StatusWith<Table> openTable(std::string_view ident) = 0;
-  /// ObjectIsBusy while cursors (also cached ones, see Session::forgetTable) or readers use it; may be ObjectIsBusy while
-  /// it has unflushed changes: retry after a checkpoint.
+  /// ObjectIsBusy while cursors (also cached ones, see Session::forgetTable) or readers use it; may be ObjectIsBusy
+  /// while it has unflushed changes: retry after a checkpoint.
   virtual Status dropTable(std::string_view ident) = 0;
   virtual std::vector<std::string> listTables() = 0;
   virtual StatusWith<std::string> tableMetadata(std::string_view ident) = 0;
@@ -156,8 +159,8 @@ class Engine {
   /// *Blocks.*
   virtual Status checkpoint(const CheckpointOptions& options = {}) = 0;
 
-  /// Moving back is ignored. BadValue for zero, and when oldest would be newer than stable. After an open that recovered
-  /// a stable checkpoint both are its time: no older history exists.
+  /// Moving back is ignored. BadValue for zero, and when oldest would be newer than stable. After an open that
+  /// recovered a stable checkpoint both are its time: no older history exists.
   virtual Status setStableTimestamp(Timestamp ts) = 0;
   virtual Status setOldestTimestamp(Timestamp ts) = 0;
   /// The newest time below which no commit is still open.

@@ -19,7 +19,9 @@ Status checkTableOptions(const TableOptions& options) {
   if (compressor != "none" && compressor != "snappy" && compressor != "zlib") {
     return {ErrorCode::kBadValue, "unknown block compressor '" + compressor + "'; choose none, snappy or zlib"};
   }
-  const auto plain = [](unsigned char c) { return std::isalnum(c) || std::string_view("_-.,=").find(static_cast<char>(c)) != std::string_view::npos; };
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("_-.,=").find(static_cast<char>(c)) != std::string_view::npos;
+  };
   if (!std::all_of(options.appMetadata.begin(), options.appMetadata.end(), plain)) {
     return {ErrorCode::kBadValue, "table metadata may hold letters, digits and _-.,= only"};
   }

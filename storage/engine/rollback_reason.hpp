@@ -14,12 +14,14 @@ struct RollbackEvidence {
   int64_t cacheDirty = 0;
 };
 
-/// Shares of the cache from which on the engine makes writers help with eviction, and rolls back when that is not enough.
+/// Shares of the cache from which on the engine makes writers help with eviction, and rolls back when that is not
+/// enough.
 inline constexpr int kDirtyTriggerPercent = 20;
 inline constexpr int kInUseTriggerPercent = 95;
 
-/// TransactionTooLargeForCache when the cache is over a trigger and the transaction holds more than `tooLargeThreshold` of its dirty
-/// bytes (STX-009; 1.0 never), TemporarilyUnavailable when it is over a trigger (STX-007), else WriteConflict.
+/// TransactionTooLargeForCache when the cache is over a trigger and the transaction holds more than `tooLargeThreshold`
+/// of its dirty bytes (STX-009; 1.0 never), TemporarilyUnavailable when it is over a trigger (STX-007), else
+/// WriteConflict.
 Status classifyRollback(const RollbackEvidence& evidence, double tooLargeThreshold);
 
 }  // namespace troupe::storage

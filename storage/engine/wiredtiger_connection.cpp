@@ -55,7 +55,8 @@ Status WiredTigerConnection::open() {
     opening_ = true;
     openErrors_.clear();
   }
-  const int code = wiredtiger_open(options_.path.c_str(), &handler_.base, connectionConfig(options_).c_str(), &connection_);
+  const int code =
+      wiredtiger_open(options_.path.c_str(), &handler_.base, connectionConfig(options_).c_str(), &connection_);
   std::lock_guard lock(mutex_);
   opening_ = false;
   if (code != 0) {
@@ -105,26 +106,38 @@ Status WiredTigerConnection::status(int code, std::string_view what) {
   if (code == 0) return {};
   std::string reason = describe(code, what);
   switch (code) {
-    case WT_ROLLBACK: return rollbackStatus(0);
-    case WT_PREPARE_CONFLICT: return {ErrorCode::kObjectIsBusy, "conflict with a prepared transaction; wait until it is decided"};
-    case WT_DUPLICATE_KEY: return {ErrorCode::kDuplicateKey, "the key exists already"};
-    case WT_NOTFOUND: return {ErrorCode::kNoSuchKey, "no such key"};
-    case WT_CACHE_FULL: return {ErrorCode::kTemporarilyUnavailable, "the storage cache is full; retry later"};
-    case ENOENT: return {ErrorCode::kNoSuchKey, std::move(reason)};
-    case EEXIST: return {ErrorCode::kNamespaceExists, std::move(reason)};
-    case EBUSY: return {ErrorCode::kObjectIsBusy, std::move(reason)};
-    case ENOSPC: return {ErrorCode::kOutOfDiskSpace, std::move(reason)};
+    case WT_ROLLBACK:
+      return rollbackStatus(0);
+    case WT_PREPARE_CONFLICT:
+      return {ErrorCode::kObjectIsBusy, "conflict with a prepared transaction; wait until it is decided"};
+    case WT_DUPLICATE_KEY:
+      return {ErrorCode::kDuplicateKey, "the key exists already"};
+    case WT_NOTFOUND:
+      return {ErrorCode::kNoSuchKey, "no such key"};
+    case WT_CACHE_FULL:
+      return {ErrorCode::kTemporarilyUnavailable, "the storage cache is full; retry later"};
+    case ENOENT:
+      return {ErrorCode::kNoSuchKey, std::move(reason)};
+    case EEXIST:
+      return {ErrorCode::kNamespaceExists, std::move(reason)};
+    case EBUSY:
+      return {ErrorCode::kObjectIsBusy, std::move(reason)};
+    case ENOSPC:
+      return {ErrorCode::kOutOfDiskSpace, std::move(reason)};
     case EINVAL:
-    case ENOTSUP: return {ErrorCode::kBadValue, std::move(reason)};
+    case ENOTSUP:
+      return {ErrorCode::kBadValue, std::move(reason)};
     case WT_PANIC: {
       panic("");
       std::lock_guard lock(mutex_);
       if (contains(panicReason_, std::strerror(ENOSPC))) {
         return {ErrorCode::kOutOfDiskSpace, "the storage engine stopped: no space left on the disk"};
       }
-      return {ErrorCode::kInternalError, "the storage engine stopped: " + (panicReason_.empty() ? reason : panicReason_)};
+      return {ErrorCode::kInternalError,
+              "the storage engine stopped: " + (panicReason_.empty() ? reason : panicReason_)};
     }
-    default: return {ErrorCode::kInternalError, std::move(reason)};
+    default:
+      return {ErrorCode::kInternalError, std::move(reason)};
   }
 }
 
@@ -174,7 +187,8 @@ int WiredTigerConnection::onError(WT_EVENT_HANDLER* handler, WT_SESSION*, int er
     // Opening holds no lock while WiredTiger runs, and rollbackStatus only reads statistics, which report nothing.
     std::lock_guard lock(self->mutex_);
     opening = self->opening_;
-    if (opening && self->openErrors_.size() < 1000) self->openErrors_.append(self->openErrors_.empty() ? "" : "; ").append(text);
+    if (opening && self->openErrors_.size() < 1000)
+      self->openErrors_.append(self->openErrors_.empty() ? "" : "; ").append(text);
   }
   if (error == WT_PANIC && !opening) self->panic(text);
   if (self->options_.onMessage) self->options_.onMessage(WiredTigerOptions::Level::kError, text);
@@ -192,8 +206,9 @@ ScopedWtSession::ScopedWtSession(WiredTigerConnection& connection) {
     status_ = Status(ErrorCode::kShutdownInProgress, "the storage engine is closed");
     return;
   }
-  status_ = connection.status(connection.get()->open_session(connection.get(), nullptr, "isolation=snapshot", &session_),
-                              "open a storage session");
+  status_ =
+      connection.status(connection.get()->open_session(connection.get(), nullptr, "isolation=snapshot", &session_),
+                        "open a storage session");
 }
 
 }  // namespace troupe::storage

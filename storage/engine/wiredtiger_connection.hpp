@@ -53,7 +53,7 @@ class WiredTigerConnection {
   WT_CONNECTION* connection_ = nullptr;
   std::atomic<bool> panicked_{false};
   std::mutex mutex_;
-  std::string openErrors_;     ///< what was reported while opening
+  std::string openErrors_;  ///< what was reported while opening
   std::string panicReason_;
   bool opening_ = false;
   WT_SESSION* evidenceSession_ = nullptr;  ///< reads cache statistics for rollbackStatus, under mutex_

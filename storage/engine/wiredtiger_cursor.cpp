@@ -69,13 +69,15 @@ StatusWith<bool> WiredTigerCursor::landed(int code) {
 
 /// WiredTiger would force a prepared transaction to roll back.
 Status WiredTigerCursor::readable() const {
-  if (!session_.prepared()) [[likely]] return {};
+  if (!session_.prepared()) [[likely]]
+    return {};
   return {ErrorCode::kIllegalOperation, "a prepared transaction can only be decided"};
 }
 
 StatusWith<bool> WiredTigerCursor::seek(std::string_view key) {
   TROUPE_TRY(readable());
-  if (key.empty()) [[unlikely]] return nowhere();
+  if (key.empty()) [[unlikely]]
+    return nowhere();
   setKey(detach(key, keyScratch_));
   return landed(cursor_->search(cursor_));
 }
@@ -108,7 +110,8 @@ StatusWith<bool> WiredTigerCursor::previous() {
 }
 
 Status WiredTigerCursor::writable() const {
-  if (session_.inTransaction() && !session_.prepared()) [[likely]] return {};
+  if (session_.inTransaction() && !session_.prepared()) [[likely]]
+    return {};
   return {ErrorCode::kIllegalOperation, "writes need an open, unprepared transaction"};
 }
 

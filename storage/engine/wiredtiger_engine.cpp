@@ -26,7 +26,8 @@ std::string tableUri(std::string_view ident) { return std::string(kTablePrefix).
 std::string tableConfig(const TableOptions& options) {
   std::string config =
       "key_format=u,value_format=u,exclusive=true,allocation_size=512,memory_page_max=10m,split_pct=90,"
-      "leaf_value_max=64MB,block_compressor=" + options.blockCompressor;
+      "leaf_value_max=64MB,block_compressor=" +
+      options.blockCompressor;
   config += options.logged ? ",log=(enabled=true)" : ",log=(enabled=false)";
   if (!options.appMetadata.empty()) config += ",app_metadata=(" + options.appMetadata + ")";
   return config;
@@ -72,7 +73,9 @@ class WiredTigerEngine final : public Engine {
   Status rollbackToStable() override;
   Status backup(const std::function<Status(const std::string& path)>& each) override;
   EngineStatistics statistics() override;
-  std::string version() const override { return std::string("WiredTiger ") + wiredtiger_version(nullptr, nullptr, nullptr); }
+  std::string version() const override {
+    return std::string("WiredTiger ") + wiredtiger_version(nullptr, nullptr, nullptr);
+  }
   Status close() override;
 
  private:
@@ -204,8 +207,8 @@ Status WiredTigerEngine::verifyTable(std::string_view ident) {
   TROUPE_TRY(session.status());
   const int code = session->verify(session.get(), tableUri(ident).c_str(), nullptr);
   if (code == 0 || code == EBUSY || code == WT_PANIC) return tableStatus(code, "verify", ident);
-  return {ErrorCode::kManualInterventionRequired, tableStatus(code, "verify", ident).reason() +
-                                                      ": the table is damaged; salvage it or restore a backup"};
+  return {ErrorCode::kManualInterventionRequired,
+          tableStatus(code, "verify", ident).reason() + ": the table is damaged; salvage it or restore a backup"};
 }
 
 Status WiredTigerEngine::salvageTable(std::string_view ident) {

@@ -11,13 +11,13 @@ namespace troupe::storage {
 
 /// How a WiredTiger database is opened. Sizes in bytes.
 struct WiredTigerOptions {
-  std::string path;                     ///< the data directory; must exist
-  int64_t cacheBytes = 256 << 20;       ///< at least 1 MiB
-  bool journalEnabled = true;           ///< without it all tables recover to the last checkpoint
-  int64_t logFileMaxBytes = 100 << 20;  ///< tests take 1 MiB: opening preallocates a log file
-  std::string logCompressor = "snappy"; ///< or "none", "zlib"
-  bool statistics = true;               ///< the engine's "fast" counters
-  int sessionMax = 2000;                ///< cursors, transactions and pool together
+  std::string path;                      ///< the data directory; must exist
+  int64_t cacheBytes = 256 << 20;        ///< at least 1 MiB
+  bool journalEnabled = true;            ///< without it all tables recover to the last checkpoint
+  int64_t logFileMaxBytes = 100 << 20;   ///< tests take 1 MiB: opening preallocates a log file
+  std::string logCompressor = "snappy";  ///< or "none", "zlib"
+  bool statistics = true;                ///< the engine's "fast" counters
+  int sessionMax = 2000;                 ///< cursors, transactions and pool together
   /// Also records writes to unlogged tables in the log, which recovery ignores (JRN-007).
   bool logUnloggedTables = false;
   /// Share of the dirty cache that one transaction may hold before a rollback under cache pressure is called

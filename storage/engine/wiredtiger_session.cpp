@@ -72,7 +72,8 @@ void WiredTigerSession::rollback() {
 }
 
 Status WiredTigerSession::setCommitTimestamp(Timestamp ts) {
-  if (!inTransaction_ || prepared_) return {ErrorCode::kIllegalOperation, "a commit timestamp needs an open transaction"};
+  if (!inTransaction_ || prepared_)
+    return {ErrorCode::kIllegalOperation, "a commit timestamp needs an open transaction"};
   char config[48];
   std::snprintf(config, sizeof config, "commit_timestamp=%" PRIx64, ts.asUint64());
   const int code = session_->timestamp_transaction(session_, config);

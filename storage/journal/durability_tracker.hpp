@@ -23,7 +23,8 @@ using DurabilityTicket = uint64_t;
 ///   flusher: tracker.beginFlush(); status = engine.flushLog(); tracker.endFlush(status, duration);
 class DurabilityTracker {
  public:
-  /// Called once, outside the tracker's lock, on the flusher's thread, or on the waiter's when its ticket is already durable.
+  /// Called once, outside the tracker's lock, on the flusher's thread, or on the waiter's when its ticket is already
+  /// durable.
   using Callback = std::function<void(const Status&)>;
 
   /// To be called after the engine's commit has returned.
@@ -32,8 +33,8 @@ class DurabilityTracker {
   DurabilityTicket durable() const { return durable_.load(std::memory_order_acquire); }
   bool isDurable(DurabilityTicket ticket) const { return ticket <= durable(); }
 
-  /// Completes `done` once the ticket is durable, or with the failure of the flush that was to make it so. True when the
-  /// caller has to wake the flusher: no flush covers the ticket, and nobody was told so since the last beginFlush.
+  /// Completes `done` once the ticket is durable, or with the failure of the flush that was to make it so. True when
+  /// the caller has to wake the flusher: no flush covers the ticket, and nobody was told so since the last beginFlush.
   bool wait(DurabilityTicket ticket, Callback done);
   /// Whether there is anything not yet durable, or somebody waiting.
   bool hasWork() const;
@@ -42,7 +43,8 @@ class DurabilityTracker {
   /// Begins a flush that covers every ticket taken so far, and returns the last of them. One flush at a time
   /// (throws std::logic_error otherwise).
   DurabilityTicket beginFlush();
-  /// Ends it: completes the waiters up to what beginFlush returned. After a failure they get it, and nothing became durable.
+  /// Ends it: completes the waiters up to what beginFlush returned. After a failure they get it, and nothing became
+  /// durable.
   void endFlush(const Status& outcome, std::chrono::microseconds duration);
   /// Completes all waiters with `reason`, as at shutdown; later waiters get it too.
   void close(Status reason);
@@ -53,8 +55,8 @@ class DurabilityTracker {
     int64_t flushes = 0;
     int64_t failedFlushes = 0;
     int64_t waitersCompleted = 0;
-    int64_t largestGroup = 0;      ///< most waiters completed by one flush
-    int64_t commitsFlushed = 0;    ///< tickets made durable
+    int64_t largestGroup = 0;    ///< most waiters completed by one flush
+    int64_t commitsFlushed = 0;  ///< tickets made durable
     int64_t totalMicros = 0;
     std::array<int64_t, kDurationBounds.size() + 1> durations{};
   };

@@ -19,11 +19,11 @@ struct ConflictCounters {
 };
 
 struct ConflictRetryOptions {
-  int immediateRetries = 4;                          ///< of a write conflict, before any wait
-  int maxWriteConflictRetries = 1000;                ///< then the conflict is the operation's error
-  std::chrono::milliseconds conflictDelay{1};        ///< doubled with each further retry
+  int immediateRetries = 4;                    ///< of a write conflict, before any wait
+  int maxWriteConflictRetries = 1000;          ///< then the conflict is the operation's error
+  std::chrono::milliseconds conflictDelay{1};  ///< doubled with each further retry
   std::chrono::milliseconds maxConflictDelay{100};
-  bool temporarilyUnavailable = true;                ///< enableTemporarilyUnavailableExceptions; else as a conflict
+  bool temporarilyUnavailable = true;  ///< enableTemporarilyUnavailableExceptions; else as a conflict
   int temporarilyUnavailableMaxRetries = 10;
   std::chrono::milliseconds temporarilyUnavailableBackoffBase{1000};  ///< times the number of the retry
 };
@@ -63,7 +63,9 @@ class ConflictRetry {
 namespace detail {
 inline const Status& statusOf(const Status& status) { return status; }
 template <class T>
-const Status& statusOf(const StatusWith<T>& with) { return with.status(); }
+const Status& statusOf(const StatusWith<T>& with) {
+  return with.status();
+}
 }  // namespace detail
 
 /// Runs `body` (which returns a Status or StatusWith) until it succeeds, fails for good, or has to wait: then the

@@ -9,7 +9,8 @@ RecoveryUnit::~RecoveryUnit() { endTransaction(); }
 
 Status RecoveryUnit::setReadSource(ReadSource source, std::optional<Timestamp> provided) {
   if (active_) return {ErrorCode::kIllegalOperation, "the read source cannot change while a snapshot is open"};
-  if (source == ReadSource::kProvided && !provided) return {ErrorCode::kBadValue, "a provided read source needs its time"};
+  if (source == ReadSource::kProvided && !provided)
+    return {ErrorCode::kBadValue, "a provided read source needs its time"};
   source_ = source;
   provided_ = source == ReadSource::kProvided ? provided : std::nullopt;
   return {};
@@ -23,15 +24,20 @@ BeginOptions RecoveryUnit::beginOptions() const {
     options.roundUpReadTimestamp = true;  // the node's own times may lag behind oldest for a moment
   };
   switch (source_) {
-    case ReadSource::kNoTimestamp: break;
-    case ReadSource::kProvided: options.readTimestamp = provided_; break;
+    case ReadSource::kNoTimestamp:
+      break;
+    case ReadSource::kProvided:
+      options.readTimestamp = provided_;
+      break;
     case ReadSource::kLastApplied:
       if (times_) at(times_->lastApplied());
       break;
     case ReadSource::kMajority:
       if (times_) at(times_->majority());
       break;
-    case ReadSource::kAllDurable: at(pool_.engine().allDurableTimestamp()); break;
+    case ReadSource::kAllDurable:
+      at(pool_.engine().allDurableTimestamp());
+      break;
   }
   return options;
 }

@@ -102,7 +102,8 @@ void SessionPool::giveBack(std::unique_ptr<Slot> slot) {
 void SessionPool::forgetTable(const Table& table) {
   {
     std::lock_guard lock(forgottenMutex_);
-    if (forgotten_.size() >= kForgottenKept) forgotten_.erase(forgotten_.begin(), forgotten_.begin() + kForgottenKept / 2);
+    if (forgotten_.size() >= kForgottenKept)
+      forgotten_.erase(forgotten_.begin(), forgotten_.begin() + kForgottenKept / 2);
     forgotten_.push_back(table);
     forgottenCount_.fetch_add(1, std::memory_order_release);
   }

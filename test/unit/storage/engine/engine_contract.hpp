@@ -14,8 +14,9 @@ struct EngineKind {
 /// Every implementation of the contract.
 inline auto engineKinds() {
   using Made = std::unique_ptr<EngineHarness>;
-  return testing::Values(EngineKind{"WiredTiger", []() -> Made { return std::make_unique<WiredTigerHarness>(); }},
-                         EngineKind{"Deterministic", []() -> Made { return std::make_unique<DeterministicHarness>(); }});
+  return testing::Values(
+      EngineKind{"WiredTiger", []() -> Made { return std::make_unique<WiredTigerHarness>(); }},
+      EngineKind{"Deterministic", []() -> Made { return std::make_unique<DeterministicHarness>(); }});
 }
 inline std::string engineKindName(const testing::TestParamInfo<EngineKind>& info) { return info.param.name; }
 

@@ -21,8 +21,12 @@ TEST_P(EngineContract, SeekAtOrAfterAndAtOrBefore) {
   fill({"b", "d"});
   Transaction t(engine(), table());
   auto cursor = t.cursor();
-  const auto after = [&](std::string_view key) { return *cursor->seekAtOrAfter(key) ? std::string(cursor->key()) : "end"; };
-  const auto before = [&](std::string_view key) { return *cursor->seekAtOrBefore(key) ? std::string(cursor->key()) : "begin"; };
+  const auto after = [&](std::string_view key) {
+    return *cursor->seekAtOrAfter(key) ? std::string(cursor->key()) : "end";
+  };
+  const auto before = [&](std::string_view key) {
+    return *cursor->seekAtOrBefore(key) ? std::string(cursor->key()) : "begin";
+  };
   EXPECT_EQ(after("a"), "b");
   EXPECT_EQ(after("b"), "b");
   EXPECT_EQ(after("c"), "d");

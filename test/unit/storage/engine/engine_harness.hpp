@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,29 @@ inline WiredTigerOptions testOptions(const std::string& path) {
   return options;
 }
 
+/// Names and sizes of all files below a directory.
+inline std::string listing(const std::string& path) {
+  std::map<std::string, std::uintmax_t> files;
+  std::error_code gone;
+  for (std::filesystem::recursive_directory_iterator it(path, gone), end; it != end; it.increment(gone)) {
+    files[it->path().string()] = it->is_regular_file(gone) ? it->file_size(gone) : 0;
+  }
+  std::string text;
+  for (const auto& [name, size] : files) text.append(name).append(":").append(std::to_string(size)).append("\n");
+  return text;
+}
+
+/// Copies a directory as it is at one moment: again, when a log file came or went meanwhile.
+inline std::unique_ptr<TemporaryDirectory> frozenCopy(const std::string& path) {
+  for (;;) {
+    auto copy = std::make_unique<TemporaryDirectory>();
+    const std::string before = listing(path);
+    std::error_code error;
+    std::filesystem::copy(path, copy->path(), std::filesystem::copy_options::recursive, error);
+    if (!error && listing(path) == before) return copy;
+  }
+}
+
 /// A kill is a copy of the directory as it is while the engine runs: what only the process knows is not in it.
 class WiredTigerHarness final : public EngineHarness {
  public:
@@ -61,8 +85,7 @@ class WiredTigerHarness final : public EngineHarness {
     open();
   }
   void crash() override {
-    auto survivor = std::make_unique<TemporaryDirectory>();
-    std::filesystem::copy(directory_->path(), survivor->path(), std::filesystem::copy_options::recursive);
+    auto survivor = frozenCopy(directory_->path());
     engine_.reset();
     directory_ = std::move(survivor);
     open();

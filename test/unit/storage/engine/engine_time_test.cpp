@@ -159,6 +159,21 @@ TEST_P(EngineTime, APreparedTransactionBlocksLaterReadersUntilDecided) {
   EXPECT_EQ(engine().allDurableTimestamp(), at(26));
 }
 
+TEST_P(EngineTime, AReaderFromBeforeThePreparationIsNotBlocked) {
+  Table u = create("u", false);
+  commit(u, "a", "10", 10);
+  Transaction t(engine(), u);
+  t.put("a", "20");
+  Transaction before(engine(), u);
+  ASSERT_TRUE(t.session().prepare(at(20)).isOK());
+  Transaction after(engine(), u);
+  EXPECT_EQ(before.read("a"), "10");
+  EXPECT_EQ(after.read("a"), "ObjectIsBusy");
+  ASSERT_TRUE(t.session().commitPrepared(at(25), at(25)).isOK());
+  EXPECT_EQ(before.read("a"), "10");
+  EXPECT_EQ(after.read("a"), "20");  // it waited for this
+}
+
 TEST_P(EngineTime, AfterPrepareOnlyTheDecisionIsAllowed) {
   Table u = create("u", false);
   Transaction t(engine(), u);

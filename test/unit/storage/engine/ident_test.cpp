@@ -17,7 +17,8 @@ TEST(Ident, IsAPlainFileName) {
 }
 
 TEST(Ident, OptionsHoldKnownCompressorsAndPlainMetadata) {
-  EXPECT_TRUE(checkTableOptions({.logged = true, .blockCompressor = "zlib", .appMetadata = "formatVersion=1,x=y"}).isOK());
+  EXPECT_TRUE(
+      checkTableOptions({.logged = true, .blockCompressor = "zlib", .appMetadata = "formatVersion=1,x=y"}).isOK());
   EXPECT_FALSE(checkTableOptions({.logged = true, .blockCompressor = "zstd", .appMetadata = ""}).isOK());
   EXPECT_FALSE(checkTableOptions({.logged = true, .blockCompressor = "none", .appMetadata = "),key_format=S"}).isOK());
 }

@@ -127,10 +127,9 @@ TEST(WiredTigerEngine, WithoutAJournalAFlushIsACheckpoint) {
   ASSERT_TRUE(Transaction(*engine, table).put("k", "v").commit().isOK());
   ASSERT_TRUE(engine->flushLog().isOK());
   EXPECT_EQ(engine->statistics().checkpoints, 1);
-  TemporaryDirectory survivor;
-  std::filesystem::copy(directory.path(), survivor.path(), std::filesystem::copy_options::recursive);
+  const auto survivor = frozenCopy(directory.path());
   EXPECT_FALSE(std::filesystem::exists(directory.path() + "/journal"));
-  options.path = survivor.path();
+  options.path = survivor->path();
   auto recovered = openOrFail(options);
   const Table again = *recovered->openTable("t");
   EXPECT_EQ(Transaction(*recovered, again).read("k"), "v");
@@ -138,7 +137,6 @@ TEST(WiredTigerEngine, WithoutAJournalAFlushIsACheckpoint) {
 
 TEST(WiredTigerEngine, UnloggedWritesCanBeRecordedForDebuggingWithoutBeingRecovered) {
   TemporaryDirectory directory;
-  TemporaryDirectory survivor;
   WiredTigerOptions options = testOptions(directory.path());
   options.logUnloggedTables = true;
   auto engine = openOrFail(options);
@@ -151,8 +149,8 @@ TEST(WiredTigerEngine, UnloggedWritesCanBeRecordedForDebuggingWithoutBeingRecove
   ASSERT_TRUE(Transaction(*engine, table).put("k", noise).commit().isOK());
   ASSERT_TRUE(engine->flushLog().isOK());
   EXPECT_GT(engine->statistics().logBytesWritten, before + 50'000);
-  std::filesystem::copy(directory.path(), survivor.path(), std::filesystem::copy_options::recursive);
-  options.path = survivor.path();
+  const auto survivor = frozenCopy(directory.path());
+  options.path = survivor->path();
   auto recovered = openOrFail(options);
   const Table again = *recovered->openTable("u");
   EXPECT_EQ(Transaction(*recovered, again).read("k"), "-");
@@ -201,7 +199,8 @@ TEST(WiredTigerEngine, MoreCursorsThanAreCachedWork) {
   EXPECT_EQ(Transaction(harness.engine(), tables[99]).rows(), "t99=v");
 }
 
-/// A child process that writes rows and flushes, telling the number of each flushed row through a pipe until it is killed.
+/// A child process that writes rows and flushes, telling the number of each flushed row through a pipe until it is
+/// killed.
 [[noreturn]] void writeUntilKilled(const std::string& path, int pipe) {
   auto opened = openWiredTiger(testOptions(path));
   if (!opened.isOK()) ::_exit(1);

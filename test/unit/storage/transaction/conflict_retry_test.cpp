@@ -126,8 +126,8 @@ TEST_F(WriteConflictRetry, BlockingCallersSleep) {
   RecoveryUnit unit(pool_);
   ConflictRetry retry(options);
   std::vector<int64_t> slept;
-  Status status = writeConflictRetryBlocking(retry, unit, [] { return kConflict; },
-                                             [&](milliseconds delay) { slept.push_back(delay.count()); });
+  Status status = writeConflictRetryBlocking(
+      retry, unit, [] { return kConflict; }, [&](milliseconds delay) { slept.push_back(delay.count()); });
   EXPECT_EQ(status.code(), ErrorCode::kWriteConflict);
   EXPECT_EQ(slept, (std::vector<int64_t>{1, 2}));
 }
