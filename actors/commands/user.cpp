@@ -1,0 +1,310 @@
+// createUser, updateUser, dropUser, dropAllUsersFromDatabase, usersInfo, grantRolesToUser, revokeRolesFromUser, rolesInfo.
+#include <algorithm>
+
+#include "actors/commands/ddl_support.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/commands/user_store.hpp"
+#include "actors/commands/write_support.hpp"
+#include "messaging/bson/ids.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+const storage::Namespace kUsers("admin", "system.users");
+
+constexpr Argument kCreateUserArguments[] = {
+    {"pwd", kStringArg}, {"customData", kDocumentArg}, {"roles", kArrayArg, true}, {"digestPassword", kFlagArg}, {"mechanisms", kArrayArg}, {"authenticationRestrictions", kArrayArg}, {"passwordDigestor", kStringArg},
+};
+constexpr Argument kUpdateUserArguments[] = {
+    {"pwd", kStringArg}, {"customData", kDocumentArg}, {"roles", kArrayArg}, {"digestPassword", kFlagArg}, {"mechanisms", kArrayArg}, {"authenticationRestrictions", kArrayArg}, {"passwordDigestor", kStringArg},
+};
+
+StatusWith<std::string> userName(const Request& request) {
+  const auto name = request.body().first();
+  if (!name.is(bson::Type::kString) || name.asString().empty()) return Status(ErrorCode::kBadValue, "User document needs 'user' field to be non-empty");
+  if (request.db() == "local") return Status(ErrorCode::kBadValue, "Cannot create users in the local database");
+  return std::string(name.asString());
+}
+
+/// The roles as stored: [{role, db}]. A plain string names a role of the command's database.
+StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson::View roles) {
+  std::vector<auth::RoleName> result;
+  for (const bson::Element& e : roles) {
+    auth::RoleName name{std::string(e.toStringOr()), std::string(request.db())};
+    if (e.is(bson::Type::kDocument)) name = {std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())};
+    if (name.role.empty() || name.database.empty()) return Status(ErrorCode::kBadValue, "Role names must be strings or {role: <name>, db: <database>}");
+    if (!auth::isBuiltinRole(name.role, name.database)) return Status(ErrorCode::kRoleNotFound, "Could not find role: " + name.role + "@" + name.database);
+    if (std::find(result.begin(), result.end(), name) == result.end()) result.push_back(std::move(name));
+  }
+  return result;
+}
+
+/// Who grants a role must be allowed to in the role's database.
+Status authorizeRoles(const Request& request, const std::vector<auth::RoleName>& roles, auth::Action action) {
+  for (const auto& role : roles) TROUPE_TRY(request.authorize(action, auth::Resource::db(role.database)));
+  return Status::OK();
+}
+
+void appendRoles(bson::Builder& b, const std::vector<auth::RoleName>& roles) {
+  b.openArray("roles");
+  for (const auto& role : roles) b.push(bson::doc("role", role.role, "db", role.database));
+  b.close();
+}
+
+StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request) {
+  const auto given = request.document("mechanisms");
+  std::vector<auth::Mechanism> result;
+  if (given.empty()) return std::vector<auth::Mechanism>{auth::Mechanism::kScramSha1, auth::Mechanism::kScramSha256};
+  for (const bson::Element& e : given) {
+    if (e.toStringOr() == "SCRAM-SHA-1") result.push_back(auth::Mechanism::kScramSha1);
+    else if (e.toStringOr() == "SCRAM-SHA-256") result.push_back(auth::Mechanism::kScramSha256);
+    else return Status(ErrorCode::kBadValue, "Unknown auth mechanism '" + std::string(e.toStringOr()) + "'");
+  }
+  return result;
+}
+
+/// Derives credentials on a worker: that takes milliseconds on purpose.
+Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string user) {
+  if (!request.flag("digestPassword", true)) co_return Status(ErrorCode::kBadValue, "Use of SCRAM-SHA-256 requires undigested passwords");
+  const auto mechanisms = parseMechanisms(request);
+  if (!mechanisms.isOK()) co_return mechanisms.status();
+  auto made = std::make_shared<bson::Document>();
+  const std::string password(request.text("pwd"));
+  const Status status = co_await runBlocking(request.server(), "derive credentials", [made, user, password, mechanisms = *mechanisms]() -> Status {
+    TROUPE_ASSIGN(*made, auth::makeUserCredentials(user, password, mechanisms, auth::secureRandom()));
+    return Status::OK();
+  });
+  if (!status.isOK()) co_return status;
+  co_return *made;
+}
+
+/// Changes the one document of a user: `change` gets it (or null) and gives its next version, or nothing to remove it.
+using UserChange = std::function<StatusWith<std::optional<bson::Document>>(const bson::Document*)>;
+Task<Status> changeUser(Request& request, std::string id, UserChange change) {
+  auto target = co_await openForWrite(request, kUsers, IfMissing::kCreate);
+  if (!target.isOK()) co_return target.status();
+  const storage::CollectionPtr collection = target->collection;
+  const bson::Document key = bson::doc("_id", id);
+  storage::RecoveryUnit unit(request.server().storageSessions);
+  auto body = [&]() -> Status {
+    TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
+    std::optional<bson::Document> before;
+    if (record) TROUPE_TRY(collection->find(unit, *record, [&](bson::View document) { before = bson::Document(document); }).status());
+    TROUPE_ASSIGN(const auto after, change(before ? &*before : nullptr));
+    if (before && after) return collection->update(unit, *record, *before, *after);
+    if (before) return collection->remove(unit, *record, *before);
+    if (after) return collection->insert(unit, *after).status();
+    return Status::OK();
+  };
+  if (Status status = co_await commitWithRetry(request, unit, body); !status.isOK()) co_return status;
+  request.server().durability.take();
+  auto concern = request.writeConcern();
+  concern->journaled = true;  // who may log in is never left to chance
+  co_return co_await satisfy(request, *concern);
+}
+
+Status userNotFound(const Request& request, const std::string& user) {
+  return {ErrorCode::kUserNotFound, "Could not find user \"" + user + "\" for db \"" + std::string(request.db()) + "\""};
+}
+
+Task<Status> createUser(Request& request) {
+  const auto user = userName(request);
+  if (!user.isOK()) co_return user.status();
+  if (!request.arg("pwd") && request.db() != "$external") co_return Status(ErrorCode::kBadValue, "Must provide a 'pwd' field for all user documents, except those with '$external' as the user's source db");
+  const auto roles = parseRoles(request, request.document("roles"));
+  if (!roles.isOK()) co_return roles.status();
+  if (Status status = authorizeRoles(request, *roles, auth::Action::kGrantRole); !status.isOK()) co_return status;
+  const auto credentials = co_await makeCredentials(request, *user);
+  if (!credentials.isOK()) co_return credentials.status();
+  Environment& environment = request.server().node.environment();
+  const bson::Uuid uuid = bson::randomUuid([&environment] { return environment.random(); });
+  const std::string id = std::string(request.db()) + "." + *user;
+  bson::Builder b;
+  b.append("_id", id).append("userId", uuid).append("user", *user).append("db", request.db()).append("credentials", *credentials);
+  appendRoles(b, *roles);
+  if (const auto data = request.arg("customData"); data) b.append("customData", data);
+  const bson::Document document = b.finish();
+  const bool first = request.client().localhostException;
+  co_return co_await changeUser(request, id, [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
+    if (before) return Status(ErrorCode(51003), "User \"" + *user + "@" + std::string(request.db()) + "\" already exists");
+    // Two local clients may both have found no user: only one of them makes the first.
+    if (first && request.server().users.anyUser()) return Status(ErrorCode::kUnauthorized, "a user exists by now: log in");
+    return std::optional<bson::Document>(document);
+  });
+}
+
+Task<Status> updateUser(Request& request) {
+  const auto user = userName(request);
+  if (!user.isOK()) co_return user.status();
+  if (!request.arg("pwd") && !request.arg("customData") && !request.arg("roles") && !request.arg("mechanisms")) {
+    co_return Status(ErrorCode::kBadValue, "Must specify at least one field to update in updateUser");
+  }
+  std::optional<bson::Document> credentials;
+  if (request.arg("pwd")) {
+    auto made = co_await makeCredentials(request, *user);
+    if (!made.isOK()) co_return made.status();
+    credentials = std::move(*made);
+  }
+  std::optional<std::vector<auth::RoleName>> roles;
+  if (request.arg("roles")) {
+    auto parsed = parseRoles(request, request.document("roles"));
+    if (!parsed.isOK()) co_return parsed.status();
+    if (Status status = authorizeRoles(request, *parsed, auth::Action::kGrantRole); !status.isOK()) co_return status;
+    roles = std::move(*parsed);
+  }
+  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
+    if (!before) return userNotFound(request, *user);
+    bson::Builder b;
+    for (const bson::Element& e : before->view()) {
+      if (e.name() == "credentials" && credentials) b.append("credentials", *credentials);
+      else if (e.name() == "roles" && roles) appendRoles(b, *roles);
+      else if (e.name() != "customData" || !request.arg("customData")) b.append(e);
+    }
+    if (const auto data = request.arg("customData"); data) b.append("customData", data);
+    return std::optional<bson::Document>(b.finish());
+  });
+}
+
+Task<Status> changeRoles(Request& request, bool grant) {
+  const auto user = userName(request);
+  if (!user.isOK()) co_return user.status();
+  const auto wanted = parseRoles(request, request.document("roles"));
+  if (!wanted.isOK()) co_return wanted.status();
+  if (Status status = authorizeRoles(request, *wanted, grant ? auth::Action::kGrantRole : auth::Action::kRevokeRole); !status.isOK()) co_return status;
+  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
+    if (!before) return userNotFound(request, *user);
+    std::vector<auth::RoleName> roles;
+    for (const bson::Element& e : (*before)["roles"].asArray()) roles.push_back({std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())});
+    for (const auto& role : *wanted) {
+      const auto at = std::find(roles.begin(), roles.end(), role);
+      if (grant && at == roles.end()) roles.push_back(role);
+      if (!grant && at != roles.end()) roles.erase(at);
+    }
+    bson::Builder b;
+    for (const bson::Element& e : before->view()) {
+      if (e.name() == "roles") appendRoles(b, roles);
+      else b.append(e);
+    }
+    return std::optional<bson::Document>(b.finish());
+  });
+}
+
+Task<Status> grantRoles(Request& request) { return changeRoles(request, true); }
+Task<Status> revokeRoles(Request& request) { return changeRoles(request, false); }
+
+Task<Status> dropUser(Request& request) {
+  const auto user = userName(request);
+  if (!user.isOK()) co_return user.status();
+  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
+    if (!before) return userNotFound(request, *user);
+    return std::optional<bson::Document>();
+  });
+}
+
+Task<Status> dropAllUsers(Request& request) {
+  const auto users = request.server().users.list(request.db());
+  if (!users.isOK()) co_return users.status();
+  int32_t n = 0;
+  for (const bson::Document& user : *users) {
+    const std::string id(user["_id"].toStringOr());
+    const Status status = co_await changeUser(request, id, [](const bson::Document*) -> StatusWith<std::optional<bson::Document>> { return std::optional<bson::Document>(); });
+    if (!status.isOK()) co_return status;
+    ++n;
+  }
+  request.reply().append("n", n);
+  co_return Status::OK();
+}
+
+constexpr Argument kUsersInfoArguments[] = {{"showCredentials", kFlagArg}, {"showPrivileges", kFlagArg}, {"showCustomData", kFlagArg}, {"filter", kDocumentArg}, {"showAuthenticationRestrictions", kFlagArg}};
+
+/// What usersInfo asks for: one user, several, all of the database, or all.
+StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
+  const auto what = request.body().first();
+  if (what.isNumber()) return request.server().users.list(request.db());
+  if (what.is(bson::Type::kDocument) && what.asDocument().has("forAllDBs")) return request.server().users.list("");
+  std::vector<bson::Document> found;
+  const auto add = [&](const bson::Element& e) -> Status {
+    const bool named = e.is(bson::Type::kDocument);
+    const auto user = named ? e.asDocument()["user"].toStringOr() : e.toStringOr();
+    const auto db = named ? e.asDocument()["db"].toStringOr() : request.db();
+    if (user.empty()) return {ErrorCode::kBadValue, "usersInfo takes 1, a user name, {user, db}, an array of these, or {forAllDBs: true}"};
+    TROUPE_ASSIGN(auto document, request.server().users.find(user, db));
+    if (document) found.push_back(std::move(*document));
+    return Status::OK();
+  };
+  if (what.is(bson::Type::kArray)) {
+    for (const bson::Element& e : what.asArray()) TROUPE_TRY(add(e));
+  } else {
+    TROUPE_TRY(add(what));
+  }
+  return found;
+}
+
+Task<Status> usersInfo(Request& request) {
+  const auto users = chosenUsers(request);
+  if (!users.isOK()) co_return users.status();
+  bson::Builder& reply = request.reply();
+  reply.openArray("users");
+  for (const bson::Document& user : *users) {
+    const auto db = user["db"].toStringOr();
+    const bool self = std::any_of(request.client().users.begin(), request.client().users.end(), [&](const auto& u) { return u.name == user["user"].toStringOr() && u.database == db; });
+    if (!self) {
+      if (Status status = request.authorize(auth::Action::kViewUser, auth::Resource::db(db)); !status.isOK()) co_return status;
+    }
+    reply.pushDocument();
+    for (const bson::Element& e : user.view()) {
+      if (e.name() != "credentials" || request.flag("showCredentials")) reply.append(e);
+    }
+    reply.openArray("mechanisms");
+    for (const bson::Element& e : user["credentials"].asDocument()) reply.push(e.name());
+    reply.close();
+    if (request.flag("showPrivileges")) {
+      const auto privileges = UserStore::privilegesOf(user);
+      if (privileges.isOK()) reply.append("inheritedPrivileges", privileges->toArray());
+    }
+    reply.close();
+  }
+  reply.close();
+  co_return Status::OK();
+}
+
+constexpr Argument kRolesInfoArguments[] = {{"showBuiltinRoles", kFlagArg}, {"showPrivileges", kFlagArg}, {"showAuthenticationRestrictions", kFlagArg}};
+
+Task<Status> rolesInfo(Request& request) {
+  const auto what = request.body().first();
+  request.reply().openArray("roles");
+  for (const auto name : auth::builtinRoleNames(request.db())) {
+    const bool asked = what.isNumber() ? request.flag("showBuiltinRoles") : what.toStringOr() == name;
+    if (!asked) continue;
+    request.reply().pushDocument().append("role", name).append("db", request.db()).append("isBuiltin", true).openArray("roles").close();
+    if (request.flag("showPrivileges")) {
+      auth::PrivilegeSet privileges;
+      if (privileges.addRole(name, request.db()).isOK()) request.reply().append("privileges", privileges.toArray());
+    }
+    request.reply().close();
+  }
+  request.reply().close();
+  co_return Status::OK();
+}
+
+constexpr Argument kRolesArguments[] = {{"roles", kArrayArg, true}};
+
+using Target = Requirement::Target;
+constexpr Command kCommands[] = {
+    {.name = "createUser", .summary = "makes a user", .requirement = {Target::kDatabase, auth::Action::kCreateUser}, .access = Access::kWrite, .arguments = kCreateUserArguments, .run = createUser},
+    {.name = "updateUser", .summary = "changes password, roles or data of a user", .requirement = {Target::kDatabase, auth::Action::kChangePassword}, .access = Access::kWrite, .arguments = kUpdateUserArguments, .run = updateUser},
+    {.name = "dropUser", .summary = "removes a user", .requirement = {Target::kDatabase, auth::Action::kDropUser}, .access = Access::kWrite, .run = dropUser},
+    {.name = "dropAllUsersFromDatabase", .summary = "removes all users of a database", .requirement = {Target::kDatabase, auth::Action::kDropUser}, .access = Access::kWrite, .run = dropAllUsers},
+    {.name = "grantRolesToUser", .summary = "gives roles to a user", .requirement = {Target::kAuthenticated}, .access = Access::kWrite, .arguments = kRolesArguments, .run = grantRoles},
+    {.name = "revokeRolesFromUser", .summary = "takes roles from a user", .requirement = {Target::kAuthenticated}, .access = Access::kWrite, .arguments = kRolesArguments, .run = revokeRoles},
+    {.name = "usersInfo", .summary = "what is stored of users", .requirement = {Target::kAuthenticated}, .arguments = kUsersInfoArguments, .run = usersInfo},
+    {.name = "rolesInfo", .summary = "the built-in roles", .requirement = {Target::kAuthenticated}, .arguments = kRolesInfoArguments, .run = rolesInfo},
+};
+
+}  // namespace
+
+std::span<const Command> userCommands() { return kCommands; }
+
+}  // namespace troupe::commands
