@@ -1,0 +1,51 @@
+#include "storage/query/plan/collection_scan.hpp"
+
+namespace troupe::query {
+
+StatusWith<PlanStage::Step> CollectionScan::advance(Row& row) {
+  if (done_) return Step::kEnd;
+  if (!open_) {
+    TROUPE_ASSIGN(cursor_, plan_.records().cursor(*plan_.unit, forward_));
+    open_ = true;
+  }
+  for (; plan_.budget > 0; ++works_) {
+    --plan_.budget;
+    TROUPE_ASSIGN(const bool found, cursor_.next());
+    if (!found) {
+      done_ = true;
+      return Step::kEnd;
+    }
+    ++examined_;
+    ++plan_.stats.docsExamined;
+    const bson::View document = cursor_.document();
+    TROUPE_ASSIGN(const bool passes, filter_.passes(document));
+    if (!passes) continue;
+    row.document = document;
+    row.id = cursor_.id();
+    row.key = {};
+    return Step::kRow;
+  }
+  return Step::kAgain;
+}
+
+void CollectionScan::onSave() {
+  if (open_) cursor_.save();
+}
+
+Status CollectionScan::onRestore() {
+  if (!open_ || done_) return Status::OK();
+  const storage::RecordId last = cursor_.id();
+  TROUPE_ASSIGN(const bool there, cursor_.restore(*plan_.unit));
+  if (!there && last.ok() && forward_ && plan_.collection->isCapped()) {
+    return {ErrorCode::kCappedPositionLost, "CollectionScan died due to position in capped collection being deleted. Last seen record id: RecordId(" +
+                                                std::to_string(last.value) + ")"};
+  }
+  return Status::OK();
+}
+
+void CollectionScan::describe(bson::Builder& out, bool counters) const {
+  out.append("direction", forward_ ? "forward" : "backward");
+  if (counters) out.append("docsExamined", examined_);
+}
+
+}  // namespace troupe::query

@@ -1,0 +1,28 @@
+#pragma once
+#include "storage/query/plan/plan_stage.hpp"
+
+namespace troupe::query {
+
+/// COLLSCAN: all records in the order of insertion, or the reverse, that pass the filter.
+class CollectionScan final : public PlanStage {
+ public:
+  CollectionScan(PlanContext& plan, const MatchExpression* filter, bool forward) : PlanStage(plan), filter_(filter), forward_(forward) {}
+  std::string_view name() const override { return "COLLSCAN"; }
+
+ protected:
+  StatusWith<Step> advance(Row& row) override;
+  void onSave() override;
+  Status onRestore() override;
+  void describe(bson::Builder& out, bool counters) const override;
+  const MatchExpression* shownFilter() const override { return filter_.expression(); }
+
+ private:
+  RowFilter filter_;
+  bool forward_;
+  bool open_ = false;
+  bool done_ = false;
+  storage::RecordCursor cursor_;
+  int64_t examined_ = 0;
+};
+
+}  // namespace troupe::query

@@ -1,0 +1,139 @@
+#include "storage/query/plan/executor.hpp"
+
+#include "messaging/bson/collation.hpp"
+#include "storage/query/match/match_parser.hpp"
+#include "storage/query/plan/flow_stages.hpp"
+#include "storage/query/plan/id_lookup.hpp"
+#include "storage/query/plan/plan_executor.hpp"
+#include "storage/query/plan/planner.hpp"
+#include "storage/query/plan/shape_stages.hpp"
+
+namespace troupe::query {
+
+namespace {
+
+using bson::Element;
+using bson::Type;
+
+/// Whether the filter is `{_id: value}` for a value that the `_id` index finds exactly.
+bool isIdLookup(const Element& id, const storage::Collection& collection, const ParseContext& context) {
+  switch (id.type()) {
+    case Type::kDocument: {
+      const Element first = id.asDocument().first();
+      if (first && first.name().starts_with('$')) return false;
+      break;
+    }
+    case Type::kString:
+    case Type::kSymbol:
+      break;
+    case Type::kArray:      // also matches elements
+    case Type::kRegex:      // matches by pattern
+    case Type::kNull:       // also matches what is missing
+    case Type::kUndefined:
+      return false;
+    default:
+      return true;  // no collation orders these
+  }
+  return context.collator == collection.collator() || bson::Collator::same(context.collator, collection.collator());
+}
+
+/// A request that asks for nothing but documents by a filter.
+bool isPlain(const FindRequest& r) {
+  return !r.hint.ok() && r.sort.empty() && r.projection.empty() && r.min.empty() && r.max.empty() && r.skip == 0 && !r.returnKey &&
+         !r.showRecordId;
+}
+
+std::unique_ptr<PlanExecutor> pointLookup(storage::CollectionPtr collection, const Element& id, storage::RecoveryUnit& unit,
+                                          const ParseContext& context) {
+  auto executor = std::make_unique<PlanExecutor>(std::move(collection), unit, context);
+  executor->setRoot(std::make_unique<IdLookup>(executor->plan(), id));
+  return executor;
+}
+
+Status checkFlags(const FindRequest& request) {
+  const auto hint = request.hint;
+  if (hint.ok() && !hint.is(Type::kString) && !hint.is(Type::kDocument)) {
+    return {ErrorCode::kFailedToParse, "hint must be either a string or nested object"};
+  }
+  return Status::OK();
+}
+
+/// What happens to rows after the access plan, up to the result.
+PlanStagePtr shape(PlanContext& plan, PlanStagePtr root, const FindRequest& request, bool covered) {
+  if (request.returnKey) return std::make_unique<ReturnKey>(plan, std::move(root));
+  if (plan.projection && !covered) root = std::make_unique<ProjectRows>(plan, std::move(root), request.projection);
+  if (request.showRecordId) root = std::make_unique<ShowRecordId>(plan, std::move(root));
+  return root;
+}
+
+Status build(PlanExecutor& executor, const FindRequest& request, const ParseContext& context) {
+  PlanContext& plan = executor.plan();
+  plan.keepKeys = request.returnKey;
+  TROUPE_TRY(checkFlags(request));
+  const bool natural = request.sort.first().name() == "$natural";
+  if (!request.sort.empty() && !natural) {
+    TROUPE_ASSIGN(auto sort, SortPattern::parse(request.sort, context));
+    plan.sort = std::make_unique<SortPattern>(std::move(sort));
+  }
+  if (!plan.collection) {
+    executor.setRoot(std::make_unique<NoRows>(plan));
+    return Status::OK();
+  }
+  Planner planner(plan, request);
+  TROUPE_ASSIGN(auto chosen, planner.choose());
+  const auto finish = [&](PlannedAccess& access) {
+    PlanStagePtr root = std::move(access.root);
+    if (request.skip > 0) root = std::make_unique<SkipRows>(plan, std::move(root), request.skip);
+    root = shape(plan, std::move(root), request, access.covered);
+    if (request.limit && *request.limit > 0 && !access.limited) root = std::make_unique<LimitRows>(plan, std::move(root), *request.limit);
+    return root;
+  };
+  plan.stats.hasSortStage = chosen.winner.sorts;
+  executor.setRoot(finish(chosen.winner));
+  std::vector<PlanStagePtr> rejected;
+  for (auto& loser : chosen.rejected) rejected.push_back(finish(loser));
+  executor.setRejected(std::move(rejected));
+  return Status::OK();
+}
+
+}  // namespace
+
+StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection, const FindRequest& request, storage::RecoveryUnit& unit,
+                                               const ParseContext& context) {
+  const Element first = request.filter.first();
+  if (collection && first.name() == "_id" && request.filter.size() == first.size() + 5 && isPlain(request) &&
+      isIdLookup(first, *collection, context)) {
+    return std::unique_ptr<Executor>(pointLookup(std::move(collection), first, unit, context));
+  }
+  auto executor = std::make_unique<PlanExecutor>(std::move(collection), unit, context);
+  PlanContext& plan = executor->plan();
+  TROUPE_ASSIGN(plan.ownedFilter, parseMatch(request.filter, context));
+  plan.filter = plan.ownedFilter.get();
+  if (!request.projection.empty()) {
+    TROUPE_ASSIGN(plan.projection, parseProjection(request.projection, plan.filter, context));
+  }
+  TROUPE_TRY(build(*executor, request, context));
+  return std::unique_ptr<Executor>(std::move(executor));
+}
+
+StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection, const MatchExpression& filter, const FindRequest& request,
+                                               storage::RecoveryUnit& unit, const ParseContext& context) {
+  auto executor = std::make_unique<PlanExecutor>(std::move(collection), unit, context);
+  executor->plan().filter = &filter;
+  executor->plan().refetch = true;
+  TROUPE_TRY(build(*executor, request, context));
+  return std::unique_ptr<Executor>(std::move(executor));
+}
+
+StatusWith<std::optional<int64_t>> fastCount(const storage::Collection& collection, const MatchExpression& filter,
+                                             storage::RecoveryUnit&, const ParseContext&) {
+  if (RowFilter(&filter).empty()) return std::optional<int64_t>(collection.records().count());
+  return std::optional<int64_t>();
+}
+
+StatusWith<bool> distinctScan(const storage::Collection&, std::string_view, const MatchExpression&, storage::RecoveryUnit&,
+                              const ParseContext&, const std::function<void(const bson::Element&)>&) {
+  return false;
+}
+
+}  // namespace troupe::query

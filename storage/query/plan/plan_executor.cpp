@@ -1,0 +1,88 @@
+#include "storage/query/plan/plan_executor.hpp"
+
+namespace troupe::query {
+
+namespace {
+
+/// Rows examined without a result before `next` gives others their turn.
+constexpr int kSliceRows = 128;
+
+}  // namespace
+
+PlanExecutor::PlanExecutor(storage::CollectionPtr collection, storage::RecoveryUnit& unit, const ParseContext& parse)
+    : opened_(std::chrono::steady_clock::now()) {
+  plan_.collection = std::move(collection);
+  plan_.unit = &unit;
+  plan_.parse = parse;
+}
+
+void PlanExecutor::setRoot(PlanStagePtr root) {
+  root_ = std::move(root);
+  plan_.stats.planSummary.clear();
+  root_->summarize(plan_.stats.planSummary);
+}
+
+StatusWith<Next> PlanExecutor::next() {
+  plan_.budget = kSliceRows;
+  row_ = {};
+  TROUPE_ASSIGN(const auto step, root_->work(row_));
+  switch (step) {
+    case PlanStage::Step::kRow:
+      ++plan_.stats.returned;
+      return Next::of(row_.document);
+    case PlanStage::Step::kAgain:
+      return Next::yield();
+    case PlanStage::Step::kEnd:
+      break;
+  }
+  return Next::end();
+}
+
+int64_t PlanExecutor::matchedArrayIndex() const {
+  MatchDetails details;
+  if (plan_.filter && row_.id.ok()) plan_.filter->matches(row_.document, &details);
+  return details.arrayIndex;
+}
+
+void PlanExecutor::save() { root_->save(); }
+
+Status PlanExecutor::restore(storage::RecoveryUnit& unit, const storage::CatalogSnapshot& now) {
+  plan_.unit = &unit;
+  if (!plan_.collection) return Status::OK();
+  auto current = now.find(plan_.collection->uuid());
+  if (!current) {
+    return {ErrorCode::kQueryPlanKilled, "collection dropped. UUID " + plan_.collection->uuid().toString()};
+  }
+  ++plan_.restores;
+  const auto before = std::exchange(plan_.collection, std::move(current));  // stages look at it until they are restored
+  return root_->restore();
+}
+
+void PlanExecutor::explainPlanner(bson::Builder& out) const {
+  out.append("namespace", plan_.collection ? plan_.collection->ns().toString() : std::string());
+  out.append("indexFilterSet", false);
+  out.append("parsedQuery", plan_.filter ? plan_.filter->toBson() : shownFilter_);
+  out.append("maxIndexedOrSolutionsReached", false).append("maxIndexedAndSolutionsReached", false).append("maxScansToExplodeReached", false);
+  out.openDocument("winningPlan");
+  root_->explain(out, false);
+  out.close().openArray("rejectedPlans");
+  for (const auto& plan : rejected_) {
+    out.pushDocument();
+    plan->explain(out, false);
+    out.close();
+  }
+  out.close();
+}
+
+void PlanExecutor::explainExecution(bson::Builder& out) const {
+  const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - opened_);
+  out.append("executionSuccess", true).append("nReturned", static_cast<int32_t>(plan_.stats.returned));
+  out.append("executionTimeMillis", static_cast<int32_t>(elapsed.count()));
+  out.append("totalKeysExamined", static_cast<int32_t>(plan_.stats.keysExamined));
+  out.append("totalDocsExamined", static_cast<int32_t>(plan_.stats.docsExamined));
+  out.openDocument("executionStages");
+  root_->explain(out, true);
+  out.close();
+}
+
+}  // namespace troupe::query

@@ -1,0 +1,41 @@
+#pragma once
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "storage/query/plan/executor.hpp"
+#include "storage/query/plan/plan_stage.hpp"
+
+namespace troupe::query {
+
+/// Runs a tree of stages. Made empty; whoever plans fills the context, then gives it the tree.
+class PlanExecutor final : public Executor {
+ public:
+  PlanExecutor(storage::CollectionPtr collection, storage::RecoveryUnit& unit, const ParseContext& parse);
+
+  PlanContext& plan() { return plan_; }
+  void setRoot(PlanStagePtr root);
+  /// Plans that lost, for explain.
+  void setRejected(std::vector<PlanStagePtr> rejected) { rejected_ = std::move(rejected); }
+  /// What explain shows as the query when the plan has no filter.
+  void setShownFilter(bson::Document filter) { shownFilter_ = std::move(filter); }
+
+  StatusWith<Next> next() override;
+  storage::RecordId recordId() const override { return row_.id; }
+  int64_t matchedArrayIndex() const override;
+  void save() override;
+  Status restore(storage::RecoveryUnit& unit, const storage::CatalogSnapshot& now) override;
+  const ExecutionStats& stats() const override { return plan_.stats; }
+  void explainPlanner(bson::Builder& out) const override;
+  void explainExecution(bson::Builder& out) const override;
+
+ private:
+  PlanContext plan_;
+  PlanStagePtr root_;
+  std::vector<PlanStagePtr> rejected_;
+  bson::Document shownFilter_;
+  Row row_;
+  std::chrono::steady_clock::time_point opened_;
+};
+
+}  // namespace troupe::query

@@ -1,0 +1,114 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+#include "storage/catalog/collection_catalog.hpp"
+#include "storage/query/match/match_expression.hpp"
+#include "storage/query/plan/executor.hpp"
+#include "storage/query/project/projection.hpp"
+#include "storage/query/sort/sort_pattern.hpp"
+
+namespace troupe::query {
+
+/// What the stages of one plan share, and what they borrow from. Owned by the executor; one thread at a time.
+struct PlanContext {
+  storage::CollectionPtr collection;        ///< null: no such collection
+  storage::RecoveryUnit* unit = nullptr;
+  ParseContext parse;
+  ExecutionStats stats;
+  int budget = 0;                           ///< rows that may still be examined before others get their turn
+  uint64_t restores = 0;                    ///< grows with each new snapshot
+  bool refetch = false;                     ///< results are going to be written: rows held across snapshots are read again
+  bool keepKeys = false;                    ///< `returnKey`: blocking stages keep the index keys of their rows
+
+  const MatchExpression* filter = nullptr;  ///< the whole filter; null when the plan needs none (`_id` lookups)
+  std::unique_ptr<MatchExpression> ownedFilter;
+  std::unique_ptr<Projection> projection;
+  std::unique_ptr<SortPattern> sort;
+
+  storage::RecordStore& records() const { return collection->records(); }
+};
+
+/// An index key as it lies in the index, with the index that can decode it.
+struct IndexRow {
+  std::string_view key;
+  std::string_view typeBits;
+  const storage::IndexEntry* index = nullptr;
+};
+
+/// A row on its way through a plan. What it points at is borrowed until the next piece of work.
+struct Row {
+  bson::View document;
+  storage::RecordId id;
+  IndexRow key;
+};
+
+/// A filter as stages apply it: without copying, and with the failure an $expr may end in.
+class RowFilter {
+ public:
+  explicit RowFilter(const MatchExpression* filter);
+  /// Everything passes.
+  bool empty() const { return filter_ == nullptr; }
+  StatusWith<bool> passes(bson::View document) const;
+  const MatchExpression* expression() const { return filter_; }
+
+ private:
+  const MatchExpression* filter_;
+  bool canFail_ = false;
+};
+
+/// One stage of a plan: an iterator over rows that works in small pieces. Each piece that examines a row takes one from the
+/// shared budget; with none left a stage gives kAgain at once.
+class PlanStage {
+ public:
+  enum class Step : uint8_t { kRow, kAgain, kEnd };
+
+  explicit PlanStage(PlanContext& plan, std::unique_ptr<PlanStage> input = nullptr) : plan_(plan) {
+    if (input) inputs_.push_back(std::move(input));
+  }
+  virtual ~PlanStage() = default;
+
+  /// The next row, or kAgain when the budget ran out, or kEnd (for good).
+  StatusWith<Step> work(Row& row);
+  /// Before and after the unit abandons its snapshot. Errors of restoring: QueryPlanKilled, CappedPositionLost.
+  void save();
+  Status restore();
+
+  /// As explain calls it: "COLLSCAN" ...
+  virtual std::string_view name() const = 0;
+  /// Appends `{stage, ...}` to an open document; with the counters of the execution or without.
+  void explain(bson::Builder& out, bool counters) const;
+  /// "IXSCAN { a: 1 }", from the leaves up.
+  virtual void summarize(std::string& out) const;
+  std::span<const std::unique_ptr<PlanStage>> inputs() const { return inputs_; }
+
+ protected:
+  virtual StatusWith<Step> advance(Row& row) = 0;
+  virtual void onSave() {}
+  virtual Status onRestore() { return Status::OK(); }
+  /// What is peculiar to the stage; `counters` as in explain.
+  virtual void describe(bson::Builder& out, bool counters) const;
+  /// The filter that explain shows, or null.
+  virtual const MatchExpression* shownFilter() const { return nullptr; }
+
+  PlanStage& input() { return *inputs_.front(); }
+
+  PlanContext& plan_;
+  std::vector<std::unique_ptr<PlanStage>> inputs_;
+  int64_t works_ = 0;  ///< pieces of work; stages that loop add to it
+  int64_t advanced_ = 0;
+
+ private:
+  void explainCounters(bson::Builder& out) const;
+  int64_t saves_ = 0, restores_ = 0;
+  bool ended_ = false;
+};
+
+using PlanStagePtr = std::unique_ptr<PlanStage>;
+
+}  // namespace troupe::query
