@@ -37,6 +37,11 @@ std::string toRelaxedJson(const Element& value) {
 }
 
 StatusWith<Document> fromJson(std::string_view json) {
+  // libbson 1.23 loses the names of these inside arrays: it reads them from memory it has given back.
+  for (const char* type : {"\"$dbPointer\"", "\"$code\""}) {
+    if (json.find(type) != std::string_view::npos)
+      return {ErrorCode::kFailedToParse, std::string("invalid JSON: ") + type + " is not supported"};
+  }
   bson_error_t error{};
   bson_t* wire = bson_new_from_json(reinterpret_cast<const uint8_t*>(json.data()), static_cast<ssize_t>(json.size()), &error);
   if (!wire) return {ErrorCode::kFailedToParse, std::string("invalid JSON: ") + error.message};

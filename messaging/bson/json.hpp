@@ -12,7 +12,7 @@ std::string toRelaxedJson(View document);
 std::string toCanonicalJson(View document);
 /// One value, e.g. for messages: `{"$oid": ...}`, `"text"`, `12`.
 std::string toRelaxedJson(const Element& value);
-/// Errors: FailedToParse with the position.
+/// Errors: FailedToParse with the position; also for `$code` and `$dbPointer`, which libbson misreads.
 StatusWith<Document> fromJson(std::string_view json);
 
 /// A JSON literal in tests and tools: throws std::invalid_argument when it is malformed.

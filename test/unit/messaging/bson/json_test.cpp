@@ -10,7 +10,7 @@ namespace {
 
 RC_GTEST_PROP(Json, CanonicalTextRestoresEveryDocument, (Document document)) {
   const std::string text = toCanonicalJson(document);
-  if (text.find("$scope") != std::string::npos) return;  // libbson's reader mixes up what is nested in scopes
+  if (text.find("$dbPointer") != std::string::npos || text.find("$code") != std::string::npos) return;
   const auto back = fromJson(text);
   RC_ASSERT(back.isOK());
   RC_ASSERT(*back == document);
@@ -35,9 +35,11 @@ TEST(Json, TextThatIsNotUtf8StillGivesSomething) {
   EXPECT_FALSE(toRelaxedJson(doc("a", "\xFF")).empty());
 }
 
-TEST(Json, MalformedTextIsRefused) {
+TEST(Json, MalformedTextAndCodeAndDBPointersAreRefused) {
   EXPECT_EQ(fromJson("{\"a\": ").status().code(), ErrorCode::kFailedToParse);
   EXPECT_EQ(fromJson("").status().code(), ErrorCode::kFailedToParse);
+  EXPECT_THROW(R"({"p": [{"$dbPointer": {"$ref": "a", "$id": {"$oid": "000000000000000000000000"}}}]})"_json, std::invalid_argument);
+  EXPECT_THROW(R"({"p": [{"$code": "f()"}]})"_json, std::invalid_argument);
   EXPECT_THROW("{"_json, std::invalid_argument);
 }
 
