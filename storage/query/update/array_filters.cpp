@@ -8,7 +8,9 @@
 namespace troupe::query {
 namespace {
 
-constexpr std::string_view kParsing = "Error parsing array filter";
+Status whileParsing(const Status& cause) {
+  return {cause.code(), "Error parsing array filter :: caused by :: " + cause.reason()};
+}
 
 /// Collects the first component of every path below.
 void addRoots(const MatchExpression& e, std::vector<std::string>& roots) {
@@ -32,17 +34,17 @@ StatusWith<ArrayFilters> ArrayFilters::parse(bson::View filters, const ParseCont
   for (const auto& e : filters) {
     if (!e.is(bson::Type::kDocument)) return {ErrorCode::kTypeMismatch, "arrayFilters must be an array of documents"};
     auto filter = parseMatch(e.asDocument(), context);
-    if (!filter.isOK()) return filter.status().withContext(kParsing);
+    if (!filter.isOK()) return whileParsing(filter.status());
     std::vector<std::string> roots;
     addRoots(**filter, roots);
     if (roots.empty())
       return {ErrorCode::kFailedToParse, "Cannot use an expression without a top-level field name in arrayFilters"};
     if (roots.size() > 1)
-      return Status(ErrorCode::kFailedToParse,
-                    "Expected a single top-level field name, found '" + roots[0] + "' and '" + roots[1] + "'").withContext(kParsing);
+      return whileParsing({ErrorCode::kFailedToParse,
+                           "Expected a single top-level field name, found '" + roots[0] + "' and '" + roots[1] + "'"});
     if (!isIdentifier(roots[0]))
-      return Status(ErrorCode::kBadValue, "The top-level field name must be an alphanumeric string beginning with a lowercase letter, "
-                                          "found '" + roots[0] + "'").withContext(kParsing);
+      return whileParsing({ErrorCode::kBadValue, "The top-level field name must be an alphanumeric string beginning with a "
+                                                 "lowercase letter, found '" + roots[0] + "'"});
     if (result.has(roots[0]))
       return {ErrorCode::kFailedToParse, "Found multiple array filters with the same top-level field name " + roots[0]};
     result.names_.push_back(roots[0]);

@@ -37,7 +37,7 @@ struct UpdateResult {
 };
 
 /// A parsed update of any of the three forms: immutable, owns its operands, borrows the context's collator and let.
-/// `apply` may run on many threads at once.
+/// `apply` may run on many threads at once, except that of a pipeline, whose stages are used by one thread at a time.
 class Update {
  public:
   enum class Form { kReplacement, kOperators, kPipeline };
