@@ -17,14 +17,23 @@ namespace troupe::storage {
 
 using bson::operator""_json;
 
-/// A node's storage with an empty catalog; partial filters understand {field: value} equality only.
-class CatalogFixture : public ::testing::Test {
+enum class StorageUnderTest { kWiredTiger, kDeterministic };
+
+/// A node's storage with an empty catalog, on each engine; partial filters understand {field: value} equality only.
+class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
  protected:
-  CatalogFixture() { open(); }
+  CatalogFixture() {
+    if (GetParam() == StorageUnderTest::kWiredTiger) {
+      harness = std::make_unique<WiredTigerHarness>();
+    } else {
+      harness = std::make_unique<DeterministicHarness>();
+    }
+    open();
+  }
   ~CatalogFixture() override { close(); }
 
   void open() {
-    pool = std::make_unique<SessionPool>(harness.engine());
+    pool = std::make_unique<SessionPool>(harness->engine());
     auto opened = tryOpen();
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();
     catalog = std::move(opened).value();
@@ -42,7 +51,7 @@ class CatalogFixture : public ::testing::Test {
         return true;
       });
     };
-    return openCatalog(harness.engine(), *pool, std::move(hooks));
+    return openCatalog(harness->engine(), *pool, std::move(hooks));
   }
   void close() {
     unit.reset();
@@ -52,13 +61,13 @@ class CatalogFixture : public ::testing::Test {
   void restart() {
     EXPECT_TRUE(catalog->flush().isOK());
     close();
-    harness.reopen();
+    harness->reopen();
     open();
   }
   void crash() {
-    EXPECT_TRUE(harness.engine().flushLog().isOK());
+    EXPECT_TRUE(harness->engine().flushLog().isOK());
     close();
-    harness.crash();
+    harness->crash();
     open();
   }
 
@@ -106,12 +115,19 @@ class CatalogFixture : public ::testing::Test {
     return *current(ns)->findIndex(name)->access->countKeys(*unit);
   }
 
-  WiredTigerHarness harness;
+  std::unique_ptr<EngineHarness> harness;
   std::unique_ptr<SessionPool> pool;
   std::unique_ptr<Catalog> catalog;
   std::unique_ptr<RecoveryUnit> unit;
   std::vector<std::string> warnings;
   uint64_t random = 1;
 };
+
+/// Runs a suite of TEST_P on both engines.
+#define TROUPE_ON_BOTH_ENGINES(suite)                                                                              \
+  INSTANTIATE_TEST_SUITE_P(Engines, suite, ::testing::Values(StorageUnderTest::kWiredTiger, StorageUnderTest::kDeterministic), \
+                           [](const auto& info) {                                                                  \
+                             return info.param == StorageUnderTest::kWiredTiger ? "WiredTiger" : "Deterministic";        \
+                           })
 
 }  // namespace troupe::storage

@@ -26,40 +26,40 @@ class CatalogOperationsTest : public CatalogFixture {
   void reapAll() {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (catalog->reaper().size() > 0 && std::chrono::steady_clock::now() < deadline) {
-      catalog->reaper().reapOnce(harness.engine(), *pool, {}, {});
+      catalog->reaper().reapOnce(harness->engine(), *pool, {}, {});
       std::this_thread::yield();
     }
     EXPECT_EQ(catalog->reaper().size(), 0u);
   }
   bool tableExists(const std::string& ident) {
-    const auto tables = harness.engine().listTables();
+    const auto tables = harness->engine().listTables();
     return std::find(tables.begin(), tables.end(), ident) != tables.end();
   }
 };
 
-TEST_F(CatalogOperationsTest, MakesACollectionWithItsIdIndex) {
+TEST_P(CatalogOperationsTest, MakesACollectionWithItsIdIndex) {
   const CollectionPtr made = create();
   EXPECT_EQ(current(), made);
   ASSERT_EQ(made->indexes().size(), 1u);
   EXPECT_EQ(made->idIndex()->spec.name, "_id_");
   EXPECT_EQ(catalog->snapshot()->find(made->uuid()), made);
   EXPECT_THAT(made->ident(), ::testing::StartsWith("collection-"));
-  EXPECT_EQ(*harness.engine().tableMetadata(made->ident()), "formatVersion=1");
+  EXPECT_EQ(*harness->engine().tableMetadata(made->ident()), "formatVersion=1");
 }
 
-TEST_F(CatalogOperationsTest, AnswersARepeatedCreateOfTheSameOnly) {
+TEST_P(CatalogOperationsTest, AnswersARepeatedCreateOfTheSameOnly) {
   create();
   EXPECT_EQ(createAgain({}), ErrorCode::kOK);
   EXPECT_EQ(createAgain(R"({"capped": true, "size": 4096})"_json), ErrorCode::kNamespaceExists);
 }
 
-TEST_F(CatalogOperationsTest, RefusesADatabaseThatDiffersInCase) {
+TEST_P(CatalogOperationsTest, RefusesADatabaseThatDiffersInCase) {
   create("Shop.c");
   auto made = write([&] { return createCollection(*catalog, *unit, Namespace("shop", "c"), {}); });
   EXPECT_EQ(made.status().code(), ErrorCode::kDatabaseDifferCase);
 }
 
-TEST_F(CatalogOperationsTest, LeavesNoTraceOfACreateThatRolledBack) {
+TEST_P(CatalogOperationsTest, LeavesNoTraceOfACreateThatRolledBack) {
   std::string ident;
   {
     WriteUnitOfWork work(*unit);
@@ -71,12 +71,12 @@ TEST_F(CatalogOperationsTest, LeavesNoTraceOfACreateThatRolledBack) {
   EXPECT_EQ(current(), nullptr);
   EXPECT_TRUE(catalog->reaper().isPending(ident));
   unit->releaseSession();
-  ASSERT_TRUE(harness.engine().checkpoint().isOK());
+  ASSERT_TRUE(harness->engine().checkpoint().isOK());
   reapAll();
   EXPECT_FALSE(tableExists(ident));
 }
 
-TEST_F(CatalogOperationsTest, CreatesAndFillsInOneUnit) {
+TEST_P(CatalogOperationsTest, CreatesAndFillsInOneUnit) {
   ASSERT_TRUE(write([&]() -> Status {
                 TROUPE_ASSIGN(auto made, createCollection(*catalog, *unit, Namespace("test", "c"), {}));
                 return made->insert(*unit, R"({"_id": 1})"_json).status();
@@ -84,15 +84,15 @@ TEST_F(CatalogOperationsTest, CreatesAndFillsInOneUnit) {
   EXPECT_TRUE(findById(1));
 }
 
-TEST_F(CatalogOperationsTest, DropsInTwoPhases) {
+TEST_P(CatalogOperationsTest, DropsInTwoPhases) {
   CollectionPtr reader = create();
   ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
   const std::string ident = reader->ident();
   ASSERT_TRUE(write([&] { return dropCollection(*catalog, *unit, reader); }).isOK());
   EXPECT_EQ(current(), nullptr);
   EXPECT_FALSE(catalog->snapshot()->hasDatabase("test"));
-  ASSERT_TRUE(harness.engine().checkpoint().isOK());
-  EXPECT_EQ(catalog->reaper().reapOnce(harness.engine(), *pool, {}, {}), 0u) << "a reader still holds it";
+  ASSERT_TRUE(harness->engine().checkpoint().isOK());
+  EXPECT_EQ(catalog->reaper().reapOnce(harness->engine(), *pool, {}, {}), 0u) << "a reader still holds it";
   EXPECT_TRUE(*reader->find(*unit, {1}, [](bson::View) {}));
   unit->releaseSession();
   reader.reset();
@@ -100,16 +100,16 @@ TEST_F(CatalogOperationsTest, DropsInTwoPhases) {
   EXPECT_FALSE(tableExists(ident));
 }
 
-TEST_F(CatalogOperationsTest, ReapsOnlyWhatIsOlderThanCheckpointAndHistory) {
+TEST_P(CatalogOperationsTest, ReapsOnlyWhatIsOlderThanCheckpointAndHistory) {
   DropReaper reaper;
-  ASSERT_TRUE(harness.engine().createTable("index-9-9", {}).isOK());
+  ASSERT_TRUE(harness->engine().createTable("index-9-9", {}).isOK());
   reaper.add("index-9-9", at(20), {});
-  EXPECT_EQ(reaper.reapOnce(harness.engine(), *pool, at(20), at(30)), 0u);
-  EXPECT_EQ(reaper.reapOnce(harness.engine(), *pool, at(30), at(20)), 0u);
-  EXPECT_EQ(reaper.reapOnce(harness.engine(), *pool, at(21), at(21)), 1u);
+  EXPECT_EQ(reaper.reapOnce(harness->engine(), *pool, at(20), at(30)), 0u);
+  EXPECT_EQ(reaper.reapOnce(harness->engine(), *pool, at(30), at(20)), 0u);
+  EXPECT_EQ(reaper.reapOnce(harness->engine(), *pool, at(21), at(21)), 1u);
 }
 
-TEST_F(CatalogOperationsTest, RenamesWithoutChangingTheIdentity) {
+TEST_P(CatalogOperationsTest, RenamesWithoutChangingTheIdentity) {
   const auto uuid = create()->uuid();
   ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
   create("test.target");
@@ -127,13 +127,13 @@ TEST_F(CatalogOperationsTest, RenamesWithoutChangingTheIdentity) {
             ErrorCode::kIllegalOperation);
 }
 
-TEST_F(CatalogOperationsTest, DropsAWholeDatabase) {
+TEST_P(CatalogOperationsTest, DropsAWholeDatabase) {
   create("test.a"), create("test.b"), create("other.c");
   ASSERT_TRUE(write([&] { return dropDatabase(*catalog, *unit, "test"); }).isOK());
   EXPECT_THAT(catalog->snapshot()->databases(), ElementsAre("other"));
 }
 
-TEST_F(CatalogOperationsTest, KeepsViewsAsEntriesWithoutTable) {
+TEST_P(CatalogOperationsTest, KeepsViewsAsEntriesWithoutTable) {
   create("test.v", R"({"viewOn": "c", "pipeline": [{"$match": {"a": 1}}]})"_json);
   restart();
   ASSERT_TRUE(current("test.v"));
@@ -142,7 +142,7 @@ TEST_F(CatalogOperationsTest, KeepsViewsAsEntriesWithoutTable) {
             bson::toRelaxedJson(R"({"viewOn": "c", "pipeline": [{"$match": {"a": 1}}]})"_json));
 }
 
-TEST_F(CatalogOperationsTest, FindsIndexesToDropByNameKeyOrStar) {
+TEST_P(CatalogOperationsTest, FindsIndexesToDropByNameKeyOrStar) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
   ASSERT_TRUE(index(R"({"key": {"b": 1}, "name": "b"})"_json).isOK());
@@ -159,7 +159,7 @@ TEST_F(CatalogOperationsTest, FindsIndexesToDropByNameKeyOrStar) {
   EXPECT_EQ(keys("b"), 1);
 }
 
-TEST_F(CatalogOperationsTest, AllowsSixtyFourIndexes) {
+TEST_P(CatalogOperationsTest, AllowsSixtyFourIndexes) {
   create();
   std::vector<bson::Document> specs;
   for (int i = 0; i < 64; ++i) specs.push_back(bson::doc("key", bson::doc("f" + std::to_string(i), 1), "name", "i" + std::to_string(i)));
@@ -168,7 +168,7 @@ TEST_F(CatalogOperationsTest, AllowsSixtyFourIndexes) {
   EXPECT_EQ(newIndexes(*catalog, *current(), all).status().code(), ErrorCode::kCannotCreateIndex);
 }
 
-TEST_F(CatalogOperationsTest, ChangesIndexesAndOptionsOnCommitOnly) {
+TEST_P(CatalogOperationsTest, ChangesIndexesAndOptionsOnCommitOnly) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "expireAfterSeconds": 5})"_json).isOK());
   CollectionChange change;
@@ -188,7 +188,7 @@ TEST_F(CatalogOperationsTest, ChangesIndexesAndOptionsOnCommitOnly) {
   EXPECT_EQ(current()->findIndex("a")->spec.expireAfterSeconds, 60);
 }
 
-TEST_F(CatalogOperationsTest, ConvertsAnIndexToUniqueOnceItIsPrepared) {
+TEST_P(CatalogOperationsTest, ConvertsAnIndexToUniqueOnceItIsPrepared) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(insert(bson::doc("_id", i, "a", i / 2)).isOK());
@@ -213,6 +213,8 @@ TEST_F(CatalogOperationsTest, ConvertsAnIndexToUniqueOnceItIsPrepared) {
   EXPECT_TRUE(current()->findIndex("a")->spec.unique);
   EXPECT_FALSE(current()->findIndex("a")->spec.prepareUnique);
 }
+
+TROUPE_ON_BOTH_ENGINES(CatalogOperationsTest);
 
 }  // namespace
 }  // namespace troupe::storage

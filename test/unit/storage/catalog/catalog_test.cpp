@@ -16,12 +16,12 @@ class CatalogTest : public CatalogFixture {
   void dropTable(const std::string& ident) {
     EXPECT_TRUE(catalog->flush().isOK());
     close();
-    harness.reopen();
-    ASSERT_TRUE(harness.engine().dropTable(ident).isOK());
+    harness->reopen();
+    ASSERT_TRUE(harness->engine().dropTable(ident).isOK());
   }
 };
 
-TEST_F(CatalogTest, FindsEverythingAgainAfterARestart) {
+TEST_P(CatalogTest, FindsEverythingAgainAfterARestart) {
   const auto uuid = create("test.c", R"({"capped": true, "size": 5000, "max": 10})"_json)->uuid();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "unique": true})"_json).isOK());
   ASSERT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK());
@@ -35,7 +35,7 @@ TEST_F(CatalogTest, FindsEverythingAgainAfterARestart) {
   EXPECT_TRUE(findById(1));
 }
 
-TEST_F(CatalogTest, WritesItsRowsAsOperatorsKnowThem) {
+TEST_P(CatalogTest, WritesItsRowsAsOperatorsKnowThem) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a.b": 1}, "name": "ab"})"_json).isOK());
   ASSERT_TRUE(insert(R"({"_id": 1, "a": [{"b": 1}]})"_json).isOK());
@@ -51,25 +51,25 @@ TEST_F(CatalogTest, WritesItsRowsAsOperatorsKnowThem) {
   EXPECT_TRUE(document.at("md.options.uuid").ok());
 }
 
-TEST_F(CatalogTest, DropsTablesNobodyRefersTo) {
-  ASSERT_TRUE(harness.engine().createTable("collection-99-1", {}).isOK());
-  ASSERT_TRUE(harness.engine().createTable("something-else", {}).isOK());
+TEST_P(CatalogTest, DropsTablesNobodyRefersTo) {
+  ASSERT_TRUE(harness->engine().createTable("collection-99-1", {}).isOK());
+  ASSERT_TRUE(harness->engine().createTable("something-else", {}).isOK());
   restart();
-  EXPECT_THAT(harness.engine().listTables(), Not(Contains("collection-99-1")));
-  EXPECT_THAT(harness.engine().listTables(), Contains("something-else"));
+  EXPECT_THAT(harness->engine().listTables(), Not(Contains("collection-99-1")));
+  EXPECT_THAT(harness->engine().listTables(), Contains("something-else"));
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("collection-99-1")));
 }
 
-TEST_F(CatalogTest, RefusesToOpenWithoutACollectionsTable) {
+TEST_P(CatalogTest, RefusesToOpenWithoutACollectionsTable) {
   const std::string ident = create()->ident();
   dropTable(ident);
-  pool = std::make_unique<SessionPool>(harness.engine());
+  pool = std::make_unique<SessionPool>(harness->engine());
   const Status status = tryOpen().status();
   EXPECT_EQ(status.code(), ErrorCode::kUnsupportedFormat);
   EXPECT_THAT(status.reason(), HasSubstr("restore it from a backup, or start with --repair"));
 }
 
-TEST_F(CatalogTest, IgnoresAnIndexWithoutTable) {
+TEST_P(CatalogTest, IgnoresAnIndexWithoutTable) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
   const std::string ident = current()->findIndex("a")->ident;
@@ -80,7 +80,7 @@ TEST_F(CatalogTest, IgnoresAnIndexWithoutTable) {
   EXPECT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK());
 }
 
-TEST_F(CatalogTest, DiscardsUnfinishedBuilds) {
+TEST_P(CatalogTest, DiscardsUnfinishedBuilds) {
   create();
   const auto spec = R"({"key": {"a": 1}, "name": "a"})"_json;
   IndexBuilder builder(*catalog, Namespace("test", "c"), {*parseIndexSpec(spec)});
@@ -89,10 +89,10 @@ TEST_F(CatalogTest, DiscardsUnfinishedBuilds) {
   EXPECT_FALSE(current()->findIndex("a")->usable());
   restart();
   EXPECT_EQ(current()->findIndex("a"), nullptr);
-  EXPECT_THAT(harness.engine().listTables(), Not(Contains(ident)));
+  EXPECT_THAT(harness->engine().listTables(), Not(Contains(ident)));
 }
 
-TEST_F(CatalogTest, SurvivesACrashWithWhatWasFlushed) {
+TEST_P(CatalogTest, SurvivesACrashWithWhatWasFlushed) {
   create();
   ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
   crash();
@@ -100,6 +100,8 @@ TEST_F(CatalogTest, SurvivesACrashWithWhatWasFlushed) {
   EXPECT_TRUE(findById(1));
   EXPECT_TRUE(insert(R"({"_id": 2})"_json).isOK());
 }
+
+TROUPE_ON_BOTH_ENGINES(CatalogTest);
 
 }  // namespace
 }  // namespace troupe::storage

@@ -9,7 +9,7 @@ namespace {
 
 class CollectionCatalogTest : public CatalogFixture {};
 
-TEST_F(CollectionCatalogTest, ShowsAReaderNoLaterChange) {
+TEST_P(CollectionCatalogTest, ShowsAReaderNoLaterChange) {
   create();
   const CatalogPtr reader = catalog->snapshot();
   ASSERT_TRUE(write([&] { return renameCollection(*catalog, *unit, current(), Namespace("test", "d"), false); }).isOK());
@@ -20,7 +20,7 @@ TEST_F(CollectionCatalogTest, ShowsAReaderNoLaterChange) {
   EXPECT_EQ(catalog->snapshot()->collections("test").size(), 2u);
 }
 
-TEST_F(CollectionCatalogTest, ListsCollectionsInTheOrderOfUuids) {
+TEST_P(CollectionCatalogTest, ListsCollectionsInTheOrderOfUuids) {
   for (const char* ns : {"test.z", "test.y", "test.x"}) create(ns);
   create("test.v", R"({"viewOn": "x", "pipeline": []})"_json);
   const auto all = catalog->snapshot()->collectionsByUuid("test");
@@ -29,7 +29,7 @@ TEST_F(CollectionCatalogTest, ListsCollectionsInTheOrderOfUuids) {
   EXPECT_LT(all[1]->uuid(), all[2]->uuid());
 }
 
-TEST_F(CollectionCatalogTest, LosesNoChangeOfWritersWhoMeet) {
+TEST_P(CollectionCatalogTest, LosesNoChangeOfWritersWhoMeet) {
   create();
   const CollectionPtr one = current();
   CollectionCatalog shared;
@@ -53,7 +53,7 @@ TEST_F(CollectionCatalogTest, LosesNoChangeOfWritersWhoMeet) {
   EXPECT_LE(shared.snapshot()->version(), 800u);
 }
 
-TEST_F(CollectionCatalogTest, OpensTheSnapshotWithTheVersionThatFits) {
+TEST_P(CollectionCatalogTest, OpensTheSnapshotWithTheVersionThatFits) {
   create();
   RecoveryUnit reader(*pool);
   auto opened = catalog->openConsistent(reader);
@@ -61,6 +61,8 @@ TEST_F(CollectionCatalogTest, OpensTheSnapshotWithTheVersionThatFits) {
   ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
   EXPECT_FALSE(*(*opened)->find(Namespace("test", "c"))->find(reader, {1}, [](bson::View) {}));
 }
+
+TROUPE_ON_BOTH_ENGINES(CollectionCatalogTest);
 
 }  // namespace
 }  // namespace troupe::storage

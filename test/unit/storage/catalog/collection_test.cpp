@@ -9,7 +9,7 @@ using ::testing::ElementsAre;
 
 class CollectionTest : public CatalogFixture {};
 
-TEST_F(CollectionTest, WritesDataAndKeysInOneTransaction) {
+TEST_P(CollectionTest, WritesDataAndKeysInOneTransaction) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
   {
@@ -25,7 +25,7 @@ TEST_F(CollectionTest, WritesDataAndKeysInOneTransaction) {
   EXPECT_TRUE(findById(2));
 }
 
-TEST_F(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
+TEST_P(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a.b": 1, "c": 1}, "name": "x"})"_json).isOK());
   EXPECT_FALSE(current()->findIndex("x")->multikey());
@@ -37,7 +37,7 @@ TEST_F(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
   EXPECT_THAT(current()->findIndex("x")->state->paths(2), ElementsAre(0b1, 0));
 }
 
-TEST_F(CollectionTest, WritesTheMultikeyFlagAgainWhenItsFirstWriterFailed) {
+TEST_P(CollectionTest, WritesTheMultikeyFlagAgainWhenItsFirstWriterFailed) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
   {
@@ -49,7 +49,7 @@ TEST_F(CollectionTest, WritesTheMultikeyFlagAgainWhenItsFirstWriterFailed) {
   EXPECT_TRUE(current()->findIndex("a")->multikey());
 }
 
-TEST_F(CollectionTest, KeepsOutOfPartialIndexesWhatTheFilterRefuses) {
+TEST_P(CollectionTest, KeepsOutOfPartialIndexesWhatTheFilterRefuses) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "unique": true, "partialFilterExpression": {"live": true}})"_json).isOK());
   ASSERT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK());
@@ -62,7 +62,7 @@ TEST_F(CollectionTest, KeepsOutOfPartialIndexesWhatTheFilterRefuses) {
   EXPECT_EQ(keys("a"), 0);
 }
 
-TEST_F(CollectionTest, RemovesTheOldestOfACappedCollection) {
+TEST_P(CollectionTest, RemovesTheOldestOfACappedCollection) {
   create("test.c", R"({"capped": true, "size": 100000, "max": 3})"_json);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(insert(bson::doc("_id", i)).isOK());
   EXPECT_EQ(current()->records().count(), 3);
@@ -71,12 +71,14 @@ TEST_F(CollectionTest, RemovesTheOldestOfACappedCollection) {
   EXPECT_EQ(keys("_id_"), 3);
 }
 
-TEST_F(CollectionTest, BoundsACappedCollectionByBytes) {
+TEST_P(CollectionTest, BoundsACappedCollectionByBytes) {
   create("test.c", R"({"capped": true, "size": 256})"_json);
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(insert(bson::doc("_id", i, "text", std::string(60, 'x'))).isOK());
   EXPECT_LE(current()->records().dataBytes(), 256);
   EXPECT_TRUE(findById(49));
 }
+
+TROUPE_ON_BOTH_ENGINES(CollectionTest);
 
 }  // namespace
 }  // namespace troupe::storage

@@ -22,7 +22,7 @@ class IndexBuilderTest : public CatalogFixture {
   }
 };
 
-TEST_F(IndexBuilderTest, BuildsInSteps) {
+TEST_P(IndexBuilderTest, BuildsInSteps) {
   auto build = builder(false);
   ASSERT_TRUE(build.start(*unit).isOK());
   EXPECT_FALSE(*build.step(*unit, 4));
@@ -34,7 +34,7 @@ TEST_F(IndexBuilderTest, BuildsInSteps) {
   EXPECT_EQ(keys("a"), 10);
 }
 
-TEST_F(IndexBuilderTest, TakesInWhatIsWrittenMeanwhile) {
+TEST_P(IndexBuilderTest, TakesInWhatIsWrittenMeanwhile) {
   auto build = builder(false);
   ASSERT_TRUE(build.start(*unit).isOK());
   EXPECT_FALSE(*build.step(*unit, 4));
@@ -53,7 +53,7 @@ TEST_F(IndexBuilderTest, TakesInWhatIsWrittenMeanwhile) {
   }
 }
 
-TEST_F(IndexBuilderTest, AWriteTheScanHasNotSeenMakesItsBatchConflict) {
+TEST_P(IndexBuilderTest, AWriteTheScanHasNotSeenMakesItsBatchConflict) {
   auto build = builder(false);
   ASSERT_TRUE(build.start(*unit).isOK());
   RecoveryUnit scanning(*pool);
@@ -65,7 +65,7 @@ TEST_F(IndexBuilderTest, AWriteTheScanHasNotSeenMakesItsBatchConflict) {
   EXPECT_EQ(keys("a"), 10);
 }
 
-TEST_F(IndexBuilderTest, RefusesAUniqueIndexOverDuplicatesAndCleansUp) {
+TEST_P(IndexBuilderTest, RefusesAUniqueIndexOverDuplicatesAndCleansUp) {
   ASSERT_TRUE(insert(R"({"_id": 11, "a": 3})"_json).isOK());
   unit->abandonSnapshot();
   const Status status = builder(true).buildAll(*unit);
@@ -73,7 +73,7 @@ TEST_F(IndexBuilderTest, RefusesAUniqueIndexOverDuplicatesAndCleansUp) {
   EXPECT_EQ(current()->findIndex("a"), nullptr);
 }
 
-TEST_F(IndexBuilderTest, ForgivesADuplicateThatIsGoneBeforeTheCommit) {
+TEST_P(IndexBuilderTest, ForgivesADuplicateThatIsGoneBeforeTheCommit) {
   ASSERT_TRUE(insert(R"({"_id": 11, "a": 3})"_json).isOK());
   auto build = builder(true);
   ASSERT_TRUE(build.start(*unit).isOK());
@@ -83,7 +83,7 @@ TEST_F(IndexBuilderTest, ForgivesADuplicateThatIsGoneBeforeTheCommit) {
   EXPECT_EQ(insert(R"({"_id": 12, "a": 33})"_json).code(), ErrorCode::kDuplicateKey);
 }
 
-TEST_F(IndexBuilderTest, EndsWhenTheCollectionIsDropped) {
+TEST_P(IndexBuilderTest, EndsWhenTheCollectionIsDropped) {
   auto build = builder(false);
   ASSERT_TRUE(build.start(*unit).isOK());
   ASSERT_TRUE(write([&] { return dropCollection(*catalog, *unit, current()); }).isOK());
@@ -91,13 +91,15 @@ TEST_F(IndexBuilderTest, EndsWhenTheCollectionIsDropped) {
   EXPECT_TRUE(build.abort(*unit).isOK());
 }
 
-TEST_F(IndexBuilderTest, FindsArraysOfExistingDocuments) {
+TEST_P(IndexBuilderTest, FindsArraysOfExistingDocuments) {
   ASSERT_TRUE(insert(R"({"_id": 11, "a": [1, 2]})"_json).isOK());
   unit->abandonSnapshot();
   ASSERT_TRUE(builder(false).buildAll(*unit).isOK());
   EXPECT_TRUE(current()->findIndex("a")->multikey());
   EXPECT_EQ(keys("a"), 12);
 }
+
+TROUPE_ON_BOTH_ENGINES(IndexBuilderTest);
 
 }  // namespace
 }  // namespace troupe::storage

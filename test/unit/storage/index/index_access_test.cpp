@@ -34,7 +34,7 @@ class IndexAccessTest : public CatalogFixture {
   }
 };
 
-TEST_F(IndexAccessTest, RefusesASecondRecordWithTheSameIdInTheServersWords) {
+TEST_P(IndexAccessTest, RefusesASecondRecordWithTheSameIdInTheServersWords) {
   ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
   const Status status = insert(R"({"_id": 1, "x": 2})"_json);
   EXPECT_EQ(status.code(), ErrorCode::kDuplicateKey);
@@ -44,7 +44,7 @@ TEST_F(IndexAccessTest, RefusesASecondRecordWithTheSameIdInTheServersWords) {
   EXPECT_EQ(current()->records().count(), 1);
 }
 
-TEST_F(IndexAccessTest, RefusesDuplicatesInUniqueSecondaryIndexes) {
+TEST_P(IndexAccessTest, RefusesDuplicatesInUniqueSecondaryIndexes) {
   ASSERT_TRUE(index(R"({"key": {"a": 1, "b": 1}, "name": "ab", "unique": true})"_json).isOK());
   ASSERT_TRUE(insert(R"({"_id": 1, "a": "x", "b": 1})"_json).isOK());
   ASSERT_TRUE(insert(R"({"_id": 2, "a": "x", "b": 2})"_json).isOK());
@@ -53,7 +53,7 @@ TEST_F(IndexAccessTest, RefusesDuplicatesInUniqueSecondaryIndexes) {
   EXPECT_EQ(keys("ab"), 2);
 }
 
-TEST_F(IndexAccessTest, LetsTwoTransactionsWithTheSameUniqueKeyMeet) {
+TEST_P(IndexAccessTest, LetsTwoTransactionsWithTheSameUniqueKeyMeet) {
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "unique": true})"_json).isOK());
   RecoveryUnit other(*pool);
   WriteUnitOfWork mine(*unit), theirs(other);
@@ -62,7 +62,7 @@ TEST_F(IndexAccessTest, LetsTwoTransactionsWithTheSameUniqueKeyMeet) {
   EXPECT_TRUE(mine.commit().isOK());
 }
 
-TEST_F(IndexAccessTest, WalksRangesByPrefixInBothDirections) {
+TEST_P(IndexAccessTest, WalksRangesByPrefixInBothDirections) {
   ASSERT_TRUE(index(R"({"key": {"a": 1, "b": -1}, "name": "ab"})"_json).isOK());
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(insert(bson::doc("_id", i, "a", i / 2, "b", i)).isOK());
   EXPECT_THAT(range("ab", {prefix(1), true}, {prefix(2), true}), ElementsAre(1, 1, 2, 2));
@@ -75,7 +75,7 @@ TEST_F(IndexAccessTest, WalksRangesByPrefixInBothDirections) {
   EXPECT_THAT(range("_id_", {prefix(2), false}, {prefix(4), true}), ElementsAre(3, 4));
 }
 
-TEST_F(IndexAccessTest, KeepsItsPlaceOverAYield) {
+TEST_P(IndexAccessTest, KeepsItsPlaceOverAYield) {
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(insert(bson::doc("_id", i)).isOK());
   unit->abandonSnapshot();
   auto cursor = current()->idIndex()->access->cursor(*unit);
@@ -96,7 +96,7 @@ TEST_F(IndexAccessTest, KeepsItsPlaceOverAYield) {
   EXPECT_EQ(*findById(2), cursor->id());
 }
 
-TEST_F(IndexAccessTest, UpdatesOnlyTheKeysThatDiffer) {
+TEST_P(IndexAccessTest, UpdatesOnlyTheKeysThatDiffer) {
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "unique": true})"_json).isOK());
   const auto before = R"({"_id": 1, "a": [1, 2, 3]})"_json;
   const auto after = R"({"_id": 1, "a": [2.0, 3, 4]})"_json;
@@ -109,7 +109,7 @@ TEST_F(IndexAccessTest, UpdatesOnlyTheKeysThatDiffer) {
   EXPECT_EQ(keys("_id_"), 0);
 }
 
-TEST_F(IndexAccessTest, ShowsCollationKeysOfDuplicates) {
+TEST_P(IndexAccessTest, ShowsCollationKeysOfDuplicates) {
   create("test.d", R"({"collation": {"locale": "en", "strength": 2}})"_json);
   ASSERT_TRUE(insert(R"({"_id": "A"})"_json, "test.d").isOK());
   const Status status = insert(R"({"_id": "a"})"_json, "test.d");
@@ -117,6 +117,8 @@ TEST_F(IndexAccessTest, ShowsCollationKeysOfDuplicates) {
   EXPECT_THAT(status.reason(), ::testing::HasSubstr("index: _id_ collation: { locale: \"en\""));
   EXPECT_THAT(status.reason(), ::testing::HasSubstr("dup key: { _id: \"CollationKey(0x"));
 }
+
+TROUPE_ON_BOTH_ENGINES(IndexAccessTest);
 
 }  // namespace
 }  // namespace troupe::storage

@@ -26,7 +26,7 @@ class RecordStoreTest : public CatalogFixture {
   }
 };
 
-TEST_F(RecordStoreTest, NumbersRecordsInTheOrderOfInsertion) {
+TEST_P(RecordStoreTest, NumbersRecordsInTheOrderOfInsertion) {
   const RecordId first = add(1);
   EXPECT_LT(first, add(2));
   add(3);
@@ -34,14 +34,14 @@ TEST_F(RecordStoreTest, NumbersRecordsInTheOrderOfInsertion) {
   EXPECT_THAT(walk(false), ElementsAre(3, 2, 1));
 }
 
-TEST_F(RecordStoreTest, GoesOnNumberingAfterARestart) {
+TEST_P(RecordStoreTest, GoesOnNumberingAfterARestart) {
   const RecordId before = add(1);
   restart();
   EXPECT_GT(add(2), before);
   EXPECT_EQ(records().count(), 2);
 }
 
-TEST_F(RecordStoreTest, CountsWhatWasCommittedOnly) {
+TEST_P(RecordStoreTest, CountsWhatWasCommittedOnly) {
   const RecordId id = add(1);
   const int64_t bytes = records().dataBytes();
   {
@@ -56,7 +56,7 @@ TEST_F(RecordStoreTest, CountsWhatWasCommittedOnly) {
   EXPECT_EQ(records().dataBytes(), 0);
 }
 
-TEST_F(RecordStoreTest, KeepsItsPlaceOverAYield) {
+TEST_P(RecordStoreTest, KeepsItsPlaceOverAYield) {
   add(1), add(2), add(3);
   auto cursor = records().cursor(*unit);
   ASSERT_TRUE(*cursor->next());
@@ -74,7 +74,7 @@ TEST_F(RecordStoreTest, KeepsItsPlaceOverAYield) {
   EXPECT_EQ(cursor->document()["_id"].toInt64(), 3);
 }
 
-TEST_F(RecordStoreTest, SeesAtTheEndWhatWasAddedMeanwhile) {
+TEST_P(RecordStoreTest, SeesAtTheEndWhatWasAddedMeanwhile) {
   add(1);
   auto cursor = records().cursor(*unit);
   EXPECT_TRUE(*cursor->next());
@@ -88,13 +88,15 @@ TEST_F(RecordStoreTest, SeesAtTheEndWhatWasAddedMeanwhile) {
   EXPECT_EQ(cursor->document()["_id"].toInt64(), 2);
 }
 
-TEST_F(RecordStoreTest, EmptiesAtOnce) {
+TEST_P(RecordStoreTest, EmptiesAtOnce) {
   add(1), add(2);
   ASSERT_TRUE(write([&] { return current()->truncate(*unit); }).isOK());
   EXPECT_THAT(walk(true), ElementsAre());
   EXPECT_EQ(records().count(), 0);
   EXPECT_EQ(keys("_id_"), 0);
 }
+
+TROUPE_ON_BOTH_ENGINES(RecordStoreTest);
 
 }  // namespace
 }  // namespace troupe::storage

@@ -38,7 +38,7 @@ class ValidateTest : public CatalogFixture {
   }
 };
 
-TEST_F(ValidateTest, FindsNothingWrongWithAHealthyCollection) {
+TEST_P(ValidateTest, FindsNothingWrongWithAHealthyCollection) {
   const ValidateResult result = validate({.full = true});
   EXPECT_TRUE(result.valid);
   EXPECT_THAT(result.errors, IsEmpty());
@@ -49,7 +49,7 @@ TEST_F(ValidateTest, FindsNothingWrongWithAHealthyCollection) {
   EXPECT_TRUE(reply.view().at("indexDetails._id_.valid").asBool());
 }
 
-TEST_F(ValidateTest, ComesToTheSameResultInSmallSteps) {
+TEST_P(ValidateTest, ComesToTheSameResultInSmallSteps) {
   loseKey(7);
   Validator validator(*catalog, current(), {.fixCount = false});
   unit->abandonSnapshot();
@@ -59,7 +59,7 @@ TEST_F(ValidateTest, ComesToTheSameResultInSmallSteps) {
   EXPECT_EQ(validator.result().missingIndexEntries.size(), 1u);
 }
 
-TEST_F(ValidateTest, NamesMissingAndExtraEntries) {
+TEST_P(ValidateTest, NamesMissingAndExtraEntries) {
   loseKey(7);
   strayKey(100, *findById(3));
   const ValidateResult result = validate();
@@ -72,7 +72,7 @@ TEST_F(ValidateTest, NamesMissingAndExtraEntries) {
   EXPECT_EQ(result.extraIndexEntries[0].view().at("indexKey.a").toInt64(), 100);
 }
 
-TEST_F(ValidateTest, RepairsEntries) {
+TEST_P(ValidateTest, RepairsEntries) {
   loseKey(7);
   strayKey(100, *findById(3));
   const ValidateResult repaired = validate({.repair = true});
@@ -84,7 +84,7 @@ TEST_F(ValidateTest, RepairsEntries) {
   EXPECT_EQ(keys("a"), 20);
 }
 
-TEST_F(ValidateTest, FindsAndRemovesDocumentsThatAreNone) {
+TEST_P(ValidateTest, FindsAndRemovesDocumentsThatAreNone) {
   ASSERT_TRUE(write([&] { return current()->records().insertAt(*unit, {1000}, "not a document"); }).isOK());
   const ValidateResult result = validate();
   EXPECT_FALSE(result.valid);
@@ -95,7 +95,7 @@ TEST_F(ValidateTest, FindsAndRemovesDocumentsThatAreNone) {
   EXPECT_EQ(current()->records().count(), 20);
 }
 
-TEST_F(ValidateTest, FindsDuplicatesInAUniqueIndexAndDoesNotClaimToRepairThem) {
+TEST_P(ValidateTest, FindsDuplicatesInAUniqueIndexAndDoesNotClaimToRepairThem) {
   ASSERT_TRUE(index(R"({"key": {"b": 1}, "name": "b", "unique": true, "sparse": true})"_json).isOK());
   const auto rogue = bson::doc("_id", 50, "a", 50, "b", 1);
   ASSERT_TRUE(insert(bson::doc("_id", 51, "a", 51, "b", 1)).isOK());
@@ -113,7 +113,7 @@ TEST_F(ValidateTest, FindsDuplicatesInAUniqueIndexAndDoesNotClaimToRepairThem) {
   EXPECT_THAT(result.indexes.at("b").errors, Contains(HasSubstr("has duplicate key: { b: 1 }")));
 }
 
-TEST_F(ValidateTest, FindsAndCorrectsAMissingMultikeyFlag) {
+TEST_P(ValidateTest, FindsAndCorrectsAMissingMultikeyFlag) {
   const auto rogue = R"({"_id": 50, "a": [1]})"_json;
   ASSERT_TRUE(write([&]() -> Status {
                 TROUPE_ASSIGN(const RecordId id, current()->records().insert(*unit, rogue.bytes()));
@@ -131,7 +131,7 @@ TEST_F(ValidateTest, FindsAndCorrectsAMissingMultikeyFlag) {
   EXPECT_TRUE(current()->findIndex("a")->multikey());
 }
 
-TEST_F(ValidateTest, CorrectsTheFastCount) {
+TEST_P(ValidateTest, CorrectsTheFastCount) {
   current()->records().correctSize(5, 5);
   validate({.fixCount = false});
   EXPECT_EQ(current()->records().count(), 5);
@@ -139,7 +139,7 @@ TEST_F(ValidateTest, CorrectsTheFastCount) {
   EXPECT_EQ(current()->records().count(), 20);
 }
 
-TEST_F(ValidateTest, WarnsOfDuplicateNamesWhenAskedTo) {
+TEST_P(ValidateTest, WarnsOfDuplicateNamesWhenAskedTo) {
   bson::Builder twice;
   twice.append("_id", 60).append("a", 1).append("x", 1).append("x", 2);
   ASSERT_TRUE(insert(twice.finish()).isOK());
@@ -149,10 +149,12 @@ TEST_F(ValidateTest, WarnsOfDuplicateNamesWhenAskedTo) {
   EXPECT_TRUE(result.valid);
 }
 
-TEST_F(ValidateTest, AgreesAfterACrash) {
+TEST_P(ValidateTest, AgreesAfterACrash) {
   crash();
   EXPECT_TRUE(validate().valid);
 }
+
+TROUPE_ON_BOTH_ENGINES(ValidateTest);
 
 }  // namespace
 }  // namespace troupe::storage
