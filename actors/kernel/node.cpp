@@ -206,6 +206,7 @@ void Node::shutdown() {
   impl_->pool->destroyTasks();
   impl_->system.reset();
   impl_->pool->destroyTasks();
+  impl_->pool->awaitHolders();
 }
 
 }  // namespace troupe

@@ -60,6 +60,10 @@ void Pool::runJob(Job& job) noexcept {
   }
 }
 
+void Pool::awaitHolders() const {
+  while (holders_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+}
+
 void Pool::taskFailed(std::exception_ptr failure) noexcept {
   try {
     std::rethrow_exception(failure);

@@ -39,8 +39,11 @@ class Pool : public TaskHost {
   using TaskHost::destroyTasks;
 
   void resume(std::coroutine_handle<> coroutine) noexcept override { submit({nullptr, coroutine, {}}); }
-  void retain() noexcept override {}
-  void release() noexcept override {}
+  void retain() noexcept override { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept override { holders_.fetch_sub(1, std::memory_order_release); }
+  /// After `destroyTasks`: waits for those who are completing a future right now, on threads of others (timers), and
+  /// are about to let go.
+  void awaitHolders() const;
 
  protected:
   explicit Pool(size_t messagesPerTurn) : TaskHost(true), messagesPerTurn_(messagesPerTurn) {}
@@ -51,6 +54,7 @@ class Pool : public TaskHost {
   const size_t messagesPerTurn_;
   caf::actor_system* system_ = nullptr;
   std::atomic<bool> draining_{false};
+  std::atomic<int64_t> holders_{0};
 };
 
 /// Shares an Asio context with the sockets. What a pool thread makes ready it runs itself, next: no other thread is

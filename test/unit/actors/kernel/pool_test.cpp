@@ -1,0 +1,109 @@
+#include "actors/kernel/pool.hpp"
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "test/unit/actors/kernel/kernel_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+Task<int64_t> sumOfAnswers(Node* node, Address echo, int count) {
+  int64_t sum = 0;
+  for (int i = 1; i <= count; ++i) {
+    Payload ping = build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(i); });
+    Answer answer = co_await node->ask(echo, std::move(ping));
+    if (answer.isOK()) sum += answer->read<schema::Pong>()->getNumber();
+  }
+  co_return sum;
+}
+
+TEST(AsioPool, AnswersAsksOfManyTasksOnSeveralThreads) {
+  Node node({.name = "n1", .threads = 3});
+  const auto echo = node.spawn<Echo>("/echo");
+  std::vector<std::future<int64_t>> sums;
+  for (int i = 0; i < 4; ++i)
+    sums.push_back(std::async(std::launch::async, [&] { return node.wait(sumOfAnswers(&node, echo, 500)); }));
+  for (auto& sum : sums) EXPECT_EQ(sum.get(), 500 * 501 / 2);
+}
+
+Task<Answer> askWithDeadline(Node* node, Address silent) {
+  Payload ping = build<schema::Ping>();
+  co_return co_await node->ask(silent, std::move(ping), 5ms);
+}
+
+class Mute : public Actor {
+ public:
+  Behaviour behaviour() override {
+    return {on<schema::Ping>([this](schema::Ping::Reader, Context& context) { kept_.push_back(std::move(context)); })};
+  }
+
+ private:
+  std::vector<Context> kept_;
+};
+
+TEST(AsioPool, RealTimersEndAnAsk) {
+  Node node({.name = "n1", .threads = 2});
+  const auto mute = node.spawn<Mute>("/mute");
+  EXPECT_EQ(node.wait(askWithDeadline(&node, mute)).status().code(), ErrorCode::kExceededTimeLimit);
+}
+
+TEST(AsioPool, ADetachedActorHasItsOwnThread) {
+  Node node({.name = "n1", .threads = 1});
+  std::promise<std::thread::id> pool, detached;
+  node.post([&] { pool.set_value(std::this_thread::get_id()); });
+  node.spawn("/detached",
+             std::make_unique<Echo>(Echo::Action([&](Echo&) { detached.set_value(std::this_thread::get_id()); })),
+             {.detached = true});
+  EXPECT_NE(pool.get_future().get(), detached.get_future().get());
+}
+
+/// Keeps itself and a neighbour busy for as long as it lives.
+class Restless : public Actor {
+ public:
+  explicit Restless(Address neighbour) : neighbour_(std::move(neighbour)) {}
+  Behaviour behaviour() override {
+    return {on<schema::Ping>([this](schema::Ping::Reader) { again(); }), on<schema::Pong>([](schema::Pong::Reader) {})};
+  }
+  void onStart() override {
+    every(1ms, [] {});
+    again();
+  }
+
+ private:
+  void again() {
+    tell(self(), build<schema::Ping>());
+    (void)ask(neighbour_, build<schema::Ping>(), 1s);
+  }
+  Address neighbour_;
+};
+
+Task<void> asking(Node* node, Address echo, std::atomic<bool>* ended) {
+  struct AtEnd {
+    std::atomic<bool>* flag;
+    ~AtEnd() { *flag = true; }
+  } atEnd{ended};
+  for (;;) {
+    Payload ping = build<schema::Ping>();
+    if (!(co_await node->ask(echo, std::move(ping))).isOK()) co_return;
+  }
+}
+
+TEST(AsioPool, ShutsDownCleanlyInTheMiddleOfWork) {
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<bool> ended{false};
+    {
+      Node node({.name = "n1", .threads = 3});
+      const auto echo = node.spawn<Echo>("/echo");
+      for (int i = 0; i < 4; ++i) node.spawn<Restless>("/restless" + std::to_string(i), echo);
+      node.spawn("/detached", std::make_unique<Restless>(echo), {.detached = true});
+      node.start(asking(&node, echo, &ended));
+      while (node.registry().row("/echo")->handled < 100) std::this_thread::yield();
+    }
+    EXPECT_TRUE(ended);
+  }
+}
+
+}  // namespace
+}  // namespace troupe
