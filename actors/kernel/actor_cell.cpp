@@ -54,8 +54,6 @@ std::vector<MessageTrace> ActorCell::Ring::list(Environment& environment) const 
 ActorCell::ActorCell(Node& node, Address self, std::unique_ptr<Actor> actor, const SpawnOptions& options)
     : TaskHost(false),
       node_(node),
-      environment_(node.environment()),
-      office_(node.postOffice()),
       self_(std::move(self)),
       parent_(options.parent),
       actor_(std::move(actor)) {
@@ -101,27 +99,28 @@ void ActorCell::ready() {
 
 void ActorCell::send(Envelope envelope) {
   envelope.from = self_;
-  sent_.add(envelope.payload.typeName(), envelope.to, millis(environment_.coarseNow()));
-  office_.send(std::move(envelope));
+  activity().sent.add(envelope.payload.typeName(), envelope.to, millis(environment().coarseNow()));
+  node_.postOffice().send(std::move(envelope));
 }
 
 Future<Answer> ActorCell::ask(Envelope envelope, Duration timeout) {
   envelope.from = self_;
-  sent_.add(envelope.payload.typeName(), envelope.to, millis(environment_.coarseNow()));
-  return sendAsk(office_, environment_, std::move(envelope), timeout, row_);
+  activity().sent.add(envelope.payload.typeName(), envelope.to, millis(environment().coarseNow()));
+  return sendAsk(node_.postOffice(), environment(), std::move(envelope), timeout, row_);
 }
 
 void ActorCell::onEnvelope(Envelope envelope) noexcept {
-  row_->handled.fetch_add(1, std::memory_order_relaxed);
   row_->oldestAtMs.store(envelope.enqueuedAtMs, std::memory_order_relaxed);
   row_->dequeued.fetch_add(1, std::memory_order_relaxed);
+  if (envelope.payload.is<Inspect>()) return inspect(std::move(envelope));  // being looked at leaves no trace
+  row_->handled.fetch_add(1, std::memory_order_relaxed);
   row_->lastMessage.store(envelope.payload.typeName(), std::memory_order_relaxed);
-  if (envelope.deadline != kNoDeadline && environment_.now() >= envelope.deadline) {
-    office_.countDead(DeadLetter::kExpired);
+  if (envelope.deadline != kNoDeadline && environment().now() >= envelope.deadline) {
+    node_.postOffice().countDead(DeadLetter::kExpired);
     envelope.reply.complete(Status(ErrorCode::kExceededTimeLimit, "the deadline passed before the message was handled"));
     return;
   }
-  received_.add(envelope.payload.typeName(), envelope.from, envelope.enqueuedAtMs);
+  activity().received.add(envelope.payload.typeName(), envelope.from, envelope.enqueuedAtMs);
   if (traced_)
     spdlog::info("{} received {} from {}", self_.path(), envelope.payload.summary(), envelope.from.toString());
   Context context(*actor_, std::move(envelope));
@@ -129,11 +128,18 @@ void ActorCell::onEnvelope(Envelope envelope) noexcept {
   if (ending_ && !ending_->isOK()) context.fail(*ending_);
 }
 
+void ActorCell::inspect(Envelope envelope) noexcept {
+  guarded([&] {
+    envelope.reply.complete(local(Inspection{actor_->describe(), activity().received.list(environment()),
+                                             activity().sent.list(environment())}));
+  });
+}
+
 void ActorCell::dispatch(Context& context) {
   const auto* handler = behaviour_.find(context.payload().type());
   if (!handler) {
     if (dispatchBuiltIn(context)) return;
-    office_.countDead(DeadLetter::kUnknownType);
+    node_.postOffice().countDead(DeadLetter::kUnknownType);
     context.fail(Status(ErrorCode::kCommandNotFound,
                         self_.path() + " does not understand " + context.payload().typeName()));
     return;
@@ -143,16 +149,12 @@ void ActorCell::dispatch(Context& context) {
   try {
     (*handler)(context);
   } catch (const kj::Exception& damage) {
-    office_.countDead(DeadLetter::kMalformed);
+    node_.postOffice().countDead(DeadLetter::kMalformed);
     context.fail(Status(ErrorCode::kProtocolError, std::string("a malformed message: ") + damage.getDescription().cStr()));
   }
 }
 
 bool ActorCell::dispatchBuiltIn(Context& context) {
-  if (context.payload().is<Inspect>()) {
-    context.reply(local(Inspection{actor_->describe(), received_.list(environment_), sent_.list(environment_)}));
-    return true;
-  }
   if (context.payload().is<schema::SetTrace>()) {
     auto wanted = context.payload().read<schema::SetTrace>();
     traced_ = wanted->getEnabled();
@@ -164,39 +166,38 @@ bool ActorCell::dispatchBuiltIn(Context& context) {
 }
 
 TimerId ActorCell::startTimer(Duration delay, Duration period, std::function<void()> action) {
-  if (!timers_) timers_ = std::make_unique<std::unordered_map<TimerId, Timer>>();
-  const TimerId id = ++lastTimer_;
-  auto& timer = (*timers_)[id];
-  timer = {std::move(action), period, environment_.now() + delay, 0};
+  const TimerId id = ++activity().lastTimer;
+  auto& timer = activity().timers[id];
+  timer = {std::move(action), period, environment().now() + delay, 0};
   arm(id, timer);
   return id;
 }
 
 void ActorCell::arm(TimerId id, Timer& timer) {
-  timer.armed = environment_.schedule(timer.due, [cell = CellReference(this), id] { cell->fireTimer(id); });
+  timer.armed = environment().schedule(timer.due, [cell = CellReference(this), id] { cell->fireTimer(id); });
 }
 
 void ActorCell::cancelTimer(TimerId id) {
-  if (!timers_) return;
-  const auto found = timers_->find(id);
-  if (found == timers_->end()) return;
-  environment_.cancel(found->second.armed);
-  timers_->erase(found);
+  auto& timers = activity().timers;
+  const auto found = timers.find(id);
+  if (found == timers.end()) return;
+  environment().cancel(found->second.armed);
+  timers.erase(found);
 }
 
 void ActorCell::onTimer(TimerId id) noexcept {
-  if (!timers_) return;
-  const auto found = timers_->find(id);
-  if (found == timers_->end()) return;  // cancelled after it became due
+  auto& timers = activity().timers;
+  const auto found = timers.find(id);
+  if (found == timers.end()) return;  // cancelled after it became due
   auto action = found->second.action;
   if (found->second.period > Duration::zero()) {
     auto& timer = found->second;
-    const auto now = environment_.now();
+    const auto now = environment().now();
     timer.due += timer.period;
     if (timer.due <= now) timer.due += (now - timer.due) / timer.period * timer.period + timer.period;
     arm(id, timer);
   } else {
-    timers_->erase(found);
+    timers.erase(found);
   }
   guarded(action);
 }
@@ -214,9 +215,9 @@ void ActorCell::ended() noexcept {
   if (std::exchange(over_, true)) return;
   const Status reason = ending_.value_or(Status(ErrorCode::kInterruptedAtShutdown, "the node is shutting down"));
   destroyTasks();
-  if (timers_)
-    for (const auto& [id, timer] : *timers_) environment_.cancel(timer.armed);
-  timers_.reset();
+  if (activity_)
+    for (const auto& [id, timer] : activity_->timers) environment().cancel(timer.armed);
+  activity_.reset();
   try {
     actor_->onStop(reason);
   } catch (const std::exception& failure) {
@@ -227,7 +228,7 @@ void ActorCell::ended() noexcept {
   const bool failed = !reason.isOK() && !(reason == ErrorCode::kInterruptedAtShutdown);
   // The name is free, and the row left, before the watchers hear of it: they may start the next incarnation at once.
   node_.registry().leave(row_, failed ? reason.toString() : "");
-  office_.remove(self_, this, reason);
+  node_.postOffice().remove(self_, this, reason);
 }
 
 }  // namespace troupe

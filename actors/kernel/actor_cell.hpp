@@ -26,7 +26,7 @@ class ActorCell : public TaskHost, public Mailbox {
   Node& node() const { return node_; }
   const Address& self() const { return self_; }
   const std::shared_ptr<LiveRow>& row() const { return row_; }
-  Environment& environment() const { return environment_; }
+  Environment& environment() const { return node_.environment(); }
 
   // The actor's side; on the actor's context.
   void send(Envelope envelope);
@@ -75,6 +75,7 @@ class ActorCell : public TaskHost, public Mailbox {
     size_t oldest_ = 0;
   };
 
+  void inspect(Envelope envelope) noexcept;
   void dispatch(Context& context);
   bool dispatchBuiltIn(Context& context);
   void arm(TimerId id, Timer& timer);
@@ -84,17 +85,23 @@ class ActorCell : public TaskHost, public Mailbox {
   void crash(const std::string& what) { stop(Status(ErrorCode::kInternalError, what)); }
 
   Node& node_;
-  Environment& environment_;
-  PostOffice& office_;
   const Address self_;
   const Address parent_;
   std::unique_ptr<Actor> actor_;
   Behaviour behaviour_;
   std::shared_ptr<LiveRow> row_;
   std::optional<Status> ending_;
-  Ring received_, sent_;
-  std::unique_ptr<std::unordered_map<TimerId, Timer>> timers_;
-  TimerId lastTimer_ = 0;
+  /// What an actor has once it has talked or set a timer: idle ones are many.
+  struct Activity {
+    Ring received, sent;
+    std::unordered_map<TimerId, Timer> timers;
+    TimerId lastTimer = 0;
+  };
+  Activity& activity() {
+    if (!activity_) activity_ = std::make_unique<Activity>();
+    return *activity_;
+  }
+  std::unique_ptr<Activity> activity_;
   bool readyDeferred_ = false, readyTold_ = false, traced_ = false, over_ = false;
 };
 

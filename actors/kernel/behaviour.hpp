@@ -1,6 +1,7 @@
 #pragma once
 #include <concepts>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -92,17 +93,19 @@ class Behaviour {
   /// Replaces a handler of the same type.
   void add(Handler handler);
   /// What to do with types that have no handler, instead of the error.
-  void otherwise(std::function<void(Context&)> handler) { otherwise_ = std::move(handler); }
+  void otherwise(std::function<void(Context&)> handler) {
+    otherwise_ = std::make_unique<std::function<void(Context&)>>(std::move(handler));
+  }
   /// Null if there is none.
   const std::function<void(Context&)>* find(PayloadType type) const {
     for (const auto& handler : handlers_)
       if (handler.type == type) return &handler.run;
-    return otherwise_ ? &otherwise_ : nullptr;
+    return otherwise_.get();
   }
 
  private:
   std::vector<Handler> handlers_;
-  std::function<void(Context&)> otherwise_;
+  std::unique_ptr<std::function<void(Context&)>> otherwise_;
 };
 
 }  // namespace troupe

@@ -49,11 +49,15 @@ struct EndElement final : Element {
 };
 
 /// An actor of the kernel is a CAF actor whose messages are the elements above.
-class CafCell final : public caf::event_based_actor, public ActorCell {
+/// It derives from `scheduled_actor` rather than `event_based_actor`: the difference is groups, which nobody needs.
+class CafCell final : public caf::scheduled_actor, public caf::dynamically_typed_actor_base, public ActorCell {
  public:
+  using signatures = caf::none_t;
+  using behavior_type = caf::behavior;
+
   CafCell(caf::actor_config& config, Node& node, Node::Impl& impl, Address self, std::unique_ptr<Actor> actor,
           const SpawnOptions& options)
-      : caf::event_based_actor(config), ActorCell(node, std::move(self), std::move(actor), options), impl_(impl) {
+      : caf::scheduled_actor(config), ActorCell(node, std::move(self), std::move(actor), options), impl_(impl) {
     // Nobody holds handles: the actor keeps itself until it has ended.
     retain();
     impl_.addCell(this);
@@ -78,18 +82,19 @@ class CafCell final : public caf::event_based_actor, public ActorCell {
   // What CAF calls.
   resume_result resume(caf::execution_unit* unit, size_t messages) override {
     // One turn in eight is timed: two clock readings would be a tenth of a short turn.
-    if ((++turns_ & 7) != 0) return caf::event_based_actor::resume(unit, messages);
+    if ((++turns_ & 7) != 0) return caf::scheduled_actor::resume(unit, messages);
     const auto live = row();
     const auto before = std::chrono::steady_clock::now();
-    const auto result = caf::event_based_actor::resume(unit, messages);
+    const auto result = caf::scheduled_actor::resume(unit, messages);
     live->busyNanos.fetch_add((std::chrono::steady_clock::now() - before).count() * 8, std::memory_order_relaxed);
     return result;
   }
-  caf::behavior make_behavior() override {
+  void initialize() override {
+    setf(is_initialized_flag);
     onStarted();
     // An actor without behaviour would end; this one is never asked.
     static const caf::behavior idle{[](caf::unit_t) {}};
-    return isEnding() ? caf::behavior{} : idle;
+    if (!isEnding()) do_become(idle, true);
   }
   caf::invoke_message_result consume(caf::mailbox_element& element) override {
     const auto& type = typeid(element);
@@ -99,16 +104,16 @@ class CafCell final : public caf::event_based_actor, public ActorCell {
     else if (type == typeid(EndElement)) {
       auto& end = static_cast<EndElement&>(element);
       onEnd(end.inOrder, end.reason);
-    } else return caf::event_based_actor::consume(element);
+    } else return caf::scheduled_actor::consume(element);
     if (isEnding()) quit();
     return caf::invoke_message_result::consumed;
   }
   bool cleanup(caf::error&& reason, caf::execution_unit* unit) override {
-    if (over_) return caf::event_based_actor::cleanup(std::move(reason), unit);
+    if (over_) return caf::scheduled_actor::cleanup(std::move(reason), unit);
     over_ = true;
     ended();
     // Closes the mailbox: what is left in it is answered by its destruction.
-    const bool result = caf::event_based_actor::cleanup(std::move(reason), unit);
+    const bool result = caf::scheduled_actor::cleanup(std::move(reason), unit);
     impl_.removeCell(this);
     release();
     return result;

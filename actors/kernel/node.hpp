@@ -22,7 +22,7 @@ struct NodeOptions {
   std::string name = "local";                ///< "host:port" in a cluster
   unsigned threads = 0;                      ///< of the pool; 0: one per core
   unsigned messagesPerTurn = 50;             ///< before a busy actor lets its neighbours go on
-  std::shared_ptr<Environment> environment;  ///< null: the real one
+  std::shared_ptr<Environment> environment = nullptr;  ///< null: the real one
   /// No threads at all: the owner calls `run`, `step` and `advance`. For tests and the simulator; give a
   /// VirtualEnvironment with it.
   bool manual = false;
@@ -30,7 +30,7 @@ struct NodeOptions {
 
 struct SpawnOptions {
   bool detached = false;       ///< an own thread, for actors that block (ignored by a manual node)
-  Address parent;              ///< the supervisor: told of readiness
+  Address parent = {};         ///< the supervisor: told of readiness
   const char* strategy = "";   ///< shown in the tree; static text
   const char* type = nullptr;  ///< shown in the tree; static text; null: the class's name
 };

@@ -35,7 +35,12 @@ class Unit final : public caf::execution_unit {
 }  // namespace
 
 void Pool::runJob(Job& job) noexcept {
-  if (job.coroutine) return job.coroutine.resume();
+  const bool draining = draining_.load(std::memory_order_acquire);
+  if (job.coroutine) {
+    // When draining, the frames of tasks are gone already.
+    if (!draining) job.coroutine.resume();
+    return;
+  }
   if (!job.actor) {
     try {
       job.action();
@@ -44,7 +49,7 @@ void Pool::runJob(Job& job) noexcept {
     }
     return;
   }
-  if (draining_.load(std::memory_order_acquire))
+  if (draining)
     return caf::scheduler::abstract_coordinator::cleanup_and_release(job.actor);
   Unit unit(*this, system_);
   switch (job.actor->resume(&unit, messagesPerTurn_)) {

@@ -59,6 +59,11 @@ bson::Document ActorRow::toBson() const {
   return b.finish();
 }
 
+LiveRow::Rare& LiveRow::rare() {
+  if (!rare_) rare_ = std::make_unique<Rare>();
+  return *rare_;
+}
+
 void LiveRow::setPhase(const char* phase, const char* meaning, WallTime since) {
   std::lock_guard lock(mutex_);
   phase_ = phase;
@@ -68,15 +73,13 @@ void LiveRow::setPhase(const char* phase, const char* meaning, WallTime since) {
 
 void LiveRow::setError(std::string error) {
   std::lock_guard lock(mutex_);
-  if (!rare_) rare_ = std::make_unique<Rare>();
-  rare_->lastError = std::move(error);
+  rare().lastError = std::move(error);
 }
 
 void LiveRow::setDocument(std::string id, int64_t revision) {
   std::lock_guard lock(mutex_);
-  if (!rare_) rare_ = std::make_unique<Rare>();
-  rare_->documentId = std::move(id);
-  rare_->documentRevision = revision;
+  rare().documentId = std::move(id);
+  rare().documentRevision = revision;
 }
 
 void LiveRow::setRestarts(int64_t restarts, int64_t limit) {
@@ -85,17 +88,21 @@ void LiveRow::setRestarts(int64_t restarts, int64_t limit) {
   restartLimit_ = static_cast<int32_t>(limit);
 }
 
+std::shared_ptr<LiveRow> Registry::makeRow(const std::string& path) {
+  auto row = std::make_shared<LiveRow>();
+  row->path_ = path;
+  row->enteredAt_ = environment_.now();
+  rows_.emplace(row->path_, row);
+  return row;
+}
+
 std::shared_ptr<LiveRow> Registry::keep(const RowSpec& spec) {
   const auto now = environment_.wallNow();
   std::lock_guard lock(mutex_);
-  auto& row = rows_[spec.path];
-  if (!row) {
-    row = std::make_shared<LiveRow>();
-    row->path_ = spec.path;
-    row->startedAt_ = row->phaseSince_ = now;
-    row->sampledAt_ = environment_.now();
-  }
+  auto found = rows_.find(spec.path);
+  const auto row = found != rows_.end() ? found->second : makeRow(spec.path);
   std::lock_guard rowLock(row->mutex_);
+  if (found == rows_.end()) row->startedAt_ = row->phaseSince_ = now;
   row->kept_ = true;
   row->parent_ = spec.parent;
   if (*spec.type) row->type_ = spec.type;
@@ -108,13 +115,8 @@ std::shared_ptr<LiveRow> Registry::enter(const RowSpec& spec) {
   bool again;
   {
     std::lock_guard lock(mutex_);
-    auto& slot = rows_[spec.path];
-    if (!slot) {
-      slot = std::make_shared<LiveRow>();
-      slot->path_ = spec.path;
-      slot->sampledAt_ = environment_.now();
-    }
-    row = slot;
+    const auto found = rows_.find(spec.path);
+    row = found != rows_.end() ? found->second : makeRow(spec.path);
     std::lock_guard rowLock(row->mutex_);
     if (*spec.type) row->type_ = spec.type;
     if (!spec.parent.empty()) row->parent_ = spec.parent;
@@ -144,7 +146,7 @@ void Registry::leave(const std::shared_ptr<LiveRow>& row, const std::string& err
     row->alive_ = false;
     if (!row->kept_) {
       const auto found = rows_.find(row->path_);
-      removed = found != rows_.end() && found->second == row;
+      removed = found != rows_.end() && found->second == row;  // `row` keeps the key's text
       if (removed) rows_.erase(found);
     }
   }
@@ -162,6 +164,7 @@ void Registry::unkeep(std::string_view path) {
       found->second->kept_ = false;
       if (found->second->alive_) return;
     }
+    const auto row = found->second;  // keeps the key's text
     rows_.erase(found);
   }
   publish(RowChange::kRemoved, std::string(path), "");
@@ -177,13 +180,15 @@ ActorRow Registry::snapshot(LiveRow& row) const {
   std::lock_guard lock(row.mutex_);
   const int64_t handled = row.handled.load(std::memory_order_relaxed);
   const int64_t busy = row.busyNanos.load(std::memory_order_relaxed);
-  if (now - row.sampledAt_ >= std::chrono::seconds(1)) {
-    const double seconds = std::chrono::duration<double>(now - row.sampledAt_).count();
-    row.perSecond_ = static_cast<float>(static_cast<double>(handled - row.sampledHandled_) / seconds);
-    row.busyShare_ = std::min(1.0F, static_cast<float>(static_cast<double>(busy - row.sampledBusy_) / seconds / 1e9));
-    row.sampledAt_ = now;
-    row.sampledHandled_ = handled;
-    row.sampledBusy_ = busy;
+  auto& sample = row.rare();
+  if (now - sample.sampledAt >= std::chrono::seconds(1)) {
+    const auto since = sample.sampledAt == TimePoint() ? row.enteredAt_ : sample.sampledAt;
+    const double seconds = std::max(0.001, std::chrono::duration<double>(now - since).count());
+    sample.perSecond = static_cast<float>(static_cast<double>(handled - sample.sampledHandled) / seconds);
+    sample.busyShare = std::min(1.0F, static_cast<float>(static_cast<double>(busy - sample.sampledBusy) / seconds / 1e9));
+    sample.sampledAt = now;
+    sample.sampledHandled = handled;
+    sample.sampledBusy = busy;
   }
   ActorRow out;
   out.path = row.path_;
@@ -202,16 +207,14 @@ ActorRow Registry::snapshot(LiveRow& row) const {
     out.mailboxOldestMs = std::max(0, static_cast<int32_t>(millis(environment_.coarseNow()) -
                                                            row.oldestAtMs.load(std::memory_order_relaxed)));
   out.handled = handled;
-  out.handledPerSecond = row.perSecond_;
-  out.busyShare = row.busyShare_;
+  out.handledPerSecond = sample.perSecond;
+  out.busyShare = sample.busyShare;
   out.restarts = row.restarts_;
   out.restartLimit = row.restartLimit_;
   out.lastMessage = row.lastMessage.load(std::memory_order_relaxed);
-  if (row.rare_) {
-    out.lastError = row.rare_->lastError;
-    out.documentId = row.rare_->documentId;
-    out.documentRevision = row.rare_->documentRevision;
-  }
+  out.lastError = sample.lastError;
+  out.documentId = sample.documentId;
+  out.documentRevision = sample.documentRevision;
   out.pendingAsks = row.pendingAsks.load(std::memory_order_relaxed);
   out.parent = row.parent_;
   out.strategy = row.strategy_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "actors/environment/environment.hpp"
@@ -56,34 +57,48 @@ class LiveRow {
 
  private:
   friend class Registry;
-  struct Rare { std::string lastError, documentId; int64_t documentRevision = 0; };
-  mutable std::mutex mutex_;  // guards what follows
-  std::string path_, parent_;
+  /// Held for a few instructions at a time; a tenth of a mutex's size.
+  class Lock {
+   public:
+    void lock() { while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield(); }
+    void unlock() { flag_.clear(std::memory_order_release); }
+   private:
+    std::atomic_flag flag_;
+  };
+  struct Rare {
+    std::string lastError, documentId;
+    int64_t documentRevision = 0;
+    TimePoint sampledAt;
+    int64_t sampledHandled = 0, sampledBusy = 0;
+    float perSecond = 0, busyShare = 0;
+  };
+  Rare& rare();
+  std::string path_;
+  std::string parent_;
   const char* type_ = "";
   const char* strategy_ = "";
   const char* phase_ = "starting";
   const char* phaseMeaning_ = "";
   WallTime phaseSince_, startedAt_;
+  TimePoint enteredAt_;
   int32_t incarnation_ = 0, restarts_ = 0, restartLimit_ = 0;
+  mutable Lock mutex_;  // guards all of these
   bool kept_ = false, alive_ = false;
   std::unique_ptr<Rare> rare_;
-  TimePoint sampledAt_;
-  int64_t sampledHandled_ = 0, sampledBusy_ = 0;
-  float perSecond_ = 0, busyShare_ = 0;
 };
 
 /// Which rows to return. Empty fields do not filter.
 struct RowFilter {
-  std::string type, phase, under;  ///< `under`: this path and all below it
-  std::string sort;                ///< a field name, "-" before it for descending; default by path
+  std::string type = {}, phase = {}, under = {};  ///< `under`: this path and all below it
+  std::string sort = {};           ///< a field name, "-" before it for descending; default by path
   size_t limit = 0;                ///< 0: all
 };
 
 /// What a row is entered with. `type` and `strategy` must be static text.
 struct RowSpec {
-  std::string path;
+  std::string path = {};
   const char* type = "";
-  std::string parent;
+  std::string parent = {};
   const char* strategy = "";
 };
 
@@ -119,13 +134,14 @@ class Registry {
   [[nodiscard]] std::shared_ptr<void> subscribe(Listener listener);
 
  private:
+  std::shared_ptr<LiveRow> makeRow(const std::string& path);
   ActorRow snapshot(LiveRow& row) const;
   void publish(RowChange::Kind kind, const std::string& path, std::string detail);
 
   const std::string node_;
   Environment& environment_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<LiveRow>, std::less<>> rows_;
+  std::map<std::string_view, std::shared_ptr<LiveRow>> rows_;  ///< the keys are the rows' own paths
   std::mutex listenersMutex_;
   std::vector<std::weak_ptr<Listener>> listeners_;
   std::atomic<bool> hasListeners_{false};

@@ -25,19 +25,20 @@ class Address {
   const std::string& path() const;
   /// "node/path" without a doubled slash, for logs; "nobody" for the default.
   std::string toString() const;
-  size_t hash() const { return name_ ? name_->hash : 0; }
+  size_t hash() const noexcept { return name_ ? name_->hash : 0; }
   /// The address of an actor below this one.
   Address child(std::string_view name) const;
 
   friend bool operator==(const Address& a, const Address& b) {
-    return a.name_ == b.name_ || (a.hash() == b.hash() && a.node() == b.node() && a.path() == b.path());
+    return a.name_ == b.name_ || (a.hash() == b.hash() && &a.node() == &b.node() && a.path() == b.path());
   }
 
  private:
   struct Name {
     std::atomic<uint32_t> references{1};
     size_t hash;
-    std::string node, path;
+    const std::string* node;  ///< shared by all addresses of the node, kept for ever: a process meets few nodes
+    std::string path;
   };
   void acquire() const { if (name_) name_->references.fetch_add(1, std::memory_order_relaxed); }
   void release() { if (name_ && name_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete name_; }
@@ -48,5 +49,5 @@ class Address {
 
 template <>
 struct std::hash<troupe::Address> {
-  size_t operator()(const troupe::Address& a) const { return a.hash(); }
+  size_t operator()(const troupe::Address& a) const noexcept { return a.hash(); }
 };
