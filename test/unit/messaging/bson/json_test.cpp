@@ -38,8 +38,9 @@ TEST(Json, TextThatIsNotUtf8StillGivesSomething) {
 TEST(Json, MalformedTextAndCodeAndDBPointersAreRefused) {
   EXPECT_EQ(fromJson("{\"a\": ").status().code(), ErrorCode::kFailedToParse);
   EXPECT_EQ(fromJson("").status().code(), ErrorCode::kFailedToParse);
-  EXPECT_THROW(R"({"p": [{"$dbPointer": {"$ref": "a", "$id": {"$oid": "000000000000000000000000"}}}]})"_json, std::invalid_argument);
-  EXPECT_THROW(R"({"p": [{"$code": "f()"}]})"_json, std::invalid_argument);
+  const std::string_view unsupported[] = {
+      R"x({"p": [{"$dbPointer": {"$ref": "a", "$id": {"$oid": "000000000000000000000000"}}}]})x", R"x({"p": [{"$code": "f()"}]})x"};
+  for (const auto text : unsupported) EXPECT_EQ(fromJson(text).status().code(), ErrorCode::kFailedToParse) << text;
   EXPECT_THROW("{"_json, std::invalid_argument);
 }
 
