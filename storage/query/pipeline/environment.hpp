@@ -17,12 +17,15 @@ struct CollectionName {
   bool operator==(const CollectionName&) const = default;
 };
 
+struct ParseContext;
+
 /// What the front of a pipeline asks of the scan that feeds it.
 struct PushDown {
-  bson::Document filter;         ///< a match document; empty means all
+  bson::Document filter;         ///< a match document; empty means all; its $expr may use variables of `parse->let`
   bson::Document sort;           ///< a sort pattern; empty means any order
   int64_t skip = 0;
   std::optional<int64_t> limit;  ///< after skip; 0 asks for nothing
+  const ParseContext* parse = nullptr;  ///< what to parse filter and sort with (collation, variables); outlives the scan
 };
 
 /// Where $out collects its result: a temporary collection that replaces the target when `finish` is called.

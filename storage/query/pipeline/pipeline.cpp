@@ -20,7 +20,7 @@ constexpr int kMaxDepth = 20;
 std::unordered_map<std::string_view, const StageRow*> indexStages() {
   std::unordered_map<std::string_view, const StageRow*> index;
   for (const auto family : {transformStages(), limitingStages(), groupStages(), bucketAutoStages(), unwindStages(), lookupStages(),
-                            graphLookupStages(), sourceStages(), facetStages(), outputStages(), windowStages()})
+                            graphLookupStages(), sourceStages(), facetStages(), outputStages(), windowStages(), fillStages()})
     for (const StageRow& row : family) index.emplace(row.name, &row);
   return index;
 }
@@ -74,8 +74,9 @@ Status Pipeline::optimize() {
 }
 
 PushDown Pipeline::takePushDown() {
-  if (startsWithSource()) return {};
-  PushDown taken = PipelineOptimizer(*this, *parse_).takePushDown();
+  PushDown taken;
+  if (!startsWithSource()) taken = PipelineOptimizer(*this, *parse_).takePushDown();
+  taken.parse = parse_;
   link();
   return taken;
 }

@@ -44,8 +44,7 @@ class FakeEnvironment final : public PipelineEnvironment {
   std::map<std::string, std::vector<Document>> collections;
 
   StatusWith<StagePtr> scan(const CollectionName& from, const PushDown& request) override {
-    ParseContext context;
-    const auto filter = parseMatch(request.filter, context);
+    const auto filter = parseMatch(request.filter, *request.parse);
     if (!filter.isOK()) return filter.status();
     std::vector<Document> found;
     for (const auto& document : collections[from.collection])
@@ -261,6 +260,12 @@ TEST_F(PipelineTest, ComputesWindows) {
              {"_id": 4, "near": [9], "sides": 14}])");
   expect(R"([{"$setWindowFields": {"sortBy": {"v": 1}, "output": {"r": {"$rank": {}}, "d": {"$denseRank": {}}}}}])", R"([{"v": 1}, {"v": 1}, {"v": 2}])",
          R"([{"v": 1, "r": 1, "d": 1}, {"v": 1, "r": 1, "d": 1}, {"v": 2, "r": 3, "d": 2}])");
+}
+
+TEST_F(PipelineTest, FillsWhatIsMissing) {
+  expect(R"([{"$fill": {"sortBy": {"t": 1}, "output": {"a": {"method": "linear"}, "b": {"method": "locf"}, "c": {"value": 0}}}}])",
+         R"([{"t": 1, "a": 10, "b": 1, "c": 5}, {"t": 3, "a": 30, "b": null, "c": null}, {"t": 2, "a": null}])",
+         R"([{"t": 1, "a": 10, "b": 1, "c": 5}, {"t": 2, "a": 20.0, "b": 1, "c": 0}, {"t": 3, "a": 30, "b": 1, "c": 0}])");
 }
 
 TEST_F(PipelineTest, HandsTheFrontToTheScan) {

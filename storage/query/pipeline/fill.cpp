@@ -1,0 +1,210 @@
+#include <algorithm>
+
+#include "messaging/bson/compare.hpp"
+#include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/stages.hpp"
+
+// $fill: gives values to null and missing fields: a constant or expression, the last one seen (locf), or on a line between
+// the neighbours that are known (linear).
+namespace troupe::query {
+
+using bson::Document;
+using bson::Element;
+using bson::Type;
+using bson::Value;
+
+namespace {
+
+enum class Method { kValue, kLastSeen, kLinear };
+
+struct Output {
+  std::string path;
+  Method method = Method::kValue;
+  ExpressionPtr value;
+};
+
+struct FillSpec {
+  Document shown;
+  ExpressionPtr partitionBy;
+  std::optional<SortPattern> sort;
+  std::vector<Output> outputs;
+};
+
+double position(const Element& e) { return e.is(Type::kDate) ? static_cast<double>(e.asDate().millis) : e.toDouble(); }
+
+class FillStage final : public Stage {
+ public:
+  FillStage(FillSpec spec, PipelineContext context) : spec_(std::move(spec)), context_(std::move(context)) {}
+
+  StatusWith<Next> next() override {
+    while (!consumed_) {
+      auto in = pull();
+      if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
+      if (in->isEnd()) TROUPE_TRY(fillAll());
+      else TROUPE_TRY(hold(in->document));
+    }
+    if (at_ == rows_.size()) return Next::end();
+    current_ = std::move(rows_[at_++].document);
+    return Next::of(current_.view());
+  }
+  std::string_view name() const override { return "$fill"; }
+  void serialize(bson::Builder& stages) const override { stages.push(spec_.shown); }
+  StageTraits traits() const override { return {.blocking = true, .preservesCount = true}; }
+
+ private:
+  struct Row {
+    Value partition;
+    std::string sortKey;
+    Document document;
+  };
+
+  Status hold(bson::View document) {
+    Row row;
+    if (spec_.partitionBy) { TROUPE_ASSIGN(row.partition, spec_.partitionBy->evaluate(document, variables_)); }
+    if (!row.partition.ok()) row.partition = nullValue();
+    if (spec_.sort) { TROUPE_ASSIGN(row.sortKey, spec_.sort->key(document)); }
+    row.document = Document(document);
+    bytes_ += document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
+    rows_.push_back(std::move(row));
+    return checkMemory(bytes_, context_, "$fill");
+  }
+
+  int compare(const Row& a, const Row& b) const {
+    return bson::compareValues(a.partition.element(), b.partition.element(), context_.parse->collator);
+  }
+
+  Status fillAll() {
+    consumed_ = true;
+    std::stable_sort(rows_.begin(), rows_.end(), [this](const Row& a, const Row& b) {
+      const int order = compare(a, b);
+      return order != 0 ? order < 0 : a.sortKey < b.sortKey;
+    });
+    for (size_t first = 0; first < rows_.size();) {
+      size_t end = first;
+      while (end < rows_.size() && compare(rows_[first], rows_[end]) == 0) ++end;
+      for (const Output& output : spec_.outputs) TROUPE_TRY(fill(output, first, end));
+      first = end;
+    }
+    return Status::OK();
+  }
+
+  Status set(Row& row, const std::string& path, const Value& value) {
+    ProjectionTree tree(ProjectionTree::Mode::kAdd);
+    TROUPE_TRY(tree.compute(path, [&value](bson::View) -> StatusWith<Value> { return value; }));
+    TROUPE_ASSIGN(row.document, tree.apply(row.document));
+    return Status::OK();
+  }
+
+  Status fill(const Output& output, size_t first, size_t end) {
+    if (output.method == Method::kLinear) return interpolate(output, first, end);
+    Value last = nullValue();
+    for (size_t i = first; i < end; ++i) {
+      const Element present = rows_[i].document.view().at(output.path);
+      if (!present.isNullish()) {
+        last = Value(present);
+        continue;
+      }
+      if (output.method == Method::kValue) { TROUPE_ASSIGN(last, output.value->evaluate(rows_[i].document, variables_)); }
+      TROUPE_TRY(set(rows_[i], output.path, last));
+    }
+    return Status::OK();
+  }
+
+  Element keyOf(size_t row) const { return rows_[row].document.view().at(spec_.sort->parts().front().path.text()); }
+
+  Status interpolate(const Output& output, size_t first, size_t end) {
+    std::optional<size_t> known;
+    for (size_t i = first; i <= end; ++i) {
+      const Element present = i < end ? rows_[i].document.view().at(output.path) : Element();
+      if (i < end && present.isNullish()) continue;
+      if (i < end && !present.isNumber())
+        return {ErrorCode::kTypeMismatch, "Value to be filled must be numeric or nullish, but found type: " + typeOf(present)};
+      for (size_t j = known ? *known + 1 : first; j < i; ++j)
+        TROUPE_TRY(set(rows_[j], output.path, known && i < end ? between(output, *known, i, j) : nullValue()));
+      known = i;
+    }
+    return Status::OK();
+  }
+
+  Value between(const Output& output, size_t left, size_t right, size_t at) const {
+    const double x0 = position(keyOf(left)), x1 = position(keyOf(right)), x = position(keyOf(at));
+    const double y0 = rows_[left].document.view().at(output.path).toDouble(), y1 = rows_[right].document.view().at(output.path).toDouble();
+    return real(x1 == x0 ? y0 : y0 + (x - x0) * (y1 - y0) / (x1 - x0));
+  }
+
+  FillSpec spec_;
+  PipelineContext context_;
+  Variables variables_;
+  std::vector<Row> rows_;
+  int64_t bytes_ = 0;
+  bool consumed_ = false;
+  size_t at_ = 0;
+  Document current_;
+};
+
+StatusWith<Output> parseOutput(const Element& e, const ParseContext& context) {
+  Output output;
+  output.path = e.name();
+  if (!e.is(Type::kDocument) || e.asDocument().count() != 1)
+    return Status(ErrorCode(6050202), "$fill: each output must be an object with exactly one of 'value' and 'method'");
+  const Element how = e.asDocument().first();
+  if (how.name() == "value") {
+    TROUPE_ASSIGN(output.value, parseExpression(how, context));
+    return output;
+  }
+  if (how.name() != "method" || (how.toStringOr() != "locf" && how.toStringOr() != "linear"))
+    return Status(ErrorCode(6050202), "$fill: 'method' must be either 'locf' or 'linear'");
+  output.method = how.asString() == "locf" ? Method::kLastSeen : Method::kLinear;
+  return output;
+}
+
+Status parsePartitionFields(const Element& e, const ParseContext& context, ExpressionPtr& partitionBy) {
+  if (!e.is(Type::kArray)) return {ErrorCode(6050201), "$fill: 'partitionByFields' must be an array of strings"};
+  bson::Builder fields;
+  fields.openArray("fields");
+  for (const Element& field : e.asArray()) {
+    if (!field.is(Type::kString)) return {ErrorCode(6050201), "$fill: 'partitionByFields' must be an array of strings"};
+    fields.push("$" + std::string(field.asString()));
+  }
+  const Document list = fields.close().finish();
+  TROUPE_ASSIGN(partitionBy, parseExpression(list["fields"], context));
+  return Status::OK();
+}
+
+Status parseFill(const Element& e, StageParser& parser) {
+  if (!e.is(Type::kDocument)) return {ErrorCode(6050200), "$fill takes an object, found: " + typeOf(e)};
+  FillSpec spec;
+  for (const Element& field : e.asDocument()) {
+    if (field.name() == "partitionBy") {
+      TROUPE_ASSIGN(spec.partitionBy, parseExpression(field, parser.parse()));
+    } else if (field.name() == "partitionByFields") {
+      TROUPE_TRY(parsePartitionFields(field, parser.parse(), spec.partitionBy));
+    } else if (field.name() == "sortBy" && field.is(Type::kDocument)) {
+      TROUPE_ASSIGN(spec.sort, SortPattern::parse(field.asDocument(), parser.parse()));
+    } else if (field.name() == "output" && field.is(Type::kDocument)) {
+      for (const Element& output : field.asDocument()) {
+        TROUPE_ASSIGN(auto parsed, parseOutput(output, parser.parse()));
+        spec.outputs.push_back(std::move(parsed));
+      }
+    } else {
+      return {ErrorCode(40415), "BSON field '$fill." + std::string(field.name()) + "' is an unknown field."};
+    }
+  }
+  if (spec.outputs.empty()) return {ErrorCode(40414), "BSON field '$fill.output' is missing but a required field"};
+  for (const Output& output : spec.outputs)
+    if (output.method == Method::kLinear && (!spec.sort || spec.sort->parts().size() != 1))
+      return {ErrorCode(605001), "linear filling requires sortBy with exactly one field"};
+  bson::Builder shown;
+  shown.append("$fill", e);
+  spec.shown = shown.finish();
+  parser.add(std::make_unique<FillStage>(std::move(spec), parser.context));
+  return Status::OK();
+}
+
+constexpr StageRow kStages[] = {{"$fill", parseFill}};
+
+}  // namespace
+
+std::span<const StageRow> fillStages() { return kStages; }
+
+}  // namespace troupe::query
