@@ -103,19 +103,6 @@ Task<Status> createIndexes(Request& request) {
   co_return Status::OK();
 }
 
-/// A stored spec as listIndexes shows it: flags as bools and whole numbers, however they were given (CAT-007).
-bson::Document listedSpec(const storage::IndexSpec& spec) {
-  constexpr std::string_view kFlags[] = {"unique", "sparse", "hidden", "prepareUnique"};
-  constexpr std::string_view kNumbers[] = {"expireAfterSeconds", "bits", "v"};
-  bson::Builder shown;
-  for (const bson::Element& e : spec.stored.view()) {
-    if (std::find(std::begin(kFlags), std::end(kFlags), e.name()) != std::end(kFlags)) shown.append(e.name(), e.truthy());
-    else if (std::find(std::begin(kNumbers), std::end(kNumbers), e.name()) != std::end(kNumbers)) shown.append(e.name(), static_cast<int32_t>(std::min<int64_t>(e.toInt64(), INT32_MAX)));
-    else shown.append(e);
-  }
-  return shown.finish();
-}
-
 constexpr Argument kListIndexesArguments[] = {{"cursor", kDocumentArg}, {"includeBuildUUIDs", kFlagArg}};
 
 Task<Status> listIndexes(Request& request) {
@@ -127,7 +114,7 @@ Task<Status> listIndexes(Request& request) {
   if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Namespace " + ns->toString() + " is a view, not a collection");
   std::vector<bson::Document> rows;
   for (const auto& index : collection->indexes()) {
-    if (index->ready) rows.push_back(listedSpec(index->spec));
+    if (index->ready) rows.push_back(storage::listedSpec(index->spec));
   }
   co_return co_await replyWithRows(request, ns->toString(), std::move(rows), request.document("cursor")["batchSize"]);
 }
