@@ -17,7 +17,8 @@ Task<Status> fsync(Request& request) {
     co_return Status(ErrorCode::kCommandNotSupported, "fsync with lock is not supported: back up while the server runs, or stop it first");
   }
   storage::Engine& engine = request.server().engine;
-  const Status status = co_await runBlocking(request.server(), "fsync", [&engine] { return engine.checkpoint(); });
+  auto work = [&engine] { return engine.checkpoint(); };
+  const Status status = co_await runBlocking(request.server(), "fsync", work);
   if (status.isOK()) request.reply().append("numFiles", 1);
   co_return status;
 }

@@ -127,6 +127,7 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
   context.environment = environment.get();
   context.on = {std::string(resolved.ns.db()), std::string(resolved.ns.collection())};
   context.allowDiskUse = allowDisk;
+  context.spill = query::spillToDirectory(server.spillDirectory);
   context.memoryLimit = server.parameters.maxQueryMemoryBytes;
   context.random = [&environment = server.node.environment()] { return environment.randomShare(); };
   environment->keep(std::move(resolved.stages));

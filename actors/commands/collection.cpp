@@ -81,9 +81,10 @@ Task<Status> create(Request& request) {
   if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
   if (Status status = storage::validateForCreate(*ns); !status.isOK()) co_return status;
   const auto locks = co_await takeLocks(request.server().locks, locksToChange(*ns));
-  co_return co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) {
+  auto change = [&](storage::RecoveryUnit& unit) {
     return storage::createCollection(request.server().catalog, unit, *ns, *options).status();
-  });
+  };
+  co_return co_await changeCatalog(request, change);
 }
 
 Task<Status> drop(Request& request) {
@@ -98,7 +99,8 @@ Task<Status> drop(Request& request) {
   const CollectionPtr collection = server.catalog.find(*ns);
   if (!collection) co_return Status::OK();  // as of 7.0 dropping what does not exist succeeds
   const auto indexes = static_cast<int32_t>(collection->indexes().size());
-  const Status status = co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) { return storage::dropCollection(server.catalog, unit, collection); });
+  auto change = [&](storage::RecoveryUnit& unit) { return storage::dropCollection(server.catalog, unit, collection); };
+  const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
   if (!collection->isView()) {
     server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns == ns->toString(); });
@@ -122,7 +124,8 @@ Task<Status> dropDatabase(Request& request) {
     const auto now = server.catalog.snapshot()->collections(db);
     if (now.size() != before.size()) continue;  // made or dropped before the database was ours: take stock again
     if (now.empty()) co_return Status::OK();
-    const Status status = co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) { return storage::dropDatabase(server.catalog, unit, db); });
+    auto change = [&](storage::RecoveryUnit& unit) { return storage::dropDatabase(server.catalog, unit, db); };
+    const Status status = co_await changeCatalog(request, change);
     if (!status.isOK()) co_return status;
     server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + "."); });
     request.reply().append("dropped", db);
@@ -156,9 +159,10 @@ Task<Status> renameCollection(Request& request) {
   const CollectionPtr collection = server.catalog.find(*from);
   if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "Source collection " + from->toString() + " does not exist");
   if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + from->toString());
-  const Status status = co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) {
+  auto change = [&](storage::RecoveryUnit& unit) {
     return storage::renameCollection(server.catalog, unit, collection, *to, request.flag("dropTarget")).status();
-  });
+  };
+  const Status status = co_await changeCatalog(request, change);
   if (status.isOK()) server.cursors.killIf([&](const ClientCursor& c) { return c.ns == from->toString() || c.ns == to->toString(); });
   co_return status;
 }

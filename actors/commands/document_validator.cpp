@@ -18,7 +18,10 @@ StatusWith<DocumentValidator> DocumentValidator::of(const storage::Collection& c
 }
 
 Status DocumentValidator::check(bson::View document, const bson::View* before) const {
-  if (!rule_ || warnOnly_ || rule_->matches(document)) return Status::OK();
+  if (!rule_ || warnOnly_) return Status::OK();
+  query::MatchDetails matching;
+  if (rule_->matches(document, &matching)) return Status::OK();
+  if (rule_->canFail()) TROUPE_TRY(matching.error);
   if (moderate_ && before && !rule_->matches(*before)) return Status::OK();
   bson::Builder details;
   const bool schema = shown_.view().first().name() == "$jsonSchema";

@@ -51,18 +51,24 @@ Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpe
   ServerContext& server = request.server();
   auto builder = std::make_shared<storage::IndexBuilder>(server.catalog, ns, std::move(specs));
   auto unit = std::make_shared<storage::RecoveryUnit>(server.storageSessions);
-  Status status = co_await runBlocking(server, "index build: start", [builder, unit] { return builder->start(*unit); });
+  auto work = [builder, unit] { return builder->start(*unit); };
+  Status status = co_await runBlocking(server, "index build: start", work);
   exclusive.clear();
   if (!status.isOK()) co_return status;
   {
     std::vector<LockWish> wishes{{ns.toString(), LockMode::kShared}};
     const auto shared = co_await takeLocks(server.locks, std::move(wishes));
-    status = co_await runBlocking(server, "index build: scan", [builder, unit, &server] { return scanAll(*builder, *unit, server.conflicts); });
+    auto work = [builder, unit, &server] { return scanAll(*builder, *unit, server.conflicts); };
+    status = co_await runBlocking(server, "index build: scan", work);
   }
   const auto locks = co_await takeLocks(server.locks, locksToChange(ns));
-  if (status.isOK()) status = co_await runBlocking(server, "index build: commit", [builder, unit] { return builder->commit(*unit); });
+  if (status.isOK()) {
+    auto work = [builder, unit] { return builder->commit(*unit); };
+    status = co_await runBlocking(server, "index build: commit", work);
+  }
   if (!status.isOK()) {
-    const Status aborted = co_await runBlocking(server, "index build: abort", [builder, unit] { return builder->abort(*unit); });
+    auto work = [builder, unit] { return builder->abort(*unit); };
+    const Status aborted = co_await runBlocking(server, "index build: abort", work);
     if (!aborted.isOK()) server.log.warning(log::Component::kIndex, 20438, "index", "An aborted index build left traces", bson::doc("error", aborted.reason()));
   }
   server.durability.take();
@@ -133,7 +139,8 @@ Task<Status> dropIndexes(Request& request) {
   const auto names = storage::indexNamesFor(*collection, request.arg("index"));
   if (!names.isOK()) co_return names.status();
   const auto before = static_cast<int32_t>(collection->indexes().size());
-  const Status status = co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) { return storage::dropIndexes(server.catalog, unit, collection, *names).status(); });
+  auto change = [&](storage::RecoveryUnit& unit) { return storage::dropIndexes(server.catalog, unit, collection, *names).status(); };
+  const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
   request.reply().append("nIndexesWas", before);
   if (request.arg("index").toStringOr() == "*") request.reply().append("msg", "non-_id indexes dropped for collection");
@@ -205,11 +212,12 @@ void replyWithIndexChange(bson::Builder& reply, const storage::SpecChange& chang
 Task<Status> checkUnique(Request& request, CollectionPtr collection, const storage::IndexEntry* index) {
   auto violations = std::make_shared<bson::Document>();
   ServerContext& server = request.server();
-  const Status status = co_await runBlocking(server, "collMod: look for duplicates", [&server, collection, index, violations]() -> Status {
+  auto work = [&server, collection, index, violations]() -> Status {
     storage::RecoveryUnit unit(server.storageSessions);
     TROUPE_ASSIGN(*violations, storage::uniqueViolations(unit, *collection, *index));
     return Status::OK();
-  });
+  };
+  const Status status = co_await runBlocking(server, "collMod: look for duplicates", work);
   if (!status.isOK() || violations->empty()) co_return status;
   bson::Builder extra;
   extra.appendArray("violations", *violations);
@@ -235,7 +243,8 @@ Task<Status> collMod(Request& request) {
     co_return Status::OK();
   }
   if (index) replyWithIndexChange(request.reply(), change->indexChange, index->spec);
-  co_return co_await changeCatalog(request, [&](storage::RecoveryUnit& unit) { return storage::modifyCollection(server.catalog, unit, collection, *change).status(); });
+  auto apply = [&](storage::RecoveryUnit& unit) { return storage::modifyCollection(server.catalog, unit, collection, *change).status(); };
+  co_return co_await changeCatalog(request, apply);
 }
 
 constexpr Command kCommands[] = {

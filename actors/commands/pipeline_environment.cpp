@@ -144,7 +144,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from
   auto collection = catalog->find(ns);
   if (!collection || !collection->isView()) {
     auto stage = std::make_unique<ScanStage>(server_);
-    TROUPE_TRY(stage->open(std::move(collection), request, resources_.context));
+    TROUPE_TRY(stage->open(std::move(collection), request, request.parse ? *request.parse : resources_.context));
     return StagePtr(std::move(stage));
   }
   bson::Builder stages;
@@ -155,10 +155,12 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from
   if (!request.filter.empty()) stages.pushDocument().append("$match", request.filter).close();
   if (!request.sort.empty()) stages.pushDocument().append("$sort", request.sort).close();
   if (request.skip > 0) stages.pushDocument().append("$skip", request.skip).close();
+  if (request.limit && *request.limit == 0) return StagePtr(std::make_unique<RowsStage>("$limit", std::vector<bson::Document>()));
   if (request.limit) stages.pushDocument().append("$limit", *request.limit).close();
   bson::Document all = stages.finish();
   query::PipelineContext context;
-  context.parse = &resources_.context;
+  context.parse = request.parse ? request.parse : &resources_.context;
+  context.spill = query::spillToDirectory(server_.spillDirectory);
   context.environment = this;
   context.on = {from.db, options.viewOn};
   context.depth = kMaxViewDepth / 4;

@@ -164,12 +164,13 @@ Task<Status> validate(Request& request) {
   settings.repair = request.flag("repair");
   settings.fixCount = !background;
   auto result = std::make_shared<bson::Document>();
-  const Status status = co_await runBlocking(server, "validate " + ns->toString(), [&server, collection, settings, result]() -> Status {
+  auto work = [&server, collection, settings, result]() -> Status {
     storage::RecoveryUnit unit(server.storageSessions);
     TROUPE_ASSIGN(auto found, storage::validateCollection(server.catalog, unit, collection, settings));
     *result = found.toDocument();
     return Status::OK();
-  });
+  };
+  const Status status = co_await runBlocking(server, "validate " + ns->toString(), work);
   if (status.isOK()) request.reply().appendAll(*result);
   co_return status;
 }

@@ -72,10 +72,11 @@ Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string u
   if (!mechanisms.isOK()) co_return mechanisms.status();
   auto made = std::make_shared<bson::Document>();
   const std::string password(request.text("pwd"));
-  const Status status = co_await runBlocking(request.server(), "derive credentials", [made, user, password, mechanisms = *mechanisms]() -> Status {
+  auto work = [made, user, password, mechanisms = *mechanisms]() -> Status {
     TROUPE_ASSIGN(*made, auth::makeUserCredentials(user, password, mechanisms, auth::secureRandom()));
     return Status::OK();
-  });
+  };
+  const Status status = co_await runBlocking(request.server(), "derive credentials", work);
   if (!status.isOK()) co_return status;
   co_return *made;
 }
@@ -127,12 +128,13 @@ Task<Status> createUser(Request& request) {
   if (const auto data = request.arg("customData"); data) b.append("customData", data);
   const bson::Document document = b.finish();
   const bool first = request.client().localhostException;
-  co_return co_await changeUser(request, id, [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
+  auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (before) return Status(ErrorCode(51003), "User \"" + *user + "@" + std::string(request.db()) + "\" already exists");
     // Two local clients may both have found no user: only one of them makes the first.
     if (first && request.server().users.anyUser()) return Status(ErrorCode::kUnauthorized, "a user exists by now: log in");
     return std::optional<bson::Document>(document);
-  });
+  };
+  co_return co_await changeUser(request, id, change);
 }
 
 Task<Status> updateUser(Request& request) {
@@ -154,7 +156,7 @@ Task<Status> updateUser(Request& request) {
     if (Status status = authorizeRoles(request, *parsed, auth::Action::kGrantRole); !status.isOK()) co_return status;
     roles = std::move(*parsed);
   }
-  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
+  auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (!before) return userNotFound(request, *user);
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
@@ -164,7 +166,8 @@ Task<Status> updateUser(Request& request) {
     }
     if (const auto data = request.arg("customData"); data) b.append("customData", data);
     return std::optional<bson::Document>(b.finish());
-  });
+  };
+  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, change);
 }
 
 Task<Status> changeRoles(Request& request, bool grant) {
@@ -173,7 +176,7 @@ Task<Status> changeRoles(Request& request, bool grant) {
   const auto wanted = parseRoles(request, request.document("roles"));
   if (!wanted.isOK()) co_return wanted.status();
   if (Status status = authorizeRoles(request, *wanted, grant ? auth::Action::kGrantRole : auth::Action::kRevokeRole); !status.isOK()) co_return status;
-  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
+  auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (!before) return userNotFound(request, *user);
     std::vector<auth::RoleName> roles;
     for (const bson::Element& e : (*before)["roles"].asArray()) roles.push_back({std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())});
@@ -188,7 +191,8 @@ Task<Status> changeRoles(Request& request, bool grant) {
       else b.append(e);
     }
     return std::optional<bson::Document>(b.finish());
-  });
+  };
+  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, change);
 }
 
 Task<Status> grantRoles(Request& request) { return changeRoles(request, true); }
@@ -197,10 +201,11 @@ Task<Status> revokeRoles(Request& request) { return changeRoles(request, false);
 Task<Status> dropUser(Request& request) {
   const auto user = userName(request);
   if (!user.isOK()) co_return user.status();
-  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
+  auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (!before) return userNotFound(request, *user);
     return std::optional<bson::Document>();
-  });
+  };
+  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, change);
 }
 
 Task<Status> dropAllUsers(Request& request) {
@@ -209,7 +214,8 @@ Task<Status> dropAllUsers(Request& request) {
   int32_t n = 0;
   for (const bson::Document& user : *users) {
     const std::string id(user["_id"].toStringOr());
-    const Status status = co_await changeUser(request, id, [](const bson::Document*) -> StatusWith<std::optional<bson::Document>> { return std::optional<bson::Document>(); });
+    auto change = [](const bson::Document*) -> StatusWith<std::optional<bson::Document>> { return std::optional<bson::Document>(); };
+    const Status status = co_await changeUser(request, id, change);
     if (!status.isOK()) co_return status;
     ++n;
   }

@@ -63,10 +63,14 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMis
   ServerContext& server = request.server();
   if (Status status = checkUserWrite(ns); !status.isOK()) co_return status;
   const size_t stripe = ResourceLocks::stripeOf(ns.toString());
-  for (;;) {
-    if (!server.locks.tryAcquire(stripe, LockMode::kShared)) co_await acquired(server.locks, stripe, LockMode::kShared);
-    LockGuard lock(server.locks, stripe, LockMode::kShared);
+  for (LockMode mode = LockMode::kShared;;) {
+    if (!server.locks.tryAcquire(stripe, mode)) co_await acquired(server.locks, stripe, mode);
+    LockGuard lock(server.locks, stripe, mode);
     CollectionPtr collection = server.catalog.find(ns);
+    if (collection && collection->isCapped() && mode == LockMode::kShared) {
+      mode = LockMode::kExclusive;  // an insert may remove the oldest documents: writers take turns
+      continue;
+    }
     if (collection && collection->isView()) {
       co_return Status(ErrorCode::kCommandNotSupportedOnView, "Namespace " + ns.toString() + " is a view, not a collection");
     }
