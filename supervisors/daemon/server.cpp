@@ -21,6 +21,7 @@
 #include "messaging/bson/ids.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "supervisors/daemon/service_manager.hpp"
 #include "supervisors/supervision/root_watch.hpp"
 #include "supervisors/supervision/supervisor.hpp"
 #include "supervisors/tree/standalone.hpp"
@@ -276,6 +277,7 @@ Status Server::start() {
   if (!p.options.pidFilePath.empty()) std::ofstream(p.options.pidFilePath) << getpid() << "\n";
   p.log.info(Component::kControl, 23017, "main", "Ready for clients", bson::doc("port", p.options.port));
   p.log.markStarted();
+  notifyServiceManager("READY=1\nSTATUS=Ready for clients");
   return Status::OK();
 }
 
@@ -296,6 +298,7 @@ void Server::stop() {
   Parts& p = *parts_;
   if (p.stopped) return;
   p.stopped = true;
+  notifyServiceManager("STOPPING=1");
   p.hello.beginShutdown();
   if (p.root && !p.node->wait(stopTree(*p.node, p.root, kDrainTime))) {
     p.log.warning(Component::kSupervision, 23378, "main", "Some actors did not stop in time and are killed");
