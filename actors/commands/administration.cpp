@@ -10,11 +10,13 @@ namespace troupe::commands {
 
 namespace {
 
-constexpr Argument kFsyncArguments[] = {{"async", kFlagArg}, {"lock", kFlagArg}, {"fsyncLockAcquisitionTimeoutMillis", kNumberArg}};
+constexpr Argument kFsyncArguments[] = {
+    {"async", kFlagArg}, {"lock", kFlagArg}, {"fsyncLockAcquisitionTimeoutMillis", kNumberArg}};
 
 Task<Status> fsync(Request& request) {
   if (request.flag("lock")) {
-    co_return Status(ErrorCode::kCommandNotSupported, "fsync with lock is not supported: back up while the server runs, or stop it first");
+    co_return Status(ErrorCode::kCommandNotSupported,
+                     "fsync with lock is not supported: back up while the server runs, or stop it first");
   }
   storage::Engine& engine = request.server().engine;
   auto work = [&engine] { return engine.checkpoint(); };
@@ -38,7 +40,10 @@ Task<Status> currentOp(Request& request) {
   bson::Builder own;  // everything but the command's own options filters the rows
   bool first = true;
   for (const bson::Element& e : request.body()) {
-    const bool skip = first || e.name() == "$all" || e.name() == "$ownOps" || e.name() == "$truncateOps" || e.name() == "$db" || e.name() == "lsid" || e.name() == "$readPreference" || e.name() == "comment" || e.name() == "maxTimeMS" || e.name() == "$clusterTime" || e.name() == "apiVersion";
+    const bool skip = first || e.name() == "$all" || e.name() == "$ownOps" || e.name() == "$truncateOps" ||
+                      e.name() == "$db" || e.name() == "lsid" || e.name() == "$readPreference" ||
+                      e.name() == "comment" || e.name() == "maxTimeMS" || e.name() == "$clusterTime" ||
+                      e.name() == "apiVersion";
     first = false;
     if (!skip) own.append(e);
   }
@@ -59,7 +64,8 @@ constexpr Argument kKillOpArguments[] = {{"op", kNumberArg | kStringArg, true}};
 
 Task<Status> killOp(Request& request) {
   const auto op = request.arg("op");
-  if (!op.isNumber()) co_return Status(ErrorCode::kTypeMismatch, "'op' must be the number that currentOp shows as opid");
+  if (!op.isNumber())
+    co_return Status(ErrorCode::kTypeMismatch, "'op' must be the number that currentOp shows as opid");
   request.server().clients.killOperation(op.toInt64(), ErrorCode::kInterrupted);
   request.reply().append("info", "attempting to kill op");
   co_return Status::OK();
@@ -68,15 +74,45 @@ Task<Status> killOp(Request& request) {
 constexpr Argument kActorTreeArguments[] = {{"filter", kDocumentArg}, {"cursor", kDocumentArg}};
 
 Task<Status> actorTree(Request& request) {
-  co_return co_await replyWithRows(request, "admin.$cmd.actorTree", request.server().actorRows(request.document("filter")), request.document("cursor")["batchSize"]);
+  co_return co_await replyWithRows(request, "admin.$cmd.actorTree",
+                                   request.server().actorRows(request.document("filter")),
+                                   request.document("cursor")["batchSize"]);
 }
 
 constexpr Command kCommands[] = {
-    {.name = "fsync", .summary = "takes a checkpoint now", .requirement = {Requirement::Target::kCluster, auth::Action::kFsync}, .access = Access::kAdmin, .adminOnly = true, .arguments = kFsyncArguments, .run = fsync},
-    {.name = "shutdown", .summary = "stops the server in order", .requirement = {Requirement::Target::kCluster, auth::Action::kShutdown}, .access = Access::kAdmin, .adminOnly = true, .arguments = kShutdownArguments, .run = shutdown},
-    {.name = "currentOp", .summary = "the operations that run now", .requirement = {Requirement::Target::kCluster, auth::Action::kInprog}, .adminOnly = true, .arguments = kNamedFreely, .run = currentOp},
-    {.name = "killOp", .summary = "ends a running operation", .requirement = {Requirement::Target::kCluster, auth::Action::kKillop}, .access = Access::kAdmin, .adminOnly = true, .arguments = kKillOpArguments, .run = killOp},
-    {.name = "actorTree", .summary = "the rows of the live actor tree", .requirement = {Requirement::Target::kCluster, auth::Action::kViewActors}, .adminOnly = true, .arguments = kActorTreeArguments, .run = actorTree},
+    {.name = "fsync",
+     .summary = "takes a checkpoint now",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kFsync},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kFsyncArguments,
+     .run = fsync},
+    {.name = "shutdown",
+     .summary = "stops the server in order",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kShutdown},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kShutdownArguments,
+     .run = shutdown},
+    {.name = "currentOp",
+     .summary = "the operations that run now",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kInprog},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = currentOp},
+    {.name = "killOp",
+     .summary = "ends a running operation",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kKillop},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kKillOpArguments,
+     .run = killOp},
+    {.name = "actorTree",
+     .summary = "the rows of the live actor tree",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kViewActors},
+     .adminOnly = true,
+     .arguments = kActorTreeArguments,
+     .run = actorTree},
 };
 
 }  // namespace

@@ -12,16 +12,26 @@ namespace troupe::commands {
 namespace {
 
 constexpr Argument kAggregateArguments[] = {
-    {"pipeline", kArrayArg, true}, {"cursor", kDocumentArg},     {"explain", kFlagArg},
-    {"allowDiskUse", kFlagArg},    {"bypassDocumentValidation", kFlagArg}, {"collation", kDocumentArg},
-    {"hint", kStringArg | kDocumentArg}, {"let", kDocumentArg},  {"collectionUUID", kBinaryArg},
-    {"exchange", kDocumentArg, false, false}, {"fromMongos", kFlagArg}, {"needsMerge", kFlagArg},
+    {"pipeline", kArrayArg, true},
+    {"cursor", kDocumentArg},
+    {"explain", kFlagArg},
+    {"allowDiskUse", kFlagArg},
+    {"bypassDocumentValidation", kFlagArg},
+    {"collation", kDocumentArg},
+    {"hint", kStringArg | kDocumentArg},
+    {"let", kDocumentArg},
+    {"collectionUUID", kBinaryArg},
+    {"exchange", kDocumentArg, false, false},
+    {"fromMongos", kFlagArg},
+    {"needsMerge", kFlagArg},
 };
 
 StatusWith<storage::Namespace> aggregateTarget(const Request& request) {
   const auto first = request.body().first();
   if (first.isNumber()) {
-    if (first.toInt64() != 1) return Status(ErrorCode::kFailedToParse, "Invalid command format: the 'aggregate' field must specify a collection name or 1");
+    if (first.toInt64() != 1)
+      return Status(ErrorCode::kFailedToParse,
+                    "Invalid command format: the 'aggregate' field must specify a collection name or 1");
     return storage::Namespace(request.db(), "");
   }
   return request.collection();
@@ -45,7 +55,8 @@ Task<StatusWith<std::vector<storage::LockGuard>>> lockTarget(Request& request, s
   if (!out) {
     if (Status status = co_await createIfMissing(request, target); !status.isOK()) co_return status;
   }
-  std::vector<LockWish> wishes{{std::string(target.db()), LockMode::kShared}, {target.toString(), out ? LockMode::kExclusive : LockMode::kShared}};
+  std::vector<LockWish> wishes{{std::string(target.db()), LockMode::kShared},
+                               {target.toString(), out ? LockMode::kExclusive : LockMode::kShared}};
   co_return co_await takeLocks(request.server().locks, std::move(wishes));
 }
 
@@ -60,13 +71,16 @@ Task<Status> aggregate(Request& request) {
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->collection().empty() ? std::string(request.db()) + ".$cmd.aggregate" : ns->toString();
   if (!request.arg("cursor") && !request.flag("explain")) {
-    co_return Status(ErrorCode::kFailedToParse, "The 'cursor' option is required, except for aggregate with the explain argument");
+    co_return Status(ErrorCode::kFailedToParse,
+                     "The 'cursor' option is required, except for aggregate with the explain argument");
   }
   for (const bson::Element& stage : request.document("pipeline")) {
-    if (!stage.is(bson::Type::kDocument)) co_return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
+    if (!stage.is(bson::Type::kDocument))
+      co_return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
   }
   request.server().counters.command.fetch_add(1, std::memory_order_relaxed);
-  if (request.flag("explain")) co_return co_await explainAggregate(request, request.body(), query::ExplainVerbosity::kQueryPlanner);
+  if (request.flag("explain"))
+    co_return co_await explainAggregate(request, request.body(), query::ExplainVerbosity::kQueryPlanner);
   const auto concern = request.writeConcern();
   auto prepared = prepareAggregation(request, *ns, request.body());
   if (!prepared.isOK()) co_return prepared.status();
@@ -75,32 +89,39 @@ Task<Status> aggregate(Request& request) {
   const bool writes = prepared->pipeline->writes();
   if (writes) {
     const auto name = prepared->pipeline->writeTarget();
-    auto held = co_await lockTarget(request, storage::Namespace(name.db, name.collection), endsWith(request.document("pipeline"), "$out"));
+    auto held = co_await lockTarget(request, storage::Namespace(name.db, name.collection),
+                                    endsWith(request.document("pipeline"), "$out"));
     if (!held.isOK()) co_return held.status();
     locks = std::move(*held);
   }
   const auto batchSize = request.document("cursor")["batchSize"];
-  if (batchSize && batchSize.toInt64() < 0) co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'");
+  if (batchSize && batchSize.toInt64() < 0)
+    co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" +
+                                           std::to_string(batchSize.toInt64()) + "'");
   BatchLimit limit;
   limit.documents = batchSize ? batchSize.toInt64() : int64_t{101};
   if (writes) limit.documents.reset();
-  const Status status = co_await replyWithCursor(request, newCursor(request, prepared->ns, std::move(prepared->stream)), limit, false);
+  const Status status =
+      co_await replyWithCursor(request, newCursor(request, prepared->ns, std::move(prepared->stream)), limit, false);
   if (!status.isOK() || !writes) co_return status;
   locks.clear();
   co_return co_await satisfy(request, *concern);
 }
 
 constexpr Argument kCountArguments[] = {
-    {"query", kDocumentArg}, {"limit", kNumberArg}, {"skip", kNumberArg}, {"hint", kStringArg | kDocumentArg}, {"collation", kDocumentArg}, {"fields", kAnyType},
+    {"query", kDocumentArg},     {"limit", kNumberArg}, {"skip", kNumberArg}, {"hint", kStringArg | kDocumentArg},
+    {"collation", kDocumentArg}, {"fields", kAnyType},
 };
 
 /// count on a view, by a pipeline.
 Task<Status> countOnView(Request& request, storage::Namespace ns) {
   bson::Builder command;
   command.append("aggregate", ns.collection()).openArray("pipeline");
-  if (const auto filter = request.document("query"); !filter.empty()) command.pushDocument().append("$match", filter).close();
+  if (const auto filter = request.document("query"); !filter.empty())
+    command.pushDocument().append("$match", filter).close();
   if (const auto skip = request.number("skip"); skip > 0) command.pushDocument().append("$skip", skip).close();
-  if (const auto limit = std::abs(request.number("limit")); limit > 0) command.pushDocument().append("$limit", limit).close();
+  if (const auto limit = std::abs(request.number("limit")); limit > 0)
+    command.pushDocument().append("$limit", limit).close();
   command.close().append("collation", request.arg("collation"));
   const bson::Document aggregate = command.finish();
   auto prepared = prepareAggregation(request, ns, aggregate);
@@ -121,8 +142,10 @@ Task<Status> countOnView(Request& request, storage::Namespace ns) {
 void appendCount(Request& request, int64_t n, int64_t skip, int64_t limit) {
   n = std::max<int64_t>(0, n - skip);
   if (limit > 0) n = std::min(n, limit);
-  if (n <= INT32_MAX) request.reply().append("n", static_cast<int32_t>(n));
-  else request.reply().append("n", n);
+  if (n <= INT32_MAX)
+    request.reply().append("n", static_cast<int32_t>(n));
+  else
+    request.reply().append("n", n);
 }
 
 Task<Status> count(Request& request) {
@@ -131,11 +154,14 @@ Task<Status> count(Request& request) {
   request.operation().ns = ns->toString();
   const int64_t skip = request.number("skip");
   const int64_t limit = std::abs(request.number("limit"));
-  if (skip < 0) co_return Status(ErrorCode(51024), "BSON field 'skip' value must be >= 0, actual value '" + std::to_string(skip) + "'");
+  if (skip < 0)
+    co_return Status(ErrorCode(51024),
+                     "BSON field 'skip' value must be >= 0, actual value '" + std::to_string(skip) + "'");
   auto resources = std::make_shared<QueryResources>(request.server());
   resources->collection = request.server().catalog.find(*ns);
   if (resources->collection && resources->collection->isView()) co_return co_await countOnView(request, *ns);
-  if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK()) co_return status;
+  if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
+    co_return status;
   const auto filter = query::parseMatch(request.document("query"), resources->context);
   if (!filter.isOK()) co_return filter.status();
   if (resources->collection && !request.arg("hint")) {
@@ -168,7 +194,8 @@ Task<Status> count(Request& request) {
 }
 
 constexpr Argument kDistinctArguments[] = {
-    {"key", kStringArg, true}, {"query", kDocumentArg}, {"collation", kDocumentArg}, {"hint", kStringArg | kDocumentArg}, {"unique", kFlagArg},
+    {"key", kStringArg, true},           {"query", kDocumentArg}, {"collation", kDocumentArg},
+    {"hint", kStringArg | kDocumentArg}, {"unique", kFlagArg},
 };
 
 /// Distinct values in the order they were met; elements of arrays count one by one.
@@ -212,7 +239,9 @@ class DistinctValues {
   }
   struct Less {
     const bson::Collator* collator;
-    bool operator()(const bson::Value& a, const bson::Value& b) const { return bson::compareValues(a.element(), b.element(), collator) < 0; }
+    bool operator()(const bson::Value& a, const bson::Value& b) const {
+      return bson::compareValues(a.element(), b.element(), collator) < 0;
+    }
   };
   std::set<bson::Value, Less> seen_;
   std::vector<const bson::Value*> order_;
@@ -220,7 +249,8 @@ class DistinctValues {
 };
 
 /// The plan of distinct: a jump through a fitting index, else all matching documents of a collection or view.
-Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::shared_ptr<QueryResources> r, DistinctValues& values) {
+Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::shared_ptr<QueryResources> r,
+                             DistinctValues& values) {
   const std::string_view key = request.text("key");
   std::unique_ptr<ResultStream> stream;
   const auto filter = query::parseMatch(request.document("query"), r->context);
@@ -228,7 +258,8 @@ Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::share
   if (r->collection && r->collection->isView()) {
     bson::Builder command;
     command.append("aggregate", ns.collection()).openArray("pipeline");
-    if (const auto query = request.document("query"); !query.empty()) command.pushDocument().append("$match", query).close();
+    if (const auto query = request.document("query"); !query.empty())
+      command.pushDocument().append("$match", query).close();
     command.close().append("collation", request.arg("collation"));
     const bson::Document aggregate = command.finish();
     auto prepared = prepareAggregation(request, ns, aggregate);
@@ -236,7 +267,8 @@ Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::share
     stream = std::move(prepared->stream);
   } else {
     if (r->collection && !request.arg("hint")) {
-      const auto jumped = query::distinctScan(*r->collection, key, **filter, *r->unit, r->context, [&](const bson::Element& e) { values.add(e); });
+      const auto jumped = query::distinctScan(*r->collection, key, **filter, *r->unit, r->context,
+                                              [&](const bson::Element& e) { values.add(e); });
       if (!jumped.isOK()) co_return jumped.status();
       if (*jumped) co_return Status::OK();
     }
@@ -252,7 +284,8 @@ Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::share
     if (!next.isOK()) co_return next.status();
     if (next->isEnd()) break;
     if (next->isDocument()) values.addPath(next->document, key);
-    if (values.bytes() > static_cast<size_t>(bson::kMaxDocumentSize)) co_return Status(ErrorCode(17217), "distinct too big, 16mb cap");
+    if (values.bytes() > static_cast<size_t>(bson::kMaxDocumentSize))
+      co_return Status(ErrorCode(17217), "distinct too big, 16mb cap");
     if ((n & 63) != 0) continue;
     if (Status status = co_await letOthersRun(request, *stream, lastYield); !status.isOK()) co_return status;
   }
@@ -266,7 +299,8 @@ Task<Status> distinct(Request& request) {
   request.operation().ns = ns->toString();
   auto resources = std::make_shared<QueryResources>(request.server());
   resources->collection = request.server().catalog.find(*ns);
-  if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK()) co_return status;
+  if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
+    co_return status;
   DistinctValues values(resources->collator.get());
   if (Status status = co_await collectDistinct(request, *ns, resources, values); !status.isOK()) co_return status;
   values.appendTo(request.reply());

@@ -19,7 +19,9 @@ class ExecutorStage final : public query::Stage {
 
   StatusWith<query::Next> next() override { return executor_->next(); }
   std::string_view name() const override { return "$cursor"; }
-  void serialize(bson::Builder& stages) const override { stages.pushDocument().openDocument("$cursor").close().close(); }
+  void serialize(bson::Builder& stages) const override {
+    stages.pushDocument().openDocument("$cursor").close().close();
+  }
   void save() override {
     executor_->save();
     resources_.unit->releaseSession();
@@ -37,7 +39,10 @@ class PipelineStream final : public ResultStream {
  public:
   PipelineStream(std::shared_ptr<QueryResources> resources, std::unique_ptr<CommandPipelineEnvironment> environment,
                  std::shared_ptr<Pipeline> pipeline, query::Executor* executor)
-      : resources_(std::move(resources)), environment_(std::move(environment)), pipeline_(std::move(pipeline)), executor_(executor) {}
+      : resources_(std::move(resources)),
+        environment_(std::move(environment)),
+        pipeline_(std::move(pipeline)),
+        executor_(executor) {}
 
   StatusWith<query::Next> next() override { return pipeline_->next(); }
   void save() override { pipeline_->save(); }
@@ -72,7 +77,8 @@ struct Resolved {
 StatusWith<Resolved> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns, bson::View stages) {
   Resolved result{ns, catalog.find(ns), bson::Document(stages)};
   for (int depth = 0; result.collection && result.collection->isView(); ++depth) {
-    if (depth == kMaxViewDepth) return Status(ErrorCode(165), "View depth limit exceeded: more than 20 views on each other");
+    if (depth == kMaxViewDepth)
+      return Status(ErrorCode(165), "View depth limit exceeded: more than 20 views on each other");
     const storage::CollectionOptions& options = result.collection->options();
     bson::Builder joined;
     if (options.pipeline) {
@@ -134,12 +140,18 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
   TROUPE_ASSIGN(auto pipeline, Pipeline::parse(environment->stages(), context));
   prepared.pipeline = std::move(pipeline);
   if (ns.collection().empty() && !prepared.pipeline->isCollectionless()) {
-    return Status(ErrorCode::kInvalidNamespace, "{aggregate: 1} is not valid for '" + std::string(documentIn(command, "pipeline").first().isObjectLike() ? documentIn(command, "pipeline").first().asDocument().first().name() : "an empty pipeline") + "'; a collection is required.");
+    return Status(ErrorCode::kInvalidNamespace,
+                  "{aggregate: 1} is not valid for '" +
+                      std::string(documentIn(command, "pipeline").first().isObjectLike()
+                                      ? documentIn(command, "pipeline").first().asDocument().first().name()
+                                      : "an empty pipeline") +
+                      "'; a collection is required.");
   }
   TROUPE_TRY(prepared.pipeline->optimize());
   if (!prepared.pipeline->startsWithSource()) TROUPE_TRY(openSource(prepared, command, allowDisk));
   prepared.ns = ns.collection().empty() ? std::string(ns.db()) + ".$cmd.aggregate" : ns.toString();
-  prepared.stream = std::make_unique<PipelineStream>(prepared.resources, std::move(environment), prepared.pipeline, prepared.executor);
+  prepared.stream = std::make_unique<PipelineStream>(prepared.resources, std::move(environment), prepared.pipeline,
+                                                     prepared.executor);
   return prepared;
 }
 
@@ -160,7 +172,8 @@ bson::Document findAsPipeline(bson::View find) {
 
 Task<Status> findOnView(Request& request, storage::Namespace ns) {
   for (const auto name : {"min", "max", "returnKey", "showRecordId"}) {
-    if (request.arg(name)) co_return Status(ErrorCode::kInvalidPipelineOperator, "Option " + std::string(name) + " not supported on views");
+    if (request.arg(name))
+      co_return Status(ErrorCode::kInvalidPipelineOperator, "Option " + std::string(name) + " not supported on views");
   }
   bson::Builder command;
   command.append("aggregate", ns.collection()).appendArray("pipeline", findAsPipeline(request.body()));
@@ -170,7 +183,8 @@ Task<Status> findOnView(Request& request, storage::Namespace ns) {
   if (!prepared.isOK()) co_return prepared.status();
   BatchLimit limit;
   limit.documents = request.number("batchSize", 101);
-  co_return co_await replyWithCursor(request, newCursor(request, ns.toString(), std::move(prepared->stream)), limit, request.flag("singleBatch"));
+  co_return co_await replyWithCursor(request, newCursor(request, ns.toString(), std::move(prepared->stream)), limit,
+                                     request.flag("singleBatch"));
 }
 
 }  // namespace troupe::commands

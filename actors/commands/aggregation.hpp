@@ -13,14 +13,15 @@ namespace troupe::commands {
 struct PreparedAggregation {
   std::shared_ptr<QueryResources> resources;
   std::shared_ptr<query::Pipeline> pipeline;
-  std::string ns;                       ///< as shown in the cursor
+  std::string ns;  ///< as shown in the cursor
   std::unique_ptr<ResultStream> stream;
   query::PushDown pushed;               ///< what the plan took over
   query::Executor* executor = nullptr;  ///< the plan that feeds it; null for pipelines that make their own documents
 };
 
-/// Parses and opens an aggregation over a collection, view or (empty collection name) a database. `command` holds `pipeline`, `collation`,
-/// `hint`, `let`, `allowDiskUse` as in the aggregate command and is copied. Errors: those of parsing and planning.
+/// Parses and opens an aggregation over a collection, view or (empty collection name) a database. `command` holds
+/// `pipeline`, `collation`, `hint`, `let`, `allowDiskUse` as in the aggregate command and is copied. Errors: those of
+/// parsing and planning.
 StatusWith<PreparedAggregation> prepareAggregation(Request& request, const storage::Namespace& ns, bson::View command);
 
 /// Writes the explanation of an aggregation into the reply.

@@ -39,18 +39,27 @@ constexpr Argument kGeneric[] = {
 
 uint16_t argumentTypeOf(const Element& e) {
   switch (e.type()) {
-    case Type::kBool: return kBoolArg;
+    case Type::kBool:
+      return kBoolArg;
     case Type::kInt32:
     case Type::kInt64:
     case Type::kDouble:
-    case Type::kDecimal128: return kNumberArg;
-    case Type::kString: return kStringArg;
-    case Type::kDocument: return kDocumentArg;
-    case Type::kArray: return kArrayArg;
-    case Type::kBinary: return kBinaryArg;
-    case Type::kObjectId: return kObjectIdArg;
-    case Type::kTimestamp: return kTimestampArg;
-    default: return 0x8000;
+    case Type::kDecimal128:
+      return kNumberArg;
+    case Type::kString:
+      return kStringArg;
+    case Type::kDocument:
+      return kDocumentArg;
+    case Type::kArray:
+      return kArrayArg;
+    case Type::kBinary:
+      return kBinaryArg;
+    case Type::kObjectId:
+      return kObjectIdArg;
+    case Type::kTimestamp:
+      return kTimestampArg;
+    default:
+      return 0x8000;
   }
 }
 
@@ -117,7 +126,8 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
     if (argument->types == kAnyType || e.isNullish()) continue;
     if (!(argument->types & argumentTypeOf(e))) {
       return {ErrorCode::kTypeMismatch, fieldPath(command, e.name()) + " is the wrong type '" +
-                                            std::string(bson::typeName(e.type())) + "', expected " + expectedTypes(argument->types)};
+                                            std::string(bson::typeName(e.type())) + "', expected " +
+                                            expectedTypes(argument->types)};
     }
   }
   for (const Argument& a : table) {

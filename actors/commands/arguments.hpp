@@ -32,14 +32,16 @@ struct Argument {
   bool inStableApi = true;  ///< false: refused under apiStrict
 };
 
-/// What a command accepts. Fields that every command accepts (`$db`, `lsid`, `maxTimeMS`, `comment` ...) need not be named.
+/// What a command accepts. Fields that every command accepts (`$db`, `lsid`, `maxTimeMS`, `comment` ...) need not be
+/// named.
 using ArgumentTable = std::span<const Argument>;
 
 /// For commands whose fields are names of their own kind (parameters): everything is accepted, the body checks.
 inline constexpr Argument kNamedFreely[] = {{"*"}};
 
-/// Checks `body` strictly against the table: unknown fields (40415), duplicates (40413), wrong types (TypeMismatch) and missing required
-/// fields (40414) are refused with messages that name the field. The first field, the command's own, is not checked.
+/// Checks `body` strictly against the table: unknown fields (40415), duplicates (40413), wrong types (TypeMismatch) and
+/// missing required fields (40414) are refused with messages that name the field. The first field, the command's own,
+/// is not checked.
 Status checkArguments(std::string_view command, ArgumentTable table, bson::View body, bool apiStrict = false);
 
 /// Fields every command accepts.

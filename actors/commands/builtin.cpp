@@ -4,10 +4,10 @@ namespace troupe::commands {
 
 const CommandTable& builtinCommands() {
   static const CommandTable table{
-      handshakeCommands(),  informationCommands(), parameterCommands(),  statusCommands(),  insertCommands(),
-      findCommands(),       updateCommands(),      aggregateCommands(),  explainCommands(), collectionCommands(),
-      indexCommands(),      statisticsCommands(),  userCommands(),       loginCommands(),   sessionCommands(),
-      administrationCommands(),
+      handshakeCommands(), informationCommands(), parameterCommands(), statusCommands(),
+      insertCommands(),    findCommands(),        updateCommands(),    aggregateCommands(),
+      explainCommands(),   collectionCommands(),  indexCommands(),     statisticsCommands(),
+      userCommands(),      loginCommands(),       sessionCommands(),   administrationCommands(),
   };
   return table;
 }

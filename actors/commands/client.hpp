@@ -25,8 +25,8 @@ struct AuthenticatedUser {
   auth::PrivilegeSet privileges;
 };
 
-/// What the server knows of one connection. The connection's own actor changes it; other threads read only what the mutex
-/// guards (the running operation and the fields under "shared").
+/// What the server knows of one connection. The connection's own actor changes it; other threads read only what the
+/// mutex guards (the running operation and the fields under "shared").
 class Client {
  public:
   Client(int64_t connectionId, std::string remote, bool fromLoopback, bool encrypted)
@@ -42,7 +42,7 @@ class Client {
   std::vector<wire::Compressor> compressors;
   std::vector<AuthenticatedUser> users;
   std::optional<auth::SaslConversation> sasl;
-  bool localhostException = false;  ///< for the present command: a local client makes the first user
+  bool localhostException = false;   ///< for the present command: a local client makes the first user
   std::atomic<bool> closing{false};  ///< close once the present answer is sent
 
   bool authenticated() const { return !users.empty(); }

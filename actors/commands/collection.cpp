@@ -28,11 +28,26 @@ Task<Status> changeCatalog(Request& request, std::function<Status(storage::Recov
 namespace {
 
 constexpr Argument kCreateArguments[] = {
-    {"capped", kFlagArg},          {"size", kNumberArg},          {"max", kNumberArg},            {"autoIndexId", kFlagArg},
-    {"idIndex", kDocumentArg},     {"storageEngine", kDocumentArg}, {"validator", kDocumentArg},  {"validationLevel", kStringArg},
-    {"validationAction", kStringArg}, {"indexOptionDefaults", kDocumentArg}, {"viewOn", kStringArg}, {"pipeline", kArrayArg},
-    {"collation", kDocumentArg},   {"timeseries", kDocumentArg},  {"expireAfterSeconds", kNumberArg}, {"clusteredIndex", kDocumentArg | kBoolArg},
-    {"changeStreamPreAndPostImages", kDocumentArg}, {"temp", kFlagArg}, {"encryptedFields", kDocumentArg}, {"flags", kNumberArg},
+    {"capped", kFlagArg},
+    {"size", kNumberArg},
+    {"max", kNumberArg},
+    {"autoIndexId", kFlagArg},
+    {"idIndex", kDocumentArg},
+    {"storageEngine", kDocumentArg},
+    {"validator", kDocumentArg},
+    {"validationLevel", kStringArg},
+    {"validationAction", kStringArg},
+    {"indexOptionDefaults", kDocumentArg},
+    {"viewOn", kStringArg},
+    {"pipeline", kArrayArg},
+    {"collation", kDocumentArg},
+    {"timeseries", kDocumentArg},
+    {"expireAfterSeconds", kNumberArg},
+    {"clusteredIndex", kDocumentArg | kBoolArg},
+    {"changeStreamPreAndPostImages", kDocumentArg},
+    {"temp", kFlagArg},
+    {"encryptedFields", kDocumentArg},
+    {"flags", kNumberArg},
 };
 
 bool isGeneric(std::string_view name) {
@@ -45,7 +60,8 @@ bson::Document ownOptions(const Request& request) {
   bson::Builder options;
   bool first = true;
   for (const bson::Element& e : request.body()) {
-    const bool skip = first || isGeneric(e.name()) || e.name() == "autoIndexId" || e.name() == "idIndex" || e.name() == "flags" || e.isNullish();
+    const bool skip = first || isGeneric(e.name()) || e.name() == "autoIndexId" || e.name() == "idIndex" ||
+                      e.name() == "flags" || e.isNullish();
     first = false;
     if (!skip) options.append(e);
   }
@@ -63,7 +79,9 @@ Status checkQueryParts(const Request& request, const storage::CollectionOptions&
   for (const bson::Element& e : options.pipeline->view()) {
     const auto stage = e.isObjectLike() ? e.asDocument().first().name() : std::string_view();
     if (stage == "$out" || stage == "$merge") {
-      return {ErrorCode::kOptionNotSupportedOnView, "The aggregation stage " + std::string(stage) + " in location " + std::string(e.name()) + " of the pipeline cannot be used in the view definition"};
+      return {ErrorCode::kOptionNotSupportedOnView, "The aggregation stage " + std::string(stage) + " in location " +
+                                                        std::string(e.name()) +
+                                                        " of the pipeline cannot be used in the view definition"};
     }
   }
   query::PipelineContext context;
@@ -91,7 +109,8 @@ Task<Status> drop(Request& request) {
   const auto ns = request.collection();
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->toString();
-  if (ns->isSystem() && ns->collection() != "system.js" && ns->collection() != "system.profile" && ns->collection() != "system.views" && !ns->collection().starts_with("system.buckets.")) {
+  if (ns->isSystem() && ns->collection() != "system.js" && ns->collection() != "system.profile" &&
+      ns->collection() != "system.views" && !ns->collection().starts_with("system.buckets.")) {
     co_return Status(ErrorCode::kIllegalOperation, "can't drop system collection " + ns->toString());
   }
   ServerContext& server = request.server();
@@ -114,7 +133,8 @@ Task<Status> dropDatabase(Request& request) {
   ServerContext& server = request.server();
   const std::string db(request.db());
   if (db == "admin" || db == "config" || db == "local") {
-    if (db != "config") co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
+    if (db != "config")
+      co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
   }
   for (;;) {
     std::vector<LockWish> wishes{{db, LockMode::kExclusive}};
@@ -133,11 +153,14 @@ Task<Status> dropDatabase(Request& request) {
   }
 }
 
-constexpr Argument kRenameArguments[] = {{"to", kStringArg, true}, {"dropTarget", kFlagArg | kBinaryArg}, {"stayTemp", kFlagArg}};
+constexpr Argument kRenameArguments[] = {
+    {"to", kStringArg, true}, {"dropTarget", kFlagArg | kBinaryArg}, {"stayTemp", kFlagArg}};
 
 Task<Status> renameCollection(Request& request) {
   const auto source = request.body().first();
-  if (!source.is(bson::Type::kString)) co_return Status(ErrorCode::kTypeMismatch, "BSON field 'renameCollection' must be a string: the full name of the collection");
+  if (!source.is(bson::Type::kString))
+    co_return Status(ErrorCode::kTypeMismatch,
+                     "BSON field 'renameCollection' must be a string: the full name of the collection");
   const auto from = Namespace::parse(source.asString());
   const auto to = Namespace::parse(request.text("to"));
   if (!from.isOK()) co_return from.status();
@@ -147,27 +170,36 @@ Task<Status> renameCollection(Request& request) {
   }
   if (*from == *to) co_return Status(ErrorCode::kIllegalOperation, "Can't rename a collection to itself");
   if (Status status = storage::validateForCreate(*to); !status.isOK()) co_return status;
-  for (const auto& [action, ns] : {std::pair{auth::Action::kDropCollection, &*from}, std::pair{auth::Action::kInsert, &*to}}) {
-    if (Status status = request.authorize(action, auth::Resource::coll(ns->db(), ns->collection())); !status.isOK()) co_return status;
+  for (const auto& [action, ns] :
+       {std::pair{auth::Action::kDropCollection, &*from}, std::pair{auth::Action::kInsert, &*to}}) {
+    if (Status status = request.authorize(action, auth::Resource::coll(ns->db(), ns->collection())); !status.isOK())
+      co_return status;
   }
   if (from->db() != to->db()) {
-    co_return Status(ErrorCode::kCommandNotSupported, "renaming a collection into another database is not supported: aggregate it there with $out");
+    co_return Status(ErrorCode::kCommandNotSupported,
+                     "renaming a collection into another database is not supported: aggregate it there with $out");
   }
   ServerContext& server = request.server();
-  std::vector<LockWish> wishes{{std::string(from->db()), LockMode::kShared}, {from->toString(), LockMode::kExclusive}, {to->toString(), LockMode::kExclusive}};
+  std::vector<LockWish> wishes{{std::string(from->db()), LockMode::kShared},
+                               {from->toString(), LockMode::kExclusive},
+                               {to->toString(), LockMode::kExclusive}};
   const auto locks = co_await takeLocks(server.locks, std::move(wishes));
   const CollectionPtr collection = server.catalog.find(*from);
-  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "Source collection " + from->toString() + " does not exist");
-  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + from->toString());
+  if (!collection)
+    co_return Status(ErrorCode::kNamespaceNotFound, "Source collection " + from->toString() + " does not exist");
+  if (collection->isView())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + from->toString());
   auto change = [&](storage::RecoveryUnit& unit) {
     return storage::renameCollection(server.catalog, unit, collection, *to, request.flag("dropTarget")).status();
   };
   const Status status = co_await changeCatalog(request, change);
-  if (status.isOK()) server.cursors.killIf([&](const ClientCursor& c) { return c.ns == from->toString() || c.ns == to->toString(); });
+  if (status.isOK())
+    server.cursors.killIf([&](const ClientCursor& c) { return c.ns == from->toString() || c.ns == to->toString(); });
   co_return status;
 }
 
-constexpr Argument kListDatabasesArguments[] = {{"filter", kDocumentArg}, {"nameOnly", kFlagArg}, {"authorizedDatabases", kFlagArg}};
+constexpr Argument kListDatabasesArguments[] = {
+    {"filter", kDocumentArg}, {"nameOnly", kFlagArg}, {"authorizedDatabases", kFlagArg}};
 
 Task<Status> listDatabases(Request& request) {
   ServerContext& server = request.server();
@@ -181,7 +213,8 @@ Task<Status> listDatabases(Request& request) {
   int64_t total = 0;
   std::vector<bson::Document> rows;
   for (const std::string& db : catalog->databases()) {
-    const bool visible = seesAll || std::any_of(request.client().users.begin(), request.client().users.end(), [&](const auto& user) { return user.privileges.allowsAnythingIn(db); });
+    const bool visible = seesAll || std::any_of(request.client().users.begin(), request.client().users.end(),
+                                                [&](const auto& user) { return user.privileges.allowsAnythingIn(db); });
     if (!visible) continue;
     int64_t bytes = 0;
     bool empty = true;
@@ -200,12 +233,19 @@ Task<Status> listDatabases(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kListCollectionsArguments[] = {{"filter", kDocumentArg}, {"nameOnly", kFlagArg}, {"authorizedCollections", kFlagArg}, {"cursor", kDocumentArg}, {"includePendingDrops", kFlagArg}};
+constexpr Argument kListCollectionsArguments[] = {{"filter", kDocumentArg},
+                                                  {"nameOnly", kFlagArg},
+                                                  {"authorizedCollections", kFlagArg},
+                                                  {"cursor", kDocumentArg},
+                                                  {"includePendingDrops", kFlagArg}};
 
 bson::Document collectionRow(const storage::Collection& collection, bool nameOnly) {
   bson::Builder row;
   const bool view = collection.isView();
-  row.append("name", collection.ns().collection()).append("type", view ? "view" : collection.options().timeseries ? "timeseries" : "collection");
+  row.append("name", collection.ns().collection())
+      .append("type", view                              ? "view"
+                      : collection.options().timeseries ? "timeseries"
+                                                        : "collection");
   if (nameOnly) return row.finish();
   row.append("options", collection.options().toDocument(false)).openDocument("info").append("readOnly", view);
   if (!view) row.append("uuid", collection.uuid());
@@ -226,16 +266,54 @@ Task<Status> listCollections(Request& request) {
     if ((*filter)->matches(row)) rows.push_back(std::move(row));
   }
   const auto batchSize = request.document("cursor")["batchSize"];
-  co_return co_await replyWithRows(request, std::string(request.db()) + ".$cmd.listCollections", std::move(rows), batchSize);
+  co_return co_await replyWithRows(request, std::string(request.db()) + ".$cmd.listCollections", std::move(rows),
+                                   batchSize);
 }
 
 constexpr Command kCommands[] = {
-    {.name = "create", .summary = "makes a collection or view", .requirement = {Requirement::Target::kCollection, auth::Action::kCreateCollection}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .arguments = kCreateArguments, .run = create},
-    {.name = "drop", .summary = "drops a collection or view", .requirement = {Requirement::Target::kCollection, auth::Action::kDropCollection}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .run = drop},
-    {.name = "dropDatabase", .summary = "drops all collections of a database", .requirement = {Requirement::Target::kDatabase, auth::Action::kDropDatabase}, .access = Access::kWrite, .stableApi = true, .run = dropDatabase},
-    {.name = "renameCollection", .summary = "gives a collection another name", .requirement = {Requirement::Target::kAuthenticated}, .access = Access::kWrite, .adminOnly = true, .arguments = kRenameArguments, .run = renameCollection},
-    {.name = "listDatabases", .summary = "the databases and their sizes", .requirement = {Requirement::Target::kAuthenticated}, .access = Access::kRead, .adminOnly = true, .stableApi = true, .arguments = kListDatabasesArguments, .run = listDatabases},
-    {.name = "listCollections", .summary = "the collections and views of a database", .requirement = {Requirement::Target::kDatabase, auth::Action::kListCollections}, .access = Access::kRead, .stableApi = true, .arguments = kListCollectionsArguments, .run = listCollections},
+    {.name = "create",
+     .summary = "makes a collection or view",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kCreateCollection},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .arguments = kCreateArguments,
+     .run = create},
+    {.name = "drop",
+     .summary = "drops a collection or view",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kDropCollection},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .run = drop},
+    {.name = "dropDatabase",
+     .summary = "drops all collections of a database",
+     .requirement = {Requirement::Target::kDatabase, auth::Action::kDropDatabase},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .run = dropDatabase},
+    {.name = "renameCollection",
+     .summary = "gives a collection another name",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .access = Access::kWrite,
+     .adminOnly = true,
+     .arguments = kRenameArguments,
+     .run = renameCollection},
+    {.name = "listDatabases",
+     .summary = "the databases and their sizes",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .access = Access::kRead,
+     .adminOnly = true,
+     .stableApi = true,
+     .arguments = kListDatabasesArguments,
+     .run = listDatabases},
+    {.name = "listCollections",
+     .summary = "the collections and views of a database",
+     .requirement = {Requirement::Target::kDatabase, auth::Action::kListCollections},
+     .access = Access::kRead,
+     .stableApi = true,
+     .arguments = kListCollectionsArguments,
+     .run = listCollections},
 };
 
 }  // namespace

@@ -12,26 +12,26 @@ namespace troupe::commands {
 
 enum class Access { kNone, kRead, kWrite, kAdmin };
 
-/// What a command asks permission for: an action on the collection it names, on its database, or on the cluster. Commands whose
-/// rights depend on their arguments check further in their body with Request::authorize.
+/// What a command asks permission for: an action on the collection it names, on its database, or on the cluster.
+/// Commands whose rights depend on their arguments check further in their body with Request::authorize.
 struct Requirement {
   enum class Target { kNobody, kAuthenticated, kCollection, kDatabase, kCluster };
   Target target = Target::kNobody;  ///< kNobody: allowed before authentication
   auth::Action action{};
 };
 
-/// One command of the server: name, arguments, rights and body; everything about it in one place. A body runs on the pool and
-/// must not block; it answers through `request.reply()`, or returns a failure, which becomes the error reply.
+/// One command of the server: name, arguments, rights and body; everything about it in one place. A body runs on the
+/// pool and must not block; it answers through `request.reply()`, or returns a failure, which becomes the error reply.
 struct Command {
   std::string_view name;
   std::string_view alias = {};
-  std::string_view summary;                 ///< one line for listCommands and docs/commands.md
+  std::string_view summary;  ///< one line for listCommands and docs/commands.md
   Requirement requirement;
   Access access = Access::kNone;
-  bool adminOnly = false;                   ///< only on the `admin` database
-  bool testOnly = false;                    ///< needs enableTestCommands
-  bool stableApi = false;                   ///< part of API version 1
-  bool namesCollection = false;             ///< the command's own field is a collection name
+  bool adminOnly = false;        ///< only on the `admin` database
+  bool testOnly = false;         ///< needs enableTestCommands
+  bool stableApi = false;        ///< part of API version 1
+  bool namesCollection = false;  ///< the command's own field is a collection name
   bool allowedInTransaction = false;
   ArgumentTable arguments;
   Task<Status> (*run)(Request& request);
@@ -51,8 +51,8 @@ class CommandTable {
 /// Every command of this server.
 const CommandTable& builtinCommands();
 
-/// Runs one request from parsing to the finished reply in `request.reply()`: finds the command, checks name, database, rights,
-/// arguments, API version, session and fail points, runs the body, and writes `ok` or the error. Never fails.
+/// Runs one request from parsing to the finished reply in `request.reply()`: finds the command, checks name, database,
+/// rights, arguments, API version, session and fail points, runs the body, and writes `ok` or the error. Never fails.
 Task<void> dispatch(Request& request, const CommandTable& table);
 
 /// Writes {ok: 0, errmsg, code, codeName, ...} in place of what the reply holds.

@@ -18,7 +18,8 @@ int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
   return id;
 }
 
-StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::string_view ns, const std::vector<std::string>& users,
+StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::string_view ns,
+                                                              const std::vector<std::string>& users,
                                                               Operation* operation) {
   const std::lock_guard lock(mutex_);
   const auto it = slots_.find(id);
@@ -28,13 +29,16 @@ StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::s
   Slot& slot = it->second;
   if (!slot.cursor) return Status(ErrorCode(12051), "cursor id " + std::to_string(id) + " is already in use");
   if (slot.ns != ns) {
-    return Status(ErrorCode::kUnauthorized, "Requested getMore on namespace '" + std::string(ns) + "', but cursor belongs to a different namespace " + slot.ns);
+    return Status(ErrorCode::kUnauthorized, "Requested getMore on namespace '" + std::string(ns) +
+                                                "', but cursor belongs to a different namespace " + slot.ns);
   }
   const auto& owners = slot.cursor->owners;
   const bool mine = owners.empty() || std::any_of(users.begin(), users.end(), [&](const std::string& user) {
-    return std::find(owners.begin(), owners.end(), user) != owners.end();
-  });
-  if (!mine) return Status(ErrorCode::kUnauthorized, "cursor id " + std::to_string(id) + " was not created by the authenticated user");
+                      return std::find(owners.begin(), owners.end(), user) != owners.end();
+                    });
+  if (!mine)
+    return Status(ErrorCode::kUnauthorized,
+                  "cursor id " + std::to_string(id) + " was not created by the authenticated user");
   slot.operation = operation;
   return std::move(slot.cursor);
 }

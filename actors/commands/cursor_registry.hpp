@@ -16,23 +16,23 @@
 
 namespace troupe::commands {
 
-/// A query that gives its results in batches. Between batches it lies in the registry without a snapshot; while a command
-/// works on it, it is pinned: owned by that command alone.
+/// A query that gives its results in batches. Between batches it lies in the registry without a snapshot; while a
+/// command works on it, it is pinned: owned by that command alone.
 struct ClientCursor {
   int64_t id = 0;
   std::string ns;
-  bson::Document command;                    ///< what opened it, for currentOp
-  bson::Document session;                    ///< the `lsid` it belongs to, or empty
-  std::vector<std::string> owners;           ///< "user@db" of its creators; only they may use it
+  bson::Document command;           ///< what opened it, for currentOp
+  bson::Document session;           ///< the `lsid` it belongs to, or empty
+  std::vector<std::string> owners;  ///< "user@db" of its creators; only they may use it
   bool noTimeout = false;
   SteadyTime created;
   SteadyTime lastUsed;
   std::optional<std::chrono::milliseconds> maxTimeLeft;  ///< what the maxTimeMS of its command leaves
   int64_t returned = 0;
   int64_t batches = 0;
-  std::optional<int64_t> limit;              ///< results after which it is known to be exhausted
+  std::optional<int64_t> limit;  ///< results after which it is known to be exhausted
   std::unique_ptr<ResultStream> stream;
-  std::optional<bson::Document> held;        ///< a result that did not fit into the last batch
+  std::optional<bson::Document> held;  ///< a result that did not fit into the last batch
 };
 
 /// The node's open cursors. Thread-safe. An idle cursor ends after `cursorTimeoutMillis`.
@@ -45,7 +45,8 @@ class CursorRegistry {
   int64_t add(std::unique_ptr<ClientCursor> cursor);
   /// Takes the cursor out for one command. Errors: CursorNotFound; CursorInUse (12051) while another command has it;
   /// Unauthorized when `users` hold none of its owners.
-  StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, std::string_view ns, const std::vector<std::string>& users, Operation* operation);
+  StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, std::string_view ns, const std::vector<std::string>& users,
+                                                Operation* operation);
   /// Puts a pinned cursor back. False when it was killed meanwhile: the caller then drops it.
   bool unpin(std::unique_ptr<ClientCursor>& cursor, SteadyTime now);
   /// Forgets a pinned cursor that is exhausted or failed.
@@ -58,7 +59,13 @@ class CursorRegistry {
   int64_t killIf(const std::function<bool(const ClientCursor&)>& which);
   int64_t killIdle(SteadyTime unusedSince);
 
-  struct Statistics { int64_t open = 0; int64_t pinned = 0; int64_t noTimeout = 0; int64_t timedOut = 0; int64_t totalOpened = 0; };
+  struct Statistics {
+    int64_t open = 0;
+    int64_t pinned = 0;
+    int64_t noTimeout = 0;
+    int64_t timedOut = 0;
+    int64_t totalOpened = 0;
+  };
   Statistics statistics() const;
   void each(const std::function<void(const ClientCursor&)>& visitIdle) const;
 
@@ -66,7 +73,7 @@ class CursorRegistry {
   struct Slot {
     std::unique_ptr<ClientCursor> cursor;  ///< null while pinned
     std::string ns;
-    Operation* operation = nullptr;        ///< the one that has it pinned
+    Operation* operation = nullptr;  ///< the one that has it pinned
     bson::Document session;
     bool killed = false;
   };

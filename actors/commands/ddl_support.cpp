@@ -10,7 +10,9 @@ namespace {
 class RowsStream final : public ResultStream {
  public:
   explicit RowsStream(std::vector<bson::Document> rows) : rows_(std::move(rows)) {}
-  StatusWith<query::Next> next() override { return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end(); }
+  StatusWith<query::Next> next() override {
+    return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end();
+  }
   void save() override {}
   Status restore() override { return Status::OK(); }
   void report(OperationMetrics&) const override {}
@@ -28,10 +30,13 @@ int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& co
   return bytes;
 }
 
-Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows, bson::Element batchSize) {
+Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows,
+                           bson::Element batchSize) {
   BatchLimit limit;
   if (!batchSize.isNullish()) {
-    if (batchSize.toInt64() < 0) co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'");
+    if (batchSize.toInt64() < 0)
+      co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" +
+                                             std::to_string(batchSize.toInt64()) + "'");
     limit.documents = batchSize.toInt64();
   }
   const auto count = static_cast<int64_t>(rows.size());

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "actors/commands/request.hpp"
-#include "storage/transaction/recovery_unit.hpp"
 #include "storage/catalog/collection.hpp"
+#include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::commands {
 
-/// Runs a change of the catalog in a unit of work, again after conflicts, and waits for the request's write concern. The caller
-/// holds the locks the change needs.
+/// Runs a change of the catalog in a unit of work, again after conflicts, and waits for the request's write concern.
+/// The caller holds the locks the change needs.
 Task<Status> changeCatalog(Request& request, std::function<Status(storage::RecoveryUnit&)> change);
 
 /// Bytes of a collection's table and its indexes' tables.

@@ -19,7 +19,8 @@ bool failCommandApplies(const Request& request, bson::View data) {
   if (!names.is(bson::Type::kArray)) return false;
   const bool named = std::any_of(names.asArray().begin(), names.asArray().end(), [&](const bson::Element& e) {
     const auto name = e.toStringOr();
-    return name == request.commandName() || name == request.command->name || (!request.command->alias.empty() && name == request.command->alias);
+    return name == request.commandName() || name == request.command->name ||
+           (!request.command->alias.empty() && name == request.command->alias);
   });
   if (!named) return false;
   if (const auto app = data["appName"]; app) {
@@ -33,7 +34,8 @@ bool failCommandApplies(const Request& request, bson::View data) {
   return true;
 }
 
-/// What an armed `failCommand` does before the command runs: block, close the connection, or fail with a code and labels.
+/// What an armed `failCommand` does before the command runs: block, close the connection, or fail with a code and
+/// labels.
 Task<Status> applyFailCommand(Request& request, bson::View data) {
   if (data["blockConnection"].truthy()) {
     co_await request.server().node.sleepFor(std::chrono::milliseconds(data["blockTimeMS"].toInt64()));
@@ -48,7 +50,8 @@ Task<Status> applyFailCommand(Request& request, bson::View data) {
   bson::Builder extra;
   if (const auto info = data["errInfo"]; info) extra.append("errInfo", info);
   if (const auto labels = data["errorLabels"]; labels) extra.append("errorLabels", labels);
-  co_return Status(static_cast<ErrorCode>(code.toInt64()), "Failing command via 'failCommand' failpoint", extra.finish());
+  co_return Status(static_cast<ErrorCode>(code.toInt64()), "Failing command via 'failCommand' failpoint",
+                   extra.finish());
 }
 
 Status checkApiVersion(const Request& request) {
@@ -59,7 +62,8 @@ Status checkApiVersion(const Request& request) {
       return {ErrorCode::kInvalidOptions, "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion"};
     }
     if (request.server().parameters.requireApiVersion && request.command->name != "hello") {
-      return {ErrorCode(498870), "The apiVersion parameter is required, please configure your MongoClient's API version"};
+      return {ErrorCode(498870),
+              "The apiVersion parameter is required, please configure your MongoClient's API version"};
     }
     return Status::OK();
   }
@@ -67,8 +71,10 @@ Status checkApiVersion(const Request& request) {
     return {ErrorCode::kAPIVersionError, "API version must be \"1\""};
   }
   if (strict && !request.command->stableApi) {
-    return {ErrorCode::kAPIStrictError, "Provided apiStrict:true, but the command " + std::string(request.command->name) +
-                                            " is not in API Version 1. Information on supported commands and migrations in API Version 1 can be found at https://dochub.mongodb.org/core/manual-versioned-api"};
+    return {ErrorCode::kAPIStrictError,
+            "Provided apiStrict:true, but the command " + std::string(request.command->name) +
+                " is not in API Version 1. Information on supported commands and migrations in API Version 1 can be "
+                "found at https://dochub.mongodb.org/core/manual-versioned-api"};
   }
   return Status::OK();
 }
@@ -77,13 +83,19 @@ Status checkApiVersion(const Request& request) {
 Status checkConcerns(const Request& request) {
   if (const auto concern = request.document("readConcern"); !concern.empty()) {
     const auto level = concern["level"].toStringOr("local");
-    if (level == "snapshot") return {ErrorCode::kIllegalOperation, "Read concern snapshot is only supported on replica sets and sharded clusters"};
-    if (level == "linearizable") return {ErrorCode::kIllegalOperation, "Cannot use linearizable read concern on a standalone server"};
+    if (level == "snapshot")
+      return {ErrorCode::kIllegalOperation,
+              "Read concern snapshot is only supported on replica sets and sharded clusters"};
+    if (level == "linearizable")
+      return {ErrorCode::kIllegalOperation, "Cannot use linearizable read concern on a standalone server"};
     if (level != "local" && level != "available" && level != "majority") {
-      return {ErrorCode::kFailedToParse, "Enumeration value '" + std::string(level) + "' for field 'readConcern.level' is not a valid value."};
+      return {ErrorCode::kFailedToParse,
+              "Enumeration value '" + std::string(level) + "' for field 'readConcern.level' is not a valid value."};
     }
     if (concern.has("afterClusterTime") || concern.has("atClusterTime")) {
-      return {ErrorCode::kIllegalOperation, "Cannot specify afterClusterTime or atClusterTime on a standalone server: cluster times need a replica set"};
+      return {
+          ErrorCode::kIllegalOperation,
+          "Cannot specify afterClusterTime or atClusterTime on a standalone server: cluster times need a replica set"};
     }
   }
   return request.writeConcern().status();
@@ -102,8 +114,8 @@ Status checkTransactionFields(const Request& request) {
 /// The localhost exception: while there is no user at all, a local client may make the first, in `admin`.
 bool makesFirstUser(const Request& request) {
   const ServerContext& server = request.server();
-  return request.command->name == "createUser" && request.db() == "admin" && request.client().fromLoopback && !request.client().authenticated() &&
-         server.parameters.enableLocalhostAuthBypass && !server.users.anyUser();
+  return request.command->name == "createUser" && request.db() == "admin" && request.client().fromLoopback &&
+         !request.client().authenticated() && server.parameters.enableLocalhostAuthBypass && !server.users.anyUser();
 }
 
 Status checkRights(const Request& request) {
@@ -119,7 +131,8 @@ Status checkRights(const Request& request) {
   if (needed.target == Target::kAuthenticated) return Status::OK();
   auth::Resource resource = auth::Resource::cluster();
   if (needed.target == Target::kDatabase) resource = auth::Resource::db(request.db());
-  if (needed.target == Target::kCollection) resource = auth::Resource::coll(request.db(), request.body().first().toStringOr());
+  if (needed.target == Target::kCollection)
+    resource = auth::Resource::coll(request.db(), request.body().first().toStringOr());
   return request.authorize(needed.action, resource);
 }
 
@@ -144,7 +157,8 @@ Status setDeadline(Request& request) {
   const auto limit = request.arg("maxTimeMS");
   if (!limit || request.command->name == "getMore") return Status::OK();
   const int64_t millis = limit.toInt64(-1);
-  if (millis < 0 || millis > INT32_MAX) return {ErrorCode::kBadValue, std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]"};
+  if (millis < 0 || millis > INT32_MAX)
+    return {ErrorCode::kBadValue, std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]"};
   if (millis > 0) request.operation().setDeadline(request.operation().started() + std::chrono::milliseconds(millis));
   return Status::OK();
 }
@@ -169,7 +183,8 @@ CommandTable::CommandTable(std::initializer_list<std::span<const Command>> famil
 }
 
 const Command* CommandTable::find(std::string_view name) const {
-  const auto it = std::lower_bound(sorted_.begin(), sorted_.end(), name, [](const Command* c, std::string_view n) { return c->name < n; });
+  const auto it = std::lower_bound(sorted_.begin(), sorted_.end(), name,
+                                   [](const Command* c, std::string_view n) { return c->name < n; });
   if (it != sorted_.end() && (*it)->name == name) return *it;
   for (const Command* command : sorted_) {
     if (!command->alias.empty() && command->alias == name) return command;
@@ -193,9 +208,11 @@ Task<void> dispatch(Request& request, const CommandTable& table) {
   operation.command = request.body();
   Status status = checkCommand(request, table);
   if (status.isOK()) status = setDeadline(request);
-  if (status.isOK()) status = request.server().sessions.touch(request.session(), request.server().node.environment().now());
+  if (status.isOK())
+    status = request.server().sessions.touch(request.session(), request.server().node.environment().now());
   if (status.isOK()) {
-    const auto data = request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
+    const auto data =
+        request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
     std::optional<bson::Document> concernError;
     if (data && request.command->name != "configureFailPoint") {
       if (const auto e = data->view()["writeConcernError"]; e) concernError = bson::doc("writeConcernError", e);

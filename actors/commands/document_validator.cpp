@@ -26,7 +26,8 @@ Status DocumentValidator::check(bson::View document, const bson::View* before) c
   bson::Builder details;
   const bool schema = shown_.view().first().name() == "$jsonSchema";
   details.append("operatorName", schema ? "$jsonSchema" : std::string(shown_.view().first().name()));
-  details.append("specifiedAs", shown_).append("reason", schema ? "the document does not satisfy the schema" : "expression did not match");
+  details.append("specifiedAs", shown_)
+      .append("reason", schema ? "the document does not satisfy the schema" : "expression did not match");
   bson::Builder info;
   info.append("failingDocumentId", document["_id"]).append("details", details.finish());
   return {ErrorCode::kDocumentValidationFailure, "Document failed validation", bson::doc("errInfo", info.finish())};

@@ -17,7 +17,9 @@ void appendServerInfo(Request& request, bson::View command) {
   const auto& identity = request.server().identity;
   bson::Builder& reply = request.reply();
   reply.append("command", command);
-  reply.append("serverInfo", bson::doc("host", identity.host.substr(0, identity.host.rfind(':')), "port", static_cast<int32_t>(identity.port), "version", kServerVersion, "gitVersion", ""));
+  reply.append("serverInfo",
+               bson::doc("host", identity.host.substr(0, identity.host.rfind(':')), "port",
+                         static_cast<int32_t>(identity.port), "version", kServerVersion, "gitVersion", ""));
 }
 
 StatusWith<ExplainVerbosity> verbosityOf(const Request& request) {
@@ -25,7 +27,8 @@ StatusWith<ExplainVerbosity> verbosityOf(const Request& request) {
   if (name == "queryPlanner") return ExplainVerbosity::kQueryPlanner;
   if (name == "executionStats") return ExplainVerbosity::kExecutionStats;
   if (name == "allPlansExecution") return ExplainVerbosity::kAllPlansExecution;
-  return Status(ErrorCode::kFailedToParse, "verbosity string must be one of {'queryPlanner', 'executionStats', 'allPlansExecution'}");
+  return Status(ErrorCode::kFailedToParse,
+                "verbosity string must be one of {'queryPlanner', 'executionStats', 'allPlansExecution'}");
 }
 
 Task<Status> runToEnd(Request& request, ResultStream& stream) {
@@ -41,7 +44,10 @@ Task<Status> runToEnd(Request& request, ResultStream& stream) {
 
 /// A find-shaped request from the command that is explained.
 query::FindRequest requestOf(bson::View command, std::string_view filterName) {
-  const auto doc = [&](std::string_view name) { const auto e = command[name]; return e.isObjectLike() ? e.asDocument() : bson::View(); };
+  const auto doc = [&](std::string_view name) {
+    const auto e = command[name];
+    return e.isObjectLike() ? e.asDocument() : bson::View();
+  };
   query::FindRequest find;
   find.filter = doc(filterName);
   find.projection = doc(filterName == "filter" ? "projection" : "");
@@ -52,13 +58,18 @@ query::FindRequest requestOf(bson::View command, std::string_view filterName) {
   return find;
 }
 
-Task<Status> explainQuery(Request& request, storage::Namespace ns, bson::View command, query::FindRequest find, ExplainVerbosity verbosity) {
+Task<Status> explainQuery(Request& request, storage::Namespace ns, bson::View command, query::FindRequest find,
+                          ExplainVerbosity verbosity) {
   ServerContext& server = request.server();
   auto resources = std::make_shared<QueryResources>(server);
   resources->collection = server.catalog.find(ns);
   const auto collation = command["collation"];
   const auto let = command["let"];
-  if (Status status = prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(), let.isObjectLike() ? let.asDocument() : bson::View()); !status.isOK()) co_return status;
+  if (Status status =
+          prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
+                         let.isObjectLike() ? let.asDocument() : bson::View());
+      !status.isOK())
+    co_return status;
   auto opened = query::openFind(resources->collection, find, *resources->unit, resources->context);
   if (!opened.isOK()) co_return opened.status();
   query::Executor* executor = opened->get();
@@ -80,12 +91,14 @@ Task<Status> explainQuery(Request& request, storage::Namespace ns, bson::View co
 
 bson::View firstStatement(bson::View command, std::string_view list) {
   const auto e = command[list];
-  return e.is(bson::Type::kArray) && e.asArray().first().is(bson::Type::kDocument) ? e.asArray().first().asDocument() : bson::View();
+  return e.is(bson::Type::kArray) && e.asArray().first().is(bson::Type::kDocument) ? e.asArray().first().asDocument()
+                                                                                   : bson::View();
 }
 
 Task<Status> explain(Request& request) {
   const bson::Element what = request.body().first();
-  if (!what.is(bson::Type::kDocument)) co_return Status(ErrorCode::kTypeMismatch, "explain command requires a nested object");
+  if (!what.is(bson::Type::kDocument))
+    co_return Status(ErrorCode::kTypeMismatch, "explain command requires a nested object");
   const auto verbosity = verbosityOf(request);
   if (!verbosity.isOK()) co_return verbosity.status();
   const bson::View command = what.asDocument();
@@ -94,11 +107,15 @@ Task<Status> explain(Request& request) {
   if (name == "aggregate") co_return co_await explainAggregate(request, command, *verbosity);
   storage::Namespace ns(request.db(), first.toStringOr());
   if (Status status = storage::validateNamespace(ns); !status.isOK()) co_return status;
-  if (Status status = request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection())); !status.isOK()) co_return status;
+  if (Status status = request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection()));
+      !status.isOK())
+    co_return status;
   const auto collection = request.server().catalog.find(ns);
   if (collection && collection->isView()) {
     bson::Builder aggregate;
-    aggregate.append("aggregate", ns.collection()).appendArray("pipeline", findAsPipeline(command)).append("cursor", bson::Document());
+    aggregate.append("aggregate", ns.collection())
+        .appendArray("pipeline", findAsPipeline(command))
+        .append("cursor", bson::Document());
     const bson::Document onView = aggregate.finish();
     co_return co_await explainAggregate(request, onView, *verbosity);
   }
@@ -114,7 +131,13 @@ Task<Status> explain(Request& request) {
 }
 
 constexpr Command kCommands[] = {
-    {.name = "explain", .summary = "how a find, aggregate, count, distinct, update, delete or findAndModify runs", .requirement = {Requirement::Target::kAuthenticated}, .access = Access::kRead, .stableApi = true, .arguments = kExplainArguments, .run = explain},
+    {.name = "explain",
+     .summary = "how a find, aggregate, count, distinct, update, delete or findAndModify runs",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .access = Access::kRead,
+     .stableApi = true,
+     .arguments = kExplainArguments,
+     .run = explain},
 };
 
 }  // namespace
@@ -122,7 +145,9 @@ constexpr Command kCommands[] = {
 Task<Status> explainAggregate(Request& request, bson::View command, ExplainVerbosity verbosity) {
   const bson::Element first = command.first();
   storage::Namespace ns(request.db(), first.toStringOr());
-  if (Status status = request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection())); !status.isOK()) co_return status;
+  if (Status status = request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection()));
+      !status.isOK())
+    co_return status;
   auto prepared = prepareAggregation(request, ns, command);
   if (!prepared.isOK()) co_return prepared.status();
   if (prepared->pipeline->writes() && verbosity != ExplainVerbosity::kQueryPlanner) {

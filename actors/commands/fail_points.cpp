@@ -32,18 +32,22 @@ Status FailPoints::parseMode(const bson::Element& mode, Point& point) {
   if (mode.is(bson::Type::kString)) {
     if (mode.asString() == "off") return point.mode = Mode::kOff, Status::OK();
     if (mode.asString() == "alwaysOn") return point.mode = Mode::kAlwaysOn, Status::OK();
-    return {ErrorCode::kBadValue, "unknown mode '" + std::string(mode.asString()) + "': use off, alwaysOn, {times: n}, {skip: n} or {activationProbability: p}"};
+    return {ErrorCode::kBadValue, "unknown mode '" + std::string(mode.asString()) +
+                                      "': use off, alwaysOn, {times: n}, {skip: n} or {activationProbability: p}"};
   }
   if (!mode.is(bson::Type::kDocument)) return {ErrorCode::kTypeMismatch, "'mode' must be a string or an object"};
   const bson::Element only = mode.asDocument().first();
-  if (!only.isNumber()) return {ErrorCode::kBadValue, "'mode' needs a number: {times: n}, {skip: n} or {activationProbability: p}"};
+  if (!only.isNumber())
+    return {ErrorCode::kBadValue, "'mode' needs a number: {times: n}, {skip: n} or {activationProbability: p}"};
   if (only.name() == "activationProbability") {
     point.probability = only.toDouble();
-    if (point.probability < 0 || point.probability > 1) return {ErrorCode::kBadValue, "activationProbability must be between 0 and 1"};
+    if (point.probability < 0 || point.probability > 1)
+      return {ErrorCode::kBadValue, "activationProbability must be between 0 and 1"};
     point.mode = Mode::kProbability;
     return Status::OK();
   }
-  if (only.name() != "times" && only.name() != "skip") return {ErrorCode::kBadValue, "unknown mode field '" + std::string(only.name()) + "'"};
+  if (only.name() != "times" && only.name() != "skip")
+    return {ErrorCode::kBadValue, "unknown mode field '" + std::string(only.name()) + "'"};
   point.count = only.toInt64();
   if (point.count < 0) return {ErrorCode::kBadValue, "'" + std::string(only.name()) + "' must not be negative"};
   point.mode = only.name() == "times" ? Mode::kTimes : Mode::kSkip;
@@ -53,7 +57,9 @@ Status FailPoints::parseMode(const bson::Element& mode, Point& point) {
 StatusWith<int64_t> FailPoints::configure(std::string_view name, const bson::Element& mode, bson::View data) {
   const std::lock_guard lock(mutex_);
   Point* point = find(name);
-  if (!point) return Status(ErrorCode::kCommandFailed, std::string(name) + " not found: this server has no fail point of that name");
+  if (!point)
+    return Status(ErrorCode::kCommandFailed,
+                  std::string(name) + " not found: this server has no fail point of that name");
   Point changed = *point;
   changed.count = 0;
   TROUPE_TRY(parseMode(mode, changed));

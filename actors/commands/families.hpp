@@ -11,16 +11,17 @@ std::span<const Command> informationCommands();  ///< buildInfo, hostInfo, conne
 std::span<const Command> parameterCommands();    ///< getParameter, setParameter, getCmdLineOpts, configureFailPoint
 std::span<const Command> statusCommands();       ///< serverStatus, currentOp, killOp, top-like views, actorTree
 std::span<const Command> insertCommands();
-std::span<const Command> findCommands();         ///< find, getMore, killCursors, count, distinct
-std::span<const Command> updateCommands();       ///< update, delete, findAndModify
+std::span<const Command> findCommands();    ///< find, getMore, killCursors, count, distinct
+std::span<const Command> updateCommands();  ///< update, delete, findAndModify
 std::span<const Command> aggregateCommands();
 std::span<const Command> explainCommands();
-std::span<const Command> collectionCommands();   ///< create, drop, dropDatabase, renameCollection, listDatabases, listCollections, collMod
-std::span<const Command> indexCommands();        ///< createIndexes, listIndexes, dropIndexes
-std::span<const Command> statisticsCommands();   ///< collStats, dbStats, dataSize, validate
-std::span<const Command> userCommands();         ///< createUser, updateUser, dropUser, usersInfo, grants
-std::span<const Command> loginCommands();        ///< saslStart, saslContinue, logout, authenticate
-std::span<const Command> sessionCommands();      ///< startSession, refreshSessions, endSessions, killSessions
+std::span<const Command>
+collectionCommands();  ///< create, drop, dropDatabase, renameCollection, listDatabases, listCollections, collMod
+std::span<const Command> indexCommands();           ///< createIndexes, listIndexes, dropIndexes
+std::span<const Command> statisticsCommands();      ///< collStats, dbStats, dataSize, validate
+std::span<const Command> userCommands();            ///< createUser, updateUser, dropUser, usersInfo, grants
+std::span<const Command> loginCommands();           ///< saslStart, saslContinue, logout, authenticate
+std::span<const Command> sessionCommands();         ///< startSession, refreshSessions, endSessions, killSessions
 std::span<const Command> administrationCommands();  ///< fsync, shutdown, logRotate ...
 
 }  // namespace troupe::commands

@@ -11,23 +11,41 @@ namespace {
 constexpr int64_t kDefaultFirstBatch = 101;
 
 constexpr Argument kFindArguments[] = {
-    {"filter", kDocumentArg},      {"sort", kDocumentArg},        {"projection", kDocumentArg},
-    {"hint", kStringArg | kDocumentArg}, {"skip", kNumberArg},    {"limit", kNumberArg},
-    {"batchSize", kNumberArg},     {"singleBatch", kFlagArg},     {"max", kDocumentArg},
-    {"min", kDocumentArg},         {"returnKey", kFlagArg},       {"showRecordId", kFlagArg},
-    {"tailable", kFlagArg},        {"awaitData", kFlagArg},       {"oplogReplay", kFlagArg},
-    {"noCursorTimeout", kFlagArg}, {"allowPartialResults", kFlagArg}, {"collation", kDocumentArg},
-    {"allowDiskUse", kFlagArg},    {"let", kDocumentArg},         {"ntoreturn", kNumberArg},
+    {"filter", kDocumentArg},
+    {"sort", kDocumentArg},
+    {"projection", kDocumentArg},
+    {"hint", kStringArg | kDocumentArg},
+    {"skip", kNumberArg},
+    {"limit", kNumberArg},
+    {"batchSize", kNumberArg},
+    {"singleBatch", kFlagArg},
+    {"max", kDocumentArg},
+    {"min", kDocumentArg},
+    {"returnKey", kFlagArg},
+    {"showRecordId", kFlagArg},
+    {"tailable", kFlagArg},
+    {"awaitData", kFlagArg},
+    {"oplogReplay", kFlagArg},
+    {"noCursorTimeout", kFlagArg},
+    {"allowPartialResults", kFlagArg},
+    {"collation", kDocumentArg},
+    {"allowDiskUse", kFlagArg},
+    {"let", kDocumentArg},
+    {"ntoreturn", kNumberArg},
 };
 
 Status checkNotNegative(const Request& request, std::string_view name) {
   const auto e = request.arg(name);
   if (!e || e.toInt64() >= 0) return Status::OK();
-  return {ErrorCode(51024), "BSON field '" + std::string(name) + "' value must be >= 0, actual value '" + std::to_string(e.toInt64()) + "'"};
+  return {ErrorCode(51024), "BSON field '" + std::string(name) + "' value must be >= 0, actual value '" +
+                                std::to_string(e.toInt64()) + "'"};
 }
 
 query::FindRequest findRequest(const Request& request, bson::View command) {
-  const auto doc = [&](std::string_view name) { const auto e = command[name]; return e.isObjectLike() ? e.asDocument() : bson::View(); };
+  const auto doc = [&](std::string_view name) {
+    const auto e = command[name];
+    return e.isObjectLike() ? e.asDocument() : bson::View();
+  };
   query::FindRequest find;
   find.filter = doc("filter");
   find.projection = doc("projection");
@@ -52,9 +70,11 @@ Status checkFind(const Request& request) {
     return {ErrorCode::kFailedToParse, "Cannot set 'awaitData' without also setting 'tailable'"};
   }
   if (request.flag("tailable")) {
-    return {ErrorCode::kBadValue, "tailable cursors are not supported by this server version: poll with a sort on _id instead"};
+    return {ErrorCode::kBadValue,
+            "tailable cursors are not supported by this server version: poll with a sort on _id instead"};
   }
-  if (request.arg("ntoreturn")) return {ErrorCode::kBadValue, "'ntoreturn' is not supported: use 'limit' or 'batchSize'"};
+  if (request.arg("ntoreturn"))
+    return {ErrorCode::kBadValue, "'ntoreturn' is not supported: use 'limit' or 'batchSize'"};
   return Status::OK();
 }
 
@@ -76,8 +96,9 @@ Task<Status> find(Request& request) {
   const bson::View command = resources->command;
   const auto collation = command["collation"];
   const auto let = command["let"];
-  if (Status status = prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
-                                     let.isObjectLike() ? let.asDocument() : bson::View());
+  if (Status status =
+          prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
+                         let.isObjectLike() ? let.asDocument() : bson::View());
       !status.isOK()) {
     co_return status;
   }
@@ -102,17 +123,20 @@ constexpr Argument kGetMoreArguments[] = {
 Task<Status> getMore(Request& request) {
   const auto id = request.body().first();
   if (!id.is(bson::Type::kInt64) && !id.is(bson::Type::kInt32)) {
-    co_return Status(ErrorCode::kTypeMismatch, "BSON field 'getMore.getMore' is the wrong type '" + std::string(bson::typeName(id.type())) + "', expected type 'long'");
+    co_return Status(ErrorCode::kTypeMismatch, "BSON field 'getMore.getMore' is the wrong type '" +
+                                                   std::string(bson::typeName(id.type())) + "', expected type 'long'");
   }
   const auto batchSize = request.arg("batchSize");
   if (batchSize && batchSize.toInt64() < 0) {
-    co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'");
+    co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" +
+                                           std::to_string(batchSize.toInt64()) + "'");
   }
   ServerContext& server = request.server();
   server.counters.getMore.fetch_add(1, std::memory_order_relaxed);
   const std::string ns = std::string(request.db()) + "." + std::string(request.text("collection"));
   request.operation().ns = ns;
-  if (request.text("collection").empty()) co_return Status(ErrorCode::kInvalidNamespace, "Collection names cannot be empty");
+  if (request.text("collection").empty())
+    co_return Status(ErrorCode::kInvalidNamespace, "Collection names cannot be empty");
   auto cursor = server.cursors.pin(id.toInt64(), ns, request.userNames(), &request.operation());
   if (!cursor.isOK()) co_return cursor.status();
   if (const auto data = server.failPoints.fires("failGetMoreAfterCursorCheckout")) {
@@ -120,7 +144,8 @@ Task<Status> getMore(Request& request) {
     bson::Builder extra;
     if (const auto labels = data->view()["errorLabels"]; labels) extra.append("errorLabels", labels);
     const auto code = data->view()["errorCode"].toInt64(static_cast<int64_t>(ErrorCode::kUnknownError));
-    co_return Status(static_cast<ErrorCode>(code), "Throwing exception due to failGetMoreAfterCursorCheckout fail point.", extra.finish());
+    co_return Status(static_cast<ErrorCode>(code),
+                     "Throwing exception due to failGetMoreAfterCursorCheckout fail point.", extra.finish());
   }
   if ((*cursor)->maxTimeLeft) request.operation().setDeadline(request.operation().started() + *(*cursor)->maxTimeLeft);
   BatchLimit limit;
@@ -140,8 +165,9 @@ Task<Status> killCursors(Request& request) {
   if (ids.empty()) co_return Status(ErrorCode::kBadValue, "Must specify at least one cursor id in: { cursors: [...] }");
   for (const bson::Element& e : ids) {
     if (!e.is(bson::Type::kInt64) && !e.is(bson::Type::kInt32)) {
-      co_return Status(ErrorCode::kTypeMismatch, "BSON field 'killCursors.cursors." + std::string(e.name()) + "' is the wrong type '" +
-                                                     std::string(bson::typeName(e.type())) + "', expected type 'long'");
+      co_return Status(ErrorCode::kTypeMismatch, "BSON field 'killCursors.cursors." + std::string(e.name()) +
+                                                     "' is the wrong type '" + std::string(bson::typeName(e.type())) +
+                                                     "', expected type 'long'");
     }
     const bool found = request.server().cursors.kill(e.toInt64()) == CursorRegistry::Killed::kKilled;
     (found ? killed : missing).push_back(e.toInt64());

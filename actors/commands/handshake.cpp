@@ -30,7 +30,8 @@ constexpr Argument kHelloArguments[] = {
 };
 
 int64_t wallMillis(const ServerContext& server) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch())
+      .count();
 }
 
 /// Takes the client's metadata, once a connection.
@@ -39,15 +40,17 @@ Status takeMetadata(Request& request) {
   if (metadata.empty()) return Status::OK();
   Client& client = request.client();
   if (client.greeted) return {ErrorCode(186), "The client metadata document may only be sent in the first hello"};
-  if (metadata.size() > kMaxMetadataBytes) return {ErrorCode::kBadValue, "The client metadata document must be less then or equal to 512 bytes"};
+  if (metadata.size() > kMaxMetadataBytes)
+    return {ErrorCode::kBadValue, "The client metadata document must be less then or equal to 512 bytes"};
   const auto name = metadata.at("application.name");
   if (name && name.toStringOr().size() > kMaxAppNameBytes) {
     return {ErrorCode::kBadValue, "The 'client.application.name' field must be less then or equal to 128 bytes"};
   }
   client.setMetadata(bson::Document(metadata));
   ServerContext& server = request.server();
-  server.log.info(log::Component::kNetwork, 51800, "conn" + std::to_string(client.connectionId), "client metadata",
-                  bson::doc("remote", client.remote, "client", "conn" + std::to_string(client.connectionId), "doc", metadata));
+  server.log.info(
+      log::Component::kNetwork, 51800, "conn" + std::to_string(client.connectionId), "client metadata",
+      bson::doc("remote", client.remote, "client", "conn" + std::to_string(client.connectionId), "doc", metadata));
   return Status::OK();
 }
 
@@ -59,8 +62,12 @@ struct KnownTopology {
 StatusWith<KnownTopology> knownTopology(bson::View version) {
   const auto id = version["processId"];
   const auto counter = version["counter"];
-  if (!id.is(bson::Type::kObjectId)) return Status(ErrorCode::kMissingRequiredField, "BSON field 'topologyVersion.processId' is missing but a required field");
-  if (!counter.isNumber()) return Status(ErrorCode::kMissingRequiredField, "BSON field 'topologyVersion.counter' is missing but a required field");
+  if (!id.is(bson::Type::kObjectId))
+    return Status(ErrorCode::kMissingRequiredField,
+                  "BSON field 'topologyVersion.processId' is missing but a required field");
+  if (!counter.isNumber())
+    return Status(ErrorCode::kMissingRequiredField,
+                  "BSON field 'topologyVersion.counter' is missing but a required field");
   if (counter.toInt64() < 0) return Status(ErrorCode(31372), "topologyVersion.counter must not be negative");
   return KnownTopology{id.asObjectId(), counter.toInt64()};
 }
@@ -70,7 +77,8 @@ Task<Status> awaitTopologyChange(Request& request) {
   const bson::View version = request.document("topologyVersion");
   const auto limit = request.arg("maxAwaitTimeMS");
   if (version.empty() != !limit) {
-    co_return Status(ErrorCode(31368), "A request with a 'topologyVersion' must include 'maxAwaitTimeMS', and the reverse");
+    co_return Status(ErrorCode(31368),
+                     "A request with a 'topologyVersion' must include 'maxAwaitTimeMS', and the reverse");
   }
   if (version.empty()) co_return Status::OK();
   if (limit.toInt64() < 0) co_return Status(ErrorCode(31373), "maxAwaitTimeMS must be a non-negative integer");
@@ -78,12 +86,14 @@ Task<Status> awaitTopologyChange(Request& request) {
   if (!known.isOK()) co_return known.status();
   HelloState& hello = request.server().hello;
   if (known->processId != hello.processId()) co_return Status::OK();
-  if (known->counter > hello.counter()) co_return Status(ErrorCode(31382), "Received a topology version with a counter ahead of the server's");
+  if (known->counter > hello.counter())
+    co_return Status(ErrorCode(31382), "Received a topology version with a counter ahead of the server's");
   Node& node = request.server().node;
   auto change = std::make_shared<Promise<Done>>();
   auto woken = change->future();
   hello.wakeOnChange(known->counter, change);
-  const TimerId timer = node.environment().schedule(node.environment().now() + std::chrono::milliseconds(limit.toInt64()), [change] { change->set(Done{}); });
+  const TimerId timer = node.environment().schedule(
+      node.environment().now() + std::chrono::milliseconds(limit.toInt64()), [change] { change->set(Done{}); });
   co_await woken;
   node.environment().cancel(timer);
   co_return Status::OK();
@@ -111,7 +121,8 @@ Task<Status> hello(Request& request) {
   ServerContext& server = request.server();
   if (server.hello.shuttingDown()) {
     co_return Status(ErrorCode::kShutdownInProgress, "The server is shutting down",
-                     bson::doc("topologyVersion", bson::doc("processId", server.hello.processId(), "counter", server.hello.counter())));
+                     bson::doc("topologyVersion",
+                               bson::doc("processId", server.hello.processId(), "counter", server.hello.counter())));
   }
   bson::Builder& reply = request.reply();
   if (request.flag("helloOk")) reply.append("helloOk", true);
@@ -125,12 +136,16 @@ Task<Status> hello(Request& request) {
   appendCompression(request);
   appendSaslMechanisms(request);
   request.client().greeted = true;
-  if (const auto login = request.document("speculativeAuthenticate"); !login.empty()) co_await speculativeLogin(request, login);
+  if (const auto login = request.document("speculativeAuthenticate"); !login.empty())
+    co_await speculativeLogin(request, login);
   if (request.wire().has(wire::kExhaustAllowed) && request.arg("topologyVersion")) {
     bson::Builder next;
     for (const bson::Element& e : request.body()) {
-      if (e.name() == "topologyVersion") next.append("topologyVersion", bson::doc("processId", server.hello.processId(), "counter", server.hello.counter()));
-      else next.append(e);
+      if (e.name() == "topologyVersion")
+        next.append("topologyVersion",
+                    bson::doc("processId", server.hello.processId(), "counter", server.hello.counter()));
+      else
+        next.append(e);
     }
     request.streamOn = next.finish();
   }
@@ -140,8 +155,16 @@ Task<Status> hello(Request& request) {
 Task<Status> ping(Request&) { co_return Status::OK(); }
 
 constexpr Command kCommands[] = {
-    {.name = "hello", .summary = "what the server is and can do, for drivers", .stableApi = true, .arguments = kHelloArguments, .run = hello},
-    {.name = "isMaster", .alias = "ismaster", .summary = "the older name of hello", .arguments = kHelloArguments, .run = hello},
+    {.name = "hello",
+     .summary = "what the server is and can do, for drivers",
+     .stableApi = true,
+     .arguments = kHelloArguments,
+     .run = hello},
+    {.name = "isMaster",
+     .alias = "ismaster",
+     .summary = "the older name of hello",
+     .arguments = kHelloArguments,
+     .run = hello},
     {.name = "ping", .summary = "answers at once", .stableApi = true, .run = ping},
 };
 

@@ -9,8 +9,8 @@
 
 namespace troupe::commands {
 
-/// The node's topology version, and those who wait for it to change: awaitable and streaming hellos (BOOT-006, BOOT-007).
-/// Thread-safe.
+/// The node's topology version, and those who wait for it to change: awaitable and streaming hellos (BOOT-006,
+/// BOOT-007). Thread-safe.
 class HelloState {
  public:
   explicit HelloState(bson::ObjectId processId) : processId_(processId) {}
@@ -19,7 +19,8 @@ class HelloState {
   int64_t counter() const;
   bool shuttingDown() const;
 
-  /// Completes `woken` at the next change, or at once when `known` is not the present counter. Who stops waiting drops it.
+  /// Completes `woken` at the next change, or at once when `known` is not the present counter. Who stops waiting drops
+  /// it.
   void wakeOnChange(int64_t known, const std::shared_ptr<Promise<Done>>& woken);
   /// Something that hello shows has changed: wakes all who wait.
   void bump();

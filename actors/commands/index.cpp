@@ -17,7 +17,9 @@ using storage::Namespace;
 namespace {
 
 constexpr Argument kCreateIndexesArguments[] = {
-    {"indexes", kArrayArg, true}, {"commitQuorum", kAnyType}, {"ignoreUnknownIndexOptions", kFlagArg},
+    {"indexes", kArrayArg, true},
+    {"commitQuorum", kAnyType},
+    {"ignoreUnknownIndexOptions", kFlagArg},
 };
 
 /// Documents an index build takes at a time.
@@ -30,7 +32,9 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
   for (const auto& spec : specs) {
     if (!spec.partialFilter) continue;
     const auto parsed = query::parseMatch(*spec.partialFilter, resources.context);
-    if (!parsed.isOK()) return {ErrorCode::kCannotCreateIndex, "Error in specification " + spec.name + " :: caused by :: " + parsed.status().reason()};
+    if (!parsed.isOK())
+      return {ErrorCode::kCannotCreateIndex,
+              "Error in specification " + spec.name + " :: caused by :: " + parsed.status().reason()};
   }
   return Status::OK();
 }
@@ -45,9 +49,10 @@ Status scanAll(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, stor
   }
 }
 
-/// Builds indexes over an existing collection: short exclusive phases at both ends, and in between a scan that lets others read and
-/// write. (IXB)
-Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpec> specs, std::vector<storage::LockGuard> exclusive) {
+/// Builds indexes over an existing collection: short exclusive phases at both ends, and in between a scan that lets
+/// others read and write. (IXB)
+Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpec> specs,
+                   std::vector<storage::LockGuard> exclusive) {
   ServerContext& server = request.server();
   auto builder = std::make_shared<storage::IndexBuilder>(server.catalog, ns, std::move(specs));
   auto unit = std::make_shared<storage::RecoveryUnit>(server.storageSessions);
@@ -69,7 +74,9 @@ Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpe
   if (!status.isOK()) {
     auto work = [builder, unit] { return builder->abort(*unit); };
     const Status aborted = co_await runBlocking(server, "index build: abort", work);
-    if (!aborted.isOK()) server.log.warning(log::Component::kIndex, 20438, "index", "An aborted index build left traces", bson::doc("error", aborted.reason()));
+    if (!aborted.isOK())
+      server.log.warning(log::Component::kIndex, 20438, "index", "An aborted index build left traces",
+                         bson::doc("error", aborted.reason()));
   }
   server.durability.take();
   co_return status;
@@ -83,15 +90,20 @@ Task<Status> createIndexes(Request& request) {
   if (!given.isOK()) co_return given.status();
   if (given->empty()) co_return Status(ErrorCode::kBadValue, "Must specify at least one index to create");
   for (const bson::View spec : *given) {
-    if (spec["name"].isNullish()) co_return Status(ErrorCode::kFailedToParse, "Error in specification " + std::string("{}") + " :: caused by :: The 'name' field is a required property of an index specification");
+    if (spec["name"].isNullish())
+      co_return Status(ErrorCode::kFailedToParse,
+                       "Error in specification " + std::string("{}") +
+                           " :: caused by :: The 'name' field is a required property of an index specification");
   }
   ServerContext& server = request.server();
   const bool existed = server.catalog.find(*ns) != nullptr;
   if (Status status = co_await createIfMissing(request, *ns); !status.isOK()) co_return status;
   auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
   const CollectionPtr collection = server.catalog.find(*ns);
-  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "the collection was dropped while its index was to be created");
-  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot create indexes on a view: " + ns->toString());
+  if (!collection)
+    co_return Status(ErrorCode::kNamespaceNotFound, "the collection was dropped while its index was to be created");
+  if (collection->isView())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot create indexes on a view: " + ns->toString());
   const auto before = static_cast<int32_t>(collection->indexes().size());
   auto specs = storage::newIndexes(server.catalog, *collection, *given);
   if (!specs.isOK()) co_return specs.status();
@@ -117,7 +129,9 @@ Task<Status> listIndexes(Request& request) {
   request.operation().ns = ns->toString();
   const auto collection = request.server().catalog.find(*ns);
   if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns->toString());
-  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Namespace " + ns->toString() + " is a view, not a collection");
+  if (collection->isView())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView,
+                     "Namespace " + ns->toString() + " is a view, not a collection");
   std::vector<bson::Document> rows;
   for (const auto& index : collection->indexes()) {
     if (index->ready) rows.push_back(storage::listedSpec(index->spec));
@@ -135,11 +149,14 @@ Task<Status> dropIndexes(Request& request) {
   const auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
   const CollectionPtr collection = server.catalog.find(*ns);
   if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns not found " + ns->toString());
-  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot drop indexes on view " + ns->toString());
+  if (collection->isView())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot drop indexes on view " + ns->toString());
   const auto names = storage::indexNamesFor(*collection, request.arg("index"));
   if (!names.isOK()) co_return names.status();
   const auto before = static_cast<int32_t>(collection->indexes().size());
-  auto change = [&](storage::RecoveryUnit& unit) { return storage::dropIndexes(server.catalog, unit, collection, *names).status(); };
+  auto change = [&](storage::RecoveryUnit& unit) {
+    return storage::dropIndexes(server.catalog, unit, collection, *names).status();
+  };
   const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
   request.reply().append("nIndexesWas", before);
@@ -148,13 +165,23 @@ Task<Status> dropIndexes(Request& request) {
 }
 
 constexpr Argument kCollModArguments[] = {
-    {"index", kDocumentArg},       {"validator", kDocumentArg},  {"validationLevel", kStringArg}, {"validationAction", kStringArg},
-    {"viewOn", kStringArg},        {"pipeline", kArrayArg},      {"expireAfterSeconds", kAnyType}, {"changeStreamPreAndPostImages", kDocumentArg},
-    {"cappedSize", kNumberArg},    {"cappedMax", kNumberArg},    {"dryRun", kFlagArg},            {"timeseries", kDocumentArg},
+    {"index", kDocumentArg},
+    {"validator", kDocumentArg},
+    {"validationLevel", kStringArg},
+    {"validationAction", kStringArg},
+    {"viewOn", kStringArg},
+    {"pipeline", kArrayArg},
+    {"expireAfterSeconds", kAnyType},
+    {"changeStreamPreAndPostImages", kDocumentArg},
+    {"cappedSize", kNumberArg},
+    {"cappedMax", kNumberArg},
+    {"dryRun", kFlagArg},
+    {"timeseries", kDocumentArg},
 };
 
 constexpr Argument kCollModIndex[] = {
-    {"keyPattern", kDocumentArg}, {"name", kStringArg}, {"expireAfterSeconds", kNumberArg}, {"hidden", kFlagArg}, {"unique", kFlagArg}, {"prepareUnique", kFlagArg},
+    {"keyPattern", kDocumentArg}, {"name", kStringArg}, {"expireAfterSeconds", kNumberArg},
+    {"hidden", kFlagArg},         {"unique", kFlagArg}, {"prepareUnique", kFlagArg},
 };
 
 /// The index that collMod's `index` names.
@@ -163,15 +190,22 @@ StatusWith<const storage::IndexEntry*> indexToModify(const storage::Collection& 
   checked.append("index", 1).appendAll(index);
   TROUPE_TRY(checkArguments("collMod.index", kCollModIndex, checked.finish()));
   const bool byName = index.has("name");
-  if (byName == index.has("keyPattern")) return Status(ErrorCode::kInvalidOptions, byName ? "Cannot specify both key pattern and name." : "Must specify either index name or key pattern.");
-  const auto* entry = byName ? collection.findIndex(index["name"].asString()) : collection.findIndexByKey(index["keyPattern"].asDocument());
+  if (byName == index.has("keyPattern"))
+    return Status(ErrorCode::kInvalidOptions, byName ? "Cannot specify both key pattern and name."
+                                                     : "Must specify either index name or key pattern.");
+  const auto* entry = byName ? collection.findIndex(index["name"].asString())
+                             : collection.findIndexByKey(index["keyPattern"].asDocument());
   if (!entry) {
-    return Status(ErrorCode::kIndexNotFound, "cannot find index " + (byName ? std::string(index["name"].asString()) : std::string("by its key pattern")) + " for ns " + collection.ns().toString());
+    return Status(ErrorCode::kIndexNotFound,
+                  "cannot find index " +
+                      (byName ? std::string(index["name"].asString()) : std::string("by its key pattern")) +
+                      " for ns " + collection.ns().toString());
   }
   return entry;
 }
 
-StatusWith<storage::CollectionChange> collModChange(Request& request, const storage::Collection& collection, const storage::IndexEntry*& index) {
+StatusWith<storage::CollectionChange> collModChange(Request& request, const storage::Collection& collection,
+                                                    const storage::IndexEntry*& index) {
   storage::CollectionChange change;
   if (const auto spec = request.document("index"); !spec.empty()) {
     TROUPE_ASSIGN(index, indexToModify(collection, spec));
@@ -189,7 +223,8 @@ StatusWith<storage::CollectionChange> collModChange(Request& request, const stor
   if (const auto e = request.arg("cappedSize"); e) change.cappedSize = e.toInt64();
   if (const auto e = request.arg("cappedMax"); e) change.cappedMax = e.toInt64();
   if (const auto e = request.arg("expireAfterSeconds"); e && e.isNumber()) change.expireAfterSeconds = e.toInt64();
-  if (const auto images = request.document("changeStreamPreAndPostImages"); !images.empty()) change.recordPreImages = images["enabled"].truthy();
+  if (const auto images = request.document("changeStreamPreAndPostImages"); !images.empty())
+    change.recordPreImages = images["enabled"].truthy();
   if (change.validator && !change.validator->empty()) {
     QueryResources resources(request.server());
     TROUPE_TRY(prepareContext(resources, request, {}, {}));
@@ -204,7 +239,8 @@ void replyWithIndexChange(bson::Builder& reply, const storage::SpecChange& chang
     reply.append("expireAfterSeconds_new", *change.expireAfterSeconds);
   }
   if (change.hidden) reply.append("hidden_old", before.hidden).append("hidden_new", *change.hidden);
-  if (change.prepareUnique) reply.append("prepareUnique_old", before.prepareUnique).append("prepareUnique_new", *change.prepareUnique);
+  if (change.prepareUnique)
+    reply.append("prepareUnique_old", before.prepareUnique).append("prepareUnique_new", *change.prepareUnique);
   if (change.unique && *change.unique) reply.append("unique_new", true);
 }
 
@@ -221,7 +257,10 @@ Task<Status> checkUnique(Request& request, CollectionPtr collection, const stora
   if (!status.isOK() || violations->empty()) co_return status;
   bson::Builder extra;
   extra.appendArray("violations", *violations);
-  co_return Status(ErrorCode::kCannotConvertIndexToUnique, "Cannot convert the index to unique. Please resolve conflicting documents before running collMod again.", extra.finish());
+  co_return Status(
+      ErrorCode::kCannotConvertIndexToUnique,
+      "Cannot convert the index to unique. Please resolve conflicting documents before running collMod again.",
+      extra.finish());
 }
 
 Task<Status> collMod(Request& request) {
@@ -239,19 +278,51 @@ Task<Status> collMod(Request& request) {
     if (Status status = co_await checkUnique(request, collection, index); !status.isOK()) co_return status;
   }
   if (request.flag("dryRun")) {
-    if (!change->indexChange.unique) co_return Status(ErrorCode::kInvalidOptions, "dryRun goes with converting an index to unique");
+    if (!change->indexChange.unique)
+      co_return Status(ErrorCode::kInvalidOptions, "dryRun goes with converting an index to unique");
     co_return Status::OK();
   }
   if (index) replyWithIndexChange(request.reply(), change->indexChange, index->spec);
-  auto apply = [&](storage::RecoveryUnit& unit) { return storage::modifyCollection(server.catalog, unit, collection, *change).status(); };
+  auto apply = [&](storage::RecoveryUnit& unit) {
+    return storage::modifyCollection(server.catalog, unit, collection, *change).status();
+  };
   co_return co_await changeCatalog(request, apply);
 }
 
 constexpr Command kCommands[] = {
-    {.name = "createIndexes", .summary = "builds indexes", .requirement = {Requirement::Target::kCollection, auth::Action::kCreateIndex}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .arguments = kCreateIndexesArguments, .run = createIndexes},
-    {.name = "listIndexes", .summary = "the indexes of a collection", .requirement = {Requirement::Target::kCollection, auth::Action::kListIndexes}, .access = Access::kRead, .stableApi = true, .namesCollection = true, .arguments = kListIndexesArguments, .run = listIndexes},
-    {.name = "dropIndexes", .alias = "deleteIndexes", .summary = "drops indexes by name or key", .requirement = {Requirement::Target::kCollection, auth::Action::kDropIndex}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .arguments = kDropIndexesArguments, .run = dropIndexes},
-    {.name = "collMod", .summary = "changes options of a collection, view or index", .requirement = {Requirement::Target::kCollection, auth::Action::kCollMod}, .access = Access::kWrite, .stableApi = true, .namesCollection = true, .arguments = kCollModArguments, .run = collMod},
+    {.name = "createIndexes",
+     .summary = "builds indexes",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kCreateIndex},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .arguments = kCreateIndexesArguments,
+     .run = createIndexes},
+    {.name = "listIndexes",
+     .summary = "the indexes of a collection",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kListIndexes},
+     .access = Access::kRead,
+     .stableApi = true,
+     .namesCollection = true,
+     .arguments = kListIndexesArguments,
+     .run = listIndexes},
+    {.name = "dropIndexes",
+     .alias = "deleteIndexes",
+     .summary = "drops indexes by name or key",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kDropIndex},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .arguments = kDropIndexesArguments,
+     .run = dropIndexes},
+    {.name = "collMod",
+     .summary = "changes options of a collection, view or index",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kCollMod},
+     .access = Access::kWrite,
+     .stableApi = true,
+     .namesCollection = true,
+     .arguments = kCollModArguments,
+     .run = collMod},
 };
 
 }  // namespace

@@ -18,10 +18,12 @@ Task<Status> buildInfo(Request& request) {
   reply.append("version", kServerVersion).append("gitVersion", "").openArray("modules").close();
   reply.append("troupeVersion", kTroupeVersion);
   reply.append("allocator", "jemalloc").append("javascriptEngine", "none").append("sysInfo", "deprecated");
-  reply.append("versionArray", std::vector<int32_t>{kServerVersionParts[0], kServerVersionParts[1], kServerVersionParts[2], 0});
+  reply.append("versionArray",
+               std::vector<int32_t>{kServerVersionParts[0], kServerVersionParts[1], kServerVersionParts[2], 0});
   reply.append("openssl", bson::doc("running", openSslVersion(), "compiled", openSslVersion()));
   reply.append("bits", 64).append("debug", false).append("maxBsonObjectSize", bson::kMaxDocumentSize);
-  reply.append("storageEngines", std::vector<std::string>{"wiredTiger"}).append("storageEngineVersion", request.server().engine.version());
+  reply.append("storageEngines", std::vector<std::string>{"wiredTiger"})
+      .append("storageEngineVersion", request.server().engine.version());
   co_return Status::OK();
 }
 
@@ -32,10 +34,20 @@ Task<Status> hostInfo(Request& request) {
   sysinfo(&memory);
   const auto memoryMb = static_cast<int64_t>(memory.totalram * memory.mem_unit / (1024 * 1024));
   const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
-  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(request.server().node.environment().wallNow().time_since_epoch()).count();
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+                       request.server().node.environment().wallNow().time_since_epoch())
+                       .count();
   bson::Builder& reply = request.reply();
-  reply.openDocument("system").append("currentTime", bson::Date{now}).append("hostname", os.nodename).append("cpuAddrSize", 64);
-  reply.append("memSizeMB", memoryMb).append("memLimitMB", memoryMb).append("numCores", cores).append("cpuArch", os.machine).append("numaEnabled", false).close();
+  reply.openDocument("system")
+      .append("currentTime", bson::Date{now})
+      .append("hostname", os.nodename)
+      .append("cpuAddrSize", 64);
+  reply.append("memSizeMB", memoryMb)
+      .append("memLimitMB", memoryMb)
+      .append("numCores", cores)
+      .append("cpuArch", os.machine)
+      .append("numaEnabled", false)
+      .close();
   reply.openDocument("os").append("type", os.sysname).append("name", os.version).append("version", os.release).close();
   reply.openDocument("extra").append("kernelVersion", os.release).append("pageSize", int64_t{4096}).close();
   co_return Status::OK();
@@ -86,9 +98,11 @@ Task<Status> getLog(Request& request) {
     request.reply().append("names", std::vector<std::string>{"global", "startupWarnings"});
     co_return Status::OK();
   }
-  if (which != "global" && which != "startupWarnings") co_return Status(ErrorCode::kOperationFailed, "No log named '" + std::string(which) + "'");
+  if (which != "global" && which != "startupWarnings")
+    co_return Status(ErrorCode::kOperationFailed, "No log named '" + std::string(which) + "'");
   const auto lines = which == "global" ? request.server().log.recentLines() : request.server().log.startupWarnings();
-  request.reply().append("totalLinesWritten", which == "global" ? request.server().log.linesWritten() : static_cast<int64_t>(lines.size()));
+  request.reply().append("totalLinesWritten",
+                         which == "global" ? request.server().log.linesWritten() : static_cast<int64_t>(lines.size()));
   request.reply().append("log", lines);
   co_return Status::OK();
 }
@@ -106,12 +120,27 @@ Task<Status> getFreeMonitoringStatus(Request& request) {
 
 constexpr Command kCommands[] = {
     {.name = "buildInfo", .alias = "buildinfo", .summary = "version and build of the server", .run = buildInfo},
-    {.name = "hostInfo", .summary = "the machine the server runs on", .requirement = {Requirement::Target::kCluster, auth::Action::kHostInfo}, .run = hostInfo},
-    {.name = "connectionStatus", .summary = "who is logged in on this connection", .stableApi = true, .arguments = kConnectionStatusArguments, .run = connectionStatus},
+    {.name = "hostInfo",
+     .summary = "the machine the server runs on",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kHostInfo},
+     .run = hostInfo},
+    {.name = "connectionStatus",
+     .summary = "who is logged in on this connection",
+     .stableApi = true,
+     .arguments = kConnectionStatusArguments,
+     .run = connectionStatus},
     {.name = "listCommands", .summary = "all commands with a line of help", .run = listCommands},
-    {.name = "getLog", .summary = "the newest lines of the log", .requirement = {Requirement::Target::kCluster, auth::Action::kGetLog}, .adminOnly = true, .run = getLog},
+    {.name = "getLog",
+     .summary = "the newest lines of the log",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kGetLog},
+     .adminOnly = true,
+     .run = getLog},
     {.name = "whatsmyuri", .summary = "the client's address as the server sees it", .run = whatsMyUri},
-    {.name = "getFreeMonitoringStatus", .summary = "free monitoring does not exist here: always undecided", .requirement = {Requirement::Target::kAuthenticated}, .adminOnly = true, .run = getFreeMonitoringStatus},
+    {.name = "getFreeMonitoringStatus",
+     .summary = "free monitoring does not exist here: always undecided",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .adminOnly = true,
+     .run = getFreeMonitoringStatus},
 };
 
 }  // namespace

@@ -7,23 +7,24 @@ namespace troupe::commands {
 namespace {
 
 constexpr size_t kMaxWriteBatch = 100'000;
-/// Documents that share one storage transaction: enough to spread its cost, few enough to keep conflicts and memory small.
+/// Documents that share one storage transaction: enough to spread its cost, few enough to keep conflicts and memory
+/// small.
 constexpr size_t kGroupDocuments = 128;
 constexpr size_t kGroupBytes = 512 * 1024;
 
 constexpr Argument kInsertArguments[] = {
-    {"documents", kArrayArg},
-    {"ordered", kFlagArg},
-    {"bypassDocumentValidation", kFlagArg},
-    {"maxTimeMS", kNumberArg},
-    {"collectionUUID", kBinaryArg},
+    {"documents", kArrayArg},  {"ordered", kFlagArg},          {"bypassDocumentValidation", kFlagArg},
+    {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
 };
 
 /// The statements of one insert command on their way into the collection.
 class Inserter {
  public:
   Inserter(Request& request, storage::CollectionPtr collection, DocumentValidator validator)
-      : request_(request), collection_(std::move(collection)), validator_(std::move(validator)), unit_(request.server().storageSessions) {}
+      : request_(request),
+        collection_(std::move(collection)),
+        validator_(std::move(validator)),
+        unit_(request.server().storageSessions) {}
 
   /// Prepares documents from `next` on until a group is full; returns the first one that was left out.
   size_t gather(const std::vector<bson::View>& documents, size_t next, bool ordered) {
@@ -87,7 +88,8 @@ class Inserter {
  private:
   /// Failures that are the command's, not one statement's.
   static bool endsCommand(const Status& status) {
-    return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown || status == ErrorCode::kMaxTimeMSExpired;
+    return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown ||
+           status == ErrorCode::kMaxTimeMSExpired;
   }
 
   Request& request_;
@@ -104,7 +106,8 @@ class Inserter {
 
 Status checkBatchSize(size_t count) {
   if (count >= 1 && count <= kMaxWriteBatch) return Status::OK();
-  return {ErrorCode::kInvalidLength, "Write batch sizes must be between 1 and 100000. Got " + std::to_string(count) + " operations."};
+  return {ErrorCode::kInvalidLength,
+          "Write batch sizes must be between 1 and 100000. Got " + std::to_string(count) + " operations."};
 }
 
 Task<Status> insert(Request& request) {

@@ -17,7 +17,8 @@ struct OperationQuery {
 };
 std::vector<bson::Document> currentOperations(ServerContext& server, const OperationQuery& query);
 
-/// The storage figures of one collection, as collStats and $collStats {storageStats: {}} show them; sizes divided by `scale`.
+/// The storage figures of one collection, as collStats and $collStats {storageStats: {}} show them; sizes divided by
+/// `scale`.
 bson::Document collectionStatistics(ServerContext& server, const storage::Collection& collection, int64_t scale);
 /// One row for each index: {name, key, host, accesses: {ops, since}, spec}.
 std::vector<bson::Document> indexStatistics(ServerContext& server, const storage::Collection& collection);

@@ -12,8 +12,10 @@ namespace {
 Status authenticationFailed() { return {ErrorCode::kAuthenticationFailed, "Authentication failed."}; }
 
 void logFailure(const Request& request, std::string_view user, std::string_view database, const Status& why) {
-  request.server().log.info(log::Component::kAccess, 5286307, "conn" + std::to_string(request.client().connectionId), "Failed to authenticate",
-                            bson::doc("user", user, "db", database, "client", request.client().remote, "error", why.reason()));
+  request.server().log.info(
+      log::Component::kAccess, 5286307, "conn" + std::to_string(request.client().connectionId),
+      "Failed to authenticate",
+      bson::doc("user", user, "db", database, "client", request.client().remote, "error", why.reason()));
 }
 
 /// The credentials of the user who logs in; decoys when there is none, so that nobody learns which users exist.
@@ -55,7 +57,8 @@ Status admit(Request& request, const auth::SaslConversation& sasl) {
   std::string names;
   for (const auto& name : request.userNames()) names += (names.empty() ? "" : ", ") + name;
   request.client().setUserNames(names);
-  request.server().log.info(log::Component::kAccess, 5286306, "conn" + std::to_string(request.client().connectionId), "Successfully authenticated",
+  request.server().log.info(log::Component::kAccess, 5286306, "conn" + std::to_string(request.client().connectionId),
+                            "Successfully authenticated",
                             bson::doc("user", sasl.user(), "db", sasl.database(), "client", request.client().remote));
   return Status::OK();
 }
@@ -95,12 +98,25 @@ Task<Status> logout(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kSaslStartArguments[] = {{"mechanism", kStringArg, true}, {"payload", kBinaryArg | kStringArg, true}, {"options", kDocumentArg}, {"autoAuthorize", kAnyType}, {"db", kStringArg}};
-constexpr Argument kSaslContinueArguments[] = {{"conversationId", kNumberArg, true}, {"payload", kBinaryArg | kStringArg, true}};
+constexpr Argument kSaslStartArguments[] = {{"mechanism", kStringArg, true},
+                                            {"payload", kBinaryArg | kStringArg, true},
+                                            {"options", kDocumentArg},
+                                            {"autoAuthorize", kAnyType},
+                                            {"db", kStringArg}};
+constexpr Argument kSaslContinueArguments[] = {{"conversationId", kNumberArg, true},
+                                               {"payload", kBinaryArg | kStringArg, true}};
 
 constexpr Command kCommands[] = {
-    {.name = "saslStart", .summary = "begins a log-in by SCRAM", .stableApi = true, .arguments = kSaslStartArguments, .run = saslStart},
-    {.name = "saslContinue", .summary = "goes on with a log-in", .stableApi = true, .arguments = kSaslContinueArguments, .run = saslContinue},
+    {.name = "saslStart",
+     .summary = "begins a log-in by SCRAM",
+     .stableApi = true,
+     .arguments = kSaslStartArguments,
+     .run = saslStart},
+    {.name = "saslContinue",
+     .summary = "goes on with a log-in",
+     .stableApi = true,
+     .arguments = kSaslContinueArguments,
+     .run = saslContinue},
     {.name = "logout", .summary = "ends the log-in on this database", .run = logout},
 };
 

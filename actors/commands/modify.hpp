@@ -12,12 +12,12 @@ namespace troupe::commands {
 /// One update or delete of the documents that match a filter.
 struct Modification {
   bson::View filter{};
-  bson::Element update{};            ///< absent: a delete
+  bson::Element update{};  ///< absent: a delete
   bson::View arrayFilters{};
-  bson::View constants{};            ///< `c` of a pipeline update
+  bson::View constants{};  ///< `c` of a pipeline update
   bson::View collation{};
   bson::View let{};
-  bson::View sort{};                 ///< which of several matches is changed (findAndModify)
+  bson::View sort{};  ///< which of several matches is changed (findAndModify)
   bson::Element hint{};
   bool multi = false;
   bool upsert = false;
@@ -27,13 +27,14 @@ struct Modification {
 
 struct ModificationOutcome {
   int64_t matched = 0;
-  int64_t modified = 0;              ///< changed or deleted
+  int64_t modified = 0;  ///< changed or deleted
   std::optional<bson::Value> upsertedId;
   std::optional<bson::Document> before, after;
 };
 
-/// Runs it: each document is read, changed and written in one storage transaction, again after a conflict. With `multi` others
-/// run between documents. Errors: those of filter, update and storage; what was done before a failure stays done.
+/// Runs it: each document is read, changed and written in one storage transaction, again after a conflict. With `multi`
+/// others run between documents. Errors: those of filter, update and storage; what was done before a failure stays
+/// done.
 Task<StatusWith<ModificationOutcome>> modify(Request& request, storage::Namespace ns, Modification what);
 
 }  // namespace troupe::commands

@@ -48,15 +48,16 @@ class Operation {
   std::optional<SteadyTime> deadline() const { return deadline_; }
   /// The failure the operation has to end with now: it was killed, or its time (maxTimeMS) is over.
   Status checkForInterrupt(SteadyTime now) const {
-    if (const auto code = killed_.load(std::memory_order_relaxed)) return {static_cast<ErrorCode>(code), "operation was interrupted"};
+    if (const auto code = killed_.load(std::memory_order_relaxed))
+      return {static_cast<ErrorCode>(code), "operation was interrupted"};
     if (deadline_ && now >= *deadline_) return {ErrorCode::kMaxTimeMSExpired, "operation exceeded time limit"};
     return Status::OK();
   }
 
   std::string_view database;
-  std::string ns;                 ///< "db.collection" once known
+  std::string ns;  ///< "db.collection" once known
   std::string_view commandName;
-  bson::View command;             ///< the request's body, or the cursor's originating command
+  bson::View command;  ///< the request's body, or the cursor's originating command
   OperationMetrics metrics;
 
  private:

@@ -18,7 +18,11 @@ void appendParameter(bson::Builder& reply, const Parameters& parameters, std::st
     reply.append(name, parameters.get(name));
     return;
   }
-  reply.openDocument(name).append("value", parameters.get(name)).append("settableAtRuntime", parameters.settableAtRuntime(name)).append("settableAtStartup", true).close();
+  reply.openDocument(name)
+      .append("value", parameters.get(name))
+      .append("settableAtRuntime", parameters.settableAtRuntime(name))
+      .append("settableAtStartup", true)
+      .close();
 }
 
 Task<Status> getParameter(Request& request) {
@@ -57,10 +61,12 @@ Task<Status> setParameter(Request& request) {
     auto old = server.parameters.set(e.name(), e, false);
     if (!old.isOK()) co_return old.status();
     if (changed++ == 0) request.reply().append("was", *old);
-    server.log.info(log::Component::kControl, 23435, "conn" + std::to_string(request.client().connectionId), "Successfully set parameter to value",
+    server.log.info(log::Component::kControl, 23435, "conn" + std::to_string(request.client().connectionId),
+                    "Successfully set parameter to value",
                     bson::doc("parameterName", e.name(), "newValue", e, "oldValue", *old));
   }
-  if (changed == 0) co_return Status(ErrorCode::kInvalidOptions, "no option found to set, use help:true to see options ");
+  if (changed == 0)
+    co_return Status(ErrorCode::kInvalidOptions, "no option found to set, use help:true to see options ");
   co_return Status::OK();
 }
 
@@ -80,10 +86,32 @@ Task<Status> configureFailPoint(Request& request) {
 }
 
 constexpr Command kCommands[] = {
-    {.name = "getParameter", .summary = "values of server parameters", .requirement = {Requirement::Target::kCluster, auth::Action::kGetParameter}, .adminOnly = true, .arguments = kNamedFreely, .run = getParameter},
-    {.name = "setParameter", .summary = "changes a server parameter", .requirement = {Requirement::Target::kCluster, auth::Action::kSetParameter}, .access = Access::kAdmin, .adminOnly = true, .arguments = kNamedFreely, .run = setParameter},
-    {.name = "getCmdLineOpts", .summary = "the options the server was started with", .requirement = {Requirement::Target::kCluster, auth::Action::kGetCmdLineOpts}, .adminOnly = true, .run = getCmdLineOpts},
-    {.name = "configureFailPoint", .summary = "makes the server fail on purpose, for tests", .requirement = {Requirement::Target::kCluster, auth::Action::kSetParameter}, .access = Access::kAdmin, .adminOnly = true, .testOnly = true, .arguments = kConfigureFailPointArguments, .run = configureFailPoint},
+    {.name = "getParameter",
+     .summary = "values of server parameters",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kGetParameter},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = getParameter},
+    {.name = "setParameter",
+     .summary = "changes a server parameter",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kSetParameter},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = setParameter},
+    {.name = "getCmdLineOpts",
+     .summary = "the options the server was started with",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kGetCmdLineOpts},
+     .adminOnly = true,
+     .run = getCmdLineOpts},
+    {.name = "configureFailPoint",
+     .summary = "makes the server fail on purpose, for tests",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kSetParameter},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .testOnly = true,
+     .arguments = kConfigureFailPointArguments,
+     .run = configureFailPoint},
 };
 
 }  // namespace

@@ -29,7 +29,8 @@ Parameters::Parameters() {
                       [this] { return Value(transactionTooLargeForCacheThreshold.load()); },
                       [this](const Element& e) -> Status {
                         const double v = e.toDouble(-1);
-                        if (!e.isNumber() || !(v >= 0 && v <= 1)) return {ErrorCode::kBadValue, "transactionTooLargeForCacheThreshold must be between 0 and 1"};
+                        if (!e.isNumber() || !(v >= 0 && v <= 1))
+                          return {ErrorCode::kBadValue, "transactionTooLargeForCacheThreshold must be between 0 and 1"};
                         transactionTooLargeForCacheThreshold = v;
                         return Status::OK();
                       }});
@@ -45,8 +46,9 @@ void Parameters::integer(std::string_view name, std::atomic<int64_t>& target, in
                         if (!e.isNumber()) return {ErrorCode::kTypeMismatch, std::string(name) + " must be a number"};
                         const int64_t v = e.toInt64();
                         if (v < low || v > high) {
-                          return {ErrorCode::kBadValue, "Invalid value for parameter " + std::string(name) + ": " + std::to_string(v) +
-                                                            " is not between " + std::to_string(low) + " and " + std::to_string(high)};
+                          return {ErrorCode::kBadValue, "Invalid value for parameter " + std::string(name) + ": " +
+                                                            std::to_string(v) + " is not between " +
+                                                            std::to_string(low) + " and " + std::to_string(high)};
                         }
                         target = v;
                         return Status::OK();
@@ -56,7 +58,8 @@ void Parameters::integer(std::string_view name, std::atomic<int64_t>& target, in
 void Parameters::flag(std::string_view name, std::atomic<bool>& target, bool runtime) {
   entries_.push_back({name, runtime, [&target] { return Value(target.load()); },
                       [&target, name](const Element& e) -> Status {
-                        if (!e.is(bson::Type::kBool) && !e.isNumber()) return {ErrorCode::kTypeMismatch, std::string(name) + " must be a bool"};
+                        if (!e.is(bson::Type::kBool) && !e.isNumber())
+                          return {ErrorCode::kTypeMismatch, std::string(name) + " must be a bool"};
                         target = e.truthy();
                         return Status::OK();
                       }});
@@ -75,7 +78,9 @@ const Parameters::Entry* Parameters::find(std::string_view name) const {
 
 StatusWith<Value> Parameters::set(std::string_view name, const Element& value, bool startup) {
   const Entry* entry = find(name);
-  if (!entry) return Status(ErrorCode::kInvalidOptions, "attempted to set unrecognized parameter [" + std::string(name) + "], use help:true to see options ");
+  if (!entry)
+    return Status(ErrorCode::kInvalidOptions,
+                  "attempted to set unrecognized parameter [" + std::string(name) + "], use help:true to see options ");
   if (!entry->set || (!entry->runtime && !startup)) {
     return Status(ErrorCode::kIllegalOperation, "not allowed to change [" + std::string(name) + "] at runtime");
   }

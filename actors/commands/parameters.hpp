@@ -12,7 +12,8 @@
 namespace troupe::commands {
 
 /// The server's tunable values, by the names operators know (`getParameter`, `setParameter`, `--setParameter`). Reading
-/// a value is one atomic load; changing one is thread-safe. Values that only make sense at start-up cannot be changed later.
+/// a value is one atomic load; changing one is thread-safe. Values that only make sense at start-up cannot be changed
+/// later.
 class Parameters {
  public:
   Parameters();

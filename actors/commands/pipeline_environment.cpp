@@ -22,7 +22,9 @@ constexpr int kMaxViewDepth = 20;
 class RowsStage final : public query::Stage {
  public:
   RowsStage(std::string name, std::vector<bson::Document> rows) : name_(std::move(name)), rows_(std::move(rows)) {}
-  StatusWith<query::Next> next() override { return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end(); }
+  StatusWith<query::Next> next() override {
+    return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end();
+  }
   std::string_view name() const override { return name_; }
   void serialize(bson::Builder& stages) const override { stages.pushDocument().openDocument(name_).close().close(); }
 
@@ -53,7 +55,9 @@ class ScanStage final : public query::Stage {
   }
   StatusWith<query::Next> next() override { return executor_->next(); }
   std::string_view name() const override { return "$cursor"; }
-  void serialize(bson::Builder& stages) const override { stages.pushDocument().openDocument("$cursor").close().close(); }
+  void serialize(bson::Builder& stages) const override {
+    stages.pushDocument().openDocument("$cursor").close().close();
+  }
   void save() override {
     executor_->save();
     resources_.unit->releaseSession();
@@ -69,7 +73,8 @@ class ScanStage final : public query::Stage {
 /// A view read by another pipeline: the view's own pipeline over its collection.
 class ViewStage final : public query::Stage {
  public:
-  ViewStage(bson::Document stages, std::unique_ptr<query::Pipeline> pipeline) : stages_(std::move(stages)), pipeline_(std::move(pipeline)) {}
+  ViewStage(bson::Document stages, std::unique_ptr<query::Pipeline> pipeline)
+      : stages_(std::move(stages)), pipeline_(std::move(pipeline)) {}
   StatusWith<query::Next> next() override { return pipeline_->next(); }
   std::string_view name() const override { return "$view"; }
   void serialize(bson::Builder& stages) const override { stages.pushDocument().openDocument("$view").close().close(); }
@@ -98,7 +103,8 @@ class OutCollection final : public query::OutWriter {
   }
 
   Status finish() override {
-    TROUPE_TRY(attempt([&] { return storage::renameCollection(server_.catalog, unit_, temporary_, target_, true).status(); }));
+    TROUPE_TRY(
+        attempt([&] { return storage::renameCollection(server_.catalog, unit_, temporary_, target_, true).status(); }));
     finished_ = true;
     server_.durability.take();
     return Status::OK();
@@ -123,7 +129,8 @@ class OutCollection final : public query::OutWriter {
   bool finished_ = false;
 };
 
-Status copyIndexes(ServerContext& server, storage::RecoveryUnit& unit, const storage::Collection& from, storage::CollectionPtr& to) {
+Status copyIndexes(ServerContext& server, storage::RecoveryUnit& unit, const storage::Collection& from,
+                   storage::CollectionPtr& to) {
   for (const auto& index : from.indexes()) {
     if (index->spec.idIndex) continue;
     TROUPE_ASSIGN(to, storage::createEmptyIndex(server.catalog, unit, to, index->spec));
@@ -155,7 +162,8 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from
   if (!request.filter.empty()) stages.pushDocument().append("$match", request.filter).close();
   if (!request.sort.empty()) stages.pushDocument().append("$sort", request.sort).close();
   if (request.skip > 0) stages.pushDocument().append("$skip", request.skip).close();
-  if (request.limit && *request.limit == 0) return StagePtr(std::make_unique<RowsStage>("$limit", std::vector<bson::Document>()));
+  if (request.limit && *request.limit == 0)
+    return StagePtr(std::make_unique<RowsStage>("$limit", std::vector<bson::Document>()));
   if (request.limit) stages.pushDocument().append("$limit", *request.limit).close();
   bson::Document all = stages.finish();
   query::PipelineContext context;
@@ -173,15 +181,22 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from
   return StagePtr(std::make_unique<ViewStage>(std::move(all), std::move(pipeline)));
 }
 
-StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName& on, const bson::Element& specification) {
+StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName& on,
+                                                            const bson::Element& specification) {
   const std::string name(specification.name());
   const bson::View options = specification.isObjectLike() ? specification.asDocument() : bson::View();
-  const auto rows = [&](std::vector<bson::Document> all) { return StagePtr(std::make_unique<RowsStage>(name, std::move(all))); };
+  const auto rows = [&](std::vector<bson::Document> all) {
+    return StagePtr(std::make_unique<RowsStage>(name, std::move(all)));
+  };
   if (name == "$currentOp" || name == "$actors") {
-    if (on.db != "admin") return Status(ErrorCode::kInvalidNamespace, name + " must be run against the 'admin' database with {aggregate: 1}");
+    if (on.db != "admin")
+      return Status(ErrorCode::kInvalidNamespace,
+                    name + " must be run against the 'admin' database with {aggregate: 1}");
     if (!mayInspect_) return Status(ErrorCode::kUnauthorized, "not authorized on admin to use " + name);
     if (name == "$actors") return rows(server_.actorRows(options));
-    return rows(currentOperations(server_, {.allUsers = options["allUsers"].truthy(), .idleConnections = options["idleConnections"].truthy(), .idleCursors = options["idleCursors"].truthy()}));
+    return rows(currentOperations(server_, {.allUsers = options["allUsers"].truthy(),
+                                            .idleConnections = options["idleConnections"].truthy(),
+                                            .idleCursors = options["idleCursors"].truthy()}));
   }
   if (name == "$listCatalog") {
     if (!mayInspect_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listCatalog");
@@ -209,17 +224,22 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
 
 StatusWith<storage::CollectionPtr> CommandPipelineEnvironment::target(const CollectionName& name) {
   auto collection = server_.catalog.find(storage::Namespace(name.db, name.collection));
-  if (!collection) return Status(ErrorCode::kNamespaceNotFound, "the target collection " + name.full() + " was dropped meanwhile");
-  if (collection->isView()) return Status(ErrorCode::kCommandNotSupportedOnView, "the target " + name.full() + " is a view");
+  if (!collection)
+    return Status(ErrorCode::kNamespaceNotFound, "the target collection " + name.full() + " was dropped meanwhile");
+  if (collection->isView())
+    return Status(ErrorCode::kCommandNotSupportedOnView, "the target " + name.full() + " is a view");
   return collection;
 }
 
 StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOut(const CollectionName& name) {
   const storage::Namespace ns(name.db, name.collection);
   const auto existing = server_.catalog.find(ns);
-  if (existing && existing->isCapped()) return Status(ErrorCode(17152), "namespace '" + name.full() + "' is capped so it can't be used for $out");
-  if (existing && existing->isView()) return Status(ErrorCode::kCommandNotSupportedOnView, "cannot $out to a view: " + name.full());
-  const storage::Namespace temporaryName(name.db, "tmp.agg_out." + bson::randomUuid([this] { return server_.node.environment().random(); }).toString());
+  if (existing && existing->isCapped())
+    return Status(ErrorCode(17152), "namespace '" + name.full() + "' is capped so it can't be used for $out");
+  if (existing && existing->isView())
+    return Status(ErrorCode::kCommandNotSupportedOnView, "cannot $out to a view: " + name.full());
+  const storage::Namespace temporaryName(
+      name.db, "tmp.agg_out." + bson::randomUuid([this] { return server_.node.environment().random(); }).toString());
   storage::RecoveryUnit unit(server_.storageSessions);
   storage::CollectionPtr temporary;
   storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
@@ -232,21 +252,27 @@ StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOu
     return work.commit();
   });
   TROUPE_TRY(created);
-  return std::unique_ptr<query::OutWriter>(std::make_unique<OutCollection>(server_, ns, server_.catalog.find(temporaryName)));
+  return std::unique_ptr<query::OutWriter>(
+      std::make_unique<OutCollection>(server_, ns, server_.catalog.find(temporaryName)));
 }
 
-StatusWith<bool> CommandPipelineEnvironment::hasUniqueIndex(const CollectionName& on, const std::vector<std::string>& fields) {
+StatusWith<bool> CommandPipelineEnvironment::hasUniqueIndex(const CollectionName& on,
+                                                            const std::vector<std::string>& fields) {
   if (fields == std::vector<std::string>{"_id"}) return true;
   const auto collection = server_.catalog.find(storage::Namespace(on.db, on.collection));
   if (!collection || collection->isView()) return false;
   return std::any_of(collection->indexes().begin(), collection->indexes().end(), [&](const storage::IndexPtr& index) {
     const auto& spec = index->spec;
-    return index->ready && spec.isUnique() && !spec.partialFilter && !spec.sparse && spec.fields.size() == fields.size() &&
-           std::all_of(spec.fields.begin(), spec.fields.end(), [&](const auto& field) { return std::find(fields.begin(), fields.end(), field.path) != fields.end(); });
+    return index->ready && spec.isUnique() && !spec.partialFilter && !spec.sparse &&
+           spec.fields.size() == fields.size() &&
+           std::all_of(spec.fields.begin(), spec.fields.end(), [&](const auto& field) {
+             return std::find(fields.begin(), fields.end(), field.path) != fields.end();
+           });
   });
 }
 
-StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in, bson::View filter, const Change& change) {
+StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in, bson::View filter,
+                                                       const Change& change) {
   TROUPE_ASSIGN(const auto collection, target(in));
   TROUPE_ASSIGN(const auto match, query::parseMatch(filter, resources_.context));
   storage::RecoveryUnit unit(server_.storageSessions);

@@ -141,7 +141,8 @@ Status prepareContext(QueryResources& r, const Request& request, bson::View coll
   return Status::OK();
 }
 
-std::unique_ptr<ResultStream> streamOf(std::shared_ptr<QueryResources> resources, std::unique_ptr<query::Executor> executor) {
+std::unique_ptr<ResultStream> streamOf(std::shared_ptr<QueryResources> resources,
+                                       std::unique_ptr<query::Executor> executor) {
   return std::make_unique<ExecutorStream>(std::move(resources), std::move(executor));
 }
 
@@ -155,7 +156,8 @@ Task<Status> letOthersRun(Request& request, ResultStream& stream, SteadyTime& la
   co_return stream.restore();
 }
 
-std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns, std::unique_ptr<ResultStream> stream) {
+std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
+                                        std::unique_ptr<ResultStream> stream) {
   auto cursor = std::make_unique<ClientCursor>();
   cursor->ns = ns;
   cursor->session = bson::Document(request.session());
@@ -181,7 +183,8 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
     cursor->stream->save();
     cursor->command = bson::Document(request.body());
     if (const auto deadline = request.operation().deadline()) {
-      cursor->maxTimeLeft = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - request.server().node.environment().now());
+      cursor->maxTimeLeft =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - request.server().node.environment().now());
     }
     id = request.server().cursors.add(std::move(cursor));
   }

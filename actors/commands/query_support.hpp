@@ -11,15 +11,16 @@
 
 namespace troupe::commands {
 
-/// What a query is parsed and run with, owned in one place so that it lives as long as the query: the command's bytes, collation,
-/// `let` variables, the collection and the recovery unit.
+/// What a query is parsed and run with, owned in one place so that it lives as long as the query: the command's bytes,
+/// collation, `let` variables, the collection and the recovery unit.
 class QueryResources {
  public:
-  explicit QueryResources(ServerContext& server) : server(server), unit(std::make_unique<storage::RecoveryUnit>(server.storageSessions)) {}
+  explicit QueryResources(ServerContext& server)
+      : server(server), unit(std::make_unique<storage::RecoveryUnit>(server.storageSessions)) {}
 
   ServerContext& server;
-  bson::Document command;                              ///< owned copy where the query outlives its request
-  storage::CollectionPtr collection;                   ///< null when it does not exist
+  bson::Document command;             ///< owned copy where the query outlives its request
+  storage::CollectionPtr collection;  ///< null when it does not exist
   std::shared_ptr<const bson::Collator> collator;
   bson::Document let;
   query::ParseContext context;
@@ -30,7 +31,8 @@ class QueryResources {
 Status prepareContext(QueryResources& resources, const Request& request, bson::View collation, bson::View let);
 
 /// The results of an executor.
-std::unique_ptr<ResultStream> streamOf(std::shared_ptr<QueryResources> resources, std::unique_ptr<query::Executor> executor);
+std::unique_ptr<ResultStream> streamOf(std::shared_ptr<QueryResources> resources,
+                                       std::unique_ptr<query::Executor> executor);
 
 /// How much one batch may hold.
 struct BatchLimit {
@@ -38,17 +40,19 @@ struct BatchLimit {
   size_t bytes = 16 * 1024 * 1024;
 };
 
-/// Writes `cursor: {<name>: [...], id, ns}` into the reply: results until the batch is full or the stream ends, letting others run
-/// meanwhile. Keeps the cursor in the registry when there may be more (unless `single`), and gives its id.
+/// Writes `cursor: {<name>: [...], id, ns}` into the reply: results until the batch is full or the stream ends, letting
+/// others run meanwhile. Keeps the cursor in the registry when there may be more (unless `single`), and gives its id.
 Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single);
 
 /// The same for getMore with a pinned cursor.
 Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit);
 
 /// A cursor for the request, not yet registered.
-std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns, std::unique_ptr<ResultStream> stream);
+std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
+                                        std::unique_ptr<ResultStream> stream);
 
-/// Waits a turn when the operation has held its thread for long: gives up and takes again the stream's snapshot around it.
+/// Waits a turn when the operation has held its thread for long: gives up and takes again the stream's snapshot around
+/// it.
 Task<Status> letOthersRun(Request& request, ResultStream& stream, SteadyTime& lastYield);
 
 }  // namespace troupe::commands

@@ -14,12 +14,15 @@ StatusWith<std::vector<bson::View>> Request::documents(std::string_view name) co
   }
   const auto e = arg(name);
   if (!e.is(bson::Type::kArray)) {
-    return Status(ErrorCode::kMissingRequiredField, "BSON field '" + std::string(commandName()) + "." + std::string(name) + "' is missing but a required field");
+    return Status(ErrorCode::kMissingRequiredField, "BSON field '" + std::string(commandName()) + "." +
+                                                        std::string(name) + "' is missing but a required field");
   }
   for (const bson::Element& item : e.asArray()) {
     if (!item.is(bson::Type::kDocument)) {
-      return Status(ErrorCode::kTypeMismatch, "BSON field '" + std::string(commandName()) + "." + std::string(name) + "." + std::string(item.name()) +
-                                                  "' is the wrong type '" + std::string(bson::typeName(item.type())) + "', expected type 'object'");
+      return Status(ErrorCode::kTypeMismatch, "BSON field '" + std::string(commandName()) + "." + std::string(name) +
+                                                  "." + std::string(item.name()) + "' is the wrong type '" +
+                                                  std::string(bson::typeName(item.type())) +
+                                                  "', expected type 'object'");
     }
     all.push_back(item.asDocument());
   }
@@ -29,7 +32,8 @@ StatusWith<std::vector<bson::View>> Request::documents(std::string_view name) co
 StatusWith<storage::Namespace> Request::collection() const {
   const bson::Element name = body().first();
   if (!name.is(bson::Type::kString)) {
-    return Status(ErrorCode::kInvalidNamespace, "collection name has invalid type " + std::string(bson::typeName(name.type())));
+    return Status(ErrorCode::kInvalidNamespace,
+                  "collection name has invalid type " + std::string(bson::typeName(name.type())));
   }
   storage::Namespace ns(db(), name.asString());
   TROUPE_TRY(storage::validateNamespace(ns));
@@ -43,17 +47,24 @@ StatusWith<WriteConcern> Request::writeConcern() const {
   for (const bson::Element& e : given) {
     if (e.name() == "w") {
       if (e.is(bson::Type::kString)) {
-        if (e.asString() != "majority") return Status(ErrorCode::kUnknownReplWriteConcern, "No write concern mode named '" + std::string(e.asString()) + "' found in replica set configuration");
+        if (e.asString() != "majority")
+          return Status(
+              ErrorCode::kUnknownReplWriteConcern,
+              "No write concern mode named '" + std::string(e.asString()) + "' found in replica set configuration");
         result.majority = true;
       } else if (e.isNumber()) {
         result.w = e.toInt64();
-        if (result.w < 0 || result.w > 50) return Status(ErrorCode::kFailedToParse, "w has to be a non-negative number and not greater than 50; found: " + std::to_string(result.w));
+        if (result.w < 0 || result.w > 50)
+          return Status(
+              ErrorCode::kFailedToParse,
+              "w has to be a non-negative number and not greater than 50; found: " + std::to_string(result.w));
         if (result.w > 1) return Status(ErrorCode::kBadValue, "cannot use 'w' > 1 when a host is not replicated");
       } else {
         return Status(ErrorCode::kFailedToParse, "w has to be a number or a string");
       }
     } else if (e.name() == "j" || e.name() == "fsync") {
-      if (!e.is(bson::Type::kBool) && !e.isNumber()) return Status(ErrorCode::kFailedToParse, std::string(e.name()) + " must be numeric or a boolean value");
+      if (!e.is(bson::Type::kBool) && !e.isNumber())
+        return Status(ErrorCode::kFailedToParse, std::string(e.name()) + " must be numeric or a boolean value");
       result.journaled = result.journaled || e.truthy();
     } else if (e.name() == "wtimeout" || e.name() == "wtimeoutMS") {
       if (!e.isNumber()) return Status(ErrorCode::kFailedToParse, "wtimeout must be a number");
@@ -83,7 +94,9 @@ void Request::replyWithBatch(std::string_view ns, const std::vector<bson::Docume
   reply().close().append("id", int64_t{0}).append("ns", ns).close();
 }
 
-Status Request::checkForInterrupt() const { return operation_.checkForInterrupt(server_.node.environment().coarseNow()); }
+Status Request::checkForInterrupt() const {
+  return operation_.checkForInterrupt(server_.node.environment().coarseNow());
+}
 
 Task<Status> Request::yield() {
   ++operation_.metrics.yields;

@@ -21,7 +21,7 @@ struct ServerContext;
 
 /// `writeConcern` of a request.
 struct WriteConcern {
-  int64_t w = 1;             ///< members; 0 wants no answer
+  int64_t w = 1;  ///< members; 0 wants no answer
   bool majority = false;
   bool journaled = false;
   std::optional<std::chrono::milliseconds> timeout;
@@ -49,10 +49,18 @@ class Request {
     const auto e = body()[name];
     return e.isNullish() ? bson::Element() : e;
   }
-  bool flag(std::string_view name, bool fallback = false) const { const auto e = arg(name); return e ? e.truthy() : fallback; }
-  std::string_view text(std::string_view name, std::string_view fallback = {}) const { return arg(name).toStringOr(fallback); }
+  bool flag(std::string_view name, bool fallback = false) const {
+    const auto e = arg(name);
+    return e ? e.truthy() : fallback;
+  }
+  std::string_view text(std::string_view name, std::string_view fallback = {}) const {
+    return arg(name).toStringOr(fallback);
+  }
   int64_t number(std::string_view name, int64_t fallback = 0) const { return arg(name).toInt64(fallback); }
-  bson::View document(std::string_view name) const { const auto e = arg(name); return e.isObjectLike() ? e.asDocument() : bson::View(); }
+  bson::View document(std::string_view name) const {
+    const auto e = arg(name);
+    return e.isObjectLike() ? e.asDocument() : bson::View();
+  }
   /// Documents given as an array in the body or as a section of kind 1.
   StatusWith<std::vector<bson::View>> documents(std::string_view name) const;
   /// The collection the command's own field names, validated. Errors: InvalidNamespace, TypeMismatch (not a string).

@@ -6,8 +6,8 @@ namespace troupe::commands {
 
 struct OperationMetrics;
 
-/// The results of a find or an aggregation, one at a time, together with all they borrow (recovery unit, parsed query, catalog
-/// version). Used by one thread at a time; lies idle without a snapshot between `save` and `restore`.
+/// The results of a find or an aggregation, one at a time, together with all they borrow (recovery unit, parsed query,
+/// catalog version). Used by one thread at a time; lies idle without a snapshot between `save` and `restore`.
 class ResultStream {
  public:
   virtual ~ResultStream() = default;

@@ -5,8 +5,8 @@ namespace troupe::commands {
 
 /// hello's `saslSupportedMechs: "db.user"`: the mechanisms the user has credentials for.
 void appendSaslMechanisms(Request& request);
-/// hello's `speculativeAuthenticate`: begins a log-in within the handshake. A failure is silent: the driver then logs in
-/// the ordinary way.
+/// hello's `speculativeAuthenticate`: begins a log-in within the handshake. A failure is silent: the driver then logs
+/// in the ordinary way.
 Task<void> speculativeLogin(Request& request, bson::View command);
 
 }  // namespace troupe::commands

@@ -40,17 +40,17 @@ struct ServerCounters {
 
 /// What `trouped` was started with, as far as commands show it.
 struct ServerIdentity {
-  std::string host;                              ///< "name:port"
-  bson::ObjectId processId;                      ///< of topologyVersion
-  bson::Document commandLine;                    ///< getCmdLineOpts: {argv, parsed}
+  std::string host;            ///< "name:port"
+  bson::ObjectId processId;    ///< of topologyVersion
+  bson::Document commandLine;  ///< getCmdLineOpts: {argv, parsed}
   int64_t port = 0;
   int64_t maxConnections = 10'000;
   bool authentication = false;
   std::vector<wire::Compressor> compressors;
 };
 
-/// Work that blocks a thread (flush, checkpoint, index scan, file copy) and therefore runs on detached actors. `done` is called
-/// on any thread with the outcome.
+/// Work that blocks a thread (flush, checkpoint, index scan, file copy) and therefore runs on detached actors. `done`
+/// is called on any thread with the outcome.
 class BlockingWork {
  public:
   virtual ~BlockingWork() = default;
@@ -79,10 +79,10 @@ struct ServerContext {
   storage::DurabilityTracker& durability;
   storage::ConflictCounters conflicts;
   BlockingWork& blocking;
-  std::string loginSecret;                                      ///< random; makes decoy credentials stable
-  std::string spillDirectory;                                   ///< where big sorts put their runs
-  std::function<void()> wakeFlusher;                            ///< somebody waits for a flush that has not begun
-  std::function<void()> requestShutdown;                        ///< as SIGTERM does
+  std::string loginSecret;                ///< random; makes decoy credentials stable
+  std::string spillDirectory;             ///< where big sorts put their runs
+  std::function<void()> wakeFlusher;      ///< somebody waits for a flush that has not begun
+  std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
 };
 

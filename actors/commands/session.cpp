@@ -16,7 +16,8 @@ Task<Status> startSession(Request& request) {
   Environment& environment = server.node.environment();
   const bson::Document id = bson::doc("id", bson::randomUuid([&environment] { return environment.random(); }));
   if (Status status = server.sessions.touch(id, environment.now()); !status.isOK()) co_return status;
-  request.reply().append("id", id).append("timeoutMinutes", static_cast<int32_t>(server.parameters.sessionTimeoutMinutes));
+  request.reply().append("id", id).append("timeoutMinutes",
+                                          static_cast<int32_t>(server.parameters.sessionTimeoutMinutes));
   co_return Status::OK();
 }
 
@@ -24,11 +25,13 @@ Task<Status> startSession(Request& request) {
 StatusWith<std::vector<std::string>> namedSessions(const Request& request) {
   const bson::Element list = request.body().first();
   if (!list.is(bson::Type::kArray)) {
-    return Status(ErrorCode::kTypeMismatch, "BSON field '" + std::string(list.name()) + "' is the wrong type '" + std::string(bson::typeName(list.type())) + "', expected type 'array'");
+    return Status(ErrorCode::kTypeMismatch, "BSON field '" + std::string(list.name()) + "' is the wrong type '" +
+                                                std::string(bson::typeName(list.type())) + "', expected type 'array'");
   }
   std::vector<std::string> ids;
   for (const bson::Element& e : list.asArray()) {
-    if (!e.is(bson::Type::kDocument)) return Status(ErrorCode::kTypeMismatch, "each session must be a document {id: UUID}");
+    if (!e.is(bson::Type::kDocument))
+      return Status(ErrorCode::kTypeMismatch, "each session must be a document {id: UUID}");
     TROUPE_ASSIGN(auto id, SessionRegistry::idOf(e.asDocument()));
     ids.push_back(std::move(id));
   }
@@ -81,8 +84,8 @@ Task<Status> killSessions(Request& request) {
   co_return Status::OK();
 }
 
-/// Takes patterns of users; without any, all sessions end. Patterns name users, whose sessions are not told apart here, so that
-/// a pattern ends all sessions as well.
+/// Takes patterns of users; without any, all sessions end. Patterns name users, whose sessions are not told apart here,
+/// so that a pattern ends all sessions as well.
 Task<Status> killAllSessions(Request& request) {
   ServerContext& server = request.server();
   const auto ids = server.sessions.ids();
@@ -93,10 +96,21 @@ Task<Status> killAllSessions(Request& request) {
 
 constexpr Command kCommands[] = {
     {.name = "startSession", .summary = "begins a logical session", .stableApi = true, .run = startSession},
-    {.name = "refreshSessions", .summary = "keeps sessions from timing out", .requirement = {Requirement::Target::kAuthenticated}, .stableApi = true, .run = refreshSessions},
+    {.name = "refreshSessions",
+     .summary = "keeps sessions from timing out",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .stableApi = true,
+     .run = refreshSessions},
     {.name = "endSessions", .summary = "ends sessions and their cursors", .stableApi = true, .run = endSessions},
-    {.name = "killSessions", .summary = "ends sessions, their cursors and running operations", .requirement = {Requirement::Target::kAuthenticated}, .stableApi = true, .run = killSessions},
-    {.name = "killAllSessions", .summary = "ends all sessions and their cursors", .requirement = {Requirement::Target::kCluster, auth::Action::kKillAnySession}, .run = killAllSessions},
+    {.name = "killSessions",
+     .summary = "ends sessions, their cursors and running operations",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .stableApi = true,
+     .run = killSessions},
+    {.name = "killAllSessions",
+     .summary = "ends all sessions and their cursors",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kKillAnySession},
+     .run = killAllSessions},
 };
 
 }  // namespace

@@ -6,7 +6,8 @@ StatusWith<std::string> SessionRegistry::idOf(bson::View lsid) {
   const bson::Element id = lsid["id"];
   if (!id.ok()) return Status(ErrorCode::kMissingRequiredField, "BSON field 'lsid.id' is missing but a required field");
   if (!id.is(bson::Type::kBinary)) {
-    return Status(ErrorCode::kTypeMismatch, "BSON field 'lsid.id' is the wrong type '" + std::string(bson::typeName(id.type())) + "', expected type 'binData'");
+    return Status(ErrorCode::kTypeMismatch, "BSON field 'lsid.id' is the wrong type '" +
+                                                std::string(bson::typeName(id.type())) + "', expected type 'binData'");
   }
   const bson::Binary uuid = id.asBinary();
   if (uuid.subtype != bson::kBinaryUuid || uuid.bytes.size() != 16) {

@@ -12,14 +12,14 @@
 
 namespace troupe::commands {
 
-/// The logical sessions this node has seen lately, by their id (a UUID). A session ends when a client says so or when nobody
-/// used it for the session time-out; its cursors end with it. Thread-safe. (SES)
+/// The logical sessions this node has seen lately, by their id (a UUID). A session ends when a client says so or when
+/// nobody used it for the session time-out; its cursors end with it. Thread-safe. (SES)
 class SessionRegistry {
  public:
   static constexpr size_t kMaxSessions = 1'000'000;
 
-  /// Notes the use of `lsid` ({id: UUID, ...}); an empty document is no session. Errors: BadValue, TypeMismatch (malformed
-  /// ids), TooManyLogicalSessions.
+  /// Notes the use of `lsid` ({id: UUID, ...}); an empty document is no session. Errors: BadValue, TypeMismatch
+  /// (malformed ids), TooManyLogicalSessions.
   Status touch(bson::View lsid, SteadyTime now);
   /// The 16 bytes of a session's id.
   static StatusWith<std::string> idOf(bson::View lsid);

@@ -16,9 +16,12 @@ void appendCommand(bson::Builder& attributes, bson::View command) {
   for (const bson::Element& e : command) {
     bool secret = false;
     for (const auto name : kSecretFields) secret = secret || e.name() == name;
-    if (secret) attributes.append(e.name(), "xxx");
-    else if (e.size() <= kShownFieldBytes) attributes.append(e);
-    else attributes.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
+    if (secret)
+      attributes.append(e.name(), "xxx");
+    else if (e.size() <= kShownFieldBytes)
+      attributes.append(e);
+    else
+      attributes.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
   }
   attributes.close();
 }
@@ -35,19 +38,24 @@ void logIfSlow(const Request& request, const Status& outcome) {
   if (millis < threshold || operation.commandName == "hello" || operation.commandName == "isMaster") return;
   const OperationMetrics& m = operation.metrics;
   bson::Builder attributes;
-  attributes.append("type", "command").append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
+  attributes.append("type", "command")
+      .append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
   appendCommand(attributes, operation.command);
   if (!m.planSummary.empty()) attributes.append("planSummary", m.planSummary);
-  attributes.append("keysExamined", m.keysExamined).append("docsExamined", m.docsExamined).append("nreturned", m.returned);
+  attributes.append("keysExamined", m.keysExamined)
+      .append("docsExamined", m.docsExamined)
+      .append("nreturned", m.returned);
   if (m.inserted) attributes.append("ninserted", m.inserted);
   if (m.modified) attributes.append("nModified", m.modified);
   if (m.deleted) attributes.append("ndeleted", m.deleted);
   if (m.writeConflicts) attributes.append("writeConflicts", m.writeConflicts);
   if (m.hasSortStage) attributes.append("hasSortStage", true);
   attributes.append("numYields", m.yields).append("reslen", m.replyBytes);
-  if (!outcome.isOK()) attributes.append("errCode", static_cast<int32_t>(outcome.code())).append("errMsg", outcome.reason());
+  if (!outcome.isOK())
+    attributes.append("errCode", static_cast<int32_t>(outcome.code())).append("errMsg", outcome.reason());
   attributes.append("remote", request.client().remote).append("durationMillis", static_cast<int64_t>(millis));
-  server.log.info(log::Component::kCommand, 51803, "conn" + std::to_string(request.client().connectionId), "Slow query", attributes.finish());
+  server.log.info(log::Component::kCommand, 51803, "conn" + std::to_string(request.client().connectionId), "Slow query",
+                  attributes.finish());
 }
 
 }  // namespace troupe::commands

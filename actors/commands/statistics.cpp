@@ -17,10 +17,14 @@ bson::Document collectionStatistics(ServerContext& server, const storage::Collec
   const auto& records = collection.records();
   const int64_t count = records.count(), bytes = records.dataBytes();
   const int64_t storageBytes = server.engine.tableBytes(records.table());
-  b.append("size", bytes / scale).append("count", count).append("storageSize", storageBytes / scale).append("freeStorageSize", int64_t{0});
+  b.append("size", bytes / scale)
+      .append("count", count)
+      .append("storageSize", storageBytes / scale)
+      .append("freeStorageSize", int64_t{0});
   if (count > 0) b.append("avgObjSize", bytes / count);
   b.append("capped", collection.isCapped());
-  if (collection.isCapped()) b.append("max", collection.options().cappedMax).append("maxSize", collection.options().cappedSize / scale);
+  if (collection.isCapped())
+    b.append("max", collection.options().cappedMax).append("maxSize", collection.options().cappedSize / scale);
   b.append("nindexes", static_cast<int32_t>(collection.indexes().size()));
   int64_t total = 0;
   b.openArray("indexBuilds");
@@ -33,7 +37,10 @@ bson::Document collectionStatistics(ServerContext& server, const storage::Collec
     total += size;
     b.append(index->spec.name, size / scale);
   }
-  b.close().append("totalIndexSize", total / scale).append("totalSize", (storageBytes + total) / scale).append("scaleFactor", scale);
+  b.close()
+      .append("totalIndexSize", total / scale)
+      .append("totalSize", (storageBytes + total) / scale)
+      .append("scaleFactor", scale);
   return b.finish();
 }
 
@@ -42,7 +49,8 @@ std::vector<bson::Document> indexStatistics(ServerContext& server, const storage
   for (const auto& index : collection.indexes()) {
     bson::Builder row;
     row.append("name", index->spec.name).append("key", index->spec.key).append("host", server.identity.host);
-    row.append("accesses", bson::doc("ops", index->state->accesses.load(), "since", bson::Date{index->state->sinceMillis.load()}));
+    row.append("accesses",
+               bson::doc("ops", index->state->accesses.load(), "since", bson::Date{index->state->sinceMillis.load()}));
     row.append("spec", index->spec.stored);
     rows.push_back(row.finish());
   }
@@ -58,7 +66,8 @@ std::vector<bson::Document> listCatalog(ServerContext& server, const storage::Co
       row.append("type", "view").append("ns", collection.ns().toString()).append("viewOn", collection.options().viewOn);
       if (collection.options().pipeline) row.appendArray("pipeline", *collection.options().pipeline);
     } else {
-      row.append("type", collection.options().timeseries ? "timeseries" : "collection").appendAll(collection.toEntry().toDocument());
+      row.append("type", collection.options().timeseries ? "timeseries" : "collection")
+          .appendAll(collection.toEntry().toDocument());
     }
     rows.push_back(row.finish());
   };
@@ -76,7 +85,9 @@ constexpr Argument kCollStatsArguments[] = {{"scale", kNumberArg}};
 
 StatusWith<int64_t> scaleOf(const Request& request) {
   const int64_t scale = request.number("scale", 1);
-  if (scale < 1) return Status(ErrorCode(51024), "BSON field 'scale' value must be >= 1, actual value '" + std::to_string(scale) + "'");
+  if (scale < 1)
+    return Status(ErrorCode(51024),
+                  "BSON field 'scale' value must be >= 1, actual value '" + std::to_string(scale) + "'");
   return scale;
 }
 
@@ -86,12 +97,19 @@ Task<Status> collStats(Request& request) {
   const auto scale = scaleOf(request);
   if (!scale.isOK()) co_return scale.status();
   const CollectionPtr collection = request.server().catalog.find(*ns);
-  if (collection && collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Namespace " + ns->toString() + " is a view, not a collection");
+  if (collection && collection->isView())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView,
+                     "Namespace " + ns->toString() + " is a view, not a collection");
   request.reply().append("ns", ns->toString());
   if (collection) {
     request.reply().appendAll(collectionStatistics(request.server(), *collection, *scale));
   } else {
-    request.reply().append("size", 0).append("count", 0).append("storageSize", 0).append("totalSize", 0).append("nindexes", 0);
+    request.reply()
+        .append("size", 0)
+        .append("count", 0)
+        .append("storageSize", 0)
+        .append("totalSize", 0)
+        .append("nindexes", 0);
     request.reply().append("totalIndexSize", 0).append("indexSizes", bson::Document()).append("scaleFactor", *scale);
   }
   co_return Status::OK();
@@ -121,27 +139,33 @@ Task<Status> dbStats(Request& request) {
   bson::Builder& reply = request.reply();
   reply.append("db", request.db()).append("collections", collections).append("views", views).append("objects", objects);
   reply.append("avgObjSize", objects > 0 ? static_cast<double>(dataSize) / static_cast<double>(objects) : 0.0);
-  reply.append("dataSize", static_cast<double>(dataSize / *scale)).append("storageSize", static_cast<double>(storageSize / *scale));
+  reply.append("dataSize", static_cast<double>(dataSize / *scale))
+      .append("storageSize", static_cast<double>(storageSize / *scale));
   reply.append("indexes", indexes).append("indexSize", static_cast<double>(indexSize / *scale));
   reply.append("totalSize", static_cast<double>((storageSize + indexSize) / *scale)).append("scaleFactor", *scale);
   co_return Status::OK();
 }
 
-constexpr Argument kDataSizeArguments[] = {{"keyPattern", kDocumentArg}, {"min", kDocumentArg}, {"max", kDocumentArg}, {"estimate", kFlagArg}};
+constexpr Argument kDataSizeArguments[] = {
+    {"keyPattern", kDocumentArg}, {"min", kDocumentArg}, {"max", kDocumentArg}, {"estimate", kFlagArg}};
 
 Task<Status> dataSize(Request& request) {
-  if (request.arg("min") || request.arg("max")) co_return Status(ErrorCode::kCommandNotSupported, "dataSize of a range is not supported: leave min and max out");
+  if (request.arg("min") || request.arg("max"))
+    co_return Status(ErrorCode::kCommandNotSupported, "dataSize of a range is not supported: leave min and max out");
   const auto ns = storage::Namespace::parse(request.body().first().toStringOr());
   if (!ns.isOK()) co_return ns.status();
   const CollectionPtr collection = request.server().catalog.find(*ns);
   const bool some = collection && !collection->isView();
-  request.reply().append("size", some ? collection->records().dataBytes() : int64_t{0}).append("numObjects", some ? collection->records().count() : int64_t{0});
+  request.reply()
+      .append("size", some ? collection->records().dataBytes() : int64_t{0})
+      .append("numObjects", some ? collection->records().count() : int64_t{0});
   request.reply().append("millis", 0).append("estimate", true);
   co_return Status::OK();
 }
 
 constexpr Argument kValidateArguments[] = {
-    {"full", kFlagArg}, {"background", kFlagArg}, {"repair", kFlagArg}, {"metadata", kFlagArg}, {"checkBSONConformance", kFlagArg}, {"fixMultikey", kFlagArg},
+    {"full", kFlagArg},     {"background", kFlagArg},           {"repair", kFlagArg},
+    {"metadata", kFlagArg}, {"checkBSONConformance", kFlagArg}, {"fixMultikey", kFlagArg},
 };
 
 Task<Status> validate(Request& request) {
@@ -149,14 +173,19 @@ Task<Status> validate(Request& request) {
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->toString();
   const bool background = request.flag("background");
-  if (background && request.flag("full")) co_return Status(ErrorCode::kInvalidOptions, "Running the validate command with { background: true } and { full: true } is not supported.");
-  if (background && request.flag("repair")) co_return Status(ErrorCode::kInvalidOptions, "Running the validate command with { background: true } and { repair: true } is not supported.");
+  if (background && request.flag("full"))
+    co_return Status(ErrorCode::kInvalidOptions,
+                     "Running the validate command with { background: true } and { full: true } is not supported.");
+  if (background && request.flag("repair"))
+    co_return Status(ErrorCode::kInvalidOptions,
+                     "Running the validate command with { background: true } and { repair: true } is not supported.");
   ServerContext& server = request.server();
   std::vector<LockWish> wishes;
   if (!background) wishes = locksToChange(*ns);
   const auto locks = co_await takeLocks(server.locks, std::move(wishes));
   const CollectionPtr collection = server.catalog.find(*ns);
-  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns->toString() + "' does not exist to validate.");
+  if (!collection)
+    co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns->toString() + "' does not exist to validate.");
   if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot validate a view");
   storage::ValidateSettings settings;
   settings.full = request.flag("full");
@@ -176,10 +205,34 @@ Task<Status> validate(Request& request) {
 }
 
 constexpr Command kCommands[] = {
-    {.name = "collStats", .alias = "collstats", .summary = "sizes and counts of a collection", .requirement = {Requirement::Target::kCollection, auth::Action::kCollStats}, .access = Access::kRead, .namesCollection = true, .arguments = kCollStatsArguments, .run = collStats},
-    {.name = "dbStats", .alias = "dbstats", .summary = "sizes and counts of a database", .requirement = {Requirement::Target::kDatabase, auth::Action::kDbStats}, .access = Access::kRead, .arguments = kDbStatsArguments, .run = dbStats},
-    {.name = "dataSize", .summary = "bytes of a collection's documents", .requirement = {Requirement::Target::kDatabase, auth::Action::kDbStats}, .access = Access::kRead, .arguments = kDataSizeArguments, .run = dataSize},
-    {.name = "validate", .summary = "checks that documents and indexes agree", .requirement = {Requirement::Target::kCollection, auth::Action::kValidate}, .access = Access::kRead, .namesCollection = true, .arguments = kValidateArguments, .run = validate},
+    {.name = "collStats",
+     .alias = "collstats",
+     .summary = "sizes and counts of a collection",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kCollStats},
+     .access = Access::kRead,
+     .namesCollection = true,
+     .arguments = kCollStatsArguments,
+     .run = collStats},
+    {.name = "dbStats",
+     .alias = "dbstats",
+     .summary = "sizes and counts of a database",
+     .requirement = {Requirement::Target::kDatabase, auth::Action::kDbStats},
+     .access = Access::kRead,
+     .arguments = kDbStatsArguments,
+     .run = dbStats},
+    {.name = "dataSize",
+     .summary = "bytes of a collection's documents",
+     .requirement = {Requirement::Target::kDatabase, auth::Action::kDbStats},
+     .access = Access::kRead,
+     .arguments = kDataSizeArguments,
+     .run = dataSize},
+    {.name = "validate",
+     .summary = "checks that documents and indexes agree",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kValidate},
+     .access = Access::kRead,
+     .namesCollection = true,
+     .arguments = kValidateArguments,
+     .run = validate},
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace {
 constexpr int64_t kMegabyte = 1024 * 1024;
 
 int64_t wallMillis(const ServerContext& server) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch())
+      .count();
 }
 
 /// Resident and virtual memory in pages, from /proc.
@@ -30,69 +31,95 @@ std::pair<int64_t, int64_t> memoryPages() {
 void appendProcess(bson::Builder& b, ServerContext& server) {
   const auto uptime = server.node.environment().now() - server.startedAt;
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count();
-  b.append("host", server.identity.host).append("version", kServerVersion).append("troupeVersion", kTroupeVersion).append("process", "trouped");
-  b.append("pid", static_cast<int64_t>(getpid())).append("uptime", static_cast<double>(millis / 1000)).append("uptimeMillis", static_cast<int64_t>(millis));
+  b.append("host", server.identity.host)
+      .append("version", kServerVersion)
+      .append("troupeVersion", kTroupeVersion)
+      .append("process", "trouped");
+  b.append("pid", static_cast<int64_t>(getpid()))
+      .append("uptime", static_cast<double>(millis / 1000))
+      .append("uptimeMillis", static_cast<int64_t>(millis));
   b.append("localTime", bson::Date{wallMillis(server)});
   const auto [resident, virtualPages] = memoryPages();
   const int64_t page = sysconf(_SC_PAGESIZE);
-  b.append("mem", bson::doc("bits", 64, "resident", static_cast<int32_t>(resident * page / kMegabyte), "virtual", static_cast<int32_t>(virtualPages * page / kMegabyte), "supported", true));
+  b.append("mem", bson::doc("bits", 64, "resident", static_cast<int32_t>(resident * page / kMegabyte), "virtual",
+                            static_cast<int32_t>(virtualPages * page / kMegabyte), "supported", true));
 }
 
 void appendConnections(bson::Builder& b, ServerContext& server) {
   const int64_t current = server.clients.current();
   int32_t active = 0;
   server.clients.each([&](Client& client) { active += client.withOperation([](Operation&) {}); });
-  b.append("connections", bson::doc("current", static_cast<int32_t>(current), "available", static_cast<int32_t>(server.identity.maxConnections - current),
-                                    "totalCreated", server.clients.totalCreated(), "active", active));
-  b.append("network", bson::doc("bytesIn", server.counters.bytesIn.load(), "bytesOut", server.counters.bytesOut.load(), "numRequests", server.counters.requests.load()));
+  b.append("connections", bson::doc("current", static_cast<int32_t>(current), "available",
+                                    static_cast<int32_t>(server.identity.maxConnections - current), "totalCreated",
+                                    server.clients.totalCreated(), "active", active));
+  b.append("network", bson::doc("bytesIn", server.counters.bytesIn.load(), "bytesOut", server.counters.bytesOut.load(),
+                                "numRequests", server.counters.requests.load()));
 }
 
 void appendCounters(bson::Builder& b, const ServerContext& server) {
   const ServerCounters& c = server.counters;
   b.append("asserts", bson::doc("regular", 0, "warning", 0, "msg", 0, "user", c.userAsserts.load(), "rollovers", 0));
-  b.append("opcounters", bson::doc("insert", c.insert.load(), "query", c.query.load(), "update", c.update.load(), "delete", c.remove.load(), "getmore", c.getMore.load(), "command", c.command.load()));
+  b.append("opcounters",
+           bson::doc("insert", c.insert.load(), "query", c.query.load(), "update", c.update.load(), "delete",
+                     c.remove.load(), "getmore", c.getMore.load(), "command", c.command.load()));
 }
 
 void appendMetrics(bson::Builder& b, ServerContext& server) {
   const ServerCounters& c = server.counters;
   const auto cursors = server.cursors.statistics();
   b.openDocument("metrics");
-  b.append("cursor", bson::doc("timedOut", cursors.timedOut, "totalOpened", cursors.totalOpened,
-                               "open", bson::doc("noTimeout", cursors.noTimeout, "pinned", cursors.pinned, "total", cursors.open)));
-  b.append("document", bson::doc("deleted", c.documentsDeleted.load(), "inserted", c.documentsInserted.load(), "returned", c.documentsReturned.load(), "updated", c.documentsUpdated.load()));
+  b.append("cursor",
+           bson::doc("timedOut", cursors.timedOut, "totalOpened", cursors.totalOpened, "open",
+                     bson::doc("noTimeout", cursors.noTimeout, "pinned", cursors.pinned, "total", cursors.open)));
+  b.append("document", bson::doc("deleted", c.documentsDeleted.load(), "inserted", c.documentsInserted.load(),
+                                 "returned", c.documentsReturned.load(), "updated", c.documentsUpdated.load()));
   b.append("queryExecutor", bson::doc("scanned", c.keysExamined.load(), "scannedObjects", c.documentsExamined.load()));
   const auto& conflicts = server.conflicts;
-  b.append("operation", bson::doc("writeConflicts", conflicts.writeConflicts.load(), "temporarilyUnavailableErrors", conflicts.temporarilyUnavailableErrors.load(),
-                                  "temporarilyUnavailableErrorsEscaped", conflicts.temporarilyUnavailableErrorsEscaped.load(),
-                                  "transactionTooLargeForCacheErrors", conflicts.transactionTooLargeForCacheErrors.load()));
+  b.append("operation",
+           bson::doc("writeConflicts", conflicts.writeConflicts.load(), "temporarilyUnavailableErrors",
+                     conflicts.temporarilyUnavailableErrors.load(), "temporarilyUnavailableErrorsEscaped",
+                     conflicts.temporarilyUnavailableErrorsEscaped.load(), "transactionTooLargeForCacheErrors",
+                     conflicts.transactionTooLargeForCacheErrors.load()));
   b.close();
 }
 
 void appendStorage(bson::Builder& b, ServerContext& server) {
   const auto s = server.engine.statistics();
   const auto flushes = server.durability.statistics();
-  b.append("storageEngine", bson::doc("name", "wiredTiger", "supportsCommittedReads", true, "persistent", true, "dropPendingIdents", static_cast<int64_t>(server.catalog.reaper().size())));
+  b.append("storageEngine", bson::doc("name", "wiredTiger", "supportsCommittedReads", true, "persistent", true,
+                                      "dropPendingIdents", static_cast<int64_t>(server.catalog.reaper().size())));
   b.openDocument("wiredTiger");
-  b.append("cache", bson::doc("bytes currently in the cache", s.cacheBytesInUse, "tracked dirty bytes in the cache", s.cacheBytesDirty, "maximum bytes configured", s.cacheBytesMax));
+  b.append("cache", bson::doc("bytes currently in the cache", s.cacheBytesInUse, "tracked dirty bytes in the cache",
+                              s.cacheBytesDirty, "maximum bytes configured", s.cacheBytesMax));
   b.append("log", bson::doc("log sync operations", s.logSyncs, "log bytes written", s.logBytesWritten));
-  b.append("transaction", bson::doc("transaction begins", s.transactionsBegun, "transactions committed", s.transactionsCommitted, "transactions rolled back", s.transactionsRolledBack,
-                                    "transaction checkpoints", s.checkpoints, "transaction checkpoint most recent time (msecs)", s.lastCheckpointMillis));
+  b.append("transaction",
+           bson::doc("transaction begins", s.transactionsBegun, "transactions committed", s.transactionsCommitted,
+                     "transactions rolled back", s.transactionsRolledBack, "transaction checkpoints", s.checkpoints,
+                     "transaction checkpoint most recent time (msecs)", s.lastCheckpointMillis));
   b.close();
-  b.append("journal", bson::doc("flushes", flushes.flushes, "failedFlushes", flushes.failedFlushes, "waitersCompleted", flushes.waitersCompleted,
-                                "largestGroup", flushes.largestGroup, "commitsFlushed", flushes.commitsFlushed, "totalMicros", flushes.totalMicros));
+  b.append("journal", bson::doc("flushes", flushes.flushes, "failedFlushes", flushes.failedFlushes, "waitersCompleted",
+                                flushes.waitersCompleted, "largestGroup", flushes.largestGroup, "commitsFlushed",
+                                flushes.commitsFlushed, "totalMicros", flushes.totalMicros));
   b.append("logicalSessionRecordCache", bson::doc("activeSessionsCount", static_cast<int64_t>(server.sessions.size())));
 }
 
 void appendOperation(bson::Builder& b, ServerContext& server, const Operation& operation) {
   const auto running = server.node.environment().now() - operation.started();
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(running).count();
-  b.append("active", true).append("opid", operation.id()).append("op", "command").append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
-  b.append("secs_running", static_cast<int64_t>(micros / 1'000'000)).append("microsecs_running", static_cast<int64_t>(micros));
+  b.append("active", true)
+      .append("opid", operation.id())
+      .append("op", "command")
+      .append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
+  b.append("secs_running", static_cast<int64_t>(micros / 1'000'000))
+      .append("microsecs_running", static_cast<int64_t>(micros));
   b.openDocument("command");
   for (const bson::Element& e : operation.command) {
-    if (e.name() == "pwd" || e.name() == "payload") b.append(e.name(), "xxx");
-    else if (e.size() < 1024) b.append(e);
-    else b.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
+    if (e.name() == "pwd" || e.name() == "payload")
+      b.append(e.name(), "xxx");
+    else if (e.size() < 1024)
+      b.append(e);
+    else
+      b.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
   }
   b.close();
   if (operation.killed()) b.append("killPending", true);
@@ -110,7 +137,11 @@ Task<Status> serverStatusCommand(Request& request) {
 }
 
 constexpr Command kCommands[] = {
-    {.name = "serverStatus", .summary = "the state and figures of the server", .requirement = {Requirement::Target::kCluster, auth::Action::kServerStatus}, .arguments = kNamedFreely, .run = serverStatusCommand},
+    {.name = "serverStatus",
+     .summary = "the state and figures of the server",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kServerStatus},
+     .arguments = kNamedFreely,
+     .run = serverStatusCommand},
 };
 
 }  // namespace
@@ -129,7 +160,9 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
   std::vector<bson::Document> rows;
   server.clients.each([&](Client& client) {
     bson::Builder b;
-    b.append("type", "op").append("host", server.identity.host).append("desc", "conn" + std::to_string(client.connectionId));
+    b.append("type", "op")
+        .append("host", server.identity.host)
+        .append("desc", "conn" + std::to_string(client.connectionId));
     b.append("connectionId", static_cast<int32_t>(client.connectionId)).append("client", client.remote);
     const bson::Document metadata = client.metadata();
     if (const auto name = metadata.view().at("application.name"); name) b.append("appName", name);
@@ -144,7 +177,9 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
   server.cursors.each([&](const ClientCursor& cursor) {
     bson::Builder b;
     b.append("type", "idleCursor").append("host", server.identity.host).append("ns", cursor.ns);
-    b.append("cursor", bson::doc("cursorId", cursor.id, "nDocsReturned", cursor.returned, "nBatchesReturned", cursor.batches, "noCursorTimeout", cursor.noTimeout, "originatingCommand", cursor.command));
+    b.append("cursor",
+             bson::doc("cursorId", cursor.id, "nDocsReturned", cursor.returned, "nBatchesReturned", cursor.batches,
+                       "noCursorTimeout", cursor.noTimeout, "originatingCommand", cursor.command));
     rows.push_back(b.finish());
   });
   return rows;

@@ -13,19 +13,25 @@ namespace {
 constexpr size_t kMaxWriteBatch = 100'000;
 
 constexpr Argument kUpdateArguments[] = {
-    {"updates", kArrayArg},        {"ordered", kFlagArg},      {"bypassDocumentValidation", kFlagArg},
-    {"let", kDocumentArg},         {"maxTimeMS", kNumberArg},  {"collectionUUID", kBinaryArg},
+    {"updates", kArrayArg}, {"ordered", kFlagArg},     {"bypassDocumentValidation", kFlagArg},
+    {"let", kDocumentArg},  {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
 };
 constexpr Argument kUpdateStatement[] = {
-    {"q", kDocumentArg, true},     {"u", kDocumentArg | kArrayArg, true}, {"c", kDocumentArg},
-    {"multi", kFlagArg},           {"upsert", kFlagArg},       {"arrayFilters", kArrayArg},
-    {"collation", kDocumentArg},   {"hint", kStringArg | kDocumentArg},   {"upsertSupplied", kFlagArg},
+    {"q", kDocumentArg, true},    {"u", kDocumentArg | kArrayArg, true},
+    {"c", kDocumentArg},          {"multi", kFlagArg},
+    {"upsert", kFlagArg},         {"arrayFilters", kArrayArg},
+    {"collation", kDocumentArg},  {"hint", kStringArg | kDocumentArg},
+    {"upsertSupplied", kFlagArg},
 };
 constexpr Argument kDeleteArguments[] = {
-    {"deletes", kArrayArg}, {"ordered", kFlagArg}, {"let", kDocumentArg}, {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
+    {"deletes", kArrayArg},    {"ordered", kFlagArg},          {"let", kDocumentArg},
+    {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
 };
 constexpr Argument kDeleteStatement[] = {
-    {"q", kDocumentArg, true}, {"limit", kNumberArg | kBoolArg, true}, {"collation", kDocumentArg}, {"hint", kStringArg | kDocumentArg},
+    {"q", kDocumentArg, true},
+    {"limit", kNumberArg | kBoolArg, true},
+    {"collation", kDocumentArg},
+    {"hint", kStringArg | kDocumentArg},
 };
 
 /// checkArguments passes over the first field (a command's own name), so a statement is checked behind a leading one.
@@ -65,7 +71,8 @@ StatusWith<Modification> deleteStatement(const Request& request, bson::View stat
   TROUPE_TRY(checkStatement("delete.deletes", kDeleteStatement, statement));
   const int64_t limit = statement["limit"].toInt64(-1);
   if (limit != 0 && limit != 1) {
-    return Status(ErrorCode::kFailedToParse, "The limit field in delete objects must be 0 or 1. Got " + std::to_string(limit));
+    return Status(ErrorCode::kFailedToParse,
+                  "The limit field in delete objects must be 0 or 1. Got " + std::to_string(limit));
   }
   Modification m = common(request, statement);
   m.multi = limit == 0;
@@ -74,7 +81,8 @@ StatusWith<Modification> deleteStatement(const Request& request, bson::View stat
 
 /// Failures after which the whole command ends.
 bool endsCommand(const Status& status) {
-  return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown || status == ErrorCode::kMaxTimeMSExpired;
+  return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown ||
+         status == ErrorCode::kMaxTimeMSExpired;
 }
 
 using Parse = StatusWith<Modification> (*)(const Request&, bson::View);
@@ -88,7 +96,8 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
   const auto statements = request.documents(name);
   if (!statements.isOK()) co_return statements.status();
   if (statements->empty() || statements->size() > kMaxWriteBatch) {
-    co_return Status(ErrorCode::kInvalidLength, "Write batch sizes must be between 1 and 100000. Got " + std::to_string(statements->size()) + " operations.");
+    co_return Status(ErrorCode::kInvalidLength, "Write batch sizes must be between 1 and 100000. Got " +
+                                                    std::to_string(statements->size()) + " operations.");
   }
   const auto concern = request.writeConcern();
   const bool ordered = request.flag("ordered", true);
@@ -149,18 +158,31 @@ Task<Status> remove(Request& request) {
 }
 
 constexpr Argument kFindAndModifyArguments[] = {
-    {"query", kDocumentArg},  {"sort", kDocumentArg},      {"remove", kFlagArg},  {"update", kDocumentArg | kArrayArg},
-    {"new", kFlagArg},        {"fields", kDocumentArg},    {"upsert", kFlagArg},  {"bypassDocumentValidation", kFlagArg},
-    {"collation", kDocumentArg}, {"arrayFilters", kArrayArg}, {"hint", kStringArg | kDocumentArg}, {"let", kDocumentArg},
+    {"query", kDocumentArg},
+    {"sort", kDocumentArg},
+    {"remove", kFlagArg},
+    {"update", kDocumentArg | kArrayArg},
+    {"new", kFlagArg},
+    {"fields", kDocumentArg},
+    {"upsert", kFlagArg},
+    {"bypassDocumentValidation", kFlagArg},
+    {"collation", kDocumentArg},
+    {"arrayFilters", kArrayArg},
+    {"hint", kStringArg | kDocumentArg},
+    {"let", kDocumentArg},
 };
 
 Status checkFindAndModify(const Request& request) {
   const bool remove = request.flag("remove");
-  if (!remove && !request.arg("update")) return {ErrorCode::kFailedToParse, "Either an update or remove=true must be specified"};
-  if (remove && request.arg("update")) return {ErrorCode::kFailedToParse, "Cannot specify both an update and remove=true"};
-  if (remove && request.flag("upsert")) return {ErrorCode::kFailedToParse, "Cannot specify both upsert=true and remove=true "};
+  if (!remove && !request.arg("update"))
+    return {ErrorCode::kFailedToParse, "Either an update or remove=true must be specified"};
+  if (remove && request.arg("update"))
+    return {ErrorCode::kFailedToParse, "Cannot specify both an update and remove=true"};
+  if (remove && request.flag("upsert"))
+    return {ErrorCode::kFailedToParse, "Cannot specify both upsert=true and remove=true "};
   if (remove && request.flag("new")) {
-    return {ErrorCode::kFailedToParse, "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document"};
+    return {ErrorCode::kFailedToParse,
+            "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document"};
   }
   return Status::OK();
 }
@@ -214,7 +236,8 @@ Task<Status> findAndModify(Request& request) {
   ServerCounters& counters = request.server().counters;
   (request.flag("remove") ? counters.remove : counters.update).fetch_add(1, std::memory_order_relaxed);
   bson::Builder& reply = request.reply();
-  reply.openDocument("lastErrorObject").append("n", static_cast<int32_t>(outcome->matched + (outcome->upsertedId ? 1 : 0)));
+  reply.openDocument("lastErrorObject")
+      .append("n", static_cast<int32_t>(outcome->matched + (outcome->upsertedId ? 1 : 0)));
   if (!request.flag("remove")) reply.append("updatedExisting", outcome->matched > 0);
   if (outcome->upsertedId) reply.append("upserted", *outcome->upsertedId);
   reply.close();

@@ -1,4 +1,5 @@
-// createUser, updateUser, dropUser, dropAllUsersFromDatabase, usersInfo, grantRolesToUser, revokeRolesFromUser, rolesInfo.
+// createUser, updateUser, dropUser, dropAllUsersFromDatabase, usersInfo, grantRolesToUser, revokeRolesFromUser,
+// rolesInfo.
 #include <algorithm>
 
 #include "actors/commands/ddl_support.hpp"
@@ -15,15 +16,28 @@ namespace {
 const storage::Namespace kUsers("admin", "system.users");
 
 constexpr Argument kCreateUserArguments[] = {
-    {"pwd", kStringArg}, {"customData", kDocumentArg}, {"roles", kArrayArg, true}, {"digestPassword", kFlagArg}, {"mechanisms", kArrayArg}, {"authenticationRestrictions", kArrayArg}, {"passwordDigestor", kStringArg},
+    {"pwd", kStringArg},
+    {"customData", kDocumentArg},
+    {"roles", kArrayArg, true},
+    {"digestPassword", kFlagArg},
+    {"mechanisms", kArrayArg},
+    {"authenticationRestrictions", kArrayArg},
+    {"passwordDigestor", kStringArg},
 };
 constexpr Argument kUpdateUserArguments[] = {
-    {"pwd", kStringArg}, {"customData", kDocumentArg}, {"roles", kArrayArg}, {"digestPassword", kFlagArg}, {"mechanisms", kArrayArg}, {"authenticationRestrictions", kArrayArg}, {"passwordDigestor", kStringArg},
+    {"pwd", kStringArg},
+    {"customData", kDocumentArg},
+    {"roles", kArrayArg},
+    {"digestPassword", kFlagArg},
+    {"mechanisms", kArrayArg},
+    {"authenticationRestrictions", kArrayArg},
+    {"passwordDigestor", kStringArg},
 };
 
 StatusWith<std::string> userName(const Request& request) {
   const auto name = request.body().first();
-  if (!name.is(bson::Type::kString) || name.asString().empty()) return Status(ErrorCode::kBadValue, "User document needs 'user' field to be non-empty");
+  if (!name.is(bson::Type::kString) || name.asString().empty())
+    return Status(ErrorCode::kBadValue, "User document needs 'user' field to be non-empty");
   if (request.db() == "local") return Status(ErrorCode::kBadValue, "Cannot create users in the local database");
   return std::string(name.asString());
 }
@@ -33,9 +47,12 @@ StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson:
   std::vector<auth::RoleName> result;
   for (const bson::Element& e : roles) {
     auth::RoleName name{std::string(e.toStringOr()), std::string(request.db())};
-    if (e.is(bson::Type::kDocument)) name = {std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())};
-    if (name.role.empty() || name.database.empty()) return Status(ErrorCode::kBadValue, "Role names must be strings or {role: <name>, db: <database>}");
-    if (!auth::isBuiltinRole(name.role, name.database)) return Status(ErrorCode::kRoleNotFound, "Could not find role: " + name.role + "@" + name.database);
+    if (e.is(bson::Type::kDocument))
+      name = {std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())};
+    if (name.role.empty() || name.database.empty())
+      return Status(ErrorCode::kBadValue, "Role names must be strings or {role: <name>, db: <database>}");
+    if (!auth::isBuiltinRole(name.role, name.database))
+      return Status(ErrorCode::kRoleNotFound, "Could not find role: " + name.role + "@" + name.database);
     if (std::find(result.begin(), result.end(), name) == result.end()) result.push_back(std::move(name));
   }
   return result;
@@ -58,16 +75,20 @@ StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request)
   std::vector<auth::Mechanism> result;
   if (given.empty()) return std::vector<auth::Mechanism>{auth::Mechanism::kScramSha1, auth::Mechanism::kScramSha256};
   for (const bson::Element& e : given) {
-    if (e.toStringOr() == "SCRAM-SHA-1") result.push_back(auth::Mechanism::kScramSha1);
-    else if (e.toStringOr() == "SCRAM-SHA-256") result.push_back(auth::Mechanism::kScramSha256);
-    else return Status(ErrorCode::kBadValue, "Unknown auth mechanism '" + std::string(e.toStringOr()) + "'");
+    if (e.toStringOr() == "SCRAM-SHA-1")
+      result.push_back(auth::Mechanism::kScramSha1);
+    else if (e.toStringOr() == "SCRAM-SHA-256")
+      result.push_back(auth::Mechanism::kScramSha256);
+    else
+      return Status(ErrorCode::kBadValue, "Unknown auth mechanism '" + std::string(e.toStringOr()) + "'");
   }
   return result;
 }
 
 /// Derives credentials on a worker: that takes milliseconds on purpose.
 Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string user) {
-  if (!request.flag("digestPassword", true)) co_return Status(ErrorCode::kBadValue, "Use of SCRAM-SHA-256 requires undigested passwords");
+  if (!request.flag("digestPassword", true))
+    co_return Status(ErrorCode::kBadValue, "Use of SCRAM-SHA-256 requires undigested passwords");
   const auto mechanisms = parseMechanisms(request);
   if (!mechanisms.isOK()) co_return mechanisms.status();
   auto made = std::make_shared<bson::Document>();
@@ -92,7 +113,9 @@ Task<Status> changeUser(Request& request, std::string id, UserChange change) {
   auto body = [&]() -> Status {
     TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
     std::optional<bson::Document> before;
-    if (record) TROUPE_TRY(collection->find(unit, *record, [&](bson::View document) { before = bson::Document(document); }).status());
+    if (record)
+      TROUPE_TRY(
+          collection->find(unit, *record, [&](bson::View document) { before = bson::Document(document); }).status());
     TROUPE_ASSIGN(const auto after, change(before ? &*before : nullptr));
     if (before && after) return collection->update(unit, *record, *before, *after);
     if (before) return collection->remove(unit, *record, *before);
@@ -107,13 +130,17 @@ Task<Status> changeUser(Request& request, std::string id, UserChange change) {
 }
 
 Status userNotFound(const Request& request, const std::string& user) {
-  return {ErrorCode::kUserNotFound, "Could not find user \"" + user + "\" for db \"" + std::string(request.db()) + "\""};
+  return {ErrorCode::kUserNotFound,
+          "Could not find user \"" + user + "\" for db \"" + std::string(request.db()) + "\""};
 }
 
 Task<Status> createUser(Request& request) {
   const auto user = userName(request);
   if (!user.isOK()) co_return user.status();
-  if (!request.arg("pwd") && request.db() != "$external") co_return Status(ErrorCode::kBadValue, "Must provide a 'pwd' field for all user documents, except those with '$external' as the user's source db");
+  if (!request.arg("pwd") && request.db() != "$external")
+    co_return Status(
+        ErrorCode::kBadValue,
+        "Must provide a 'pwd' field for all user documents, except those with '$external' as the user's source db");
   const auto roles = parseRoles(request, request.document("roles"));
   if (!roles.isOK()) co_return roles.status();
   if (Status status = authorizeRoles(request, *roles, auth::Action::kGrantRole); !status.isOK()) co_return status;
@@ -123,15 +150,21 @@ Task<Status> createUser(Request& request) {
   const bson::Uuid uuid = bson::randomUuid([&environment] { return environment.random(); });
   const std::string id = std::string(request.db()) + "." + *user;
   bson::Builder b;
-  b.append("_id", id).append("userId", uuid).append("user", *user).append("db", request.db()).append("credentials", *credentials);
+  b.append("_id", id)
+      .append("userId", uuid)
+      .append("user", *user)
+      .append("db", request.db())
+      .append("credentials", *credentials);
   appendRoles(b, *roles);
   if (const auto data = request.arg("customData"); data) b.append("customData", data);
   const bson::Document document = b.finish();
   const bool first = request.client().localhostException;
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
-    if (before) return Status(ErrorCode(51003), "User \"" + *user + "@" + std::string(request.db()) + "\" already exists");
+    if (before)
+      return Status(ErrorCode(51003), "User \"" + *user + "@" + std::string(request.db()) + "\" already exists");
     // Two local clients may both have found no user: only one of them makes the first.
-    if (first && request.server().users.anyUser()) return Status(ErrorCode::kUnauthorized, "a user exists by now: log in");
+    if (first && request.server().users.anyUser())
+      return Status(ErrorCode::kUnauthorized, "a user exists by now: log in");
     return std::optional<bson::Document>(document);
   };
   co_return co_await changeUser(request, id, change);
@@ -160,9 +193,12 @@ Task<Status> updateUser(Request& request) {
     if (!before) return userNotFound(request, *user);
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
-      if (e.name() == "credentials" && credentials) b.append("credentials", *credentials);
-      else if (e.name() == "roles" && roles) appendRoles(b, *roles);
-      else if (e.name() != "customData" || !request.arg("customData")) b.append(e);
+      if (e.name() == "credentials" && credentials)
+        b.append("credentials", *credentials);
+      else if (e.name() == "roles" && roles)
+        appendRoles(b, *roles);
+      else if (e.name() != "customData" || !request.arg("customData"))
+        b.append(e);
     }
     if (const auto data = request.arg("customData"); data) b.append("customData", data);
     return std::optional<bson::Document>(b.finish());
@@ -175,11 +211,15 @@ Task<Status> changeRoles(Request& request, bool grant) {
   if (!user.isOK()) co_return user.status();
   const auto wanted = parseRoles(request, request.document("roles"));
   if (!wanted.isOK()) co_return wanted.status();
-  if (Status status = authorizeRoles(request, *wanted, grant ? auth::Action::kGrantRole : auth::Action::kRevokeRole); !status.isOK()) co_return status;
+  if (Status status = authorizeRoles(request, *wanted, grant ? auth::Action::kGrantRole : auth::Action::kRevokeRole);
+      !status.isOK())
+    co_return status;
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (!before) return userNotFound(request, *user);
     std::vector<auth::RoleName> roles;
-    for (const bson::Element& e : (*before)["roles"].asArray()) roles.push_back({std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())});
+    for (const bson::Element& e : (*before)["roles"].asArray())
+      roles.push_back(
+          {std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())});
     for (const auto& role : *wanted) {
       const auto at = std::find(roles.begin(), roles.end(), role);
       if (grant && at == roles.end()) roles.push_back(role);
@@ -187,8 +227,10 @@ Task<Status> changeRoles(Request& request, bool grant) {
     }
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
-      if (e.name() == "roles") appendRoles(b, roles);
-      else b.append(e);
+      if (e.name() == "roles")
+        appendRoles(b, roles);
+      else
+        b.append(e);
     }
     return std::optional<bson::Document>(b.finish());
   };
@@ -214,7 +256,9 @@ Task<Status> dropAllUsers(Request& request) {
   int32_t n = 0;
   for (const bson::Document& user : *users) {
     const std::string id(user["_id"].toStringOr());
-    auto change = [](const bson::Document*) -> StatusWith<std::optional<bson::Document>> { return std::optional<bson::Document>(); };
+    auto change = [](const bson::Document*) -> StatusWith<std::optional<bson::Document>> {
+      return std::optional<bson::Document>();
+    };
     const Status status = co_await changeUser(request, id, change);
     if (!status.isOK()) co_return status;
     ++n;
@@ -223,7 +267,11 @@ Task<Status> dropAllUsers(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kUsersInfoArguments[] = {{"showCredentials", kFlagArg}, {"showPrivileges", kFlagArg}, {"showCustomData", kFlagArg}, {"filter", kDocumentArg}, {"showAuthenticationRestrictions", kFlagArg}};
+constexpr Argument kUsersInfoArguments[] = {{"showCredentials", kFlagArg},
+                                            {"showPrivileges", kFlagArg},
+                                            {"showCustomData", kFlagArg},
+                                            {"filter", kDocumentArg},
+                                            {"showAuthenticationRestrictions", kFlagArg}};
 
 /// What usersInfo asks for: one user, several, all of the database, or all.
 StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
@@ -235,7 +283,9 @@ StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
     const bool named = e.is(bson::Type::kDocument);
     const auto user = named ? e.asDocument()["user"].toStringOr() : e.toStringOr();
     const auto db = named ? e.asDocument()["db"].toStringOr() : request.db();
-    if (user.empty()) return {ErrorCode::kBadValue, "usersInfo takes 1, a user name, {user, db}, an array of these, or {forAllDBs: true}"};
+    if (user.empty())
+      return {ErrorCode::kBadValue,
+              "usersInfo takes 1, a user name, {user, db}, an array of these, or {forAllDBs: true}"};
     TROUPE_ASSIGN(auto document, request.server().users.find(user, db));
     if (document) found.push_back(std::move(*document));
     return Status::OK();
@@ -255,9 +305,12 @@ Task<Status> usersInfo(Request& request) {
   reply.openArray("users");
   for (const bson::Document& user : *users) {
     const auto db = user["db"].toStringOr();
-    const bool self = std::any_of(request.client().users.begin(), request.client().users.end(), [&](const auto& u) { return u.name == user["user"].toStringOr() && u.database == db; });
+    const bool self = std::any_of(request.client().users.begin(), request.client().users.end(), [&](const auto& u) {
+      return u.name == user["user"].toStringOr() && u.database == db;
+    });
     if (!self) {
-      if (Status status = request.authorize(auth::Action::kViewUser, auth::Resource::db(db)); !status.isOK()) co_return status;
+      if (Status status = request.authorize(auth::Action::kViewUser, auth::Resource::db(db)); !status.isOK())
+        co_return status;
     }
     reply.pushDocument();
     for (const bson::Element& e : user.view()) {
@@ -276,7 +329,8 @@ Task<Status> usersInfo(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kRolesInfoArguments[] = {{"showBuiltinRoles", kFlagArg}, {"showPrivileges", kFlagArg}, {"showAuthenticationRestrictions", kFlagArg}};
+constexpr Argument kRolesInfoArguments[] = {
+    {"showBuiltinRoles", kFlagArg}, {"showPrivileges", kFlagArg}, {"showAuthenticationRestrictions", kFlagArg}};
 
 Task<Status> rolesInfo(Request& request) {
   const auto what = request.body().first();
@@ -284,7 +338,13 @@ Task<Status> rolesInfo(Request& request) {
   for (const auto name : auth::builtinRoleNames(request.db())) {
     const bool asked = what.isNumber() ? request.flag("showBuiltinRoles") : what.toStringOr() == name;
     if (!asked) continue;
-    request.reply().pushDocument().append("role", name).append("db", request.db()).append("isBuiltin", true).openArray("roles").close();
+    request.reply()
+        .pushDocument()
+        .append("role", name)
+        .append("db", request.db())
+        .append("isBuiltin", true)
+        .openArray("roles")
+        .close();
     if (request.flag("showPrivileges")) {
       auth::PrivilegeSet privileges;
       if (privileges.addRole(name, request.db()).isOK()) request.reply().append("privileges", privileges.toArray());
@@ -299,14 +359,50 @@ constexpr Argument kRolesArguments[] = {{"roles", kArrayArg, true}};
 
 using Target = Requirement::Target;
 constexpr Command kCommands[] = {
-    {.name = "createUser", .summary = "makes a user", .requirement = {Target::kDatabase, auth::Action::kCreateUser}, .access = Access::kWrite, .arguments = kCreateUserArguments, .run = createUser},
-    {.name = "updateUser", .summary = "changes password, roles or data of a user", .requirement = {Target::kDatabase, auth::Action::kChangePassword}, .access = Access::kWrite, .arguments = kUpdateUserArguments, .run = updateUser},
-    {.name = "dropUser", .summary = "removes a user", .requirement = {Target::kDatabase, auth::Action::kDropUser}, .access = Access::kWrite, .run = dropUser},
-    {.name = "dropAllUsersFromDatabase", .summary = "removes all users of a database", .requirement = {Target::kDatabase, auth::Action::kDropUser}, .access = Access::kWrite, .run = dropAllUsers},
-    {.name = "grantRolesToUser", .summary = "gives roles to a user", .requirement = {Target::kAuthenticated}, .access = Access::kWrite, .arguments = kRolesArguments, .run = grantRoles},
-    {.name = "revokeRolesFromUser", .summary = "takes roles from a user", .requirement = {Target::kAuthenticated}, .access = Access::kWrite, .arguments = kRolesArguments, .run = revokeRoles},
-    {.name = "usersInfo", .summary = "what is stored of users", .requirement = {Target::kAuthenticated}, .arguments = kUsersInfoArguments, .run = usersInfo},
-    {.name = "rolesInfo", .summary = "the built-in roles", .requirement = {Target::kAuthenticated}, .arguments = kRolesInfoArguments, .run = rolesInfo},
+    {.name = "createUser",
+     .summary = "makes a user",
+     .requirement = {Target::kDatabase, auth::Action::kCreateUser},
+     .access = Access::kWrite,
+     .arguments = kCreateUserArguments,
+     .run = createUser},
+    {.name = "updateUser",
+     .summary = "changes password, roles or data of a user",
+     .requirement = {Target::kDatabase, auth::Action::kChangePassword},
+     .access = Access::kWrite,
+     .arguments = kUpdateUserArguments,
+     .run = updateUser},
+    {.name = "dropUser",
+     .summary = "removes a user",
+     .requirement = {Target::kDatabase, auth::Action::kDropUser},
+     .access = Access::kWrite,
+     .run = dropUser},
+    {.name = "dropAllUsersFromDatabase",
+     .summary = "removes all users of a database",
+     .requirement = {Target::kDatabase, auth::Action::kDropUser},
+     .access = Access::kWrite,
+     .run = dropAllUsers},
+    {.name = "grantRolesToUser",
+     .summary = "gives roles to a user",
+     .requirement = {Target::kAuthenticated},
+     .access = Access::kWrite,
+     .arguments = kRolesArguments,
+     .run = grantRoles},
+    {.name = "revokeRolesFromUser",
+     .summary = "takes roles from a user",
+     .requirement = {Target::kAuthenticated},
+     .access = Access::kWrite,
+     .arguments = kRolesArguments,
+     .run = revokeRoles},
+    {.name = "usersInfo",
+     .summary = "what is stored of users",
+     .requirement = {Target::kAuthenticated},
+     .arguments = kUsersInfoArguments,
+     .run = usersInfo},
+    {.name = "rolesInfo",
+     .summary = "the built-in roles",
+     .requirement = {Target::kAuthenticated},
+     .arguments = kRolesInfoArguments,
+     .run = rolesInfo},
 };
 
 }  // namespace

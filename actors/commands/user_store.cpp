@@ -31,7 +31,9 @@ StatusWith<std::optional<bson::Document>> UserStore::find(std::string_view user,
   const bson::Document id = bson::doc("_id", std::string(database) + "." + std::string(user));
   TROUPE_ASSIGN(const auto record, collection->findById(unit, id.view().first()));
   std::optional<bson::Document> found;
-  if (record) TROUPE_TRY(collection->find(unit, *record, [&](bson::View document) { found = bson::Document(document); }).status());
+  if (record)
+    TROUPE_TRY(
+        collection->find(unit, *record, [&](bson::View document) { found = bson::Document(document); }).status());
   return found;
 }
 

@@ -14,7 +14,7 @@
 namespace troupe::storage {
 class Catalog;
 class SessionPool;
-}
+}  // namespace troupe::storage
 
 namespace troupe::commands {
 

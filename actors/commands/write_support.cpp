@@ -45,7 +45,9 @@ std::vector<LockWish> locksToChange(const Namespace& ns) {
 Status checkUserWrite(const Namespace& ns) {
   if (!ns.isSystem()) return Status::OK();
   const auto name = ns.collection();
-  if (name == "system.js" || name == "system.users" || name == "system.version" || name == "system.roles" || name.starts_with("system.buckets.")) return Status::OK();
+  if (name == "system.js" || name == "system.users" || name == "system.version" || name == "system.roles" ||
+      name.starts_with("system.buckets."))
+    return Status::OK();
   return {ErrorCode::kInvalidNamespace, "cannot write to '" + ns.toString() + "'"};
 }
 
@@ -72,7 +74,8 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMis
       continue;
     }
     if (collection && collection->isView()) {
-      co_return Status(ErrorCode::kCommandNotSupportedOnView, "Namespace " + ns.toString() + " is a view, not a collection");
+      co_return Status(ErrorCode::kCommandNotSupportedOnView,
+                       "Namespace " + ns.toString() + " is a view, not a collection");
     }
     if (collection || ifMissing == IfMissing::kLeave) co_return WriteTarget{std::move(lock), std::move(collection)};
     lock.reset();
@@ -95,7 +98,8 @@ storage::ConflictRetryOptions retryOptions(const ServerContext& server) {
   storage::ConflictRetryOptions options;
   options.temporarilyUnavailable = server.parameters.enableTemporarilyUnavailableExceptions;
   options.temporarilyUnavailableMaxRetries = static_cast<int>(server.parameters.temporarilyUnavailableMaxRetries);
-  options.temporarilyUnavailableBackoffBase = std::chrono::milliseconds(server.parameters.temporarilyUnavailableBackoffBaseMillis);
+  options.temporarilyUnavailableBackoffBase =
+      std::chrono::milliseconds(server.parameters.temporarilyUnavailableBackoffBaseMillis);
   return options;
 }
 
@@ -119,29 +123,36 @@ void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& erro
 
 bson::ObjectId newObjectId(ServerContext& server) {
   const auto sinceEpoch = server.node.environment().wallNow().time_since_epoch();
-  return server.objectIds.next(static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(sinceEpoch).count()));
+  return server.objectIds.next(
+      static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(sinceEpoch).count()));
 }
 
 StatusWith<bson::View> documentToStore(bson::View document, ServerContext& server, std::deque<bson::Document>& made) {
   if (document.size() > static_cast<uint32_t>(bson::kMaxDocumentSize)) {
-    return Status(ErrorCode::kBSONObjectTooLarge, "object to insert too large. size in bytes: " + std::to_string(document.size()) + ", max size: " + std::to_string(bson::kMaxDocumentSize));
+    return Status(ErrorCode::kBSONObjectTooLarge,
+                  "object to insert too large. size in bytes: " + std::to_string(document.size()) +
+                      ", max size: " + std::to_string(bson::kMaxDocumentSize));
   }
   const bson::Element id = document["_id"];
   if (id.is(bson::Type::kArray) || id.is(bson::Type::kRegex) || id.is(bson::Type::kUndefined)) {
-    return Status(ErrorCode::kInvalidIdField, "The '_id' value cannot be of type " + std::string(bson::typeName(id.type())));
+    return Status(ErrorCode::kInvalidIdField,
+                  "The '_id' value cannot be of type " + std::string(bson::typeName(id.type())));
   }
   if (id.is(bson::Type::kDocument)) {
     for (const bson::Element& e : id.asDocument()) {
       if (e.name().starts_with('$')) {
-        return Status(ErrorCode::kDollarPrefixedFieldName, "_id fields may not contain '$'-prefixed fields: " + std::string(e.name()) + " is not valid for storage.");
+        return Status(ErrorCode::kDollarPrefixedFieldName, "_id fields may not contain '$'-prefixed fields: " +
+                                                               std::string(e.name()) + " is not valid for storage.");
       }
     }
   }
   if (id.ok() && document.first().name() == "_id") return document;
   bson::Builder stored;
   stored.reserve(document.size() + 24);
-  if (id.ok()) stored.append(id);
-  else stored.append("_id", newObjectId(server));
+  if (id.ok())
+    stored.append(id);
+  else
+    stored.append("_id", newObjectId(server));
   for (const bson::Element& e : document) {
     if (e.name() != "_id") stored.append(e);
   }

@@ -7,8 +7,8 @@
 #include "actors/commands/server_context.hpp"
 #include "actors/kernel/node.hpp"
 #include "storage/catalog/collection_catalog.hpp"
-#include "storage/query/match/match_expression.hpp"
 #include "storage/locks/resource_locks.hpp"
+#include "storage/query/match/match_expression.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
@@ -47,8 +47,8 @@ Task<Status> satisfy(Request& request, WriteConcern concern);
 
 storage::ConflictRetryOptions retryOptions(const ServerContext& server);
 
-/// Runs `body` (a callable giving Status) in a unit of work and commits it; again after write conflicts, with waits in between
-/// that hold no thread. `body` lives in the caller's frame.
+/// Runs `body` (a callable giving Status) in a unit of work and commits it; again after write conflicts, with waits in
+/// between that hold no thread. `body` lives in the caller's frame.
 template <class Body>
 Task<Status> commitWithRetry(Request& request, storage::RecoveryUnit& unit, Body& body) {
   storage::ConflictRetry retry(retryOptions(request.server()), &request.server().conflicts);
@@ -65,8 +65,8 @@ Task<Status> commitWithRetry(Request& request, storage::RecoveryUnit& unit, Body
   }
 }
 
-/// Runs work that blocks (an index scan, a checkpoint) on a detached actor and waits for it by message. Give `work` as a named
-/// local: g++ 12 destroys the captures of a lambda written inside a co_await expression twice.
+/// Runs work that blocks (an index scan, a checkpoint) on a detached actor and waits for it by message. Give `work` as
+/// a named local: g++ 12 destroys the captures of a lambda written inside a co_await expression twice.
 Task<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work);
 
 /// One failed statement of a write command, as an element of `writeErrors`.
@@ -79,8 +79,8 @@ void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& erro
 /// A new ObjectId from the node's clock and random source.
 bson::ObjectId newObjectId(ServerContext& server);
 
-/// The document as it is stored: `_id` first (generated when absent). Where that differs from what was given, the new document is
-/// kept in `made`. Errors: BSONObjectTooLarge, InvalidIdField, DollarPrefixedFieldName (within _id).
+/// The document as it is stored: `_id` first (generated when absent). Where that differs from what was given, the new
+/// document is kept in `made`. Errors: BSONObjectTooLarge, InvalidIdField, DollarPrefixedFieldName (within _id).
 StatusWith<bson::View> documentToStore(bson::View document, ServerContext& server, std::deque<bson::Document>& made);
 
 /// The collection's validator, ready to check documents; checks nothing where there is none or it is bypassed.
@@ -88,8 +88,8 @@ class DocumentValidator {
  public:
   /// Errors: those of parsing the stored validator.
   static StatusWith<DocumentValidator> of(const storage::Collection& collection, bool bypass);
-  /// DocumentValidationFailure (121) with `errInfo`; OK when it passes or the action is only to warn. `before`: the document that
-  /// is replaced (level "moderate" lets documents stay invalid that were), or null.
+  /// DocumentValidationFailure (121) with `errInfo`; OK when it passes or the action is only to warn. `before`: the
+  /// document that is replaced (level "moderate" lets documents stay invalid that were), or null.
   Status check(bson::View document, const bson::View* before = nullptr) const;
 
  private:

@@ -27,8 +27,9 @@ void Connection::onStopRequested() {
 }
 
 bson::Document Connection::describe() const {
-  return bson::doc("connectionId", client_->connectionId, "remote", client_->remote, "encrypted", client_->encrypted, "requests", requests_,
-                   "users", client_->userNames(), "bufferBytes", static_cast<int64_t>(reader_.capacity()), "metadata", client_->metadata());
+  return bson::doc("connectionId", client_->connectionId, "remote", client_->remote, "encrypted", client_->encrypted,
+                   "requests", requests_, "users", client_->userNames(), "bufferBytes",
+                   static_cast<int64_t>(reader_.capacity()), "metadata", client_->metadata());
 }
 
 Task<void> Connection::serve() {
@@ -36,7 +37,8 @@ Task<void> Connection::serve() {
   while (open && !client_->closing) {
     auto frame = reader_.next();
     if (!frame.isOK()) {
-      server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId), "Closing a connection that breaks the protocol",
+      server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
+                       "Closing a connection that breaks the protocol",
                        bson::doc("remote", client_->remote, "reason", frame.status().reason()));
       break;
     }
@@ -70,7 +72,8 @@ Task<bool> Connection::answer(std::string_view frame) {
 
 bool Connection::refuse(std::string_view frame, const Status& why, std::string& reply) {
   if (wire::closesConnection(why.code())) {
-    server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId), "Closing a connection that breaks the protocol",
+    server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
+                     "Closing a connection that breaks the protocol",
                      bson::doc("remote", client_->remote, "reason", why.reason()));
     return false;
   }
@@ -91,7 +94,8 @@ Task<bool> Connection::runRequest(wire::Request wire) {
     if (!wire.expectsReply()) co_return !client_->closing;
     const int32_t id = nextReply_++;
     const bool streaming = request.streamOn && wire.has(wire::kExhaustAllowed);
-    const bool sent = co_await send(wire.reply(std::move(request.message()), id, streaming ? uint32_t{wire::kMoreToCome} : 0, inReplyTo));
+    const bool sent = co_await send(
+        wire.reply(std::move(request.message()), id, streaming ? uint32_t{wire::kMoreToCome} : 0, inReplyTo));
     if (!sent || !streaming || client_->closing) co_return sent && !client_->closing;
     next = std::move(*request.streamOn);
     wire.body = next;

@@ -11,13 +11,13 @@
 
 namespace troupe::front {
 
-/// One driver's connection as an actor: it reads frames, runs each request's command to its end and writes the answer, one
-/// request at a time as the protocol has it. The whole life is one coroutine; it ends when the peer closes, a frame breaks
-/// the protocol, or a supervisor or operator stops it.
+/// One driver's connection as an actor: it reads frames, runs each request's command to its end and writes the answer,
+/// one request at a time as the protocol has it. The whole life is one coroutine; it ends when the peer closes, a frame
+/// breaks the protocol, or a supervisor or operator stops it.
 class Connection final : public Actor {
  public:
-  Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client, commands::ServerContext& server,
-             const commands::CommandTable& table);
+  Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client,
+             commands::ServerContext& server, const commands::CommandTable& table);
   ~Connection() override;
 
   Behaviour behaviour() override { return {}; }
@@ -29,7 +29,8 @@ class Connection final : public Actor {
   Task<void> serve();
   /// Answers one frame. False when the connection has to close.
   Task<bool> answer(std::string_view frame);
-  /// Runs the request; when its command streams (an awaitable hello) again and again, until it ends or the client is gone.
+  /// Runs the request; when its command streams (an awaitable hello) again and again, until it ends or the client is
+  /// gone.
   Task<bool> runRequest(wire::Request wire);
   Task<bool> send(std::string bytes);
   bool refuse(std::string_view frame, const Status& why, std::string& reply);

@@ -28,13 +28,18 @@ Future<Accepted> acceptOne(tcp::acceptor& acceptor) {
   auto promise = std::make_shared<Promise<Accepted>>();
   auto future = promise->future();
   acceptor.async_accept([promise](const boost::system::error_code& error, tcp::socket socket) {
-    if (error) promise->set(Status(error == asio::error::operation_aborted ? ErrorCode::kShutdownInProgress : ErrorCode::kHostUnreachable, error.message()));
-    else promise->set(std::make_shared<tcp::socket>(std::move(socket)));
+    if (error)
+      promise->set(
+          Status(error == asio::error::operation_aborted ? ErrorCode::kShutdownInProgress : ErrorCode::kHostUnreachable,
+                 error.message()));
+    else
+      promise->set(std::make_shared<tcp::socket>(std::move(socket)));
   });
   return future;
 }
 
-/// A TLS client begins with a handshake record; no wire-protocol message has 22 as the low byte of its length and 3 behind it.
+/// A TLS client begins with a handshake record; no wire-protocol message has 22 as the low byte of its length and 3
+/// behind it.
 bool greetsWithTls(tcp::socket& socket) {
   unsigned char first[2] = {0, 0};
   boost::system::error_code error;
@@ -45,7 +50,8 @@ bool greetsWithTls(tcp::socket& socket) {
 Future<Done> readable(std::shared_ptr<tcp::socket> socket) {
   auto promise = std::make_shared<Promise<Done>>();
   auto future = promise->future();
-  socket->async_wait(tcp::socket::wait_read, [promise, socket](const boost::system::error_code&) { promise->set(Done{}); });
+  socket->async_wait(tcp::socket::wait_read,
+                     [promise, socket](const boost::system::error_code&) { promise->set(Done{}); });
   return future;
 }
 
@@ -72,17 +78,21 @@ Task<void> admit(std::shared_ptr<const Admission> how, std::shared_ptr<tcp::sock
   const std::string name = remote.address().to_string() + ":" + std::to_string(remote.port());
   auto client = how->server.clients.add(name, remote.address().is_loopback(), encrypted, how->maxConnections);
   if (!client) {
-    how->server.log.warning(log::Component::kNetwork, 22942, "listener", "Connection refused because there are too many open connections", bson::doc("remote", name));
+    how->server.log.warning(log::Component::kNetwork, 22942, "listener",
+                            "Connection refused because there are too many open connections",
+                            bson::doc("remote", name));
     co_return;
   }
   how->server.log.info(log::Component::kNetwork, 22943, "listener", "Connection accepted",
-                       bson::doc("remote", name, "connectionId", client->connectionId, "connectionCount", how->server.clients.current()));
+                       bson::doc("remote", name, "connectionId", client->connectionId, "connectionCount",
+                                 how->server.clients.current()));
   auto transport = encrypted ? makeTlsTransport(std::move(*socket), how->tls) : makePlainTransport(std::move(*socket));
   const std::string path = how->parent + "/conn" + std::to_string(client->connectionId);
   SpawnOptions options;
   options.parent = how->node.address(how->parent);
   options.type = "Connection";
-  how->node.spawn(path, std::make_unique<Connection>(std::move(transport), std::move(client), how->server, how->table), options);
+  how->node.spawn(path, std::make_unique<Connection>(std::move(transport), std::move(client), how->server, how->table),
+                  options);
 }
 
 }  // namespace
@@ -111,7 +121,9 @@ void Listener::open(const std::string& address) {
   if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(kBacklog, error);
-  if (error) throw std::runtime_error("cannot listen on " + address + ":" + std::to_string(options_.port) + ": " + error.message());
+  if (error)
+    throw std::runtime_error("cannot listen on " + address + ":" + std::to_string(options_.port) + ": " +
+                             error.message());
   sockets_->acceptors.push_back(std::move(acceptor));
 }
 
@@ -124,9 +136,12 @@ void Listener::onStart() {
     tlsContext = *context;
   }
   for (const auto& address : options_.addresses) open(address);
-  sockets_->admission = std::make_shared<const Admission>(Admission{node(), self().path(), *server_, *table_, options_.tls.mode, tlsContext, options_.maxConnections});
+  sockets_->admission = std::make_shared<const Admission>(
+      Admission{node(), self().path(), *server_, *table_, options_.tls.mode, tlsContext, options_.maxConnections});
   for (size_t i = 0; i < sockets_->acceptors.size(); ++i) start(acceptFrom(i));
-  server_->log.info(log::Component::kNetwork, 23016, "listener", "Waiting for connections", bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "tls", tls::tlsModeName(options_.tls.mode)));
+  server_->log.info(log::Component::kNetwork, 23016, "listener", "Waiting for connections",
+                    bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "tls",
+                              tls::tlsModeName(options_.tls.mode)));
   setPhase("listening", "taking connections");
 }
 
@@ -151,7 +166,8 @@ Task<void> Listener::acceptFrom(size_t index) {
 }
 
 bson::Document Listener::describe() const {
-  return bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "accepted", accepted_, "failed", refused_, "open", server_->clients.current());
+  return bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "accepted", accepted_,
+                   "failed", refused_, "open", server_->clients.current());
 }
 
 }  // namespace troupe::front

@@ -17,8 +17,8 @@ struct ListenerOptions {
   tls::TlsOptions tls;
 };
 
-/// Takes connections on the node's port and starts a connection actor for each ("<own path>/conn<N>"). A restart opens the port
-/// again; connections that stand are not touched.
+/// Takes connections on the node's port and starts a connection actor for each ("<own path>/conn<N>"). A restart opens
+/// the port again; connections that stand are not touched.
 class Listener final : public Actor {
  public:
   Listener(ListenerOptions options, commands::ServerContext* server, const commands::CommandTable* table);

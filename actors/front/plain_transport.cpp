@@ -62,9 +62,10 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
   Future<Status> wait(tcp::socket::wait_type what) {
     auto promise = std::make_unique<Promise<Status>>();
     auto future = promise->future();
-    socket_.async_wait(what, [promise = std::move(promise), self = shared_from_this()](const boost::system::error_code& error) {
-      promise->set(error ? lost(error) : Status::OK());
-    });
+    socket_.async_wait(
+        what, [promise = std::move(promise), self = shared_from_this()](const boost::system::error_code& error) {
+          promise->set(error ? lost(error) : Status::OK());
+        });
     return future;
   }
 
@@ -73,6 +74,8 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
 
 }  // namespace
 
-std::shared_ptr<Transport> makePlainTransport(tcp::socket socket) { return std::make_shared<PlainTransport>(std::move(socket)); }
+std::shared_ptr<Transport> makePlainTransport(tcp::socket socket) {
+  return std::make_shared<PlainTransport>(std::move(socket));
+}
 
 }  // namespace troupe::front

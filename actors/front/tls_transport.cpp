@@ -1,3 +1,4 @@
+#include <array>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
@@ -5,7 +6,6 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/write.hpp>
-#include <array>
 
 #include "actors/front/transports.hpp"
 
@@ -23,7 +23,9 @@ Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUn
 class TlsTransport final : public Transport, public std::enable_shared_from_this<TlsTransport> {
  public:
   TlsTransport(tcp::socket socket, std::shared_ptr<asio::ssl::context> context)
-      : context_(std::move(context)), strand_(asio::make_strand(socket.get_executor())), stream_(std::move(socket), *context_) {
+      : context_(std::move(context)),
+        strand_(asio::make_strand(socket.get_executor())),
+        stream_(std::move(socket), *context_) {
     boost::system::error_code ignored;
     stream_.lowest_layer().set_option(tcp::no_delay(true), ignored);
   }
@@ -35,12 +37,13 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
     auto future = promise->future();
     asio::post(strand_, [promise, self = shared_from_this()] {
       if (self->greeted_) return self->readMore(promise);
-      self->stream_.async_handshake(asio::ssl::stream_base::server,
-                                    asio::bind_executor(self->strand_, [promise, self](const boost::system::error_code& error) {
-                                      if (error) return void(promise->set(lost(error)));
-                                      self->greeted_ = true;
-                                      self->readMore(promise);
-                                    }));
+      self->stream_.async_handshake(
+          asio::ssl::stream_base::server,
+          asio::bind_executor(self->strand_, [promise, self](const boost::system::error_code& error) {
+            if (error) return void(promise->set(lost(error)));
+            self->greeted_ = true;
+            self->readMore(promise);
+          }));
     });
     return future;
   }
@@ -59,10 +62,11 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
     auto promise = std::make_shared<Promise<Status>>();
     auto future = promise->future();
     asio::post(strand_, [promise, bytes, from, self = shared_from_this()] {
-      asio::async_write(self->stream_, asio::buffer(bytes->data() + from, bytes->size() - from),
-                        asio::bind_executor(self->strand_, [promise, bytes, self](const boost::system::error_code& error, size_t) {
-                          promise->set(error ? lost(error) : Status::OK());
-                        }));
+      asio::async_write(
+          self->stream_, asio::buffer(bytes->data() + from, bytes->size() - from),
+          asio::bind_executor(self->strand_, [promise, bytes, self](const boost::system::error_code& error, size_t) {
+            promise->set(error ? lost(error) : Status::OK());
+          }));
     });
     return future;
   }
@@ -77,8 +81,9 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
  private:
   void readMore(std::shared_ptr<Promise<Status>> promise) {
     if (taken_ < filled_) return void(promise->set(Status::OK()));
-    stream_.async_read_some(asio::buffer(buffer_), asio::bind_executor(strand_, [promise, self = shared_from_this()](
-                                                                                    const boost::system::error_code& error, size_t n) {
+    stream_.async_read_some(asio::buffer(buffer_),
+                            asio::bind_executor(strand_, [promise, self = shared_from_this()](
+                                                             const boost::system::error_code& error, size_t n) {
                               self->taken_ = 0;
                               self->filled_ = n;
                               promise->set(error ? lost(error) : Status::OK());

@@ -15,8 +15,8 @@ class context;
 
 namespace troupe::front {
 
-/// The bytes of one connection, plain or under TLS. Used by its connection actor alone; completions come from the pool and
-/// continue the actor. An idle plain connection holds no buffer.
+/// The bytes of one connection, plain or under TLS. Used by its connection actor alone; completions come from the pool
+/// and continue the actor. An idle plain connection holds no buffer.
 class Transport {
  public:
   virtual ~Transport() = default;

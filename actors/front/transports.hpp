@@ -10,6 +10,7 @@ namespace troupe::front {
 std::shared_ptr<Transport> makePlainTransport(boost::asio::ip::tcp::socket socket);
 
 /// A TCP connection under TLS. The handshake runs with the first `readable()`.
-std::shared_ptr<Transport> makeTlsTransport(boost::asio::ip::tcp::socket socket, std::shared_ptr<boost::asio::ssl::context> context);
+std::shared_ptr<Transport> makeTlsTransport(boost::asio::ip::tcp::socket socket,
+                                            std::shared_ptr<boost::asio::ssl::context> context);
 
 }  // namespace troupe::front

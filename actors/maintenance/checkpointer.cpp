@@ -24,7 +24,9 @@ void Checkpointer::onStart() {
 void Checkpointer::look() {
   policy_.setInterval(std::chrono::seconds(periodSeconds_->load()));
   const auto commits = tracker_->taken();
-  const auto decision = policy_.decide(environment().now(), {.dirty = commits != covered_, .replicated = false, .stable = {}, .initialDataTimestamp = std::nullopt});
+  const auto decision = policy_.decide(
+      environment().now(),
+      {.dirty = commits != covered_, .replicated = false, .stable = {}, .initialDataTimestamp = std::nullopt});
   if (decision == storage::CheckpointPolicy::Decision::kNotYet) return;
   if (!storage::CheckpointPolicy::takes(decision)) {
     ++skipped_;
@@ -44,7 +46,8 @@ void Checkpointer::look() {
 }
 
 bson::Document Checkpointer::describe() const {
-  return bson::doc("taken", taken_, "skippedIdle", skipped_, "lastMillis", lastMillis_, "periodSeconds", periodSeconds_->load());
+  return bson::doc("taken", taken_, "skippedIdle", skipped_, "lastMillis", lastMillis_, "periodSeconds",
+                   periodSeconds_->load());
 }
 
 }  // namespace troupe::maintenance

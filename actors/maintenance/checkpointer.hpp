@@ -12,12 +12,17 @@ namespace troupe::maintenance {
 /// Take a checkpoint as soon as possible.
 struct CheckpointNow {};
 
-/// Takes a checkpoint every `syncPeriodSecs` when something was written, and when asked (CKP-001, CKP-004); writes the collections'
-/// sizes with it. Blocks in the disk, so it runs on its own thread.
+/// Takes a checkpoint every `syncPeriodSecs` when something was written, and when asked (CKP-001, CKP-004); writes the
+/// collections' sizes with it. Blocks in the disk, so it runs on its own thread.
 class Checkpointer final : public Actor {
  public:
-  Checkpointer(storage::Engine* engine, storage::Catalog* catalog, const storage::DurabilityTracker* tracker, const std::atomic<int64_t>* periodSeconds)
-      : engine_(engine), catalog_(catalog), tracker_(tracker), periodSeconds_(periodSeconds), policy_(std::chrono::seconds(*periodSeconds), {}) {}
+  Checkpointer(storage::Engine* engine, storage::Catalog* catalog, const storage::DurabilityTracker* tracker,
+               const std::atomic<int64_t>* periodSeconds)
+      : engine_(engine),
+        catalog_(catalog),
+        tracker_(tracker),
+        periodSeconds_(periodSeconds),
+        policy_(std::chrono::seconds(*periodSeconds), {}) {}
 
   Behaviour behaviour() override;
   void onStart() override;

@@ -39,8 +39,10 @@ void JournalFlusher::onStop(const Status& reason) {
 
 bson::Document JournalFlusher::describe() const {
   const auto s = tracker_->statistics();
-  return bson::doc("flushes", s.flushes, "failedFlushes", s.failedFlushes, "waitersCompleted", s.waitersCompleted, "largestGroup", s.largestGroup,
-                   "commitsFlushed", s.commitsFlushed, "averageMicros", s.flushes > 0 ? s.totalMicros / s.flushes : int64_t{0}, "waiting", static_cast<int64_t>(tracker_->waiters()));
+  return bson::doc("flushes", s.flushes, "failedFlushes", s.failedFlushes, "waitersCompleted", s.waitersCompleted,
+                   "largestGroup", s.largestGroup, "commitsFlushed", s.commitsFlushed, "averageMicros",
+                   s.flushes > 0 ? s.totalMicros / s.flushes : int64_t{0}, "waiting",
+                   static_cast<int64_t>(tracker_->waiters()));
 }
 
 }  // namespace troupe::maintenance

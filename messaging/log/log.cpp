@@ -12,7 +12,7 @@ namespace troupe::log {
 
 namespace {
 
-constexpr std::string_view kComponentNames[] = {"ACCESS", "ACTOR",   "ADMIN",    "COMMAND", "CONTROL",     "INDEX",
+constexpr std::string_view kComponentNames[] = {"ACCESS",  "ACTOR", "ADMIN",    "COMMAND", "CONTROL",     "INDEX",
                                                 "NETWORK", "QUERY", "RECOVERY", "STORAGE", "SUPERVISION", "WRITE"};
 
 int rank(Severity severity) { return static_cast<int>(std::string_view("DIWEF").find(static_cast<char>(severity))); }
@@ -49,8 +49,8 @@ void Log::write(Severity severity, Component component, int id, std::string_view
   if (!attributes.empty()) line.append("attr", attributes);
   std::string json = bson::toRelaxedJson(line.finish());
   if (options_.format == Format::kText) {
-    std::string text = std::string(letter) + " " + std::string(componentName(component)) + " [" +
-                       std::string(context) + "] " + std::string(message);
+    std::string text = std::string(letter) + " " + std::string(componentName(component)) + " [" + std::string(context) +
+                       "] " + std::string(message);
     if (!attributes.empty()) text += " " + bson::toRelaxedJson(attributes);
     sink_->info(text);
   } else {

@@ -2,8 +2,8 @@
 
 namespace troupe::storage {
 
-// Invariant: while an exclusive holder or any waiter exists, kContended is set in `holders`; only the slow path, under the
-// mutex, sets and clears it. The fast path adds itself first and backs out when it finds the mark.
+// Invariant: while an exclusive holder or any waiter exists, kContended is set in `holders`; only the slow path, under
+// the mutex, sets and clears it. The fast path adds itself first and backs out when it finds the mark.
 
 bool ResourceLocks::grantLocked(Stripe& stripe, Mode mode) {
   if (stripe.exclusive) return false;

@@ -10,12 +10,12 @@
 
 namespace troupe::storage {
 
-/// Shared/exclusive locks on names (a collection, a database), which nobody waits for with a thread: who cannot have a lock
-/// now is called back when it is granted. Writers of documents hold a collection shared; what changes a collection's
-/// shape (drop, rename, index builds, collMod) holds it exclusively. Grants are first come, first served, so that an
-/// exclusive request is not starved. Names share a fixed number of stripes: two names may exclude each other without need,
-/// never the reverse. Who needs several stripes takes them in ascending order of `stripeOf` and each stripe once.
-/// Thread-safe; the shared fast path is one atomic addition. (LCK rows build on this.)
+/// Shared/exclusive locks on names (a collection, a database), which nobody waits for with a thread: who cannot have a
+/// lock now is called back when it is granted. Writers of documents hold a collection shared; what changes a
+/// collection's shape (drop, rename, index builds, collMod) holds it exclusively. Grants are first come, first served,
+/// so that an exclusive request is not starved. Names share a fixed number of stripes: two names may exclude each other
+/// without need, never the reverse. Who needs several stripes takes them in ascending order of `stripeOf` and each
+/// stripe once. Thread-safe; the shared fast path is one atomic addition. (LCK rows build on this.)
 class ResourceLocks {
  public:
   static constexpr size_t kStripes = 1024;
@@ -29,7 +29,8 @@ class ResourceLocks {
 
   /// Takes the lock without waiting, if it is free and nobody waits for it.
   bool tryAcquire(size_t stripe, Mode mode);
-  /// Calls `granted` once the lock is held: before returning when it is free, else later from whichever thread released it.
+  /// Calls `granted` once the lock is held: before returning when it is free, else later from whichever thread released
+  /// it.
   void acquire(size_t stripe, Mode mode, std::function<void()> granted);
   void release(size_t stripe, Mode mode);
 
@@ -57,7 +58,8 @@ class ResourceLocks {
 class LockGuard {
  public:
   LockGuard() = default;
-  LockGuard(ResourceLocks& locks, size_t stripe, ResourceLocks::Mode mode) : locks_(&locks), stripe_(stripe), mode_(mode) {}
+  LockGuard(ResourceLocks& locks, size_t stripe, ResourceLocks::Mode mode)
+      : locks_(&locks), stripe_(stripe), mode_(mode) {}
   LockGuard(LockGuard&& other) noexcept { *this = std::move(other); }
   LockGuard& operator=(LockGuard&& other) noexcept {
     reset();

@@ -25,7 +25,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (!options->help.empty()) return std::cout << options->help, 0;
-  if (options->showVersion) return std::cout << "trouped " << commands::kTroupeVersion << " (speaks as server " << commands::kServerVersion << ")\n", 0;
+  if (options->showVersion)
+    return std::cout << "trouped " << commands::kTroupeVersion << " (speaks as server " << commands::kServerVersion
+                     << ")\n",
+           0;
   if (options->listCommands) return listCommands(), 0;
   supervisors::blockSignals();
   supervisors::Server server(std::move(*options));

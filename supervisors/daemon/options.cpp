@@ -26,17 +26,24 @@ const OptionRow kRows[] = {
     {"--port", "net.port", &Options::port, "port to listen on"},
     {"--bind_ip", "net.bindIp", &Options::bindIp, "addresses to listen on, separated by commas"},
     {"--maxConns", "net.maxIncomingConnections", &Options::maxConnections, "connections served at once"},
-    {"--networkMessageCompressors", "net.compression.compressors", &Options::compressors, "compressors offered: snappy,zstd,zlib or disabled"},
+    {"--networkMessageCompressors", "net.compression.compressors", &Options::compressors,
+     "compressors offered: snappy,zstd,zlib or disabled"},
     {"--tlsMode", "net.tls.mode", &Options::tlsMode, "disabled, allowTLS, preferTLS or requireTLS"},
-    {"--tlsCertificateKeyFile", "net.tls.certificateKeyFile", &Options::tlsCertificateKeyFile, "PEM file with the server's certificate and key"},
+    {"--tlsCertificateKeyFile", "net.tls.certificateKeyFile", &Options::tlsCertificateKeyFile,
+     "PEM file with the server's certificate and key"},
     {"--tlsCAFile", "net.tls.CAFile", &Options::tlsCAFile, "PEM file with the authorities clients are checked against"},
-    {"--tlsAllowConnectionsWithoutCertificates", "net.tls.allowConnectionsWithoutCertificates", &Options::tlsAllowConnectionsWithoutCertificates, "accept clients without a certificate although a CA file is given"},
+    {"--tlsAllowConnectionsWithoutCertificates", "net.tls.allowConnectionsWithoutCertificates",
+     &Options::tlsAllowConnectionsWithoutCertificates,
+     "accept clients without a certificate although a CA file is given"},
     {"--admin-port", "admin.port", &Options::adminPort, "port of the admin endpoint (0: none)"},
     {"--admin-bind-ip", "admin.bindIp", &Options::adminBindIp, "address of the admin endpoint"},
     {"--dbpath", "storage.dbPath", &Options::dbPath, "data directory"},
-    {"--wiredTigerCacheSizeGB", "storage.wiredTiger.engineConfig.cacheSizeGB", &Options::cacheSizeGB, "size of the storage cache in GiB"},
-    {"--journal,!--nojournal", "storage.journal.enabled", &Options::journal, "keep a journal (--nojournal: checkpoints only)"},
-    {"--journalCommitInterval", "storage.journal.commitIntervalMs", &Options::journalCommitIntervalMs, "milliseconds between flushes of the journal"},
+    {"--wiredTigerCacheSizeGB", "storage.wiredTiger.engineConfig.cacheSizeGB", &Options::cacheSizeGB,
+     "size of the storage cache in GiB"},
+    {"--journal,!--nojournal", "storage.journal.enabled", &Options::journal,
+     "keep a journal (--nojournal: checkpoints only)"},
+    {"--journalCommitInterval", "storage.journal.commitIntervalMs", &Options::journalCommitIntervalMs,
+     "milliseconds between flushes of the journal"},
     {"--syncdelay", "storage.syncPeriodSecs", &Options::syncPeriodSecs, "seconds between checkpoints"},
     {"--repair", "storage.repair", &Options::repair, "repair the data directory, then exit"},
     {"--auth,!--noauth", "security.authorization", &Options::auth, "require authentication", "enabled"},
@@ -44,9 +51,11 @@ const OptionRow kRows[] = {
     {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},
     {"--logappend", "systemLog.logAppend", &Options::logAppend, "append to the log file"},
     {"--logFormat", "systemLog.format", &Options::logFormat, "json or text"},
-    {"--slowms", "operationProfiling.slowOpThresholdMs", &Options::slowMs, "operations that take longer are logged, in milliseconds"},
+    {"--slowms", "operationProfiling.slowOpThresholdMs", &Options::slowMs,
+     "operations that take longer are logged, in milliseconds"},
     {"--verbose", "systemLog.verbosity", &Options::verbosity, "0 to 5"},
-    {"--threads", "processManagement.threads", &Options::threads, "threads that serve connections and actors (0: one a core)"},
+    {"--threads", "processManagement.threads", &Options::threads,
+     "threads that serve connections and actors (0: one a core)"},
     {"--pidfilepath", "processManagement.pidFilePath", &Options::pidFilePath, "file to write the process id to"},
 };
 
@@ -63,8 +72,10 @@ class Given {
     bson::Builder b;
     for (const auto& [path, value] : values) {
       const auto dot = path.find('.');
-      if (dot == std::string::npos) b.append(path, value);
-      else groups[path.substr(0, dot)][path.substr(dot + 1)] = value;
+      if (dot == std::string::npos)
+        b.append(path, value);
+      else
+        groups[path.substr(0, dot)][path.substr(dot + 1)] = value;
     }
     for (const auto& [name, members] : groups) b.append(name, nest(members));
     return b.finish();
@@ -109,7 +120,9 @@ Status readParameters(const YAML::Node& node, Options& options, Given& given) {
 /// Walks the file; every leaf must be the path of a row.
 Status readYaml(const YAML::Node& node, const std::string& path, Options& options, Given& given) {
   if (path == "setParameter") return readParameters(node, options, given);
-  if (path == "systemLog.destination" || path == "processManagement.fork" || path == "processManagement.timeZoneInfo" || path == "storage.engine") return Status::OK();
+  if (path == "systemLog.destination" || path == "processManagement.fork" || path == "processManagement.timeZoneInfo" ||
+      path == "storage.engine")
+    return Status::OK();
   for (const OptionRow& row : kRows) {
     if (path != row.yaml) continue;
     TROUPE_TRY(setFromYaml(options, row, node));
@@ -140,8 +153,10 @@ Status readConfigFile(const std::string& file, Options& options, Given& given) {
 void addRow(CLI::App& app, Options& options, const OptionRow& row) {
   std::visit(
       [&](auto member) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(options.*member)>, bool>) app.add_flag(row.flag, options.*member, row.help);
-        else app.add_option(row.flag, options.*member, row.help);
+        if constexpr (std::is_same_v<std::decay_t<decltype(options.*member)>, bool>)
+          app.add_flag(row.flag, options.*member, row.help);
+        else
+          app.add_option(row.flag, options.*member, row.help);
       },
       row.target);
 }
@@ -149,7 +164,8 @@ void addRow(CLI::App& app, Options& options, const OptionRow& row) {
 Status checkValues(const Options& options) {
   const auto between = [](const char* name, int64_t v, int64_t low, int64_t high) {
     if (v >= low && v <= high) return Status::OK();
-    return Status(ErrorCode::kBadValue, std::string(name) + " must be between " + std::to_string(low) + " and " + std::to_string(high));
+    return Status(ErrorCode::kBadValue,
+                  std::string(name) + " must be between " + std::to_string(low) + " and " + std::to_string(high));
   };
   TROUPE_TRY(between("--port", options.port, 1, 65535));
   TROUPE_TRY(between("--admin-port", options.adminPort, 0, 65535));
@@ -175,7 +191,8 @@ StatusWith<Options> parseOptions(int argc, const char* const* argv) {
     for (const OptionRow& row : kRows) addRow(app, options, row);
     app.add_option("-f,--config", configFile, "YAML file with options");
     std::vector<std::string> parameters;
-    app.add_option("--setParameter", parameters, "server parameter, name=value (may be repeated)")->allow_extra_args(false);
+    app.add_option("--setParameter", parameters, "server parameter, name=value (may be repeated)")
+        ->allow_extra_args(false);
     app.add_flag("--version", options.showVersion, "print the version and exit");
     app.add_flag("--list-commands", options.listCommands, "print the commands of the wire protocol and exit");
     try {
@@ -197,7 +214,8 @@ StatusWith<Options> parseOptions(int argc, const char* const* argv) {
     options.setParameters.insert(options.setParameters.end(), parameters.begin(), parameters.end());
     for (const auto& parameter : parameters) {
       const auto equals = parameter.find('=');
-      if (equals == std::string::npos) return Status(ErrorCode::kBadValue, "--setParameter takes name=value, not '" + parameter + "'");
+      if (equals == std::string::npos)
+        return Status(ErrorCode::kBadValue, "--setParameter takes name=value, not '" + parameter + "'");
       given.set("setParameter." + parameter.substr(0, equals), bson::Value(parameter.substr(equals + 1)));
     }
     for (const OptionRow& row : kRows) {

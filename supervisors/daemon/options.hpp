@@ -55,7 +55,8 @@ struct Options {
   std::vector<std::string> argv;
 };
 
-/// Reads the command line and the file it names (`--config`). Errors: BadValue or FailedToParse with one line that names the option.
+/// Reads the command line and the file it names (`--config`). Errors: BadValue or FailedToParse with one line that
+/// names the option.
 StatusWith<Options> parseOptions(int argc, const char* const* argv);
 
 }  // namespace troupe::supervisors

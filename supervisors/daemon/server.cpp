@@ -55,7 +55,8 @@ std::vector<std::string> splitList(const std::string& text) {
 
 log::Options logOptions(const Options& options) {
   log::Options result;
-  const bool text = options.logFormat.empty() ? options.logPath.empty() && isatty(STDOUT_FILENO) : options.logFormat == "text";
+  const bool text =
+      options.logFormat.empty() ? options.logPath.empty() && isatty(STDOUT_FILENO) : options.logFormat == "text";
   result.format = text ? log::Format::kText : log::Format::kJson;
   result.file = options.logPath;
   if (options.verbosity > 0) result.threshold = log::Severity::kDebug;
@@ -78,7 +79,9 @@ StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names) 
   if (names == "disabled") return result;
   for (const auto& name : splitList(names)) {
     const auto compressor = wire::compressorByName(name);
-    if (!compressor) return Status(ErrorCode::kBadValue, "--networkMessageCompressors: unknown compressor '" + name + "', use snappy, zstd, zlib or disabled");
+    if (!compressor)
+      return Status(ErrorCode::kBadValue, "--networkMessageCompressors: unknown compressor '" + name +
+                                              "', use snappy, zstd, zlib or disabled");
     result.push_back(*compressor);
   }
   return result;
@@ -91,12 +94,17 @@ struct Server::Parts {
   explicit Parts(Options given)
       : options(std::move(given)),
         environment(makeRealEnvironment()),
-        log(logOptions(options), [this] { return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch()).count(); }),
+        log(logOptions(options),
+            [this] {
+              return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch())
+                  .count();
+            }),
         random([this] { return environment->random(); }),
         failPoints([this] { return environment->randomShare(); }),
         cursors([this] { return static_cast<int64_t>(environment->random() >> 1); }),
         objectIds(random),
-        hello(objectIds.next(static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(environment->wallNow().time_since_epoch()).count()))) {}
+        hello(objectIds.next(static_cast<uint32_t>(
+            std::chrono::duration_cast<std::chrono::seconds>(environment->wallNow().time_since_epoch()).count()))) {}
 
   Options options;
   std::shared_ptr<Environment> environment;
@@ -135,7 +143,8 @@ Status Server::Parts::applyParameters() {
   parameters.syncPeriodSeconds = options.syncPeriodSecs;
   for (const auto& given : options.setParameters) {
     const auto equals = given.find('=');
-    TROUPE_TRY(parameters.setFromText(given.substr(0, equals), given.substr(equals + 1)).withContext("--setParameter " + given));
+    TROUPE_TRY(parameters.setFromText(given.substr(0, equals), given.substr(equals + 1))
+                   .withContext("--setParameter " + given));
   }
   return Status::OK();
 }
@@ -143,7 +152,8 @@ Status Server::Parts::applyParameters() {
 Status Server::Parts::openStorage() {
   std::error_code error;
   if (!fs::is_directory(options.dbPath, error)) {
-    return {ErrorCode::kNonExistentPath, "the data directory " + options.dbPath + " does not exist: create it or name another with --dbpath"};
+    return {ErrorCode::kNonExistentPath,
+            "the data directory " + options.dbPath + " does not exist: create it or name another with --dbpath"};
   }
   storage::WiredTigerOptions engineOptions;
   engineOptions.path = options.dbPath;
@@ -151,21 +161,27 @@ Status Server::Parts::openStorage() {
   engineOptions.journalEnabled = options.journal;
   engineOptions.transactionTooLargeForCacheThreshold = parameters.transactionTooLargeForCacheThreshold;
   engineOptions.onMessage = [this](storage::WiredTigerOptions::Level level, std::string_view text) {
-    if (level == storage::WiredTigerOptions::Level::kError) log.error(Component::kStorage, 22435, "engine", text);
-    else log.debug(Component::kStorage, 22430, "engine", text);
+    if (level == storage::WiredTigerOptions::Level::kError)
+      log.error(Component::kStorage, 22435, "engine", text);
+    else
+      log.debug(Component::kStorage, 22430, "engine", text);
   };
   // The engine cannot be used any more: the process ends, and the next start recovers from the journal.
   engineOptions.onPanic = [this] {
-    log.error(Component::kStorage, 22446, "engine", "The storage engine failed; stopping so that the next start recovers");
+    log.error(Component::kStorage, 22446, "engine",
+              "The storage engine failed; stopping so that the next start recovers");
     kill(getpid(), SIGTERM);
   };
-  log.info(Component::kStorage, 22315, "main", "Opening the storage engine", bson::doc("dbpath", options.dbPath, "cacheBytes", engineOptions.cacheBytes, "journal", options.journal));
+  log.info(Component::kStorage, 22315, "main", "Opening the storage engine",
+           bson::doc("dbpath", options.dbPath, "cacheBytes", engineOptions.cacheBytes, "journal", options.journal));
   TROUPE_ASSIGN(engine, storage::openWiredTiger(engineOptions));
   storageSessions = std::make_unique<storage::SessionPool>(*engine);
   storage::CatalogHooks hooks;
   hooks.makeFilter = makeFilter;
   hooks.random = random;
-  hooks.nowMillis = [this] { return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch()).count(); };
+  hooks.nowMillis = [this] {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch()).count();
+  };
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   users = std::make_unique<commands::UserStore>(*catalog, *storageSessions);
@@ -223,16 +239,17 @@ Status Server::Parts::makeContext() {
       .spillDirectory = options.dbPath + "/_tmp",
       .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
       .requestShutdown = [] { kill(getpid(), SIGTERM); },
-      .actorRows = [this](bson::View filter) {
-        std::vector<bson::Document> rows;
-        RowFilter wanted;
-        wanted.type = std::string(filter["type"].toStringOr());
-        wanted.phase = std::string(filter["phase"].toStringOr());
-        wanted.under = std::string(filter["under"].toStringOr());
-        wanted.limit = static_cast<size_t>(std::max<int64_t>(0, filter["limit"].toInt64()));
-        for (const auto& row : node->registry().rows(wanted)) rows.push_back(row.toBson());
-        return rows;
-      }});
+      .actorRows =
+          [this](bson::View filter) {
+            std::vector<bson::Document> rows;
+            RowFilter wanted;
+            wanted.type = std::string(filter["type"].toStringOr());
+            wanted.phase = std::string(filter["phase"].toStringOr());
+            wanted.under = std::string(filter["under"].toStringOr());
+            wanted.limit = static_cast<size_t>(std::max<int64_t>(0, filter["limit"].toInt64()));
+            for (const auto& row : node->registry().rows(wanted)) rows.push_back(row.toBson());
+            return rows;
+          }});
   return Status::OK();
 }
 
@@ -249,7 +266,9 @@ Status Server::Parts::startActors() {
   parts.listener.tls.caFile = options.tlsCAFile;
   parts.listener.tls.allowConnectionsWithoutCertificates = options.tlsAllowConnectionsWithoutCertificates;
   auto started = startWatchedTree(*node, standaloneTree(parts), [this](const Status& reason) {
-    if (!reason.isOK()) log.error(Component::kSupervision, 23379, "main", "The tree of actors has ended", bson::doc("reason", reason.reason()));
+    if (!reason.isOK())
+      log.error(Component::kSupervision, 23379, "main", "The tree of actors has ended",
+                bson::doc("reason", reason.reason()));
     kill(getpid(), SIGTERM);
   });
   root = started.root;
@@ -258,9 +277,12 @@ Status Server::Parts::startActors() {
 
 void Server::Parts::logStartUp() {
   log.info(Component::kControl, 4615611, "main", "trouped starting",
-           bson::doc("pid", static_cast<int64_t>(getpid()), "port", options.port, "dbPath", options.dbPath, "troupeVersion", commands::kTroupeVersion, "speaksAs", commands::kServerVersion));
+           bson::doc("pid", static_cast<int64_t>(getpid()), "port", options.port, "dbPath", options.dbPath,
+                     "troupeVersion", commands::kTroupeVersion, "speaksAs", commands::kServerVersion));
   if (!options.auth) {
-    log.warning(Component::kControl, 22120, "main", "Access control is not enabled for the database. Read and write access to data and configuration is unrestricted");
+    log.warning(Component::kControl, 22120, "main",
+                "Access control is not enabled for the database. Read and write access to data and configuration is "
+                "unrestricted");
   }
 }
 
@@ -310,14 +332,18 @@ void Server::stop() {
   p.node.reset();
   if (p.catalog) {
     const Status flushed = p.catalog->flush();
-    if (!flushed.isOK()) p.log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved", bson::doc("error", flushed.reason()));
+    if (!flushed.isOK())
+      p.log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved",
+                    bson::doc("error", flushed.reason()));
   }
   p.users.reset();
   p.catalog.reset();
   p.storageSessions.reset();
   if (p.engine) {
     const Status closed = p.engine->close();
-    if (!closed.isOK()) p.log.error(Component::kStorage, 22323, "main", "The storage engine did not close cleanly", bson::doc("error", closed.reason()));
+    if (!closed.isOK())
+      p.log.error(Component::kStorage, 22323, "main", "The storage engine did not close cleanly",
+                  bson::doc("error", closed.reason()));
     p.engine.reset();
   }
   if (!p.options.pidFilePath.empty()) unlink(p.options.pidFilePath.c_str());

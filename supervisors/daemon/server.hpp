@@ -7,8 +7,8 @@
 
 namespace troupe::supervisors {
 
-/// A whole node of the daemon: storage, actor tree, front. Everything it owns is built by `start` and taken down by `stop`, in
-/// the reverse order. Used by the main thread.
+/// A whole node of the daemon: storage, actor tree, front. Everything it owns is built by `start` and taken down by
+/// `stop`, in the reverse order. Used by the main thread.
 class Server {
  public:
   explicit Server(Options options);
@@ -16,7 +16,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Opens the data directory, starts the tree and waits until all of it is ready. Errors have one line that says what to do.
+  /// Opens the data directory, starts the tree and waits until all of it is ready. Errors have one line that says what
+  /// to do.
   Status start();
   /// Waits for SIGTERM, SIGINT, the shutdown command, or the failure of the tree's root.
   Status waitForStop();
@@ -28,7 +29,8 @@ class Server {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Makes SIGTERM, SIGINT and SIGHUP wait for `Server::waitForStop` in every thread started after it; SIGPIPE is ignored. Call first in main.
+/// Makes SIGTERM, SIGINT and SIGHUP wait for `Server::waitForStop` in every thread started after it; SIGPIPE is
+/// ignored. Call first in main.
 void blockSignals();
 
 /// The process exit code for a failure to start, as operators' scripts know them.

@@ -16,7 +16,8 @@ namespace {
 
 Tree workers(int count) {
   Tree tree = oneForOne("workers");
-  for (int i = 0; i < count; ++i) tree.children.push_back(permanent<BlockingWorker>("worker" + std::to_string(i)).onOwnThread());
+  for (int i = 0; i < count; ++i)
+    tree.children.push_back(permanent<BlockingWorker>("worker" + std::to_string(i)).onOwnThread());
   return tree;
 }
 
@@ -27,15 +28,16 @@ Tree standaloneTree(const TreeParts& parts) {
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog;
   return oneForOne("node",
-      restForOne("storage",
-          permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind, &std::as_const(s->parameters.journalCommitIntervalMillis)).onOwnThread(),
-          permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability), &std::as_const(s->parameters.syncPeriodSeconds)).onOwnThread(),
-          permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
-      workers(parts.blockingWorkers),
-      oneForOne("services",
-          permanent<IdleSweeper>("idle-sweeper", s)),
-      oneForOne("front",
-          permanent<front::Listener>("listener", parts.listener, s, parts.commands)));
+                   restForOne("storage",
+                              permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
+                                                        &std::as_const(s->parameters.journalCommitIntervalMillis))
+                                  .onOwnThread(),
+                              permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
+                                                      &std::as_const(s->parameters.syncPeriodSeconds))
+                                  .onOwnThread(),
+                              permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
+                   workers(parts.blockingWorkers), oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s)),
+                   oneForOne("front", permanent<front::Listener>("listener", parts.listener, s, parts.commands)));
 }
 
 }  // namespace troupe::supervisors
