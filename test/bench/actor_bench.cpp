@@ -75,7 +75,8 @@ class Asker : public Actor {
  private:
   Task<void> run() {
     for (int64_t i = 0; i < kAsks; ++i) {
-      Answer answer = co_await ask(echo_, build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(i); }), timeout_);
+      auto ping = build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(i); });
+      Answer answer = co_await ask(echo_, std::move(ping), timeout_);
       if (answer->read<schema::Pong>()->getNumber() != i) std::abort();
     }
     done_->set_value();

@@ -22,7 +22,8 @@ GUARDED = {
 }
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 _MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
-_MACHINE_PATH = re.compile(r"(?<![\w.$}{-])/(wor" r"k|home/\w+|Users/\w+|ro" r"ot|tmp/brief)(/|\b)(?!\.\.)")
+_LAMBDA_WITH_CAPTURES = re.compile(r"(?<![\w)\]\[])\s*\[(?!\[)[^\[\]]*[^\[\]\s][^\[\]]*\]\s*(\(|\{|<|mutable\b)")
+_MACHINE_PATH = re.compile(r"(?<![\w.$}{-])/(wor" r"k|home/\w+|Users/\w+|ro" r"ot|tmp/brief)(?![\w-])(?!/\.\.)")
 
 
 def _line(text, offset):
@@ -118,6 +119,31 @@ def unit_test_places(sources):
                 yield source.path, 1, f"mirrors no folder: there is no {folder}/"
 
 
+def _expression_end(code, start):
+    """Where the expression ends that begins at `start`: its semicolon, comma, or the bracket that encloses it."""
+    depth = 0
+    for at in range(start, len(code)):
+        if code[at] in "([{":
+            depth += 1
+        elif code[at] in ")]}":
+            depth -= 1
+        if depth < 0 or (depth == 0 and code[at] == ";"):
+            return at
+    return len(code)
+
+
+def awaited_lambdas(sources):
+    """No lambda with captures inside a co_await expression: g++ 12 destroys its captures twice. Name it first."""
+    for source in sources:
+        if not source.is_cpp or "co_await" not in source.text:
+            continue
+        code = bare_code(source.text)
+        for match in re.finditer(r"(?<!operator )\bco_await\b", code):
+            found = _LAMBDA_WITH_CAPTURES.search(code, match.end(), _expression_end(code, match.end()))
+            if found:
+                yield source.path, _line(code, found.start(1)), "lambda with captures inside co_await: make it a local first"
+
+
 def documented_schemas(sources):
     """Every message and field of a Cap'n Proto schema, and every value of an enum, has a comment beside or below it."""
     item = re.compile(r"^\s*(struct|interface|\w+\s*@\d+)")
@@ -162,14 +188,20 @@ def errors_page(table):
             "| code | codeName | meaning |\n|---:|---|---|\n" + body)
 
 
-def duplicate_error_codes(sources):
-    """An error number and an error name occur once."""
+def ordered_error_codes(sources):
+    """The error table is in the order of the numbers; an error number and an error name occur once."""
     for source in sources:
         if source.path != "messaging/errors/error_codes.txt":
             continue
-        seen = {}
+        seen, highest = {}, -1
         for index, line in enumerate(source.text.split("\n")):
-            for key in line.split("|")[:2] if re.match(r"^\d+\|", line) else []:
+            if not re.match(r"^\d+\|", line):
+                continue
+            number = int(line.split("|")[0])
+            if number < highest:
+                yield source.path, index + 1, f"{number} comes after {highest}: the table is in the order of the numbers"
+            highest = max(highest, number)
+            for key in line.split("|")[:2]:
                 if key in seen:
                     yield source.path, index + 1, f"'{key}' stands in line {seen[key]} too"
                 seen[key] = index + 1

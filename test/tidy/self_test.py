@@ -39,7 +39,14 @@ CASES = [
     (lambda s: rules.documented_commands(s, ["ping"]), [("docs/commands.md", "`pong`\n")], [("docs/commands.md", "`ping`\n")]),
     (rules.documented_errors, [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", "")],
      [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", rules.errors_page("1|A|a\n"))]),
-    (rules.duplicate_error_codes, [("messaging/errors/error_codes.txt", "1|A|a\n1|B|b\n")],
+    (rules.machine_paths, [("docs/a.md", "see /ro" "ot/x, /ro" "ot\n")], [("actors/a.cpp", 'address("/root-watch")\n')]),
+    (rules.awaited_lambdas, [("actors/a.cpp", "Task<void> f(int x) {\n  co_await g(1, [x] { return x; });\n}\n")],
+     [("actors/a.cpp", "Task<void> f(int x) {\n  const auto h = [x] { return x; };\n  co_await g(a[x], [] { return 1; }, h);\n}\n")]),
+    (rules.awaited_lambdas, [("actors/a.cpp", "  if (!(co_await g([&](int) mutable {\n    return x;\n  })).isOK()) co_return;\n")],
+     [("actors/a.cpp", "  if (!(co_await g()).isOK()) h([&] { return x; });\n")]),
+    (rules.ordered_error_codes, [("messaging/errors/error_codes.txt", "2|B|b\n1|A|a\n")],
+     [("messaging/errors/error_codes.txt", "# 3\n1|A|a\n2|B|b\n")]),
+    (rules.ordered_error_codes, [("messaging/errors/error_codes.txt", "1|A|a\n1|B|b\n")],
      [("messaging/errors/error_codes.txt", "1|A|a\n2|B|b\n")]),
 ]
 

@@ -45,7 +45,7 @@ def checks(sources, build, with_headers):
     yield "function_length", rules.function_length(sources, exceptions.get("function_length", ()))
     for rule in (rules.include_direction, rules.header_guards, rules.stray_marks, rules.machine_paths,
                  rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
-                 rules.duplicate_error_codes):
+                 rules.ordered_error_codes, rules.awaited_lambdas):
         skipped = exceptions.get(rule.__name__, ())
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
     commands = server_commands(build) if build else None

@@ -1,5 +1,6 @@
-#include "storage/query/expression/nodes.hpp"
 #include "storage/query/expression/objects.hpp"
+
+#include "storage/query/expression/nodes.hpp"
 
 // $mergeObjects, $getField, $setField, $unsetField.
 namespace troupe::query {

@@ -38,8 +38,8 @@ TEST_F(ActorTest, PassesALocalPayloadByReference) {
 
 Task<void> askTwice(Echo* self, Address to, std::vector<int64_t>* out) {
   for (int64_t number : {1, 2}) {
-    auto pong = co_await self->askFor<schema::Pong>(
-        to, build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(number); }));
+    auto ping = build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(number); });
+    auto pong = co_await self->askFor<schema::Pong>(to, std::move(ping));
     out->push_back(pong.isOK() ? pong->read()->getNumber() : -1);
   }
 }
