@@ -1,0 +1,250 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/commands/command.hpp"
+#include "actors/commands/hello_state.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/commands/session_registry.hpp"
+#include "actors/commands/user_store.hpp"
+#include "actors/environment/virtual_environment.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/maintenance/blocking_worker.hpp"
+#include "actors/maintenance/journal_flusher.hpp"
+#include "messaging/bson/compare.hpp"
+#include "messaging/bson/json.hpp"
+#include "messaging/wire/client.hpp"
+#include "messaging/wire/request.hpp"
+#include "storage/engine/deterministic_engine.hpp"
+#include "storage/query/match/match_parser.hpp"
+
+namespace troupe::commands {
+
+using namespace std::chrono_literals;
+using bson::operator""_json;
+
+/// One command on its way through a CommandNode: from the bytes of a request to the bytes of its reply.
+struct Exchange {
+  Exchange(std::string bytes, ServerContext& server, Client& client, SteadyTime now)
+      : frame(std::move(bytes)),
+        wire(*wire::parseRequest(frame)),
+        operation(server.clients.nextOperationId(), now),
+        request(wire, server, client, operation) {}
+
+  const std::string frame;
+  wire::Request wire;
+  Operation operation;
+  Request request;
+  bool done = false;
+
+  /// The reply's body; once, when `done`.
+  bson::Document takeReply() {
+    const std::string bytes = wire.reply(std::move(request.message()), 1);
+    const auto body = wire::parseReply(bytes, wire.requestId);
+    return body.isOK() ? bson::Document(*body) : bson::doc("unreadable", body.status().reason());
+  }
+};
+
+/// A server without sockets and threads: every command of the real table, on virtual time and the deterministic engine.
+/// What it does is the same in every run. Used by one thread.
+class CommandNode {
+ public:
+  struct Options {
+    bool authentication = false;
+    bool testCommands = true;
+    storage::DeterministicDisk disk = {};
+  };
+
+  CommandNode() : CommandNode(Options{}) {}
+  explicit CommandNode(Options options)
+      : engine(storage::DeterministicEngine::open(std::move(options.disk))), storageSessions(*engine) {
+    parameters.enableTestCommands = options.testCommands;
+    storage::CatalogHooks hooks;
+    hooks.makeFilter = makeFilter;
+    hooks.random = [this] { return time->random(); };
+    hooks.nowMillis = [this] { return wallMillis(); };
+    catalog = std::move(storage::openCatalog(*engine, storageSessions, std::move(hooks))).value();
+    users = std::make_unique<UserStore>(*catalog, storageSessions);
+    node.spawn<maintenance::BlockingWorker>("/worker");
+    workers = std::make_unique<maintenance::WorkerPool>(node, std::vector{node.address("/worker")});
+    flusher = node.spawn<maintenance::JournalFlusher>("/flusher", engine.get(), &durability, storage::FlushKind::kLog,
+                                                      &std::as_const(parameters.journalCommitIntervalMillis));
+    makeServer(options.authentication);
+    client = connect();
+  }
+  ~CommandNode() { node.shutdown(); }
+  CommandNode(const CommandNode&) = delete;
+
+  std::shared_ptr<Client> connect(bool fromLoopback = true) {
+    return server->clients.add(fromLoopback ? "127.0.0.1:5000" : "10.0.0.9:5000", fromLoopback, false, 10'000);
+  }
+
+  /// Starts a command and runs the node until nothing is ready; the command may still be waiting.
+  std::shared_ptr<Exchange> begin(bson::View command, std::string_view db = "test",
+                                  const std::shared_ptr<Client>& from = nullptr, uint32_t flags = 0) {
+    auto exchange = std::make_shared<Exchange>(wire::buildRequest(++lastRequest, db, command, {}, flags), *server,
+                                               from ? *from : *client, time->now());
+    node.start(serve(exchange));
+    node.run();
+    return exchange;
+  }
+  /// Runs a command to its end, for at most a minute of virtual time, and gives its reply.
+  bson::Document run(bson::View command, std::string_view db = "test", const std::shared_ptr<Client>& from = nullptr) {
+    const auto exchange = begin(command, db, from);
+    for (int steps = 0; !exchange->done && steps < 6000; ++steps) node.advance(10ms);
+    return exchange->done ? exchange->takeReply() : bson::doc("ok", 0.0, "errmsg", "the command did not end");
+  }
+
+  int64_t wallMillis() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time->wallNow().time_since_epoch()).count();
+  }
+
+  std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
+  log::Log log{{.file = "/dev/null"}, [this] { return wallMillis(); }};
+  Parameters parameters;
+  FailPoints failPoints{[this] { return time->randomShare(); }};
+  ClientRegistry clients;
+  CursorRegistry cursors{[this] { return static_cast<int64_t>(time->random() >> 1); }};
+  SessionRegistry sessions;
+  bson::ObjectIdGenerator objectIds{[this] { return time->random(); }};
+  HelloState hello{objectIds.next(1)};
+  storage::ResourceLocks locks;
+  storage::DurabilityTracker durability;
+  std::unique_ptr<storage::DeterministicEngine> engine;
+  storage::SessionPool storageSessions;
+  std::unique_ptr<storage::Catalog> catalog;
+  std::unique_ptr<UserStore> users;
+  Node node{{.name = "n1", .environment = time, .manual = true}};
+  std::unique_ptr<maintenance::WorkerPool> workers;
+  Address flusher;
+  std::unique_ptr<ServerContext> server;
+  std::shared_ptr<Client> client;  ///< whose commands run when no other client is named
+  int shutdowns = 0;               ///< how often the shutdown command asked for it
+  int32_t lastRequest = 0;
+
+ private:
+  static Task<void> serve(std::shared_ptr<Exchange> exchange) {
+    co_await dispatch(exchange->request, builtinCommands());
+    exchange->done = true;
+  }
+  static StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson::Collator* collator) {
+    query::ParseContext context;
+    context.collator = collator;
+    TROUPE_ASSIGN(auto parsed, query::parseMatch(expression, context));
+    const std::shared_ptr<const query::MatchExpression> shared = std::move(parsed);
+    return storage::DocumentFilter([shared](bson::View document) { return shared->matches(document); });
+  }
+  void makeServer(bool authentication) {
+    ServerIdentity identity;
+    identity.host = "localhost:27017";
+    identity.processId = hello.processId();
+    identity.port = 27017;
+    identity.authentication = authentication;
+    identity.commandLine = bson::doc("argv", std::vector<std::string>{"trouped"}, "parsed", bson::Document());
+    server.reset(new ServerContext{.node = node,
+                                   .startedAt = time->now(),
+                                   .log = log,
+                                   .identity = std::move(identity),
+                                   .parameters = parameters,
+                                   .failPoints = failPoints,
+                                   .clients = clients,
+                                   .cursors = cursors,
+                                   .sessions = sessions,
+                                   .users = *users,
+                                   .hello = hello,
+                                   .counters = {},
+                                   .objectIds = objectIds,
+                                   .engine = *engine,
+                                   .storageSessions = storageSessions,
+                                   .catalog = *catalog,
+                                   .locks = locks,
+                                   .durability = durability,
+                                   .conflicts = {},
+                                   .blocking = *workers,
+                                   .loginSecret = "a secret of thirty-two characters",
+                                   .spillDirectory = "/tmp",
+                                   .wakeFlusher = [this] { node.tell(flusher, local(maintenance::FlushNow{})); },
+                                   .requestShutdown = [this] { ++shutdowns; },
+                                   .actorRows = [](bson::View) { return std::vector<bson::Document>(); }});
+  }
+};
+
+/// Whether `actual` has all that `expected` has: fields of documents may be missing in `expected`, elements of arrays
+/// may not; numbers are compared by value.
+inline ::testing::AssertionResult holds(const bson::Element& actual, const bson::Element& expected) {
+  const auto differs = [&] {
+    return ::testing::AssertionFailure() << "'" << expected.name() << "' is "
+                                         << (actual.ok() ? bson::toRelaxedJson(actual) : "missing") << ", expected "
+                                         << bson::toRelaxedJson(expected);
+  };
+  if (!actual.ok()) return differs();
+  if (!expected.isObjectLike()) return bson::compareValues(actual, expected) == 0 ? ::testing::AssertionSuccess() : differs();
+  if (actual.type() != expected.type()) return differs();
+  if (expected.is(bson::Type::kArray) && actual.asArray().count() != expected.asArray().count()) return differs();
+  for (const bson::Element& e : expected.asDocument()) {
+    if (const auto result = holds(actual.asDocument()[e.name()], e); !result) return differs() << "; " << result.message();
+  }
+  return ::testing::AssertionSuccess();
+}
+inline ::testing::AssertionResult holds(bson::View actual, bson::View expected) {
+  for (const bson::Element& e : expected) {
+    if (auto result = holds(actual[e.name()], e); !result) return result << "\n  in " << bson::toRelaxedJson(actual);
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// Tests that read as a conversation: EXPECT_TRUE(answers(R"({"ping": 1})", R"({"ok": 1})")).
+class CommandTest : public ::testing::Test {
+ protected:
+  CommandTest() = default;
+  explicit CommandTest(CommandNode::Options options) : server(std::move(options)) {}
+
+  bson::Document run(std::string_view json, std::string_view db = "test") { return server.run(parse(json), db); }
+  ::testing::AssertionResult answers(std::string_view json, std::string_view expected, std::string_view db = "test") {
+    return holds(run(json, db), parse(expected));
+  }
+  ::testing::AssertionResult succeeds(std::string_view json, std::string_view db = "test") {
+    return answers(json, R"({"ok": 1})", db);
+  }
+  /// The code of the error the command ends with; 0 for success.
+  int64_t code(std::string_view json, std::string_view db = "test") {
+    const bson::Document reply = run(json, db);
+    return reply["ok"].truthy() ? 0 : reply["code"].toInt64(-1);
+  }
+  /// The documents of a first batch, as relaxed JSON.
+  std::vector<std::string> batch(std::string_view json, std::string_view db = "test") {
+    const bson::Document reply = run(json, db);
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+    std::vector<std::string> documents;
+    const auto first = reply.view().at("cursor.firstBatch");
+    if (!first.is(bson::Type::kArray)) return documents;
+    for (const bson::Element& e : first.asArray()) documents.push_back(bson::toRelaxedJson(e.asDocument()));
+    return documents;
+  }
+  static bson::Document parse(std::string_view json) {
+    auto parsed = bson::fromJson(json);
+    EXPECT_TRUE(parsed.isOK()) << parsed.status().toString() << " in " << json;
+    return parsed.isOK() ? *parsed : bson::Document();
+  }
+  static bson::Document with(std::string_view json, bson::View more) {
+    return bson::Builder().appendAll(parse(json)).appendAll(more).finish();
+  }
+  /// Fills a collection with {_id: 1..count}.
+  void fill(std::string_view collection, int count) {
+    bson::Builder b;
+    b.append("insert", collection).openArray("documents");
+    for (int i = 1; i <= count; ++i) b.push(bson::doc("_id", i, "x", i % 10));
+    b.close();
+    ASSERT_TRUE(server.run(b.finish())["ok"].truthy());
+  }
+
+  CommandNode server;
+};
+
+}  // namespace troupe::commands
