@@ -131,6 +131,9 @@ Task<Status> getMore(Request& request) {
     co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" +
                                            std::to_string(batchSize.toInt64()) + "'");
   }
+  if (request.arg("maxTimeMS")) {
+    co_return Status(ErrorCode::kBadValue, "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
+  }
   ServerContext& server = request.server();
   server.counters.getMore.fetch_add(1, std::memory_order_relaxed);
   const std::string ns = std::string(request.db()) + "." + std::string(request.text("collection"));

@@ -22,7 +22,6 @@ Parameters::Parameters() {
   integer("temporarilyUnavailableBackoffBaseMs", temporarilyUnavailableBackoffBaseMillis, 0, kMax);
   flag("enableTemporarilyUnavailableExceptions", enableTemporarilyUnavailableExceptions, true);
   integer("localLogicalSessionTimeoutMinutes", sessionTimeoutMinutes, 1, kMax);
-  integer("connectionIdleSeconds", connectionIdleSeconds, 0, kMax);
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);
   entries_.push_back({"transactionTooLargeForCacheThreshold", true,

@@ -35,7 +35,6 @@ class Parameters {
   std::atomic<bool> notablescan{false};
   std::atomic<bool> requireApiVersion{false};
   std::atomic<int64_t> sessionTimeoutMinutes{30};
-  std::atomic<int64_t> connectionIdleSeconds{0};  ///< 0: idle connections are never closed
 
   /// Sets a value from a command or (at start-up) an option's text. Returns the old value.
   /// Errors: InvalidOptions (unknown name, or not changeable now), TypeMismatch, BadValue (out of range).

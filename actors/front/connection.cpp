@@ -23,7 +23,7 @@ void Connection::onStart() {
 
 void Connection::onStopRequested() {
   client_->closing = true;
-  stop();
+  if (!busy_) stop();
 }
 
 bson::Document Connection::describe() const {
@@ -43,7 +43,9 @@ Task<void> Connection::serve() {
       break;
     }
     if (!frame->empty()) {
+      busy_ = true;
       open = co_await answer(*frame);
+      busy_ = false;
       continue;
     }
     const Status ready = co_await transport_->readable();

@@ -22,6 +22,7 @@ class Connection final : public Actor {
 
   Behaviour behaviour() override { return {}; }
   void onStart() override;
+  /// Idle: ends at once. Busy: ends when the running request is answered.
   void onStopRequested() override;
   bson::Document describe() const override;
 
@@ -42,6 +43,7 @@ class Connection final : public Actor {
   wire::FrameReader reader_;
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;
+  bool busy_ = false;
 };
 
 }  // namespace troupe::front

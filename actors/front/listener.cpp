@@ -21,6 +21,8 @@ namespace {
 constexpr int kBacklog = 1024;
 /// The pause after a failure to accept (too many open files), so that it is not tried in a tight loop.
 constexpr auto kPauseAfterFailure = std::chrono::milliseconds(100);
+/// How long running requests may go on when the server stops; less than the supervisor's grace.
+constexpr auto kInterruptAfter = std::chrono::seconds(5);
 
 using Accepted = StatusWith<std::shared_ptr<tcp::socket>>;
 
@@ -47,61 +49,24 @@ bool greetsWithTls(tcp::socket& socket) {
   return !error && n == 2 && first[0] == 0x16 && first[1] == 0x03;
 }
 
-Future<Done> readable(std::shared_ptr<tcp::socket> socket) {
+Future<Done> readable(tcp::socket& socket) {
   auto promise = std::make_shared<Promise<Done>>();
   auto future = promise->future();
-  socket->async_wait(tcp::socket::wait_read,
-                     [promise, socket](const boost::system::error_code&) { promise->set(Done{}); });
+  socket.async_wait(tcp::socket::wait_read, [promise](const boost::system::error_code&) { promise->set(Done{}); });
   return future;
 }
 
-struct Admission {
-  Node& node;
-  std::string parent;
-  commands::ServerContext& server;
-  const commands::CommandTable& table;
-  tls::TlsMode mode;
-  std::shared_ptr<asio::ssl::context> tls;
-  int64_t maxConnections;
-};
-
-/// Finds out how the client wants to speak and starts its connection actor.
-Task<void> admit(std::shared_ptr<const Admission> how, std::shared_ptr<tcp::socket> socket) {
-  bool encrypted = how->mode == tls::TlsMode::kRequire;
-  if (how->mode == tls::TlsMode::kAllow || how->mode == tls::TlsMode::kPrefer) {
-    co_await readable(socket);
-    encrypted = greetsWithTls(*socket);
-  }
-  boost::system::error_code error;
-  const auto remote = socket->remote_endpoint(error);
-  if (error) co_return;
-  const std::string name = remote.address().to_string() + ":" + std::to_string(remote.port());
-  auto client = how->server.clients.add(name, remote.address().is_loopback(), encrypted, how->maxConnections);
-  if (!client) {
-    how->server.log.warning(log::Component::kNetwork, 22942, "listener",
-                            "Connection refused because there are too many open connections",
-                            bson::doc("remote", name));
-    co_return;
-  }
-  how->server.log.info(log::Component::kNetwork, 22943, "listener", "Connection accepted",
-                       bson::doc("remote", name, "connectionId", client->connectionId, "connectionCount",
-                                 how->server.clients.current()));
-  auto transport = encrypted ? makeTlsTransport(std::move(*socket), how->tls) : makePlainTransport(std::move(*socket));
-  const std::string path = how->parent + "/conn" + std::to_string(client->connectionId);
-  SpawnOptions options;
-  options.parent = how->node.address(how->parent);
-  options.type = "Connection";
-  how->node.spawn(path, std::make_unique<Connection>(std::move(transport), std::move(client), how->server, how->table),
-                  options);
-}
-
 }  // namespace
+
+struct Listener::Incoming {
+  tcp::socket socket;
+};
 
 struct Listener::Sockets {
   explicit Sockets(asio::io_context& io) : io(io) {}
   asio::io_context& io;
   std::vector<tcp::acceptor> acceptors;
-  std::shared_ptr<const Admission> admission;
+  std::shared_ptr<asio::ssl::context> tls;
 };
 
 Listener::Listener(ListenerOptions options, commands::ServerContext* server, const commands::CommandTable* table)
@@ -129,15 +94,12 @@ void Listener::open(const std::string& address) {
 
 void Listener::onStart() {
   sockets_ = std::make_shared<Sockets>(node().io());
-  std::shared_ptr<asio::ssl::context> tlsContext;
   if (options_.tls.mode != tls::TlsMode::kDisabled) {
     auto context = tls::makeServerContext(options_.tls);
     if (!context.isOK()) throw std::runtime_error(context.status().reason());
-    tlsContext = *context;
+    sockets_->tls = *context;
   }
   for (const auto& address : options_.addresses) open(address);
-  sockets_->admission = std::make_shared<const Admission>(
-      Admission{node(), self().path(), *server_, *table_, options_.tls.mode, tlsContext, options_.maxConnections});
   for (size_t i = 0; i < sockets_->acceptors.size(); ++i) start(acceptFrom(i));
   server_->log.info(log::Component::kNetwork, 23016, "listener", "Waiting for connections",
                     bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "tls",
@@ -148,7 +110,57 @@ void Listener::onStart() {
 void Listener::onStopRequested() {
   boost::system::error_code ignored;
   for (auto& acceptor : sockets_->acceptors) acceptor.close(ignored);
-  stop();
+  if (connections_.empty()) return stop();
+  draining_ = true;
+  setPhase("draining", "waiting for running requests to be answered");
+  for (const Address& connection : connections_) node().requestStop(connection);
+  after(kInterruptAfter, [this] { interruptRunning(); });
+}
+
+void Listener::interruptRunning() {
+  server_->clients.each([](commands::Client& client) {
+    client.withOperation([](commands::Operation& operation) { operation.kill(ErrorCode::kInterruptedAtShutdown); });
+  });
+}
+
+Behaviour Listener::behaviour() {
+  return {on<ChildReady>([](const ChildReady&) {}), on<Down>([this](const Down& down) {
+            connections_.erase(down.who);
+            if (draining_ && connections_.empty()) stop();
+          })};
+}
+
+Task<void> Listener::admit(std::shared_ptr<Incoming> incoming) {
+  tcp::socket& socket = incoming->socket;
+  bool encrypted = options_.tls.mode == tls::TlsMode::kRequire;
+  if (options_.tls.mode == tls::TlsMode::kAllow || options_.tls.mode == tls::TlsMode::kPrefer) {
+    co_await readable(socket);
+    encrypted = greetsWithTls(socket);
+  }
+  boost::system::error_code error;
+  const auto remote = socket.remote_endpoint(error);
+  if (error || draining_) co_return;
+  const std::string name = remote.address().to_string() + ":" + std::to_string(remote.port());
+  auto client = server_->clients.add(name, remote.address().is_loopback(), encrypted, options_.maxConnections);
+  if (!client) {
+    ++refused_;
+    server_->log.warning(log::Component::kNetwork, 22942, "listener",
+                         "Connection refused because there are too many open connections", bson::doc("remote", name));
+    co_return;
+  }
+  server_->log.info(
+      log::Component::kNetwork, 22943, "listener", "Connection accepted",
+      bson::doc("remote", name, "connectionId", client->connectionId, "connectionCount", server_->clients.current()));
+  auto transport =
+      encrypted ? makeTlsTransport(std::move(socket), sockets_->tls) : makePlainTransport(std::move(socket));
+  const Address address = self().child("conn" + std::to_string(client->connectionId));
+  SpawnOptions options;
+  options.type = "Connection";
+  options.parent = self();
+  node().spawn(address.path(), std::make_unique<Connection>(std::move(transport), std::move(client), *server_, *table_),
+               options);
+  connections_.insert(address);
+  watch(address);
 }
 
 Task<void> Listener::acceptFrom(size_t index) {
@@ -156,7 +168,7 @@ Task<void> Listener::acceptFrom(size_t index) {
     auto socket = co_await acceptOne(sockets_->acceptors[index]);
     if (socket.isOK()) {
       ++accepted_;
-      node().start(admit(sockets_->admission, *socket));
+      start(admit(std::make_shared<Incoming>(Incoming{std::move(**socket)})));
       continue;
     }
     if (socket.status() == ErrorCode::kShutdownInProgress) co_return;

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "actors/commands/command.hpp"
@@ -18,12 +19,13 @@ struct ListenerOptions {
 };
 
 /// Takes connections on the node's port and starts a connection actor for each ("<own path>/conn<N>"). A restart opens
-/// the port again; connections that stand are not touched.
+/// the port again; connections that stand are not touched. An orderly stop drains: no new connections, idle ones end,
+/// busy ones answer what they are at, and what takes longer than a few seconds is interrupted.
 class Listener final : public Actor {
  public:
   Listener(ListenerOptions options, commands::ServerContext* server, const commands::CommandTable* table);
   ~Listener() override;
-  Behaviour behaviour() override { return {}; }
+  Behaviour behaviour() override;
   /// Throws when an address cannot be listened on: the supervisor decides.
   void onStart() override;
   void onStopRequested() override;
@@ -31,13 +33,19 @@ class Listener final : public Actor {
 
  private:
   struct Sockets;
+  struct Incoming;
   Task<void> acceptFrom(size_t acceptor);
+  /// Finds out how the client wants to speak and starts its connection actor.
+  Task<void> admit(std::shared_ptr<Incoming> incoming);
+  void interruptRunning();
   void open(const std::string& address);
 
   ListenerOptions options_;
   commands::ServerContext* server_;
   const commands::CommandTable* table_;
   std::shared_ptr<Sockets> sockets_;
+  std::unordered_set<Address> connections_;
+  bool draining_ = false;
   int64_t accepted_ = 0, refused_ = 0;
 };
 
