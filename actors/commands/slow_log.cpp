@@ -1,5 +1,6 @@
 #include "actors/commands/slow_log.hpp"
 
+#include "actors/commands/command.hpp"
 #include "actors/commands/server_context.hpp"
 #include "actors/kernel/node.hpp"
 
@@ -26,6 +27,11 @@ void appendCommand(bson::Builder& attributes, bson::View command) {
   attributes.close();
 }
 
+/// An awaitable hello takes as long as its client asked for.
+bool waitsOnPurpose(const Request& request) {
+  return request.command && (request.command->name == "hello" || request.command->name == "isMaster");
+}
+
 }  // namespace
 
 void logIfSlow(const Request& request, const Status& outcome) {
@@ -35,7 +41,7 @@ void logIfSlow(const Request& request, const Status& outcome) {
   if (threshold < 0) return;
   const auto took = server.node.environment().coarseNow() - operation.started();
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
-  if (millis < threshold || operation.commandName == "hello" || operation.commandName == "isMaster") return;
+  if (millis < threshold || waitsOnPurpose(request)) return;
   const OperationMetrics& m = operation.metrics;
   bson::Builder attributes;
   attributes.append("type", "command")
