@@ -45,7 +45,6 @@ const OptionRow kRows[] = {
     {"--journalCommitInterval", "storage.journal.commitIntervalMs", &Options::journalCommitIntervalMs,
      "milliseconds between flushes of the journal"},
     {"--syncdelay", "storage.syncPeriodSecs", &Options::syncPeriodSecs, "seconds between checkpoints"},
-    {"--repair", "storage.repair", &Options::repair, "repair the data directory, then exit"},
     {"--auth,!--noauth", "security.authorization", &Options::auth, "require authentication", "enabled"},
     {"--keyFile", "security.keyFile", &Options::keyFile, "file with the secret the nodes of a cluster share"},
     {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},

@@ -30,7 +30,6 @@ struct Options {
   bool journal = true;
   int64_t journalCommitIntervalMs = 100;
   int64_t syncPeriodSecs = 60;
-  bool repair = false;
   // security
   bool auth = false;
   std::string keyFile;

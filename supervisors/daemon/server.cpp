@@ -17,6 +17,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "messaging/auth/keyfile.hpp"
 #include "messaging/auth/random.hpp"
 #include "messaging/bson/ids.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
@@ -138,6 +139,10 @@ struct Server::Parts {
 };
 
 Status Server::Parts::applyParameters() {
+  if (!options.keyFile.empty()) {
+    TROUPE_TRY(auth::readKeyFile(options.keyFile).status());
+    options.auth = true;  // nodes that trust each other by a secret do not serve strangers
+  }
   parameters.slowOperationMillis = options.slowMs;
   parameters.journalCommitIntervalMillis = options.journalCommitIntervalMs;
   parameters.syncPeriodSeconds = options.syncPeriodSecs;
