@@ -175,6 +175,7 @@ Task<Status> count(Request& request) {
   query::FindRequest find;
   if (const auto hint = request.arg("hint"); hint) find.hint = hint;
   if (limit > 0) find.limit = skip + limit;
+  find.rowsOnly = true;
   auto executor = query::openScan(resources->collection, **filter, find, *resources->unit, resources->context);
   if (!executor.isOK()) co_return executor.status();
   const auto stream = streamOf(resources, std::move(*executor));

@@ -14,7 +14,7 @@ class CollectionScan final : public PlanStage {
   void onSave() override;
   Status onRestore() override;
   void describe(bson::Builder& out, bool counters) const override;
-  const MatchExpression* shownFilter() const override { return filter_.expression(); }
+  const RowFilter* shownFilter() const override { return &filter_; }
 
  private:
   RowFilter filter_;

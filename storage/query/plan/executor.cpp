@@ -1,6 +1,5 @@
 #include "storage/query/plan/executor.hpp"
 
-#include "messaging/bson/collation.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/plan/flow_stages.hpp"
 #include "storage/query/plan/id_lookup.hpp"
@@ -15,26 +14,10 @@ namespace {
 using bson::Element;
 using bson::Type;
 
-/// Whether the filter is `{_id: value}` for a value that the `_id` index finds exactly.
+/// Whether the filter's value for `_id` is a plain value that the index finds exactly.
 bool isIdLookup(const Element& id, const storage::Collection& collection, const ParseContext& context) {
-  switch (id.type()) {
-    case Type::kDocument: {
-      const Element first = id.asDocument().first();
-      if (first && first.name().starts_with('$')) return false;
-      break;
-    }
-    case Type::kString:
-    case Type::kSymbol:
-      break;
-    case Type::kArray:      // also matches elements
-    case Type::kRegex:      // matches by pattern
-    case Type::kNull:       // also matches what is missing
-    case Type::kUndefined:
-      return false;
-    default:
-      return true;  // no collation orders these
-  }
-  return context.collator == collection.collator() || bson::Collator::same(context.collator, collection.collator());
+  if (id.is(Type::kDocument) && id.asDocument().first().name().starts_with('$')) return false;
+  return collection.idIndex() && isPointId(id, collection, context.collator);
 }
 
 /// A request that asks for nothing but documents by a filter.
@@ -129,11 +112,6 @@ StatusWith<std::optional<int64_t>> fastCount(const storage::Collection& collecti
                                              storage::RecoveryUnit&, const ParseContext&) {
   if (RowFilter(&filter).empty()) return std::optional<int64_t>(collection.records().count());
   return std::optional<int64_t>();
-}
-
-StatusWith<bool> distinctScan(const storage::Collection&, std::string_view, const MatchExpression&, storage::RecoveryUnit&,
-                              const ParseContext&, const std::function<void(const bson::Element&)>&) {
-  return false;
 }
 
 }  // namespace troupe::query

@@ -27,6 +27,7 @@ struct FindRequest {
   std::optional<int64_t> limit;
   bool returnKey = false;
   bool showRecordId = false;
+  bool rowsOnly = false;              ///< results are only counted: their documents may be left empty (COUNT_SCAN)
   bool allowDiskUse = true;
   bool forbidCollectionScan = false;  ///< notablescan
   SpillFileFactory spill{};           ///< for sorts that pass the memory limit
@@ -65,7 +66,8 @@ class Executor {
   virtual const ExecutionStats& stats() const = 0;
   /// The `queryPlanner` section's body: namespace, indexFilterSet, parsedQuery, winningPlan, rejectedPlans.
   virtual void explainPlanner(bson::Builder& out) const = 0;
-  /// The `executionStages` tree with the counters as they are now.
+  /// The `executionStats` section's body: executionSuccess, nReturned, totals, and the `executionStages` tree with the
+  /// counters as they are now.
   virtual void explainExecution(bson::Builder& out) const = 0;
 };
 
@@ -79,7 +81,8 @@ StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection
 StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection, const MatchExpression& filter, const FindRequest& request,
                                                storage::RecoveryUnit& unit, const ParseContext& context);
 
-/// count() without a filter or over exactly an index's bounds: counts keys without fetching. Nothing when it does not apply.
+/// count() without a filter: the number of records, at once. Nothing when there is a filter: then openScan with
+/// `rowsOnly` counts keys without fetching where it can.
 StatusWith<std::optional<int64_t>> fastCount(const storage::Collection& collection, const MatchExpression& filter,
                                              storage::RecoveryUnit& unit, const ParseContext& context);
 

@@ -15,7 +15,7 @@ class IdLookup final : public PlanStage {
   StatusWith<Step> advance(Row& row) override;
   void onSave() override { cursor_ = {}; }
   void describe(bson::Builder& out, bool counters) const override;
-  const MatchExpression* shownFilter() const override { return filter_.expression(); }
+  const RowFilter* shownFilter() const override { return &filter_; }
 
  private:
   bson::Value id_;

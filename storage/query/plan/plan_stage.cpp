@@ -1,19 +1,46 @@
 #include "storage/query/plan/plan_stage.hpp"
 
+#include <algorithm>
+
 namespace troupe::query {
 
-RowFilter::RowFilter(const MatchExpression* filter) : filter_(filter) {
-  if (filter_ && filter_->kind() == MatchKind::kAnd && filter_->children().empty()) filter_ = nullptr;
-  canFail_ = filter_ && filter_->canFail();
+namespace {
+
+void addConjuncts(const MatchExpression& node, Conjuncts& out) {
+  if (node.kind() == MatchKind::kAlwaysTrue) return;
+  if (node.kind() != MatchKind::kAnd) return out.push_back(&node);
+  for (const auto& child : node.children()) addConjuncts(*child, out);
+}
+
+}  // namespace
+
+Conjuncts conjunctsOf(const MatchExpression* filter) {
+  Conjuncts out;
+  if (filter) addConjuncts(*filter, out);
+  return out;
+}
+
+RowFilter::RowFilter(Conjuncts conjuncts) : conjuncts_(std::move(conjuncts)) {
+  canFail_ = std::any_of(conjuncts_.begin(), conjuncts_.end(), [](const MatchExpression* e) { return e->canFail(); });
 }
 
 StatusWith<bool> RowFilter::passes(bson::View document) const {
-  if (!filter_) return true;
-  if (!canFail_) return filter_->matches(document);
   MatchDetails details;
-  const bool matched = filter_->matches(document, &details);
-  TROUPE_TRY(details.error);
-  return matched;
+  for (const MatchExpression* condition : conjuncts_) {
+    const bool matched = condition->matches(document, canFail_ ? &details : nullptr);
+    if (canFail_) TROUPE_TRY(details.error);
+    if (!matched) return false;
+  }
+  return true;
+}
+
+bson::Document RowFilter::toBson() const {
+  if (conjuncts_.size() == 1) return conjuncts_.front()->toBson();
+  bson::Builder out;
+  out.openArray("$and");
+  for (const MatchExpression* condition : conjuncts_) out.push(condition->toBson());
+  out.close();
+  return out.finish();
 }
 
 StatusWith<PlanStage::Step> PlanStage::work(Row& row) {
@@ -57,7 +84,7 @@ void PlanStage::explainCounters(bson::Builder& out) const {
 
 void PlanStage::explain(bson::Builder& out, bool counters) const {
   out.append("stage", name());
-  if (const MatchExpression* filter = shownFilter()) out.append("filter", filter->toBson());
+  if (const RowFilter* filter = shownFilter(); filter && !filter->empty()) out.append("filter", filter->toBson());
   if (counters) explainCounters(out);
   describe(out, counters);
   if (inputs_.size() == 1) {

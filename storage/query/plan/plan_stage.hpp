@@ -24,6 +24,7 @@ struct PlanContext {
   int budget = 0;                           ///< rows that may still be examined before others get their turn
   uint64_t restores = 0;                    ///< grows with each new snapshot
   bool refetch = false;                     ///< results are going to be written: rows held across snapshots are read again
+  bool trial = false;                       ///< plans are only being compared
   bool keepKeys = false;                    ///< `returnKey`: blocking stages keep the index keys of their rows
 
   const MatchExpression* filter = nullptr;  ///< the whole filter; null when the plan needs none (`_id` lookups)
@@ -48,17 +49,24 @@ struct Row {
   IndexRow key;
 };
 
+/// Conditions that a filter consists of; all must hold.
+using Conjuncts = std::vector<const MatchExpression*>;
+/// The conditions of a filter; none when everything matches. null: none.
+Conjuncts conjunctsOf(const MatchExpression* filter);
+
 /// A filter as stages apply it: without copying, and with the failure an $expr may end in.
 class RowFilter {
  public:
-  explicit RowFilter(const MatchExpression* filter);
+  RowFilter() = default;
+  explicit RowFilter(Conjuncts conjuncts);
+  explicit RowFilter(const MatchExpression* filter) : RowFilter(conjunctsOf(filter)) {}
   /// Everything passes.
-  bool empty() const { return filter_ == nullptr; }
+  bool empty() const { return conjuncts_.empty(); }
   StatusWith<bool> passes(bson::View document) const;
-  const MatchExpression* expression() const { return filter_; }
+  bson::Document toBson() const;
 
  private:
-  const MatchExpression* filter_;
+  Conjuncts conjuncts_;
   bool canFail_ = false;
 };
 
@@ -94,7 +102,7 @@ class PlanStage {
   /// What is peculiar to the stage; `counters` as in explain.
   virtual void describe(bson::Builder& out, bool counters) const;
   /// The filter that explain shows, or null.
-  virtual const MatchExpression* shownFilter() const { return nullptr; }
+  virtual const RowFilter* shownFilter() const { return nullptr; }
 
   PlanStage& input() { return *inputs_.front(); }
 

@@ -1,10 +1,46 @@
 #include "storage/query/plan/planner.hpp"
 
+#include <algorithm>
+
+#include "messaging/bson/collation.hpp"
+#include "messaging/bson/compare.hpp"
+#include "storage/keys/key_string.hpp"
 #include "storage/query/plan/collection_scan.hpp"
+#include "storage/query/plan/fetch_stages.hpp"
+#include "storage/query/plan/flow_stages.hpp"
 #include "storage/query/plan/id_lookup.hpp"
+#include "storage/query/plan/index_scan.hpp"
+#include "storage/query/plan/plan_trial.hpp"
 #include "storage/query/plan/sort_stage.hpp"
 
 namespace troupe::query {
+
+using bson::Element;
+using bson::Type;
+using storage::IndexPtr;
+
+bool isPointId(const Element& id, const storage::Collection& collection, const bson::Collator* collator) {
+  switch (id.type()) {
+    case Type::kArray:  // also matches elements
+    case Type::kRegex:  // matches by pattern
+    case Type::kNull:   // also matches what is missing
+    case Type::kUndefined:
+      return false;
+    case Type::kString:
+    case Type::kSymbol:
+    case Type::kDocument:
+      return collator == collection.collator() || bson::Collator::same(collator, collection.collator());
+    default:
+      return true;  // no collation orders these
+  }
+}
+
+Planner::Planner(PlanContext& plan, const FindRequest& request) : plan_(plan), request_(request) {
+  query_.conjuncts = conjunctsOf(plan_.filter);
+  query_.predicates = predicatesOf(query_.conjuncts);
+  query_.sort = plan_.sort.get();
+  query_.collator = plan_.parse.collator;
+}
 
 /// Puts a SORT on top when the query wants an order.
 PlannedAccess Planner::sorted(PlanStagePtr root) {
@@ -25,24 +61,219 @@ PlannedAccess Planner::sorted(PlanStagePtr root) {
 
 StatusWith<PlannedAccess> Planner::collectionScan(bool forward) {
   if (request_.forbidCollectionScan) {
-    return {ErrorCode::kNoQueryExecutionPlans, "error processing query: ns=" + plan_.collection->ns().toString() + ": No query solutions"};
+    return {ErrorCode::kNoQueryExecutionPlans, "error processing query: ns=" + plan_.collection->ns().toString() +
+                                                   " planner returned error :: caused by :: No query solutions"};
   }
   return sorted(std::make_unique<CollectionScan>(plan_, plan_.filter, forward));
 }
 
 /// `$natural` of the hint or the sort.
-bson::Element Planner::naturalOrder() const {
-  if (request_.hint.is(bson::Type::kDocument)) {
+Element Planner::naturalOrder() const {
+  if (request_.hint.is(Type::kDocument)) {
     if (const auto e = request_.hint.asDocument()["$natural"]; e) return e;
   }
   return request_.sort["$natural"];
 }
 
-StatusWith<PlannedChoice> Planner::choose() {
+StatusWith<PlannedChoice> Planner::natural(const Element& direction) {
+  const double value = direction.toDouble();
+  if (!direction.isNumber() || (value != 1 && value != -1)) return {ErrorCode::kBadValue, "$natural hint must be 1 or -1"};
   PlannedChoice choice;
-  const bson::Element natural = naturalOrder();
-  TROUPE_ASSIGN(choice.winner, collectionScan(!natural || natural.toInt64() >= 0));
+  TROUPE_ASSIGN(choice.winner, collectionScan(value > 0));
   return choice;
+}
+
+/// The index a hint names; null without a hint.
+StatusWith<IndexPtr> Planner::hinted() const {
+  if (!request_.hint.ok()) return IndexPtr();
+  for (const IndexPtr& index : plan_.collection->indexes()) {
+    if (!index->usable()) continue;
+    const bool meant = request_.hint.is(Type::kString) ? request_.hint.asString() == index->spec.name
+                                                       : bson::compareDocuments(request_.hint.asDocument(), index->spec.key) == 0;
+    if (meant) return index;
+  }
+  if (request_.hint.is(Type::kDocument) && request_.hint.asDocument().empty()) return IndexPtr();
+  return {ErrorCode::kBadValue, "error processing query: ns=" + plan_.collection->ns().toString() +
+                                    " planner returned error :: caused by :: hint provided does not correspond to an existing index"};
+}
+
+StatusWith<PlannedChoice> Planner::byHint() {
+  TROUPE_ASSIGN(const IndexPtr index, hinted());
+  const bool byRange = !request_.min.empty() || !request_.max.empty();
+  if (byRange && !index) return {ErrorCode(51173), "When using min()/max() a hint of which index to use must be provided"};
+  if (byRange) return byKeyRange(index);
+  if (!index) return among(candidates());
+  PlannedChoice choice;
+  choice.winner = build(single(*planIndex(index, query_, true)));
+  return choice;
+}
+
+/// min and max name whole keys of the hinted index: from <= key < to.
+StatusWith<PlannedChoice> Planner::byKeyRange(const IndexPtr& index) {
+  const auto key = [&](bson::View values) -> StatusWith<std::string> {
+    if (values.empty()) return std::string();
+    storage::key_string::Builder out{storage::Ordering(index->spec.descendingMask())};
+    auto field = index->spec.fields.begin();
+    for (const Element& e : values) {
+      if (field == index->spec.fields.end() || field->path != e.name()) return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
+      out.append(e, index->access->collator());
+      ++field;
+    }
+    if (field != index->spec.fields.end()) return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
+    return std::string(out.finish(storage::key_string::Discriminator::kExclusiveBefore).bytes());
+  };
+  IndexPlan access;
+  access.index = index;
+  access.keyRange = true;
+  access.multikey = index->multikey();
+  access.residual = query_.conjuncts;
+  TROUPE_ASSIGN(access.from, key(request_.min));
+  TROUPE_ASSIGN(access.to, key(request_.max));
+  if (!access.from.empty() && !access.to.empty() && access.from >= access.to) return {ErrorCode(51175), "The value provided for min() must be less than max()"};
+  PlannedChoice choice;
+  choice.winner = build(single(std::move(access)));
+  return choice;
+}
+
+Planner::Candidate Planner::single(IndexPlan access) const {
+  Candidate candidate;
+  candidate.residual = access.residual;
+  candidate.providesSort = access.providesSort;
+  candidate.covered = covers(access);
+  candidate.scans.push_back(std::make_shared<const IndexPlan>(std::move(access)));
+  return candidate;
+}
+
+/// Whether keys alone can answer: all that is tested and shown is in them.
+bool Planner::covers(const IndexPlan& access) const {
+  if (!plan_.projection || !plan_.projection->isInclusion() || plan_.refetch || request_.returnKey || request_.showRecordId) return false;
+  if (!access.residual.empty() || access.multikey || access.index->access->collator() || (plan_.sort && !access.providesSort)) return false;
+  const auto& wanted = plan_.projection->requiredPaths();
+  const auto& fields = access.index->spec.fields;
+  return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [&](const std::string& path) {
+    return path.find('.') == std::string::npos && !access.index->spec.key[path].is(Type::kString) &&
+           std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return field.path == path; });
+  });
+}
+
+std::optional<IndexPlan> Planner::bestForBranch(const MatchExpression& branch) const {
+  IndexQuery query;
+  query.conjuncts = conjunctsOf(&branch);
+  query.predicates = predicatesOf(query.conjuncts);
+  query.collator = query_.collator;
+  std::optional<IndexPlan> best;
+  for (const IndexPtr& index : plan_.collection->indexes()) {
+    if (!index->usable()) continue;
+    auto access = planIndex(index, query, false);
+    if (!access || access->bounded == 0) continue;
+    const auto rank = [](const IndexPlan& p) { return std::pair(p.equalities, p.bounded); };
+    if (!best || rank(*access) > rank(*best)) best = std::move(access);
+  }
+  return best;
+}
+
+/// A scan for each branch, if every branch has an index.
+std::optional<Planner::Candidate> Planner::unionFor(const MatchExpression& either) const {
+  Candidate candidate;
+  bool exact = query_.conjuncts.size() == 1;
+  for (const auto& branch : either.children()) {
+    auto access = bestForBranch(*branch);
+    if (!access) return {};
+    exact = exact && access->residual.empty();
+    candidate.scans.push_back(std::make_shared<const IndexPlan>(std::move(*access)));
+  }
+  if (!exact) candidate.residual = query_.conjuncts;
+  return candidate;
+}
+
+std::vector<Planner::Candidate> Planner::candidates() const {
+  std::vector<Candidate> out;
+  for (const IndexPtr& index : plan_.collection->indexes()) {
+    if (!index->usable()) continue;
+    auto access = planIndex(index, query_, false);
+    if (!access) continue;
+    Candidate next = single(std::move(*access));
+    if (std::any_of(out.begin(), out.end(), [&](const Candidate& c) { return dominates(c, next); })) continue;
+    std::erase_if(out, [&](const Candidate& c) { return dominates(next, c); });
+    out.push_back(std::move(next));
+  }
+  for (const MatchExpression* conjunct : query_.conjuncts) {
+    if (conjunct->kind() != MatchKind::kOr) continue;
+    if (auto candidate = unionFor(*conjunct)) out.push_back(std::move(*candidate));
+  }
+  return out;
+}
+
+/// Whether `a` is at least as good as `b` in every way that is known without looking at data.
+bool Planner::dominates(const Candidate& a, const Candidate& b) const {
+  const IndexPlan& x = *a.scans.front();
+  const IndexPlan& y = *b.scans.front();
+  return (y.used & ~x.used) == 0 && x.equalities >= y.equalities && x.bounded >= y.bounded && a.residual.size() <= b.residual.size() &&
+         (a.providesSort || !b.providesSort) && (a.covered || !b.covered);
+}
+
+PlannedAccess Planner::build(const Candidate& candidate) {
+  const bool countOnly = request_.rowsOnly && candidate.residual.empty() && !plan_.sort;
+  std::vector<PlanStagePtr> scans;
+  for (const auto& scan : candidate.scans) scans.push_back(std::make_unique<IndexScan>(plan_, scan, countOnly));
+  PlanStagePtr root = candidate.isUnion() ? std::make_unique<UnionRows>(plan_, std::move(scans)) : std::move(scans.front());
+  PlannedAccess access;
+  access.covered = candidate.covered;
+  if (candidate.covered) {
+    root = std::make_unique<CoveredRows>(plan_, std::move(root), request_.projection, candidate.scans.front()->index);
+  } else if (!countOnly) {
+    root = std::make_unique<FetchRows>(plan_, std::move(root), candidate.residual);
+  }
+  if (plan_.sort && !candidate.providesSort) return sorted(std::move(root));
+  access.root = std::move(root);
+  return access;
+}
+
+StatusWith<PlannedChoice> Planner::among(std::vector<Candidate> candidates) {
+  PlannedChoice choice;
+  if (candidates.empty()) {
+    TROUPE_ASSIGN(choice.winner, collectionScan(true));
+    return choice;
+  }
+  const auto isOneRecord = [](const Candidate& c) {
+    const IndexPlan& access = *c.scans.front();
+    return !c.isUnion() && access.index->spec.isUnique() && access.equalities == static_cast<int>(access.bounds.size()) &&
+           std::all_of(access.bounds.begin(), access.bounds.end(), [](const Intervals& i) { return i.size() <= 1; });
+  };
+  size_t best = static_cast<size_t>(std::find_if(candidates.begin(), candidates.end(), isOneRecord) - candidates.begin());
+  if (best == candidates.size()) {
+    TROUPE_ASSIGN(best, tryOut(candidates));
+  }
+  choice.winner = build(candidates[best]);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i != best) choice.rejected.push_back(build(candidates[i]));
+  }
+  return choice;
+}
+
+StatusWith<size_t> Planner::tryOut(const std::vector<Candidate>& candidates) {
+  if (candidates.size() == 1) return size_t{0};
+  std::vector<PlannedAccess> entrants;
+  for (const Candidate& candidate : candidates) entrants.push_back(build(candidate));
+  return mostProductive(plan_, entrants, request_.limit ? *request_.limit + request_.skip : 0);
+}
+
+StatusWith<PlannedChoice> Planner::choose() {
+  if (const Element direction = naturalOrder(); direction) return natural(direction);
+  PlannedChoice choice;
+  const bool never = std::any_of(query_.conjuncts.begin(), query_.conjuncts.end(), [](const auto* e) { return e->kind() == MatchKind::kAlwaysFalse; });
+  if (never && !request_.hint.ok()) {
+    choice.winner.root = std::make_unique<NoRows>(plan_);
+    return choice;
+  }
+  const bool free = !request_.hint.ok() && request_.min.empty() && request_.max.empty();
+  if (!free) return byHint();
+  if (query_.conjuncts.size() == 1 && query_.conjuncts.front()->kind() == MatchKind::kEq && query_.conjuncts.front()->path() == "_id" &&
+      plan_.collection->idIndex() && !request_.returnKey && isPointId(query_.conjuncts.front()->operand(), *plan_.collection, query_.collator)) {
+    choice.winner.root = std::make_unique<IdLookup>(plan_, query_.conjuncts.front()->operand());
+    return choice;
+  }
+  return among(candidates());
 }
 
 }  // namespace troupe::query

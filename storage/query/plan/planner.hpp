@@ -1,7 +1,9 @@
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "storage/query/plan/executor.hpp"
+#include "storage/query/plan/index_matcher.hpp"
 #include "storage/query/plan/plan_stage.hpp"
 
 namespace troupe::query {
@@ -23,17 +25,45 @@ struct PlannedChoice {
 /// before execution; borrows the context and the request.
 class Planner {
  public:
-  Planner(PlanContext& plan, const FindRequest& request) : plan_(plan), request_(request) {}
+  Planner(PlanContext& plan, const FindRequest& request);
   /// Errors: BadValue (hint, min and max), NoQueryExecutionPlans (291), those of storage in a trial.
   StatusWith<PlannedChoice> choose();
 
  private:
+  /// One index, or one for each branch of an $or.
+  struct Candidate {
+    std::vector<std::shared_ptr<const IndexPlan>> scans;
+    Conjuncts residual;
+    bool providesSort = false;
+    bool covered = false;
+    bool isUnion() const { return scans.size() > 1; }
+  };
+
   StatusWith<PlannedAccess> collectionScan(bool forward);
+  StatusWith<PlannedChoice> natural(const bson::Element& direction);
+  StatusWith<storage::IndexPtr> hinted() const;
+  StatusWith<PlannedChoice> byHint();
+  StatusWith<PlannedChoice> byKeyRange(const storage::IndexPtr& index);
+  StatusWith<PlannedChoice> among(std::vector<Candidate> candidates);
+
+  std::vector<Candidate> candidates() const;
+  Candidate single(IndexPlan access) const;
+  std::optional<Candidate> unionFor(const MatchExpression& either) const;
+  std::optional<IndexPlan> bestForBranch(const MatchExpression& branch) const;
+  bool covers(const IndexPlan& access) const;
+  bool dominates(const Candidate& a, const Candidate& b) const;
+  StatusWith<size_t> tryOut(const std::vector<Candidate>& candidates);
+
   bson::Element naturalOrder() const;
+  PlannedAccess build(const Candidate& candidate);
   PlannedAccess sorted(PlanStagePtr root);
 
   PlanContext& plan_;
   const FindRequest& request_;
+  IndexQuery query_;
 };
+
+/// Whether `{_id: id}` finds at most one document, by the `_id` index.
+bool isPointId(const bson::Element& id, const storage::Collection& collection, const bson::Collator* collator);
 
 }  // namespace troupe::query

@@ -1,0 +1,87 @@
+// DISTINCT_SCAN: the values of an index's first field, one key each.
+#include "messaging/bson/collation.hpp"
+#include "storage/keys/key_string.hpp"
+#include "storage/query/plan/executor.hpp"
+#include "storage/query/plan/index_matcher.hpp"
+#include "storage/query/plan/index_scan.hpp"
+
+namespace troupe::query {
+
+namespace {
+
+/// Keys looked at before the jump is given up in favour of a scan, which lets others run meanwhile.
+constexpr int64_t kMostKeys = 100'000;
+
+/// An index whose keys show the values of `field` as they are, and whose bounds say all that the filter asks.
+std::optional<IndexPlan> planDistinct(const storage::Collection& collection, std::string_view field, const IndexQuery& query) {
+  for (const storage::IndexPtr& index : collection.indexes()) {
+    if (!index->usable() || index->multikey() || index->access->collator() || query.collator) continue;
+    const bool fits = index->spec.fields.front().path == field && index->spec.kind == storage::IndexKind::kOrdered;
+    if (!fits || !holdsAllMatches(*index, query)) continue;
+    auto access = planIndex(index, query, true);
+    if (access && access->residual.empty()) return access;
+  }
+  return {};
+}
+
+class DistinctScan {
+ public:
+  DistinctScan(PlanContext& plan, const std::shared_ptr<const IndexPlan>& access, std::string_view field) : plan_(plan), access_(access), scan_(plan, access), field_(field) {}
+
+  StatusWith<bool> run(const std::function<void(const bson::Element&)>& add) {
+    Row row;
+    while (plan_.stats.keysExamined < kMostKeys) {
+      plan_.budget = 128;
+      TROUPE_ASSIGN(const auto step, scan_.work(row));
+      if (step == PlanStage::Step::kEnd) return true;
+      if (step == PlanStage::Step::kAgain) continue;
+      TROUPE_ASSIGN(const bool shown, show(row, add));
+      if (shown) scan_.skipFirstComponent(row.key.key);
+    }
+    return false;
+  }
+
+ private:
+  /// False when the key's null stands for a missing field, which is no value.
+  StatusWith<bool> show(const Row& row, const std::function<void(const bson::Element&)>& add) {
+    TROUPE_ASSIGN(const bson::Document values, storage::key_string::decodeWithNames(row.key.key, row.key.typeBits, access_->index->spec.key));
+    const bson::Element value = values.view().first();
+    if (!value.isNullish()) {
+      add(value);
+      return true;
+    }
+    bool there = false;
+    TROUPE_TRY(plan_.records().find(*plan_.unit, row.id, [&](bson::View document) {
+      const bson::Element e = document.at(field_);
+      there = e.ok();
+      if (there) add(e);
+    }).status());
+    return there;
+  }
+
+  PlanContext& plan_;
+  const std::shared_ptr<const IndexPlan>& access_;
+  IndexScan scan_;
+  std::string_view field_;
+};
+
+}  // namespace
+
+StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field, const MatchExpression& filter,
+                              storage::RecoveryUnit& unit, const ParseContext& context, const std::function<void(const bson::Element&)>& add) {
+  IndexQuery query;
+  query.conjuncts = conjunctsOf(&filter);
+  query.predicates = predicatesOf(query.conjuncts);
+  query.collator = context.collator;
+  auto planned = planDistinct(collection, field, query);
+  if (!planned) return false;
+  const auto access = std::make_shared<const IndexPlan>(std::move(*planned));
+  PlanContext plan;
+  plan.collection = storage::CollectionPtr(storage::CollectionPtr(), &collection);  // borrowed for this call
+  plan.unit = &unit;
+  plan.parse = context;
+  plan.filter = &filter;
+  return DistinctScan(plan, access, field).run(add);
+}
+
+}  // namespace troupe::query

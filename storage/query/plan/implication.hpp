@@ -1,0 +1,14 @@
+#pragma once
+#include "storage/query/plan/plan_stage.hpp"
+
+namespace troupe::bson {
+class Collator;
+}
+
+namespace troupe::query {
+
+/// Whether every document that satisfies all the conditions of the query also satisfies `partial` (of a partial index): by
+/// comparing conditions one by one, so that "no" may also mean "not found out". Both compare strings by `collator`.
+bool implies(const Conjuncts& query, const MatchExpression& partial, const bson::Collator* collator);
+
+}  // namespace troupe::query

@@ -1,0 +1,196 @@
+#include "storage/query/plan/index_matcher.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "messaging/bson/collation.hpp"
+#include "storage/query/match/match_parser.hpp"
+#include "storage/query/plan/implication.hpp"
+
+namespace troupe::query {
+
+namespace {
+
+using storage::IndexEntry;
+
+/// Components that two paths have in common from the root.
+size_t sharedComponents(std::string_view a, std::string_view b) {
+  size_t shared = 0;
+  for (;;) {
+    const size_t endA = std::min(a.find('.'), a.size()), endB = std::min(b.find('.'), b.size());
+    if (a.substr(0, endA) != b.substr(0, endB)) return shared;
+    ++shared;
+    if (endA == a.size() || endB == b.size()) return shared;
+    a.remove_prefix(endA + 1);
+    b.remove_prefix(endB + 1);
+  }
+}
+
+/// How much bounds narrow a field, to choose between predicates that cannot be combined.
+int narrowness(const Intervals& intervals) {
+  if (isAll(intervals)) return 0;
+  if (!arePoints(intervals)) return 1;
+  return intervals.size() == 1 ? 3 : 2;
+}
+
+/// Whether a document without the path may satisfy the condition.
+bool allowsMissing(const MatchExpression& node, bool multikey) {
+  return node.matches(bson::View()) || (node.kind() == MatchKind::kNot && multikey);
+}
+
+/// Assigns the query's predicates to the fields of one index.
+class Matcher {
+ public:
+  Matcher(const storage::IndexPtr& index, const IndexQuery& query)
+      : index_(index), query_(query), sameCollation_(bson::Collator::same(index->access->collator(), query.collator)) {
+    plan_.index = index;
+    plan_.multikey = index->multikey();
+  }
+
+  IndexPlan match() {
+    const auto& fields = index_->spec.fields;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      arrays_.push_back(index_->state->path(i));
+      assignField(i);
+    }
+    while (plan_.equalities < static_cast<int>(fields.size()) && arePoints(plan_.bounds[plan_.equalities])) ++plan_.equalities;
+    while (plan_.bounded < static_cast<int>(fields.size()) && !isAll(plan_.bounds[plan_.bounded])) ++plan_.bounded;
+    splitFilter();
+    plan_.providesSort = orderBySort();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Used {
+    const QueryPredicate* predicate;
+    size_t field;
+    Tightness tightness;
+  };
+
+  bool isHashed(size_t field) const { return index_->spec.key[index_->spec.fields[field].path].is(bson::Type::kString); }
+
+  std::optional<PredicateBounds> boundsFor(const QueryPredicate& predicate, size_t field) const {
+    if (predicate.path != index_->spec.fields[field].path) return {};
+    if (!sameCollation_ && comparesStrings(*predicate.node)) return {};
+    return boundsOf(*predicate.node, {index_->access->collator(), arrays_[field] != 0, isHashed(field)});
+  }
+
+  /// Two conditions on paths through the same array may be met by different elements, which no single key shows.
+  bool combines(const QueryPredicate& a, size_t fieldA, const QueryPredicate& b, size_t fieldB) const {
+    const auto& fields = index_->spec.fields;
+    const size_t shared = sharedComponents(fields[fieldA].path, fields[fieldB].path);
+    const uint64_t arrays = arrays_[fieldA] & (shared >= 64 ? ~uint64_t{0} : (uint64_t{1} << shared) - 1);
+    for (uint64_t left = arrays; left != 0; left &= left - 1) {
+      if (!a.sharesElement(b, static_cast<size_t>(std::countr_zero(left)))) return false;
+    }
+    return true;
+  }
+
+  bool combinesWithUsed(const QueryPredicate& predicate, size_t field) const {
+    return std::all_of(used_.begin(), used_.end(), [&](const Used& used) { return combines(predicate, field, *used.predicate, used.field); });
+  }
+
+  void assignField(size_t field) {
+    Intervals intervals{Interval::all()};
+    // The narrowest first: others join where they can.
+    std::vector<std::pair<const QueryPredicate*, PredicateBounds>> offers;
+    for (const QueryPredicate& predicate : query_.predicates) {
+      if (auto bounds = boundsFor(predicate, field)) offers.emplace_back(&predicate, std::move(*bounds));
+    }
+    std::stable_sort(offers.begin(), offers.end(), [](const auto& a, const auto& b) { return narrowness(a.second.intervals) > narrowness(b.second.intervals); });
+    for (auto& [predicate, bounds] : offers) {
+      if (!combinesWithUsed(*predicate, field)) continue;
+      intervals = intersect(intervals, bounds.intervals);
+      used_.push_back({predicate, field, bounds.tightness});
+      const auto number = static_cast<size_t>(predicate - query_.predicates.data());
+      if (number < 64) plan_.used |= uint64_t{1} << number;
+    }
+    plan_.bounds.push_back(std::move(intervals));
+  }
+
+  /// What the bounds do not say has to be tested: on the key if that suffices, else on the document.
+  void splitFilter() {
+    const bool keysAreValues = !plan_.multikey && !index_->access->collator();
+    for (const MatchExpression* conjunct : query_.conjuncts) {
+      const auto exact = [&](const Used& used) { return used.predicate->node == conjunct && used.tightness == Tightness::kExact; };
+      if (std::any_of(used_.begin(), used_.end(), exact)) continue;
+      const auto onKey = [&](const Used& used) {
+        return keysAreValues && used.predicate->node == conjunct && used.tightness == Tightness::kInexactCovered &&
+               used.predicate->path.find('.') == std::string::npos && !isHashed(used.field);
+      };
+      const bool byKey = std::any_of(used_.begin(), used_.end(), onKey);
+      (byKey ? plan_.keyFilter : plan_.residual).push_back(conjunct);
+    }
+  }
+
+  bool isSinglePoint(size_t field) const {
+    return plan_.bounds[field].size() == 1 && plan_.bounds[field].front().isPoint() && !isHashed(field);
+  }
+
+  /// An array counts by its least (or greatest) element, which comes first only when all its keys are read.
+  bool ordersByArray(size_t field) const {
+    return arrays_[field] == 0 || std::all_of(plan_.bounds.begin(), plan_.bounds.end(), isAll);
+  }
+
+  /// Whether some direction of the scan gives the wanted order; sets the direction.
+  bool orderBySort() {
+    if (!query_.sort || !sameCollation_) return false;
+    const auto& fields = index_->spec.fields;
+    std::optional<bool> forward;
+    size_t at = 0;
+    int throughArrays = 0;
+    for (const auto& part : query_.sort->parts()) {
+      if (part.meta != SortPattern::Meta::kNone) return false;
+      const auto constant = [&](size_t i) { return fields[i].path == part.path.text() && isSinglePoint(i) && arrays_[i] == 0; };
+      bool skip = false;
+      for (size_t i = 0; i < fields.size() && !skip; ++i) skip = constant(i);
+      if (skip) continue;
+      while (at < fields.size() && fields[at].path != part.path.text() && isSinglePoint(at)) ++at;
+      if (at == fields.size() || fields[at].path != part.path.text() || isHashed(at) || !ordersByArray(at)) return false;
+      throughArrays += arrays_[at] != 0;
+      const bool wanted = fields[at].descending != part.ascending;
+      if (throughArrays > 1 || forward.value_or(wanted) != wanted) return false;
+      forward = wanted;
+      ++at;
+    }
+    plan_.forward = forward.value_or(true);
+    return true;
+  }
+
+  const storage::IndexPtr& index_;
+  const IndexQuery& query_;
+  bool sameCollation_;
+  std::vector<uint64_t> arrays_;
+  std::vector<Used> used_;
+  IndexPlan plan_;
+};
+
+}  // namespace
+
+bool holdsAllMatches(const IndexEntry& index, const IndexQuery& query) {
+  if (index.spec.partialFilter) {
+    if (!bson::Collator::same(index.access->collator(), query.collator)) return false;
+    ParseContext context;
+    context.collator = index.access->collator();
+    const auto partial = parseMatch(*index.spec.partialFilter, context);
+    if (!partial.isOK() || !implies(query.conjuncts, **partial, query.collator)) return false;
+  }
+  if (!index.spec.sparse) return true;
+  return std::any_of(query.predicates.begin(), query.predicates.end(), [&](const QueryPredicate& predicate) {
+    const bool indexed = std::any_of(index.spec.fields.begin(), index.spec.fields.end(), [&](const auto& field) { return field.path == predicate.path; });
+    return indexed && !allowsMissing(*predicate.conjunct, index.multikey());
+  });
+}
+
+std::optional<IndexPlan> planIndex(const storage::IndexPtr& index, const IndexQuery& query, bool forced) {
+  if (!forced && !holdsAllMatches(*index, query)) return {};
+  IndexPlan plan = Matcher(index, query).match();
+  const bool leads = std::any_of(query.predicates.begin(), query.predicates.end(), [&](const QueryPredicate& predicate) {
+    const auto number = static_cast<size_t>(&predicate - query.predicates.data());
+    return predicate.path == index->spec.fields.front().path && number < 64 && plan.used >> number & 1;
+  });
+  if (!forced && !leads && !plan.providesSort) return {};
+  return plan;
+}
+
+}  // namespace troupe::query

@@ -1,0 +1,26 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "storage/query/plan/index_plan.hpp"
+#include "storage/query/plan/predicate_bounds.hpp"
+#include "storage/query/plan/query_predicates.hpp"
+
+namespace troupe::query {
+
+/// What of a query matters for the choice of indexes. Borrowed.
+struct IndexQuery {
+  Conjuncts conjuncts;
+  std::vector<QueryPredicate> predicates;
+  const SortPattern* sort = nullptr;        ///< null: any order will do
+  const bson::Collator* collator = nullptr;
+};
+
+/// How the index can serve the query; nothing when it cannot, or would be no better than a scan of the collection. With `forced`
+/// (a hint) any index serves, if need be by all of its keys.
+std::optional<IndexPlan> planIndex(const storage::IndexPtr& index, const IndexQuery& query, bool forced);
+
+/// Whether the index may be read at all for these conditions: not when it lacks documents that satisfy them (partial, sparse).
+bool holdsAllMatches(const storage::IndexEntry& index, const IndexQuery& query);
+
+}  // namespace troupe::query

@@ -1,0 +1,52 @@
+#pragma once
+#include <memory>
+#include <unordered_set>
+
+#include "storage/query/plan/index_plan.hpp"
+#include "storage/query/plan/key_ranges.hpp"
+#include "storage/query/plan/plan_stage.hpp"
+
+namespace troupe::query {
+
+/// IXSCAN: the records whose keys are within bounds, in the order of the index, each once. Rows have no document yet.
+/// COUNT_SCAN when nobody looks at the rows.
+class IndexScan : public PlanStage {
+ public:
+  IndexScan(PlanContext& plan, std::shared_ptr<const IndexPlan> access, bool countOnly = false);
+  std::string_view name() const override { return countOnly_ ? "COUNT_SCAN" : "IXSCAN"; }
+  void summarize(std::string& out) const override;
+  /// The next row is one that differs from the last in its first component.
+  void skipFirstComponent(std::string_view key);
+
+ protected:
+  StatusWith<Step> advance(Row& row) override;
+  void onSave() override;
+  Status onRestore() override;
+  void describe(bson::Builder& out, bool counters) const override;
+  const RowFilter* shownFilter() const override { return &filter_; }
+
+ private:
+  Status open();
+  /// Moves to the next key; false at the end.
+  StatusWith<bool> move();
+  StatusWith<bool> passes();
+  /// Whether this is the record's first key.
+  bool isFresh(storage::RecordId id);
+
+  std::shared_ptr<const IndexPlan> access_;
+  const storage::IndexEntry* index_;
+  bool countOnly_;
+  RowFilter filter_;
+  KeyRanges ranges_;
+  storage::IndexCursor cursor_;
+  std::string target_;                    ///< where to seek next, when not empty
+  std::unordered_set<int64_t> seen_;
+  bool removesRepeats_ = false;
+  bool open_ = false, done_ = false;
+  int64_t keys_ = 0, seeks_ = 0, repeats_ = 0;
+};
+
+/// The ranges an access plan reads.
+KeyRanges rangesOf(const IndexPlan& access);
+
+}  // namespace troupe::query
