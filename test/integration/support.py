@@ -1,0 +1,259 @@
+"""What every integration test needs: a server process of its own, and a client that sees single bytes."""
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import bson
+import pymongo
+
+BIN = Path(os.environ.get("TROUPE_BIN", Path(__file__).resolve().parents[2] / "build" / "bin"))
+# Sanitizer builds start and answer several times slower.
+SLOWNESS = float(os.environ.get("TROUPE_TEST_SLOWNESS", "1"))
+START_SECONDS = 60 * SLOWNESS
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def run_server(*arguments, timeout=30):
+    """Runs the server to its end: (exit code, what it wrote to stderr)."""
+    done = subprocess.run([str(BIN / "trouped"), *arguments], capture_output=True, text=True, timeout=timeout * SLOWNESS)
+    return done.returncode, done.stderr
+
+
+class Server:
+    """One `trouped` with a temporary data directory; used as a context manager, or with start and stop."""
+
+    def __init__(self, *options, dbpath=None, test_commands=True):
+        self.folder = Path(tempfile.mkdtemp(prefix="troupe-integration-"))
+        self.dbpath = Path(dbpath) if dbpath else self.folder / "data"
+        self.dbpath.mkdir(exist_ok=True)
+        self.log_path = self.folder / "server.log"
+        self.port = free_port()
+        self.admin_port = free_port()
+        self.options = list(options)
+        if test_commands:
+            self.options += ["--setParameter", "enableTestCommands=1"]
+        self.process = None
+
+    def arguments(self):
+        return ["--dbpath", str(self.dbpath), "--port", str(self.port), "--admin-port", str(self.admin_port), *self.options]
+
+    def start(self):
+        log = open(self.log_path, "ab")
+        self.process = subprocess.Popen([str(BIN / "trouped"), *self.arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.log_tail()}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return self
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError(f"the server did not listen within {START_SECONDS} s:\n{self.log_tail()}")
+
+    def stop(self, timeout=40):
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout * SLOWNESS)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(30)
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def memory_mib(self):
+        """Resident memory of the process in MiB."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise AssertionError("no VmRSS")
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def log_tail(self, lines=20):
+        return "\n".join(self.log().splitlines()[-lines:])
+
+    @property
+    def uri(self):
+        return f"mongodb://127.0.0.1:{self.port}/?directConnection=true"
+
+    def client(self, **options):
+        options.setdefault("serverSelectionTimeoutMS", int(20_000 * SLOWNESS))
+        return pymongo.MongoClient("127.0.0.1", self.port, directConnection=True, **options)
+
+    def raw(self, timeout=20):
+        return Raw(self.port, timeout * SLOWNESS)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.discard()
+
+    def discard(self):
+        if self.running():
+            self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class ServerTest(unittest.TestCase):
+    """Tests that share one server, each with a fresh database `self.db`. The server must outlive every test."""
+
+    OPTIONS = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(*cls.OPTIONS)
+        try:
+            cls.server.start()
+            cls.client = cls.connect()
+        except BaseException:
+            cls.server.discard()
+            raise
+
+    @classmethod
+    def connect(cls):
+        return cls.server.client()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        code = cls.server.stop() if cls.server.running() else cls.server.process.returncode
+        tail = cls.server.log_tail()
+        cls.server.discard()
+        if code != 0:
+            raise AssertionError(f"the server ended with {code}:\n{tail}")
+
+    def setUp(self):
+        self.db = self.client[self.id().split(".")[-1][:50]]
+        self.addCleanup(self.check_alive)
+
+    def check_alive(self):
+        if not self.server.running():
+            self.fail(f"the server died ({self.server.process.returncode}):\n{self.server.log_tail(60)}")
+
+    def assertFails(self, code, work, *arguments, **options):
+        """`work` must fail with this error code; the error is returned."""
+        with self.assertRaises(pymongo.errors.PyMongoError) as caught:
+            work(*arguments, **options)
+        found = getattr(caught.exception, "code", None)
+        details = getattr(caught.exception, "details", None) or {}
+        if isinstance(caught.exception, pymongo.errors.BulkWriteError):
+            found = details["writeErrors"][0]["code"]
+        self.assertEqual(found, code, f"{caught.exception} {details}")
+        return caught.exception
+
+
+OP_REPLY, OP_QUERY, OP_COMPRESSED, OP_MSG = 1, 2004, 2012, 2013
+MORE_TO_COME, CHECKSUM, EXHAUST_ALLOWED = 2, 1, 1 << 16
+
+
+def header(length, request_id, response_to, opcode):
+    return struct.pack("<iiii", length, request_id, response_to, opcode)
+
+
+def frame(payload, opcode=OP_MSG, request_id=None):
+    return header(16 + len(payload), request_id or random.randrange(1, 2**31), 0, opcode) + payload
+
+
+def op_msg_payload(body, flags=0, sequences=()):
+    """`body`: a dict or raw BSON. `sequences`: (name, [raw or dict, ...])."""
+    payload = struct.pack("<I", flags) + b"\0" + (body if isinstance(body, bytes) else bson.encode(body))
+    for name, documents in sequences:
+        content = name.encode() + b"\0" + b"".join(d if isinstance(d, bytes) else bson.encode(d) for d in documents)
+        payload += b"\1" + struct.pack("<i", 4 + len(content)) + content
+    return payload
+
+
+def op_query_payload(body, ns="admin.$cmd"):
+    return struct.pack("<i", 0) + ns.encode() + b"\0" + struct.pack("<ii", 0, -1) + bson.encode(body)
+
+
+class Reply:
+    def __init__(self, raw):
+        self.length, self.request_id, self.response_to, self.opcode = struct.unpack_from("<iiii", raw)
+        self.payload = raw[16:]
+
+    @property
+    def flags(self):
+        return struct.unpack_from("<I", self.payload)[0]
+
+    @property
+    def body(self):
+        if self.opcode == OP_MSG:
+            assert self.payload[4] == 0, "the first section is not a body"
+            size = struct.unpack_from("<i", self.payload, 5)[0]
+            return bson.decode(self.payload[5:5 + size])
+        assert self.opcode == OP_REPLY, self.opcode
+        return bson.decode(self.payload[20:])
+
+
+class Raw:
+    """A plain socket with just enough of the wire protocol to break it."""
+
+    def __init__(self, port, timeout):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def receive(self, count):
+        """Exactly so many bytes; fewer when the server closes."""
+        parts = []
+        while count > 0:
+            try:
+                part = self.socket.recv(min(count, 1 << 20))
+            except ConnectionError:
+                break
+            if not part:
+                break
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def reply(self):
+        """The next reply, or None when the server has closed the connection."""
+        start = self.receive(16)
+        if len(start) < 16:
+            return None
+        return Reply(start + self.receive(struct.unpack_from("<i", start)[0] - 16))
+
+    def command(self, body, flags=0, sequences=()):
+        self.send(frame(op_msg_payload(body, flags, sequences)))
+        reply = self.reply()
+        return reply.body if reply else None
+
+    def closed(self):
+        """Whether the server has closed (waits for it)."""
+        return self.reply() is None
+
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
