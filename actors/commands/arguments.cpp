@@ -103,7 +103,7 @@ Status checkDuplicate(std::string_view command, bson::View body, const Element& 
 std::span<const Argument> genericArguments() { return kGeneric; }
 
 Status checkArguments(std::string_view command, ArgumentTable table, bson::View body, bool apiStrict) {
-  if (table.size() == 1 && table[0].name == "*") return Status::OK();
+  if (table.size() == 1 && table[0].name == kAnyOther) return Status::OK();
   uint64_t seen = 0;
   bool first = true;
   for (const Element& e : body) {
@@ -119,6 +119,7 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
     } else {
       argument = findIn(kGeneric, e.name());
     }
+    if (!argument && findIn(table, kAnyOther)) continue;
     if (!argument) return {ErrorCode::kUnknownField, fieldPath(command, e.name()) + " is an unknown field."};
     if (apiStrict && !argument->inStableApi) {
       return {ErrorCode::kAPIStrictError, fieldPath(command, e.name()) + " is not in API Version 1"};

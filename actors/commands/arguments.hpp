@@ -36,8 +36,11 @@ struct Argument {
 /// named.
 using ArgumentTable = std::span<const Argument>;
 
+/// In a table: fields it does not name are accepted and ignored, as where newer clients may say more than this server understands.
+inline constexpr std::string_view kAnyOther = "*";
+
 /// For commands whose fields are names of their own kind (parameters): everything is accepted, the body checks.
-inline constexpr Argument kNamedFreely[] = {{"*"}};
+inline constexpr Argument kNamedFreely[] = {{kAnyOther}};
 
 /// Checks `body` strictly against the table: unknown fields (40415), duplicates (40413), wrong types (TypeMismatch) and
 /// missing required fields (40414) are refused with messages that name the field. The first field, the command's own,

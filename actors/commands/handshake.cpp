@@ -27,6 +27,7 @@ constexpr Argument kHelloArguments[] = {
     {"internalClient", kDocumentArg},
     {"hostInfo", kAnyType},
     {"hangUpOnStepDown", kAnyType},
+    {kAnyOther},
 };
 
 int64_t wallMillis(const ServerContext& server) {
