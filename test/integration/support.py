@@ -75,7 +75,9 @@ class Server:
         self.process.wait(30)
 
     def restart(self):
-        self.stop()
+        code = self.stop()
+        if code != 0:
+            raise AssertionError(f"the server ended with {code}:\n{self.log_tail()}")
         return self.start()
 
     def running(self):

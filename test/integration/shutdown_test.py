@@ -1,0 +1,112 @@
+"""Stopping in order: SIGTERM drains, closes cleanly and loses nothing."""
+import signal
+import threading
+import time
+import unittest
+
+import pymongo
+
+from support import SLOWNESS, Server, EXHAUST_ALLOWED, frame, op_msg_payload
+
+
+class Shutdown(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.discard)
+        self.server.start()
+
+    def test_a_restart_finds_everything(self):
+        with self.server.client() as client:
+            client.t.c.insert_many({"_id": i, "a": i} for i in range(1000))
+            client.t.c.create_index("a")
+            self.server.restart()
+            self.assertEqual(client.t.c.count_documents({"a": {"$gte": 500}}), 500)
+            self.assertTrue(client.t.validate_collection("c", full=True)["valid"])
+        self.assertIn("Now exiting", self.server.log())
+
+    def test_the_exit_code_is_zero_for_both_signals_and_the_command(self):
+        self.assertEqual(self.server.stop(), 0)
+        self.server.start()
+        self.server.process.send_signal(signal.SIGINT)
+        self.assertEqual(self.server.process.wait(30 * SLOWNESS), 0)
+        self.server.start()
+        with self.server.client() as client:
+            with self.assertRaises(pymongo.errors.AutoReconnect):
+                client.admin.command("shutdown")
+        self.assertEqual(self.server.process.wait(30 * SLOWNESS), 0)
+
+    def test_a_waiting_hello_hears_of_it(self):
+        with self.server.raw() as waiting, self.server.raw() as streaming:
+            known = waiting.command({"hello": 1, "$db": "admin"})["topologyVersion"]
+            hello = {"hello": 1, "topologyVersion": known, "maxAwaitTimeMS": 60_000, "$db": "admin"}
+            waiting.send(frame(op_msg_payload(hello)))
+            streaming.send(frame(op_msg_payload(hello, EXHAUST_ALLOWED)))
+            with self.server.client() as client:
+                client.admin.command("ping")
+            started = time.monotonic()
+            self.assertEqual(self.server.stop(), 0)
+            self.assertLess(time.monotonic() - started, 10 * SLOWNESS)
+            for raw in (waiting, streaming):
+                reply = raw.reply()
+                self.assertIsNotNone(reply)
+                self.assertEqual((reply.body["ok"], reply.body["code"]), (0.0, 91))
+                self.assertGreater(reply.body["topologyVersion"]["counter"], known["counter"])
+                self.assertTrue(raw.closed())
+
+    def test_idle_connections_and_open_cursors_do_not_hold_it_up(self):
+        raws = [self.server.raw() for _ in range(50)]
+        with self.server.client() as client:
+            client.t.c.insert_many({"_id": i} for i in range(1000))
+            cursor = client.t.c.find({}, batch_size=2)
+            next(cursor)
+            started = time.monotonic()
+            self.assertEqual(self.server.stop(), 0)
+            self.assertLess(time.monotonic() - started, 10 * SLOWNESS)
+        for raw in raws:
+            raw.close()
+
+    def test_under_load_nothing_acknowledged_is_lost(self):
+        acknowledged = []
+
+        def work(lane):
+            with self.server.client(retryWrites=False, serverSelectionTimeoutMS=500) as client:
+                for i in range(1_000_000):
+                    key = f"{lane}-{i}"
+                    try:
+                        client.t.c.insert_one({"_id": key})
+                    except pymongo.errors.PyMongoError:
+                        return
+                    acknowledged.append(key)
+
+        threads = [threading.Thread(target=work, args=(lane,)) for lane in range(6)]
+        for t in threads:
+            t.start()
+        time.sleep(1)
+        self.assertEqual(self.server.stop(), 0)
+        for t in threads:
+            t.join()
+        self.assertGreater(len(acknowledged), 50)
+        self.server.start()
+        with self.server.client() as client:
+            found = {d["_id"] for d in client.t.c.find()}
+            self.assertEqual(set(acknowledged) - found, set())
+            self.assertTrue(client.t.validate_collection("c", full=True)["valid"])
+
+    def test_a_long_operation_is_ended(self):
+        with self.server.client() as client:
+            client.t.c.insert_many({"_id": i} for i in range(5000))
+            outcome = []
+
+            def work():
+                try:
+                    client.t.command("count", "c", query={"$expr": {"$gt": [{"$sum": {"$map": {"input": {"$range": [0, 100_000]}, "in": "$$this"}}}, -1]}})
+                    outcome.append("ended")
+                except pymongo.errors.PyMongoError as e:
+                    outcome.append(e)
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            time.sleep(0.5)
+            self.assertEqual(self.server.stop(), 0)
+            thread.join(60)
+            self.assertEqual(len(outcome), 1)
