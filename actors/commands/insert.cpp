@@ -61,7 +61,8 @@ class Inserter {
     }
     for (size_t i = 0; i < group_.size(); ++i) {
       auto one = [this, i]() -> Status { return collection_->insert(unit_, group_[i]).status(); };
-      Status status = group_.size() == 1 ? together : co_await commitWithRetry(request_, unit_, one);
+      Status status = together;  // no conditional expression: g++ 12 destroys its copy twice when one side awaits
+      if (group_.size() > 1) status = co_await commitWithRetry(request_, unit_, one);
       if (status.isOK()) {
         ++inserted_;
         continue;
