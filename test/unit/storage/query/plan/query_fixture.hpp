@@ -1,4 +1,5 @@
 #pragma once
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
