@@ -1,0 +1,97 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "actors/commands/server_context.hpp"
+#include "actors/environment/environment.hpp"
+#include "actors/kernel/task.hpp"
+#include "messaging/auth/random.hpp"
+#include "messaging/auth/roles.hpp"
+#include "supervisors/admin/http_message.hpp"
+
+namespace troupe::supervisors {
+
+/// Who asks, as far as it could be found out.
+struct Identity {
+  enum class Outcome { kKnown, kUnknown, kOverloaded } outcome = Outcome::kUnknown;
+  std::string user;          ///< "name@database"; empty when nobody has to log in
+  bool mayLook = false;      ///< clusterMonitor: action viewActors
+  bool mayAct = false;       ///< clusterManager: action manageActors
+  std::string sessionToken;  ///< set when a session began: goes to the client as a cookie
+};
+
+/// Finds out who sends a request. Thread-safe.
+class Access {
+ public:
+  virtual ~Access() = default;
+  virtual Task<Identity> identify(HttpRequest request) = 0;
+};
+
+/// Everybody may do everything: a node without authorization.
+class OpenAccess final : public Access {
+ public:
+  Task<Identity> identify(HttpRequest request) override;
+};
+
+/// HTTP Basic over the node's own users. The name is "user" (of the database admin) or "user@database". A password is
+/// checked by a blocking worker, since that takes milliseconds by design; success begins a session, known by its cookie or
+/// by the same Authorization header. At each request the user is read again: a changed password, a revoked role or a
+/// dropped user counts at once.
+class UserAccess final : public Access {
+ public:
+  using FindUser = std::function<StatusWith<std::optional<bson::Document>>(std::string_view user, std::string_view database)>;
+  struct Options {
+    FindUser find;
+    commands::BlockingWork* blocking = nullptr;  ///< outlives this
+    Environment* environment = nullptr;          ///< outlives this
+    auth::RandomSource random;
+    std::string secret;                          ///< makes decoy credentials
+    Duration sessionTime = std::chrono::hours(1);
+    size_t maxSessions = 256;
+    int maxChecks = 8;                           ///< passwords being checked at once; further ones are refused
+  };
+  explicit UserAccess(Options options) : options_(std::move(options)) {}
+  Task<Identity> identify(HttpRequest request) override;
+
+ private:
+  struct Session {
+    std::string key, user, database;
+    std::string credentials;  ///< bytes of the stored credentials at log-in
+    TimePoint ends;
+  };
+  using Sessions = std::list<Session>;
+  std::optional<Session> sessionOf(const std::string& key);
+  void remember(Session session);
+  void forget(const std::string& key);
+  Identity identityOf(const Session& session) const;
+  std::string keyOfHeader(std::string_view authorization);
+  Task<Identity> logIn(std::string key, std::string authorization);
+
+  const Options options_;
+  std::mutex mutex_;
+  Sessions sessions_;  ///< newest first
+  std::unordered_map<std::string, Sessions::iterator> byKey_;
+  std::atomic<int> checks_{0};
+  std::string headerSecret_;
+};
+
+inline constexpr std::string_view kSessionCookie = "troupe-admin";
+
+/// Name and password of an "Authorization: Basic ..." header; nothing if it is not one.
+struct BasicCredentials { std::string user, database, password; };
+std::optional<BasicCredentials> parseBasic(std::string_view authorization);
+
+/// Against pages of other sites: on loopback, the Host must name this machine (a foreign name bound to 127.0.0.1 is refused).
+bool isLoopbackHost(std::string_view host);
+/// A request that changes something must carry the X-Troupe-Action header, which other sites cannot add, and an Origin, if
+/// there is one, must be this host.
+bool isForged(const HttpRequest& request);
+
+}  // namespace troupe::supervisors

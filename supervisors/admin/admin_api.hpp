@@ -1,0 +1,48 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/kernel/node.hpp"
+#include "supervisors/admin/access.hpp"
+#include "supervisors/admin/http_message.hpp"
+#include "supervisors/supervision/supervisor.hpp"
+
+namespace troupe::supervisors {
+
+/// What the endpoint shows besides the actors. Called on any pool thread; empty functions answer 404.
+struct AdminSources {
+  std::function<std::string()> metrics;         ///< Prometheus text
+  std::function<bson::Document()> status;       ///< serverStatus
+  std::function<Status()> ready;                ///< whether clients are served
+  std::function<void(const std::string& user, const std::string& what, const Status& outcome)> audit;  ///< an operator acted
+};
+
+/// The admin interface without its sockets: one request in, one response out. Thread-safe; lives until the last request has
+/// been answered.
+class AdminApi {
+ public:
+  /// `loopback`: the endpoint listens on loopback only, so requests that name another host are refused.
+  AdminApi(Node& node, AdminSources sources, std::shared_ptr<Access> access, bool loopback)
+      : node_(node), sources_(std::move(sources)), access_(std::move(access)), loopback_(loopback) {}
+
+  /// Never fails: errors are responses. `this` outlives the task.
+  Task<HttpResponse> handle(HttpRequest request);
+
+  Node& node() const { return node_; }
+
+ private:
+  Task<HttpResponse> route(HttpRequest request, Identity who);
+  HttpResponse actors(const HttpRequest& request) const;
+  Task<HttpResponse> actor(std::string path);
+  Task<HttpResponse> act(HttpRequest request, Identity who);
+  HttpResponse asset(const HttpRequest& request) const;
+  HttpResponse readiness() const;
+
+  Node& node_;
+  const AdminSources sources_;
+  const std::shared_ptr<Access> access_;
+  const bool loopback_;
+};
+
+}  // namespace troupe::supervisors

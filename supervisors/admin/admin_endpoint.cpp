@@ -1,0 +1,66 @@
+#include "supervisors/admin/admin_endpoint.hpp"
+
+#include "actors/commands/hello_state.hpp"
+#include "actors/commands/inspection.hpp"
+#include "actors/commands/user_store.hpp"
+#include "supervisors/metrics/node_metrics.hpp"
+
+namespace troupe::supervisors {
+
+namespace {
+
+AdminSources sourcesOf(commands::ServerContext* server) {
+  AdminSources sources;
+  sources.metrics = [server] {
+    MetricSet metrics;
+    addServerMetrics(metrics, *server);
+    addActorMetrics(metrics, server->node);
+    addProcessMetrics(metrics);
+    return metrics.text();
+  };
+  sources.status = [server] { return commands::serverStatus(*server); };
+  sources.ready = [server] {
+    const auto listener = server->node.registry().row("/node/front/listener");
+    if (listener && listener->phase == "listening") return Status::OK();
+    return Status(ErrorCode::kHostUnreachable, listener ? "the listener is " + listener->phase : "the listener has not started");
+  };
+  sources.audit = [server](const std::string& user, const std::string& what, const Status& outcome) {
+    server->log.info(log::Component::kAdmin, 7001001, "admin", "An operator acted on an actor",
+                     bson::doc("user", user, "action", what, "outcome", outcome.isOK() ? "OK" : outcome.toString()));
+  };
+  return sources;
+}
+
+std::shared_ptr<Access> accessOf(commands::ServerContext* server) {
+  if (!server->identity.authentication) return std::make_shared<OpenAccess>();
+  UserAccess::Options options;
+  options.find = [users = &server->users](std::string_view user, std::string_view database) { return users->find(user, database); };
+  options.blocking = &server->blocking;
+  options.environment = &server->node.environment();
+  options.random = auth::secureRandom();
+  options.secret = server->loginSecret;
+  return std::make_shared<UserAccess>(std::move(options));
+}
+
+}  // namespace
+
+void AdminEndpoint::onStart() {
+  const bool loopback = isLoopbackHost(options_.address.find(':') == std::string::npos ? options_.address : "[" + options_.address + "]");
+  auto api = std::make_shared<AdminApi>(node(), sourcesOf(server_), accessOf(server_), loopback);
+  http_ = std::make_unique<HttpServer>(std::move(api), options_);
+  if (!loopback && !server_->identity.authentication) {
+    server_->log.warning(log::Component::kAdmin, 7001002, "admin", "The admin endpoint is open to other machines without authorization",
+                         bson::doc("address", options_.address));
+  }
+  server_->log.info(log::Component::kAdmin, 7001003, "admin", "The admin page is served",
+                    bson::doc("url", "http://" + options_.address + ":" + std::to_string(http_->port()) + "/"));
+  setPhase("serving", "answers operators over HTTP");
+}
+
+void AdminEndpoint::onStop(const Status&) {
+  if (http_) http_->stop();
+}
+
+bson::Document AdminEndpoint::describe() const { return http_ ? http_->describe() : bson::Document(); }
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,43 @@
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "messaging/errors/status.hpp"
+
+namespace troupe::supervisors {
+
+/// What the admin endpoint looks at in a request. A value; the HTTP library stays in the session.
+struct HttpRequest {
+  std::string method;                        ///< "GET", "HEAD", "POST"
+  std::string path;                          ///< decoded, without the query
+  std::map<std::string, std::string> query;  ///< decoded
+  // Headers; empty when absent.
+  std::string host, origin, authorization, cookie, ifNoneMatch;
+  std::string action;                        ///< X-Troupe-Action: what a page of another site cannot send
+  std::string remote;                        ///< "127.0.0.1:51234", for the log and the tree
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string contentType = "application/json; charset=utf-8";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+  bool events = false;  ///< the body is a stream of events without end
+};
+
+/// Splits and decodes "/actors/a%20b?tree=1" into `path` and `query`. Errors: BadValue for malformed escapes, control
+/// characters, or a target that is no absolute path.
+Status parseTarget(std::string_view target, HttpRequest& into);
+
+/// {"error": {"status", "code", "codeName", "message"}}.
+HttpResponse errorResponse(unsigned status, ErrorCode code, std::string_view message);
+/// The same with the status that fits the code: 404, 409, 504 ...
+HttpResponse errorResponse(const Status& why);
+
+/// The value of a cookie in a Cookie header; empty if it is not there.
+std::string_view cookieValue(std::string_view header, std::string_view name);
+
+}  // namespace troupe::supervisors

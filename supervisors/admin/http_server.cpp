@@ -1,0 +1,346 @@
+#include "supervisors/admin/http_server.hpp"
+
+#include <atomic>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+#include "supervisors/admin/event_queue.hpp"
+
+namespace troupe::supervisors {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+namespace {
+
+constexpr int kBacklog = 128;
+/// No script, style, image or connection but this endpoint's own; no frame of another site around it.
+constexpr const char* kContentPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
+
+using Request = http::request<http::string_body>;
+using Response = http::response<http::string_body>;
+
+std::string text(beast::string_view view) { return {view.data(), view.size()}; }
+
+HttpRequest toRequest(const Request& in, std::string remote) {
+  HttpRequest out;
+  out.method = text(in.method_string());
+  out.host = text(in[http::field::host]);
+  out.origin = text(in[http::field::origin]);
+  out.authorization = text(in[http::field::authorization]);
+  out.cookie = text(in[http::field::cookie]);
+  out.ifNoneMatch = text(in[http::field::if_none_match]);
+  out.action = text(in["X-Troupe-Action"]);
+  out.remote = std::move(remote);
+  return out;
+}
+
+template <class Message>
+void fillHeaders(Message& out, const HttpResponse& from) {
+  out.set(http::field::server, "troupe");
+  out.set(http::field::content_type, from.contentType);
+  out.set("X-Content-Type-Options", "nosniff");
+  out.set("Content-Security-Policy", kContentPolicy);
+  out.set("Referrer-Policy", "no-referrer");
+  out.set("Cross-Origin-Resource-Policy", "same-origin");
+  out.set(http::field::cache_control, "no-store");
+  for (const auto& [name, value] : from.headers) out.set(name, value);
+}
+
+}  // namespace
+
+struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
+  Shared(std::shared_ptr<AdminApi> a, HttpServerOptions o)
+      : api(std::move(a)), options(std::move(o)), acceptor(api->node().io()) {}
+
+  const std::shared_ptr<AdminApi> api;
+  const HttpServerOptions options;
+  tcp::acceptor acceptor;
+  uint16_t port = 0;
+  std::atomic<bool> stopping{false};
+  std::atomic<size_t> streams{0};
+  std::atomic<int64_t> accepted{0}, refused{0}, requests{0}, failures{0};
+  std::mutex mutex;  // guards the acceptor and what follows
+  /// What a session waits for keeps it alive; here it is only known.
+  std::set<std::weak_ptr<Session>, std::owner_less<>> sessions;
+
+  void open();
+  void accept();
+  void admit(tcp::socket socket);
+  void remove(const std::shared_ptr<Session>& session) {
+    const std::lock_guard lock(mutex);
+    sessions.erase(session);
+  }
+};
+
+/// One connection. All of it runs on the connection's strand but the answering, which is a task of the node's pool.
+class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Session> {
+ public:
+  Session(std::shared_ptr<Shared> shared, tcp::socket socket) : shared_(std::move(shared)), stream_(std::move(socket)), heartbeat_(stream_.get_executor()) {
+    error_code error;
+    const auto remote = stream_.socket().remote_endpoint(error);
+    if (!error) remote_ = remote.address().to_string() + ":" + std::to_string(remote.port());
+  }
+
+  void run() {
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->awaitRequest(); });
+  }
+  /// Tells the client that there is no room, and closes.
+  void refuse() {
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+      self->keepAlive_ = false;
+      self->send(errorResponse(503, ErrorCode::kHostUnreachable, "too many connections to the admin endpoint"));
+    });
+  }
+  /// The server stops: now if nothing is under way, else after the response.
+  void stop() {
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+      self->keepAlive_ = false;
+      if (!self->answering_) self->close();
+    });
+  }
+
+ private:
+  using Self = std::shared_ptr<Session>;
+
+  /// Waits for the first byte with the idle time, then reads the rest within the request time.
+  void awaitRequest() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<uint32_t>(shared_->options.maxHeaderBytes));
+    parser_->body_limit(shared_->options.maxBodyBytes);
+    if (buffer_.size() > 0) return readRequest();
+    stream_.expires_after(shared_->options.idleTime);
+    stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](error_code error, size_t size) {
+      if (error) return self->close();
+      self->buffer_.commit(size);
+      self->readRequest();
+    });
+  }
+
+  void readRequest() {
+    stream_.expires_after(shared_->options.requestTime);
+    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, size_t) { self->requestRead(error); });
+  }
+
+  void requestRead(error_code error) {
+    if (!error) return answer();
+    ++shared_->failures;
+    keepAlive_ = false;
+    if (error == http::error::header_limit)
+      return send(errorResponse(431, ErrorCode::kBadValue, "the request's headers are too long"));
+    if (error == http::error::body_limit) return send(errorResponse(413, ErrorCode::kBadValue, "the request's body is too long"));
+    if (error == beast::error::timeout || error == http::error::end_of_stream || error.category() != make_error_code(http::error::bad_method).category())
+      return close();
+    send(errorResponse(400, ErrorCode::kFailedToParse, "not a proper HTTP request: " + error.message()));
+  }
+
+  void answer() {
+    ++shared_->requests;
+    const Request request = parser_->release();
+    keepAlive_ = request.keep_alive() && !shared_->stopping;
+    head_ = request.method() == http::verb::head;
+    HttpRequest asked = toRequest(request, remote_);
+    const Status parsed = parseTarget(std::string_view(request.target().data(), request.target().size()), asked);
+    if (!parsed.isOK()) return send(errorResponse(parsed));
+    answering_ = true;
+    stream_.expires_never();
+    shared_->api->node().start(answerTask(shared_from_this(), std::move(asked)));
+  }
+
+  static Task<void> answerTask(Self self, HttpRequest request) {
+    HttpResponse response;
+    try {
+      response = co_await self->shared_->api->handle(std::move(request));
+    } catch (const std::exception& failure) {
+      response = errorResponse(500, ErrorCode::kInternalError, failure.what());
+    }
+    auto& stream = self->stream_;
+    asio::dispatch(stream.get_executor(), [self, response = std::move(response)]() mutable {
+      if (response.events && !self->head_) self->startEvents(std::move(response));
+      else self->send(std::move(response));
+    });
+  }
+
+  void send(HttpResponse from) {
+    answering_ = true;
+    auto response = std::make_shared<Response>(static_cast<http::status>(from.status), 11);
+    fillHeaders(*response, from);
+    response->keep_alive(keepAlive_);
+    const bool empty = head_ || from.status == 304;
+    response->content_length(from.body.size());
+    if (!empty) response->body() = std::move(from.body);
+    stream_.expires_after(shared_->options.writeTime);
+    auto serializer = std::make_shared<http::response_serializer<http::string_body>>(*response);
+    const auto done = [self = shared_from_this(), response, serializer](error_code error, size_t) { self->sent(error); };
+    if (empty) http::async_write_header(stream_, *serializer, done);
+    else http::async_write(stream_, *serializer, done);
+  }
+
+  void sent(error_code error) {
+    answering_ = false;
+    if (error || !keepAlive_) return close();
+    awaitRequest();
+  }
+
+  // Event streams: a response without end.
+  void startEvents(HttpResponse from) {
+    if (++shared_->streams > shared_->options.maxEventStreams) {
+      --shared_->streams;
+      return send(errorResponse(503, ErrorCode::kHostUnreachable, "too many event streams"));
+    }
+    counted_ = true;
+    std::weak_ptr<Session> weak = weak_from_this();
+    events_ = std::make_shared<EventQueue>(shared_->options.eventQueueLength, [weak, executor = stream_.get_executor()] {
+      asio::post(executor, [weak] { if (const auto self = weak.lock()) self->flushEvents(); });
+    });
+    Node& node = shared_->api->node();
+    token_ = node.registry().subscribe([queue = events_, environment = &node.environment()](const RowChange& change) {
+      queue->push(change, environment->wallNow());
+    });
+    answering_ = false;  // a stop may cut it anywhere
+    http::response<http::empty_body> header(http::status::ok, 11);
+    fillHeaders(header, from);
+    header.keep_alive(false);
+    std::ostringstream out;
+    out << header.base() << "retry: 1000\nevent: hello\ndata: {\"node\":\"" << node.name() << "\"}\n\n";
+    watchForClose();
+    write(out.str());
+  }
+
+  /// A client of an event stream says nothing more; what comes is its end.
+  void watchForClose() {
+    stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code) { self->close(); });
+  }
+
+  void write(std::string bytes) {
+    writing_ = true;
+    auto kept = std::make_shared<const std::string>(std::move(bytes));
+    stream_.expires_after(shared_->options.writeTime);
+    asio::async_write(stream_, asio::buffer(*kept), [self = shared_from_this(), kept](error_code error, size_t) {
+      self->writing_ = false;
+      if (error || self->closed_) return self->close();
+      self->stream_.expires_never();
+      self->flushEvents();
+    });
+  }
+
+  void flushEvents() {
+    if (writing_ || closed_ || !events_) return;
+    if (std::string waiting = events_->take(); !waiting.empty()) return write(std::move(waiting));
+    heartbeat_.expires_after(shared_->options.heartbeat);
+    heartbeat_.async_wait([self = shared_from_this()](error_code error) {
+      if (!error && !self->writing_ && !self->closed_) self->write(": quiet\n\n");
+    });
+  }
+
+  void close() {
+    if (closed_) return;
+    closed_ = true;
+    token_.reset();
+    if (events_) events_->close();
+    if (counted_) --shared_->streams;
+    heartbeat_.cancel();
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_.close();
+    shared_->remove(shared_from_this());
+  }
+
+  const std::shared_ptr<Shared> shared_;
+  beast::tcp_stream stream_;
+  asio::steady_timer heartbeat_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::string remote_;
+  bool keepAlive_ = false, head_ = false, answering_ = false, writing_ = false, closed_ = false, counted_ = false;
+  std::shared_ptr<EventQueue> events_;
+  std::shared_ptr<void> token_;
+};
+
+void HttpServer::Shared::open() {
+  error_code error;
+  const auto address = asio::ip::make_address(options.address == "localhost" ? "127.0.0.1" : options.address, error);
+  const std::string where = options.address + ":" + std::to_string(options.port);
+  if (error) throw std::runtime_error("the admin endpoint's address is no IP address: " + options.address);
+  const tcp::endpoint endpoint(address, options.port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error && address.is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(kBacklog, error);
+  if (error) throw std::runtime_error("the admin endpoint cannot listen on " + where + ": " + error.message());
+  port = acceptor.local_endpoint().port();
+}
+
+void HttpServer::Shared::accept() {
+  const std::lock_guard lock(mutex);
+  if (stopping) return;
+  acceptor.async_accept(asio::make_strand(api->node().io()), [self = shared_from_this()](error_code error, tcp::socket socket) {
+    if (self->stopping || error == asio::error::operation_aborted) return;
+    if (!error) self->admit(std::move(socket));
+    self->accept();
+  });
+}
+
+void HttpServer::Shared::admit(tcp::socket socket) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  auto session = std::make_shared<Session>(shared_from_this(), std::move(socket));
+  bool room;
+  {
+    const std::lock_guard lock(mutex);
+    room = sessions.size() < options.maxConnections;
+    if (room) sessions.insert(session);
+  }
+  if (room) return ++accepted, session->run();
+  ++refused;
+  session->refuse();
+}
+
+HttpServer::HttpServer(std::shared_ptr<AdminApi> api, HttpServerOptions options)
+    : shared_(std::make_shared<Shared>(std::move(api), std::move(options))) {
+  shared_->open();
+  shared_->accept();
+}
+
+HttpServer::~HttpServer() { stop(); }
+
+uint16_t HttpServer::port() const { return shared_->port; }
+
+void HttpServer::stop() {
+  if (shared_->stopping.exchange(true)) return;
+  std::set<std::weak_ptr<Session>, std::owner_less<>> sessions;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    error_code ignored;
+    shared_->acceptor.close(ignored);
+    sessions = shared_->sessions;
+  }
+  for (const auto& weak : sessions)
+    if (const auto session = weak.lock()) session->stop();
+}
+
+bson::Document HttpServer::describe() const {
+  size_t open;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    open = shared_->sessions.size();
+  }
+  return bson::doc("address", shared_->options.address, "port", static_cast<int32_t>(shared_->port), "open", static_cast<int64_t>(open),
+                   "eventStreams", static_cast<int64_t>(shared_->streams.load()), "accepted", shared_->accepted.load(),
+                   "refused", shared_->refused.load(), "requests", shared_->requests.load(), "malformed", shared_->failures.load());
+}
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,48 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "messaging/bson/document.hpp"
+#include "supervisors/admin/admin_api.hpp"
+
+namespace troupe::supervisors {
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";
+  uint16_t port = 0;                      ///< 0: any free one
+  size_t maxConnections = 128;            ///< further ones are told so and closed
+  size_t maxEventStreams = 32;
+  size_t maxHeaderBytes = 16 * 1024;
+  size_t maxBodyBytes = 64 * 1024;
+  size_t eventQueueLength = 1024;
+  std::chrono::milliseconds requestTime{10'000};  ///< from the first byte of a request to its last
+  std::chrono::milliseconds idleTime{60'000};     ///< between two requests of a connection
+  std::chrono::milliseconds writeTime{20'000};    ///< for a client to take a response
+  std::chrono::milliseconds heartbeat{15'000};    ///< of a quiet event stream
+};
+
+/// Serves an AdminApi on the node's pool. Every function from any thread.
+class HttpServer {
+ public:
+  /// Opens the port. Throws std::runtime_error when it cannot.
+  HttpServer(std::shared_ptr<AdminApi> api, HttpServerOptions options);
+  /// Stops.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  uint16_t port() const;
+  /// Closes the port, idle connections and event streams; a response that is under way is still sent.
+  void stop();
+  /// Counts for the actor's state document.
+  bson::Document describe() const;
+
+ private:
+  struct Shared;
+  class Session;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace troupe::supervisors

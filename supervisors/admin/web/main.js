@@ -1,0 +1,208 @@
+// Brings the parts of the page together: selection, search, actions, keys, figures.
+import * as actors from "/actors.js";
+import {bytes, count, duration, element, nameOf, rate} from "/format.js";
+import * as side from "/side.js";
+import {act, begin, on, store} from "/store.js";
+
+const kToastMs = 4500;
+const byId = (id) => document.getElementById(id);
+
+// --- selection: kept in the address, so that a link leads to an actor
+
+function select(path) {
+  if (actors.view.selected === path) return;
+  actors.view.selected = path;
+  history.replaceState(null, "", path ? `#${path}` : location.pathname);
+  document.title = path ? `${nameOf(path)} · Troupe` : "Troupe";
+  if (path) actors.reveal(path);
+  else actors.draw();
+  side.show(path);
+}
+
+// --- actions
+
+const kActions = {
+  restart: {title: "Restart this actor?", go: "Restart", text: "It stops in order and starts again. What lies in its state document stays; whoever waits for an answer from it gets an error and may ask again."},
+  park: {title: "Park this actor?", go: "Park", text: "It stops and is set aside until somebody resumes it. Until then, what it does is not done."},
+  resume: {title: "Resume this actor?", go: "Resume", text: "It starts again, with its failures forgotten."},
+  trace: {title: "Trace this actor?", go: "Trace", text: "Every message it handles is written to the log until tracing is stopped. That costs time and disk."},
+  untrace: {title: "Stop tracing this actor?", go: "Stop tracing", text: "Its messages are no longer written to the log."},
+};
+
+function toast(text, tone = "") {
+  const line = element("div", {class: "toast", "data-tone": tone || null}, text);
+  byId("toasts").append(line);
+  setTimeout(() => line.remove(), kToastMs);
+}
+
+function confirmed(path, action) {
+  const {title, go, text} = kActions[action];
+  const dialog = byId("confirm");
+  byId("confirm-title").textContent = title;
+  byId("confirm-path").textContent = path;
+  byId("confirm-text").textContent = text;
+  byId("confirm-go").textContent = go;
+  byId("confirm-reason").value = "";
+  dialog.returnValue = "";
+  dialog.showModal();
+  byId("confirm-go").focus();
+  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "go"), {once: true}));
+}
+
+async function perform(path, action) {
+  if (!(await confirmed(path, action))) return;
+  const reason = byId("confirm-reason").value.trim();
+  const options = reason ? {reason} : {};
+  if (action === "untrace") options.enabled = "0";
+  try {
+    await act(path, action === "untrace" ? "trace" : action, options);
+    if (action === "trace") side.traced.add(path);
+    if (action === "untrace") side.traced.delete(path);
+    toast(`${kActions[action].go}: ${path}`);
+    side.update();
+  } catch (failure) {
+    toast(`${kActions[action].go} did not work: ${failure.message}`, "bad");
+  }
+}
+
+function performByKey(names) {
+  const row = store.byPath.get(actors.view.selected);
+  if (!row) return;
+  const action = side.actionsFor(row).find((one) => names.includes(one.name));
+  if (!action) return;
+  if (action.off) toast(action.off, "bad");
+  else perform(row.path, action.name);
+}
+
+// --- search and view
+
+function search(text) {
+  actors.view.search = text.trim().toLowerCase();
+  actors.draw();
+}
+
+function setMode(mode) {
+  for (const name of ["tree", "table"]) {
+    byId(`view-${name}`).setAttribute("aria-checked", String(name === mode));
+    byId(`view-${name}`).tabIndex = name === mode ? 0 : -1;
+  }
+  actors.setMode(mode);
+}
+
+function escape() {
+  if (byId("side").contains(document.activeElement)) return actors.focusRow();
+  if (byId("search").value) {
+    byId("search").value = "";
+    return search("");
+  }
+  select("");
+}
+
+function globalKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape") return escape();
+  if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
+    if (event.target.id === "search" && (event.key === "ArrowDown" || event.key === "Enter")) {
+      event.preventDefault();
+      const first = [...document.querySelectorAll("#rows tr[data-path]")].find((tr) => !actors.view.search || tr.querySelector("mark"));
+      if (!first) return;
+      select(first.dataset.path);
+      actors.focusRow(first.dataset.path);
+    }
+    return;
+  }
+  const keys = {
+    "/": () => { byId("search").focus(); byId("search").select(); },
+    "?": () => byId("help").showModal(),
+    t: () => setMode(actors.view.mode === "tree" ? "table" : "tree"),
+    r: () => performByKey(["restart"]),
+    p: () => performByKey(["park", "resume"]),
+  };
+  if (!keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key]();
+}
+
+// --- figures
+
+const kDown = ["failed", "parked", "backing off"];
+
+function tileList() {
+  const down = store.rows.filter((row) => kDown.includes(row.phase)).length;
+  const waiting = store.rows.reduce((sum, row) => sum + row.mailboxLength, 0);
+  const status = store.status;
+  const last = (name) => store.samples[name]?.at(-1);
+  return [
+    {label: "Actors", value: count(store.total), note: down ? `${down} down` : "all up", tone: down ? "bad" : "", line: "actors"},
+    {label: "Messages", value: rate(last("messages")), note: waiting ? `/s, ${count(waiting)} waiting` : "/s", line: "messages"},
+    {label: "Operations", value: rate(last("operations")), note: "/s", line: "operations"},
+    {label: "Connections", value: count(status?.connections?.current), note: status ? "open" : "", line: "connections"},
+    {label: "Journal flushes", value: rate(last("flushes")), note: "/s", line: "flushes"},
+    {label: "Memory", value: bytes(last("memory")), note: "resident", line: "memory"},
+    {label: "Up for", value: status ? duration(status.uptimeMillis / 1000) : "–", note: "", line: ""},
+  ];
+}
+
+const kSvg = "http://www.w3.org/2000/svg";
+
+function sparkline(values) {
+  const svg = document.createElementNS(kSvg, "svg");
+  svg.setAttribute("viewBox", "0 0 100 34");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("aria-hidden", "true");
+  const most = Math.max(...values), least = Math.min(...values);
+  const span = most - least || Math.max(most, 1);
+  const points = values.map((value, index) => `${(index * 100 / (values.length - 1)).toFixed(1)},${(31 - 27 * (value - least) / span).toFixed(1)}`);
+  const area = document.createElementNS(kSvg, "polygon");
+  area.setAttribute("points", `0,34 ${points.join(" ")} 100,34`);
+  const line = document.createElementNS(kSvg, "polyline");
+  line.setAttribute("points", points.join(" "));
+  svg.append(area, line);
+  return svg;
+}
+
+function drawTiles() {
+  byId("tiles").replaceChildren(...tileList().map((tile) => {
+    const values = store.samples[tile.line] ?? [];
+    return element("div", {class: "tile", "data-tone": tile.tone || null},
+        values.length > 2 ? sparkline(values) : null,
+        element("div", {class: "label"}, tile.label),
+        element("div", {class: "value"}, tile.value, tile.note ? element("small", {}, tile.note) : null));
+  }));
+}
+
+// --- beginning
+
+function fromAddress() {
+  const path = decodeURIComponent(location.hash.slice(1));
+  if (path.startsWith("/")) select(path);
+}
+
+on("rows", () => {
+  byId("node").textContent = store.node;
+  actors.draw();
+  side.update();
+});
+on("status", drawTiles);
+on("live", () => {
+  const live = byId("live");
+  live.dataset.state = store.live;
+  live.textContent = {live: "live", lost: "connection lost, trying again", connecting: "connecting"}[store.live];
+});
+on("events", (event) => actors.flash(event.path));
+
+actors.begin({select, enter: () => byId("side").focus()});
+side.begin({select, act: perform});
+byId("search").addEventListener("input", (event) => search(event.target.value));
+for (const name of ["tree", "table"]) byId(`view-${name}`).addEventListener("click", () => setMode(name));
+document.querySelector(".segmented").addEventListener("keydown", (event) => {
+  if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
+  const mode = actors.view.mode === "tree" ? "table" : "tree";
+  setMode(mode);
+  byId(`view-${mode}`).focus();
+});
+byId("help-button").addEventListener("click", () => byId("help").showModal());
+document.addEventListener("keydown", globalKey);
+window.addEventListener("hashchange", fromAddress);
+drawTiles();
+begin().then(fromAddress);

@@ -1,0 +1,168 @@
+// What the page knows of the node: the rows, the figures, the latest events. Everything else draws from here.
+
+const kRowLimit = 5000;      // more rows than a person can look at; search narrows on what is here
+const kRefreshMs = 2000;
+const kSettleMs = 120;       // events come in bursts: one refresh for all of them
+const kKeptEvents = 300;
+const kKeptSamples = 60;
+const kEvents = ["started", "phase", "ended", "restarted", "failed", "removed"];
+
+export const store = {
+  node: "",
+  user: "",
+  mayAct: true,
+  live: "connecting",
+  rows: [],
+  total: 0,
+  byPath: new Map(),
+  status: null,
+  events: [],
+  samples: {},               // name -> latest values, oldest first
+};
+
+const listeners = new Map();
+
+/** on("rows" | "status" | "events" | "live", f) */
+export function on(what, listener) {
+  if (!listeners.has(what)) listeners.set(what, []);
+  listeners.get(what).push(listener);
+}
+
+function tell(what, news) {
+  for (const listener of listeners.get(what) ?? []) listener(news);
+}
+
+async function getJson(address) {
+  const response = await fetch(address, {headers: {Accept: "application/json"}});
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error?.message ?? `${address}: ${response.status}`);
+  return body;
+}
+
+export function actorAddress(path) {
+  return "/actors" + path.split("/").map(encodeURIComponent).join("/");
+}
+
+export function details(path) {
+  return getJson(actorAddress(path));
+}
+
+/** Asks for an action; throws with the server's reason. */
+export async function act(path, action, options = {}) {
+  const query = new URLSearchParams(options).toString();
+  const response = await fetch(`${actorAddress(path)}/${action}${query ? `?${query}` : ""}`,
+                               {method: "POST", headers: {"X-Troupe-Action": action}});
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error?.message ?? `status ${response.status}`);
+  settle();
+  return body;
+}
+
+function sample(name, value) {
+  const values = (store.samples[name] ??= []);
+  values.push(value);
+  if (values.length > kKeptSamples) values.shift();
+}
+
+/** The growth per second of a count, from one refresh to the next. */
+const before = {};
+function growth(name, value) {
+  const now = performance.now() / 1000;
+  const last = before[name];
+  before[name] = {value, now};
+  if (!last || now - last.now < 0.2) return null;
+  return Math.max(0, (value - last.value) / (now - last.now));
+}
+
+function setLive(state) {
+  if (store.live === state) return;
+  store.live = state;
+  tell("live");
+}
+
+export async function refreshRows() {
+  const body = await getJson(`/actors?limit=${kRowLimit}`);
+  store.node = body.node;
+  store.rows = body.rows;
+  store.total = body.total;
+  store.byPath = new Map(body.rows.map((row) => [row.path, row]));
+  tell("rows");
+}
+
+async function refreshStatus() {
+  const status = await getJson("/status").catch(() => null);
+  store.status = status;
+  const messages = growth("messages", store.rows.reduce((sum, row) => sum + row.handled, 0));
+  if (messages !== null) sample("messages", messages);
+  sample("actors", store.total);
+  if (status) {
+    const operations = growth("operations", Object.values(status.opcounters ?? {}).reduce((sum, n) => sum + n, 0));
+    if (operations !== null) sample("operations", operations);
+    const flushes = growth("flushes", status.journal?.flushes ?? 0);
+    if (flushes !== null) sample("flushes", flushes);
+    sample("connections", status.connections?.current ?? 0);
+    sample("memory", (status.mem?.resident ?? 0) * 1024 * 1024);
+  }
+  tell("status");
+}
+
+let settling = 0;
+function settle() {
+  if (settling) return;
+  settling = setTimeout(async () => {
+    settling = 0;
+    await refreshRows().catch(() => setLive("lost"));
+  }, kSettleMs);
+}
+
+let refreshing = false;
+export async function refresh() {
+  if (refreshing) return;
+  refreshing = true;
+  try {
+    await refreshRows();
+    await refreshStatus();
+  } catch {
+    setLive("lost");
+  } finally {
+    refreshing = false;
+  }
+}
+
+function listen() {
+  const source = new EventSource("/events");
+  source.addEventListener("hello", () => {
+    setLive("live");
+    refresh();
+  });
+  source.onerror = () => setLive("lost");
+  source.addEventListener("overflow", settle);
+  for (const kind of kEvents) {
+    source.addEventListener(kind, (message) => {
+      const event = {kind, ...JSON.parse(message.data)};
+      store.events.unshift(event);
+      store.events.length = Math.min(store.events.length, kKeptEvents);
+      tell("events", event);
+      settle();
+    });
+  }
+  // A browser gives up on a stream that was refused: begin anew.
+  const watch = setInterval(() => {
+    if (source.readyState !== EventSource.CLOSED) return;
+    clearInterval(watch);
+    listen();
+  }, kRefreshMs);
+}
+
+export async function begin() {
+  const me = await getJson("/me").catch(() => null);
+  if (me) Object.assign(store, {node: me.node, user: me.user, mayAct: me.mayAct});
+  await refresh();
+  listen();
+  setInterval(() => {
+    if (!document.hidden) refresh();
+  }, kRefreshMs);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) refresh();
+  });
+}
