@@ -270,6 +270,11 @@ Status Server::Parts::startActors() {
   parts.listener.tls.certificateKeyFile = options.tlsCertificateKeyFile;
   parts.listener.tls.caFile = options.tlsCAFile;
   parts.listener.tls.allowConnectionsWithoutCertificates = options.tlsAllowConnectionsWithoutCertificates;
+  if (options.adminPort > 0) {
+    parts.admin.emplace();
+    parts.admin->address = options.adminBindIp;
+    parts.admin->port = static_cast<uint16_t>(options.adminPort);
+  }
   auto started = startWatchedTree(*node, standaloneTree(parts), [this](const Status& reason) {
     if (!reason.isOK())
       log.error(Component::kSupervision, 23379, "main", "The tree of actors has ended",

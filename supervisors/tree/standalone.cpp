@@ -5,6 +5,7 @@
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "supervisors/admin/admin_endpoint.hpp"
 
 namespace troupe::supervisors {
 
@@ -18,6 +19,13 @@ Tree workers(int count) {
   Tree tree = oneForOne("workers");
   for (int i = 0; i < count; ++i)
     tree.children.push_back(permanent<BlockingWorker>("worker" + std::to_string(i)).onOwnThread());
+  return tree;
+}
+
+/// An admin port that cannot be opened at start-up fails the start, as the listener's does; who looks must not be fooled.
+Tree front(const TreeParts& parts) {
+  Tree tree = oneForOne("front", permanent<front::Listener>("listener", parts.listener, parts.server, parts.commands));
+  if (parts.admin) tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server));
   return tree;
 }
 
@@ -37,7 +45,7 @@ Tree standaloneTree(const TreeParts& parts) {
                                   .onOwnThread(),
                               permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
                    workers(parts.blockingWorkers), oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s)),
-                   oneForOne("front", permanent<front::Listener>("listener", parts.listener, s, parts.commands)));
+                   front(parts));
 }
 
 }  // namespace troupe::supervisors

@@ -1,7 +1,10 @@
 #pragma once
+#include <optional>
+
 #include "actors/commands/server_context.hpp"
 #include "actors/front/listener.hpp"
 #include "storage/journal/durability_tracker.hpp"
+#include "supervisors/admin/http_server.hpp"
 #include "supervisors/supervision/tree.hpp"
 
 namespace troupe::supervisors {
@@ -12,6 +15,7 @@ struct TreeParts {
   const commands::CommandTable* commands = nullptr;
   storage::FlushKind flushKind = storage::FlushKind::kLog;
   front::ListenerOptions listener;
+  std::optional<HttpServerOptions> admin;  ///< none: no admin endpoint
   int blockingWorkers = 2;
 };
 

@@ -1,0 +1,170 @@
+#include "supervisors/admin/access.hpp"
+
+#include "messaging/auth/credentials.hpp"
+#include "messaging/auth/crypto.hpp"
+#include "messaging/bson/json.hpp"
+#include "test/unit/actors/kernel/kernel_fixture.hpp"
+
+namespace troupe::supervisors {
+namespace {
+
+using bson::operator""_json;
+
+std::string basic(std::string_view userAndPassword) { return "Basic " + auth::toBase64(userAndPassword); }
+
+TEST(ParseBasic, ReadsNameDatabaseAndPassword) {
+  const auto plain = parseBasic(basic("ann:s:ecret"));
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->user, "ann");
+  EXPECT_EQ(plain->database, "admin");
+  EXPECT_EQ(plain->password, "s:ecret");
+  const auto elsewhere = parseBasic("bASIC " + auth::toBase64("ann@shop:x"));
+  ASSERT_TRUE(elsewhere);
+  EXPECT_EQ(elsewhere->user, "ann");
+  EXPECT_EQ(elsewhere->database, "shop");
+}
+
+TEST(ParseBasic, RefusesEverythingElse) {
+  for (const std::string& header : {std::string(), std::string("Basic"), std::string("Basic !!"), std::string("Bearer abc"),
+                                    basic("nocolon"), basic(":nouser"), basic(std::string(5000, 'a') + ":x")}) {
+    EXPECT_FALSE(parseBasic(header)) << header.substr(0, 20);
+  }
+}
+
+TEST(IsLoopbackHost, KnowsTheNamesOfThisMachineOnly) {
+  for (const char* host : {"localhost", "localhost:8080", "127.0.0.1:1", "127.8.8.8", "[::1]:8080", "troupe.localhost", ""}) EXPECT_TRUE(isLoopbackHost(host)) << host;
+  for (const char* host : {"example.org", "localhost.example.org:80", "10.0.0.1", "[fe80::1]:80"}) EXPECT_FALSE(isLoopbackHost(host)) << host;
+}
+
+TEST(IsForged, WantsTheHeaderAndTheSameOrigin) {
+  HttpRequest request;
+  request.host = "localhost:9";
+  EXPECT_TRUE(isForged(request)) << "a form of another site sends no such header";
+  request.action = "restart";
+  EXPECT_FALSE(isForged(request));
+  request.origin = "http://localhost:9";
+  EXPECT_FALSE(isForged(request));
+  request.origin = "http://evil.example";
+  EXPECT_TRUE(isForged(request));
+  request.origin = "null";
+  EXPECT_TRUE(isForged(request));
+}
+
+/// Does the work at once and counts it.
+struct InlineWork final : commands::BlockingWork {
+  int jobs = 0;
+  bool lost = false;
+  void run(std::string_view, std::function<Status()> work, std::function<void(Status)> done) override {
+    ++jobs;
+    if (!lost) done(work());
+  }
+};
+
+class UserAccessTest : public KernelTest {
+ protected:
+  std::map<std::string, bson::Document> users;
+  InlineWork work;
+  UserAccess access{{
+      .find = [this](std::string_view user, std::string_view database) -> StatusWith<std::optional<bson::Document>> {
+        const auto found = users.find(std::string(user) + "@" + std::string(database));
+        return found == users.end() ? std::nullopt : std::optional(found->second);
+      },
+      .blocking = &work,
+      .environment = time.get(),
+      .random = auth::secureRandom(),
+      .secret = "secret"}};
+
+  void addUser(const std::string& name, const std::string& password, const bson::Document& roles) {
+    const auth::Mechanism mechanisms[] = {auth::Mechanism::kScramSha256};
+    const auto credentials = auth::makeUserCredentials(name.substr(0, name.find('@')), password, mechanisms, auth::secureRandom(), {4096, 4096});
+    ASSERT_TRUE(credentials.isOK());
+    bson::Builder b;
+    b.append("credentials", *credentials).append(roles["roles"]);
+    users[name] = b.finish();
+  }
+  Identity identify(const std::string& authorization, const std::string& cookie = "") {
+    HttpRequest request;
+    request.authorization = authorization;
+    request.cookie = cookie;
+    return node.wait(access.identify(request));
+  }
+  static bool known(const Identity& who) { return who.outcome == Identity::Outcome::kKnown; }
+  const bson::Document monitor = R"({"roles": [{"role": "clusterMonitor", "db": "admin"}]})"_json;
+  const bson::Document manager = R"({"roles": [{"role": "clusterMonitor", "db": "admin"}, {"role": "clusterManager", "db": "admin"}]})"_json;
+  const bson::Document reader = R"({"roles": [{"role": "read", "db": "shop"}]})"_json;
+};
+
+TEST_F(UserAccessTest, KnowsNobodyWithoutCredentials) {
+  EXPECT_FALSE(known(identify("")));
+  EXPECT_FALSE(known(identify("", "troupe-admin=made-up")));
+  EXPECT_EQ(work.jobs, 0);
+}
+
+TEST_F(UserAccessTest, LooksByClusterMonitorAndActsByClusterManager) {
+  addUser("mo@admin", "pw", monitor);
+  addUser("ma@admin", "pw", manager);
+  addUser("re@admin", "pw", reader);
+  const auto mo = identify(basic("mo:pw"));
+  EXPECT_TRUE(known(mo) && mo.mayLook && !mo.mayAct);
+  const auto ma = identify(basic("ma:pw"));
+  EXPECT_TRUE(known(ma) && ma.mayLook && ma.mayAct);
+  const auto re = identify(basic("re:pw"));
+  EXPECT_TRUE(known(re) && !re.mayLook && !re.mayAct);
+}
+
+TEST_F(UserAccessTest, RefusesWrongPasswordsAndUnknownUsersWithTheSameWork) {
+  addUser("ann@admin", "pw", monitor);
+  EXPECT_FALSE(known(identify(basic("ann:other"))));
+  EXPECT_EQ(work.jobs, 1);
+  EXPECT_FALSE(known(identify(basic("bob:pw"))));
+  EXPECT_EQ(work.jobs, 2) << "who is no user costs as much as a wrong password";
+}
+
+TEST_F(UserAccessTest, ChecksAPasswordOnceForASession) {
+  addUser("ann@shop", "pw", monitor);
+  const auto first = identify(basic("ann@shop:pw"));
+  ASSERT_TRUE(known(first));
+  EXPECT_EQ(first.user, "ann@shop");
+  ASSERT_FALSE(first.sessionToken.empty());
+  EXPECT_TRUE(known(identify(basic("ann@shop:pw"))));
+  EXPECT_TRUE(known(identify("", "troupe-admin=" + first.sessionToken)));
+  EXPECT_EQ(work.jobs, 1);
+}
+
+TEST_F(UserAccessTest, EndsASessionAfterItsTime) {
+  addUser("ann@admin", "pw", monitor);
+  const auto first = identify(basic("ann:pw"));
+  time->advance(1h);
+  EXPECT_FALSE(known(identify("", "troupe-admin=" + first.sessionToken)));
+}
+
+TEST_F(UserAccessTest, ForgetsASessionWhenTheUserChanges) {
+  addUser("ann@admin", "pw", manager);
+  const auto first = identify(basic("ann:pw"));
+  addUser("ann@admin", "new", monitor);
+  EXPECT_FALSE(known(identify("", "troupe-admin=" + first.sessionToken))) << "the password has changed";
+  EXPECT_FALSE(known(identify(basic("ann:pw"))));
+  EXPECT_TRUE(known(identify(basic("ann:new"))));
+  users.clear();
+  EXPECT_FALSE(known(identify(basic("ann:new")))) << "the user was dropped";
+}
+
+TEST_F(UserAccessTest, TakesARevokedRoleAwayAtOnce) {
+  addUser("ann@admin", "pw", manager);
+  ASSERT_TRUE(identify(basic("ann:pw")).mayAct);
+  bson::Builder b;
+  b.append(users["ann@admin"]["credentials"]).append(monitor["roles"]);
+  users["ann@admin"] = b.finish();
+  const auto again = identify(basic("ann:pw"));
+  EXPECT_TRUE(known(again) && again.mayLook);
+  EXPECT_FALSE(again.mayAct);
+}
+
+TEST_F(UserAccessTest, RefusesWhenTheWorkerGoesAwayWithThePassword) {
+  addUser("ann@admin", "pw", monitor);
+  work.lost = true;
+  EXPECT_FALSE(known(identify(basic("ann:pw"))));
+}
+
+}  // namespace
+}  // namespace troupe::supervisors

@@ -1,0 +1,238 @@
+#include "supervisors/admin/admin_api.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "supervisors/admin/actor_json.hpp"
+#include "test/unit/actors/kernel/kernel_fixture.hpp"
+
+namespace troupe::supervisors {
+namespace {
+
+class Worker : public Echo {
+ public:
+  void onStart() override { setPhase("idle", "waiting for work"); }
+  bson::Document describe() const override { return bson::doc("answer", 42); }
+};
+
+/// Whoever it is told.
+struct FixedAccess final : Access {
+  Identity who{Identity::Outcome::kKnown, "ann@admin", true, true, ""};
+  Task<Identity> identify(HttpRequest) override { co_return who; }
+};
+
+class AdminApiTest : public KernelTest {
+ protected:
+  std::shared_ptr<FixedAccess> access = std::make_shared<FixedAccess>();
+  Status readiness;
+  std::vector<std::string> audited;
+  AdminApi api{node,
+               {.metrics = [] { return std::string("troupe_up 1\n"); },
+                .status = [] { return bson::doc("uptime", 3.5); },
+                .ready = [this] { return readiness; },
+                .audit = [this](const std::string& user, const std::string& what, const Status& outcome) {
+                  audited.push_back(user + " " + what + " " + errorName(outcome.code()));
+                }},
+               access, true};
+
+  void SetUp() override {
+    startTree(node, oneForOne("node", oneForOne("storage", permanent<Worker>("flusher"), permanent<Worker>("reaper")),
+                              permanent<Worker>("listener")));
+    node.run();
+  }
+  HttpResponse send(const std::string& method, const std::string& target, const std::function<void(HttpRequest&)>& change = {}) {
+    HttpRequest request;
+    request.method = method;
+    request.host = "localhost";
+    EXPECT_TRUE(parseTarget(target, request).isOK());
+    if (method == "POST") request.action = "1";
+    if (change) change(request);
+    return node.wait(api.handle(request));
+  }
+  Json get(const std::string& target, unsigned status = 200) {
+    const auto response = send("GET", target);
+    EXPECT_EQ(response.status, status) << response.body;
+    return Json::parse(response.body);
+  }
+  std::vector<std::string> paths(const std::string& target) {
+    std::vector<std::string> out;
+    for (const auto& row : get(target)["rows"]) out.push_back(row["path"]);
+    return out;
+  }
+  using Paths = std::vector<std::string>;
+};
+
+TEST_F(AdminApiTest, ListsTheRowsOfAllActors) {
+  const Json body = get("/actors");
+  EXPECT_EQ(body["node"], "n1");
+  EXPECT_EQ(body["total"], 5);
+  EXPECT_EQ(paths("/actors"), (Paths{"/node", "/node/listener", "/node/storage", "/node/storage/flusher", "/node/storage/reaper"}));
+}
+
+TEST_F(AdminApiTest, FiltersSortsAndLimitsRows) {
+  EXPECT_EQ(paths("/actors?phase=idle&sort=-path&limit=2"), (Paths{"/node/storage/reaper", "/node/storage/flusher"}));
+  EXPECT_EQ(get("/actors?phase=idle&limit=2")["total"], 3) << "the total is of all that match";
+  EXPECT_EQ(paths("/actors?under=/node/storage"), (Paths{"/node/storage", "/node/storage/flusher", "/node/storage/reaper"}));
+  EXPECT_EQ(paths("/actors?type=Supervisor"), (Paths{"/node", "/node/storage"}));
+  EXPECT_EQ(paths("/actors?type=Nothing"), Paths{});
+}
+
+TEST_F(AdminApiTest, NestsRowsAndShowsTheAncestorsOfWhatMatches) {
+  const Json tree = get("/actors?tree=1&phase=idle&under=/node/storage")["roots"];
+  ASSERT_EQ(tree.size(), 1U);
+  EXPECT_EQ(tree[0]["path"], "/node");
+  ASSERT_EQ(tree[0]["children"].size(), 1U);
+  EXPECT_EQ(tree[0]["children"][0]["children"].size(), 2U);
+}
+
+TEST_F(AdminApiTest, RefusesMalformedQueries) {
+  for (const char* target : {"/actors?sort=colour", "/actors?limit=-1", "/actors?limit=ten", "/actors?tree=maybe", "/actors?under=node", "/actors?colour=red", "/actors/node?tree=1"})
+    EXPECT_EQ(get(target, 400)["error"]["codeName"], "BadValue") << target;
+}
+
+TEST_F(AdminApiTest, ShowsAnActorWithStateSpecificationAndMessages) {
+  ask(node.address("/node/listener"), ping(7));
+  const Json body = get("/actors/node/listener");
+  EXPECT_EQ(body["row"]["phase"], "idle");
+  EXPECT_EQ(body["row"]["parent"], "/node");
+  EXPECT_EQ(body["state"]["answer"], 42);
+  EXPECT_EQ(body["childSpecification"]["name"], "listener");
+  EXPECT_EQ(body["childSpecification"]["restart"], "permanent");
+  EXPECT_EQ(body["received"][0]["message"], "Ping");
+  EXPECT_TRUE(get("/actors/node")["childSpecification"].is_null());
+}
+
+TEST_F(AdminApiTest, AnswersUnknownPathsWithNotFound) {
+  for (const char* target : {"/actors/node/nobody", "/actors/", "/nothing", "/../etc/passwd", "/actors/node/listener/"})
+    EXPECT_EQ(get(target, 404)["error"]["status"], 404) << target;
+  EXPECT_EQ(send("POST", "/actors/node/nobody/restart").status, 404U);
+  EXPECT_EQ(send("POST", "/actors/node/listener/dance").status, 404U);
+  EXPECT_EQ(send("POST", "/actors/restart").status, 404U);
+}
+
+TEST_F(AdminApiTest, RestartsAnActor) {
+  const auto response = send("POST", "/actors/node/listener/restart?reason=try");
+  EXPECT_EQ(response.status, 202U) << response.body;
+  node.run();
+  EXPECT_EQ(get("/actors/node/listener")["row"]["incarnation"], 2);
+  EXPECT_EQ(get("/actors/node/listener")["row"]["phase"], "idle");
+  EXPECT_EQ(audited, std::vector<std::string>{"ann@admin restart /node/listener OK"});
+}
+
+TEST_F(AdminApiTest, ParksAndResumesAnActor) {
+  EXPECT_EQ(send("POST", "/actors/node/listener/park?reason=disk").status, 202U);
+  node.run();
+  const Json parked = get("/actors/node/listener");
+  EXPECT_EQ(parked["row"]["phase"], "parked");
+  EXPECT_EQ(parked["childSpecification"]["reason"], "asked for by ann@admin: disk");
+  EXPECT_EQ(send("POST", "/actors/node/listener/park").status, 409U) << "it is parked already";
+  EXPECT_EQ(send("POST", "/actors/node/listener/resume").status, 202U);
+  node.run();
+  EXPECT_EQ(get("/actors/node/listener")["row"]["phase"], "idle");
+}
+
+TEST_F(AdminApiTest, TracesAnActor) {
+  EXPECT_EQ(send("POST", "/actors/node/listener/trace").status, 202U);
+  const auto off = send("POST", "/actors/node/listener/trace?enabled=0");
+  EXPECT_EQ(off.status, 202U);
+  EXPECT_EQ(Json::parse(off.body)["enabled"], false);
+  EXPECT_EQ(send("POST", "/actors/node/listener/trace?enabled=perhaps").status, 400U);
+}
+
+TEST_F(AdminApiTest, DoesNotRestartTheRootOfTheTree) { EXPECT_EQ(send("POST", "/actors/node/restart").status, 409U); }
+
+TEST_F(AdminApiTest, RefusesActionsThatAnotherSiteMayHaveForged) {
+  EXPECT_EQ(send("POST", "/actors/node/listener/restart", [](HttpRequest& r) { r.action.clear(); }).status, 403U);
+  EXPECT_EQ(send("POST", "/actors/node/listener/restart", [](HttpRequest& r) { r.origin = "http://evil.example"; }).status, 403U);
+  EXPECT_EQ(get("/actors/node/listener")["row"]["incarnation"], 1);
+}
+
+TEST_F(AdminApiTest, RefusesForeignHostNamesOnLoopback) {
+  EXPECT_EQ(send("GET", "/actors", [](HttpRequest& r) { r.host = "evil.example"; }).status, 403U);
+}
+
+TEST_F(AdminApiTest, AsksForALogIn) {
+  access->who = {};
+  const auto response = send("GET", "/actors");
+  EXPECT_EQ(response.status, 401U);
+  ASSERT_EQ(response.headers.size(), 1U);
+  EXPECT_EQ(response.headers[0].first, "WWW-Authenticate");
+  EXPECT_EQ(send("GET", "/healthz").status, 200U) << "health is nobody's secret";
+  EXPECT_EQ(send("GET", "/readyz").status, 200U);
+}
+
+TEST_F(AdminApiTest, LetsOnlyThoseActWhoMay) {
+  access->who.mayAct = false;
+  EXPECT_EQ(send("GET", "/actors").status, 200U);
+  EXPECT_EQ(send("POST", "/actors/node/listener/restart").status, 403U);
+  access->who.mayLook = false;
+  EXPECT_EQ(send("GET", "/actors").status, 403U);
+  EXPECT_EQ(send("GET", "/").status, 403U);
+}
+
+TEST_F(AdminApiTest, HandsOutTheSessionAsACookieScriptsCannotRead) {
+  access->who.sessionToken = "abc";
+  const auto response = send("GET", "/me");
+  ASSERT_EQ(response.headers.size(), 1U);
+  EXPECT_EQ(response.headers[0].second, "troupe-admin=abc; Path=/; HttpOnly; SameSite=Strict");
+}
+
+TEST_F(AdminApiTest, TellsWhetherItIsReady) {
+  EXPECT_EQ(get("/readyz")["status"], "ready");
+  readiness = Status(ErrorCode::kHostUnreachable, "still starting");
+  EXPECT_EQ(get("/readyz", 503)["reason"], "still starting");
+}
+
+TEST_F(AdminApiTest, ServesMetricsStatusAndEvents) {
+  EXPECT_EQ(send("GET", "/metrics").body, "troupe_up 1\n");
+  EXPECT_EQ(get("/status")["uptime"], 3.5);
+  EXPECT_TRUE(send("GET", "/events").events);
+}
+
+TEST_F(AdminApiTest, RefusesOtherMethods) {
+  const auto response = send("DELETE", "/actors");
+  EXPECT_EQ(response.status, 405U);
+  EXPECT_EQ(response.headers[0].second, "GET, HEAD");
+  EXPECT_EQ(send("POST", "/actors").status, 405U);
+}
+
+TEST_F(AdminApiTest, ServesThePageAndKnowsWhatTheBrowserHas) {
+  const auto page = send("GET", "/");
+  EXPECT_EQ(page.status, 200U);
+  EXPECT_EQ(page.contentType, "text/html; charset=utf-8");
+  EXPECT_NE(page.body.find("<title>Troupe</title>"), std::string::npos);
+  const std::string etag = page.headers[0].second;
+  const auto again = send("GET", "/", [&](HttpRequest& r) { r.ifNoneMatch = etag; });
+  EXPECT_EQ(again.status, 304U);
+  EXPECT_TRUE(again.body.empty());
+}
+
+/// The page works on machines without a way to the internet, and the policy would stop it anyway.
+TEST_F(AdminApiTest, ThePageNamesNothingOutsideItself) {
+  for (const char* file : {"/", "/main.js", "/store.js", "/actors.js", "/side.js", "/format.js", "/page.css", "/panels.css"}) {
+    const auto response = send("GET", file);
+    ASSERT_EQ(response.status, 200U) << file;
+    std::string text = response.body;
+    for (size_t at; (at = text.find("http://www.w3.org/2000/svg")) != std::string::npos;) text.erase(at, 26);
+    EXPECT_EQ(text.find("http:"), std::string::npos) << file;
+    EXPECT_EQ(text.find("https:"), std::string::npos) << file;
+    EXPECT_EQ(text.find("innerHTML"), std::string::npos) << file << ": text is set as text";
+  }
+}
+
+TEST_F(AdminApiTest, DescribesEveryAddressInOpenApi) {
+  const Json description = get("/openapi.json");
+  EXPECT_TRUE(description["openapi"].get<std::string>().starts_with("3."));
+  std::vector<std::string> described;
+  for (const auto& item : description["paths"].items()) described.push_back(item.key());
+  EXPECT_THAT(described, ::testing::UnorderedElementsAre("/actors", "/actors/{path}", "/actors/{path}/restart", "/actors/{path}/park",
+                                                         "/actors/{path}/resume", "/actors/{path}/trace", "/metrics", "/status", "/me", "/events",
+                                                         "/healthz", "/readyz", "/openapi.json", "/"));
+  std::vector<std::string> fields;
+  for (const auto& item : description["components"]["schemas"]["Row"]["properties"].items()) fields.push_back(item.key());
+  std::vector<std::string> row;
+  for (const auto& item : toJson(ActorRow{}).items()) row.push_back(item.key());
+  EXPECT_EQ(fields, row);
+}
+
+}  // namespace
+}  // namespace troupe::supervisors

@@ -1,0 +1,60 @@
+#include "supervisors/metrics/node_metrics.hpp"
+
+#include "supervisors/supervision/supervisor.hpp"
+#include "test/unit/actors/kernel/kernel_fixture.hpp"
+
+namespace troupe::supervisors {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class NodeMetricsTest : public KernelTest {
+ protected:
+  std::string text() {
+    MetricSet metrics;
+    addActorMetrics(metrics, node);
+    return metrics.text();
+  }
+};
+
+TEST_F(NodeMetricsTest, CountsActorsByTypeAndPhase) {
+  node.spawn<Echo>("/a");
+  node.spawn<Echo>("/b");
+  node.run();
+  EXPECT_THAT(text(), HasSubstr("troupe_actors{type=\"Echo\",phase=\"running\"} 2\n"));
+}
+
+TEST_F(NodeMetricsTest, ShowsWaitingMessagesAndDeadLetters) {
+  const Address a = node.spawn<Echo>("/a");
+  node.run();
+  node.tell(a, ping(1));
+  node.tell(a, ping(2));
+  node.tell(node.address("/nobody"), ping(3));
+  EXPECT_THAT(text(), HasSubstr("troupe_mailbox_messages{type=\"Echo\"} 2\n"));
+  EXPECT_THAT(text(), HasSubstr(std::string("troupe_dead_letters_total{reason=\"") + deadLetterName(DeadLetter::kNoSuchActor) + "\"} 1\n"));
+}
+
+TEST_F(NodeMetricsTest, HasSeriesOfTheirOwnForSupervisedActorsOnly) {
+  startTree(node, oneForOne("node", permanent<Echo>("kept")));
+  node.spawn<Echo>("/node/kept/conn1");
+  node.run();
+  ASSERT_TRUE(node.wait(controlActor(node, "/node/kept", ControlAction::kRestart, "")).isOK());
+  node.run();
+  EXPECT_THAT(text(), HasSubstr("troupe_actor_incarnations_total{path=\"/node/kept\"} 2\n"));
+  EXPECT_THAT(text(), HasSubstr("troupe_actor_parked{path=\"/node/kept\"} 0\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("conn1")));
+}
+
+TEST(ProcessMetrics, ReadTheProcess) {
+  MetricSet metrics;
+  addProcessMetrics(metrics);
+  const std::string text = metrics.text();
+  const auto at = text.find("\nprocess_resident_memory_bytes ");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_GT(std::stod(text.substr(at + 31)), 1e6);
+  EXPECT_THAT(text, HasSubstr("process_cpu_seconds_total "));
+}
+
+}  // namespace
+}  // namespace troupe::supervisors
