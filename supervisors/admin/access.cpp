@@ -183,9 +183,12 @@ Task<Identity> UserAccess::logIn(std::string key, std::string authorization) {
   const auto found = options_.find(given->user, given->database);
   const std::optional<bson::Document> user = found.isOK() ? *found : std::nullopt;
   const Stored stored = storedFor(user, *given, options_.secret);
-  const Status checked = co_await runBlocking(*options_.blocking, [stored, given = *given] {
+  // Named before it is awaited: g++ 12 destroys a capturing temporary in an awaited call twice.
+  std::function<Status()> check = [stored, given = *given] {
     return fits(stored.mechanism, stored.credentials, given) ? Status::OK() : Status(ErrorCode::kAuthenticationFailed, "the password does not fit");
-  });
+  };
+  Future<Status> outcome = runBlocking(*options_.blocking, std::move(check));
+  const Status checked = co_await outcome;
   if (!checked.isOK() || stored.decoy) co_return Identity{};
   const TimePoint ends = options_.environment->now() + options_.sessionTime;
   Session session{std::move(key), given->user, given->database, credentialBytes(*user), ends};

@@ -1,5 +1,5 @@
 // The actors: as a tree, or as a flat table. One grid serves both; rows of the page are kept from one drawing to the next.
-import {count, element, marked, nameOf, rate, toneOf} from "/format.js";
+import {count, element, marked, nameOf, rate, toneOfRow} from "/format.js";
 import {store} from "/store.js";
 
 const kMostChildren = 200;   // of one actor, before the rest is only counted
@@ -46,7 +46,7 @@ function actorCell(cell, row, item) {
 function phaseCell(cell, row) {
   if (cell.dataset.key === row.phase + row.phaseMeaning + view.search) return;
   cell.dataset.key = row.phase + row.phaseMeaning + view.search;
-  cell.replaceChildren(element("span", {class: "phase", "data-tone": toneOf(row.phase), title: row.phaseMeaning}, ...marked(row.phase, view.search)));
+  cell.replaceChildren(element("span", {class: "phase", "data-tone": toneOfRow(row), title: row.phaseMeaning}, ...marked(row.phase, view.search)));
 }
 
 function numberCell(get, show, isAlert = () => false) {

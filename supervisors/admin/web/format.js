@@ -13,8 +13,7 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 const kTones = {
-  good: ["running", "serving", "listening", "ready", "idle", "working", "flushing", "waiting for work", "started", "resumed"],
-  warn: ["starting", "waiting", "stopping", "backing off", "restarted", "draining"],
+  warn: ["starting", "stopping", "backing off", "restarted", "draining"],
   bad: ["failed"],
   aside: ["parked"],
   calm: ["stopped", "ended", "removed"],
@@ -24,6 +23,11 @@ const kTones = {
 export function toneOf(phase) {
   for (const [tone, names] of Object.entries(kTones)) if (names.includes(phase)) return tone;
   return "good";
+}
+
+/** Before its first life an actor waits for its turn to start; later, waiting is what a healthy one may well do. */
+export function toneOfRow(row) {
+  return row.incarnation === 0 && row.phase === "waiting" ? "warn" : toneOf(row.phase);
 }
 
 const grouped = new Intl.NumberFormat("en");

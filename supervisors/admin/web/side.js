@@ -1,5 +1,5 @@
 // The panel beside the actors: what is known of the selected one, or what has happened lately.
-import {ago, clock, count, duration, element, json, nameOf, rate, toneOf} from "/format.js";
+import {ago, clock, count, duration, element, json, nameOf, rate, toneOf, toneOfRow} from "/format.js";
 import {details, store} from "/store.js";
 
 const kMostEvents = 100;
@@ -67,7 +67,7 @@ function header(row) {
   return element("header", {},
       element("div", {class: "top"}, element("div", {}, crumbs(row.path), element("h2", {}, nameOf(row.path))),
               element("button", {type: "button", class: "close", "aria-label": "Close the details", title: "Close (Esc)", onclick: () => handlers.select("")}, "×")),
-      element("p", {class: "meaning"}, element("span", {class: "phase", "data-tone": toneOf(row.phase)}, row.phase), row.phaseMeaning,
+      element("p", {class: "meaning"}, element("span", {class: "phase", "data-tone": toneOfRow(row)}, row.phase), row.phaseMeaning,
               element("span", {class: "faint"}, "for ", ago(row.phaseSince, ""))),
       element("div", {class: "actions", role: "group", "aria-label": "Actions"}, ...buttons));
 }
