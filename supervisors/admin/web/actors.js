@@ -9,7 +9,7 @@ const kColumns = [
   {field: "path", title: "Actor", fill: actorCell},
   {field: "phase", title: "Phase", fill: phaseCell},
   {field: "mailboxLength", title: "Mailbox", number: true, fill: numberCell((row) => row.mailboxLength, count, (n) => n >= 100)},
-  {field: "handledPerSecond", title: "Messages/s", number: true, class: "narrow", fill: numberCell((row) => row.handledPerSecond, rate)},
+  {field: "handledPerSecond", title: "Msg/s", number: true, class: "narrow", fill: numberCell((row) => row.handledPerSecond, rate)},
   {field: "busyShare", title: "Busy", number: true, class: "wide", fill: busyCell},
   {field: "restarts", title: "Restarts", number: true, class: "narrow", fill: restartCell},
   {field: "incarnation", title: "Life", number: true, class: "wide", fill: numberCell((row) => row.incarnation, count)},

@@ -121,11 +121,23 @@ function sections(row) {
   return out;
 }
 
+function focusable(side) {
+  return [...side.querySelectorAll("button, summary, pre")];
+}
+
 /** Draws anew, leaving focus and scrolling where they were. */
 export function draw() {
   const side = panel();
   const focusedAction = side.contains(document.activeElement) ? document.activeElement.dataset.action : undefined;
+  const focusedIndex = focusable(side).indexOf(document.activeElement);
   const scrolls = [side.scrollTop, ...[...side.querySelectorAll("pre.json")].map((pre) => pre.scrollTop)];
+  drawContent(side);
+  if (focusedAction) side.querySelector(`[data-action="${focusedAction}"]`)?.focus({preventScroll: true});
+  else if (focusedIndex >= 0) focusable(side)[focusedIndex]?.focus({preventScroll: true});
+  [side, ...side.querySelectorAll("pre.json")].forEach((box, index) => (box.scrollTop = scrolls[index] ?? 0));
+}
+
+function drawContent(side) {
   const row = store.byPath.get(current);
   if (!current) return drawActivity();
   if (!row) {
@@ -135,17 +147,13 @@ export function draw() {
   }
   const error = row.lastError ? element("div", {class: "error", role: "note"}, element("strong", {}, "Last error"), row.lastError) : null;
   side.replaceChildren(...[header(row), error, facts(row), ...sections(row)].filter(Boolean));
-  if (focusedAction) side.querySelector(`[data-action="${focusedAction}"]`)?.focus();
-  [side, ...side.querySelectorAll("pre.json")].forEach((box, index) => (box.scrollTop = scrolls[index] ?? 0));
 }
 
-/** True while somebody selects text or works in the panel: it is then left as it is. */
+/** True while somebody selects text or presses a button in the panel: it is then left as it is. */
+let pressed = false;
 function inUse() {
   const selection = document.getSelection();
-  const side = panel();
-  if (selection && !selection.isCollapsed && side.contains(selection.anchorNode)) return true;
-  const active = document.activeElement;
-  return active !== side && side.contains(active) && !active.dataset.action;
+  return pressed || (selection && !selection.isCollapsed && panel().contains(selection.anchorNode));
 }
 
 /** Reads the selected actor again; rows that arrive draw it. */
@@ -171,5 +179,7 @@ export function show(path) {
 
 export function begin(given) {
   handlers = given;
+  panel().addEventListener("pointerdown", () => (pressed = true));
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => (pressed = false));
   draw();
 }

@@ -55,7 +55,8 @@ class AdminApiTest : public KernelTest {
   }
   std::vector<std::string> paths(const std::string& target) {
     std::vector<std::string> out;
-    for (const auto& row : get(target)["rows"]) out.push_back(row["path"]);
+    const Json body = get(target);
+    for (const auto& row : body["rows"]) out.push_back(row["path"]);
     return out;
   }
   using Paths = std::vector<std::string>;
