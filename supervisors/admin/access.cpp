@@ -67,15 +67,14 @@ std::string_view nameOf(std::string_view host) {
 
 }  // namespace
 
-Task<Identity> OpenAccess::identify(HttpRequest) {
-  co_return Identity{Identity::Outcome::kKnown, "", true, true, ""};
-}
+Task<Identity> OpenAccess::identify(HttpRequest) { co_return Identity{Identity::Outcome::kKnown, "", true, true, ""}; }
 
 std::optional<BasicCredentials> parseBasic(std::string_view authorization) {
   constexpr std::string_view kScheme = "basic ";
   if (authorization.size() < kScheme.size() || authorization.size() > kLongestHeader) return std::nullopt;
   for (size_t i = 0; i < kScheme.size(); ++i)
-    if (static_cast<char>(std::tolower(static_cast<unsigned char>(authorization[i]))) != kScheme[i]) return std::nullopt;
+    if (static_cast<char>(std::tolower(static_cast<unsigned char>(authorization[i]))) != kScheme[i])
+      return std::nullopt;
   auto decoded = auth::fromBase64(authorization.substr(kScheme.size()));
   if (!decoded.isOK()) return std::nullopt;
   const auto colon = decoded->find(':');
@@ -90,7 +89,8 @@ std::optional<BasicCredentials> parseBasic(std::string_view authorization) {
 
 bool isLoopbackHost(std::string_view host) {
   const auto name = nameOf(host);
-  return name.empty() || name == "localhost" || name == "::1" || name.starts_with("127.") || name.ends_with(".localhost");
+  return name.empty() || name == "localhost" || name == "::1" || name.starts_with("127.") ||
+         name.ends_with(".localhost");
 }
 
 bool isForged(const HttpRequest& request) {
@@ -185,7 +185,9 @@ Task<Identity> UserAccess::logIn(std::string key, std::string authorization) {
   const Stored stored = storedFor(user, *given, options_.secret);
   // Named before it is awaited: g++ 12 destroys a capturing temporary in an awaited call twice.
   std::function<Status()> check = [stored, given = *given] {
-    return fits(stored.mechanism, stored.credentials, given) ? Status::OK() : Status(ErrorCode::kAuthenticationFailed, "the password does not fit");
+    return fits(stored.mechanism, stored.credentials, given)
+               ? Status::OK()
+               : Status(ErrorCode::kAuthenticationFailed, "the password does not fit");
   };
   Future<Status> outcome = runBlocking(*options_.blocking, std::move(check));
   const Status checked = co_await outcome;

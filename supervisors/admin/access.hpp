@@ -41,21 +41,22 @@ class OpenAccess final : public Access {
 };
 
 /// HTTP Basic over the node's own users. The name is "user" (of the database admin) or "user@database". A password is
-/// checked by a blocking worker, since that takes milliseconds by design; success begins a session, known by its cookie or
-/// by the same Authorization header. At each request the user is read again: a changed password, a revoked role or a
+/// checked by a blocking worker, since that takes milliseconds by design; success begins a session, known by its cookie
+/// or by the same Authorization header. At each request the user is read again: a changed password, a revoked role or a
 /// dropped user counts at once.
 class UserAccess final : public Access {
  public:
-  using FindUser = std::function<StatusWith<std::optional<bson::Document>>(std::string_view user, std::string_view database)>;
+  using FindUser =
+      std::function<StatusWith<std::optional<bson::Document>>(std::string_view user, std::string_view database)>;
   struct Options {
     FindUser find;
     commands::BlockingWork* blocking = nullptr;  ///< outlives this
     Environment* environment = nullptr;          ///< outlives this
     auth::RandomSource random;
-    std::string secret;                          ///< makes decoy credentials
+    std::string secret;  ///< makes decoy credentials
     Duration sessionTime = std::chrono::hours(1);
     size_t maxSessions = 256;
-    int maxChecks = 8;                           ///< passwords being checked at once; further ones are refused
+    int maxChecks = 8;  ///< passwords being checked at once; further ones are refused
   };
   explicit UserAccess(Options options) : options_(std::move(options)) {}
   Task<Identity> identify(HttpRequest request) override;
@@ -85,13 +86,16 @@ class UserAccess final : public Access {
 inline constexpr std::string_view kSessionCookie = "troupe-admin";
 
 /// Name and password of an "Authorization: Basic ..." header; nothing if it is not one.
-struct BasicCredentials { std::string user, database, password; };
+struct BasicCredentials {
+  std::string user, database, password;
+};
 std::optional<BasicCredentials> parseBasic(std::string_view authorization);
 
-/// Against pages of other sites: on loopback, the Host must name this machine (a foreign name bound to 127.0.0.1 is refused).
+/// Against pages of other sites: on loopback, the Host must name this machine (a foreign name bound to 127.0.0.1 is
+/// refused).
 bool isLoopbackHost(std::string_view host);
-/// A request that changes something must carry the X-Troupe-Action header, which other sites cannot add, and an Origin, if
-/// there is one, must be this host.
+/// A request that changes something must carry the X-Troupe-Action header, which other sites cannot add, and an Origin,
+/// if there is one, must be this host.
 bool isForged(const HttpRequest& request);
 
 }  // namespace troupe::supervisors

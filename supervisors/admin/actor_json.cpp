@@ -12,10 +12,28 @@ namespace troupe::supervisors {
 
 namespace {
 
-constexpr std::string_view kRowFields[] = {
-    "path", "node", "type", "incarnation", "phase", "phaseMeaning", "phaseSince", "mailboxLength", "mailboxOldestMs",
-    "handled", "handledPerSecond", "busyShare", "restarts", "restartLimit", "lastMessage", "lastError", "documentId",
-    "documentRevision", "pendingAsks", "parent", "strategy", "startedAt"};
+constexpr std::string_view kRowFields[] = {"path",
+                                           "node",
+                                           "type",
+                                           "incarnation",
+                                           "phase",
+                                           "phaseMeaning",
+                                           "phaseSince",
+                                           "mailboxLength",
+                                           "mailboxOldestMs",
+                                           "handled",
+                                           "handledPerSecond",
+                                           "busyShare",
+                                           "restarts",
+                                           "restartLimit",
+                                           "lastMessage",
+                                           "lastError",
+                                           "documentId",
+                                           "documentRevision",
+                                           "pendingAsks",
+                                           "parent",
+                                           "strategy",
+                                           "startedAt"};
 
 /// Enough digits to read, without the noise of binary fractions.
 double rounded(double value) { return std::round(value * 1000) / 1000; }
@@ -58,8 +76,8 @@ std::string isoTime(WallTime time) {
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>(millis - seconds * 1000));
+  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1,
+                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>(millis - seconds * 1000));
   return text;
 }
 
@@ -115,6 +133,8 @@ Json toJson(bson::View document) {
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-bool isRowField(std::string_view name) { return std::find(std::begin(kRowFields), std::end(kRowFields), name) != std::end(kRowFields); }
+bool isRowField(std::string_view name) {
+  return std::find(std::begin(kRowFields), std::end(kRowFields), name) != std::end(kRowFields);
+}
 
 }  // namespace troupe::supervisors

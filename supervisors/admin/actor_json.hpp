@@ -15,10 +15,11 @@ using Json = nlohmann::ordered_json;
 std::string isoTime(WallTime time);
 /// A row as an object; fields in the order and with the names operators know, times as ISO 8601.
 Json toJson(const ActorRow& row);
-/// Rows nested by path: each row with its last name as `name` and `children`, in the order given. A row whose ancestors are
-/// not among the rows hangs below the nearest one that is.
+/// Rows nested by path: each row with its last name as `name` and `children`, in the order given. A row whose ancestors
+/// are not among the rows hangs below the nearest one that is.
 Json toTree(const std::vector<ActorRow>& rows);
-/// Row, state document, and recent messages, newest first. `specification` is the child's entry in its supervisor's state document.
+/// Row, state document, and recent messages, newest first. `specification` is the child's entry in its supervisor's
+/// state document.
 Json toJson(const ActorDetails& details, const bson::Document& specification);
 /// A document as relaxed Extended JSON.
 Json toJson(bson::View document);

@@ -35,7 +35,8 @@ HttpResponse methodNotAllowed(const char* allowed) {
 }
 
 HttpResponse logInFirst() {
-  auto response = errorResponse(401, ErrorCode::kUnauthorized, "log in as a user of this node: name (or name@database) and password");
+  auto response = errorResponse(401, ErrorCode::kUnauthorized,
+                                "log in as a user of this node: name (or name@database) and password");
   response.headers.emplace_back("WWW-Authenticate", "Basic realm=\"troupe\", charset=\"UTF-8\"");
   return response;
 }
@@ -127,7 +128,8 @@ constexpr std::string_view kActors = "/actors";
 
 Task<HttpResponse> AdminApi::handle(HttpRequest request) {
   if (loopback_ && !isLoopbackHost(request.host))
-    co_return errorResponse(403, ErrorCode::kUnauthorized, "this endpoint serves this machine only: the Host header names another");
+    co_return errorResponse(403, ErrorCode::kUnauthorized,
+                            "this endpoint serves this machine only: the Host header names another");
   if (request.path == "/healthz") co_return json(Json{{"status", "alive"}});
   if (request.path == "/readyz") co_return readiness();
   Identity who = co_await access_->identify(request);
@@ -135,11 +137,13 @@ Task<HttpResponse> AdminApi::handle(HttpRequest request) {
     co_return errorResponse(503, ErrorCode::kAuthenticationFailed, "too many log-ins at once: try again");
   if (who.outcome == Identity::Outcome::kUnknown) co_return logInFirst();
   if (!who.mayLook)
-    co_return errorResponse(403, ErrorCode::kUnauthorized, who.user + " may not look: it needs a role such as clusterMonitor");
+    co_return errorResponse(403, ErrorCode::kUnauthorized,
+                            who.user + " may not look: it needs a role such as clusterMonitor");
   const std::string token = who.sessionToken;
   HttpResponse response = co_await route(std::move(request), std::move(who));
   if (!token.empty())
-    response.headers.emplace_back("Set-Cookie", std::string(kSessionCookie) + "=" + token + "; Path=/; HttpOnly; SameSite=Strict");
+    response.headers.emplace_back("Set-Cookie",
+                                  std::string(kSessionCookie) + "=" + token + "; Path=/; HttpOnly; SameSite=Strict");
   co_return response;
 }
 
@@ -147,9 +151,11 @@ Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
   const bool below = request.path.starts_with("/actors/");
   if (request.method == "POST") {
     if (below) co_return co_await act(std::move(request), std::move(who));
-    co_return findAsset(request.path) || request.path == kActors ? methodNotAllowed("GET, HEAD") : notFound(request.path);
+    co_return findAsset(request.path) || request.path == kActors ? methodNotAllowed("GET, HEAD")
+                                                                 : notFound(request.path);
   }
-  if (request.method != "GET" && request.method != "HEAD") co_return methodNotAllowed(below ? "GET, HEAD, POST" : "GET, HEAD");
+  if (request.method != "GET" && request.method != "HEAD")
+    co_return methodNotAllowed(below ? "GET, HEAD, POST" : "GET, HEAD");
   if (below) {
     const Status named = checkNames(request, {});
     if (!named.isOK()) co_return errorResponse(named);
@@ -210,12 +216,15 @@ Task<HttpResponse> AdminApi::act(HttpRequest request, Identity who) {
   if (!named.isOK()) co_return errorResponse(named);
   if (isForged(request)) {
     co_return errorResponse(403, ErrorCode::kUnauthorized,
-                            "send the header X-Troupe-Action with any value, and no Origin but this one: it shows that no page of another site asks");
+                            "send the header X-Troupe-Action with any value, and no Origin but this one: it shows that "
+                            "no page of another site asks");
   }
   if (!who.mayAct)
-    co_return errorResponse(403, ErrorCode::kUnauthorized, who.user + " may not act: it needs a role such as clusterManager");
+    co_return errorResponse(403, ErrorCode::kUnauthorized,
+                            who.user + " may not act: it needs a role such as clusterManager");
   std::string reason = "asked for by " + (who.user.empty() ? "an operator" : who.user);
-  if (const std::string why = parameter(request, "reason"); !why.empty()) reason += ": " + why.substr(0, kLongestReason);
+  if (const std::string why = parameter(request, "reason"); !why.empty())
+    reason += ": " + why.substr(0, kLongestReason);
   const Status outcome = co_await controlActor(node_, path, *action, reason);
   if (sources_.audit) sources_.audit(who.user, name + " " + path, outcome);
   if (!outcome.isOK()) co_return errorResponse(outcome);
@@ -233,8 +242,10 @@ HttpResponse AdminApi::asset(const HttpRequest& request) const {
   response.contentType = found->contentType;
   response.headers.emplace_back("ETag", found->etag);
   response.headers.emplace_back("Cache-Control", "no-cache");
-  if (request.ifNoneMatch.find(found->etag) != std::string::npos) response.status = 304;
-  else response.body = found->bytes;
+  if (request.ifNoneMatch.find(found->etag) != std::string::npos)
+    response.status = 304;
+  else
+    response.body = found->bytes;
   return response;
 }
 

@@ -12,14 +12,15 @@ namespace troupe::supervisors {
 
 /// What the endpoint shows besides the actors. Called on any pool thread; empty functions answer 404.
 struct AdminSources {
-  std::function<std::string()> metrics;         ///< Prometheus text
-  std::function<bson::Document()> status;       ///< serverStatus
-  std::function<Status()> ready;                ///< whether clients are served
-  std::function<void(const std::string& user, const std::string& what, const Status& outcome)> audit;  ///< an operator acted
+  std::function<std::string()> metrics;    ///< Prometheus text
+  std::function<bson::Document()> status;  ///< serverStatus
+  std::function<Status()> ready;           ///< whether clients are served
+  std::function<void(const std::string& user, const std::string& what, const Status& outcome)>
+      audit;  ///< an operator acted
 };
 
-/// The admin interface without its sockets: one request in, one response out. Thread-safe; lives until the last request has
-/// been answered.
+/// The admin interface without its sockets: one request in, one response out. Thread-safe; lives until the last request
+/// has been answered.
 class AdminApi {
  public:
   /// `loopback`: the endpoint listens on loopback only, so requests that name another host are refused.

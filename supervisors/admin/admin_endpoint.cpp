@@ -22,7 +22,8 @@ AdminSources sourcesOf(commands::ServerContext* server) {
   sources.ready = [server] {
     const auto listener = server->node.registry().row("/node/front/listener");
     if (listener && listener->phase == "listening") return Status::OK();
-    return Status(ErrorCode::kHostUnreachable, listener ? "the listener is " + listener->phase : "the listener has not started");
+    return Status(ErrorCode::kHostUnreachable,
+                  listener ? "the listener is " + listener->phase : "the listener has not started");
   };
   sources.audit = [server](const std::string& user, const std::string& what, const Status& outcome) {
     server->log.info(log::Component::kAdmin, 7001001, "admin", "An operator acted on an actor",
@@ -34,7 +35,9 @@ AdminSources sourcesOf(commands::ServerContext* server) {
 std::shared_ptr<Access> accessOf(commands::ServerContext* server) {
   if (!server->identity.authentication) return std::make_shared<OpenAccess>();
   UserAccess::Options options;
-  options.find = [users = &server->users](std::string_view user, std::string_view database) { return users->find(user, database); };
+  options.find = [users = &server->users](std::string_view user, std::string_view database) {
+    return users->find(user, database);
+  };
   options.blocking = &server->blocking;
   options.environment = &server->node.environment();
   options.random = auth::secureRandom();
@@ -45,11 +48,13 @@ std::shared_ptr<Access> accessOf(commands::ServerContext* server) {
 }  // namespace
 
 void AdminEndpoint::onStart() {
-  const bool loopback = isLoopbackHost(options_.address.find(':') == std::string::npos ? options_.address : "[" + options_.address + "]");
+  const bool loopback =
+      isLoopbackHost(options_.address.find(':') == std::string::npos ? options_.address : "[" + options_.address + "]");
   auto api = std::make_shared<AdminApi>(node(), sourcesOf(server_), accessOf(server_), loopback);
   http_ = std::make_unique<HttpServer>(std::move(api), options_);
   if (!loopback && !server_->identity.authentication) {
-    server_->log.warning(log::Component::kAdmin, 7001002, "admin", "The admin endpoint is open to other machines without authorization",
+    server_->log.warning(log::Component::kAdmin, 7001002, "admin",
+                         "The admin endpoint is open to other machines without authorization",
                          bson::doc("address", options_.address));
   }
   server_->log.info(log::Component::kAdmin, 7001003, "admin", "The admin page is served",

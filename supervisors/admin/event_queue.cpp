@@ -8,12 +8,18 @@ namespace troupe::supervisors {
 
 const char* changeName(RowChange::Kind kind) {
   switch (kind) {
-    case RowChange::kStarted: return "started";
-    case RowChange::kPhase: return "phase";
-    case RowChange::kEnded: return "ended";
-    case RowChange::kRestarted: return "restarted";
-    case RowChange::kFailed: return "failed";
-    case RowChange::kRemoved: return "removed";
+    case RowChange::kStarted:
+      return "started";
+    case RowChange::kPhase:
+      return "phase";
+    case RowChange::kEnded:
+      return "ended";
+    case RowChange::kRestarted:
+      return "restarted";
+    case RowChange::kFailed:
+      return "failed";
+    case RowChange::kRemoved:
+      return "removed";
   }
   return "";
 }
@@ -29,7 +35,8 @@ void EventQueue::push(const RowChange& change, WallTime at) {
       waiting_.pop_front();
       ++lost_;
     }
-    waiting_.push_back("id: " + std::to_string(next_++) + "\nevent: " + changeName(change.kind) + "\ndata: " + dump(data) + "\n\n");
+    waiting_.push_back("id: " + std::to_string(next_++) + "\nevent: " + changeName(change.kind) +
+                       "\ndata: " + dump(data) + "\n\n");
   }
   if (wake) wake();
 }

@@ -11,8 +11,8 @@
 
 namespace troupe::supervisors {
 
-/// The events of one client that has not taken them yet. Bounded: a client that is too slow loses the oldest and is told so by
-/// an `overflow` event, upon which it reads the rows again. Thread-safe.
+/// The events of one client that has not taken them yet. Bounded: a client that is too slow loses the oldest and is
+/// told so by an `overflow` event, upon which it reads the rows again. Thread-safe.
 class EventQueue {
  public:
   /// `wake` is called, on the thread of the change, when events wait and none did before; it must not block.

@@ -37,14 +37,20 @@ StatusWith<std::string> decode(std::string_view text, bool inQuery) {
 unsigned statusFor(ErrorCode code) {
   switch (code) {
     case ErrorCode::kBadValue:
-    case ErrorCode::kFailedToParse: return 400;
-    case ErrorCode::kNoSuchKey: return 404;
-    case ErrorCode::kIllegalOperation: return 409;
+    case ErrorCode::kFailedToParse:
+      return 400;
+    case ErrorCode::kNoSuchKey:
+      return 404;
+    case ErrorCode::kIllegalOperation:
+      return 409;
     case ErrorCode::kHostUnreachable:
     case ErrorCode::kShutdownInProgress:
-    case ErrorCode::kInterruptedAtShutdown: return 503;
-    case ErrorCode::kExceededTimeLimit: return 504;
-    default: return 500;
+    case ErrorCode::kInterruptedAtShutdown:
+      return 503;
+    case ErrorCode::kExceededTimeLimit:
+      return 504;
+    default:
+      return 500;
   }
 }
 
@@ -74,7 +80,8 @@ Status parseTarget(std::string_view target, HttpRequest& into) {
 
 HttpResponse errorResponse(unsigned status, ErrorCode code, std::string_view message) {
   using Json = nlohmann::ordered_json;
-  Json error{{"status", status}, {"code", static_cast<int32_t>(code)}, {"codeName", errorName(code)}, {"message", message}};
+  Json error{
+      {"status", status}, {"code", static_cast<int32_t>(code)}, {"codeName", errorName(code)}, {"message", message}};
   HttpResponse response;
   response.status = status;
   response.body = Json{{"error", std::move(error)}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -89,7 +96,8 @@ std::string_view cookieValue(std::string_view header, std::string_view name) {
     std::string_view pair = header.substr(0, end);
     header = end == std::string_view::npos ? std::string_view() : header.substr(end + 1);
     while (!pair.empty() && pair.front() == ' ') pair.remove_prefix(1);
-    if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=') return pair.substr(name.size() + 1);
+    if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=')
+      return pair.substr(name.size() + 1);
   }
   return {};
 }

@@ -16,8 +16,8 @@ struct HttpRequest {
   std::map<std::string, std::string> query;  ///< decoded
   // Headers; empty when absent.
   std::string host, origin, authorization, cookie, ifNoneMatch;
-  std::string action;                        ///< X-Troupe-Action: what a page of another site cannot send
-  std::string remote;                        ///< "127.0.0.1:51234", for the log and the tree
+  std::string action;  ///< X-Troupe-Action: what a page of another site cannot send
+  std::string remote;  ///< "127.0.0.1:51234", for the log and the tree
 };
 
 struct HttpResponse {

@@ -88,7 +88,8 @@ struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
 /// One connection. All of it runs on the connection's strand but the answering, which is a task of the node's pool.
 class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Session> {
  public:
-  Session(std::shared_ptr<Shared> shared, tcp::socket socket) : shared_(std::move(shared)), stream_(std::move(socket)), heartbeat_(stream_.get_executor()) {
+  Session(std::shared_ptr<Shared> shared, tcp::socket socket)
+      : shared_(std::move(shared)), stream_(std::move(socket)), heartbeat_(stream_.get_executor()) {
     error_code error;
     const auto remote = stream_.socket().remote_endpoint(error);
     if (!error) remote_ = remote.address().to_string() + ":" + std::to_string(remote.port());
@@ -131,7 +132,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
 
   void readRequest() {
     stream_.expires_after(shared_->options.requestTime);
-    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, size_t) { self->requestRead(error); });
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = shared_from_this()](error_code error, size_t) { self->requestRead(error); });
   }
 
   void requestRead(error_code error) {
@@ -140,8 +142,10 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     keepAlive_ = false;
     if (error == http::error::header_limit)
       return send(errorResponse(431, ErrorCode::kBadValue, "the request's headers are too long"));
-    if (error == http::error::body_limit) return send(errorResponse(413, ErrorCode::kBadValue, "the request's body is too long"));
-    if (error == beast::error::timeout || error == http::error::end_of_stream || error.category() != make_error_code(http::error::bad_method).category())
+    if (error == http::error::body_limit)
+      return send(errorResponse(413, ErrorCode::kBadValue, "the request's body is too long"));
+    if (error == beast::error::timeout || error == http::error::end_of_stream ||
+        error.category() != make_error_code(http::error::bad_method).category())
       return close();
     send(errorResponse(400, ErrorCode::kFailedToParse, "not a proper HTTP request: " + error.message()));
   }
@@ -168,8 +172,10 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     }
     auto& stream = self->stream_;
     asio::dispatch(stream.get_executor(), [self, response = std::move(response)]() mutable {
-      if (response.events && !self->head_) self->startEvents(std::move(response));
-      else self->send(std::move(response));
+      if (response.events && !self->head_)
+        self->startEvents(std::move(response));
+      else
+        self->send(std::move(response));
     });
   }
 
@@ -183,9 +189,13 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     if (!empty) response->body() = std::move(from.body);
     stream_.expires_after(shared_->options.writeTime);
     auto serializer = std::make_shared<http::response_serializer<http::string_body>>(*response);
-    const auto done = [self = shared_from_this(), response, serializer](error_code error, size_t) { self->sent(error); };
-    if (empty) http::async_write_header(stream_, *serializer, done);
-    else http::async_write(stream_, *serializer, done);
+    const auto done = [self = shared_from_this(), response, serializer](error_code error, size_t) {
+      self->sent(error);
+    };
+    if (empty)
+      http::async_write_header(stream_, *serializer, done);
+    else
+      http::async_write(stream_, *serializer, done);
   }
 
   void sent(error_code error) {
@@ -202,9 +212,12 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     }
     counted_ = true;
     std::weak_ptr<Session> weak = weak_from_this();
-    events_ = std::make_shared<EventQueue>(shared_->options.eventQueueLength, [weak, executor = stream_.get_executor()] {
-      asio::post(executor, [weak] { if (const auto self = weak.lock()) self->flushEvents(); });
-    });
+    events_ =
+        std::make_shared<EventQueue>(shared_->options.eventQueueLength, [weak, executor = stream_.get_executor()] {
+          asio::post(executor, [weak] {
+            if (const auto self = weak.lock()) self->flushEvents();
+          });
+        });
     Node& node = shared_->api->node();
     token_ = node.registry().subscribe([queue = events_, environment = &node.environment()](const RowChange& change) {
       queue->push(change, environment->wallNow());
@@ -287,11 +300,12 @@ void HttpServer::Shared::open() {
 void HttpServer::Shared::accept() {
   const std::lock_guard lock(mutex);
   if (stopping) return;
-  acceptor.async_accept(asio::make_strand(api->node().io()), [self = shared_from_this()](error_code error, tcp::socket socket) {
-    if (self->stopping || error == asio::error::operation_aborted) return;
-    if (!error) self->admit(std::move(socket));
-    self->accept();
-  });
+  acceptor.async_accept(asio::make_strand(api->node().io()),
+                        [self = shared_from_this()](error_code error, tcp::socket socket) {
+                          if (self->stopping || error == asio::error::operation_aborted) return;
+                          if (!error) self->admit(std::move(socket));
+                          self->accept();
+                        });
 }
 
 void HttpServer::Shared::admit(tcp::socket socket) {
@@ -338,9 +352,10 @@ bson::Document HttpServer::describe() const {
     const std::lock_guard lock(shared_->mutex);
     open = shared_->sessions.size();
   }
-  return bson::doc("address", shared_->options.address, "port", static_cast<int32_t>(shared_->port), "open", static_cast<int64_t>(open),
-                   "eventStreams", static_cast<int64_t>(shared_->streams.load()), "accepted", shared_->accepted.load(),
-                   "refused", shared_->refused.load(), "requests", shared_->requests.load(), "malformed", shared_->failures.load());
+  return bson::doc("address", shared_->options.address, "port", static_cast<int32_t>(shared_->port), "open",
+                   static_cast<int64_t>(open), "eventStreams", static_cast<int64_t>(shared_->streams.load()),
+                   "accepted", shared_->accepted.load(), "refused", shared_->refused.load(), "requests",
+                   shared_->requests.load(), "malformed", shared_->failures.load());
 }
 
 }  // namespace troupe::supervisors

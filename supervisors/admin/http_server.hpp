@@ -11,8 +11,8 @@ namespace troupe::supervisors {
 
 struct HttpServerOptions {
   std::string address = "127.0.0.1";
-  uint16_t port = 0;                      ///< 0: any free one
-  size_t maxConnections = 128;            ///< further ones are told so and closed
+  uint16_t port = 0;            ///< 0: any free one
+  size_t maxConnections = 128;  ///< further ones are told so and closed
   size_t maxEventStreams = 32;
   size_t maxHeaderBytes = 16 * 1024;
   size_t maxBodyBytes = 64 * 1024;

@@ -1,7 +1,7 @@
 #include "supervisors/metrics/metric_set.hpp"
 
-#include <limits>
 #include <prometheus/text_serializer.h>
+#include <limits>
 
 namespace troupe::supervisors {
 
@@ -34,6 +34,8 @@ void MetricSet::histogram(const std::string& name, const std::string& help, std:
   histogram.sample_sum = sum;
 }
 
-std::string MetricSet::text() const { return prometheus::TextSerializer().prometheus::Serializer::Serialize(families_); }
+std::string MetricSet::text() const {
+  return prometheus::TextSerializer().prometheus::Serializer::Serialize(families_);
+}
 
 }  // namespace troupe::supervisors

@@ -25,7 +25,8 @@ class MetricSet {
   std::string text() const;
 
  private:
-  prometheus::ClientMetric& add(const std::string& name, const std::string& help, prometheus::MetricType type, const Labels& labels);
+  prometheus::ClientMetric& add(const std::string& name, const std::string& help, prometheus::MetricType type,
+                                const Labels& labels);
   std::vector<prometheus::MetricFamily> families_;
   std::map<std::string, size_t> byName_;
 };

@@ -24,11 +24,16 @@ struct TypeSums {
 
 void addSupervised(MetricSet& m, const ActorRow& row) {
   const MetricSet::Labels labels{{"path", row.path}};
-  m.counter("troupe_actor_incarnations_total", "lives of a supervised actor since the node started", static_cast<double>(row.incarnation), labels);
-  m.gauge("troupe_actor_restarts", "failures of a supervised actor within its supervisor's window", static_cast<double>(row.restarts), labels);
-  m.gauge("troupe_actor_parked", "1 if a supervised actor is set aside until an operator resumes it", row.phase == "parked", labels);
-  m.counter("troupe_actor_handled_total", "messages a supervised actor has handled", static_cast<double>(row.handled), labels);
-  m.gauge("troupe_actor_mailbox_length", "messages waiting for a supervised actor", static_cast<double>(row.mailboxLength), labels);
+  m.counter("troupe_actor_incarnations_total", "lives of a supervised actor since the node started",
+            static_cast<double>(row.incarnation), labels);
+  m.gauge("troupe_actor_restarts", "failures of a supervised actor within its supervisor's window",
+          static_cast<double>(row.restarts), labels);
+  m.gauge("troupe_actor_parked", "1 if a supervised actor is set aside until an operator resumes it",
+          row.phase == "parked", labels);
+  m.counter("troupe_actor_handled_total", "messages a supervised actor has handled", static_cast<double>(row.handled),
+            labels);
+  m.gauge("troupe_actor_mailbox_length", "messages waiting for a supervised actor",
+          static_cast<double>(row.mailboxLength), labels);
   m.gauge("troupe_actor_busy_ratio", "share of its time a supervised actor spends in handlers", row.busyShare, labels);
 }
 
@@ -44,19 +49,26 @@ void addOperations(MetricSet& m, const commands::ServerContext& server) {
   operation("getmore", c.getMore);
   operation("command", c.command);
   const auto documents = [&](const char* what, const std::atomic<int64_t>& count) {
-    m.counter("troupe_documents_total", "documents that went through operations", static_cast<double>(count.load()), {{"what", what}});
+    m.counter("troupe_documents_total", "documents that went through operations", static_cast<double>(count.load()),
+              {{"what", what}});
   };
   documents("returned", c.documentsReturned);
   documents("inserted", c.documentsInserted);
   documents("updated", c.documentsUpdated);
   documents("deleted", c.documentsDeleted);
-  m.counter("troupe_examined_total", "what queries looked at", static_cast<double>(c.keysExamined.load()), {{"what", "keys"}});
-  m.counter("troupe_examined_total", "what queries looked at", static_cast<double>(c.documentsExamined.load()), {{"what", "documents"}});
-  m.counter("troupe_command_errors_total", "requests answered with an error", static_cast<double>(c.userAsserts.load()));
-  m.counter("troupe_write_conflicts_total", "writes tried again after a conflict", static_cast<double>(server.conflicts.writeConflicts.load()));
+  m.counter("troupe_examined_total", "what queries looked at", static_cast<double>(c.keysExamined.load()),
+            {{"what", "keys"}});
+  m.counter("troupe_examined_total", "what queries looked at", static_cast<double>(c.documentsExamined.load()),
+            {{"what", "documents"}});
+  m.counter("troupe_command_errors_total", "requests answered with an error",
+            static_cast<double>(c.userAsserts.load()));
+  m.counter("troupe_write_conflicts_total", "writes tried again after a conflict",
+            static_cast<double>(server.conflicts.writeConflicts.load()));
   m.counter("troupe_network_requests_total", "requests received", static_cast<double>(c.requests.load()));
-  m.counter("troupe_network_bytes_total", "bytes of the wire protocol", static_cast<double>(c.bytesIn.load()), {{"direction", "in"}});
-  m.counter("troupe_network_bytes_total", "bytes of the wire protocol", static_cast<double>(c.bytesOut.load()), {{"direction", "out"}});
+  m.counter("troupe_network_bytes_total", "bytes of the wire protocol", static_cast<double>(c.bytesIn.load()),
+            {{"direction", "in"}});
+  m.counter("troupe_network_bytes_total", "bytes of the wire protocol", static_cast<double>(c.bytesOut.load()),
+            {{"direction", "out"}});
 }
 
 void addEngine(MetricSet& m, const storage::EngineStatistics& s) {
@@ -67,11 +79,14 @@ void addEngine(MetricSet& m, const storage::EngineStatistics& s) {
   cache("dirty", s.cacheBytesDirty);
   cache("limit", s.cacheBytesMax);
   m.counter("troupe_engine_log_bytes_total", "bytes written to the journal", static_cast<double>(s.logBytesWritten));
-  m.counter("troupe_engine_log_syncs_total", "times the journal was made durable by the engine", static_cast<double>(s.logSyncs));
+  m.counter("troupe_engine_log_syncs_total", "times the journal was made durable by the engine",
+            static_cast<double>(s.logSyncs));
   m.counter("troupe_engine_checkpoints_total", "checkpoints taken", static_cast<double>(s.checkpoints));
-  m.gauge("troupe_engine_last_checkpoint_seconds", "duration of the last checkpoint", static_cast<double>(s.lastCheckpointMillis) / 1000);
+  m.gauge("troupe_engine_last_checkpoint_seconds", "duration of the last checkpoint",
+          static_cast<double>(s.lastCheckpointMillis) / 1000);
   const auto transactions = [&](const char* outcome, int64_t count) {
-    m.counter("troupe_engine_transactions_total", "storage transactions", static_cast<double>(count), {{"outcome", outcome}});
+    m.counter("troupe_engine_transactions_total", "storage transactions", static_cast<double>(count),
+              {{"outcome", outcome}});
   };
   transactions("begun", s.transactionsBegun);
   transactions("committed", s.transactionsCommitted);
@@ -81,8 +96,10 @@ void addEngine(MetricSet& m, const storage::EngineStatistics& s) {
 void addJournal(MetricSet& m, const storage::DurabilityTracker& tracker) {
   const auto s = tracker.statistics();
   std::vector<double> bounds;
-  for (const int64_t micros : storage::DurabilityTracker::kDurationBounds) bounds.push_back(static_cast<double>(micros) / 1e6);
-  m.histogram("troupe_journal_flush_seconds", "duration of the journal's group flushes", bounds, s.durations, static_cast<double>(s.totalMicros) / 1e6);
+  for (const int64_t micros : storage::DurabilityTracker::kDurationBounds)
+    bounds.push_back(static_cast<double>(micros) / 1e6);
+  m.histogram("troupe_journal_flush_seconds", "duration of the journal's group flushes", bounds, s.durations,
+              static_cast<double>(s.totalMicros) / 1e6);
   m.counter("troupe_journal_failed_flushes_total", "flushes that failed", static_cast<double>(s.failedFlushes));
   m.counter("troupe_journal_waiters_total", "writers that waited for a flush", static_cast<double>(s.waitersCompleted));
   m.counter("troupe_journal_commits_total", "commits made durable", static_cast<double>(s.commitsFlushed));
@@ -104,19 +121,22 @@ void addActorMetrics(MetricSet& m, Node& node) {
     sums.asks += row.pendingAsks;
   }
   for (const auto& [key, count] : counts)
-    m.gauge("troupe_actors", "actors by type and phase", static_cast<double>(count), {{"type", key.first}, {"phase", key.second}});
+    m.gauge("troupe_actors", "actors by type and phase", static_cast<double>(count),
+            {{"type", key.first}, {"phase", key.second}});
   for (const auto& [type, sums] : types) {
     const MetricSet::Labels labels{{"type", type}};
-    m.gauge("troupe_mailbox_messages", "messages waiting in the mailboxes of a type", static_cast<double>(sums.mailbox), labels);
-    m.gauge("troupe_mailbox_oldest_seconds", "age of the oldest waiting message of a type", static_cast<double>(sums.oldestMs) / 1000, labels);
+    m.gauge("troupe_mailbox_messages", "messages waiting in the mailboxes of a type", static_cast<double>(sums.mailbox),
+            labels);
+    m.gauge("troupe_mailbox_oldest_seconds", "age of the oldest waiting message of a type",
+            static_cast<double>(sums.oldestMs) / 1000, labels);
     m.gauge("troupe_pending_asks", "asks of a type that wait for their answer", static_cast<double>(sums.asks), labels);
   }
   for (const auto& row : rows)
     if (row.restartLimit > 0) addSupervised(m, row);
   for (size_t i = 0; i < static_cast<size_t>(DeadLetter::kCount); ++i) {
     const auto reason = static_cast<DeadLetter>(i);
-    m.counter("troupe_dead_letters_total", "messages that could not be delivered", static_cast<double>(node.postOffice().deadLetters(reason)),
-              {{"reason", deadLetterName(reason)}});
+    m.counter("troupe_dead_letters_total", "messages that could not be delivered",
+              static_cast<double>(node.postOffice().deadLetters(reason)), {{"reason", deadLetterName(reason)}});
   }
 }
 
@@ -126,15 +146,18 @@ void addServerMetrics(MetricSet& m, commands::ServerContext& server) {
   const auto uptime = server.node.environment().now() - server.startedAt;
   m.gauge("troupe_uptime_seconds", "time since the node started", std::chrono::duration<double>(uptime).count());
   m.gauge("troupe_connections", "open connections of clients", static_cast<double>(server.clients.current()));
-  m.gauge("troupe_connections_limit", "connections served at once", static_cast<double>(server.identity.maxConnections));
-  m.counter("troupe_connections_created_total", "connections ever opened", static_cast<double>(server.clients.totalCreated()));
+  m.gauge("troupe_connections_limit", "connections served at once",
+          static_cast<double>(server.identity.maxConnections));
+  m.counter("troupe_connections_created_total", "connections ever opened",
+            static_cast<double>(server.clients.totalCreated()));
   addOperations(m, server);
   const auto cursors = server.cursors.statistics();
   m.gauge("troupe_cursors", "open cursors", static_cast<double>(cursors.open), {{"state", "open"}});
   m.gauge("troupe_cursors", "open cursors", static_cast<double>(cursors.pinned), {{"state", "pinned"}});
   m.gauge("troupe_cursors", "open cursors", static_cast<double>(cursors.noTimeout), {{"state", "no_timeout"}});
   m.counter("troupe_cursors_opened_total", "cursors ever opened", static_cast<double>(cursors.totalOpened));
-  m.counter("troupe_cursors_timed_out_total", "cursors ended because nobody fetched from them", static_cast<double>(cursors.timedOut));
+  m.counter("troupe_cursors_timed_out_total", "cursors ended because nobody fetched from them",
+            static_cast<double>(cursors.timedOut));
   m.gauge("troupe_sessions", "logical sessions seen lately", static_cast<double>(server.sessions.size()));
   addEngine(m, server.engine.statistics());
   addJournal(m, server.durability);
@@ -148,16 +171,24 @@ void addProcessMetrics(MetricSet& m) {
   m.gauge("process_virtual_memory_bytes", "virtual memory", virtualPages * page);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
-  m.counter("process_cpu_seconds_total", "processor time, user and system", seconds(usage.ru_utime) + seconds(usage.ru_stime));
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  m.counter("process_cpu_seconds_total", "processor time, user and system",
+            seconds(usage.ru_utime) + seconds(usage.ru_stime));
   std::error_code error;
   double open = 0;
-  for (auto i = std::filesystem::directory_iterator("/proc/self/fd", error); !error && i != std::filesystem::directory_iterator(); i.increment(error)) ++open;
+  for (auto i = std::filesystem::directory_iterator("/proc/self/fd", error);
+       !error && i != std::filesystem::directory_iterator(); i.increment(error))
+    ++open;
   m.gauge("process_open_fds", "open files and sockets", open);
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) m.gauge("process_max_fds", "most files and sockets it may open", static_cast<double>(limit.rlim_cur));
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+    m.gauge("process_max_fds", "most files and sockets it may open", static_cast<double>(limit.rlim_cur));
   double threads = 0;
-  for (auto i = std::filesystem::directory_iterator("/proc/self/task", error); !error && i != std::filesystem::directory_iterator(); i.increment(error)) ++threads;
+  for (auto i = std::filesystem::directory_iterator("/proc/self/task", error);
+       !error && i != std::filesystem::directory_iterator(); i.increment(error))
+    ++threads;
   m.gauge("process_threads", "threads", threads);
 }
 

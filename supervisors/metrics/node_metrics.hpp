@@ -11,7 +11,8 @@ struct ServerContext;
 namespace troupe::supervisors {
 
 /// The actors of a node: counts by type and phase, mailboxes and work by type, one set of figures for each supervised
-/// actor, dead letters by reason. Connections and other actors that come and go are only summed, so that the number of series is bounded.
+/// actor, dead letters by reason. Connections and other actors that come and go are only summed, so that the number of
+/// series is bounded.
 void addActorMetrics(MetricSet& metrics, Node& node);
 /// The server: connections, operations, documents, cursors, sessions, network, storage engine, journal.
 void addServerMetrics(MetricSet& metrics, commands::ServerContext& server);

@@ -6,9 +6,9 @@ namespace troupe::supervisors {
 
 /// A file of the admin page, as it lies in the program.
 struct Asset {
-  std::string_view name;         ///< "index.html"
+  std::string_view name;  ///< "index.html"
   std::string_view contentType;
-  std::string_view etag;         ///< quoted; changes with the content
+  std::string_view etag;  ///< quoted; changes with the content
   std::string_view bytes;
 };
 

@@ -25,15 +25,19 @@ TEST(ParseBasic, ReadsNameDatabaseAndPassword) {
 }
 
 TEST(ParseBasic, RefusesEverythingElse) {
-  for (const std::string& header : {std::string(), std::string("Basic"), std::string("Basic !!"), std::string("Bearer abc"),
-                                    basic("nocolon"), basic(":nouser"), basic(std::string(5000, 'a') + ":x")}) {
+  for (const std::string& header :
+       {std::string(), std::string("Basic"), std::string("Basic !!"), std::string("Bearer abc"), basic("nocolon"),
+        basic(":nouser"), basic(std::string(5000, 'a') + ":x")}) {
     EXPECT_FALSE(parseBasic(header)) << header.substr(0, 20);
   }
 }
 
 TEST(IsLoopbackHost, KnowsTheNamesOfThisMachineOnly) {
-  for (const char* host : {"localhost", "localhost:8080", "127.0.0.1:1", "127.8.8.8", "[::1]:8080", "troupe.localhost", ""}) EXPECT_TRUE(isLoopbackHost(host)) << host;
-  for (const char* host : {"example.org", "localhost.example.org:80", "10.0.0.1", "[fe80::1]:80"}) EXPECT_FALSE(isLoopbackHost(host)) << host;
+  for (const char* host :
+       {"localhost", "localhost:8080", "127.0.0.1:1", "127.8.8.8", "[::1]:8080", "troupe.localhost", ""})
+    EXPECT_TRUE(isLoopbackHost(host)) << host;
+  for (const char* host : {"example.org", "localhost.example.org:80", "10.0.0.1", "[fe80::1]:80"})
+    EXPECT_FALSE(isLoopbackHost(host)) << host;
 }
 
 TEST(IsForged, WantsTheHeaderAndTheSameOrigin) {
@@ -64,19 +68,20 @@ class UserAccessTest : public KernelTest {
  protected:
   std::map<std::string, bson::Document> users;
   InlineWork work;
-  UserAccess access{{
-      .find = [this](std::string_view user, std::string_view database) -> StatusWith<std::optional<bson::Document>> {
-        const auto found = users.find(std::string(user) + "@" + std::string(database));
-        return found == users.end() ? std::nullopt : std::optional(found->second);
-      },
-      .blocking = &work,
-      .environment = time.get(),
-      .random = auth::secureRandom(),
-      .secret = "secret"}};
+  UserAccess access{
+      {.find = [this](std::string_view user, std::string_view database) -> StatusWith<std::optional<bson::Document>> {
+         const auto found = users.find(std::string(user) + "@" + std::string(database));
+         return found == users.end() ? std::nullopt : std::optional(found->second);
+       },
+       .blocking = &work,
+       .environment = time.get(),
+       .random = auth::secureRandom(),
+       .secret = "secret"}};
 
   void addUser(const std::string& name, const std::string& password, const bson::Document& roles) {
     const auth::Mechanism mechanisms[] = {auth::Mechanism::kScramSha256};
-    const auto credentials = auth::makeUserCredentials(name.substr(0, name.find('@')), password, mechanisms, auth::secureRandom(), {4096, 4096});
+    const auto credentials = auth::makeUserCredentials(name.substr(0, name.find('@')), password, mechanisms,
+                                                       auth::secureRandom(), {4096, 4096});
     ASSERT_TRUE(credentials.isOK());
     bson::Builder b;
     b.append("credentials", *credentials).append(roles["roles"]);
@@ -90,7 +95,8 @@ class UserAccessTest : public KernelTest {
   }
   static bool known(const Identity& who) { return who.outcome == Identity::Outcome::kKnown; }
   const bson::Document monitor = R"({"roles": [{"role": "clusterMonitor", "db": "admin"}]})"_json;
-  const bson::Document manager = R"({"roles": [{"role": "clusterMonitor", "db": "admin"}, {"role": "clusterManager", "db": "admin"}]})"_json;
+  const bson::Document manager =
+      R"({"roles": [{"role": "clusterMonitor", "db": "admin"}, {"role": "clusterManager", "db": "admin"}]})"_json;
   const bson::Document reader = R"({"roles": [{"role": "read", "db": "shop"}]})"_json;
 };
 

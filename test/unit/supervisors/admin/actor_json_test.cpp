@@ -32,7 +32,8 @@ TEST(ActorJson, WritesTimesAsIso8601) {
 }
 
 TEST(ActorJson, NestsRowsBelowTheirPaths) {
-  const Json tree = toTree({rowAt("/node"), rowAt("/node/front"), rowAt("/node/front/listener"), rowAt("/node/storage"), rowAt("/other")});
+  const Json tree = toTree(
+      {rowAt("/node"), rowAt("/node/front"), rowAt("/node/front/listener"), rowAt("/node/storage"), rowAt("/other")});
   ASSERT_EQ(tree.size(), 2U);
   EXPECT_EQ(tree[0]["name"], "node");
   ASSERT_EQ(tree[0]["children"].size(), 2U);

@@ -29,17 +29,20 @@ class AdminApiTest : public KernelTest {
                {.metrics = [] { return std::string("troupe_up 1\n"); },
                 .status = [] { return bson::doc("uptime", 3.5); },
                 .ready = [this] { return readiness; },
-                .audit = [this](const std::string& user, const std::string& what, const Status& outcome) {
-                  audited.push_back(user + " " + what + " " + errorName(outcome.code()));
-                }},
-               access, true};
+                .audit =
+                    [this](const std::string& user, const std::string& what, const Status& outcome) {
+                      audited.push_back(user + " " + what + " " + errorName(outcome.code()));
+                    }},
+               access,
+               true};
 
   void SetUp() override {
     startTree(node, oneForOne("node", oneForOne("storage", permanent<Worker>("flusher"), permanent<Worker>("reaper")),
                               permanent<Worker>("listener")));
     node.run();
   }
-  HttpResponse send(const std::string& method, const std::string& target, const std::function<void(HttpRequest&)>& change = {}) {
+  HttpResponse send(const std::string& method, const std::string& target,
+                    const std::function<void(HttpRequest&)>& change = {}) {
     HttpRequest request;
     request.method = method;
     request.host = "localhost";
@@ -66,13 +69,15 @@ TEST_F(AdminApiTest, ListsTheRowsOfAllActors) {
   const Json body = get("/actors");
   EXPECT_EQ(body["node"], "n1");
   EXPECT_EQ(body["total"], 5);
-  EXPECT_EQ(paths("/actors"), (Paths{"/node", "/node/listener", "/node/storage", "/node/storage/flusher", "/node/storage/reaper"}));
+  EXPECT_EQ(paths("/actors"),
+            (Paths{"/node", "/node/listener", "/node/storage", "/node/storage/flusher", "/node/storage/reaper"}));
 }
 
 TEST_F(AdminApiTest, FiltersSortsAndLimitsRows) {
   EXPECT_EQ(paths("/actors?phase=idle&sort=-path&limit=2"), (Paths{"/node/storage/reaper", "/node/storage/flusher"}));
   EXPECT_EQ(get("/actors?phase=idle&limit=2")["total"], 3) << "the total is of all that match";
-  EXPECT_EQ(paths("/actors?under=/node/storage"), (Paths{"/node/storage", "/node/storage/flusher", "/node/storage/reaper"}));
+  EXPECT_EQ(paths("/actors?under=/node/storage"),
+            (Paths{"/node/storage", "/node/storage/flusher", "/node/storage/reaper"}));
   EXPECT_EQ(paths("/actors?type=Supervisor"), (Paths{"/node", "/node/storage"}));
   EXPECT_EQ(paths("/actors?type=Nothing"), Paths{});
 }
@@ -86,7 +91,8 @@ TEST_F(AdminApiTest, NestsRowsAndShowsTheAncestorsOfWhatMatches) {
 }
 
 TEST_F(AdminApiTest, RefusesMalformedQueries) {
-  for (const char* target : {"/actors?sort=colour", "/actors?limit=-1", "/actors?limit=ten", "/actors?tree=maybe", "/actors?under=node", "/actors?colour=red", "/actors/node?tree=1"})
+  for (const char* target : {"/actors?sort=colour", "/actors?limit=-1", "/actors?limit=ten", "/actors?tree=maybe",
+                             "/actors?under=node", "/actors?colour=red", "/actors/node?tree=1"})
     EXPECT_EQ(get(target, 400)["error"]["codeName"], "BadValue") << target;
 }
 
@@ -143,7 +149,9 @@ TEST_F(AdminApiTest, DoesNotRestartTheRootOfTheTree) { EXPECT_EQ(send("POST", "/
 
 TEST_F(AdminApiTest, RefusesActionsThatAnotherSiteMayHaveForged) {
   EXPECT_EQ(send("POST", "/actors/node/listener/restart", [](HttpRequest& r) { r.action.clear(); }).status, 403U);
-  EXPECT_EQ(send("POST", "/actors/node/listener/restart", [](HttpRequest& r) { r.origin = "http://evil.example"; }).status, 403U);
+  EXPECT_EQ(
+      send("POST", "/actors/node/listener/restart", [](HttpRequest& r) { r.origin = "http://evil.example"; }).status,
+      403U);
   EXPECT_EQ(get("/actors/node/listener")["row"]["incarnation"], 1);
 }
 
@@ -209,7 +217,8 @@ TEST_F(AdminApiTest, ServesThePageAndKnowsWhatTheBrowserHas) {
 
 /// The page works on machines without a way to the internet, and the policy would stop it anyway.
 TEST_F(AdminApiTest, ThePageNamesNothingOutsideItself) {
-  for (const char* file : {"/", "/main.js", "/store.js", "/actors.js", "/side.js", "/format.js", "/page.css", "/panels.css"}) {
+  for (const char* file :
+       {"/", "/main.js", "/store.js", "/actors.js", "/side.js", "/format.js", "/page.css", "/panels.css"}) {
     const auto response = send("GET", file);
     ASSERT_EQ(response.status, 200U) << file;
     std::string text = response.body;
@@ -225,11 +234,13 @@ TEST_F(AdminApiTest, DescribesEveryAddressInOpenApi) {
   EXPECT_TRUE(description["openapi"].get<std::string>().starts_with("3."));
   std::vector<std::string> described;
   for (const auto& item : description["paths"].items()) described.push_back(item.key());
-  EXPECT_THAT(described, ::testing::UnorderedElementsAre("/actors", "/actors/{path}", "/actors/{path}/restart", "/actors/{path}/park",
-                                                         "/actors/{path}/resume", "/actors/{path}/trace", "/metrics", "/status", "/me", "/events",
-                                                         "/healthz", "/readyz", "/openapi.json", "/"));
+  EXPECT_THAT(described, ::testing::UnorderedElementsAre("/actors", "/actors/{path}", "/actors/{path}/restart",
+                                                         "/actors/{path}/park", "/actors/{path}/resume",
+                                                         "/actors/{path}/trace", "/metrics", "/status", "/me",
+                                                         "/events", "/healthz", "/readyz", "/openapi.json", "/"));
   std::vector<std::string> fields;
-  for (const auto& item : description["components"]["schemas"]["Row"]["properties"].items()) fields.push_back(item.key());
+  for (const auto& item : description["components"]["schemas"]["Row"]["properties"].items())
+    fields.push_back(item.key());
   std::vector<std::string> row;
   const Json sample = toJson(ActorRow{});
   for (const auto& item : sample.items()) row.push_back(item.key());

@@ -6,8 +6,9 @@ namespace {
 TEST(EventQueue, WritesEventsAsAnEventStream) {
   EventQueue queue(10, [] {});
   queue.push({RowChange::kPhase, "/a", "parked"}, WallTime());
-  EXPECT_EQ(queue.take(),
-            "id: 1\nevent: phase\ndata: {\"path\":\"/a\",\"detail\":\"parked\",\"at\":\"1970-01-01T00:00:00.000Z\"}\n\n");
+  EXPECT_EQ(
+      queue.take(),
+      "id: 1\nevent: phase\ndata: {\"path\":\"/a\",\"detail\":\"parked\",\"at\":\"1970-01-01T00:00:00.000Z\"}\n\n");
   EXPECT_EQ(queue.take(), "");
 }
 

@@ -9,7 +9,8 @@ TEST(ParseTarget, SplitsAndDecodesPathAndQuery) {
   HttpRequest request;
   ASSERT_TRUE(parseTarget("/actors/a%20b?sort=-handled&tree=1&type=Some+Thing&flag", request).isOK());
   EXPECT_EQ(request.path, "/actors/a b");
-  const std::map<std::string, std::string> expected{{"sort", "-handled"}, {"tree", "1"}, {"type", "Some Thing"}, {"flag", ""}};
+  const std::map<std::string, std::string> expected{
+      {"sort", "-handled"}, {"tree", "1"}, {"type", "Some Thing"}, {"flag", ""}};
   EXPECT_EQ(request.query, expected);
 }
 

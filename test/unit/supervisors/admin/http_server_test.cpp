@@ -27,7 +27,9 @@ class Client {
     boost::system::error_code ignored;
     boost::asio::write(socket_, boost::asio::buffer(bytes), ignored);
   }
-  void get(const std::string& path, const std::string& more = "") { send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + more + "\r\n"); }
+  void get(const std::string& path, const std::string& more = "") {
+    send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + more + "\r\n");
+  }
   /// Up to and with `end`; what there was before if the connection closes.
   std::string readUntil(const std::string& end) {
     boost::system::error_code error;
@@ -43,7 +45,9 @@ class Client {
     if (at == std::string::npos) return head;
     const size_t size = std::stoul(head.substr(at + 16));
     boost::system::error_code error;
-    if (buffer_.size() < size) boost::asio::read(socket_, boost::asio::dynamic_buffer(buffer_), boost::asio::transfer_exactly(size - buffer_.size()), error);
+    if (buffer_.size() < size)
+      boost::asio::read(socket_, boost::asio::dynamic_buffer(buffer_),
+                        boost::asio::transfer_exactly(size - buffer_.size()), error);
     head += buffer_.substr(0, size);
     buffer_.erase(0, std::min(size, buffer_.size()));
     return head;
@@ -63,7 +67,8 @@ class HttpServerTest : public ::testing::Test {
   std::unique_ptr<HttpServer> server;
 
   uint16_t start(HttpServerOptions options = {}) {
-    auto api = std::make_shared<AdminApi>(node, AdminSources{.metrics = [] { return "m 1\n"; }}, std::make_shared<OpenAccess>(), true);
+    auto api = std::make_shared<AdminApi>(node, AdminSources{.metrics = [] { return "m 1\n"; }},
+                                          std::make_shared<OpenAccess>(), true);
     server = std::make_unique<HttpServer>(api, options);
     return server->port();
   }

@@ -18,8 +18,9 @@ TEST(MetricSet, WritesHistogramsCumulatively) {
   const double bounds[] = {0.1, 1};
   const int64_t counts[] = {3, 2, 1};
   metrics.histogram("wait_seconds", "time waited", bounds, counts, 4.5);
-  EXPECT_THAT(metrics.text(), ::testing::HasSubstr("wait_seconds_count 6\nwait_seconds_sum 4.5\nwait_seconds_bucket{le=\"0.1\"} 3\n"
-                                                   "wait_seconds_bucket{le=\"1\"} 5\nwait_seconds_bucket{le=\"+Inf\"} 6\n"));
+  EXPECT_THAT(metrics.text(),
+              ::testing::HasSubstr("wait_seconds_count 6\nwait_seconds_sum 4.5\nwait_seconds_bucket{le=\"0.1\"} 3\n"
+                                   "wait_seconds_bucket{le=\"1\"} 5\nwait_seconds_bucket{le=\"+Inf\"} 6\n"));
 }
 
 TEST(MetricSet, EscapesLabels) {

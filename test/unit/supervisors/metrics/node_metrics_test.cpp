@@ -32,7 +32,8 @@ TEST_F(NodeMetricsTest, ShowsWaitingMessagesAndDeadLetters) {
   node.tell(a, ping(2));
   node.tell(node.address("/nobody"), ping(3));
   EXPECT_THAT(text(), HasSubstr("troupe_mailbox_messages{type=\"Echo\"} 2\n"));
-  EXPECT_THAT(text(), HasSubstr(std::string("troupe_dead_letters_total{reason=\"") + deadLetterName(DeadLetter::kNoSuchActor) + "\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr(std::string("troupe_dead_letters_total{reason=\"") +
+                                deadLetterName(DeadLetter::kNoSuchActor) + "\"} 1\n"));
 }
 
 TEST_F(NodeMetricsTest, HasSeriesOfTheirOwnForSupervisedActorsOnly) {
