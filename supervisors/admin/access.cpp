@@ -42,11 +42,19 @@ Stored storedFor(const std::optional<bson::Document>& user, const BasicCredentia
 
 std::string credentialBytes(const bson::Document& user) { return std::string(user["credentials"].valueBytes()); }
 
-/// Runs work on a blocking worker; false if the worker went away with it.
-Future<Status> runBlocking(commands::BlockingWork& blocking, std::function<Status()> work) {
+/// Has a blocking worker check the password; fails, too, if the worker goes away with it. No coroutine: g++ 12 destroys the
+/// captures of a lambda that is written in one twice.
+Future<Status> checkPassword(commands::BlockingWork& blocking, Stored stored, BasicCredentials given) {
   auto promise = std::make_shared<Promise<Status>>();
   auto future = promise->future();
-  blocking.run("check a password", std::move(work), [promise](Status outcome) { promise->set(std::move(outcome)); });
+  blocking.run(
+      "check a password",
+      [stored = std::move(stored), given = std::move(given)] {
+        return fits(stored.mechanism, stored.credentials, given)
+                   ? Status::OK()
+                   : Status(ErrorCode::kAuthenticationFailed, "the password does not fit");
+      },
+      [promise](Status outcome) { promise->set(std::move(outcome)); });
   return future;
 }
 
@@ -183,13 +191,7 @@ Task<Identity> UserAccess::logIn(std::string key, std::string authorization) {
   const auto found = options_.find(given->user, given->database);
   const std::optional<bson::Document> user = found.isOK() ? *found : std::nullopt;
   const Stored stored = storedFor(user, *given, options_.secret);
-  // Named before it is awaited: g++ 12 destroys a capturing temporary in an awaited call twice.
-  std::function<Status()> check = [stored, given = *given] {
-    return fits(stored.mechanism, stored.credentials, given)
-               ? Status::OK()
-               : Status(ErrorCode::kAuthenticationFailed, "the password does not fit");
-  };
-  Future<Status> outcome = runBlocking(*options_.blocking, std::move(check));
+  Future<Status> outcome = checkPassword(*options_.blocking, stored, *given);
   const Status checked = co_await outcome;
   if (!checked.isOK() || stored.decoy) co_return Identity{};
   const TimePoint ends = options_.environment->now() + options_.sessionTime;

@@ -22,10 +22,10 @@ Tree workers(int count) {
   return tree;
 }
 
-/// An admin port that cannot be opened at start-up fails the start, as the listener's does; who looks must not be fooled.
+/// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.
 Tree front(const TreeParts& parts) {
   Tree tree = oneForOne("front", permanent<front::Listener>("listener", parts.listener, parts.server, parts.commands));
-  if (parts.admin) tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server));
+  if (parts.admin) tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server).park());
   return tree;
 }
 
