@@ -4,6 +4,7 @@ import {store} from "/store.js";
 
 const kMostChildren = 200;   // of one actor, before the rest is only counted
 const kMostFlat = 1000;
+const kOpenAtFirst = 12;     // longer branches (connections) begin closed
 
 const kColumns = [
   {field: "path", title: "Actor", fill: actorCell},
@@ -100,7 +101,7 @@ function nest(rows) {
 
 function isOpen(path, children) {
   if (view.search) return true;
-  return view.open.get(path) ?? children.length <= 40;
+  return view.open.get(path) ?? children.length <= kOpenAtFirst;
 }
 
 function treeItems() {

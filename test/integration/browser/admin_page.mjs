@@ -163,7 +163,7 @@ test("a narrow window is not wider than its content", async ({page}) => {
 /** With enough history that the figures' lines say something. */
 async function takePicture(browser, address, file, colorScheme) {
   const page = await browser.newPage({viewport: {width: 1360, height: 800}, colorScheme});
-  await page.goto(`${address}/#${kActor}`);
+  await page.goto(`${address}/#/node/storage/journal-flusher`);
   await page.waitForSelector('#side [data-section="state"] pre');
   await new Promise((resolve) => setTimeout(resolve, options.url ? 40_000 : 8_000));
   await page.screenshot({path: file});
