@@ -189,7 +189,7 @@ on("live", () => {
   live.dataset.state = store.live;
   live.textContent = {live: "live", lost: "connection lost, trying again", connecting: "connecting"}[store.live];
 });
-on("events", (event) => actors.flash(event.path));
+on("events", (event) => event.kind !== "phase" && actors.flash(event.path));
 
 actors.begin({select, enter: () => byId("side").focus()});
 side.begin({select, act: perform});

@@ -3,6 +3,7 @@
 const kRowLimit = 5000;      // more rows than a person can look at; search narrows on what is here
 const kRefreshMs = 2000;
 const kSettleMs = 120;       // events come in bursts: one refresh for all of them
+const kBriefMs = 2000;       // a phase that lasted for less is no news
 const kKeptEvents = 300;
 const kKeptSamples = 60;
 const kEvents = ["started", "phase", "ended", "restarted", "failed", "removed"];
@@ -106,13 +107,25 @@ async function refreshStatus() {
   tell("status");
 }
 
-let settling = 0;
-function settle() {
-  if (settling) return;
-  settling = setTimeout(async () => {
-    settling = 0;
+let settling = null;
+/** Reads the rows again soon; who is in more of a hurry than the waiting one goes first. */
+function settle(pause = kSettleMs) {
+  const due = performance.now() + pause;
+  if (settling && settling.due <= due) return;
+  clearTimeout(settling?.timer);
+  settling = {due, timer: setTimeout(async () => {
+    settling = null;
     await refreshRows().catch(() => setLive("lost"));
-  }, kSettleMs);
+  }, pause)};
+}
+
+/** Some actors change their phase many times a second: of those changes only the last is kept. */
+function remember(event) {
+  const at = event.kind === "phase" ? store.events.findIndex((other) => other.path === event.path) : -1;
+  const last = store.events[at];
+  if (last?.kind === "phase" && Date.parse(event.at) - Date.parse(last.at) < kBriefMs) store.events.splice(at, 1);
+  store.events.unshift(event);
+  store.events.length = Math.min(store.events.length, kKeptEvents);
 }
 
 let refreshing = false;
@@ -136,14 +149,13 @@ function listen() {
     refresh();
   });
   source.onerror = () => setLive("lost");
-  source.addEventListener("overflow", settle);
+  source.addEventListener("overflow", () => settle());
   for (const kind of kEvents) {
     source.addEventListener(kind, (message) => {
       const event = {kind, ...JSON.parse(message.data)};
-      store.events.unshift(event);
-      store.events.length = Math.min(store.events.length, kKeptEvents);
+      remember(event);
       tell("events", event);
-      settle();
+      settle(kind === "phase" ? kBriefMs / 2 : kSettleMs);
     });
   }
   // A browser gives up on a stream that was refused: begin anew.
