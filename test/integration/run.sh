@@ -5,5 +5,12 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export TROUPE_BIN=${TROUPE_BIN:-$here/../../build/bin}
+TROUPE_BIN=$(realpath "$TROUPE_BIN")
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 # Debian's own interpreter: python3-pymongo belongs to it, whatever other python3 is first on the PATH.
-exec /usr/bin/python3 -B "$here/runner.py" "$@"
+/usr/bin/python3 -B "$here/runner.py" "$@" | tee "$log" || true
+"$here/browser/run.sh" "$@" | tee -a "$log" || true
+# Each of both ends with its counts; one that does not has failed as a whole.
+awk '/^[0-9]+ passed, [0-9]+ failed/ { passed += $1; failed += $3; ++ended }
+     END { failed += 2 - ended; printf "%d passed, %d failed\n", passed, failed; exit !(passed > 0 && failed == 0) }' "$log"

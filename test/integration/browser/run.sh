@@ -3,7 +3,9 @@
 # Arguments go to the test. TROUPE_BIN: the folder of trouped.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
+# shellcheck source=/dev/null
 source "$root/packaging/dev/common.sh"
+# shellcheck source=/dev/null
 source "$root/packaging/dev/node.sh"
 ensure test browser
 node=$(find_node)
