@@ -18,9 +18,12 @@ Task<Status> fsync(Request& request) {
     co_return Status(ErrorCode::kCommandNotSupported,
                      "fsync with lock is not supported: back up while the server runs, or stop it first");
   }
-  storage::Engine& engine = request.server().engine;
-  auto work = [&engine] { return engine.checkpoint(); };
-  const Status status = co_await runBlocking(request.server(), "fsync", work);
+  ServerContext& server = request.server();
+  auto work = [&server] {
+    const Status sizes = server.catalog.flush();
+    return sizes.isOK() ? server.engine.checkpoint() : sizes;
+  };
+  const Status status = co_await runBlocking(server, "fsync", work);
   if (status.isOK()) request.reply().append("numFiles", 1);
   co_return status;
 }

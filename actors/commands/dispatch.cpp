@@ -38,7 +38,13 @@ bool failCommandApplies(const Request& request, bson::View data) {
 /// labels.
 Task<Status> applyFailCommand(Request& request, bson::View data) {
   if (data["blockConnection"].truthy()) {
-    co_await request.server().node.sleepFor(std::chrono::milliseconds(data["blockTimeMS"].toInt64()));
+    Node& node = request.server().node;
+    Duration pause = std::chrono::milliseconds(data["blockTimeMS"].toInt64());
+    if (const auto deadline = request.operation().deadline())
+      pause = std::min<Duration>(pause, *deadline - node.environment().now());
+    co_await node.sleepFor(pause);
+    if (Status status = request.operation().checkForInterrupt(node.environment().now()); !status.isOK())
+      co_return status;
   }
   if (data["closeConnection"].truthy()) {
     request.client().closing = true;

@@ -3,6 +3,7 @@
 
 #include "actors/commands/command.hpp"
 #include "actors/commands/version.hpp"
+#include "supervisors/daemon/commands_page.hpp"
 #include "supervisors/daemon/options.hpp"
 #include "supervisors/daemon/server.hpp"
 
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
                      << ")\n",
            0;
   if (options->listCommands) return listCommands(), 0;
+  if (options->commandsPage) return std::cout << supervisors::commandsPage(commands::builtinCommands()), 0;
   supervisors::blockSignals();
   supervisors::Server server(std::move(*options));
   Status status = server.start();

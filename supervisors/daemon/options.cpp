@@ -194,6 +194,7 @@ StatusWith<Options> parseOptions(int argc, const char* const* argv) {
         ->allow_extra_args(false);
     app.add_flag("--version", options.showVersion, "print the version and exit");
     app.add_flag("--list-commands", options.listCommands, "print the commands of the wire protocol and exit");
+    app.add_flag("--commands-page", options.commandsPage, "print docs/commands.md and exit");
     try {
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {

@@ -47,6 +47,7 @@ struct Options {
   // Instead of serving
   bool showVersion = false;
   bool listCommands = false;
+  bool commandsPage = false;
   std::string help;  ///< text to print when --help was given
 
   /// The options that were given, shaped as the YAML file is, for getCmdLineOpts.

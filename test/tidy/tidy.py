@@ -28,14 +28,13 @@ def read_exceptions():
     return found
 
 
-def server_commands(build):
-    """Names of the server's commands, or None where it cannot tell (not built yet)."""
+def commands_page(build):
+    """docs/commands.md as the server prints it, or None where it cannot (not built yet)."""
     server = Path(build) / "bin/trouped"
     if not server.is_file():
         return None
-    listed = subprocess.run([server, "--list-commands"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-    names = [line.split()[0] for line in listed.stdout.split("\n") if line.strip()]
-    return names if listed.returncode == 0 and names else None
+    printed = subprocess.run([server, "--commands-page"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return printed.stdout if printed.returncode == 0 else None
 
 
 def checks(sources, build, with_headers):
@@ -48,7 +47,7 @@ def checks(sources, build, with_headers):
                  rules.ordered_error_codes, rules.awaited_lambdas):
         skipped = exceptions.get(rule.__name__, ())
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
-    commands = server_commands(build) if build else None
+    commands = commands_page(build) if build else None
     yield "documented_commands", None if commands is None else rules.documented_commands(sources, commands)
     if with_headers:
         yield "self_contained_headers", headers.self_contained_headers(sources, ROOT, build) if build else None
@@ -64,6 +63,11 @@ def main():
     if options.write_docs:
         table = (ROOT / "messaging/errors/error_codes.txt").read_text()
         (ROOT / "docs/errors.md").write_text(rules.errors_page(table))
+        page = commands_page(options.build or ROOT / "build")
+        if page is None:
+            print("docs/commands.md is left as it is: the server is not built")
+        else:
+            (ROOT / "docs/commands.md").write_text(page)
         return 0
 
     passed = failed = 0
@@ -72,7 +76,7 @@ def main():
     build = Path(options.build).resolve() if options.build else None
     for name, findings in checks(project_sources(), build, options.headers):
         if findings is None:
-            print(f"skip {name}: the server is not built, or does not list its commands")
+            print(f"skip {name}: the server is not built")
             continue
         findings = list(findings)
         for path, line, what in findings:

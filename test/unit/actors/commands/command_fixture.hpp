@@ -184,11 +184,13 @@ inline ::testing::AssertionResult holds(const bson::Element& actual, const bson:
                                          << bson::toRelaxedJson(expected);
   };
   if (!actual.ok()) return differs();
-  if (!expected.isObjectLike()) return bson::compareValues(actual, expected) == 0 ? ::testing::AssertionSuccess() : differs();
+  if (!expected.isObjectLike())
+    return bson::compareValues(actual, expected) == 0 ? ::testing::AssertionSuccess() : differs();
   if (actual.type() != expected.type()) return differs();
   if (expected.is(bson::Type::kArray) && actual.asArray().count() != expected.asArray().count()) return differs();
   for (const bson::Element& e : expected.asDocument()) {
-    if (const auto result = holds(actual.asDocument()[e.name()], e); !result) return differs() << "; " << result.message();
+    if (const auto result = holds(actual.asDocument()[e.name()], e); !result)
+      return differs() << "; " << result.message();
   }
   return ::testing::AssertionSuccess();
 }

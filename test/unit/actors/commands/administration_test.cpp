@@ -1,0 +1,153 @@
+// Commands of operators: currentOp, killOp, parameters, status, fsync, shutdown; and the handshake.
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+class AdministrationTest : public CommandTest {
+ protected:
+  /// A find that is held for a second.
+  std::shared_ptr<Exchange> slowFind() {
+    EXPECT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                             "data": {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1000}})",
+                         "admin"));
+    return server.begin(R"({"find": "c", "comment": "slow one"})"_json, "test", server.connect());
+  }
+};
+
+TEST_F(AdministrationTest, CurrentOpShowsWhatRuns) {
+  const auto slow = slowFind();
+  server.node.advance(300ms);
+  EXPECT_TRUE(answers(R"({"currentOp": 1, "command.comment": "slow one"})",
+                      R"({"inprog": [{"type": "op", "active": true, "connectionId": 2, "command": {"find": "c"},
+                          "microsecs_running": 300000}]})",
+                      "admin"));
+  server.node.advance(1s);
+  EXPECT_TRUE(slow->done);
+  EXPECT_TRUE(answers(R"({"currentOp": 1, "command.comment": "slow one"})", R"({"inprog": []})", "admin"));
+}
+
+TEST_F(AdministrationTest, CurrentOpShowsIdleCursorsWhenAsked) {
+  fill("c", 3);
+  ASSERT_TRUE(succeeds(R"({"find": "c", "batchSize": 1})"));
+  EXPECT_TRUE(answers(R"({"currentOp": 1, "$all": true, "type": "idleCursor"})",
+                      R"({"inprog": [{"ns": "test.c", "cursor": {"nDocsReturned": 1, "nBatchesReturned": 1}}]})",
+                      "admin"));
+}
+
+TEST_F(AdministrationTest, KillOpEndsAnOperation) {
+  fill("c", 3);
+  const auto slow = slowFind();
+  EXPECT_TRUE(holds(server.run(bson::doc("killOp", 1, "op", slow->operation.id()), "admin"), R"({"ok": 1})"_json));
+  server.node.advance(2s);
+  ASSERT_TRUE(slow->done);
+  EXPECT_TRUE(holds(slow->takeReply(), R"({"ok": 0, "code": 11601, "codeName": "Interrupted"})"_json));
+}
+
+TEST_F(AdministrationTest, KillOpOfNothingSucceeds) {
+  EXPECT_TRUE(succeeds(R"({"killOp": 1, "op": 4711})", "admin"));
+  EXPECT_EQ(code(R"({"killOp": 1})", "admin"), 40414);
+}
+
+TEST_F(AdministrationTest, ParametersAreReadAndSet) {
+  EXPECT_TRUE(answers(R"({"setParameter": 1, "notablescan": true})", R"({"ok": 1, "was": false})", "admin"));
+  EXPECT_TRUE(answers(R"({"getParameter": 1, "notablescan": 1})", R"({"notablescan": true})", "admin"));
+  EXPECT_EQ(code(R"({"setParameter": 1})", "admin"), 72);
+  EXPECT_EQ(code(R"({"getParameter": 1, "noSuchParameter": 1})", "admin"), 72);
+  EXPECT_TRUE(succeeds(R"({"getParameter": "*"})", "admin"));
+}
+
+TEST_F(AdministrationTest, ServerStatusHasItsSections) {
+  fill("c", 3);
+  EXPECT_TRUE(answers(R"({"serverStatus": 1})",
+                      R"({"ok": 1, "process": "trouped", "version": "7.0.0", "opcounters": {"insert": 3},
+                          "connections": {"current": 1}, "storageEngine": {"persistent": true}})",
+                      "admin"));
+  EXPECT_FALSE(run(R"({"serverStatus": 1, "opcounters": 0})", "admin")["opcounters"].ok());
+}
+
+TEST_F(AdministrationTest, FsyncTakesACheckpoint) {
+  fill("c", 1);
+  EXPECT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
+  CommandNode after({.disk = server.engine->disk()});
+  EXPECT_TRUE(holds(after.run(R"({"count": "c"})"_json), R"({"n": 1})"_json));
+  EXPECT_EQ(code(R"({"fsync": 1, "lock": true})", "admin"), 115);
+}
+
+TEST_F(AdministrationTest, ShutdownAsksForItAndSendsNoAnswer) {
+  const auto exchange = server.begin(R"({"shutdown": 1})"_json, "admin");
+  EXPECT_TRUE(exchange->request.dropReply);
+  EXPECT_EQ(server.shutdowns, 1);
+}
+
+TEST_F(AdministrationTest, InformationForShellsAndDrivers) {
+  EXPECT_TRUE(answers(R"({"buildInfo": 1})", R"({"version": "7.0.0", "maxBsonObjectSize": 16777216})"));
+  EXPECT_TRUE(succeeds(R"({"hostInfo": 1})", "admin"));
+  EXPECT_TRUE(answers(R"({"connectionStatus": 1})", R"({"authInfo": {"authenticatedUsers": []}})"));
+  EXPECT_TRUE(succeeds(R"({"getLog": "global"})", "admin"));
+  EXPECT_TRUE(answers(R"({"getLog": "*"})", R"({"names": ["global", "startupWarnings"]})", "admin"));
+  EXPECT_TRUE(answers(R"({"getCmdLineOpts": 1})", R"({"argv": ["trouped"]})", "admin"));
+  EXPECT_TRUE(succeeds(R"({"listCommands": 1})"));
+}
+
+TEST_F(AdministrationTest, HelloTellsDriversWhatTheServerCan) {
+  EXPECT_TRUE(answers(R"({"hello": 1, "helloOk": true})",
+                      R"({"ok": 1, "helloOk": true, "isWritablePrimary": true, "maxWireVersion": 21,
+                          "maxBsonObjectSize": 16777216, "maxMessageSizeBytes": 48000000, "maxWriteBatchSize": 100000,
+                          "logicalSessionTimeoutMinutes": 30, "connectionId": 1, "topologyVersion": {"counter": 0}})",
+                      "admin"));
+}
+
+TEST_F(AdministrationTest, ClientMetadataComesOnce) {
+  EXPECT_TRUE(succeeds(R"({"hello": 1, "client": {"application": {"name": "a"}}})", "admin"));
+  EXPECT_EQ(code(R"({"hello": 1, "client": {"application": {"name": "b"}}})", "admin"), 186);
+}
+
+/// Hellos that wait for the topology to change.
+class AwaitableHello : public CommandTest {
+ protected:
+  std::shared_ptr<Exchange> hello(uint32_t flags = 0) {
+    return server.begin(bson::doc("hello", 1, "maxAwaitTimeMS", 1000, "topologyVersion",
+                                  bson::doc("processId", server.hello.processId(), "counter", server.hello.counter())),
+                        "admin", server.connect(), flags);
+  }
+};
+
+TEST_F(AwaitableHello, AnswersWhenItsTimeIsOver) {
+  const auto waiting = hello();
+  server.node.advance(999ms);
+  EXPECT_FALSE(waiting->done);
+  server.node.advance(2ms);
+  EXPECT_TRUE(waiting->done);
+}
+
+TEST_F(AwaitableHello, AnswersAtOnceWhenTheTopologyChanges) {
+  const auto waiting = hello();
+  EXPECT_FALSE(waiting->done);
+  server.hello.bump();
+  server.node.run();
+  ASSERT_TRUE(waiting->done);
+  EXPECT_TRUE(holds(waiting->takeReply(), R"({"ok": 1, "topologyVersion": {"counter": 1}})"_json));
+}
+
+TEST_F(AwaitableHello, AnswersShutdownInProgressWhenTheNodeDrains) {
+  const auto waiting = hello();
+  server.hello.beginShutdown();
+  server.node.run();
+  ASSERT_TRUE(waiting->done);
+  EXPECT_TRUE(holds(waiting->takeReply(), R"({"ok": 0, "code": 91, "codeName": "ShutdownInProgress"})"_json));
+}
+
+TEST_F(AwaitableHello, StreamsOnWhenTheClientAllowsIt) {
+  const auto waiting = hello(wire::kExhaustAllowed);
+  server.hello.bump();
+  server.node.run();
+  ASSERT_TRUE(waiting->request.streamOn.has_value());
+  EXPECT_EQ(waiting->request.streamOn->view().at("topologyVersion.counter").toInt64(), 1);
+}
+
+TEST_F(AwaitableHello, ChecksItsArguments) {
+  EXPECT_EQ(code(R"({"hello": 1, "maxAwaitTimeMS": 5})", "admin"), 31368);
+  EXPECT_EQ(code(R"({"hello": 1, "maxAwaitTimeMS": 5, "topologyVersion": {"counter": 1}})", "admin"), 40414);
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,122 @@
+// create, drop, dropDatabase, renameCollection, listDatabases, listCollections.
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+using CollectionTest = CommandTest;
+
+TEST_F(CollectionTest, AreMadeOnceWithTheirOptions) {
+  EXPECT_TRUE(succeeds(R"({"create": "c", "capped": true, "size": 4096})"));
+  EXPECT_TRUE(answers(
+      R"({"listCollections": 1})",
+      R"({"cursor": {"firstBatch": [{"name": "c", "type": "collection", "options": {"capped": true, "size": 4096},
+                          "info": {"readOnly": false}, "idIndex": {"name": "_id_", "key": {"_id": 1}}}]}})"));
+  EXPECT_EQ(code(R"({"create": "c"})"), 48);
+}
+
+TEST_F(CollectionTest, RefuseOptionsThatMakeNoSense) {
+  EXPECT_EQ(code(R"({"create": "c", "noSuchOption": 1})"), 40415);
+  EXPECT_EQ(code(R"({"create": "c", "capped": true})"), 72);
+  EXPECT_EQ(code(R"({"create": "c", "validator": {"$where": 1, "a": {"$no": 1}}})"), 2);
+  EXPECT_EQ(code(R"({"create": "v", "viewOn": "c", "pipeline": [{"$out": "d"}]})"), 167);
+}
+
+TEST_F(CollectionTest, AreDroppedWithTheirIndexes) {
+  fill("c", 3);
+  EXPECT_TRUE(answers(R"({"drop": "c"})", R"({"ok": 1, "nIndexesWas": 1, "ns": "test.c"})"));
+  EXPECT_TRUE(answers(R"({"listCollections": 1})", R"({"cursor": {"firstBatch": []}})"));
+  EXPECT_TRUE(succeeds(R"({"drop": "c"})"));
+}
+
+TEST_F(CollectionTest, GoWithTheirDatabase) {
+  fill("c", 1);
+  fill("d", 1);
+  EXPECT_TRUE(answers(R"({"dropDatabase": 1})", R"({"ok": 1, "dropped": "test"})"));
+  EXPECT_TRUE(answers(R"({"listDatabases": 1, "filter": {"name": "test"}})", R"({"databases": []})", "admin"));
+  EXPECT_EQ(code(R"({"dropDatabase": 1})", "admin"), 20);
+}
+
+TEST_F(CollectionTest, KeepTheirDocumentsUnderANewName) {
+  fill("c", 3);
+  EXPECT_TRUE(succeeds(R"({"renameCollection": "test.c", "to": "test.d"})", "admin"));
+  EXPECT_TRUE(answers(R"({"count": "d"})", R"({"n": 3})"));
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 0})"));
+}
+
+TEST_F(CollectionTest, KeepTheirUuidUnderANewName) {
+  fill("c", 1);
+  const auto uuid = [&] {
+    const auto reply = run(R"({"listCollections": 1})");
+    return std::string(reply.view().at("cursor.firstBatch.0.info.uuid").valueBytes());
+  };
+  const auto before = uuid();
+  ASSERT_TRUE(succeeds(R"({"renameCollection": "test.c", "to": "test.d"})", "admin"));
+  EXPECT_EQ(uuid(), before);
+}
+
+TEST_F(CollectionTest, TakeAnotherPlaceOnlyWhenAskedTo) {
+  fill("c", 3);
+  fill("d", 1);
+  EXPECT_EQ(code(R"({"renameCollection": "test.c", "to": "test.d"})", "admin"), 48);
+  EXPECT_TRUE(succeeds(R"({"renameCollection": "test.c", "to": "test.d", "dropTarget": true})", "admin"));
+  EXPECT_TRUE(answers(R"({"count": "d"})", R"({"n": 3})"));
+}
+
+TEST_F(CollectionTest, CannotBeRenamedFromNothingOrToThemselves) {
+  EXPECT_EQ(code(R"({"renameCollection": "test.c", "to": "test.d"})", "admin"), 26);
+  EXPECT_EQ(code(R"({"renameCollection": "test.c", "to": "test.c"})", "admin"), 20);
+  EXPECT_EQ(code(R"({"renameCollection": "test.c", "to": "a$b"})", "admin"), 73);
+}
+
+TEST_F(CollectionTest, AreListedByFilterAndName) {
+  fill("a", 1);
+  fill("b", 1);
+  EXPECT_TRUE(answers(
+      R"({"listCollections": 1, "filter": {"name": "b"}, "nameOnly": true})",
+      R"({"cursor": {"ns": "test.$cmd.listCollections", "firstBatch": [{"name": "b", "type": "collection"}]}})"));
+}
+
+TEST_F(CollectionTest, DatabasesAreListedWithTheirSizes) {
+  fill("c", 1);
+  EXPECT_TRUE(answers(R"({"listDatabases": 1})", R"({"databases": [{"name": "test", "empty": false}]})", "admin"));
+  EXPECT_TRUE(answers(R"({"listDatabases": 1, "nameOnly": true})", R"({"databases": [{"name": "test"}]})", "admin"));
+}
+
+TEST_F(CollectionTest, ALongListComesInBatches) {
+  for (const char* name : {"a", "b", "c"}) fill(name, 1);
+  const bson::Document reply = run(R"({"listCollections": 1, "nameOnly": true, "cursor": {"batchSize": 2}})");
+  const auto id = reply.view().at("cursor.id").toInt64();
+  ASSERT_NE(id, 0);
+  EXPECT_TRUE(holds(server.run(bson::doc("getMore", id, "collection", "$cmd.listCollections")),
+                    R"({"cursor": {"id": 0, "nextBatch": [{"name": "c"}]}})"_json));
+}
+
+TEST_F(CollectionTest, FiguresAndValidation) {
+  fill("c", 4);
+  EXPECT_TRUE(answers(R"({"collStats": "c"})", R"({"ok": 1, "ns": "test.c", "count": 4, "nindexes": 1})"));
+  EXPECT_TRUE(answers(R"({"dbStats": 1})", R"({"ok": 1, "db": "test", "collections": 1, "objects": 4})"));
+  EXPECT_TRUE(
+      answers(R"({"validate": "c"})", R"({"ok": 1, "valid": true, "nrecords": 4, "keysPerIndex": {"_id_": 4}})"));
+}
+
+TEST_F(CollectionTest, AreValidatedAloneOrBesideWrites) {
+  fill("c", 4);
+  const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
+  ASSERT_TRUE(server.locks.tryAcquire(stripe, storage::ResourceLocks::Mode::kShared));
+  storage::LockGuard writer(server.locks, stripe, storage::ResourceLocks::Mode::kShared);
+  EXPECT_TRUE(server.begin(R"({"validate": "c", "background": true})"_json)->done);
+  const auto alone = server.begin(R"({"validate": "c"})"_json);
+  EXPECT_FALSE(alone->done) << "it waits for the writer";
+  writer.reset();
+  server.node.run();
+  EXPECT_TRUE(alone->done);
+}
+
+TEST_F(CollectionTest, CannotBeValidatedFullyOrRepairedBesideWrites) {
+  fill("c", 4);
+  EXPECT_EQ(code(R"({"validate": "c", "background": true, "full": true})"), 72);
+  EXPECT_EQ(code(R"({"validate": "c", "background": true, "repair": true})"), 72);
+  EXPECT_TRUE(answers(R"({"validate": "c", "full": true})", R"({"valid": true})"));
+}
+
+}  // namespace troupe::commands

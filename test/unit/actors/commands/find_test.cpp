@@ -1,0 +1,149 @@
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+class FindTest : public CommandTest {
+ protected:
+  int64_t cursorOf(std::string_view json) { return run(json).view().at("cursor.id").toInt64(); }
+  bson::Document getMore(int64_t id, int64_t batchSize = 0) {
+    bson::Builder b;
+    b.append("getMore", id).append("collection", "c");
+    if (batchSize > 0) b.append("batchSize", batchSize);
+    return server.run(b.finish());
+  }
+};
+
+TEST_F(FindTest, OfAMissingCollectionFindsNothing) {
+  EXPECT_TRUE(answers(R"({"find": "c"})", R"({"ok": 1, "cursor": {"id": 0, "ns": "test.c", "firstBatch": []}})"));
+}
+
+TEST_F(FindTest, FiltersSortsSkipsLimitsAndProjects) {
+  fill("c", 30);
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"x": {"$lt": 2}}, "sort": {"_id": -1}, "skip": 1, "limit": 2,
+                      "projection": {"x": 0}})"),
+            (std::vector<std::string>{R"({ "_id" : 21 })", R"({ "_id" : 20 })"}));
+}
+
+TEST_F(FindTest, GivesItsResultsInBatches) {
+  fill("c", 7);
+  const auto id = cursorOf(R"({"find": "c", "batchSize": 3})");
+  ASSERT_NE(id, 0);
+  auto next = getMore(id, 3);
+  EXPECT_TRUE(holds(next, R"({"ok": 1, "cursor": {"ns": "test.c",
+                              "nextBatch": [{"_id": 4}, {"_id": 5}, {"_id": 6}]}})"_json));
+  next = getMore(id, 3);
+  EXPECT_TRUE(holds(next, R"({"cursor": {"id": 0, "nextBatch": [{"_id": 7}]}})"_json));
+  EXPECT_EQ(getMore(id)["code"].toInt64(), 43);
+}
+
+TEST_F(FindTest, TheFirstBatchHas101Documents) {
+  fill("c", 150);
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 101u);
+  EXPECT_EQ(server.cursors.statistics().open, 1);
+}
+
+TEST_F(FindTest, ASingleBatchLeavesNoCursor) {
+  fill("c", 7);
+  EXPECT_EQ(cursorOf(R"({"find": "c", "batchSize": 3, "singleBatch": true})"), 0);
+  EXPECT_EQ(server.cursors.statistics().open, 0);
+}
+
+TEST_F(FindTest, ABatchSizeOfZeroOpensTheCursorOnly) {
+  fill("c", 3);
+  const bson::Document reply = run(R"({"find": "c", "batchSize": 0})");
+  EXPECT_TRUE(holds(reply, R"({"cursor": {"firstBatch": []}})"_json));
+  EXPECT_TRUE(holds(getMore(reply.view().at("cursor.id").toInt64()),
+                    R"({"cursor": {"id": 0, "nextBatch": [{"_id": 1}, {"_id": 2}, {"_id": 3}]}})"_json));
+}
+
+TEST_F(FindTest, ALimitEndsTheCursorOnTime) {
+  fill("c", 10);
+  const auto id = cursorOf(R"({"find": "c", "batchSize": 2, "limit": 4})");
+  ASSERT_NE(id, 0);
+  EXPECT_TRUE(holds(getMore(id), R"({"cursor": {"id": 0, "nextBatch": [{"_id": 3}, {"_id": 4}]}})"_json));
+}
+
+TEST_F(FindTest, ACursorSeesWhatWasWrittenBetweenBatches) {
+  fill("c", 4);
+  const auto id = cursorOf(R"({"find": "c", "batchSize": 2})");
+  ASSERT_TRUE(succeeds(R"({"delete": "c", "deletes": [{"q": {"_id": 3}, "limit": 1}]})"));
+  EXPECT_TRUE(holds(getMore(id), R"({"cursor": {"nextBatch": [{"_id": 4}]}})"_json));
+}
+
+TEST_F(FindTest, ACursorEndsWithItsCollection) {
+  fill("c", 4);
+  const auto id = cursorOf(R"({"find": "c", "batchSize": 2})");
+  ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  EXPECT_EQ(getMore(id)["code"].toInt64(), 43);
+}
+
+TEST_F(FindTest, KillCursorsEndsThem) {
+  fill("c", 4);
+  const auto id = cursorOf(R"({"find": "c", "batchSize": 2})");
+  bson::Builder kill;
+  kill.append("killCursors", "c").openArray("cursors").push(id).push(int64_t{99}).close();
+  const bson::Document reply = server.run(kill.finish());
+  EXPECT_EQ(reply["cursorsKilled"].asArray().first().toInt64(), id);
+  EXPECT_EQ(reply["cursorsNotFound"].asArray().first().toInt64(), 99);
+  EXPECT_EQ(getMore(id)["code"].toInt64(), 43);
+}
+
+TEST_F(FindTest, RefusesNegativeNumbersAndMalformedFilters) {
+  EXPECT_EQ(code(R"({"find": "c", "skip": -1})"), 51024);
+  EXPECT_EQ(code(R"({"find": "c", "limit": -1})"), 51024);
+  EXPECT_EQ(code(R"({"find": "c", "filter": {"a": {"$noSuchOperator": 1}}})"), 2);
+  EXPECT_EQ(code(R"({"find": "c", "filter": 3})"), 14);
+}
+
+TEST_F(FindTest, GetMoreChecksItsArguments) {
+  EXPECT_EQ(code(R"({"getMore": "x", "collection": "c"})"), 14);
+  EXPECT_EQ(code(R"({"getMore": {"$numberLong": "5"}})"), 40414);
+  EXPECT_EQ(code(R"({"getMore": {"$numberLong": "5"}, "collection": "c"})"), 43);
+}
+
+TEST_F(FindTest, OnAViewRunsItsPipeline) {
+  fill("c", 20);
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c", "pipeline": [{"$match": {"x": 3}}]})"));
+  EXPECT_EQ(batch(R"({"find": "v", "sort": {"_id": -1}})").size(), 2u);
+  EXPECT_TRUE(answers(R"({"count": "v"})", R"({"n": 2})"));
+}
+
+TEST_F(FindTest, UsesVariablesAndCollations) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "s": "Ann"}, {"_id": 2, "s": "bob"}]})"));
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"$expr": {"$eq": ["$s", "$$who"]}}, "let": {"who": "bob"}})").size(), 1u);
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"s": "ANN"}, "collation": {"locale": "en", "strength": 2}})").size(), 1u);
+}
+
+TEST_F(FindTest, CountAndDistinct) {
+  fill("c", 25);
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 25})"));
+  EXPECT_TRUE(answers(R"({"count": "c", "query": {"x": 1}, "limit": 2})", R"({"n": 2})"));
+  EXPECT_TRUE(answers(R"({"distinct": "c", "key": "x", "query": {"_id": {"$lt": 4}}})", R"({"values": [1, 2, 3]})"));
+  EXPECT_EQ(code(R"({"distinct": "c"})"), 40414);
+}
+
+TEST_F(FindTest, AnIdleCursorOfAKilledSessionIsGone) {
+  fill("c", 5);
+  const bson::Document session = run(R"({"startSession": 1})");
+  bson::Builder find;
+  find.append("find", "c").append("batchSize", 1).append("lsid", session["id"]);
+  const auto id = server.run(find.finish()).view().at("cursor.id").toInt64();
+  bson::Builder kill;
+  kill.openArray("killSessions").push(session["id"].asDocument()).close();
+  ASSERT_TRUE(server.run(kill.finish())["ok"].truthy());
+  EXPECT_EQ(getMore(id)["code"].toInt64(), 43);
+}
+
+TEST_F(FindTest, ReadsWaitForNoLock) {
+  fill("c", 3);
+  const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
+  ASSERT_TRUE(server.locks.tryAcquire(stripe, storage::ResourceLocks::Mode::kExclusive));
+  const storage::LockGuard held(server.locks, stripe, storage::ResourceLocks::Mode::kExclusive);
+  EXPECT_TRUE(server.begin(R"({"find": "c"})"_json)->done);
+  EXPECT_TRUE(server.begin(R"({"count": "c", "query": {"x": 1}})"_json)->done);
+  EXPECT_TRUE(server.begin(R"({"distinct": "c", "key": "x"})"_json)->done);
+  EXPECT_TRUE(server.begin(R"({"aggregate": "c", "pipeline": [], "cursor": {}})"_json)->done);
+  EXPECT_FALSE(server.begin(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})"_json)->done) << "a write waits";
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,140 @@
+// createIndexes, listIndexes, dropIndexes, collMod.
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+class IndexTest : public CommandTest {
+ protected:
+  std::string names() {
+    std::string all;
+    const bson::Document reply = run(R"({"listIndexes": "c"})");
+    const auto first = reply.view().at("cursor.firstBatch");
+    if (!first.is(bson::Type::kArray)) return "?";
+    for (const bson::Element& e : first.asArray())
+      all += (all.empty() ? "" : " ") + std::string(e.asDocument()["name"].toStringOr());
+    return all;
+  }
+};
+
+TEST_F(IndexTest, AreBuiltOverWhatIsThere) {
+  fill("c", 500);
+  EXPECT_TRUE(
+      answers(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})",
+              R"({"ok": 1, "numIndexesBefore": 1, "numIndexesAfter": 2, "createdCollectionAutomatically": false})"));
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"x": 3}, "hint": {"x": 1}, "batchSize": 100})").size(), 50u);
+  EXPECT_EQ(names(), "_id_ x_1");
+}
+
+TEST_F(IndexTest, MakeTheCollectionWhenItIsMissing) {
+  EXPECT_TRUE(answers(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})",
+                      R"({"createdCollectionAutomatically": true})"));
+}
+
+TEST_F(IndexTest, ThatExistAreLeftAlone) {
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  EXPECT_TRUE(answers(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})",
+                      R"({"numIndexesBefore": 2, "numIndexesAfter": 2, "note": "all indexes already exist"})"));
+}
+
+TEST_F(IndexTest, ConflictByNameOrOptions) {
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": [{"key": {"y": 1}, "name": "x_1"}]})"), 86);
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "other"}]})"), 85);
+}
+
+TEST_F(IndexTest, ThatAreUniqueFindDuplicatesAndLeaveNoTrace) {
+  fill("c", 20);
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1", "unique": true}]})"), 11000);
+  EXPECT_EQ(names(), "_id_");
+  EXPECT_TRUE(answers(R"({"validate": "c"})", R"({"valid": true})"));
+}
+
+TEST_F(IndexTest, SpecificationsAreChecked) {
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": []})"), 2);
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}}]})"), 9);
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": [{"key": {"x": 0}, "name": "x"}]})"), 67);
+  EXPECT_EQ(
+      code(
+          R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x", "partialFilterExpression": {"$no": 1}}]})"),
+      2);
+}
+
+TEST_F(IndexTest, AreDroppedByNameKeyOrAllTogether) {
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"},
+                           {"key": {"y": 1}, "name": "y_1"}, {"key": {"z": 1}, "name": "z_1"}]})"));
+  EXPECT_TRUE(answers(R"({"dropIndexes": "c", "index": "x_1"})", R"({"nIndexesWas": 4})"));
+  EXPECT_TRUE(succeeds(R"({"dropIndexes": "c", "index": {"y": 1}})"));
+  EXPECT_EQ(names(), "_id_ z_1");
+  EXPECT_TRUE(succeeds(R"({"dropIndexes": "c", "index": "*"})"));
+  EXPECT_EQ(names(), "_id_");
+  EXPECT_EQ(code(R"({"dropIndexes": "c", "index": "_id_"})"), 72);
+  EXPECT_EQ(code(R"({"dropIndexes": "c", "index": "x_1"})"), 27);
+}
+
+TEST_F(IndexTest, OfNoCollectionAreNotListed) { EXPECT_EQ(code(R"({"listIndexes": "c"})"), 26); }
+
+TEST_F(IndexTest, CollModHidesAndShows) {
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  EXPECT_TRUE(answers(R"({"collMod": "c", "index": {"name": "x_1", "hidden": true}})",
+                      R"({"hidden_old": false, "hidden_new": true})"));
+  EXPECT_EQ(code(R"({"find": "c", "hint": "x_1"})"), 2);
+}
+
+TEST_F(IndexTest, CollModMakesAnIndexUniqueWhenItIs) {
+  fill("c", 20);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  EXPECT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "prepareUnique": true}})"));
+  EXPECT_EQ(code(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})"), 359);
+  ASSERT_TRUE(succeeds(R"({"delete": "c", "deletes": [{"q": {"_id": {"$gt": 10}}, "limit": 0}]})"));
+  EXPECT_TRUE(answers(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})", R"({"unique_new": true})"));
+  EXPECT_TRUE(
+      answers(R"({"insert": "c", "documents": [{"_id": 99, "x": 1}]})", R"({"writeErrors": [{"code": 11000}]})"));
+}
+
+TEST_F(IndexTest, CollModNamesOneIndexThatExists) {
+  fill("c", 1);
+  EXPECT_EQ(code(R"({"collMod": "c", "index": {"name": "no", "hidden": true}})"), 27);
+  EXPECT_EQ(code(R"({"collMod": "c", "index": {"hidden": true}})"), 72);
+  EXPECT_EQ(code(R"({"collMod": "missing", "validator": {}})"), 26);
+}
+
+TEST_F(IndexTest, CollModChangesAValidator) {
+  fill("c", 1);
+  EXPECT_TRUE(succeeds(R"({"collMod": "c", "validator": {"x": 1}, "validationAction": "warn"})"));
+  EXPECT_TRUE(
+      answers(R"({"listCollections": 1})",
+              R"({"cursor": {"firstBatch": [{"options": {"validator": {"x": 1}, "validationAction": "warn"}}]}})"));
+  EXPECT_TRUE(answers(R"({"insert": "c", "documents": [{"_id": 9}]})", R"({"n": 1})"));
+}
+
+TEST_F(IndexTest, QueriesUseOneThatFits) {
+  fill("c", 100);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  const auto plan =
+      bson::toRelaxedJson(run(R"({"explain": {"find": "c", "filter": {"x": 4}}, "verbosity": "executionStats"})"));
+  EXPECT_NE(plan.find("IXSCAN"), std::string::npos) << plan;
+  EXPECT_NE(plan.find(R"("totalDocsExamined" : 10)"), std::string::npos) << plan;
+}
+
+TEST_F(IndexTest, TheConversionToUniqueCanBeTriedAndGivenUp) {
+  fill("c", 10);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "prepareUnique": true}})"));
+  EXPECT_TRUE(
+      answers(R"({"insert": "c", "documents": [{"_id": 50, "x": 1}]})", R"({"writeErrors": [{"code": 11000}]})"));
+  EXPECT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}, "dryRun": true})"));
+  EXPECT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "prepareUnique": false}})"));
+  EXPECT_TRUE(answers(R"({"insert": "c", "documents": [{"_id": 50, "x": 1}]})", R"({"n": 1})"));
+}
+
+TEST_F(IndexTest, ThatAreMultikeyYieldEachDocumentOnce) {
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]})"));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "a": [1, 2, 3]}, {"_id": 2, "a": 2}]})"));
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"a": {"$gte": 1}}, "hint": "a_1"})").size(), 2u);
+  const auto plan = bson::toRelaxedJson(
+      run(R"({"explain": {"find": "c", "filter": {"a": 2}, "hint": "a_1"}, "verbosity": "queryPlanner"})"));
+  EXPECT_NE(plan.find(R"("isMultiKey" : true)"), std::string::npos) << plan;
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,71 @@
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+class SessionTest : public CommandTest {
+ protected:
+  bson::Document list(std::string_view command, const bson::Document& id) {
+    bson::Builder b;
+    b.openArray(command).push(id).close();
+    return server.run(b.finish());
+  }
+  bson::Document start() {
+    const bson::Document reply = run(R"({"startSession": 1})");
+    EXPECT_TRUE(holds(reply, R"({"ok": 1, "timeoutMinutes": 30})"_json));
+    return bson::Document(reply["id"].asDocument());
+  }
+};
+
+TEST_F(SessionTest, BeginAndEnd) {
+  const auto id = start();
+  EXPECT_EQ(server.sessions.size(), 1u);
+  EXPECT_TRUE(list("refreshSessions", id)["ok"].truthy());
+  EXPECT_TRUE(list("endSessions", id)["ok"].truthy());
+  EXPECT_EQ(server.sessions.size(), 0u);
+}
+
+TEST_F(SessionTest, BeginWithTheFirstCommandThatNamesThem) {
+  const auto id = start();
+  ASSERT_TRUE(list("endSessions", id)["ok"].truthy());
+  ASSERT_TRUE(server.run(bson::doc("ping", 1, "lsid", id))["ok"].truthy());
+  EXPECT_EQ(server.sessions.size(), 1u);
+}
+
+TEST_F(SessionTest, WithMalformedIdsAreRefused) {
+  EXPECT_EQ(code(R"({"ping": 1, "lsid": {"id": 5}})"), 14);
+  EXPECT_EQ(code(R"({"endSessions": [{"x": 1}]})"), 40414);
+  EXPECT_EQ(code(R"({"endSessions": 1})"), 14);
+}
+
+TEST_F(SessionTest, EndingOneEndsItsCursors) {
+  fill("c", 5);
+  const auto id = start();
+  ASSERT_TRUE(server.run(bson::doc("find", "c", "batchSize", 1, "lsid", id))["ok"].truthy());
+  ASSERT_TRUE(succeeds(R"({"find": "c", "batchSize": 1})"));
+  EXPECT_EQ(server.cursors.statistics().open, 2);
+  ASSERT_TRUE(list("endSessions", id)["ok"].truthy());
+  EXPECT_EQ(server.cursors.statistics().open, 1);
+}
+
+TEST_F(SessionTest, KillingOneInterruptsItsOperations) {
+  const auto id = start();
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                           "data": {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1000}})",
+                       "admin"));
+  const auto other = server.connect();
+  const auto slow = server.begin(bson::doc("find", "c", "lsid", id), "test", other);
+  ASSERT_FALSE(slow->done);
+  ASSERT_TRUE(list("killSessions", id)["ok"].truthy());
+  EXPECT_TRUE(slow->operation.killed());
+  server.node.advance(2s);
+  EXPECT_TRUE(slow->done);
+}
+
+TEST_F(SessionTest, KillingAllEndsAll) {
+  start();
+  start();
+  EXPECT_TRUE(succeeds(R"({"killAllSessions": []})"));
+  EXPECT_EQ(server.sessions.size(), 0u);
+}
+
+}  // namespace troupe::commands

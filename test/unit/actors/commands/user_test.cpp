@@ -1,0 +1,158 @@
+// User commands, log-in by SCRAM, and what users may do.
+#include "messaging/auth/scram.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+class UserTest : public CommandTest {
+ protected:
+  UserTest() : CommandTest({.authentication = true}) {}
+
+  /// Makes the client a logged-in user with what the stored roles allow, as a SCRAM conversation would.
+  std::shared_ptr<Client> loggedIn(std::string_view user, std::string_view db = "admin") {
+    auto client = server.connect();
+    const auto stored = server.users->find(user, db);
+    EXPECT_TRUE(stored.isOK() && *stored) << user;
+    if (stored.isOK() && *stored)
+      client->users.push_back({std::string(user), std::string(db), {}, *UserStore::privilegesOf(**stored)});
+    return client;
+  }
+  int64_t codeAs(const std::shared_ptr<Client>& who, std::string_view json, std::string_view db = "test") {
+    const bson::Document reply = server.run(parse(json), db, who);
+    return reply["ok"].truthy() ? 0 : reply["code"].toInt64(-1);
+  }
+  void makeRoot() { ASSERT_EQ(code(R"({"createUser": "root", "pwd": "secret", "roles": ["root"]})", "admin"), 0); }
+};
+
+TEST_F(UserTest, NobodyMayDoAnythingBeforeLoggingIn) {
+  EXPECT_EQ(code(R"({"find": "c"})"), 13);
+  EXPECT_EQ(code(R"({"ping": 1})"), 0);
+  EXPECT_EQ(code(R"({"hello": 1})"), 0);
+}
+
+TEST_F(UserTest, ALocalClientMakesTheFirstUserAndOnlyTheFirst) {
+  EXPECT_EQ(codeAs(server.connect(false), R"({"createUser": "a", "pwd": "x", "roles": []})", "admin"), 13);
+  EXPECT_EQ(code(R"({"createUser": "a", "pwd": "x", "roles": []})", "test"), 13);
+  makeRoot();
+  EXPECT_EQ(code(R"({"createUser": "again", "pwd": "x", "roles": ["root"]})", "admin"), 13);
+}
+
+TEST_F(UserTest, TheLocalhostExceptionCanBeSwitchedOff) {
+  server.parameters.enableLocalhostAuthBypass = false;
+  EXPECT_EQ(code(R"({"createUser": "root", "pwd": "x", "roles": ["root"]})", "admin"), 13);
+}
+
+TEST_F(UserTest, RolesDecideWhatAUserMayDo) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "reader", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"),
+            0);
+  ASSERT_EQ(codeAs(root, R"({"insert": "c", "documents": [{"_id": 1}]})"), 0);
+  const auto reader = loggedIn("reader");
+  EXPECT_EQ(codeAs(reader, R"({"find": "c"})"), 0);
+  EXPECT_EQ(codeAs(reader, R"({"insert": "c", "documents": [{"_id": 2}]})"), 13);
+  EXPECT_EQ(codeAs(reader, R"({"find": "c"})", "other"), 13);
+  EXPECT_EQ(codeAs(reader, R"({"serverStatus": 1})", "admin"), 13);
+  EXPECT_EQ(codeAs(reader, R"({"createUser": "x", "pwd": "x", "roles": []})", "admin"), 13);
+}
+
+TEST_F(UserTest, APipelineNeedsTheRightToItsTarget) {
+  makeRoot();
+  ASSERT_EQ(codeAs(loggedIn("root"),
+                   R"({"createUser": "reader", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"),
+            0);
+  EXPECT_EQ(codeAs(loggedIn("reader"), R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$out": "d"}]})"), 13);
+}
+
+TEST_F(UserTest, AreStoredWithCredentialsThatNobodySees) {
+  makeRoot();
+  const bson::Document info = server.run(R"({"usersInfo": "root"})"_json, "admin", loggedIn("root"));
+  EXPECT_TRUE(holds(info, R"({"ok": 1, "users": [{"_id": "admin.root", "user": "root", "db": "admin",
+                              "roles": [{"role": "root", "db": "admin"}], "mechanisms": ["SCRAM-SHA-1", "SCRAM-SHA-256"]}]})"_json));
+  EXPECT_FALSE(info.view().at("users.0.credentials").ok());
+}
+
+TEST_F(UserTest, AreRefusedTwiceOrWithUnknownRoles) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  EXPECT_EQ(codeAs(root, R"({"createUser": "root", "pwd": "x", "roles": []})", "admin"), 51003);
+  EXPECT_EQ(codeAs(root, R"({"createUser": "a", "pwd": "x", "roles": ["noSuchRole"]})", "admin"), 31);
+  EXPECT_EQ(codeAs(root, R"({"createUser": "a", "roles": []})", "admin"), 2);
+  EXPECT_EQ(codeAs(root, R"({"updateUser": "nobody", "customData": {}})", "admin"), 11);
+  EXPECT_EQ(codeAs(root, R"({"dropUser": "nobody"})", "admin"), 11);
+}
+
+TEST_F(UserTest, GainAndLoseRoles) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "a", "pwd": "x", "roles": []})", "test"), 0);
+  EXPECT_EQ(codeAs(root, R"({"grantRolesToUser": "a", "roles": ["readWrite"]})", "test"), 0);
+  EXPECT_EQ(codeAs(loggedIn("a", "test"), R"({"insert": "c", "documents": [{"_id": 1}]})"), 0);
+  EXPECT_EQ(codeAs(root, R"({"revokeRolesFromUser": "a", "roles": ["readWrite"]})", "test"), 0);
+  EXPECT_EQ(codeAs(loggedIn("a", "test"), R"({"insert": "c", "documents": [{"_id": 2}]})"), 13);
+  EXPECT_EQ(codeAs(root, R"({"dropUser": "a"})", "test"), 0);
+  EXPECT_TRUE(holds(server.run(R"({"usersInfo": 1})"_json, "test", root), R"({"users": []})"_json));
+}
+
+/// Log-ins by SCRAM, step by step as a driver takes them.
+class LoginTest : public UserTest {
+ protected:
+  /// The reply to the last step.
+  bson::Document logIn(const std::shared_ptr<Client>& client, const char* user, const char* password) {
+    auth::ScramClient scram(auth::Mechanism::kScramSha256, user, password, "clientnonce1234567890abc");
+    const auto send = [&](const char* command, std::string payload) {
+      return server.run(bson::doc(command, 1, "conversationId", 1, "payload", binary(payload)), "admin", client);
+    };
+    const auto begun = server.run(
+        bson::doc("saslStart", 1, "mechanism", "SCRAM-SHA-256", "payload", binary(scram.first())), "admin", client);
+    EXPECT_TRUE(holds(begun, R"({"ok": 1, "done": false})"_json));
+    if (!begun["ok"].truthy()) return begun;
+    const auto proof = scram.final(begun["payload"].asBinary().bytes);
+    EXPECT_TRUE(proof.isOK()) << proof.status().toString();
+    auto answer = send("saslContinue", *proof);
+    if (!answer["ok"].truthy()) return answer;
+    EXPECT_TRUE(scram.verify(answer["payload"].asBinary().bytes).isOK());
+    return answer["done"].truthy() ? answer : send("saslContinue", "");
+  }
+  static bson::Binary binary(std::string_view bytes) { return {bson::kBinaryGeneric, bytes}; }
+};
+
+TEST_F(LoginTest, TheRightPasswordOpensTheDoor) {
+  makeRoot();
+  const auto client = server.connect(false);
+  EXPECT_EQ(codeAs(client, R"({"find": "c"})"), 13);
+  EXPECT_TRUE(holds(logIn(client, "root", "secret"), R"({"ok": 1, "done": true})"_json));
+  EXPECT_EQ(codeAs(client, R"({"find": "c"})"), 0);
+  EXPECT_TRUE(holds(server.run(R"({"connectionStatus": 1})"_json, "admin", client),
+                    R"({"authInfo": {"authenticatedUsers": [{"user": "root", "db": "admin"}]}})"_json));
+}
+
+TEST_F(LoginTest, AWrongPasswordAndAnUnknownUserLookTheSame) {
+  makeRoot();
+  const auto client = server.connect();
+  const auto refused =
+      R"({"ok": 0, "code": 18, "codeName": "AuthenticationFailed", "errmsg": "Authentication failed."})"_json;
+  EXPECT_TRUE(holds(logIn(client, "root", "wrong"), refused));
+  EXPECT_TRUE(holds(logIn(client, "nobody", "secret"), refused));
+  EXPECT_FALSE(client->authenticated());
+}
+
+TEST_F(LoginTest, ANewPasswordReplacesTheOld) {
+  makeRoot();
+  ASSERT_EQ(codeAs(loggedIn("root"), R"({"updateUser": "root", "pwd": "changed"})", "admin"), 0);
+  EXPECT_FALSE(logIn(server.connect(), "root", "secret")["ok"].truthy());
+  EXPECT_TRUE(logIn(server.connect(), "root", "changed")["ok"].truthy());
+}
+
+TEST_F(LoginTest, ContinuingWithoutABeginningIsRefused) {
+  EXPECT_EQ(code(R"({"saslContinue": 1, "conversationId": 1, "payload": ""})", "admin"), 17);
+}
+
+TEST_F(LoginTest, LogoutForgetsTheUserOfTheDatabase) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  EXPECT_EQ(codeAs(root, R"({"logout": 1})", "admin"), 0);
+  EXPECT_EQ(codeAs(root, R"({"find": "c"})"), 13);
+}
+
+}  // namespace troupe::commands

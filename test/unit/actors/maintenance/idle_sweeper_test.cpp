@@ -1,0 +1,62 @@
+#include "actors/maintenance/idle_sweeper.hpp"
+
+#include "actors/maintenance/ident_reaper.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::maintenance {
+
+using namespace std::chrono_literals;
+
+class IdleSweeperTest : public commands::CommandTest {
+ protected:
+  IdleSweeperTest() {
+    server.node.spawn<IdleSweeper>("/sweeper", server.server.get());
+    fill("c", 5);
+  }
+};
+
+TEST_F(IdleSweeperTest, EndsCursorsNobodyFetchesFrom) {
+  ASSERT_TRUE(succeeds(R"({"find": "c", "batchSize": 1})"));
+  ASSERT_TRUE(succeeds(R"({"find": "c", "batchSize": 1, "noCursorTimeout": true})"));
+  server.node.advance(9min);
+  EXPECT_EQ(server.cursors.statistics().open, 2);
+  server.node.advance(2min);
+  EXPECT_EQ(server.cursors.statistics().open, 1);
+}
+
+TEST_F(IdleSweeperTest, TheTimeoutIsAParameter) {
+  server.parameters.cursorTimeoutMillis = 1000;
+  ASSERT_TRUE(succeeds(R"({"find": "c", "batchSize": 1})"));
+  server.node.advance(5s);
+  EXPECT_EQ(server.cursors.statistics().open, 0);
+}
+
+TEST_F(IdleSweeperTest, EndsSessionsNobodyUsesAndTheirCursors) {
+  const bson::Document session = run(R"({"startSession": 1})");
+  bson::Builder find;
+  find.append("find", "c").append("batchSize", 1).append("noCursorTimeout", true).append("lsid", session["id"]);
+  ASSERT_TRUE(server.run(find.finish())["ok"].truthy());
+  server.node.advance(29min);
+  EXPECT_EQ(server.sessions.size(), 1u);
+  server.node.advance(2min);
+  EXPECT_EQ(server.sessions.size(), 0u);
+  EXPECT_EQ(server.cursors.statistics().open, 0);
+}
+
+class IdentReaperTest : public commands::CommandTest {};
+
+TEST_F(IdentReaperTest, DropsTheTablesOfADroppedCollectionByItself) {
+  fill("c", 5);
+  const std::string ident = server.catalog->find(storage::Namespace("test", "c"))->ident();
+  ASSERT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
+  ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  ASSERT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
+  EXPECT_GT(server.catalog->reaper().size(), 0u);
+  EXPECT_TRUE(server.engine->disk().tables.contains(ident));
+  server.node.spawn<IdentReaper>("/reaper", server.catalog.get());
+  server.node.advance(3s);
+  EXPECT_EQ(server.catalog->reaper().size(), 0u);
+  EXPECT_FALSE(server.engine->disk().tables.contains(ident));
+}
+
+}  // namespace troupe::maintenance

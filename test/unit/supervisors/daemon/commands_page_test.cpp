@@ -1,0 +1,35 @@
+#include "supervisors/daemon/commands_page.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace troupe::supervisors {
+
+using ::testing::HasSubstr;
+
+TEST(CommandsPage, DescribesEveryCommandOfTheServer) {
+  const std::string page = commandsPage(commands::builtinCommands());
+  for (const auto* command : commands::builtinCommands().all())
+    EXPECT_THAT(page, HasSubstr("## `" + std::string(command->name) + "`\n\n" + std::string(command->summary)));
+}
+
+TEST(CommandsPage, TellsRightsArgumentsAndPlace) {
+  constexpr commands::Argument kArguments[] = {
+      {"size", commands::kNumberArg, true}, {"hint", commands::kStringArg | commands::kDocumentArg}, {"x"}};
+  const commands::Command one{.name = "make",
+                              .alias = "do",
+                              .summary = "makes it",
+                              .requirement = {commands::Requirement::Target::kCluster, auth::Action::kShutdown},
+                              .adminOnly = true,
+                              .testOnly = true,
+                              .stableApi = true,
+                              .arguments = kArguments,
+                              .run = nullptr};
+  const std::string page = commandsPage(commands::CommandTable({std::span(&one, 1)}));
+  EXPECT_THAT(page, HasSubstr("- needs: `shutdown` on the cluster\n"));
+  EXPECT_THAT(page, HasSubstr("- arguments: **`size`** number, `hint` string or document, `x` any\n"));
+  EXPECT_THAT(
+      page, HasSubstr("- also called `do`; *API V1*; on the `admin` database only; only with `enableTestCommands`\n"));
+}
+
+}  // namespace troupe::supervisors
