@@ -1,0 +1,182 @@
+#include "supervisors/cli/actor_rows.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "messaging/bson/json.hpp"
+#include "messaging/client/cursor.hpp"
+
+namespace troupe::supervisors {
+namespace {
+
+using Rows = std::vector<bson::Document>;
+using Children = std::map<std::string_view, std::vector<const bson::Document*>>;
+
+std::string_view text(bson::View row, std::string_view field) { return row[field].toStringOr(); }
+
+std::string_view lastPart(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string_view::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
+}
+
+bool isUnwell(std::string_view phase) { return phase == "parked" || phase == "failed" || phase == "restarting" || phase == "ended"; }
+
+std::string paintedPhase(std::string_view phase, const Paint& paint) {
+  if (phase == "parked" || phase == "failed") return paint.red(phase);
+  return isUnwell(phase) ? paint.yellow(phase) : paint.green(phase);
+}
+
+/// What is worth a glance, after the phase.
+std::string remarks(bson::View row) {
+  std::string out;
+  const auto add = [&](std::string remark) { out += (out.empty() ? "" : ", ") + remark; };
+  if (const double rate = row["handledPerSecond"].toDouble(); rate >= 0.05) add(fmt::format("{:.1f}/s", rate));
+  if (const auto handled = row["handled"].toInt64(); handled > 0) add(formatCount(handled) + " handled");
+  if (const auto waiting = row["mailboxLength"].toInt64(); waiting > 0) add(formatCount(waiting) + " waiting");
+  if (const double busy = row["busyShare"].toDouble(); busy >= 0.005) add(fmt::format("{:.0f}% busy", busy * 100));
+  return out;
+}
+
+std::string warnings(bson::View row) {
+  std::string out;
+  if (const auto restarts = row["restarts"].toInt64(); restarts > 0)
+    out += fmt::format("restarted {} {}", restarts, restarts == 1 ? "time" : "times");
+  if (const auto error = text(row, "lastError"); !error.empty()) out += (out.empty() ? "" : ", ") + std::string(error);
+  return out;
+}
+
+class TreePrinter {
+ public:
+  TreePrinter(Children children, size_t width, const Paint& paint) : children_(std::move(children)), width_(width), paint_(paint) {}
+
+  void print(bson::View row, const std::string& before, const std::string& below) {
+    const std::string_view path = text(row, "path"), phase = text(row, "phase"), type = text(row, "type");
+    const std::string name(before.empty() ? path : lastPart(path));
+    std::string plain = before + name + "  " + std::string(phase);
+    std::string line = paint_.dim(before) + paint_.bold(name) + "  " + paintedPhase(phase, paint_);
+    const auto add = [&](std::string_view part, auto colour) {
+      const size_t room = width_ > displayWidth(plain) + 2 ? width_ - displayWidth(plain) - 2 : 0;
+      if (part.empty() || room < 4) return;
+      const std::string cut = fitTo(part, room);
+      plain += "  " + cut;
+      line += "  " + colour(cut);
+    };
+    const auto dim = [this](std::string_view part) { return paint_.dim(part); };
+    if (const auto strategy = text(row, "strategy"); !strategy.empty()) add("[" + std::string(strategy) + "]", [this](std::string_view part) { return paint_.blue(part); });
+    else if (type != name) add(type, dim);
+    add(remarks(row), dim);
+    add(warnings(row), [this](std::string_view part) { return paint_.yellow(part); });
+    out_ += line + "\n";
+    const auto found = children_.find(path);
+    if (found == children_.end()) return;
+    for (size_t i = 0; i < found->second.size(); ++i) {
+      const bool last = i + 1 == found->second.size();
+      print(*found->second[i], below + (last ? "└─ " : "├─ "), below + (last ? "   " : "│  "));
+    }
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  Children children_;
+  size_t width_;
+  const Paint& paint_;
+  std::string out_;
+};
+
+double sortKey(bson::View row, std::string_view by) {
+  if (by == "rate") return row["handledPerSecond"].toDouble();
+  if (by == "mailbox") return row["mailboxLength"].toDouble();
+  if (by == "busy") return row["busyShare"].toDouble();
+  if (by == "restarts") return row["restarts"].toDouble();
+  return row["handled"].toDouble();
+}
+
+}  // namespace
+
+StatusWith<Rows> readActorRows(client::Connection& connection) {
+  TROUPE_ASSIGN(auto cursor, client::Cursor::open(connection, "admin", bson::doc("actorTree", 1)));
+  Rows rows;
+  for (;;) {
+    TROUPE_ASSIGN(const auto row, cursor.next());
+    if (!row) return rows;
+    rows.emplace_back(*row);
+  }
+}
+
+Rows sortedActors(Rows rows, std::string_view by) {
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+    if (by == "path") return text(a, "path") < text(b, "path");
+    const double x = sortKey(a, by), y = sortKey(b, by);
+    // Among equals those that have done more: an idle server shows its busiest actors, not an arbitrary order.
+    return x != y ? x > y : a["handled"].toInt64() > b["handled"].toInt64();
+  });
+  return rows;
+}
+
+std::string renderActorTree(const Rows& rows, size_t width, const Paint& paint, std::string_view root) {
+  std::unordered_set<std::string_view> known;
+  for (const auto& row : rows) known.insert(text(row, "path"));
+  Children children;
+  std::vector<const bson::Document*> roots;
+  for (const auto& row : rows) {
+    const auto parent = text(row, "parent"), path = text(row, "path");
+    if (!root.empty() ? path == root : parent.empty() || parent == path || !known.contains(parent)) roots.push_back(&row);
+    else children[parent].push_back(&row);
+  }
+  TreePrinter printer(std::move(children), width, paint);
+  for (const auto* row : roots) printer.print(*row, "", "");
+  return printer.take();
+}
+
+std::string summarizeActors(const Rows& rows) {
+  size_t well = 0;
+  std::map<std::string, size_t> unwell;
+  for (const auto& row : rows) {
+    const std::string phase(text(row, "phase"));
+    if (isUnwell(phase)) ++unwell[phase];
+    else ++well;
+  }
+  std::string out = fmt::format("{} {}", rows.size(), rows.size() == 1 ? "actor" : "actors");
+  if (unwell.empty()) return out + ", all well";
+  out += fmt::format(": {} well", well);
+  for (const auto& [phase, count] : unwell) out += fmt::format(", {} {}", count, phase);
+  return out;
+}
+
+const bson::Document* findActor(const Rows& rows, std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  const bson::Document* found = nullptr;
+  int matches = 0;
+  const std::string ending = path.starts_with('/') ? std::string(path) : "/" + std::string(path);
+  for (const auto& row : rows) {
+    const auto full = text(row, "path");
+    if (full == path || full == ending) return &row;
+    if (full.ends_with(ending)) found = &row, ++matches;
+  }
+  return matches == 1 ? found : nullptr;
+}
+
+std::string describeField(const bson::Element& field, int64_t nowMillis) {
+  switch (field.type()) {
+    case bson::Type::kEnd:
+    case bson::Type::kNull: return "";
+    case bson::Type::kString: return std::string(field.asString());
+    case bson::Type::kInt32:
+    case bson::Type::kInt64: return formatCount(field.toInt64());
+    case bson::Type::kDouble:
+      if (field.name() == "busyShare") return fmt::format("{:.1f}%", field.asDouble() * 100);
+      return fmt::format("{:.2f}", field.asDouble());
+    case bson::Type::kBool: return field.asBool() ? "yes" : "no";
+    case bson::Type::kDate: {
+      const auto ago = static_cast<double>(std::max<int64_t>(nowMillis - field.asDate().millis, 0)) / 1000;
+      return formatDuration(ago) + " ago";
+    }
+    default: return bson::toRelaxedJson(field);
+  }
+}
+
+}  // namespace troupe::supervisors

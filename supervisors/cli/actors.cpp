@@ -1,0 +1,154 @@
+// troupe tree, top, actor: the live actor tree in a terminal.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "supervisors/cli/actor_rows.hpp"
+#include "supervisors/cli/command_line.hpp"
+#include "supervisors/cli/table.hpp"
+
+namespace troupe::supervisors {
+namespace {
+
+struct ActorOptions {
+  ServerOption server;
+  std::string path;
+  std::string sort = "rate";
+  double interval = 1;
+  int64_t count = 0;
+};
+
+int64_t nowMillis() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+int noSuchActor(std::string_view path) {
+  return complain("no actor, or more than one, is called '" + std::string(path) + "'; `troupe tree` shows their paths");
+}
+
+int tree(const ActorOptions& options) {
+  const auto connection = connectOrExplain(options.server);
+  if (!connection) return kExitUnreachable;
+  const auto rows = readActorRows(*connection);
+  if (!rows.isOK()) return complain(rows.status());
+  std::string_view root;
+  if (!options.path.empty()) {
+    const auto* row = findActor(*rows, options.path);
+    if (!row) return noSuchActor(options.path);
+    root = (*row)["path"].toStringOr();
+  }
+  const Paint paint(isTerminal(STDOUT_FILENO));
+  const size_t width = isTerminal(STDOUT_FILENO) ? terminalSize().columns : 200;
+  std::cout << renderActorTree(*rows, width, paint, root);
+  if (root.empty()) std::cout << "\n" << summarizeActors(*rows) << "\n";
+  return kExitDone;
+}
+
+int actor(const ActorOptions& options) {
+  const auto connection = connectOrExplain(options.server);
+  if (!connection) return kExitUnreachable;
+  const auto rows = readActorRows(*connection);
+  if (!rows.isOK()) return complain(rows.status());
+  const auto* row = findActor(*rows, options.path);
+  if (!row) return noSuchActor(options.path);
+  const Paint paint(isTerminal(STDOUT_FILENO));
+  const int64_t now = nowMillis();
+  for (const auto& field : row->view()) {
+    const std::string value = describeField(field, now);
+    if (value.empty()) continue;
+    const std::string name = fmt::format("{:<18}", field.name());
+    std::cout << paint.dim(name) << value << "\n";
+  }
+  return kExitDone;
+}
+
+std::atomic<bool> interrupted = false;
+void interrupt(int) { interrupted = true; }
+
+std::string topPage(const std::vector<bson::Document>& rows, const ActorOptions& options, const TerminalSize& size, const Paint& paint) {
+  Table table({{"actor", false, 20}, {"phase", false, 8}, {"msgs/s", true}, {"busy", true, 5}, {"waiting", true}, {"handled", true},
+               {"restarts", true}, {"last message", false, 12}});
+  const auto sorted = sortedActors(rows, options.sort);
+  for (size_t i = 0; i < sorted.size() && (options.count > 0 || i + 5 < size.lines); ++i) {
+    const bson::View row = sorted[i];
+    table.add({std::string(row["path"].toStringOr()), std::string(row["phase"].toStringOr()),
+               fmt::format("{:.1f}", row["handledPerSecond"].toDouble()), fmt::format("{:.1f}%", row["busyShare"].toDouble() * 100),
+               formatCount(row["mailboxLength"].toInt64()), formatCount(row["handled"].toInt64()),
+               formatCount(row["restarts"].toInt64()), std::string(row["lastMessage"].toStringOr())});
+  }
+  return table.render(size.columns, paint, "");
+}
+
+/// Waits, but not longer than until Ctrl-C.
+void pause(double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!interrupted && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+int top(ActorOptions options) {
+  const bool terminal = isTerminal(STDOUT_FILENO);
+  if (!terminal && options.count == 0) options.count = 1;
+  const auto connection = connectOrExplain(options.server);
+  if (!connection) return kExitUnreachable;
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
+  const Paint paint(terminal);
+  const bool wholeScreen = terminal && options.count == 0;
+  // The alternate screen leaves the terminal's history as it was.
+  if (wholeScreen) std::cout << "\x1b[?1049h\x1b[?25l";
+  int code = kExitDone;
+  for (int64_t shown = 0; !interrupted && (options.count == 0 || shown < options.count); ++shown) {
+    if (shown > 0) pause(options.interval);
+    if (interrupted) break;
+    const auto rows = readActorRows(*connection);
+    if (!rows.isOK()) {
+      if (wholeScreen) std::cout << "\x1b[?25h\x1b[?1049l";
+      return complain(rows.status());
+    }
+    if (wholeScreen) std::cout << "\x1b[H\x1b[2J";
+    std::cout << summarizeActors(*rows) << paint.dim("   sorted by " + options.sort + (wholeScreen ? "   Ctrl-C ends" : "")) << "\n\n"
+              << topPage(*rows, options, terminalSize(), paint) << std::flush;
+  }
+  if (wholeScreen) std::cout << "\x1b[?25h\x1b[?1049l" << std::flush;
+  return code;
+}
+
+}  // namespace
+
+void addTree(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ActorOptions>();
+  auto* command = app.add_subcommand("tree", "draw the actors of a server as a tree");
+  command->add_option("PATH", options->path, "only this actor and what is below it");
+  addServerOption(*command, options->server);
+  command->callback([options, &action] { action = [options] { return tree(*options); }; });
+}
+
+void addTop(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ActorOptions>();
+  auto* command = app.add_subcommand("top", "watch the busiest actors of a server");
+  addServerOption(*command, options->server);
+  command->add_option("--sort", options->sort, "rate, handled, busy, mailbox, restarts or path")->capture_default_str()
+      ->check(CLI::IsMember({"rate", "handled", "busy", "mailbox", "restarts", "path"}));
+  command->add_option("--interval", options->interval, "seconds between two looks")->capture_default_str()->check(CLI::Range(0.1, 3600.0));
+  command->add_option("-n,--count", options->count, "end after so many looks (0: at Ctrl-C; 1 when the output is no terminal)")
+      ->check(CLI::NonNegativeNumber);
+  command->callback([options, &action] { action = [options] { return top(*options); }; });
+}
+
+void addActor(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ActorOptions>();
+  auto* command = app.add_subcommand("actor", "show all that is known of one actor");
+  command->add_option("PATH", options->path, "its path, or as much of its end as names it alone")->required();
+  addServerOption(*command, options->server);
+  command->callback([options, &action] { action = [options] { return actor(*options); }; });
+}
+
+}  // namespace troupe::supervisors

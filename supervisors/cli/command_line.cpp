@@ -1,0 +1,40 @@
+#include "supervisors/cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+namespace troupe::supervisors {
+
+void addServerOption(CLI::App& command, ServerOption& option) {
+  command.add_option("--uri", option.uri, "the server: host:port or mongodb://[user:password@]host:port/[?tls=true...]")
+      ->envname("TROUPE_URI")
+      ->capture_default_str()
+      ->type_name("URI");
+}
+
+std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option) {
+  const auto target = client::parseTarget(option.uri);
+  if (!target.isOK()) {
+    complain(target.status().reason());
+    return nullptr;
+  }
+  auto connection = client::Connection::open(*target);
+  if (connection.isOK()) return std::make_unique<client::Connection>(std::move(*connection));
+  complain(connection.status().reason());
+  if (connection.status() == ErrorCode::kHostUnreachable && !target->tls)
+    std::cerr << "        Is a server running there? Start one with `troupe demo` or `trouped --dbpath DIR`, or name another with --uri.\n";
+  return nullptr;
+}
+
+int complain(std::string_view message, int code) {
+  std::cout.flush();
+  std::cerr << "troupe: " << message << "\n";
+  return code;
+}
+
+int complain(const Status& status) {
+  const bool lost = status == ErrorCode::kHostUnreachable || status == ErrorCode::kNetworkTimeout;
+  return complain(lost ? status.reason() : status.reason() + " (" + errorName(status.code()) + ")", lost ? kExitUnreachable : kExitFailed);
+}
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,36 @@
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+#include <iostream>
+
+#include "actors/commands/version.hpp"
+#include "supervisors/cli/command_line.hpp"
+
+using namespace troupe;
+using namespace troupe::supervisors;
+
+int main(int argc, char** argv) {
+  CLI::App app{"The command line of Troupe, a document database: moves data in and out of a server and shows the actors at work in it.",
+               "troupe"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "troupe " + std::string(commands::kTroupeVersion));
+  app.set_help_all_flag("--help-all", "the help of every command");
+  app.footer("`troupe COMMAND --help` describes a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server.");
+  Action action;
+  for (const auto add : {addDemo, addImport, addExport, addPing, addStatus, addTree, addTop, addActor}) add(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    if (argc == 1) return std::cerr << app.help(), kExitUsage;
+    std::cerr << "troupe: " << e.what() << "\n        `troupe --help` lists the commands, `troupe COMMAND --help` describes one.\n";
+    return kExitUsage;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return action();
+  } catch (const std::exception& e) {
+    return complain(e.what());
+  }
+}
