@@ -48,43 +48,60 @@ std::string warnings(bson::View row) {
   return out;
 }
 
+/// Walks the tree first, so that the phases can stand in a column.
 class TreePrinter {
  public:
   TreePrinter(Children children, size_t width, const Paint& paint) : children_(std::move(children)), width_(width), paint_(paint) {}
 
-  void print(bson::View row, const std::string& before, const std::string& below) {
-    const std::string_view path = text(row, "path"), phase = text(row, "phase"), type = text(row, "type");
-    const std::string name(before.empty() ? path : lastPart(path));
-    std::string plain = before + name + "  " + std::string(phase);
-    std::string line = paint_.dim(before) + paint_.bold(name) + "  " + paintedPhase(phase, paint_);
-    const auto add = [&](std::string_view part, auto colour) {
-      const size_t room = width_ > displayWidth(plain) + 2 ? width_ - displayWidth(plain) - 2 : 0;
-      if (part.empty() || room < 4) return;
-      const std::string cut = fitTo(part, room);
-      plain += "  " + cut;
-      line += "  " + colour(cut);
-    };
-    const auto dim = [this](std::string_view part) { return paint_.dim(part); };
-    if (const auto strategy = text(row, "strategy"); !strategy.empty()) add("[" + std::string(strategy) + "]", [this](std::string_view part) { return paint_.blue(part); });
-    else if (type != name) add(type, dim);
-    add(remarks(row), dim);
-    add(warnings(row), [this](std::string_view part) { return paint_.yellow(part); });
-    out_ += line + "\n";
+  void add(bson::View row, const std::string& before, const std::string& below) {
+    const std::string_view path = text(row, "path");
+    lines_.push_back({before, std::string(before.empty() ? path : lastPart(path)), row});
+    nameWidth_ = std::max(nameWidth_, displayWidth(before + lines_.back().name));
+    phaseWidth_ = std::max(phaseWidth_, displayWidth(text(row, "phase")));
     const auto found = children_.find(path);
     if (found == children_.end()) return;
     for (size_t i = 0; i < found->second.size(); ++i) {
       const bool last = i + 1 == found->second.size();
-      print(*found->second[i], below + (last ? "└─ " : "├─ "), below + (last ? "   " : "│  "));
+      add(*found->second[i], below + (last ? "└─ " : "├─ "), below + (last ? "   " : "│  "));
     }
   }
 
-  std::string take() { return std::move(out_); }
+  std::string render() const {
+    std::string out;
+    for (const auto& line : lines_) out += renderLine(line);
+    return out;
+  }
 
  private:
+  struct Line {
+    std::string before, name;
+    bson::View row;
+  };
+
+  std::string renderLine(const Line& line) const {
+    const std::string_view phase = text(line.row, "phase");
+    const size_t used = displayWidth(line.before + line.name);
+    std::string out = paint_.dim(line.before) + paint_.bold(line.name) + std::string(nameWidth_ - used + 2, ' ') + paintedPhase(phase, paint_);
+    std::string notes;
+    const auto strategy = text(line.row, "strategy");
+    for (const auto& note : {strategy.empty() ? std::string() : "restarts " + std::string(strategy), remarks(line.row)})
+      if (!note.empty()) notes += (notes.empty() ? "" : ", ") + note;
+    const std::string unusual = warnings(line.row);
+    if (notes.empty() && unusual.empty()) return out + "\n";
+    out.append(phaseWidth_ - displayWidth(phase) + 2, ' ');
+    const size_t room = std::max<size_t>(width_, nameWidth_ + phaseWidth_ + 24) - nameWidth_ - phaseWidth_ - 4;
+    // What is unusual must not be what is cut.
+    if (!unusual.empty()) out += paint_.yellow(fitTo(unusual, room)) + (notes.empty() ? "" : "  ");
+    const size_t taken = unusual.empty() ? 0 : displayWidth(unusual) + 2;
+    if (taken < room) out += paint_.dim(fitTo(notes, room - taken));
+    return out + "\n";
+  }
+
   Children children_;
   size_t width_;
   const Paint& paint_;
-  std::string out_;
+  std::vector<Line> lines_;
+  size_t nameWidth_ = 0, phaseWidth_ = 0;
 };
 
 double sortKey(bson::View row, std::string_view by) {
@@ -128,8 +145,8 @@ std::string renderActorTree(const Rows& rows, size_t width, const Paint& paint, 
     else children[parent].push_back(&row);
   }
   TreePrinter printer(std::move(children), width, paint);
-  for (const auto* row : roots) printer.print(*row, "", "");
-  return printer.take();
+  for (const auto* row : roots) printer.add(*row, "", "");
+  return printer.render();
 }
 
 std::string summarizeActors(const Rows& rows) {

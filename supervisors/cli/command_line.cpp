@@ -15,7 +15,7 @@ void addServerOption(CLI::App& command, ServerOption& option) {
 std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option) {
   const auto target = client::parseTarget(option.uri);
   if (!target.isOK()) {
-    complain(target.status().reason());
+    complain(target.status().reason(), kExitUsage);
     return nullptr;
   }
   auto connection = client::Connection::open(*target);

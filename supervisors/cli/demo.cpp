@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -76,7 +77,7 @@ class Demo {
     }
     showAddresses();
     if (options_.once) return {};
-    return stop_.wait() ? Status(ErrorCode::kInterrupted, "stopped") : Status(ErrorCode::kHostUnreachable, "the server ended by itself");
+    return stop_.wait([this] { return server_.running(); }) ? Status(ErrorCode::kInterrupted, "stopped") : Status(ErrorCode::kHostUnreachable, "the server ended by itself");
   }
 
   Status startServer() {

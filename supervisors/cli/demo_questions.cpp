@@ -16,25 +16,27 @@ namespace {
 
 constexpr AnswerColumn kBiggest[] = {{"package", "name"}, {"section", "section"}, {"installed", "installedSize", Shown::kBytes}, {"description", "description"}};
 constexpr AnswerColumn kSections[] = {{"section", "_id"}, {"packages", "packages", Shown::kCount}, {"installed", "installed", Shown::kBytes}};
-constexpr AnswerColumn kDependents[] = {{"section", "_id"}, {"packages", "packages", Shown::kCount}, {"largest of them", "largest"}, {"installed", "size", Shown::kBytes}};
 constexpr AnswerColumn kNeeded[] = {{"package", "_id"}, {"needed by", "count", Shown::kCount}};
 constexpr AnswerColumn kPrefix[] = {{"package", "name"}, {"version", "version"}, {"description", "description"}};
 constexpr AnswerColumn kMaintainers[] = {{"maintainer", "_id"}, {"packages", "packages", Shown::kCount}, {"average size", "average", Shown::kBytes}};
-constexpr AnswerColumn kCountries[] = {{"", "country.flag"}, {"country", "country.name"}, {"parts", "parts", Shown::kCount}, {"kinds", "kinds", Shown::kCount}};
+constexpr AnswerColumn kCountries[] = {{"country", "country.name"}, {"parts", "parts", Shown::kCount}, {"kinds", "kinds", Shown::kCount}};
 
 constexpr Question kQuestions[] = {
-    {"Which packages are the largest once installed?", "packages",
-     R"(db.packages.find({}, {name: 1, section: 1, installedSize: 1, description: 1}).sort({installedSize: -1}).limit(5))",
-     R"({"find": "packages", "projection": {"name": 1, "section": 1, "installedSize": 1, "description": 1}, "sort": {"installedSize": -1}, "limit": 5})", kBiggest},
+    {"Which packages are the largest once installed (debugging symbols aside)?", "packages",
+     R"(db.packages.find({section: {$ne: "debug"}}, {name: 1, section: 1, installedSize: 1, description: 1}).sort({installedSize: -1}).limit(5))",
+     R"({"find": "packages", "filter": {"section": {"$ne": "debug"}}, "projection": {"name": 1, "section": 1, "installedSize": 1, "description": 1}, "sort": {"installedSize": -1}, "limit": 5})", kBiggest},
+    {"Which games are the largest?", "packages",
+     R"(db.packages.find({section: "games"}, {name: 1, section: 1, installedSize: 1, description: 1}).sort({installedSize: -1}).limit(5))",
+     R"({"find": "packages", "filter": {"section": "games"}, "projection": {"name": 1, "section": 1, "installedSize": 1, "description": 1}, "sort": {"installedSize": -1}, "limit": 5})", kBiggest},
     {"How many packages has each section?", "packages",
      R"(db.packages.aggregate([{$group: {_id: "$section", packages: {$sum: 1}, installed: {$sum: "$installedSize"}}}, {$sort: {packages: -1}}, {$limit: 6}]))",
      R"({"aggregate": "packages", "cursor": {}, "pipeline": [{"$group": {"_id": "$section", "packages": {"$sum": 1}, "installed": {"$sum": "$installedSize"}}},
          {"$sort": {"packages": -1}}, {"$limit": 6}]})", kSections},
-    {"Where are the packages that need libc6?", "packages",
-     R"(db.packages.aggregate([{$match: {depends: "libc6"}}, {$sort: {installedSize: -1}}, {$group: {_id: "$section", packages: {$sum: 1}, largest: {$first: "$name"}, size: {$first: "$installedSize"}}}, {$sort: {packages: -1}}, {$limit: 5}]))",
-     R"({"aggregate": "packages", "cursor": {}, "pipeline": [{"$match": {"depends": "libc6"}}, {"$sort": {"installedSize": -1}},
-         {"$group": {"_id": "$section", "packages": {"$sum": 1}, "largest": {"$first": "$name"}, "size": {"$first": "$installedSize"}}}, {"$sort": {"packages": -1}}, {"$limit": 5}]})", kDependents},
-    {"Which packages need libsqlite3-0 most visibly?", "packages",
+    {"In which sections are the packages that need libc6?", "packages",
+     R"(db.packages.aggregate([{$match: {depends: "libc6"}}, {$group: {_id: "$section", packages: {$sum: 1}, installed: {$sum: "$installedSize"}}}, {$sort: {packages: -1}}, {$limit: 5}]))",
+     R"({"aggregate": "packages", "cursor": {}, "pipeline": [{"$match": {"depends": "libc6"}},
+         {"$group": {"_id": "$section", "packages": {"$sum": 1}, "installed": {"$sum": "$installedSize"}}}, {"$sort": {"packages": -1}}, {"$limit": 5}]})", kSections},
+    {"Which are the largest packages that need libsqlite3-0?", "packages",
      R"(db.packages.find({depends: "libsqlite3-0"}, {name: 1, section: 1, installedSize: 1, description: 1}).sort({installedSize: -1}).limit(5))",
      R"({"find": "packages", "filter": {"depends": "libsqlite3-0"}, "projection": {"name": 1, "section": 1, "installedSize": 1, "description": 1}, "sort": {"installedSize": -1}, "limit": 5})", kBiggest},
     {"What do most packages need?", "packages",
@@ -60,7 +62,18 @@ std::string cell(const bson::Element& value, Shown shown) {
   return value.is(bson::Type::kString) ? std::string(value.asString()) : bson::toRelaxedJson(value);
 }
 
-/// "using the index name_1" or "reading the whole collection"; empty when the server does not say.
+/// The text as it could be typed, a stage a line when it is long.
+std::string wrapped(std::string_view shell, size_t width) {
+  std::string out(shell);
+  if (displayWidth(shell) + 2 <= width) return "  " + out;
+  constexpr std::string_view kStage = "}, {$";
+  for (size_t at = out.find(kStage); at != std::string::npos; at = out.find(kStage, at + kStage.size())) out.replace(at, 3, "},\n    ");
+  constexpr std::string_view kFirst = "aggregate([";
+  if (const auto at = out.find(kFirst); at != std::string::npos) out.insert(at + kFirst.size(), "\n    ");
+  return "  " + out;
+}
+
+/// "by the index name_1" or "reading the whole collection"; empty when the server does not say.
 std::string accessPath(client::Connection& connection, bson::View command) {
   bson::Builder explained;
   explained.append("explain", command).append("verbosity", "queryPlanner");
@@ -104,7 +117,7 @@ Status answer(client::Connection& connection, const Question& question, const Pa
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   const std::string how = accessPath(connection, command);
-  std::cout << "\n" << paint.bold(question.title) << "\n  " << paint.dim(question.shell) << "\n"
+  std::cout << "\n" << paint.bold(question.title) << "\n" << paint.dim(wrapped(question.shell, std::min<size_t>(terminalSize().columns, 110))) << "\n\n"
             << table.render(std::min<size_t>(terminalSize().columns, 110), paint) << "  "
             << paint.green(formatDuration(seconds) + (how.empty() ? "" : ", " + how)) << std::endl;
   return {};

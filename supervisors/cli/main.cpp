@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -18,13 +19,17 @@ int main(int argc, char** argv) {
   app.footer("`troupe COMMAND --help` describes a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server.");
   Action action;
   for (const auto add : {addDemo, addImport, addExport, addPing, addStatus, addTree, addTop, addActor}) add(app, action);
+  const auto all = app.get_subcommands([](CLI::App*) { return true; });
+  const auto isNamed = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && std::none_of(all.begin(), all.end(), isNamed))
+    return complain("there is no command '" + std::string(argv[1]) + "'; `troupe --help` lists them", kExitUsage);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     if (argc == 1) return std::cerr << app.help(), kExitUsage;
-    std::cerr << "troupe: " << e.what() << "\n        `troupe --help` lists the commands, `troupe COMMAND --help` describes one.\n";
+    std::cerr << "troupe: " << e.what() << "; see `troupe " << (app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ") << "--help`\n";
     return kExitUsage;
   }
   std::signal(SIGPIPE, SIG_IGN);

@@ -85,12 +85,13 @@ bool StopSignals::came() {
   return came_;
 }
 
-bool StopSignals::wait() {
+bool StopSignals::wait(const std::function<bool()>& goOn) {
   const sigset_t set = signals({SIGINT, SIGTERM, SIGCHLD});
   int number = 0;
   while (!came_ && sigwait(&set, &number) == 0) {
-    if (number == SIGCHLD) return false;
-    came_ = true;
+    // Other children may have ended as well, some of them long ago.
+    if (number != SIGCHLD) came_ = true;
+    else if (!goOn()) return false;
   }
   return true;
 }

@@ -21,8 +21,8 @@ class StopSignals {
   StopSignals();
   /// Whether one has come.
   bool came();
-  /// Waits for one, or for a child to end; gives false when it was the child.
-  bool wait();
+  /// Waits until one comes (true), or until a child has ended and `goOn` says no (false).
+  bool wait(const std::function<bool()>& goOn);
 
  private:
   bool came_ = false;
