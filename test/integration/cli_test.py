@@ -11,7 +11,8 @@ import unittest
 from pathlib import Path
 
 import bson
-from bson import Binary, Code, DBRef, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp  # noqa: F401
+import bson.raw_bson
+from bson import Binary, Code, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
 
 from support import BIN, SLOWNESS, Server, ServerTest, free_port
 
@@ -86,7 +87,7 @@ class CommandLineTest(ServerTest):
         self.assertIn("--query", err)
 
     def test_csv_with_and_without_types(self):
-        text = "_id,name,at.city,zip\n1,\"A \"\"B\"\",Rome,00100\n2,,Bern,3000\n"
+        text = "_id,name,at.city,zip\n1,\"A \"\"B\"\"\",Rome,00100\n2,,Bern,3000\n"
         code, _, err = self.imported(text, "--types", name="p.csv")
         self.assertEqual(code, 0, err)
         self.assertEqual(self.all(), [{"_id": 1, "name": 'A "B"', "at": {"city": "Rome"}, "zip": "00100"},
