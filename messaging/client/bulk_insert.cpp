@@ -4,13 +4,17 @@
 
 namespace troupe::client {
 
-BulkInsert::BulkInsert(Connection& connection, std::string_view database, std::string_view collection, const Options& options)
-    : connection_(connection), database_(database), command_(bson::doc("insert", collection, "ordered", options.ordered)),
+BulkInsert::BulkInsert(Connection& connection, std::string_view database, std::string_view collection,
+                       const Options& options)
+    : connection_(connection),
+      database_(database),
+      command_(bson::doc("insert", collection, "ordered", options.ordered)),
       options_(options) {}
 
 Status BulkInsert::add(bson::View document) {
   // A message has room for 48 MB: a large document never joins a batch that is already large.
-  if (count_ > 0 && bytes_.size() + document.size() > options_.batchBytes + static_cast<size_t>(bson::kMaxDocumentSize)) TROUPE_TRY(flush());
+  if (count_ > 0 && bytes_.size() + document.size() > options_.batchBytes + static_cast<size_t>(bson::kMaxDocumentSize))
+    TROUPE_TRY(flush());
   bytes_.append(document.bytes());
   ++count_;
   ++added_;

@@ -17,15 +17,17 @@ class Connection::Impl {
   Status start() {
     bson::Builder command;
     command.append("hello", 1).append("helloOk", true);
-    command.append("client", doc("application", doc("name", target_.appName.empty() ? "troupe" : target_.appName.c_str()), "driver",
-                                 doc("name", "troupe", "version", "0.1"), "os", doc("type", "Linux")));
+    command.append("client",
+                   doc("application", doc("name", target_.appName.empty() ? "troupe" : target_.appName.c_str()),
+                       "driver", doc("name", "troupe", "version", "0.1"), "os", doc("type", "Linux")));
     if (!target_.user.empty()) command.append("saslSupportedMechs", target_.authDatabase() + "." + target_.user);
     TROUPE_ASSIGN(const auto reply, run("admin", command.finish(), {}));
     hello_ = bson::Document(reply);
     return target_.user.empty() ? Status::OK() : logIn();
   }
 
-  StatusWith<bson::View> run(std::string_view database, bson::View command, std::span<const wire::DocumentSequence> sequences) {
+  StatusWith<bson::View> run(std::string_view database, bson::View command,
+                             std::span<const wire::DocumentSequence> sequences) {
     TROUPE_ASSIGN(const auto body, exchange(database, command, sequences));
     TROUPE_TRY(wire::replyStatus(body));
     return body;
@@ -40,7 +42,8 @@ class Connection::Impl {
                                   std::span<const wire::DocumentSequence> sequences) {
     if (!stream_) return {ErrorCode::kHostUnreachable, "the connection to " + target_.address() + " is closed"};
     const int32_t id = ++lastRequest_;
-    if (auto status = stream_->write(wire::buildRequest(id, database, command, sequences)); !status.isOK()) return lost(status);
+    if (auto status = stream_->write(wire::buildRequest(id, database, command, sequences)); !status.isOK())
+      return lost(status);
     for (;;) {
       const auto frame = reader_.next();
       if (!frame.isOK()) return lost(frame.status());
@@ -77,9 +80,11 @@ class Connection::Impl {
     TROUPE_ASSIGN(auto password, auth::preparePassword(mechanism, target_.user, target_.password));
     auth::ScramClient scram(mechanism, target_.user, std::move(password), auth::makeNonce(auth::secureRandom()));
     const std::string first = scram.first();
-    TROUPE_ASSIGN(auto reply, run(target_.authDatabase(),
-                                  doc("saslStart", 1, "mechanism", auth::mechanismName(mechanism), "payload",
-                                      bson::Binary{bson::kBinaryGeneric, first}, "options", doc("skipEmptyExchange", true)), {}));
+    TROUPE_ASSIGN(auto reply,
+                  run(target_.authDatabase(),
+                      doc("saslStart", 1, "mechanism", auth::mechanismName(mechanism), "payload",
+                          bson::Binary{bson::kBinaryGeneric, first}, "options", doc("skipEmptyExchange", true)),
+                      {}));
     const bson::Value conversation(reply["conversationId"]);
     TROUPE_ASSIGN(const std::string final, scram.final(payloadOf(reply)));
     TROUPE_ASSIGN(reply, proceed(conversation, final));
@@ -91,8 +96,10 @@ class Connection::Impl {
   }
 
   StatusWith<bson::View> proceed(const bson::Value& conversation, std::string_view payload) {
-    return run(target_.authDatabase(),
-               doc("saslContinue", 1, "conversationId", conversation, "payload", bson::Binary{bson::kBinaryGeneric, payload}), {});
+    return run(
+        target_.authDatabase(),
+        doc("saslContinue", 1, "conversationId", conversation, "payload", bson::Binary{bson::kBinaryGeneric, payload}),
+        {});
   }
 
   static std::string_view payloadOf(bson::View reply) {

@@ -5,8 +5,13 @@
 namespace troupe::client {
 
 Cursor::Cursor(Cursor&& other) noexcept
-    : connection_(other.connection_), database_(std::move(other.database_)), collection_(std::move(other.collection_)),
-      id_(std::exchange(other.id_, 0)), batchSize_(other.batchSize_), reply_(std::move(other.reply_)), batch_(other.batch_),
+    : connection_(other.connection_),
+      database_(std::move(other.database_)),
+      collection_(std::move(other.collection_)),
+      id_(std::exchange(other.id_, 0)),
+      batchSize_(other.batchSize_),
+      reply_(std::move(other.reply_)),
+      batch_(other.batch_),
       at_(other.at_) {}
 
 Cursor::~Cursor() {
@@ -27,7 +32,8 @@ StatusWith<Cursor> Cursor::open(Connection& connection, std::string_view databas
   const auto dot = ns.find('.');
   if (dot != std::string_view::npos) cursor.collection_ = ns.substr(dot + 1);
   const auto options = command["cursor"];
-  cursor.batchSize_ = options.is(bson::Type::kDocument) ? options.asDocument()["batchSize"].toInt64() : command["batchSize"].toInt64();
+  cursor.batchSize_ =
+      options.is(bson::Type::kDocument) ? options.asDocument()["batchSize"].toInt64() : command["batchSize"].toInt64();
   TROUPE_TRY(cursor.take(std::move(reply), "firstBatch"));
   return cursor;
 }
@@ -58,7 +64,8 @@ StatusWith<std::optional<bson::View>> Cursor::next() {
   }
   const bson::Element element = *at_;
   ++at_;
-  if (!element.is(bson::Type::kDocument)) return {ErrorCode::kFailedToParse, "the cursor gave something that is not a document"};
+  if (!element.is(bson::Type::kDocument))
+    return {ErrorCode::kFailedToParse, "the cursor gave something that is not a document"};
   return std::optional<bson::View>(element.asDocument());
 }
 

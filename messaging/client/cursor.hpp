@@ -8,8 +8,8 @@
 
 namespace troupe::client {
 
-/// Iterates the result of find, aggregate, listCollections ...: asks for more as it goes. It borrows the connection, which
-/// may run other commands in between. Not read to its end, it is killed when it is destroyed.
+/// Iterates the result of find, aggregate, listCollections ...: asks for more as it goes. It borrows the connection,
+/// which may run other commands in between. Not read to its end, it is killed when it is destroyed.
 class Cursor {
  public:
   /// Runs a command that answers with a cursor. Errors: the server's, or FailedToParse when the answer has none.

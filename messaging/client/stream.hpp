@@ -17,7 +17,8 @@ class Stream {
 
   /// Sends all of it. Errors: HostUnreachable, NetworkTimeout.
   virtual Status write(std::string_view bytes) = 0;
-  /// Waits for at least one byte and gives how many came. Errors: HostUnreachable (also when the peer closed), NetworkTimeout.
+  /// Waits for at least one byte and gives how many came. Errors: HostUnreachable (also when the peer closed),
+  /// NetworkTimeout.
   virtual StatusWith<size_t> read(std::span<char> room) = 0;
 };
 

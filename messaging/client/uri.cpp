@@ -27,7 +27,8 @@ StatusWith<std::string> unescape(std::string_view text, std::string_view what) {
     }
     const int high = i + 2 < text.size() ? hexDigit(text[i + 1]) : -1;
     const int low = i + 2 < text.size() ? hexDigit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return bad("the " + std::string(what) + " has a '%' that two hexadecimal digits do not follow");
+    if (high < 0 || low < 0)
+      return bad("the " + std::string(what) + " has a '%' that two hexadecimal digits do not follow");
     out.push_back(static_cast<char>(high * 16 + low));
     i += 2;
   }
@@ -82,13 +83,22 @@ Status readUser(std::string_view text, Target& target) {
   return {};
 }
 
-struct TextOption { std::string_view name; std::string Target::*field; };
-struct FlagOption { std::string_view name; bool Target::*field; };
-struct TimeOption { std::string_view name; int64_t Target::*field; };
-constexpr std::array kTexts = {TextOption{"authSource", &Target::authSource}, TextOption{"authMechanism", &Target::mechanism},
-                               TextOption{"tlsCAFile", &Target::tlsCAFile}, TextOption{"appName", &Target::appName},
-                               TextOption{"appname", &Target::appName},
-                               TextOption{"tlsCertificateKeyFile", &Target::tlsCertificateKeyFile}};
+struct TextOption {
+  std::string_view name;
+  std::string Target::*field;
+};
+struct FlagOption {
+  std::string_view name;
+  bool Target::*field;
+};
+struct TimeOption {
+  std::string_view name;
+  int64_t Target::*field;
+};
+constexpr std::array kTexts = {
+    TextOption{"authSource", &Target::authSource}, TextOption{"authMechanism", &Target::mechanism},
+    TextOption{"tlsCAFile", &Target::tlsCAFile},   TextOption{"appName", &Target::appName},
+    TextOption{"appname", &Target::appName},       TextOption{"tlsCertificateKeyFile", &Target::tlsCertificateKeyFile}};
 constexpr std::array kFlags = {FlagOption{"tls", &Target::tls}, FlagOption{"ssl", &Target::tls},
                                FlagOption{"tlsAllowInvalidCertificates", &Target::tlsAllowInvalidCertificates},
                                FlagOption{"tlsInsecure", &Target::tlsAllowInvalidCertificates},
@@ -96,10 +106,24 @@ constexpr std::array kFlags = {FlagOption{"tls", &Target::tls}, FlagOption{"ssl"
 constexpr std::array kTimes = {TimeOption{"connectTimeoutMS", &Target::connectTimeoutMs},
                                TimeOption{"socketTimeoutMS", &Target::socketTimeoutMs}};
 /// Options of drivers that mean nothing to one blocking connection.
-constexpr std::array<std::string_view, 18> kIgnored = {
-    "directConnection", "replicaSet",   "readPreference", "readPreferenceTags", "readConcernLevel", "w",
-    "wtimeoutMS",       "journal",      "retryWrites",    "retryReads",         "maxPoolSize",      "minPoolSize",
-    "maxIdleTimeMS",    "compressors",  "loadBalanced",   "zlibCompressionLevel", "serverSelectionTimeoutMS", "heartbeatFrequencyMS"};
+constexpr std::array<std::string_view, 18> kIgnored = {"directConnection",
+                                                       "replicaSet",
+                                                       "readPreference",
+                                                       "readPreferenceTags",
+                                                       "readConcernLevel",
+                                                       "w",
+                                                       "wtimeoutMS",
+                                                       "journal",
+                                                       "retryWrites",
+                                                       "retryReads",
+                                                       "maxPoolSize",
+                                                       "minPoolSize",
+                                                       "maxIdleTimeMS",
+                                                       "compressors",
+                                                       "loadBalanced",
+                                                       "zlibCompressionLevel",
+                                                       "serverSelectionTimeoutMS",
+                                                       "heartbeatFrequencyMS"};
 
 Status readOption(std::string_view name, std::string_view escaped, Target& target) {
   TROUPE_ASSIGN(const std::string value, unescape(escaped, name));
@@ -128,7 +152,8 @@ Status readOptions(std::string_view text, Target& target) {
     const auto pair = text.substr(0, amp);
     text = amp == std::string_view::npos ? std::string_view() : text.substr(amp + 1);
     const auto equals = pair.find('=');
-    if (equals == std::string_view::npos) return bad("the option '" + std::string(pair) + "' has no value (name=value)");
+    if (equals == std::string_view::npos)
+      return bad("the option '" + std::string(pair) + "' has no value (name=value)");
     TROUPE_TRY(readOption(pair.substr(0, equals), pair.substr(equals + 1), target));
   }
   return {};
@@ -149,7 +174,8 @@ std::string Target::authDatabase() const {
 StatusWith<Target> parseTarget(std::string_view text) {
   Target target;
   if (!text.starts_with(kScheme)) {
-    if (text.starts_with("mongodb+srv://")) return bad("mongodb+srv:// is not supported; name the host with mongodb://");
+    if (text.starts_with("mongodb+srv://"))
+      return bad("mongodb+srv:// is not supported; name the host with mongodb://");
     if (text.find("://") != std::string_view::npos) return bad("it must begin with mongodb://");
     TROUPE_TRY(readHost(text, target));
     return target;

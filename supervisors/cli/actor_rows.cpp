@@ -22,7 +22,9 @@ std::string_view lastPart(std::string_view path) {
   return slash == std::string_view::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
 }
 
-bool isUnwell(std::string_view phase) { return phase == "parked" || phase == "failed" || phase == "restarting" || phase == "ended"; }
+bool isUnwell(std::string_view phase) {
+  return phase == "parked" || phase == "failed" || phase == "restarting" || phase == "ended";
+}
 
 std::string paintedPhase(std::string_view phase, const Paint& paint) {
   if (phase == "parked" || phase == "failed") return paint.red(phase);
@@ -51,7 +53,8 @@ std::string warnings(bson::View row) {
 /// Walks the tree first, so that the phases can stand in a column.
 class TreePrinter {
  public:
-  TreePrinter(Children children, size_t width, const Paint& paint) : children_(std::move(children)), width_(width), paint_(paint) {}
+  TreePrinter(Children children, size_t width, const Paint& paint)
+      : children_(std::move(children)), width_(width), paint_(paint) {}
 
   void add(bson::View row, const std::string& before, const std::string& below) {
     const std::string_view path = text(row, "path");
@@ -81,7 +84,8 @@ class TreePrinter {
   std::string renderLine(const Line& line) const {
     const std::string_view phase = text(line.row, "phase");
     const size_t used = displayWidth(line.before + line.name);
-    std::string out = paint_.dim(line.before) + paint_.bold(line.name) + std::string(nameWidth_ - used + 2, ' ') + paintedPhase(phase, paint_);
+    std::string out = paint_.dim(line.before) + paint_.bold(line.name) + std::string(nameWidth_ - used + 2, ' ') +
+                      paintedPhase(phase, paint_);
     std::string notes;
     const auto strategy = text(line.row, "strategy");
     for (const auto& note : {strategy.empty() ? std::string() : "restarts " + std::string(strategy), remarks(line.row)})
@@ -141,8 +145,10 @@ std::string renderActorTree(const Rows& rows, size_t width, const Paint& paint, 
   std::vector<const bson::Document*> roots;
   for (const auto& row : rows) {
     const auto parent = text(row, "parent"), path = text(row, "path");
-    if (!root.empty() ? path == root : parent.empty() || parent == path || !known.contains(parent)) roots.push_back(&row);
-    else children[parent].push_back(&row);
+    if (!root.empty() ? path == root : parent.empty() || parent == path || !known.contains(parent))
+      roots.push_back(&row);
+    else
+      children[parent].push_back(&row);
   }
   TreePrinter printer(std::move(children), width, paint);
   for (const auto* row : roots) printer.add(*row, "", "");
@@ -154,8 +160,10 @@ std::string summarizeActors(const Rows& rows) {
   std::map<std::string, size_t> unwell;
   for (const auto& row : rows) {
     const std::string phase(text(row, "phase"));
-    if (isUnwell(phase)) ++unwell[phase];
-    else ++well;
+    if (isUnwell(phase))
+      ++unwell[phase];
+    else
+      ++well;
   }
   std::string out = fmt::format("{} {}", rows.size(), rows.size() == 1 ? "actor" : "actors");
   if (unwell.empty()) return out + ", all well";
@@ -180,19 +188,24 @@ const bson::Document* findActor(const Rows& rows, std::string_view path) {
 std::string describeField(const bson::Element& field, int64_t nowMillis) {
   switch (field.type()) {
     case bson::Type::kEnd:
-    case bson::Type::kNull: return "";
-    case bson::Type::kString: return std::string(field.asString());
+    case bson::Type::kNull:
+      return "";
+    case bson::Type::kString:
+      return std::string(field.asString());
     case bson::Type::kInt32:
-    case bson::Type::kInt64: return formatCount(field.toInt64());
+    case bson::Type::kInt64:
+      return formatCount(field.toInt64());
     case bson::Type::kDouble:
       if (field.name() == "busyShare") return fmt::format("{:.1f}%", field.asDouble() * 100);
       return fmt::format("{:.2f}", field.asDouble());
-    case bson::Type::kBool: return field.asBool() ? "yes" : "no";
+    case bson::Type::kBool:
+      return field.asBool() ? "yes" : "no";
     case bson::Type::kDate: {
       const auto ago = static_cast<double>(std::max<int64_t>(nowMillis - field.asDate().millis, 0)) / 1000;
       return formatDuration(ago) + " ago";
     }
-    default: return bson::toRelaxedJson(field);
+    default:
+      return bson::toRelaxedJson(field);
   }
 }
 

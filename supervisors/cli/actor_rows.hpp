@@ -15,18 +15,21 @@ StatusWith<std::vector<bson::Document>> readActorRows(client::Connection& connec
 /// Which row order `troupe top` shows. Unknown names are refused by the command line.
 std::vector<bson::Document> sortedActors(std::vector<bson::Document> rows, std::string_view by);
 
-/// The tree, drawn with box characters: each actor below its parent with its phase, traffic and what is unusual about it
-/// (restarts, waiting messages, the last error). Rows whose parent is missing become roots. `root`: only that subtree.
-std::string renderActorTree(const std::vector<bson::Document>& rows, size_t width, const Paint& paint, std::string_view root = {});
+/// The tree, drawn with box characters: each actor below its parent with its phase, traffic and what is unusual about
+/// it (restarts, waiting messages, the last error). Rows whose parent is missing become roots. `root`: only that
+/// subtree.
+std::string renderActorTree(const std::vector<bson::Document>& rows, size_t width, const Paint& paint,
+                            std::string_view root = {});
 
 /// One line that sums the rows up: "31 actors: 29 running, 1 restarting, 1 parked".
 std::string summarizeActors(const std::vector<bson::Document>& rows);
 
-/// The row of a path; a path without its first part, or only the last part when that is unique, is enough. Null when there is
-/// none or more than one.
+/// The row of a path; a path without its first part, or only the last part when that is unique, is enough. Null when
+/// there is none or more than one.
 const bson::Document* findActor(const std::vector<bson::Document>& rows, std::string_view path);
 
-/// A value of a row for people: counts with separators, dates as time passed since `nowMillis`, arrays and documents as JSON.
+/// A value of a row for people: counts with separators, dates as time passed since `nowMillis`, arrays and documents as
+/// JSON.
 std::string describeField(const bson::Element& field, int64_t nowMillis);
 
 }  // namespace troupe::supervisors

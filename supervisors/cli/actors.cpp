@@ -27,7 +27,8 @@ struct ActorOptions {
 };
 
 int64_t nowMillis() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 int noSuchActor(std::string_view path) {
@@ -73,16 +74,24 @@ int actor(const ActorOptions& options) {
 std::atomic<bool> interrupted = false;
 void interrupt(int) { interrupted = true; }
 
-std::string topPage(const std::vector<bson::Document>& rows, const ActorOptions& options, const TerminalSize& size, const Paint& paint) {
-  Table table({{"actor", false, 20}, {"phase", false, 8}, {"msgs/s", true}, {"busy", true, 5}, {"waiting", true}, {"handled", true},
-               {"restarts", true}, {"last message", false, 12}});
+std::string topPage(const std::vector<bson::Document>& rows, const ActorOptions& options, const TerminalSize& size,
+                    const Paint& paint) {
+  Table table({{"actor", false, 20},
+               {"phase", false, 8},
+               {"msgs/s", true},
+               {"busy", true, 5},
+               {"waiting", true},
+               {"handled", true},
+               {"restarts", true},
+               {"last message", false, 12}});
   const auto sorted = sortedActors(rows, options.sort);
   for (size_t i = 0; i < sorted.size() && (options.count > 0 || i + 5 < size.lines); ++i) {
     const bson::View row = sorted[i];
     table.add({std::string(row["path"].toStringOr()), std::string(row["phase"].toStringOr()),
-               fmt::format("{:.1f}", row["handledPerSecond"].toDouble()), fmt::format("{:.1f}%", row["busyShare"].toDouble() * 100),
-               formatCount(row["mailboxLength"].toInt64()), formatCount(row["handled"].toInt64()),
-               formatCount(row["restarts"].toInt64()), std::string(row["lastMessage"].toStringOr())});
+               fmt::format("{:.1f}", row["handledPerSecond"].toDouble()),
+               fmt::format("{:.1f}%", row["busyShare"].toDouble() * 100), formatCount(row["mailboxLength"].toInt64()),
+               formatCount(row["handled"].toInt64()), formatCount(row["restarts"].toInt64()),
+               std::string(row["lastMessage"].toStringOr())});
   }
   return table.render(size.columns, paint, "");
 }
@@ -90,7 +99,8 @@ std::string topPage(const std::vector<bson::Document>& rows, const ActorOptions&
 /// Waits, but not longer than until Ctrl-C.
 void pause(double seconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (!interrupted && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (!interrupted && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 int top(ActorOptions options) {
@@ -114,7 +124,8 @@ int top(ActorOptions options) {
       return complain(rows.status());
     }
     if (wholeScreen) std::cout << "\x1b[H\x1b[2J";
-    std::cout << summarizeActors(*rows) << paint.dim("   sorted by " + options.sort + (wholeScreen ? "   Ctrl-C ends" : "")) << "\n\n"
+    std::cout << summarizeActors(*rows)
+              << paint.dim("   sorted by " + options.sort + (wholeScreen ? "   Ctrl-C ends" : "")) << "\n\n"
               << topPage(*rows, options, terminalSize(), paint) << std::flush;
   }
   if (wholeScreen) std::cout << "\x1b[?25h\x1b[?1049l" << std::flush;
@@ -135,10 +146,15 @@ void addTop(CLI::App& app, Action& action) {
   auto options = std::make_shared<ActorOptions>();
   auto* command = app.add_subcommand("top", "watch the busiest actors of a server");
   addServerOption(*command, options->server);
-  command->add_option("--sort", options->sort, "rate, handled, busy, mailbox, restarts or path")->capture_default_str()
+  command->add_option("--sort", options->sort, "rate, handled, busy, mailbox, restarts or path")
+      ->capture_default_str()
       ->check(CLI::IsMember({"rate", "handled", "busy", "mailbox", "restarts", "path"}));
-  command->add_option("--interval", options->interval, "seconds between two looks")->capture_default_str()->check(CLI::Range(0.1, 3600.0));
-  command->add_option("-n,--count", options->count, "end after so many looks (0: at Ctrl-C; 1 when the output is no terminal)")
+  command->add_option("--interval", options->interval, "seconds between two looks")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  command
+      ->add_option("-n,--count", options->count,
+                   "end after so many looks (0: at Ctrl-C; 1 when the output is no terminal)")
       ->check(CLI::NonNegativeNumber);
   command->callback([options, &action] { action = [options] { return top(*options); }; });
 }

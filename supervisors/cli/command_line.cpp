@@ -6,7 +6,8 @@
 namespace troupe::supervisors {
 
 void addServerOption(CLI::App& command, ServerOption& option) {
-  command.add_option("--uri", option.uri, "the server: host:port or mongodb://[user:password@]host:port/[?tls=true...]")
+  command
+      .add_option("--uri", option.uri, "the server: host:port or mongodb://[user:password@]host:port/[?tls=true...]")
       ->envname("TROUPE_URI")
       ->capture_default_str()
       ->type_name("URI");
@@ -22,7 +23,8 @@ std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option)
   if (connection.isOK()) return std::make_unique<client::Connection>(std::move(*connection));
   complain(connection.status().reason());
   if (connection.status() == ErrorCode::kHostUnreachable && !target->tls)
-    std::cerr << "        Is a server running there? Start one with `troupe demo` or `trouped --dbpath DIR`, or name another with --uri.\n";
+    std::cerr << "        Is a server running there? Start one with `troupe demo` or `trouped --dbpath DIR`, or name "
+                 "another with --uri.\n";
   return nullptr;
 }
 
@@ -34,7 +36,8 @@ int complain(std::string_view message, int code) {
 
 int complain(const Status& status) {
   const bool lost = status == ErrorCode::kHostUnreachable || status == ErrorCode::kNetworkTimeout;
-  return complain(lost ? status.reason() : status.reason() + " (" + errorName(status.code()) + ")", lost ? kExitUnreachable : kExitFailed);
+  return complain(lost ? status.reason() : status.reason() + " (" + errorName(status.code()) + ")",
+                  lost ? kExitUnreachable : kExitFailed);
 }
 
 }  // namespace troupe::supervisors

@@ -14,7 +14,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::string_view valueOf(const Paragraph& paragraph, std::string_view name) {
-  const auto found = std::find_if(paragraph.begin(), paragraph.end(), [&](const auto& field) { return field.name == name; });
+  const auto found =
+      std::find_if(paragraph.begin(), paragraph.end(), [&](const auto& field) { return field.name == name; });
   return found == paragraph.end() ? std::string_view() : std::string_view(found->value);
 }
 
@@ -33,9 +34,11 @@ bson::Document person(std::string_view text) {
   return bson::doc("name", trimmed(text.substr(0, open)), "email", text.substr(open + 1, length));
 }
 
-struct TextField { std::string_view from, to; };
-constexpr std::array kTexts = {TextField{"Source", "source"}, TextField{"Section", "section"}, TextField{"Priority", "priority"},
-                               TextField{"Homepage", "homepage"}};
+struct TextField {
+  std::string_view from, to;
+};
+constexpr std::array kTexts = {TextField{"Source", "source"}, TextField{"Section", "section"},
+                               TextField{"Priority", "priority"}, TextField{"Homepage", "homepage"}};
 constexpr std::array kRelations = {TextField{"Depends", "depends"}, TextField{"Recommends", "recommends"},
                                    TextField{"Suggests", "suggests"}, TextField{"Provides", "provides"},
                                    TextField{"Conflicts", "conflicts"}};
@@ -73,7 +76,8 @@ std::optional<Paragraph> ParagraphReader::line(std::string_view text) {
     return std::nullopt;
   }
   const auto colon = text.find(':');
-  if (colon != std::string_view::npos) paragraph_.push_back({std::string(text.substr(0, colon)), std::string(trimmed(text.substr(colon + 1)))});
+  if (colon != std::string_view::npos)
+    paragraph_.push_back({std::string(text.substr(0, colon)), std::string(trimmed(text.substr(colon + 1)))});
   return std::nullopt;
 }
 
@@ -116,7 +120,8 @@ std::optional<bson::Document> packageDocument(const Paragraph& paragraph) {
     if (const auto value = valueOf(paragraph, from); !value.empty()) b.append(to, value);
   if (valueOf(paragraph, "Essential") == "yes") b.append("essential", true);
   appendSizes(b, paragraph);
-  if (const auto maintainer = valueOf(paragraph, "Maintainer"); !maintainer.empty()) b.append("maintainer", person(maintainer));
+  if (const auto maintainer = valueOf(paragraph, "Maintainer"); !maintainer.empty())
+    b.append("maintainer", person(maintainer));
   appendRelations(b, paragraph);
   if (const auto tags = commaList(valueOf(paragraph, "Tag")); !tags.empty()) b.append("tags", tags);
   appendDescription(b, paragraph);

@@ -8,8 +8,8 @@
 
 namespace troupe::supervisors {
 
-/// One field of a paragraph of a Debian control file. Continuation lines are joined to the value by newlines, each without
-/// its leading blank.
+/// One field of a paragraph of a Debian control file. Continuation lines are joined to the value by newlines, each
+/// without its leading blank.
 struct ControlField {
   std::string name;
   std::string value;
@@ -34,9 +34,10 @@ std::vector<std::string> relationNames(std::string_view field);
 /// The parts of a list separated by commas, without blanks around them.
 std::vector<std::string> commaList(std::string_view field);
 
-/// A document of a package: {_id, name, version, architecture, source, section, priority, essential, installedSize and size
-/// (bytes), maintainer {name, email}, homepage, depends, recommends, suggests, provides, conflicts, tags, description,
-/// longDescription}. What the paragraph lacks is left out. Nothing for a paragraph without a name or version, or of a package that is not installed
+/// A document of a package: {_id, name, version, architecture, source, section, priority, essential, installedSize and
+/// size (bytes), maintainer {name, email}, homepage, depends, recommends, suggests, provides, conflicts, tags,
+/// description, longDescription}. What the paragraph lacks is left out. Nothing for a paragraph without a name or
+/// version, or of a package that is not installed
 /// (`Status: ... deinstall`). `_id` is "name:architecture".
 std::optional<bson::Document> packageDocument(const Paragraph& paragraph);
 

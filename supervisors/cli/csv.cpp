@@ -30,7 +30,8 @@ std::optional<bson::Value> inferNumber(std::string_view text) {
   }
   if (digits.find_first_not_of("0123456789") == std::string_view::npos) return std::nullopt;  // too long for a number
   double real = 0;
-  if (const auto [end, error] = std::from_chars(text.data(), last, real); error == std::errc() && end == last && std::isfinite(real))
+  if (const auto [end, error] = std::from_chars(text.data(), last, real);
+      error == std::errc() && end == last && std::isfinite(real))
     return bson::Value(real);
   return std::nullopt;
 }
@@ -40,21 +41,26 @@ std::optional<bson::Value> inferDate(std::string_view text) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, used = 0;
   double second = 0;
   const std::string copy(text);
-  if (text.size() < 10 || text.size() > 35 || std::sscanf(copy.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &used) != 3 || used != 10)
+  if (text.size() < 10 || text.size() > 35 ||
+      std::sscanf(copy.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &used) != 3 || used != 10)
     return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok()) return std::nullopt;
-  auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::sys_days(date).time_since_epoch()).count();
+  auto millis =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::sys_days(date).time_since_epoch()).count();
   if (text.size() == 10) return bson::Value(bson::Date{millis});
   if (text[10] != 'T' && text[10] != ' ') return std::nullopt;
   const char* rest = copy.c_str() + 11;
-  if (std::sscanf(rest, "%2d:%2d:%lf%n", &hour, &minute, &second, &used) != 3 || hour > 23 || minute > 59 || second < 0 || second >= 60) return std::nullopt;
+  if (std::sscanf(rest, "%2d:%2d:%lf%n", &hour, &minute, &second, &used) != 3 || hour > 23 || minute > 59 ||
+      second < 0 || second >= 60)
+    return std::nullopt;
   rest += used;
   int offsetHours = 0, offsetMinutes = 0;
   char sign = '+';
   if (std::string_view(rest) != "Z" &&
-      (std::sscanf(rest, "%c%2d:%2d%n", &sign, &offsetHours, &offsetMinutes, &used) != 3 || rest[used] != '\0' || (sign != '+' && sign != '-')))
+      (std::sscanf(rest, "%c%2d:%2d%n", &sign, &offsetHours, &offsetMinutes, &used) != 3 || rest[used] != '\0' ||
+       (sign != '+' && sign != '-')))
     return std::nullopt;
   const int offset = (offsetHours * 60 + offsetMinutes) * (sign == '-' ? -1 : 1);
   millis += (int64_t{hour} * 60 + minute - offset) * 60'000 + std::llround(second * 1000);
@@ -113,9 +119,12 @@ StatusWith<std::vector<std::string>> CsvReader::next() {
     }
     if (c == '\n') ++line_;
     if (quoted) {
-      if (c != '"') field.push_back(static_cast<char>(c));
-      else if (in_.peek() == '"') field.push_back(static_cast<char>(in_.get()));
-      else quoted = false, closed = true;
+      if (c != '"')
+        field.push_back(static_cast<char>(c));
+      else if (in_.peek() == '"')
+        field.push_back(static_cast<char>(in_.get()));
+      else
+        quoted = false, closed = true;
     } else if (c == separator_) {
       fields.emplace_back();
       closed = false;
@@ -141,7 +150,8 @@ bson::Value inferValue(std::string_view text) {
   return bson::Value(text);
 }
 
-StatusWith<bson::Document> csvDocument(const std::vector<std::string>& columns, const std::vector<std::string>& fields, bool inferTypes) {
+StatusWith<bson::Document> csvDocument(const std::vector<std::string>& columns, const std::vector<std::string>& fields,
+                                       bool inferTypes) {
   if (fields.size() > columns.size())
     return bad(fmt::format("{} fields, but there are {} columns", fields.size(), columns.size()));
   std::vector<Node> tree;
@@ -156,12 +166,18 @@ StatusWith<bson::Document> csvDocument(const std::vector<std::string>& columns, 
 
 std::string csvText(const bson::Element& value) {
   switch (value.type()) {
-    case bson::Type::kEnd: return {};
-    case bson::Type::kString: return std::string(value.asString());
-    case bson::Type::kObjectId: return value.asObjectId().toString();
-    case bson::Type::kInt32: return std::to_string(value.asInt32());
-    case bson::Type::kInt64: return std::to_string(value.asInt64());
-    case bson::Type::kDouble: return fmt::format("{}", value.asDouble());
+    case bson::Type::kEnd:
+      return {};
+    case bson::Type::kString:
+      return std::string(value.asString());
+    case bson::Type::kObjectId:
+      return value.asObjectId().toString();
+    case bson::Type::kInt32:
+      return std::to_string(value.asInt32());
+    case bson::Type::kInt64:
+      return std::to_string(value.asInt64());
+    case bson::Type::kDouble:
+      return fmt::format("{}", value.asDouble());
     case bson::Type::kDate: {
       // {"$date": "2024-01-01T00:00:00Z"} for the years that ISO 8601 is certain about
       const std::string json = bson::toRelaxedJson(value);
@@ -169,7 +185,8 @@ std::string csvText(const bson::Element& value) {
       if (open == std::string::npos || json.find("$numberLong") != std::string::npos) return json;
       return json.substr(open + 3, json.rfind('"') - open - 3);
     }
-    default: return bson::toRelaxedJson(value);
+    default:
+      return bson::toRelaxedJson(value);
   }
 }
 

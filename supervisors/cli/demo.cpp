@@ -54,7 +54,8 @@ class Demo {
     Status status = work();
     if (status == ErrorCode::kInterrupted) std::cout << "\nStopping." << std::endl, status = {};
     if (!status.isOK()) complain(status);
-    if (!server_.running() && status.isOK() && started_) status = {ErrorCode::kHostUnreachable, "the server ended by itself"};
+    if (!server_.running() && status.isOK() && started_)
+      status = {ErrorCode::kHostUnreachable, "the server ended by itself"};
     const int code = server_.stop();
     if (started_ && status.isOK() && code != 0) return complain("the server ended with code " + std::to_string(code));
     if (started_ && status.isOK()) std::cout << "The server has stopped cleanly." << std::endl;
@@ -77,33 +78,41 @@ class Demo {
     }
     showAddresses();
     if (options_.once) return {};
-    return stop_.wait([this] { return server_.running(); }) ? Status(ErrorCode::kInterrupted, "stopped") : Status(ErrorCode::kHostUnreachable, "the server ended by itself");
+    return stop_.wait([this] { return server_.running(); })
+               ? Status(ErrorCode::kInterrupted, "stopped")
+               : Status(ErrorCode::kHostUnreachable, "the server ended by itself");
   }
 
   Status startServer() {
     TROUPE_ASSIGN(serverOptions_.program, findServerProgram());
-    serverOptions_.dbPath = !options_.dbPath.empty() ? options_.dbPath : options_.once ? temporary_.emplace().path() : "data";
+    serverOptions_.dbPath = !options_.dbPath.empty() ? options_.dbPath
+                            : options_.once          ? temporary_.emplace().path()
+                                                     : "data";
     std::error_code error;
     fs::create_directories(serverOptions_.dbPath, error);
     if (error || serverOptions_.dbPath.empty())
       return {ErrorCode::kFileNotOpen, "cannot make the folder " + serverOptions_.dbPath + ": " + error.message()};
     serverOptions_.logPath = (fs::path(serverOptions_.dbPath) / "trouped.log").string();
     serverOptions_.port = freePort(options_.port, options_.portGiven ? 1 : 50);
-    if (serverOptions_.port == 0) return {ErrorCode::kHostUnreachable, fmt::format("port {} is in use; choose another with --port", options_.port)};
+    if (serverOptions_.port == 0)
+      return {ErrorCode::kHostUnreachable, fmt::format("port {} is in use; choose another with --port", options_.port)};
     serverOptions_.adminPort = freePort(options_.adminPort);
     title("Starting trouped");
     const auto begun = std::chrono::steady_clock::now();
     TROUPE_TRY(server_.start(serverOptions_, [this] { return !stop_.came(); }));
     started_ = true;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    std::cout << fmt::format("  ready in {} on port {}, data in {}", formatDuration(seconds), serverOptions_.port, serverOptions_.dbPath) << std::endl;
+    std::cout << fmt::format("  ready in {} on port {}, data in {}", formatDuration(seconds), serverOptions_.port,
+                             serverOptions_.dbPath)
+              << std::endl;
     return {};
   }
 
   Status prepareData(client::Connection& connection) {
     if (demoDataIsComplete(connection)) {
       title("Data");
-      std::cout << "  " << formatCount(count(connection, "packages")) << " packages are there from an earlier run" << std::endl;
+      std::cout << "  " << formatCount(count(connection, "packages")) << " packages are there from an earlier run"
+                << std::endl;
       return {};
     }
     title("Loading this machine's own data");
@@ -117,17 +126,22 @@ class Demo {
     const auto reply = connection.run(kDemoDatabase, bson::doc("count", collection));
     return reply.isOK() ? (*reply)["n"].toInt64() : 0;
   }
-  static bool has(client::Connection& connection, std::string_view collection) { return count(connection, collection) > 0; }
+  static bool has(client::Connection& connection, std::string_view collection) {
+    return count(connection, collection) > 0;
+  }
 
   void showAddresses() {
-    const auto row = [&](std::string_view what, const std::string& value) { std::cout << fmt::format("  {:<18}", what) << paint_.bold(value) << "\n"; };
+    const auto row = [&](std::string_view what, const std::string& value) {
+      std::cout << fmt::format("  {:<18}", what) << paint_.bold(value) << "\n";
+    };
     const std::string uri = fmt::format("mongodb://127.0.0.1:{}/{}", serverOptions_.port, kDemoDatabase);
     title(options_.once ? "While it ran" : "It is yours");
     row("connection string", uri);
     row("actors, live", fmt::format("http://127.0.0.1:{}/", serverOptions_.adminPort));
     row("in a terminal", fmt::format("mongosh {}", uri));
     row("", fmt::format("troupe tree --uri 127.0.0.1:{}", serverOptions_.port));
-    if (!options_.once) std::cout << "\n  Ctrl-C stops the server. The data stays in " << serverOptions_.dbPath << ".\n";
+    if (!options_.once)
+      std::cout << "\n  Ctrl-C stops the server. The data stays in " << serverOptions_.dbPath << ".\n";
     std::cout << std::endl;
   }
 
@@ -144,9 +158,12 @@ class Demo {
 
 void addDemo(CLI::App& app, Action& action) {
   auto options = std::make_shared<DemoOptions>();
-  auto* command = app.add_subcommand("demo", "start a server on real data (this machine's Debian packages, ISO codes) and ask it questions");
-  command->add_flag("--once", options->once, "stop after the answers; the data directory is temporary unless --dbpath names one");
-  command->add_option("--dbpath", options->dbPath, "data directory (./data; a temporary one with --once)")->type_name("DIR");
+  auto* command = app.add_subcommand(
+      "demo", "start a server on real data (this machine's Debian packages, ISO codes) and ask it questions");
+  command->add_flag("--once", options->once,
+                    "stop after the answers; the data directory is temporary unless --dbpath names one");
+  command->add_option("--dbpath", options->dbPath, "data directory (./data; a temporary one with --once)")
+      ->type_name("DIR");
   auto* port = command->add_option("--port", options->port, "port of the server (27017, or the next free one)");
   command->add_option("--admin-port", options->adminPort, "port of the admin page (28017, or the next free one)");
   command->footer("A second run on the same directory does not load again.");

@@ -47,8 +47,10 @@ Status drop(client::Connection& connection, std::string_view collection) {
 
 Status loadPackages(client::Connection& connection, const std::function<bool()>& goOn) {
   TROUPE_ASSIGN(const auto index, findPackageIndex());
-  std::cout << "  packages from " << (index.installedOnly ? "dpkg's status (apt has no lists here: only what is installed)"
-                                                          : fmt::format("apt's lists ({} {})", index.files.size(), index.files.size() == 1 ? "file" : "files"))
+  std::cout << "  packages from "
+            << (index.installedOnly ? "dpkg's status (apt has no lists here: only what is installed)"
+                                    : fmt::format("apt's lists ({} {})", index.files.size(),
+                                                  index.files.size() == 1 ? "file" : "files"))
             << std::endl;
   TROUPE_TRY(drop(connection, "packages"));
   client::BulkInsert inserts(connection, kDemoDatabase, "packages");
@@ -73,7 +75,8 @@ Status loadIsoLists(client::Connection& connection) {
   for (const auto& list : isoLists()) {
     const auto documents = readIsoList(list);
     if (documents.status() == ErrorCode::kFileNotOpen) {
-      if (loaded == 0) std::cout << "  no ISO code lists here (Debian package iso-codes): questions about countries are left out\n";
+      if (loaded == 0)
+        std::cout << "  no ISO code lists here (Debian package iso-codes): questions about countries are left out\n";
       break;
     }
     TROUPE_TRY(documents.status());
@@ -101,8 +104,12 @@ Status loadDemoData(client::Connection& connection, const std::function<bool()>&
 }
 
 Status markDemoDataComplete(client::Connection& connection) {
-  return connection.run(kDemoDatabase, doc("update", kMarks, "updates", bson::array(doc("q", doc("_id", "complete"), "u", doc("_id", "complete"), "upsert", true)),
-                                           "writeConcern", doc("w", 1, "j", true))).status();
+  return connection
+      .run(kDemoDatabase,
+           doc("update", kMarks, "updates",
+               bson::array(doc("q", doc("_id", "complete"), "u", doc("_id", "complete"), "upsert", true)),
+               "writeConcern", doc("w", 1, "j", true)))
+      .status();
 }
 
 Status buildDemoIndexes(client::Connection& connection, const Paint& paint) {
@@ -110,11 +117,13 @@ Status buildDemoIndexes(client::Connection& connection, const Paint& paint) {
   for (const auto& index : kIndexes) {
     TROUPE_ASSIGN(const auto key, bson::fromJson(index.key));
     const auto begun = std::chrono::steady_clock::now();
-    TROUPE_ASSIGN(const auto reply, connection.run(kDemoDatabase, doc("createIndexes", index.collection, "indexes",
-                                                                      bson::array(doc("key", key, "name", index.name)))));
+    TROUPE_ASSIGN(const auto reply,
+                  connection.run(kDemoDatabase, doc("createIndexes", index.collection, "indexes",
+                                                    bson::array(doc("key", key, "name", index.name)))));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     const bool built = reply["numIndexesAfter"].toInt64() > reply["numIndexesBefore"].toInt64();
-    table.add({std::string(index.collection), std::string(index.name), std::string(index.purpose), built ? formatDuration(seconds) : "was there"});
+    table.add({std::string(index.collection), std::string(index.name), std::string(index.purpose),
+               built ? formatDuration(seconds) : "was there"});
   }
   std::cout << table.render(terminalSize().columns, paint) << std::flush;
   return {};

@@ -26,8 +26,8 @@ struct Question {
 };
 std::span<const Question> demoQuestions();
 
-/// How a plan found its documents: the name of the index it used, "_id", or empty for a scan of the collection. Reads any
-/// answer of explain.
+/// How a plan found its documents: the name of the index it used, "_id", or empty for a scan of the collection. Reads
+/// any answer of explain.
 std::optional<std::string> indexOfPlan(bson::View explain);
 
 /// Asks, times, explains and prints one question. Errors: the server's.

@@ -82,7 +82,8 @@ class JsonSource final : public DocumentSource {
       const int c = take();
       if (c == kEnd || text.size() > kLargestText) {
         ended_ = true;
-        return failure(c == kEnd ? "the document is not closed at the end of the file" : "the document is larger than 16 MiB");
+        return failure(c == kEnd ? "the document is not closed at the end of the file"
+                                 : "the document is larger than 16 MiB");
       }
       text.push_back(static_cast<char>(c));
       if (quoted) {
@@ -139,7 +140,8 @@ class CsvSource final : public DocumentSource {
   }
   static Status checkColumns(const std::vector<std::string>& columns) {
     for (size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i].empty()) return {ErrorCode::kFailedToParse, "column " + std::to_string(i + 1) + " of the header has no name"};
+      if (columns[i].empty())
+        return {ErrorCode::kFailedToParse, "column " + std::to_string(i + 1) + " of the header has no name"};
       for (size_t j = 0; j < i; ++j)
         if (columns[i] == columns[j]) return {ErrorCode::kFailedToParse, "the header names '" + columns[i] + "' twice"};
     }

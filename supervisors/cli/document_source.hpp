@@ -24,7 +24,8 @@ class DocumentSource {
   virtual bool ended() const = 0;
 };
 
-/// Extended JSON: documents one after the other, on lines of their own or not, or one array of documents. `in` is borrowed.
+/// Extended JSON: documents one after the other, on lines of their own or not, or one array of documents. `in` is
+/// borrowed.
 std::unique_ptr<DocumentSource> jsonSource(std::istream& in);
 
 struct CsvOptions {

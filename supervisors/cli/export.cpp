@@ -26,7 +26,8 @@ struct ExportOptions {
 /// Formats documents into a file; knows what comes before, between and after them.
 class Output {
  public:
-  Output(std::FILE* file, const ExportOptions& options) : file_(file), options_(options), columns_(commaList(options.fields)) {}
+  Output(std::FILE* file, const ExportOptions& options)
+      : file_(file), options_(options), columns_(commaList(options.fields)) {}
 
   void begin() {
     if (options_.type == "json") put("[");
@@ -133,7 +134,9 @@ int copy(client::Connection& connection, const ExportOptions& options, bson::Vie
     }
   }
   output.end();
-  if (!output.good()) return complain("cannot write " + (options.out.empty() ? std::string("standard output") : options.out) + ": " + std::strerror(errno));
+  if (!output.good())
+    return complain("cannot write " + (options.out.empty() ? std::string("standard output") : options.out) + ": " +
+                    std::strerror(errno));
   progress.finish(output.count());
   return kExitDone;
 }
@@ -143,7 +146,8 @@ int runExport(ExportOptions options) {
     const auto ends = [&](std::string_view suffix) { return options.out.ends_with(suffix); };
     options.type = ends(".csv") ? "csv" : ends(".json") ? "json" : "jsonl";
   }
-  if (options.type == "csv" && options.fields.empty()) return complain("CSV needs --fields to know its columns", kExitUsage);
+  if (options.type == "csv" && options.fields.empty())
+    return complain("CSV needs --fields to know its columns", kExitUsage);
   const auto find = findCommand(options);
   if (!find.isOK()) return complain(find.status().reason(), kExitUsage);
   const auto connection = connectOrExplain(options.server);
@@ -170,16 +174,20 @@ void addExport(CLI::App& app, Action& action) {
   command->add_option("-d,--db", options->database, "database")->required();
   command->add_option("-c,--collection", options->collection, "collection")->required();
   command->add_option("-o,--out", options->out, "the file; otherwise standard output");
-  command->add_option("--type", options->type, "jsonl (one document a line), json (an array) or csv; otherwise by the file's name")
+  command
+      ->add_option("--type", options->type,
+                   "jsonl (one document a line), json (an array) or csv; otherwise by the file's name")
       ->check(CLI::IsMember({"json", "jsonl", "csv"}));
-  command->add_option("--query", options->query, "only documents that match, e.g. '{\"age\": {\"$gt\": 30}}'")->type_name("JSON");
+  command->add_option("--query", options->query, "only documents that match, e.g. '{\"age\": {\"$gt\": 30}}'")
+      ->type_name("JSON");
   command->add_option("--sort", options->sort, "order, e.g. '{\"name\": 1}'")->type_name("JSON");
   command->add_option("--fields", options->fields, "only these fields, separated by commas (needed for csv)");
   command->add_option("--limit", options->limit, "at most so many documents")->check(CLI::NonNegativeNumber);
   command->add_flag("--relaxed", options->relaxed, "numbers and dates as people write them; the exact types are lost");
   command->add_flag("-q,--quiet", options->quiet, "no progress");
-  command->footer("JSON is canonical Extended JSON: `troupe import` gives every type back.\n"
-                  "Example: troupe export --db test --collection people --sort '{\"name\": 1}' --out people.jsonl");
+  command->footer(
+      "JSON is canonical Extended JSON: `troupe import` gives every type back.\n"
+      "Example: troupe export --db test --collection people --sort '{\"name\": 1}' --out people.jsonl");
   command->callback([options, &action] { action = [options] { return runExport(*options); }; });
 }
 

@@ -25,7 +25,10 @@ Status appendCode(bson::Builder& b, std::string_view name, const Json& object) {
   const bson::Document scope = scopeBuilder.finish();
   // int32 total size, string, document
   std::string value;
-  const auto putInt = [&](size_t n) { const auto v = static_cast<int32_t>(n); value.append(reinterpret_cast<const char*>(&v), sizeof v); };
+  const auto putInt = [&](size_t n) {
+    const auto v = static_cast<int32_t>(n);
+    value.append(reinterpret_cast<const char*>(&v), sizeof v);
+  };
   putInt(4 + 4 + text.size() + 1 + scope.bytes().size());
   putInt(text.size() + 1);
   value.append(text).push_back('\0');
@@ -81,7 +84,8 @@ Status appendDocument(bson::Builder& b, const Json& object) {
 }  // namespace
 
 StatusWith<bson::Document> parseExtendedJson(std::string_view json) {
-  if (json.find("\"$code\"") == std::string_view::npos && json.find("\"$dbPointer\"") == std::string_view::npos) return bson::fromJson(json);
+  if (json.find("\"$code\"") == std::string_view::npos && json.find("\"$dbPointer\"") == std::string_view::npos)
+    return bson::fromJson(json);
   Json parsed;
   try {
     parsed = Json::parse(json);

@@ -26,8 +26,10 @@ struct ImportOptions {
 class Writer {
  public:
   Writer(client::Connection& connection, const ImportOptions& options)
-      : connection_(connection), options_(options),
-        inserts_(connection, options.database, options.collection, {.batchDocuments = options.batch, .ordered = options.stopOnError}) {}
+      : connection_(connection),
+        options_(options),
+        inserts_(connection, options.database, options.collection,
+                 {.batchDocuments = options.batch, .ordered = options.stopOnError}) {}
 
   Status add(const bson::Document& document, int64_t line) {
     lines_.push_back(line);
@@ -60,7 +62,8 @@ class Writer {
 
   Status addUpdate(const bson::Document& document) {
     const auto key = document.view().at(options_.upsertKey);
-    if (!key.ok()) return {ErrorCode::kBadValue, "the document has no field '" + options_.upsertKey + "' (--upsert-key)"};
+    if (!key.ok())
+      return {ErrorCode::kBadValue, "the document has no field '" + options_.upsertKey + "' (--upsert-key)"};
     bson::Builder filter;
     // The comparison with $eq keeps a key that is a regular expression from matching as one.
     filter.openDocument(options_.upsertKey).append("$eq", key).close();
@@ -72,8 +75,8 @@ class Writer {
   Status sendUpdates() {
     if (updateCount_ == 0) return {};
     const wire::DocumentSequence sequence[] = {{"updates", {updates_, static_cast<size_t>(updateCount_)}}};
-    const auto reply = connection_.runBorrowed(options_.database,
-                                               bson::doc("update", options_.collection, "ordered", options_.stopOnError), sequence);
+    const auto reply = connection_.runBorrowed(
+        options_.database, bson::doc("update", options_.collection, "ordered", options_.stopOnError), sequence);
     const int64_t first = sent_;
     sent_ += updateCount_;
     updateCount_ = 0;
@@ -110,10 +113,13 @@ std::unique_ptr<DocumentSource> openSource(std::istream& in, const ImportOptions
                         .inferTypes = options.inferTypes});
 }
 
-struct Tally { int64_t read = 0, failed = 0; };
+struct Tally {
+  int64_t read = 0, failed = 0;
+};
 
 /// Reads to the end. Errors: those that end the whole import.
-Status copy(std::istream& in, DocumentSource& source, Writer& writer, const ImportOptions& options, Progress& progress, Tally& tally) {
+Status copy(std::istream& in, DocumentSource& source, Writer& writer, const ImportOptions& options, Progress& progress,
+            Tally& tally) {
   while (!source.ended()) {
     const auto document = source.next();
     if (document.isOK() && !*document) break;
@@ -161,7 +167,8 @@ int import(const ImportOptions& options) {
   tally.failed += writer.report();
   progress.finish(writer.written());
   if (!status.isOK()) return complain(status);
-  if (tally.failed > 0) return complain(std::to_string(tally.failed) + " documents of " + options.file + " were not imported");
+  if (tally.failed > 0)
+    return complain(std::to_string(tally.failed) + " documents of " + options.file + " were not imported");
   return kExitDone;
 }
 
@@ -174,19 +181,27 @@ void addImport(CLI::App& app, Action& action) {
   addServerOption(*command, options->server);
   command->add_option("-d,--db", options->database, "database")->required();
   command->add_option("-c,--collection", options->collection, "collection")->required();
-  command->add_option("--type", options->type, "json (also one document a line), csv or tsv; otherwise by the file's name")
+  command
+      ->add_option("--type", options->type, "json (also one document a line), csv or tsv; otherwise by the file's name")
       ->check(CLI::IsMember({"json", "jsonl", "csv", "tsv"}));
   command->add_flag("--drop", options->drop, "drop the collection first");
-  command->add_option("--upsert-key", options->upsertKey, "replace the document with the same value in this field, or insert");
-  command->add_option("--batch", options->batch, "documents sent at once")->capture_default_str()->check(CLI::Range(1, 100000));
-  command->add_option("--columns", options->columns, "names of the CSV columns, separated by commas; otherwise the first line has them");
-  command->add_option("--separator", options->separator, "character between the fields of CSV")->capture_default_str()
+  command->add_option("--upsert-key", options->upsertKey,
+                      "replace the document with the same value in this field, or insert");
+  command->add_option("--batch", options->batch, "documents sent at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  command->add_option("--columns", options->columns,
+                      "names of the CSV columns, separated by commas; otherwise the first line has them");
+  command->add_option("--separator", options->separator, "character between the fields of CSV")
+      ->capture_default_str()
       ->check([](const std::string& text) { return text.size() == 1 || text == "\\t" ? "" : "must be one character"; });
-  command->add_flag("--types", options->inferTypes, "read numbers, true, false and ISO dates in CSV as such, not as text");
+  command->add_flag("--types", options->inferTypes,
+                    "read numbers, true, false and ISO dates in CSV as such, not as text");
   command->add_flag("--stop-on-error", options->stopOnError, "end at the first bad document instead of skipping it");
   command->add_flag("-q,--quiet", options->quiet, "no progress");
-  command->footer("Errors name the line. Exit code 1 when any document was not imported.\n"
-                  "Example: troupe import people.csv --db test --collection people --types --drop");
+  command->footer(
+      "Errors name the line. Exit code 1 when any document was not imported.\n"
+      "Example: troupe import people.csv --db test --collection people --types --drop");
   command->callback([options, &action] { action = [options] { return import(*options); }; });
 }
 

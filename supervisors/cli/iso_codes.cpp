@@ -9,8 +9,8 @@ namespace troupe::supervisors {
 
 const std::vector<IsoList>& isoLists() {
   static const std::vector<IsoList> lists = {
-      {"iso_3166-1.json", "countries", "alpha_2"},  {"iso_3166-2.json", "subdivisions", "code"},
-      {"iso_4217.json", "currencies", "alpha_3"},   {"iso_639-3.json", "languages", "alpha_3"},
+      {"iso_3166-1.json", "countries", "alpha_2"}, {"iso_3166-2.json", "subdivisions", "code"},
+      {"iso_4217.json", "currencies", "alpha_3"},  {"iso_639-3.json", "languages", "alpha_3"},
       {"iso_15924.json", "scripts", "alpha_4"},
   };
   return lists;
@@ -34,7 +34,8 @@ StatusWith<std::vector<bson::Document>> readIsoList(const IsoList& list, const s
     bson::Builder b;
     b.append("_id", id).appendAll(entry.asDocument());
     // "DE-BY" is a part of "DE".
-    if (const auto code = id.toStringOr(); list.collection == "subdivisions") b.append("country", code.substr(0, code.find('-')));
+    if (const auto code = id.toStringOr(); list.collection == "subdivisions")
+      b.append("country", code.substr(0, code.find('-')));
     documents.push_back(b.finish());
   }
   return documents;

@@ -22,14 +22,24 @@ bool isPackageList(const std::string& name) {
   return at != std::string::npos && (at + 9 == name.size() || name[at + 9] == '.');
 }
 
-bool isCompressed(const std::string& path) { return fs::path(path).extension() != "" && path.find("_Packages.") != std::string::npos; }
+bool isCompressed(const std::string& path) {
+  return fs::path(path).extension() != "" && path.find("_Packages.") != std::string::npos;
+}
 
 /// Suites that correct others come before them.
-int rank(const std::string& path) { return path.find("-security") != std::string::npos ? 0 : path.find("-updates") != std::string::npos ? 1 : 2; }
+int rank(const std::string& path) {
+  return path.find("-security") != std::string::npos ? 0 : path.find("-updates") != std::string::npos ? 1 : 2;
+}
 
-struct CloseFile { void operator()(FILE* file) const { std::fclose(file); } };
-struct ClosePipe { void operator()(FILE* file) const { pclose(file); } };
-struct FreeLine { void operator()(char* line) const { std::free(line); } };
+struct CloseFile {
+  void operator()(FILE* file) const { std::fclose(file); }
+};
+struct ClosePipe {
+  void operator()(FILE* file) const { pclose(file); }
+};
+struct FreeLine {
+  void operator()(char* line) const { std::free(line); }
+};
 
 /// Splits `file` into paragraphs and hands on those that were not seen before.
 class Reading {
@@ -75,7 +85,8 @@ std::string quoted(const std::string& path) {
 Status readFile(const std::string& path, Reading& reading) {
   if (isCompressed(path)) {
     // apt knows every compression that its lists may have.
-    const std::unique_ptr<FILE, ClosePipe> pipe(popen((std::string(kAptHelper) + " cat-file " + quoted(path)).c_str(), "re"));
+    const std::unique_ptr<FILE, ClosePipe> pipe(
+        popen((std::string(kAptHelper) + " cat-file " + quoted(path)).c_str(), "re"));
     if (!pipe) return {ErrorCode::kFileNotOpen, "cannot run " + std::string(kAptHelper)};
     return reading.readAll(pipe.get());
   }
@@ -103,7 +114,8 @@ StatusWith<PackageIndex> findPackageIndex(const std::string& root) {
     const fs::path status = fs::path(root) / "var/lib/dpkg/status";
     const auto size = fs::file_size(status, error);
     if (error || size == 0)
-      return {ErrorCode::kFileNotOpen, "this machine has neither apt's package lists (run: apt-get update) nor a dpkg status file"};
+      return {ErrorCode::kFileNotOpen,
+              "this machine has neither apt's package lists (run: apt-get update) nor a dpkg status file"};
     return PackageIndex{{status.string()}, true, static_cast<int64_t>(size)};
   }
   std::sort(index.files.begin(), index.files.end(),

@@ -11,9 +11,9 @@ namespace troupe::supervisors {
 
 /// Where this machine knows Debian packages from.
 struct PackageIndex {
-  std::vector<std::string> files;   ///< apt's lists (perhaps compressed), or dpkg's status file
-  bool installedOnly = false;       ///< no lists: only what is installed is known
-  int64_t bytes = 0;                ///< an estimate of the uncompressed size; 0: unknown
+  std::vector<std::string> files;  ///< apt's lists (perhaps compressed), or dpkg's status file
+  bool installedOnly = false;      ///< no lists: only what is installed is known
+  int64_t bytes = 0;               ///< an estimate of the uncompressed size; 0: unknown
 };
 
 /// Looks in apt's lists, then in dpkg's status file, below `root` ("/" but in tests). Newer suites (security, updates)

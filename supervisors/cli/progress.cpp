@@ -61,8 +61,10 @@ void Progress::update(int64_t items, int64_t done) {
   state_.done = done;
   state_.seconds = seconds();
   const std::string line = progressLine(state_, terminal_ ? terminalSize().columns - 1 : 120);
-  if (terminal_) std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
-  else std::fprintf(stderr, "%s\n", line.c_str());
+  if (terminal_)
+    std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+  else
+    std::fprintf(stderr, "%s\n", line.c_str());
   std::fflush(stderr);
   drawn_ = terminal_;
 }
@@ -72,8 +74,10 @@ void Progress::finish(int64_t items) {
   clear();
   const double took = seconds();
   const auto rate = static_cast<int64_t>(took > 0 ? static_cast<double>(items) / took : 0);
-  std::fprintf(stderr, "%s\n",
-               fmt::format("  {} {} in {} ({}/s)", formatCount(items), state_.what, formatDuration(took), formatCount(rate)).c_str());
+  std::fprintf(
+      stderr, "%s\n",
+      fmt::format("  {} {} in {} ({}/s)", formatCount(items), state_.what, formatDuration(took), formatCount(rate))
+          .c_str());
 }
 
 }  // namespace troupe::supervisors

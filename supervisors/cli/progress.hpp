@@ -9,13 +9,14 @@ namespace troupe::supervisors {
 
 /// How far a piece of work is, for one line of text.
 struct ProgressState {
-  std::string what;          ///< "packages"
-  int64_t items = 0;         ///< done so far
-  int64_t done = 0;          ///< of `total`, in any unit (bytes read, items)
-  int64_t total = 0;         ///< 0: unknown
+  std::string what;   ///< "packages"
+  int64_t items = 0;  ///< done so far
+  int64_t done = 0;   ///< of `total`, in any unit (bytes read, items)
+  int64_t total = 0;  ///< 0: unknown
   double seconds = 0;
 };
-/// "packages  [=====>    ]  52%   12,345   41,000/s   2.1 s left", cut to `width`; without a bar when the total is unknown.
+/// "packages  [=====>    ]  52%   12,345   41,000/s   2.1 s left", cut to `width`; without a bar when the total is
+/// unknown.
 std::string progressLine(const ProgressState& state, size_t width);
 
 /// Shows progress on standard error while it lasts: one line drawn over and over on a terminal, else a line

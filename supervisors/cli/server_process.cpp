@@ -90,16 +90,25 @@ bool StopSignals::wait(const std::function<bool()>& goOn) {
   int number = 0;
   while (!came_ && sigwait(&set, &number) == 0) {
     // Other children may have ended as well, some of them long ago.
-    if (number != SIGCHLD) came_ = true;
-    else if (!goOn()) return false;
+    if (number != SIGCHLD)
+      came_ = true;
+    else if (!goOn())
+      return false;
   }
   return true;
 }
 
 Status ServerProcess::start(const Options& options, const std::function<bool()>& goOn) {
-  const std::vector<std::string> arguments = {
-      options.program, "--dbpath", options.dbPath, "--port", std::to_string(options.port), "--admin-port",
-      std::to_string(options.adminPort), "--logpath", options.logPath, "--logappend"};
+  const std::vector<std::string> arguments = {options.program,
+                                              "--dbpath",
+                                              options.dbPath,
+                                              "--port",
+                                              std::to_string(options.port),
+                                              "--admin-port",
+                                              std::to_string(options.adminPort),
+                                              "--logpath",
+                                              options.logPath,
+                                              "--logappend"};
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ < 0) return {ErrorCode::kInternalError, std::string("cannot start a process: ") + std::strerror(errno)};
@@ -136,7 +145,8 @@ int ServerProcess::stop() {
   if (pid_ >= 0 && running()) {
     kill(pid_, SIGTERM);
     int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
     exitCode_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     pid_ = -1;
   }

@@ -42,20 +42,25 @@ void line(const Paint& paint, std::string_view name, const std::string& value) {
 
 /// One line of what the server says about itself.
 void showServer(const Paint& paint, client::Connection& connection, bson::View status) {
-  line(paint, "server", fmt::format("{}  {} {}", connection.target().address(), status["process"].toStringOr("server"), status["version"].toStringOr()));
+  line(paint, "server",
+       fmt::format("{}  {} {}", connection.target().address(), status["process"].toStringOr("server"),
+                   status["version"].toStringOr()));
   line(paint, "up for", formatDuration(status["uptime"].toDouble()));
   const auto connections = status.at("connections.current");
   if (connections.ok())
-    line(paint, "connections", fmt::format("{} open, {} opened since the start", formatCount(connections.toInt64()),
-                                           formatCount(status.at("connections.totalCreated").toInt64())));
+    line(paint, "connections",
+         fmt::format("{} open, {} opened since the start", formatCount(connections.toInt64()),
+                     formatCount(status.at("connections.totalCreated").toInt64())));
   const auto counters = status["opcounters"];
   if (counters.is(bson::Type::kDocument)) {
     std::string text;
     for (const auto& counter : counters.asDocument())
-      if (counter.toInt64() > 0) text += (text.empty() ? "" : ", ") + formatCount(counter.toInt64()) + " " + std::string(counter.name());
+      if (counter.toInt64() > 0)
+        text += (text.empty() ? "" : ", ") + formatCount(counter.toInt64()) + " " + std::string(counter.name());
     line(paint, "operations", text);
   }
-  if (const auto resident = status.at("mem.resident"); resident.ok()) line(paint, "memory", formatBytes(resident.toDouble() * 1024 * 1024));
+  if (const auto resident = status.at("mem.resident"); resident.ok())
+    line(paint, "memory", formatBytes(resident.toDouble() * 1024 * 1024));
 }
 
 void showDatabases(const Paint& paint, bson::View list) {
@@ -77,7 +82,8 @@ int status(const StatusOptions& options) {
   showServer(paint, *connection, *serverStatus);
   // Not every user may look at these.
   if (const auto rows = readActorRows(*connection); rows.isOK()) line(paint, "actors", summarizeActors(*rows));
-  if (const auto list = connection->run("admin", bson::doc("listDatabases", 1)); list.isOK()) showDatabases(paint, *list);
+  if (const auto list = connection->run("admin", bson::doc("listDatabases", 1)); list.isOK())
+    showDatabases(paint, *list);
   return kExitDone;
 }
 
@@ -87,7 +93,9 @@ void addPing(CLI::App& app, Action& action) {
   auto options = std::make_shared<StatusOptions>();
   auto* command = app.add_subcommand("ping", "ask a server whether it is there");
   addServerOption(*command, options->server);
-  command->add_option("-n,--count", options->count, "how often, once a second")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("-n,--count", options->count, "how often, once a second")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command->callback([options, &action] { action = [options] { return ping(*options); }; });
 }
 

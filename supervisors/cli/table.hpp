@@ -12,8 +12,8 @@ class Table {
  public:
   struct Column {
     std::string title;
-    bool right = false;      ///< numbers are aligned to the right
-    size_t atLeast = 8;      ///< columns it keeps when the table is too wide
+    bool right = false;  ///< numbers are aligned to the right
+    size_t atLeast = 8;  ///< columns it keeps when the table is too wide
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 

@@ -65,7 +65,8 @@ std::string fitTo(std::string_view text, size_t columns) {
 
 std::string formatCount(int64_t n) {
   std::string digits = std::to_string(n);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
   return digits;
 }
 

@@ -6,10 +6,14 @@
 
 namespace troupe::supervisors {
 
-/// Whether a file descriptor is a terminal that understands colours and cursor movement (not with TERM=dumb or NO_COLOR).
+/// Whether a file descriptor is a terminal that understands colours and cursor movement (not with TERM=dumb or
+/// NO_COLOR).
 bool isTerminal(int fd);
 /// Columns and lines of the terminal on standard output; 100 x 40 when it is none.
-struct TerminalSize { size_t columns = 100; size_t lines = 40; };
+struct TerminalSize {
+  size_t columns = 100;
+  size_t lines = 40;
+};
 TerminalSize terminalSize();
 
 /// Wraps text in colours, or leaves it alone.
@@ -33,8 +37,8 @@ size_t displayWidth(std::string_view text);
 /// The text cut to so many columns, the last of them an ellipsis when something was cut.
 std::string fitTo(std::string_view text, size_t columns);
 
-std::string formatCount(int64_t n);             ///< 1234567: "1,234,567"
-std::string formatBytes(double bytes);          ///< 1536: "1.5 KiB"
-std::string formatDuration(double seconds);     ///< "850 µs", "12.3 ms", "4.2 s", "3 min 20 s", "5 h 12 min"
+std::string formatCount(int64_t n);          ///< 1234567: "1,234,567"
+std::string formatBytes(double bytes);       ///< 1536: "1.5 KiB"
+std::string formatDuration(double seconds);  ///< "850 µs", "12.3 ms", "4.2 s", "3 min 20 s", "5 h 12 min"
 
 }  // namespace troupe::supervisors

@@ -22,8 +22,10 @@ TEST(BulkInsert, SendsFullBatchesAndTheRest) {
     EXPECT_EQ(inserts.inserted(), 3);
   }
   ASSERT_EQ(server.asked().size(), 3u);
-  EXPECT_EQ(server.asked()[1], doc("insert", "things", "ordered", false, "$db", "shop", "documents", array(doc("_id", 0), doc("_id", 1))));
-  EXPECT_EQ(server.asked()[2], doc("insert", "things", "ordered", false, "$db", "shop", "documents", array(doc("_id", 2))));
+  EXPECT_EQ(server.asked()[1],
+            doc("insert", "things", "ordered", false, "$db", "shop", "documents", array(doc("_id", 0), doc("_id", 1))));
+  EXPECT_EQ(server.asked()[2],
+            doc("insert", "things", "ordered", false, "$db", "shop", "documents", array(doc("_id", 2))));
 }
 
 TEST(BulkInsert, CountsRefusedDocumentsFromTheFirstOneAdded) {

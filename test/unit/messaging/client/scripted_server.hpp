@@ -13,11 +13,14 @@
 
 namespace troupe::client {
 
-/// A server of one connection that answers from a list and keeps what it was asked. It hangs up when the list is used up.
+/// A server of one connection that answers from a list and keeps what it was asked. It hangs up when the list is used
+/// up.
 class ScriptedServer {
  public:
   explicit ScriptedServer(std::vector<bson::Document> answers)
-      : answers_(std::move(answers)), acceptor_(io_, {boost::asio::ip::address_v4::loopback(), 0}), thread_([this] { serve(); }) {}
+      : answers_(std::move(answers)),
+        acceptor_(io_, {boost::asio::ip::address_v4::loopback(), 0}),
+        thread_([this] { serve(); }) {}
   ~ScriptedServer() { thread_.join(); }
 
   Target target() const {
@@ -58,7 +61,10 @@ class ScriptedServer {
       if (next == answers_.size()) return;
       wire::MessageBuilder reply;
       reply.body().appendAll(answers_[next++]);
-      boost::asio::write(socket, boost::asio::buffer(std::move(reply).finish({.requestId = 1, .responseTo = message->header.requestId})), error);
+      boost::asio::write(
+          socket,
+          boost::asio::buffer(std::move(reply).finish({.requestId = 1, .responseTo = message->header.requestId})),
+          error);
     }
   }
 

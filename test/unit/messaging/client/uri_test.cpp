@@ -30,7 +30,8 @@ TEST(ConnectionString, LogsInAtTheNamedDatabaseElseAtAdmin) {
 }
 
 TEST(ConnectionString, SetsTlsAndTimes) {
-  const auto target = parseTarget("mongodb://host/?tls=true&tlsCAFile=/etc/ca.pem&connectTimeoutMS=250&socketTimeoutMS=1000&w=1");
+  const auto target =
+      parseTarget("mongodb://host/?tls=true&tlsCAFile=/etc/ca.pem&connectTimeoutMS=250&socketTimeoutMS=1000&w=1");
   ASSERT_TRUE(target.isOK()) << target.status().toString();
   EXPECT_TRUE(target->tls);
   EXPECT_EQ(target->tlsCAFile, "/etc/ca.pem");
@@ -39,9 +40,10 @@ TEST(ConnectionString, SetsTlsAndTimes) {
 }
 
 TEST(ConnectionString, RefusesWhatItCannotRead) {
-  for (const char* text : {"", ":27017", "host:0", "host:65536", "host:x", "[::1", "[::1]x", "http://host", "mongodb+srv://host", "mongodb://",
-                           "mongodb://:p@host", "mongodb://u:%4@host", "mongodb://u:p%zz@host", "mongodb://host/?tls=yes",
-                           "mongodb://host/?tls", "mongodb://host/?noSuchOption=1", "mongodb://host/?connectTimeoutMS=-1"}) {
+  for (const char* text :
+       {"", ":27017", "host:0", "host:65536", "host:x", "[::1", "[::1]x", "http://host", "mongodb+srv://host",
+        "mongodb://", "mongodb://:p@host", "mongodb://u:%4@host", "mongodb://u:p%zz@host", "mongodb://host/?tls=yes",
+        "mongodb://host/?tls", "mongodb://host/?noSuchOption=1", "mongodb://host/?connectTimeoutMS=-1"}) {
     EXPECT_EQ(parseTarget(text).status(), ErrorCode::kFailedToParse) << text;
   }
 }

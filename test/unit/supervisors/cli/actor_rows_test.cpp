@@ -7,10 +7,13 @@ namespace {
 
 using bson::doc;
 
-bson::Document row(const char* path, const char* parent, const char* phase, int handled = 0, int restarts = 0, const char* error = "") {
-  return doc("path", path, "parent", parent, "phase", phase, "type", "T", "handled", handled, "restarts", restarts, "lastError", error, "strategy", "");
+bson::Document row(const char* path, const char* parent, const char* phase, int handled = 0, int restarts = 0,
+                   const char* error = "") {
+  return doc("path", path, "parent", parent, "phase", phase, "type", "T", "handled", handled, "restarts", restarts,
+             "lastError", error, "strategy", "");
 }
-const std::vector<bson::Document> kRows = {row("/node", "", "running"), row("/node/b", "/node", "parked", 0, 3, "disk full"),
+const std::vector<bson::Document> kRows = {row("/node", "", "running"),
+                                           row("/node/b", "/node", "parked", 0, 3, "disk full"),
                                            row("/node/a", "/node", "idle", 1200), row("/node/a/x", "/node/a", "idle")};
 
 TEST(ActorTree, DrawsEachActorBelowItsParent) {

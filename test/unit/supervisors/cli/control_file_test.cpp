@@ -43,11 +43,14 @@ TEST(ControlFile, NamesEachRelatedPackageOnce) {
 
 TEST(ControlFile, MakesADocumentOfAPackage) {
   const auto paragraphs = parse(
-      "Package: tool\nVersion: 1:2-3\nArchitecture: amd64\nMaintainer: Ann B <ann@example.org>\nInstalled-Size: 3\nSize: 100\n"
-      "Depends: libc6 (>= 2)\nPre-Depends: dpkg\nTag: role::program,\n use::x\nSection: utils\nEssential: yes\nDescription: a tool\n more\n");
+      "Package: tool\nVersion: 1:2-3\nArchitecture: amd64\nMaintainer: Ann B <ann@example.org>\nInstalled-Size: "
+      "3\nSize: 100\n"
+      "Depends: libc6 (>= 2)\nPre-Depends: dpkg\nTag: role::program,\n use::x\nSection: utils\nEssential: "
+      "yes\nDescription: a tool\n more\n");
   const auto document = packageDocument(paragraphs.at(0));
   ASSERT_TRUE(document);
-  EXPECT_EQ(bson::toRelaxedJson(*document), bson::toRelaxedJson(R"({"_id": "tool:amd64", "name": "tool", "version": "1:2-3",
+  EXPECT_EQ(bson::toRelaxedJson(*document),
+            bson::toRelaxedJson(R"({"_id": "tool:amd64", "name": "tool", "version": "1:2-3",
     "architecture": "amd64", "section": "utils", "essential": true, "installedSize": 3072, "size": 100,
     "maintainer": {"name": "Ann B", "email": "ann@example.org"}, "depends": ["libc6", "dpkg"],
     "tags": ["role::program", "use::x"], "description": "a tool", "longDescription": "more"})"_json));

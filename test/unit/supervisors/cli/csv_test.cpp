@@ -16,13 +16,18 @@ std::vector<Record> read(const std::string& text, char separator = ',') {
   std::istringstream in(text);
   CsvReader reader(in, separator);
   std::vector<Record> records;
-  for (auto record = reader.next(); record.isOK() && !record->empty(); record = reader.next()) records.push_back(*record);
+  for (auto record = reader.next(); record.isOK() && !record->empty(); record = reader.next())
+    records.push_back(*record);
   return records;
 }
 
 TEST(Csv, SplitsFieldsWithQuotesSeparatorsAndNewlinesInside) {
-  EXPECT_EQ(read("a,b\r\n\"x, \"\"y\"\"\nz\",\n\n,last"), (std::vector<Record>{{"a", "b"}, {"x, \"y\"\nz", ""}, {"", "last"}}));
-  EXPECT_EQ(read("\xEF\xBB\xBF" "a\tb\n", '\t'), (std::vector<Record>{{"a", "b"}}));
+  EXPECT_EQ(read("a,b\r\n\"x, \"\"y\"\"\nz\",\n\n,last"),
+            (std::vector<Record>{{"a", "b"}, {"x, \"y\"\nz", ""}, {"", "last"}}));
+  EXPECT_EQ(read("\xEF\xBB\xBF"
+                 "a\tb\n",
+                 '\t'),
+            (std::vector<Record>{{"a", "b"}}));
   EXPECT_TRUE(read("").empty());
 }
 
@@ -43,7 +48,9 @@ TEST(Csv, RefusesBrokenQuotes) {
 
 TEST(Csv, InfersTypesWithoutLosingAnything) {
   const auto json = [](std::string_view text) { return bson::toCanonicalJson(bson::doc("", inferValue(text))); };
-  const auto same = [&](std::string_view text, const bson::Document& value) { EXPECT_EQ(json(text), bson::toCanonicalJson(value)) << text; };
+  const auto same = [&](std::string_view text, const bson::Document& value) {
+    EXPECT_EQ(json(text), bson::toCanonicalJson(value)) << text;
+  };
   same("42", bson::doc("", 42));
   same("-7", bson::doc("", -7));
   same("3000000000", bson::doc("", int64_t{3000000000}));
@@ -53,7 +60,8 @@ TEST(Csv, InfersTypesWithoutLosingAnything) {
   same("2024-02-29", bson::doc("", bson::Date{1709164800000}));
   same("2024-02-29T12:00:00.250Z", bson::doc("", bson::Date{1709208000250}));
   same("2024-02-29T12:00:00+02:00", bson::doc("", bson::Date{1709200800000}));
-  for (const char* text : {"007", "-0", "+1", "1.2.3", "99999999999999999999", "2023-02-29", "2024-02-29x", "2024-02-29T25:00:00Z", "nan", "inf", "True", " 1", "-"})
+  for (const char* text : {"007", "-0", "+1", "1.2.3", "99999999999999999999", "2023-02-29", "2024-02-29x",
+                           "2024-02-29T25:00:00Z", "nan", "inf", "True", " 1", "-"})
     same(text, bson::doc("", text));
   EXPECT_FALSE(inferValue("").ok());
 }

@@ -26,7 +26,8 @@ std::vector<std::string> json(const std::string& text) {
 using Lines = std::vector<std::string>;
 
 TEST(DocumentSource, ReadsADocumentALineOrOverSeveral) {
-  EXPECT_EQ(json("{\"a\": 1}\n\n{\"a\":\n 2} {\"a\": 3}\n"), (Lines{"1: { \"a\" : 1 }", "3: { \"a\" : 2 }", "4: { \"a\" : 3 }"}));
+  EXPECT_EQ(json("{\"a\": 1}\n\n{\"a\":\n 2} {\"a\": 3}\n"),
+            (Lines{"1: { \"a\" : 1 }", "3: { \"a\" : 2 }", "4: { \"a\" : 3 }"}));
   EXPECT_EQ(json(""), Lines{});
 }
 
@@ -38,13 +39,15 @@ TEST(DocumentSource, ReadsAnArray) {
 }
 
 TEST(DocumentSource, GoesOnBehindABadDocument) {
-  EXPECT_EQ(json("{\"a\": 1}\n{\"a\": nonsense}\nrubbish\n{\"a\": 2}\n"), (Lines{"1: { \"a\" : 1 }", "2: !", "3: !", "4: { \"a\" : 2 }"}));
+  EXPECT_EQ(json("{\"a\": 1}\n{\"a\": nonsense}\nrubbish\n{\"a\": 2}\n"),
+            (Lines{"1: { \"a\" : 1 }", "2: !", "3: !", "4: { \"a\" : 2 }"}));
   EXPECT_EQ(json("{\"a\": 1}\n{\"a\": "), (Lines{"1: { \"a\" : 1 }", "2: !"}));
 }
 
 TEST(DocumentSource, TakesTheColumnsOfCsvFromItsFirstRecordOrFromTheOptions) {
   std::istringstream headed("a,b\n1,x\n1,2,3\n2,\n"), bare("1,x\n");
-  EXPECT_EQ(outcomes(*csvSource(headed, {.inferTypes = true})), (Lines{"2: { \"a\" : 1, \"b\" : \"x\" }", "3: !", "4: { \"a\" : 2 }"}));
+  EXPECT_EQ(outcomes(*csvSource(headed, {.inferTypes = true})),
+            (Lines{"2: { \"a\" : 1, \"b\" : \"x\" }", "3: !", "4: { \"a\" : 2 }"}));
   EXPECT_EQ(outcomes(*csvSource(bare, {.columns = {"n", "t"}})), (Lines{"1: { \"n\" : \"1\", \"t\" : \"x\" }"}));
 }
 

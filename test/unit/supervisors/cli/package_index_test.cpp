@@ -26,23 +26,28 @@ class PackageIndexTest : public testing::Test {
     const auto index = findPackageIndex(root_.string());
     EXPECT_TRUE(index.isOK());
     EXPECT_TRUE(readPackages(*index, [&](const bson::Document& package, int64_t) {
-      result.push_back(std::string(package["_id"].asString()) + "=" + std::string(package["version"].asString()));
-      return Status::OK();
-    }).isOK());
+                  result.push_back(std::string(package["_id"].asString()) + "=" +
+                                   std::string(package["version"].asString()));
+                  return Status::OK();
+                }).isOK());
     return result;
   }
   fs::path root_;
 };
 
 TEST_F(PackageIndexTest, ReadsCorrectedVersionsInsteadOfTheFirstRelease) {
-  write("var/lib/apt/lists/x_dists_stable_main_binary-amd64_Packages", "Package: a\nVersion: 1\nArchitecture: all\n\nPackage: b\nVersion: 1\nArchitecture: all\n");
-  write("var/lib/apt/lists/x_dists_stable-security_main_binary-amd64_Packages", "Package: a\nVersion: 2\nArchitecture: all\n");
+  write("var/lib/apt/lists/x_dists_stable_main_binary-amd64_Packages",
+        "Package: a\nVersion: 1\nArchitecture: all\n\nPackage: b\nVersion: 1\nArchitecture: all\n");
+  write("var/lib/apt/lists/x_dists_stable-security_main_binary-amd64_Packages",
+        "Package: a\nVersion: 2\nArchitecture: all\n");
   write("var/lib/apt/lists/x_dists_stable_InRelease", "Package: c\nVersion: 1\n");
   EXPECT_EQ(versions(), (std::vector<std::string>{"a:all=2", "b:all=1"}));
 }
 
 TEST_F(PackageIndexTest, FallsBackToWhatIsInstalled) {
-  write("var/lib/dpkg/status", "Package: a\nVersion: 1\nArchitecture: all\nStatus: install ok installed\n\nPackage: b\nVersion: 1\nStatus: deinstall ok config-files\n");
+  write("var/lib/dpkg/status",
+        "Package: a\nVersion: 1\nArchitecture: all\nStatus: install ok installed\n\nPackage: b\nVersion: 1\nStatus: "
+        "deinstall ok config-files\n");
   EXPECT_TRUE(findPackageIndex(root_.string())->installedOnly);
   EXPECT_EQ(versions(), (std::vector<std::string>{"a:all=1"}));
 }

@@ -54,7 +54,8 @@ TEST(Terminal, CutsTextAtAColumn) {
 
 TEST(Progress, ShowsShareRateAndWhatIsLeft) {
   const auto line = progressLine({.what = "packages", .items = 1000, .done = 50, .total = 100, .seconds = 2}, 200);
-  for (const char* part : {"packages", "50%", "1,000", "500/s", "2.0 s left"}) EXPECT_NE(line.find(part), std::string::npos) << line;
+  for (const char* part : {"packages", "50%", "1,000", "500/s", "2.0 s left"})
+    EXPECT_NE(line.find(part), std::string::npos) << line;
   EXPECT_EQ(progressLine({.what = "codes", .items = 10, .seconds = 1}, 200), "  codes  10  10/s");
   EXPECT_LE(displayWidth(progressLine({.what = "packages", .items = 1, .done = 1, .total = 2, .seconds = 1}, 30)), 30u);
 }
