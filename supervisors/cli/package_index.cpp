@@ -107,8 +107,8 @@ StatusWith<PackageIndex> findPackageIndex(const std::string& root) {
     const auto size = static_cast<int64_t>(entry.file_size(error));
     if (error || size == 0) continue;
     index.files.push_back(path);
-    // Lists shrink to about a third by lz4.
-    index.bytes += isCompressed(path) ? size * 3 : size;
+    // Lists shrink to about three eighths by lz4.
+    index.bytes += isCompressed(path) ? size * 8 / 3 : size;
   }
   if (index.files.empty()) {
     const fs::path status = fs::path(root) / "var/lib/dpkg/status";
