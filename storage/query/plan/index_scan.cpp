@@ -69,13 +69,13 @@ StatusWith<PlanStage::Step> IndexScan::advance(Row& row) {
   for (; plan_.budget > 0; ++works_) {
     --plan_.budget;
     TROUPE_ASSIGN(const bool found, move());
-    keys_ += found;
-    plan_.stats.keysExamined += found;
     const auto verdict = found ? ranges_.check(cursor_.key(), target_) : KeyRanges::Verdict::kEnd;
     if (verdict == KeyRanges::Verdict::kEnd) {
       done_ = true;
-      return Step::kEnd;
+      return Step::kEnd;  // the key behind the bounds does not count as examined
     }
+    ++keys_;
+    ++plan_.stats.keysExamined;
     if (verdict == KeyRanges::Verdict::kSeek) continue;
     TROUPE_ASSIGN(const bool passed, passes());
     if (!passed || !isFresh(cursor_.id())) continue;

@@ -1,5 +1,7 @@
 #include "storage/query/plan/plan_executor.hpp"
 
+#include "storage/query/plan/id_lookup.hpp"
+
 namespace troupe::query {
 
 namespace {
@@ -58,10 +60,17 @@ Status PlanExecutor::restore(storage::RecoveryUnit& unit, const storage::Catalog
   return root_->restore();
 }
 
+/// The filter in normal form; a lookup by `_id` that was not even parsed shows its own.
+bson::Document PlanExecutor::parsedQuery() const {
+  if (plan_.filter) return plan_.filter->toBson();
+  const auto* lookup = dynamic_cast<const IdLookup*>(root_.get());
+  return lookup ? bson::doc("_id", bson::doc("$eq", lookup->id())) : bson::Document();
+}
+
 void PlanExecutor::explainPlanner(bson::Builder& out) const {
   out.append("namespace", plan_.collection ? plan_.collection->ns().toString() : std::string());
   out.append("indexFilterSet", false);
-  out.append("parsedQuery", plan_.filter ? plan_.filter->toBson() : shownFilter_);
+  out.append("parsedQuery", parsedQuery());
   out.append("maxIndexedOrSolutionsReached", false).append("maxIndexedAndSolutionsReached", false).append("maxScansToExplodeReached", false);
   out.openDocument("winningPlan");
   root_->explain(out, false);

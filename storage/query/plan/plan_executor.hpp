@@ -17,8 +17,6 @@ class PlanExecutor final : public Executor {
   void setRoot(PlanStagePtr root);
   /// Plans that lost, for explain.
   void setRejected(std::vector<PlanStagePtr> rejected) { rejected_ = std::move(rejected); }
-  /// What explain shows as the query when the plan has no filter.
-  void setShownFilter(bson::Document filter) { shownFilter_ = std::move(filter); }
 
   StatusWith<Next> next() override;
   storage::RecordId recordId() const override { return row_.id; }
@@ -30,10 +28,11 @@ class PlanExecutor final : public Executor {
   void explainExecution(bson::Builder& out) const override;
 
  private:
+  bson::Document parsedQuery() const;
+
   PlanContext plan_;
   PlanStagePtr root_;
   std::vector<PlanStagePtr> rejected_;
-  bson::Document shownFilter_;
   Row row_;
   std::chrono::steady_clock::time_point opened_;
 };
