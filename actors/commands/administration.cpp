@@ -13,17 +13,20 @@ namespace {
 constexpr Argument kFsyncArguments[] = {
     {"async", kFlagArg}, {"lock", kFlagArg}, {"fsyncLockAcquisitionTimeoutMillis", kNumberArg}};
 
+std::function<Status()> checkpoint(ServerContext& server) {
+  return [&server] {
+    const Status sizes = server.catalog.flush();
+    return sizes.isOK() ? server.engine.checkpoint() : sizes;
+  };
+}
+
 Task<Status> fsync(Request& request) {
   if (request.flag("lock")) {
     co_return Status(ErrorCode::kCommandNotSupported,
                      "fsync with lock is not supported: back up while the server runs, or stop it first");
   }
   ServerContext& server = request.server();
-  auto work = [&server] {
-    const Status sizes = server.catalog.flush();
-    return sizes.isOK() ? server.engine.checkpoint() : sizes;
-  };
-  const Status status = co_await runBlocking(server, "fsync", work);
+  const Status status = co_await runBlocking(server, "fsync", checkpoint(server));
   if (status.isOK()) request.reply().append("numFiles", 1);
   co_return status;
 }

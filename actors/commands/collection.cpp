@@ -14,17 +14,6 @@ namespace troupe::commands {
 using storage::CollectionPtr;
 using storage::Namespace;
 
-Task<Status> changeCatalog(Request& request, std::function<Status(storage::RecoveryUnit&)> change) {
-  ServerContext& server = request.server();
-  storage::RecoveryUnit unit(server.storageSessions);
-  auto body = [&]() -> Status { return change(unit); };
-  const Status status = co_await commitWithRetry(request, unit, body);
-  if (!status.isOK()) co_return status;
-  server.durability.take();
-  const auto concern = request.writeConcern();
-  co_return co_await satisfy(request, *concern);
-}
-
 namespace {
 
 constexpr Argument kCreateArguments[] = {

@@ -73,6 +73,10 @@ StatusWith<KnownTopology> knownTopology(bson::View version) {
   return KnownTopology{id.asObjectId(), counter.toInt64()};
 }
 
+TimerId wakeAfter(Environment& environment, Duration delay, std::shared_ptr<Promise<Done>> sleeper) {
+  return environment.schedule(environment.now() + delay, [sleeper] { sleeper->set(Done{}); });
+}
+
 /// Holds an awaitable hello back until the topology changes or its time is over.
 Task<Status> awaitTopologyChange(Request& request) {
   const bson::View version = request.document("topologyVersion");
@@ -90,11 +94,10 @@ Task<Status> awaitTopologyChange(Request& request) {
   if (known->counter > hello.counter())
     co_return Status(ErrorCode(31382), "Received a topology version with a counter ahead of the server's");
   Node& node = request.server().node;
-  auto change = std::make_shared<Promise<Done>>();
+  const auto change = std::make_shared<Promise<Done>>();
   auto woken = change->future();
   hello.wakeOnChange(known->counter, change);
-  const TimerId timer = node.environment().schedule(
-      node.environment().now() + std::chrono::milliseconds(limit.toInt64()), [change] { change->set(Done{}); });
+  const TimerId timer = wakeAfter(node.environment(), std::chrono::milliseconds(limit.toInt64()), change);
   co_await woken;
   node.environment().cancel(timer);
   co_return Status::OK();

@@ -49,31 +49,48 @@ Status scanAll(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, stor
   }
 }
 
+/// The parts of an index build that block. Made here, outside of the coroutine: g++ 12 destroys the captures of a
+/// lambda that is written in one twice.
+struct BuildSteps {
+  std::shared_ptr<storage::IndexBuilder> builder;
+  std::shared_ptr<storage::RecoveryUnit> unit;
+  ServerContext* server;
+
+  std::function<Status()> start() const {
+    return [b = builder, u = unit] { return b->start(*u); };
+  }
+  std::function<Status()> scan() const {
+    return [b = builder, u = unit, s = server] { return scanAll(*b, *u, s->conflicts); };
+  }
+  std::function<Status()> commit() const {
+    return [b = builder, u = unit] { return b->commit(*u); };
+  }
+  std::function<Status()> abort() const {
+    return [b = builder, u = unit] { return b->abort(*u); };
+  }
+};
+
 /// Builds indexes over an existing collection: short exclusive phases at both ends, and in between a scan that lets
 /// others read and write. (IXB)
 Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpec> specs,
                    std::vector<storage::LockGuard> exclusive) {
   ServerContext& server = request.server();
-  auto builder = std::make_shared<storage::IndexBuilder>(server.catalog, ns, std::move(specs));
-  auto unit = std::make_shared<storage::RecoveryUnit>(server.storageSessions);
-  auto work = [builder, unit] { return builder->start(*unit); };
-  Status status = co_await runBlocking(server, "index build: start", work);
+  const BuildSteps steps{std::make_shared<storage::IndexBuilder>(server.catalog, ns, std::move(specs)),
+                         std::make_shared<storage::RecoveryUnit>(server.storageSessions), &server};
+  Status status = co_await runBlocking(server, "index build: start", steps.start());
   exclusive.clear();
   if (!status.isOK()) co_return status;
   {
     std::vector<LockWish> wishes{{ns.toString(), LockMode::kShared}};
     const auto shared = co_await takeLocks(server.locks, std::move(wishes));
-    auto work = [builder, unit, &server] { return scanAll(*builder, *unit, server.conflicts); };
-    status = co_await runBlocking(server, "index build: scan", work);
+    status = co_await runBlocking(server, "index build: scan", steps.scan());
   }
   const auto locks = co_await takeLocks(server.locks, locksToChange(ns));
   if (status.isOK()) {
-    auto work = [builder, unit] { return builder->commit(*unit); };
-    status = co_await runBlocking(server, "index build: commit", work);
+    status = co_await runBlocking(server, "index build: commit", steps.commit());
   }
   if (!status.isOK()) {
-    auto work = [builder, unit] { return builder->abort(*unit); };
-    const Status aborted = co_await runBlocking(server, "index build: abort", work);
+    const Status aborted = co_await runBlocking(server, "index build: abort", steps.abort());
     if (!aborted.isOK())
       server.log.warning(log::Component::kIndex, 20438, "index", "An aborted index build left traces",
                          bson::doc("error", aborted.reason()));
@@ -244,16 +261,22 @@ void replyWithIndexChange(bson::Builder& reply, const storage::SpecChange& chang
   if (change.unique && *change.unique) reply.append("unique_new", true);
 }
 
-/// Before an index becomes unique every key is looked at (IDX-004); duplicates are reported by their documents' ids.
-Task<Status> checkUnique(Request& request, CollectionPtr collection, const storage::IndexEntry* index) {
-  auto violations = std::make_shared<bson::Document>();
-  ServerContext& server = request.server();
-  auto work = [&server, collection, index, violations]() -> Status {
+std::function<Status()> lookForDuplicates(ServerContext& server, CollectionPtr collection,
+                                          const storage::IndexEntry* index,
+                                          std::shared_ptr<bson::Document> violations) {
+  return [&server, collection, index, violations]() -> Status {
     storage::RecoveryUnit unit(server.storageSessions);
     TROUPE_ASSIGN(*violations, storage::uniqueViolations(unit, *collection, *index));
     return Status::OK();
   };
-  const Status status = co_await runBlocking(server, "collMod: look for duplicates", work);
+}
+
+/// Before an index becomes unique every key is looked at (IDX-004); duplicates are reported by their documents' ids.
+Task<Status> checkUnique(Request& request, CollectionPtr collection, const storage::IndexEntry* index) {
+  auto violations = std::make_shared<bson::Document>();
+  ServerContext& server = request.server();
+  const Status status = co_await runBlocking(server, "collMod: look for duplicates",
+                                             lookForDuplicates(server, collection, index, violations));
   if (!status.isOK() || violations->empty()) co_return status;
   bson::Builder extra;
   extra.appendArray("violations", *violations);

@@ -168,6 +168,17 @@ constexpr Argument kValidateArguments[] = {
     {"metadata", kFlagArg}, {"checkBSONConformance", kFlagArg}, {"fixMultikey", kFlagArg},
 };
 
+/// Made outside of the coroutine: g++ 12 destroys the captures of a lambda that is written in one twice.
+std::function<Status()> validation(ServerContext& server, CollectionPtr collection, storage::ValidateSettings settings,
+                                   std::shared_ptr<bson::Document> result) {
+  return [&server, collection, settings, result]() -> Status {
+    storage::RecoveryUnit unit(server.storageSessions);
+    TROUPE_ASSIGN(auto found, storage::validateCollection(server.catalog, unit, collection, settings));
+    *result = found.toDocument();
+    return Status::OK();
+  };
+}
+
 Task<Status> validate(Request& request) {
   const auto ns = request.collection();
   if (!ns.isOK()) co_return ns.status();
@@ -193,13 +204,8 @@ Task<Status> validate(Request& request) {
   settings.repair = request.flag("repair");
   settings.fixCount = !background;
   auto result = std::make_shared<bson::Document>();
-  auto work = [&server, collection, settings, result]() -> Status {
-    storage::RecoveryUnit unit(server.storageSessions);
-    TROUPE_ASSIGN(auto found, storage::validateCollection(server.catalog, unit, collection, settings));
-    *result = found.toDocument();
-    return Status::OK();
-  };
-  const Status status = co_await runBlocking(server, "validate " + ns->toString(), work);
+  const Status status =
+      co_await runBlocking(server, "validate " + ns->toString(), validation(server, collection, settings, result));
   if (status.isOK()) request.reply().appendAll(*result);
   co_return status;
 }

@@ -85,6 +85,15 @@ StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request)
   return result;
 }
 
+/// Made outside of the coroutine: g++ 12 destroys the captures of a lambda that is written in one twice.
+std::function<Status()> derivation(std::shared_ptr<bson::Document> made, std::string user, std::string password,
+                                   std::vector<auth::Mechanism> mechanisms) {
+  return [made, user, password, mechanisms]() -> Status {
+    TROUPE_ASSIGN(*made, auth::makeUserCredentials(user, password, mechanisms, auth::secureRandom()));
+    return Status::OK();
+  };
+}
+
 /// Derives credentials on a worker: that takes milliseconds on purpose.
 Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string user) {
   if (!request.flag("digestPassword", true))
@@ -93,18 +102,15 @@ Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string u
   if (!mechanisms.isOK()) co_return mechanisms.status();
   auto made = std::make_shared<bson::Document>();
   const std::string password(request.text("pwd"));
-  auto work = [made, user, password, mechanisms = *mechanisms]() -> Status {
-    TROUPE_ASSIGN(*made, auth::makeUserCredentials(user, password, mechanisms, auth::secureRandom()));
-    return Status::OK();
-  };
-  const Status status = co_await runBlocking(request.server(), "derive credentials", work);
+  const Status status =
+      co_await runBlocking(request.server(), "derive credentials", derivation(made, user, password, *mechanisms));
   if (!status.isOK()) co_return status;
   co_return *made;
 }
 
 /// Changes the one document of a user: `change` gets it (or null) and gives its next version, or nothing to remove it.
-using UserChange = std::function<StatusWith<std::optional<bson::Document>>(const bson::Document*)>;
-Task<Status> changeUser(Request& request, std::string id, UserChange change) {
+template <class Change>
+Task<Status> changeUser(Request& request, std::string id, Change& change) {
   auto target = co_await openForWrite(request, kUsers, IfMissing::kCreate);
   if (!target.isOK()) co_return target.status();
   const storage::CollectionPtr collection = target->collection;

@@ -83,15 +83,23 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMis
   }
 }
 
+namespace {
+
+Future<Status> untilDurable(ServerContext& server, storage::DurabilityTicket ticket) {
+  auto promise = std::make_shared<Promise<Status>>();
+  auto durable = promise->future();
+  if (server.durability.wait(ticket, [promise](const Status& outcome) { promise->set(outcome); })) server.wakeFlusher();
+  return durable;
+}
+
+}  // namespace
+
 Task<Status> satisfy(Request& request, WriteConcern concern) {
   if (!concern.journaled && !concern.majority) co_return Status::OK();
   ServerContext& server = request.server();
   const auto ticket = server.durability.taken();
   if (server.durability.isDurable(ticket)) co_return Status::OK();
-  auto promise = std::make_shared<Promise<Status>>();
-  auto durable = promise->future();
-  if (server.durability.wait(ticket, [promise](const Status& outcome) { promise->set(outcome); })) server.wakeFlusher();
-  co_return co_await durable;
+  co_return co_await untilDurable(server, ticket);
 }
 
 storage::ConflictRetryOptions retryOptions(const ServerContext& server) {
@@ -103,11 +111,11 @@ storage::ConflictRetryOptions retryOptions(const ServerContext& server) {
   return options;
 }
 
-Task<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work) {
+Future<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work) {
   auto promise = std::make_shared<Promise<Status>>();
   auto outcome = promise->future();
   server.blocking.run(what, std::move(work), [promise](Status status) { promise->set(std::move(status)); });
-  co_return co_await outcome;
+  return outcome;
 }
 
 void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& errors) {

@@ -65,9 +65,9 @@ Task<Status> commitWithRetry(Request& request, storage::RecoveryUnit& unit, Body
   }
 }
 
-/// Runs work that blocks (an index scan, a checkpoint) on a detached actor and waits for it by message. Give `work` as
-/// a named local: g++ 12 destroys the captures of a lambda written inside a co_await expression twice.
-Task<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work);
+/// Runs work that blocks (an index scan, a checkpoint) on a detached actor and waits for it by message. Have `work` made
+/// by an ordinary function: g++ 12 destroys the captures of a lambda that is written in a coroutine twice.
+Future<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work);
 
 /// One failed statement of a write command, as an element of `writeErrors`.
 struct WriteError {
