@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
            0;
   if (options->listCommands) return listCommands(), 0;
   if (options->commandsPage) return std::cout << supervisors::commandsPage(commands::builtinCommands()), 0;
+  if (options->optionsPage) return std::cout << supervisors::optionsPage(), 0;
   supervisors::blockSignals();
   supervisors::Server server(std::move(*options));
   Status status = server.start();

@@ -48,6 +48,7 @@ struct Options {
   bool showVersion = false;
   bool listCommands = false;
   bool commandsPage = false;
+  bool optionsPage = false;
   std::string help;  ///< text to print when --help was given
 
   /// The options that were given, shaped as the YAML file is, for getCmdLineOpts.
@@ -58,5 +59,9 @@ struct Options {
 /// Reads the command line and the file it names (`--config`). Errors: BadValue or FailedToParse with one line that
 /// names the option.
 StatusWith<Options> parseOptions(int argc, const char* const* argv);
+
+/// docs/operators/options.md as Markdown: every option with its place in the YAML file and its default, and every
+/// server parameter.
+std::string optionsPage();
 
 }  // namespace troupe::supervisors

@@ -166,10 +166,12 @@ def documented_schemas(sources):
                 yield source.path, index + 1, f"'{code.strip()}' has no comment"
 
 
-def documented_commands(sources, expected):
-    """docs/commands.md is what the server's table makes it."""
-    if next((source.text for source in sources if source.path == "docs/commands.md"), "") != expected:
-        yield "docs/commands.md", 1, "differs from what `trouped --commands-page` prints: run ./dev docs"
+def printed_pages(sources, pages):
+    """The pages of docs/ that the server prints from its tables are up to date. `pages`: path -> expected text."""
+    by_path = {source.path: source.text for source in sources}
+    for path, expected in pages.items():
+        if by_path.get(path) != expected:
+            yield path, 1, "differs from what the server prints: run ./dev docs"
 
 
 def documented_errors(sources):

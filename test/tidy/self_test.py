@@ -36,7 +36,7 @@ CASES = [
      [("storage/engine/a.cpp", ""), ("test/unit/storage/engine/a_test.cpp", _TEST)]),
     (rules.documented_schemas, [("messaging/schemas/a.capnp", "struct A {\n  # An A.\n  x @0 :Text;\n  y @1 :Text;  # y\n}\n")],
      [("messaging/schemas/a.capnp", "struct A {\n  # An A.\n  x @0 :Text;\n  # x\n  y @1 :Text;  # y\n}\n")]),
-    (lambda s: rules.documented_commands(s, "`ping`\n"), [("docs/commands.md", "`pong`\n")], [("docs/commands.md", "`ping`\n")]),
+    (lambda s: rules.printed_pages(s, {"docs/commands.md": "`ping`\n"}), [("docs/commands.md", "`pong`\n")], [("docs/commands.md", "`ping`\n")]),
     (rules.documented_errors, [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", "")],
      [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", rules.errors_page("1|A|a\n"))]),
     (rules.machine_paths, [("docs/a.md", "see /ro" "ot/x, /ro" "ot\n")], [("actors/a.cpp", 'address("/root-watch")\n')]),

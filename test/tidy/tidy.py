@@ -28,13 +28,20 @@ def read_exceptions():
     return found
 
 
-def commands_page(build):
-    """docs/commands.md as the server prints it, or None where it cannot (not built yet)."""
+# Pages of docs/ that the server prints from its own tables, and the option that makes it do so.
+PRINTED_PAGES = {"docs/commands.md": "--commands-page", "docs/operators/options.md": "--options-page"}
+
+
+def printed_pages(build):
+    """path -> text of the PRINTED_PAGES, or None where the server cannot tell (not built yet)."""
     server = Path(build) / "bin/trouped"
-    if not server.is_file():
-        return None
-    printed = subprocess.run([server, "--commands-page"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-    return printed.stdout if printed.returncode == 0 else None
+    pages = {}
+    for path, option in PRINTED_PAGES.items() if server.is_file() else ():
+        printed = subprocess.run([server, option], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        if printed.returncode != 0:
+            return None
+        pages[path] = printed.stdout
+    return pages or None
 
 
 def checks(sources, build, with_headers):
@@ -47,8 +54,8 @@ def checks(sources, build, with_headers):
                  rules.ordered_error_codes, rules.awaited_lambdas):
         skipped = exceptions.get(rule.__name__, ())
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
-    commands = commands_page(build) if build else None
-    yield "documented_commands", None if commands is None else rules.documented_commands(sources, commands)
+    pages = printed_pages(build) if build else None
+    yield "printed_pages", None if pages is None else rules.printed_pages(sources, pages)
     if with_headers:
         yield "self_contained_headers", headers.self_contained_headers(sources, ROOT, build) if build else None
 
@@ -63,11 +70,11 @@ def main():
     if options.write_docs:
         table = (ROOT / "messaging/errors/error_codes.txt").read_text()
         (ROOT / "docs/errors.md").write_text(rules.errors_page(table))
-        page = commands_page(options.build or ROOT / "build")
-        if page is None:
-            print("docs/commands.md is left as it is: the server is not built")
-        else:
-            (ROOT / "docs/commands.md").write_text(page)
+        pages = printed_pages(options.build or ROOT / "build")
+        for path, text in (pages or {}).items():
+            (ROOT / path).write_text(text)
+        if pages is None:
+            print(f"left as they are, because the server is not built: {', '.join(PRINTED_PAGES)}")
         return 0
 
     passed = failed = 0

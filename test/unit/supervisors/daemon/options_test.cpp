@@ -65,4 +65,11 @@ TEST(Options, MistakesAreNamed) {
 }
 
 }  // namespace
+TEST(Options, ThePageNamesEachWithItsPlaceAndDefault) {
+  const std::string page = optionsPage();
+  EXPECT_NE(page.find("| `--port` | `net.port` | `27017` | port to listen on |"), std::string::npos) << page;
+  EXPECT_NE(page.find("| `--journal`, `--nojournal` | `storage.journal.enabled` | `true` |"), std::string::npos);
+  EXPECT_NE(page.find("| `enableTestCommands` | `false` | no |"), std::string::npos);
+}
+
 }  // namespace troupe::supervisors
