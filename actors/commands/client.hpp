@@ -21,6 +21,8 @@ namespace troupe::commands {
 struct AuthenticatedUser {
   std::string name;
   std::string database;
+  std::string id;        ///< the bytes of `userId`: a user who was dropped and made again is another one
+  int64_t version = 0;   ///< of the users' store when this was read
   bson::Document roles;  ///< array elements as connectionStatus shows them
   auth::PrivilegeSet privileges;
 };

@@ -4,6 +4,21 @@
 
 namespace troupe::commands {
 
+namespace {
+
+/// A cursor is used in the session that opened it, or outside of sessions when none did.
+Status checkSession(int64_t id, bson::View opened, bson::View used) {
+  const std::string cursor = "Cannot run getMore on cursor " + std::to_string(id);
+  if (!opened.empty() && used.empty()) return {ErrorCode(50736), cursor + ", which was created in a session, without an lsid"};
+  if (opened.empty() && !used.empty()) return {ErrorCode(50737), cursor + ", which was not created in a session, in a session"};
+  if (opened["id"].valueBytes() != used["id"].valueBytes()) {
+    return {ErrorCode(50738), cursor + ", which was created in another session"};
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
 int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
   const std::lock_guard lock(mutex_);
   int64_t id = 0;
@@ -19,7 +34,7 @@ int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
 }
 
 StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::string_view ns,
-                                                              const std::vector<std::string>& users,
+                                                              const std::vector<std::string>& users, bson::View session,
                                                               Operation* operation) {
   const std::lock_guard lock(mutex_);
   const auto it = slots_.find(id);
@@ -39,6 +54,7 @@ StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::s
   if (!mine)
     return Status(ErrorCode::kUnauthorized,
                   "cursor id " + std::to_string(id) + " was not created by the authenticated user");
+  TROUPE_TRY(checkSession(id, slot.cursor->session, session));
   slot.operation = operation;
   return std::move(slot.cursor);
 }

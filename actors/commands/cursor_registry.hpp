@@ -44,9 +44,9 @@ class CursorRegistry {
   /// Keeps a cursor and gives it an id.
   int64_t add(std::unique_ptr<ClientCursor> cursor);
   /// Takes the cursor out for one command. Errors: CursorNotFound; CursorInUse (12051) while another command has it;
-  /// Unauthorized when `users` hold none of its owners.
+  /// Unauthorized when `users` hold none of its owners; 50736 to 50738 when `session` (an `lsid` or empty) is not its own.
   StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, std::string_view ns, const std::vector<std::string>& users,
-                                                Operation* operation);
+                                                bson::View session, Operation* operation);
   /// Puts a pinned cursor back. False when it was killed meanwhile: the caller then drops it.
   bool unpin(std::unique_ptr<ClientCursor>& cursor, SteadyTime now);
   /// Forgets a pinned cursor that is exhausted or failed.

@@ -7,7 +7,7 @@
 #include "actors/commands/slow_log.hpp"
 #include "actors/commands/user_store.hpp"
 #include "actors/kernel/node.hpp"
-#include "messaging/bson/json.hpp"
+#include "messaging/bson/validate.hpp"
 
 namespace troupe::commands {
 
@@ -124,11 +124,30 @@ bool makesFirstUser(const Request& request) {
          !request.client().authenticated() && server.parameters.enableLocalhostAuthBypass && !server.users.anyUser();
 }
 
-Status checkRights(const Request& request) {
+/// Takes up what has changed about the client's users since it was read: roles are read again, users who were dropped go.
+Status refreshUsers(Request& request) {
+  const UserStore& store = request.server().users;
+  auto& users = request.client().users;
+  for (size_t i = users.size(); i-- > 0;) {
+    if (users[i].version == store.version()) continue;
+    auto loaded = store.load(users[i].name, users[i].database);
+    if (loaded.isOK() && *loaded && (*loaded)->id == users[i].id) {
+      users[i] = std::move(**loaded);
+      continue;
+    }
+    users.erase(users.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!loaded.isOK()) return loaded.status();
+  }
+  return Status::OK();
+}
+
+Status checkRights(Request& request) {
   const ServerContext& server = request.server();
   const Requirement& needed = request.command->requirement;
   using Target = Requirement::Target;
-  if (!server.identity.authentication || needed.target == Target::kNobody) return Status::OK();
+  if (!server.identity.authentication) return Status::OK();
+  TROUPE_TRY(refreshUsers(request));
+  if (needed.target == Target::kNobody) return Status::OK();
   request.client().localhostException = makesFirstUser(request);
   if (request.client().localhostException) return Status::OK();
   if (!request.client().authenticated()) {
@@ -201,7 +220,7 @@ const Command* CommandTable::find(std::string_view name) const {
 void writeError(wire::MessageBuilder& reply, const Status& status) {
   reply.discard();
   bson::Builder& body = reply.body();
-  body.append("ok", 0.0).append("errmsg", status.reason()).append("code", static_cast<int32_t>(status.code()));
+  body.append("ok", 0.0).append("errmsg", bson::asUtf8(status.reason())).append("code", static_cast<int32_t>(status.code()));
   body.append("codeName", errorName(status.code()));
   if (status.extra()) body.appendAll(*status.extra());
 }

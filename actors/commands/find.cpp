@@ -140,7 +140,7 @@ Task<Status> getMore(Request& request) {
   request.operation().ns = ns;
   if (request.text("collection").empty())
     co_return Status(ErrorCode::kInvalidNamespace, "Collection names cannot be empty");
-  auto cursor = server.cursors.pin(id.toInt64(), ns, request.userNames(), &request.operation());
+  auto cursor = server.cursors.pin(id.toInt64(), ns, request.userNames(), request.session(), &request.operation());
   if (!cursor.isOK()) co_return cursor.status();
   if (const auto data = server.failPoints.fires("failGetMoreAfterCursorCheckout")) {
     server.cursors.forget(id.toInt64());

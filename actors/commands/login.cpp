@@ -46,14 +46,11 @@ StatusWith<bson::Document> begin(Request& request, bson::View command, std::stri
 
 /// Takes the user up on the connection.
 Status admit(Request& request, const auth::SaslConversation& sasl) {
-  TROUPE_ASSIGN(const auto stored, request.server().users.find(sasl.user(), sasl.database()));
-  if (!stored) return authenticationFailed();
-  TROUPE_ASSIGN(auto privileges, UserStore::privilegesOf(*stored));
-  AuthenticatedUser user{sasl.user(), sasl.database(), {}, std::move(privileges)};
-  if (const auto roles = (*stored)["roles"]; roles.is(bson::Type::kArray)) user.roles = bson::Document(roles.asArray());
+  TROUPE_ASSIGN(auto user, request.server().users.load(sasl.user(), sasl.database()));
+  if (!user) return authenticationFailed();
   auto& users = request.client().users;
-  std::erase_if(users, [&](const AuthenticatedUser& other) { return other.database == user.database; });
-  users.push_back(std::move(user));
+  std::erase_if(users, [&](const AuthenticatedUser& other) { return other.database == user->database; });
+  users.push_back(std::move(*user));
   std::string names;
   for (const auto& name : request.userNames()) names += (names.empty() ? "" : ", ") + name;
   request.client().setUserNames(names);

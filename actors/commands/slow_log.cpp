@@ -1,5 +1,7 @@
 #include "actors/commands/slow_log.hpp"
 
+#include <algorithm>
+
 #include "actors/commands/command.hpp"
 #include "actors/commands/server_context.hpp"
 #include "actors/kernel/node.hpp"
@@ -39,7 +41,8 @@ void logIfSlow(const Request& request, const Status& outcome) {
   const Operation& operation = request.operation();
   const int64_t threshold = server.parameters.slowOperationMillis.load(std::memory_order_relaxed);
   if (threshold < 0) return;
-  const auto took = server.node.environment().coarseNow() - operation.started();
+  // The coarse clock may lie a little before the moment the operation began.
+  const auto took = std::max(std::chrono::steady_clock::duration::zero(), server.node.environment().coarseNow() - operation.started());
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
   if (millis < threshold || waitsOnPurpose(request)) return;
   const OperationMetrics& m = operation.metrics;

@@ -166,6 +166,7 @@ Task<Status> dataSize(Request& request) {
 constexpr Argument kValidateArguments[] = {
     {"full", kFlagArg},     {"background", kFlagArg},           {"repair", kFlagArg},
     {"metadata", kFlagArg}, {"checkBSONConformance", kFlagArg}, {"fixMultikey", kFlagArg},
+    {kAnyOther},  // older clients send what 4.2 knew
 };
 
 /// Made outside of the coroutine: g++ 12 destroys the captures of a lambda that is written in one twice.

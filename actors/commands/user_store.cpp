@@ -55,6 +55,16 @@ bool UserStore::anyUser() const {
   return any || !status.isOK();  // when in doubt the exception does not apply
 }
 
+StatusWith<std::optional<AuthenticatedUser>> UserStore::load(std::string_view user, std::string_view database) const {
+  AuthenticatedUser loaded{.name = std::string(user), .database = std::string(database), .version = version()};
+  TROUPE_ASSIGN(const auto stored, find(user, database));
+  if (!stored) return std::optional<AuthenticatedUser>();
+  loaded.id = (*stored)["userId"].valueBytes();
+  TROUPE_ASSIGN(loaded.privileges, privilegesOf(*stored));
+  if (const auto roles = (*stored)["roles"]; roles.is(bson::Type::kArray)) loaded.roles = bson::Document(roles.asArray());
+  return std::optional(std::move(loaded));
+}
+
 StatusWith<auth::PrivilegeSet> UserStore::privilegesOf(bson::View user) {
   auth::PrivilegeSet privileges;
   const bson::Element roles = user["roles"];

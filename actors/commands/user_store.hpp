@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -6,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/commands/client.hpp"
 #include "messaging/auth/credentials.hpp"
 #include "messaging/auth/roles.hpp"
 #include "messaging/bson/document.hpp"
@@ -32,12 +34,20 @@ class UserStore {
   StatusWith<std::vector<bson::Document>> list(std::string_view database) const;
   /// Whether any user exists; while none does, a local client may make the first (the localhost exception).
   bool anyUser() const;
-  /// What the user's roles allow. Errors: RoleNotFound for a role this server does not have.
+  /// The user with what its roles allow now; nothing when there is none. Errors: RoleNotFound for a role this server does
+  /// not have.
+  StatusWith<std::optional<AuthenticatedUser>> load(std::string_view user, std::string_view database) const;
+  /// What the roles of a user's document allow.
   static StatusWith<auth::PrivilegeSet> privilegesOf(bson::View user);
+
+  /// Grows with every change of users, so that connections see that what they know of theirs may be out of date.
+  int64_t version() const { return version_.load(std::memory_order_acquire); }
+  void noteChange() { version_.fetch_add(1, std::memory_order_acq_rel); }
 
  private:
   storage::Catalog& catalog_;
   storage::SessionPool& sessions_;
+  std::atomic<int64_t> version_{1};
 };
 
 }  // namespace troupe::commands

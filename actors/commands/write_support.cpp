@@ -4,6 +4,7 @@
 #include <map>
 
 #include "messaging/bson/ids.hpp"
+#include "messaging/bson/validate.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 
 namespace troupe::commands {
@@ -124,7 +125,7 @@ void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& erro
   for (const WriteError& error : errors) {
     reply.pushDocument().append("index", error.index).append("code", static_cast<int32_t>(error.status.code()));
     if (error.status.extra()) reply.appendAll(*error.status.extra());
-    reply.append("errmsg", error.status.reason()).close();
+    reply.append("errmsg", bson::asUtf8(error.status.reason())).close();
   }
   reply.close();
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <coroutine>
 #include <exception>
 #include <memory>
@@ -32,6 +33,8 @@ struct TaskPromiseBase {
   Executor* executor = nullptr;
   std::coroutine_handle<> continuation;
   std::exception_ptr failure;
+  /// The task's end and the return of the call that began it meet here; the second continues the waiter. See Task::Awaiter.
+  std::atomic<bool> met{false};
   // Only of the outermost task: its place among the running tasks of its host.
   TaskHost* host = nullptr;
   TaskPromiseBase* previous = nullptr;
@@ -46,7 +49,7 @@ struct TaskPromiseBase {
     template <class P>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<P> done) noexcept {
       TaskPromiseBase& promise = done.promise();
-      if (promise.continuation) return promise.continuation;
+      if (promise.continuation) return promise.met.exchange(true, std::memory_order_acq_rel) ? promise.continuation : std::noop_coroutine();
       finished(promise);
       return std::noop_coroutine();
     }
@@ -92,14 +95,18 @@ class [[nodiscard]] Task {
   Task& operator=(Task&& other) noexcept { std::swap(handle_, other.handle_); return *this; }
   ~Task() { if (handle_) handle_.destroy(); }
 
+  /// Begins the task on the waiter's stack. A task that ends without having waited returns through here, and the waiter goes on
+  /// where it is: a loop over such tasks needs no stack, whether or not the compiler turns transfers into jumps.
   struct Awaiter {
     Handle handle;
     bool await_ready() noexcept { return false; }
     template <class P>
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<P> waiter) noexcept {
-      handle.promise().continuation = waiter;
-      handle.promise().executor = waiter.promise().executor;
-      return handle;
+    bool await_suspend(std::coroutine_handle<P> waiter) noexcept {
+      auto& promise = handle.promise();
+      promise.continuation = waiter;
+      promise.executor = waiter.promise().executor;
+      handle.resume();
+      return !promise.met.exchange(true, std::memory_order_acq_rel);
     }
     T await_resume() { return handle.promise().take(); }
   };

@@ -29,18 +29,6 @@ struct FixedSizes {
 };
 constexpr FixedSizes kFixed;
 
-bool isUtf8(const char* text, size_t size) {
-  size_t i = 0;
-  while (i + 8 <= size && !(load<uint64_t>(text + i) & 0x8080808080808080ULL)) i += 8;
-  const auto length = static_cast<int32_t>(size);
-  for (auto at = static_cast<int32_t>(i); at < length;) {
-    UChar32 c;
-    U8_NEXT(text, at, length, c);
-    if (c < 0) return false;
-  }
-  return true;
-}
-
 /// One walk over the bytes. `end_` is where the terminator of the innermost open document stands; it is known to be a
 /// NUL within the buffer, so that a search for a name's NUL always stops.
 class Walk {
@@ -67,7 +55,7 @@ class Walk {
       const char* const name = at_ + 1;
       const char* const nul = findNul(name);
       if (nul >= end_) return "a field name is not terminated";
-      if (checkUtf8_ && !isUtf8(name, static_cast<size_t>(nul - name))) return "a field name is not UTF-8";
+      if (checkUtf8_ && !isUtf8({name, static_cast<size_t>(nul - name)})) return "a field name is not UTF-8";
       at_ = nul + 1;
       const uint8_t fixed = kFixed.size[type];
       if (fixed != 0xFF) {
@@ -130,7 +118,7 @@ class Walk {
     const auto length = load<int32_t>(at_);
     if (length < 1 || length > end_ - at_ - 4) return "a string has a wrong length";
     if (at_[4 + length - 1] != 0) return "a string does not end with a NUL";
-    if (checkUtf8_ && !isUtf8(at_ + 4, static_cast<size_t>(length) - 1)) return "a string is not UTF-8";
+    if (checkUtf8_ && !isUtf8({at_ + 4, static_cast<size_t>(length) - 1})) return "a string is not UTF-8";
     at_ += 4 + length;
     return nullptr;
   }
@@ -139,7 +127,7 @@ class Walk {
     if (at_ >= end_) return kShort;
     const char* nul = findNul(at_);
     if (nul >= end_) return "a regular expression is not terminated";
-    if (checkUtf8_ && !isUtf8(at_, static_cast<size_t>(nul - at_))) return "a regular expression is not UTF-8";
+    if (checkUtf8_ && !isUtf8({at_, static_cast<size_t>(nul - at_)})) return "a regular expression is not UTF-8";
     at_ = nul + 1;
     return nullptr;
   }
@@ -205,6 +193,32 @@ Status tooLarge(int32_t size, int32_t limit) {
 }
 
 }  // namespace
+
+bool isUtf8(std::string_view text) {
+  size_t i = 0;
+  while (i + 8 <= text.size() && !(load<uint64_t>(text.data() + i) & 0x8080808080808080ULL)) i += 8;
+  const auto length = static_cast<int32_t>(text.size());
+  for (auto at = static_cast<int32_t>(i); at < length;) {
+    UChar32 c;
+    U8_NEXT(text.data(), at, length, c);
+    if (c < 0) return false;
+  }
+  return true;
+}
+
+std::string asUtf8(std::string text) {
+  if (isUtf8(text)) return text;
+  std::string repaired;
+  const auto length = static_cast<int32_t>(text.size());
+  for (int32_t at = 0; at < length;) {
+    const int32_t from = at;
+    UChar32 c;
+    U8_NEXT(text.data(), at, length, c);
+    if (c < 0) repaired += "\xEF\xBF\xBD";
+    else repaired.append(text, static_cast<size_t>(from), static_cast<size_t>(at - from));
+  }
+  return repaired;
+}
 
 StatusWith<int32_t> validate(std::string_view bytes, const ValidateOptions& options) {
   if (bytes.size() < 5) return invalid("too short for a document", 0);

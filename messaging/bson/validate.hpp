@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "messaging/bson/types.hpp"
@@ -18,5 +19,10 @@ struct ValidateOptions {
 /// After success every View and Element access within it is safe. Returns the document's size in bytes.
 /// Errors: InvalidBSON (says what and at which offset), BSONObjectTooLarge, Overflow (nesting).
 StatusWith<int32_t> validate(std::string_view bytes, const ValidateOptions& options = {});
+
+/// Whether all of `text` is well-formed UTF-8.
+bool isUtf8(std::string_view text);
+/// The text with a replacement character for whatever is not UTF-8, for what is shown to clients.
+std::string asUtf8(std::string text);
 
 }  // namespace troupe::bson

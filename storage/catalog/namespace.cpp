@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "messaging/bson/validate.hpp"
+
 namespace troupe::storage {
 namespace {
 
@@ -66,6 +68,7 @@ Status validateNamespace(const Namespace& ns) {
 
 Status validateForCreate(const Namespace& ns) {
   TROUPE_TRY(validateNamespace(ns));
+  if (!bson::isUtf8(ns.toString())) return invalid("Invalid namespace: it is not UTF-8");  // clients read names as strings
   const std::string_view name = ns.collection();
   if (name.find('$') != std::string_view::npos && !(ns.isLocal() && name == "oplog.$main"))
     return invalid("Invalid collection name: " + std::string(name));

@@ -46,7 +46,7 @@ class Insert(ServerTest):
     def test_refuses_what_cannot_be_an_id(self):
         for bad in ([1], Regex("a")):
             with self.subTest(bad=bad):
-                self.assertFails(53 if isinstance(bad, list) else 53, self.db.c.insert_one, {"_id": bad})
+                self.assertFails(53, self.db.c.insert_one, {"_id": bad})
 
     def test_unacknowledged_writes_arrive(self):
         self.db.c.with_options(write_concern=pymongo.WriteConcern(w=0)).insert_many([{"_id": i} for i in range(100)])
@@ -153,7 +153,7 @@ class Find(ServerTest):
         self.assertEqual(self.db.c.count_documents({"a": 1}), 50)
         self.assertEqual(self.db.c.estimated_document_count(), 500)
         self.assertEqual(self.db.command("count", "c", query={"a": 1}, skip=5, limit=10)["n"], 10)
-        self.assertEqual(self.db.c.distinct("tags", {"_id": {"$lt": 5}}), [0, 1, 2, "all"])
+        self.assertEqual(sorted(self.db.c.distinct("tags", {"_id": {"$lt": 5}}), key=str), [0, 1, 2, "all"])
         self.assertEqual(self.db.nothing.distinct("a"), [])
 
     def test_collation(self):

@@ -19,8 +19,9 @@ class FailPoints(ServerTest):
 
     def test_labels_and_information(self):
         self.configure("failCommand", {"times": 1}, failCommands=["insert"], errorCode=91, errorLabels=["RetryableWriteError", "Mine"])
-        error = self.assertFails(91, self.db.command, "insert", "c", documents=[{}])
-        self.assertTrue(error.has_error_label("Mine"))
+        with self.server.raw() as raw:
+            reply = raw.command({"insert": "c", "documents": [{}], "$db": self.db.name})
+        self.assertEqual((reply["ok"], reply["code"], reply["errorLabels"]), (0.0, 91, ["RetryableWriteError", "Mine"]))
 
     def test_closing_the_connection(self):
         self.configure("failCommand", {"times": 1}, failCommands=["find"], closeConnection=True)

@@ -25,7 +25,7 @@ class OneLine(unittest.TestResult):
         seconds = time.monotonic() - getattr(self, "_started", time.monotonic())
         print(f"{verdict:4} {seconds:6.1f}s  {name_of(test)}", flush=True)
         if detail:
-            print("      " + detail.rstrip().replace("\n", "\n      "), flush=True)
+            print("      " + own_frames(detail).replace("\n", "\n      "), flush=True)
 
     def addSuccess(self, test):
         self.passed += 1
@@ -52,8 +52,20 @@ class OneLine(unittest.TestResult):
 
 
 def name_of(test):
-    text = test.id() if hasattr(test, "id") else str(test)
-    return text
+    return test.id() if hasattr(test, "id") else str(test)
+
+
+def own_frames(traceback):
+    """A traceback without the frames that lie outside of this folder."""
+    kept, keep = [], True
+    for line in traceback.rstrip().splitlines():
+        if line.startswith('  File "'):
+            keep = str(HERE) in line
+        elif not line.startswith("  "):
+            keep = True
+        if keep:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def flatten(suite):

@@ -20,9 +20,9 @@ class Sessions(ServerTest):
     def test_start_refresh_end(self):
         started = self.client.admin.command("startSession")
         self.assertEqual((started["ok"], started["timeoutMinutes"]), (1.0, 30))
-        self.assertEqual(started["id"]["id"].subtype, 4)
-        self.assertEqual(self.client.admin.command("refreshSessions", [started["id"]])["ok"], 1)
-        self.assertEqual(self.client.admin.command("endSessions", [started["id"]])["ok"], 1)
+        session = {"id": bson.Binary.from_uuid(started["id"]["id"])}
+        self.assertEqual(self.client.admin.command("refreshSessions", [session])["ok"], 1)
+        self.assertEqual(self.client.admin.command("endSessions", [session])["ok"], 1)
 
     def test_ending_a_session_ends_its_cursors(self):
         self.db.c.insert_many({"_id": i} for i in range(300))

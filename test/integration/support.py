@@ -94,7 +94,7 @@ class Server:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def log_tail(self, lines=20):
-        return "\n".join(self.log().splitlines()[-lines:])
+        return "\n".join(line[:300] for line in self.log().splitlines()[-lines:])
 
     @property
     def uri(self):
@@ -153,7 +153,9 @@ class ServerTest(unittest.TestCase):
 
     def check_alive(self):
         if not self.server.running():
-            self.fail(f"the server died ({self.server.process.returncode}):\n{self.server.log_tail(60)}")
+            code, tail = self.server.process.returncode, self.server.log_tail(5)
+            self.server.start()  # the next tests have a chance
+            self.fail(f"the server died ({code}):\n{tail}")
 
     def assertFails(self, code, work, *arguments, **options):
         """`work` must fail with this error code; the error is returned."""
