@@ -3,6 +3,7 @@ import struct
 import time
 
 import bson
+import bson.json_util
 import pymongo
 from bson import Int64
 from bson.raw_bson import RawBSONDocument
