@@ -70,7 +70,7 @@ StatusWith<PlanStage::Step> IndexScan::advance(Row& row) {
     --plan_.budget;
     TROUPE_ASSIGN(const bool found, move());
     const auto verdict = found ? ranges_.check(cursor_.key(), target_) : KeyRanges::Verdict::kEnd;
-    if (verdict == KeyRanges::Verdict::kEnd) {  // the key behind the bounds does not count as examined
+    if (verdict == KeyRanges::Verdict::kEnd) {
       done_ = true;
       return Step::kEnd;  // the key behind the bounds does not count as examined
     }

@@ -24,7 +24,7 @@ class CursorRegistryTest : public ::testing::Test {
   }
   StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, const std::vector<std::string>& users = {},
                                                 Operation* operation = nullptr) {
-    return cursors.pin(id, "test.c", users, operation);
+    return cursors.pin(id, "test.c", users, {}, operation);
   }
 };
 
@@ -52,7 +52,7 @@ TEST_F(CursorRegistryTest, WhatIsNotThereIsNotFound) {
 }
 
 TEST_F(CursorRegistryTest, ACursorAnswersForItsOwnCollectionOnly) {
-  EXPECT_EQ(cursors.pin(open(), "test.other", {}, nullptr).status(), ErrorCode::kUnauthorized);
+  EXPECT_EQ(cursors.pin(open(), "test.other", {}, {}, nullptr).status(), ErrorCode::kUnauthorized);
 }
 
 TEST_F(CursorRegistryTest, OnlyItsOwnersMayUseIt) {
@@ -60,6 +60,21 @@ TEST_F(CursorRegistryTest, OnlyItsOwnersMayUseIt) {
   EXPECT_EQ(pin(id, {}).status(), ErrorCode::kUnauthorized);
   EXPECT_EQ(pin(id, {"bob@admin"}).status(), ErrorCode::kUnauthorized);
   EXPECT_TRUE(pin(id, {"bob@admin", "ann@admin"}).isOK());
+}
+
+TEST_F(CursorRegistryTest, ACursorIsUsedInItsOwnSessionOnly) {
+  const auto mine = bson::doc("id", "mine"), other = bson::doc("id", "other");
+  auto cursor = std::make_unique<ClientCursor>();
+  cursor->ns = "test.c";
+  cursor->session = mine;
+  const auto id = cursors.add(std::move(cursor));
+  const auto codeIn = [&](int64_t which, bson::View session) {
+    return static_cast<int>(cursors.pin(which, "test.c", {}, session, nullptr).status().code());
+  };
+  EXPECT_EQ(codeIn(id, {}), 50736);
+  EXPECT_EQ(codeIn(open(), mine), 50737);
+  EXPECT_EQ(codeIn(id, other), 50738);
+  EXPECT_EQ(codeIn(id, mine), 0);
 }
 
 TEST_F(CursorRegistryTest, KillingAnIdleCursorEndsIt) {

@@ -11,10 +11,9 @@ class UserTest : public CommandTest {
   /// Makes the client a logged-in user with what the stored roles allow, as a SCRAM conversation would.
   std::shared_ptr<Client> loggedIn(std::string_view user, std::string_view db = "admin") {
     auto client = server.connect();
-    const auto stored = server.users->find(user, db);
-    EXPECT_TRUE(stored.isOK() && *stored) << user;
-    if (stored.isOK() && *stored)
-      client->users.push_back({std::string(user), std::string(db), {}, *UserStore::privilegesOf(**stored)});
+    auto loaded = server.users->load(user, db);
+    EXPECT_TRUE(loaded.isOK() && *loaded) << user;
+    if (loaded.isOK() && *loaded) client->users.push_back(std::move(**loaded));
     return client;
   }
   int64_t codeAs(const std::shared_ptr<Client>& who, std::string_view json, std::string_view db = "test") {
@@ -40,6 +39,20 @@ TEST_F(UserTest, ALocalClientMakesTheFirstUserAndOnlyTheFirst) {
 TEST_F(UserTest, TheLocalhostExceptionCanBeSwitchedOff) {
   server.parameters.enableLocalhostAuthBypass = false;
   EXPECT_EQ(code(R"({"createUser": "root", "pwd": "x", "roles": ["root"]})", "admin"), 13);
+}
+
+TEST_F(UserTest, WhoIsLoggedInFeelsAChangeOfRolesAtOnce) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": []})", "admin"), 0);
+  const auto ann = loggedIn("ann");
+  EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13);
+  ASSERT_EQ(codeAs(root, R"({"grantRolesToUser": "ann", "roles": [{"role": "read", "db": "test"}]})", "admin"), 0);
+  EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 0);
+  ASSERT_EQ(codeAs(root, R"({"dropUser": "ann"})", "admin"), 0);
+  EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13);
+  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": ["root"]})", "admin"), 0);
+  EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13) << "another user of the same name";
 }
 
 TEST_F(UserTest, RolesDecideWhatAUserMayDo) {

@@ -143,6 +143,11 @@ TEST(Validate, ChecksUtf8OnlyWhenAsked) {
   EXPECT_TRUE(validateTight(doc("a", "abcdefghi\xC3\xA9").bytes(), {.checkUtf8 = true}).isOK());
 }
 
+TEST(Validate, ShowsTextThatIsNotUtf8AsFarAsItIs) {
+  EXPECT_EQ(asUtf8("gr\xC3\xBCn"), "gr\xC3\xBCn");
+  EXPECT_EQ(asUtf8("a\xFF" "b\xC3"), "a\xEF\xBF\xBD" "b\xEF\xBF\xBD");
+}
+
 TEST(Validate, SaysWhereAndWhatIsWrong) {
   std::string bytes = doc("a", 1, "b", true).bytes();
   bytes[14] = 7;
