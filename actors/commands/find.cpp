@@ -78,6 +78,13 @@ Status checkFind(const Request& request) {
   return Status::OK();
 }
 
+/// Whether one batch is the whole answer, so that no cursor stays open.
+bool answeredAtOnce(const Request& request) {
+  if (request.flag("singleBatch")) return true;
+  const auto batchSize = request.arg("batchSize");
+  return request.number("limit") == 1 && !(batchSize && batchSize.toInt64() == 0);
+}
+
 Task<Status> find(Request& request) {
   const auto ns = request.collection();
   if (!ns.isOK()) co_return ns.status();
@@ -89,11 +96,10 @@ Task<Status> find(Request& request) {
   auto resources = std::make_shared<QueryResources>(server);
   resources->collection = server.catalog.find(*ns);
   if (resources->collection && resources->collection->isView()) co_return co_await findOnView(request, *ns);
-  const bool single = request.flag("singleBatch");
-  const auto batchSize = request.arg("batchSize");
-  // A query that is answered in one batch can borrow the request's own bytes.
-  resources->command = bson::Document(request.body());
-  const bson::View command = resources->command;
+  // A query that is answered in one batch borrows the request's own bytes; a cursor outlives them.
+  const bool atOnce = answeredAtOnce(request);
+  if (!atOnce) resources->command = bson::Document(request.body());
+  const bson::View command = atOnce ? request.body() : resources->command.view();
   const auto collation = command["collation"];
   const auto let = command["let"];
   if (Status status =
@@ -105,12 +111,15 @@ Task<Status> find(Request& request) {
   const query::FindRequest wanted = findRequest(request, command);
   auto executor = query::openFind(resources->collection, wanted, *resources->unit, resources->context);
   if (!executor.isOK()) co_return executor.status();
+  const auto batchSize = request.arg("batchSize");
+  const int64_t documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
+  if (atOnce) {
+    co_return co_await replyWithOnlyBatch(request, ns->toString(), streamOf(resources, std::move(*executor)), documents);
+  }
   auto cursor = newCursor(request, ns->toString(), streamOf(resources, std::move(*executor)));
   cursor->noTimeout = request.flag("noCursorTimeout");
   cursor->limit = wanted.limit;
-  BatchLimit limit;
-  limit.documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
-  co_return co_await replyWithCursor(request, std::move(cursor), limit, single);
+  co_return co_await replyWithCursor(request, std::move(cursor), {documents}, false);
 }
 
 constexpr Argument kGetMoreArguments[] = {

@@ -192,6 +192,21 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
   co_return Status::OK();
 }
 
+Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream, std::optional<int64_t> documents) {
+  BatchLimit limit{documents};
+  limit.bytes -= kReplyOverhead;
+  ClientCursor unregistered;
+  unregistered.stream = std::move(stream);
+  bson::Builder& reply = request.reply();
+  reply.openDocument("cursor").openArray("firstBatch");
+  BatchState state;
+  if (Status status = co_await fillBatch(request, unregistered, limit, state); !status.isOK()) co_return status;
+  reply.close();
+  noteResults(request, unregistered, state.returned);
+  reply.append("id", int64_t{0}).append("ns", ns).close();
+  co_return Status::OK();
+}
+
 Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit) {
   limit.bytes -= kReplyOverhead;
   CursorRegistry& cursors = request.server().cursors;

@@ -44,6 +44,9 @@ struct BatchLimit {
 /// others run meanwhile. Keeps the cursor in the registry when there may be more (unless `single`), and gives its id.
 Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single);
 
+/// The same for a query whose one batch is its whole answer: no cursor is made, so it may borrow from the request.
+Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream, std::optional<int64_t> documents);
+
 /// The same for getMore with a pinned cursor.
 Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit);
 

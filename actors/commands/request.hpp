@@ -27,12 +27,30 @@ struct WriteConcern {
   std::optional<std::chrono::milliseconds> timeout;
 };
 
+/// Which names a document's fields may have, as 64 bits: most arguments of most commands are absent, and this says so without a
+/// walk through the document.
+class FieldNames {
+ public:
+  explicit FieldNames(bson::View document) {
+    for (const bson::Element& e : document) bits_ |= bit(e.name());
+  }
+  bool mayHave(std::string_view name) const { return (bits_ & bit(name)) != 0; }
+
+ private:
+  static uint64_t bit(std::string_view name) {
+    if (name.empty()) return 1;
+    const auto mixed = name.size() * 11 + static_cast<uint8_t>(name.front()) * 5 + static_cast<uint8_t>(name.back());
+    return uint64_t{1} << (mixed & 63);
+  }
+  uint64_t bits_ = 0;
+};
+
 /// One command on its way through the server: the parsed request, who asks, and the reply being written. Lives on the
 /// connection's coroutine frame until the reply is sent; used by one thread at a time.
 class Request {
  public:
   Request(const wire::Request& wire, ServerContext& server, Client& client, Operation& operation)
-      : wire_(wire), server_(server), client_(client), operation_(operation) {}
+      : wire_(wire), server_(server), client_(client), operation_(operation), names_(wire.body) {}
   Request(const Request&) = delete;
 
   bson::View body() const { return wire_.body; }
@@ -46,6 +64,7 @@ class Request {
 
   // --- Arguments (checked against the command's table before the body runs; null means absent)
   bson::Element arg(std::string_view name) const {
+    if (!names_.mayHave(name)) return {};
     const auto e = body()[name];
     return e.isNullish() ? bson::Element() : e;
   }
@@ -93,6 +112,7 @@ class Request {
   ServerContext& server_;
   Client& client_;
   Operation& operation_;
+  const FieldNames names_;  ///< of the body
   wire::MessageBuilder reply_;
 };
 

@@ -2,7 +2,9 @@
 
 namespace troupe::commands {
 
-StatusWith<std::string> SessionRegistry::idOf(bson::View lsid) {
+namespace {
+
+StatusWith<std::string_view> idBytes(bson::View lsid) {
   const bson::Element id = lsid["id"];
   if (!id.ok()) return Status(ErrorCode::kMissingRequiredField, "BSON field 'lsid.id' is missing but a required field");
   if (!id.is(bson::Type::kBinary)) {
@@ -13,17 +15,28 @@ StatusWith<std::string> SessionRegistry::idOf(bson::View lsid) {
   if (uuid.subtype != bson::kBinaryUuid || uuid.bytes.size() != 16) {
     return Status(ErrorCode::kInvalidUUID, "lsid.id must be a UUID: binary subtype 4 of 16 bytes");
   }
-  return std::string(uuid.bytes);
+  return uuid.bytes;
+}
+
+}  // namespace
+
+StatusWith<std::string> SessionRegistry::idOf(bson::View lsid) {
+  TROUPE_ASSIGN(const auto id, idBytes(lsid));
+  return std::string(id);
 }
 
 Status SessionRegistry::touch(bson::View lsid, SteadyTime now) {
   if (lsid.empty()) return Status::OK();
-  TROUPE_ASSIGN(auto id, idOf(lsid));
+  TROUPE_ASSIGN(const auto id, idBytes(lsid));
   const std::lock_guard lock(mutex_);
-  if (lastUsed_.size() >= kMaxSessions && !lastUsed_.contains(id)) {
+  if (const auto known = lastUsed_.find(id); known != lastUsed_.end()) {
+    known->second = now;
+    return Status::OK();
+  }
+  if (lastUsed_.size() >= kMaxSessions) {
     return {ErrorCode::kTooManyLogicalSessions, "cannot add session into the cache: too many sessions are open"};
   }
-  lastUsed_[std::move(id)] = now;
+  lastUsed_.emplace(id, now);
   return Status::OK();
 }
 

@@ -30,8 +30,12 @@ class SessionRegistry {
   size_t size() const;
 
  private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view id) const { return std::hash<std::string_view>{}(id); }
+  };
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, SteadyTime> lastUsed_;
+  std::unordered_map<std::string, SteadyTime, Hash, std::equal_to<>> lastUsed_;
 };
 
 }  // namespace troupe::commands

@@ -1,16 +1,15 @@
 // An ask between two local actors against CAF's own request between two of its actors, and the memory of an idle actor.
 // Prints one JSON line per figure.
-#include <malloc.h>
+#include <jemalloc/jemalloc.h>
 
-#include <algorithm>
 #include <caf/all.hpp>
 #include <chrono>
-#include <cstdio>
 #include <future>
 #include <vector>
 
 #include "actors/kernel/node.hpp"
 #include "messaging/schemas/testing.capnp.h"
+#include "test/bench/support/measure.hpp"
 
 namespace {
 
@@ -21,11 +20,6 @@ constexpr int kRounds = 5;
 
 double perSecond(Clock::time_point from) {
   return kAsks / std::chrono::duration<double>(Clock::now() - from).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // --- CAF ---
@@ -98,16 +92,23 @@ double kernelAsks(unsigned threads, Duration timeout) {
 
 // --- memory ---
 
+double allocatedBytes() {
+  uint64_t epoch = 1;
+  size_t allocated = 0, size = sizeof allocated;
+  mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch);  // refreshes the statistics
+  mallctl("stats.allocated", &allocated, &size, nullptr, 0);
+  return static_cast<double>(allocated);
+}
+
 double bytesPerIdleActor() {
   constexpr int kActors = 50'000;
   Node node({.name = "bench", .threads = 1});
-  const auto before = mallinfo2();
+  const double before = allocatedBytes();
   for (int i = 0; i < kActors; ++i) node.spawn<Echo>("/services/idle" + std::to_string(i));
   std::promise<void> settled;
   node.post([&] { settled.set_value(); });
   settled.get_future().wait();
-  const auto after = mallinfo2();
-  return static_cast<double>(after.uordblks - before.uordblks) / kActors;
+  return (allocatedBytes() - before) / kActors;
 }
 
 }  // namespace
@@ -120,9 +121,10 @@ int main() {
       asks.push_back(kernelAsks(threads, kNoTimeout));
       asksWithDeadline.push_back(kernelAsks(threads, std::chrono::seconds(10)));
     }
-    std::printf("{\"bench\":\"local ask\",\"threads\":%u,\"cafPerSecond\":%.0f,\"asksPerSecond\":%.0f,\"ratio\":%.2f,"
-                "\"asksWithDeadlinePerSecond\":%.0f}\n",
-                threads, median(caf), median(asks), median(asks) / median(caf), median(asksWithDeadline));
+    bench::report({.work = "ask between local actors, threads: " + std::to_string(threads), .against = "raw CAF request", .unit = "asks/s",
+                   .troupe = bench::median(asks), .reference = bench::median(caf), .floor = 0.8,
+                   .details = {{"asksWithDeadline", bench::median(asksWithDeadline)}}});
   }
-  std::printf("{\"bench\":\"idle actor\",\"bytes\":%.0f}\n", bytesPerIdleActor());
+  bench::report({.work = "memory of an idle actor", .against = "the allowance", .unit = "bytes", .troupe = bytesPerIdleActor(),
+                 .reference = 1536, .floor = 1.0, .smallerIsBetter = true});
 }

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Runs every benchmark against a private PostgreSQL and a private trouped, prints the table and writes
+# build/bench/results.json. Called by ./dev bench after it has built the programs.
+#   test/bench/run.sh [--quick] [--only actors|storage|wire|ycsb|memory]...
+# TROUPE_BENCH_DIR: where the databases put their data (a disk, not memory); /var/tmp when not set.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+bin=$root/build/bin
+out=$root/build/bench
+steps=()
+rounds=5 seconds=2 ycsb_rounds=3 records=50000 ycsb_records=100000 documents=20000
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --quick) rounds=3 seconds=0.5 ycsb_rounds=1 records=10000 ycsb_records=10000 documents=5000 ;;
+    --only) steps+=("$2"); shift ;;
+    *) echo "usage: $0 [--quick] [--only actors|storage|wire|ycsb|memory]..." >&2; exit 2 ;;
+  esac
+  shift
+done
+[[ ${#steps[@]} -gt 0 ]] || steps=(actors storage wire ycsb memory)
+wanted() { [[ " ${steps[*]} " == *" $1 "* ]]; }
+
+work=$(mktemp -d "${TROUPE_BENCH_DIR:-/var/tmp}/troupe-bench.XXXXXX")
+chmod 755 "$work"
+mkdir -p "$out"
+: >"$out/results.jsonl"
+trouped_pid='' postgres_pid=''
+
+# PostgreSQL refuses to run as root.
+as_postgres() { if [[ $(id -u) == 0 ]]; then runuser -u postgres -- "$@"; else "$@"; fi; }
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+stop_trouped() {
+  [[ -n $trouped_pid ]] || return 0
+  kill "$trouped_pid" 2>/dev/null || true
+  wait "$trouped_pid" 2>/dev/null || true
+  trouped_pid=''
+}
+
+cleanup() {
+  stop_trouped
+  if [[ -n $postgres_pid ]]; then as_postgres "$postgres/pg_ctl" -D "$work/postgres" -m immediate -s stop || true; fi
+  rm -rf "$work"
+}
+trap cleanup EXIT
+
+fail() {
+  printf 'bench: %s\n' "$1" >&2
+  [[ ! -s ${2:-} ]] || tail -n 5 "$2" >&2
+  exit 1
+}
+
+# start_trouped NAME: a fresh server; sets trouped_pid and port.
+start_trouped() {
+  local log=$work/$1.log
+  port=$(free_port)
+  mkdir "$work/$1"
+  (ulimit -n "$(ulimit -Hn)"
+   exec "$bin/trouped" --dbpath "$work/$1" --port "$port" --bind_ip 127.0.0.1 --wiredTigerCacheSizeGB 2 --logpath "$log") >"$log.out" 2>&1 &
+  trouped_pid=$!
+  for _ in $(seq 150); do
+    if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then return 0; fi
+    kill -0 "$trouped_pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  cat "$log.out" >&2
+  fail "trouped did not start" "$log"
+}
+
+# start_postgres: durable as Debian sets it up; sets postgres, postgres_pid and conninfo.
+start_postgres() {
+  postgres=$(find /usr/lib/postgresql -mindepth 2 -maxdepth 2 -name bin 2>/dev/null | sort -V | tail -n 1)
+  [[ -x $postgres/initdb ]] || fail "no PostgreSQL in /usr/lib/postgresql: ./dev deps bench"
+  local data=$work/postgres postgres_port
+  mkdir "$data"
+  if [[ $(id -u) == 0 ]]; then chown postgres "$data"; fi
+  (cd / && as_postgres "$postgres/initdb" -D "$data" -A trust -U bench --no-sync --locale=C.UTF-8) >"$work/initdb.log" 2>&1 || fail "initdb failed" "$work/initdb.log"
+  postgres_port=$(free_port)
+  # The same memory as the other side; no vacuum in the middle of a round.
+  as_postgres tee -a "$data/postgresql.conf" >/dev/null <<CONF
+listen_addresses = '127.0.0.1'
+port = $postgres_port
+unix_socket_directories = '$data'
+fsync = on
+shared_buffers = 2GB
+max_wal_size = 4GB
+max_connections = 100
+autovacuum = off
+CONF
+  (cd / && as_postgres "$postgres/pg_ctl" -D "$data" -w -s -l "$data/server.log" start) || fail "PostgreSQL did not start" "$data/server.log"
+  postgres_pid=$(head -n 1 "$data/postmaster.pid")
+  conninfo="host=127.0.0.1 port=$postgres_port user=bench dbname=postgres"
+}
+
+# measure TITLE PROGRAM ARG...: runs a program and keeps its lines.
+measure() {
+  printf '\033[1m==>\033[0m %s\n' "$1" >&2
+  "$bin/$2" "${@:3}" >>"$out/results.jsonl" || fail "$2 failed" "$work/first.log"
+}
+
+started=$SECONDS
+if wanted actors; then measure "Actors" actor_bench; fi
+if wanted storage; then measure "Storage against raw WiredTiger" storage_bench --directory "$work" --rounds "$rounds" --documents "$documents"; fi
+if wanted wire || wanted ycsb; then
+  start_postgres
+  start_trouped first
+  if wanted wire; then
+    measure "Wire against PostgreSQL and a bare server" wire_bench --port "$port" --pid "$trouped_pid" --postgres "$conninfo" \
+      --postgres-pid "$postgres_pid" --rounds "$rounds" --seconds "$seconds" --records "$records"
+  fi
+  if wanted ycsb; then
+    measure "YCSB" ycsb_bench --port "$port" --postgres "$conninfo" --rounds "$ycsb_rounds" --seconds "$seconds" --records "$ycsb_records"
+  fi
+  stop_trouped
+fi
+if wanted memory; then
+  start_trouped idle
+  (ulimit -n "$(ulimit -Hn)" && measure "Memory of idle connections" memory_bench --port "$port" --pid "$trouped_pid")
+fi
+python3 "$root/test/bench/table.py" "$out/results.jsonl" "$out/results.json"
+printf 'Took %s s; the numbers are also in build/bench/results.json\n' "$((SECONDS - started))"

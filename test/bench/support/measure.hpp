@@ -1,0 +1,67 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace troupe::bench {
+
+/// A measurement that cannot go on: a refused connection, a wrong answer.
+struct BenchError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What one thread does again and again; returns how many units of work that was.
+using Work = std::function<int64_t()>;
+/// Makes the work of a thread, on that thread, before the clock starts.
+using WorkFactory = std::function<Work(int thread)>;
+
+/// Runs the work on `threads` threads for `seconds`, all starting together. Returns units per second. Throws what a
+/// thread threw.
+double unitsPerSecond(int threads, double seconds, const WorkFactory& make);
+
+double median(std::vector<double> values);
+
+/// CPU seconds, user and system, that a process and its children have used; 0 when there is none. For judging a server
+/// on a machine it shares with its load.
+double cpuSeconds(int pid);
+
+/// Resident bytes of a process; 0 when there is none.
+int64_t residentBytes(int pid);
+
+/// One line of the table. `floor`: the least ratio asked for; 0 when none is.
+struct Result {
+  std::string work;
+  std::string against;
+  std::string unit;
+  double troupe = 0;
+  double reference = 0;
+  double floor = 0;
+  bool smallerIsBetter = false;          ///< the ratio is reference / troupe: how far below the allowance it stays
+  std::map<std::string, double> details = {};
+
+  double ratio() const;
+};
+
+/// Prints the result as one line of JSON on standard output.
+void report(const Result& result);
+
+/// `--name value` arguments; unknown names end the program with a message.
+class Arguments {
+ public:
+  /// `defaults`: every name there is, with its value when not given.
+  Arguments(int argc, char** argv, std::map<std::string, std::string> defaults);
+  std::string text(const std::string& name) const { return values_.at(name); }
+  int number(const std::string& name) const { return std::stoi(values_.at(name)); }
+  double decimal(const std::string& name) const { return std::stod(values_.at(name)); }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+/// Runs the program's body; a failure is printed and becomes exit code 1.
+int run(const std::function<void()>& body);
+
+}  // namespace troupe::bench

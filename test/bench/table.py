@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Prints the benchmarks' lines as a table and writes them, with the machine they ran on, as one JSON document.
+
+usage: table.py RESULTS.jsonl RESULTS.json
+"""
+import datetime
+import json
+import os
+import platform
+import sys
+
+
+def number(value):
+    return f"{value:,.0f}"
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def verdict(result):
+    if not result["floor"]:
+        return "-"
+    return f"{result['floor']:.1f} {'ok' if result['ratio'] >= result['floor'] else 'BELOW'}"
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as lines:
+        results = [json.loads(line) for line in lines if line.strip()]
+    rows = [("work", "unit", "Troupe", "reference", "ratio", "floor", "against")]
+    rows += [(r["work"], r["unit"], number(r["troupe"]), number(r["reference"]), f"{r['ratio']:.2f}", verdict(r), r["against"]) for r in results]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for i, row in enumerate(rows):
+        right = range(2, 5)
+        print("  ".join(cell.rjust(w) if c in right else cell.ljust(w) for c, (cell, w) in enumerate(zip(row, widths))).rstrip())
+        if i == 0:
+            print("  ".join("-" * w for w in widths))
+    machine = {"processor": processor(), "cores": os.cpu_count(), "kernel": platform.release(), "loadBefore15Minutes": os.getloadavg()[2]}
+    with open(sys.argv[2], "w", encoding="utf-8") as out:
+        json.dump({"time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "machine": machine, "results": results}, out, indent=2)
+        out.write("\n")
+
+
+if __name__ == "__main__":
+    main()
