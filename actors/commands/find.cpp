@@ -41,9 +41,15 @@ Status checkNotNegative(const Request& request, std::string_view name) {
                                 std::to_string(e.toInt64()) + "'"};
 }
 
+/// A field of the request's body, out of a copy of it.
+bson::Element fieldOf(const Request& request, bson::View command, std::string_view name) {
+  return request.mayHave(name) ? command[name] : bson::Element();
+}
+
 query::FindRequest findRequest(const Request& request, bson::View command) {
+  const auto field = [&](std::string_view name) { return fieldOf(request, command, name); };
   const auto doc = [&](std::string_view name) {
-    const auto e = command[name];
+    const auto e = field(name);
     return e.isObjectLike() ? e.asDocument() : bson::View();
   };
   query::FindRequest find;
@@ -52,15 +58,15 @@ query::FindRequest findRequest(const Request& request, bson::View command) {
   find.sort = doc("sort");
   find.min = doc("min");
   find.max = doc("max");
-  if (const auto hint = command["hint"]; !hint.isNullish()) find.hint = hint;
-  find.skip = command["skip"].toInt64();
-  if (const int64_t limit = command["limit"].toInt64(); limit > 0) find.limit = limit;
-  find.returnKey = command["returnKey"].truthy();
-  find.showRecordId = command["showRecordId"].truthy();
-  const auto disk = command["allowDiskUse"];
+  if (const auto hint = field("hint"); !hint.isNullish()) find.hint = hint;
+  find.skip = field("skip").toInt64();
+  if (const int64_t limit = field("limit").toInt64(); limit > 0) find.limit = limit;
+  find.returnKey = field("returnKey").truthy();
+  find.showRecordId = field("showRecordId").truthy();
+  const auto disk = field("allowDiskUse");
   find.allowDiskUse = disk.isNullish() || disk.truthy();
   find.forbidCollectionScan = request.server().parameters.notablescan;
-  find.spill = query::spillToDirectory(request.server().spillDirectory);
+  if (!find.sort.empty()) find.spill = query::spillToDirectory(request.server().spillDirectory);
   return find;
 }
 
@@ -100,8 +106,8 @@ Task<Status> find(Request& request) {
   const bool atOnce = answeredAtOnce(request);
   if (!atOnce) resources->command = bson::Document(request.body());
   const bson::View command = atOnce ? request.body() : resources->command.view();
-  const auto collation = command["collation"];
-  const auto let = command["let"];
+  const auto collation = fieldOf(request, command, "collation");
+  const auto let = fieldOf(request, command, "let");
   if (Status status =
           prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
                          let.isObjectLike() ? let.asDocument() : bson::View());

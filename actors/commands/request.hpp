@@ -63,8 +63,9 @@ class Request {
   const Command* command = nullptr;
 
   // --- Arguments (checked against the command's table before the body runs; null means absent)
+  bool mayHave(std::string_view name) const { return names_.mayHave(name); }  ///< false: the body has no such field
   bson::Element arg(std::string_view name) const {
-    if (!names_.mayHave(name)) return {};
+    if (!mayHave(name)) return {};
     const auto e = body()[name];
     return e.isNullish() ? bson::Element() : e;
   }

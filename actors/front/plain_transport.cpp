@@ -4,6 +4,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 
+#include "actors/kernel/node.hpp"
+
 namespace troupe::front {
 
 namespace {
@@ -45,7 +47,7 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
     auto future = promise->future();
     asio::async_write(socket_, asio::buffer(bytes->data() + from, bytes->size() - from),
                       [promise, bytes, self = shared_from_this()](const boost::system::error_code& error, size_t) {
-                        promise->set(error ? lost(error) : Status::OK());
+                        Node::runAsTurn([&] { promise->set(error ? lost(error) : Status::OK()); });
                       });
     return future;
   }
@@ -64,7 +66,7 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
     auto future = promise->future();
     socket_.async_wait(
         what, [promise = std::move(promise), self = shared_from_this()](const boost::system::error_code& error) {
-          promise->set(error ? lost(error) : Status::OK());
+          Node::runAsTurn([&] { promise->set(error ? lost(error) : Status::OK()); });
         });
     return future;
   }

@@ -117,6 +117,8 @@ Task<std::optional<ActorDetails>> Node::inspect(std::string path, Duration timeo
 
 TaskHost& Node::pool() const { return *impl_->pool; }
 void Node::start(Task<void> task) { impl_->pool->start(std::move(task)); }
+void Node::runAsTurn(const std::function<void()>& action) { AsioPool::runAsTurn(action); }
+
 void Node::post(std::function<void()> action) { impl_->pool->submit({nullptr, {}, std::move(action)}); }
 Future<Done> Node::sleepFor(Duration duration) { return sleepUntil(environment(), environment().now() + duration); }
 

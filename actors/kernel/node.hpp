@@ -91,6 +91,9 @@ class Node {
   /// a time. `start` runs it on the calling thread until it first waits.
   TaskHost& pool() const;
   void start(Task<void> task);
+  /// For handlers of sockets, as the last thing they do: the first actor or task that `action` makes ready continues on
+  /// this thread right behind it, without a way through the pool's queue. Elsewhere it only runs the action.
+  static void runAsTurn(const std::function<void()>& action);
   /// Runs `action` on the pool.
   void post(std::function<void()> action);
   Future<Done> sleepFor(Duration duration);

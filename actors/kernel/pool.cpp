@@ -18,7 +18,7 @@ struct Turn {
   Job next = {};
 };
 thread_local Turn* currentTurn = nullptr;
-thread_local const Pool* currentPool = nullptr;
+thread_local AsioPool* currentPool = nullptr;
 
 /// How many jobs a thread runs from its own slot before sockets and others get their turn.
 constexpr int kLongestChain = 16;
@@ -141,6 +141,11 @@ void AsioPool::runChain(Job job) noexcept {
     }
   }
   currentTurn = outer;
+}
+
+void AsioPool::runAsTurn(const std::function<void()>& action) {
+  if (currentPool && !currentTurn) currentPool->runChain({nullptr, {}, action});
+  else action();
 }
 
 void AsioPool::stopThreads() {

@@ -67,6 +67,8 @@ class AsioPool final : public Pool {
   void submit(Job job) noexcept override;
   void runLeftovers() override;
   void stopThreads() override;
+  /// Node::runAsTurn.
+  static void runAsTurn(const std::function<void()>& action);
 
  private:
   class Posted;

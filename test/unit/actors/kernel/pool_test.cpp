@@ -1,6 +1,7 @@
 #include "actors/kernel/pool.hpp"
 
 #include <atomic>
+#include <boost/asio/post.hpp>
 #include <future>
 #include <thread>
 
@@ -103,6 +104,30 @@ TEST(AsioPool, ShutsDownCleanlyInTheMiddleOfWork) {
     }
     EXPECT_TRUE(ended);
   }
+}
+
+Task<void> noteWhenDone(Future<Done> future, std::atomic<bool>* continued) {
+  co_await future;
+  *continued = true;
+}
+
+TEST(AsioPool, RunsAsATurnWhatASocketsHandlerCompletes) {
+  Node node({.name = "n1", .threads = 2});
+  Promise<Done> promise;
+  std::atomic<bool> continued{false};
+  node.start(noteWhenDone(promise.future(), &continued));
+  std::promise<bool> continuedInTheHandler;
+  boost::asio::post(node.io(), [&] {
+    Node::runAsTurn([&] { promise.set(Done{}); });
+    continuedInTheHandler.set_value(continued);
+  });
+  EXPECT_TRUE(continuedInTheHandler.get_future().get());
+}
+
+TEST(AsioPool, RunsAsATurnOnAnyThread) {
+  bool ran = false;
+  Node::runAsTurn([&] { ran = true; });
+  EXPECT_TRUE(ran);
 }
 
 }  // namespace
