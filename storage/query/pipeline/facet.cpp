@@ -39,9 +39,10 @@ class FacetStage final : public Stage {
     }
     done_ = true;
     bson::Builder out;
-    for (auto& [name, pipeline] : facets_) {
+    for (auto& facet : facets_) {
+      auto& pipeline = facet.second;
       pipeline->attach(std::make_unique<Replay>(documents_));
-      out.openArray(name);
+      out.openArray(facet.first);
       TROUPE_TRY(drain([&] { return pipeline->next(); }, context_.environment, [&](bson::View document) -> Status {
         out.push(document);
         if (out.size() > static_cast<size_t>(bson::kMaxInternalDocumentSize))
