@@ -112,12 +112,6 @@ Task<Status> whatsMyUri(Request& request) {
   co_return Status::OK();
 }
 
-/// Asked by shells; this server has no such monitoring, and says so in the fields they read.
-Task<Status> getFreeMonitoringStatus(Request& request) {
-  request.reply().append("state", "undecided");
-  co_return Status::OK();
-}
-
 constexpr Command kCommands[] = {
     {.name = "buildInfo", .alias = "buildinfo", .summary = "version and build of the server", .run = buildInfo},
     {.name = "hostInfo",
@@ -136,11 +130,6 @@ constexpr Command kCommands[] = {
      .adminOnly = true,
      .run = getLog},
     {.name = "whatsmyuri", .summary = "the client's address as the server sees it", .run = whatsMyUri},
-    {.name = "getFreeMonitoringStatus",
-     .summary = "free monitoring does not exist here: always undecided",
-     .requirement = {Requirement::Target::kAuthenticated},
-     .adminOnly = true,
-     .run = getFreeMonitoringStatus},
 };
 
 }  // namespace
