@@ -4,35 +4,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "storage/keys/key_tags.hpp"
 #include "storage/keys/number_key.hpp"
 
 namespace troupe::storage::key_string {
 
 namespace {
 
-/// Tags by their high digits, as described in key_string.hpp.
-enum Tag : uint8_t {
-  kClose = 0x00,
-  kEnd = 0x04,
-  kMinKey = 0x0A,
-  kUndefined = 0x14,
-  kNull = 0x1E,
-  kString = 0x46,
-  kDocument = 0x50,
-  kArray = 0x5A,
-  kBinary = 0x64,
-  kObjectId = 0x6E,
-  kFalse = 0x78,
-  kTrue = 0x79,
-  kDate = 0x82,
-  kTimestamp = 0x8C,
-  kRegex = 0x96,
-  kDBPointer = 0xA0,
-  kCode = 0xAA,
-  kCodeWithScope = 0xB4,
-  kMaxKey = 0xF0,
-  kEscaped = 0xFF,
-};
 constexpr int kMaxDepth = 255;
 
 /// Steps over components without reading their values.
