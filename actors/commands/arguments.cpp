@@ -102,6 +102,8 @@ Status checkDuplicate(std::string_view command, bson::View body, const Element& 
 
 std::span<const Argument> genericArguments() { return kGeneric; }
 
+bool isGenericArgument(std::string_view name) { return findIn(kGeneric, name) != nullptr; }
+
 Status checkArguments(std::string_view command, ArgumentTable table, bson::View body, bool apiStrict) {
   if (table.size() == 1 && table[0].name == kAnyOther) return Status::OK();
   uint64_t seen = 0;

@@ -49,5 +49,6 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
 
 /// Fields every command accepts.
 std::span<const Argument> genericArguments();
+bool isGenericArgument(std::string_view name);
 
 }  // namespace troupe::commands

@@ -39,17 +39,12 @@ constexpr Argument kCreateArguments[] = {
     {"flags", kNumberArg},
 };
 
-bool isGeneric(std::string_view name) {
-  const auto generic = genericArguments();
-  return std::any_of(generic.begin(), generic.end(), [&](const Argument& a) { return a.name == name; });
-}
-
 /// The command's own options, without its name, generic arguments and what create accepts but does not store.
 bson::Document ownOptions(const Request& request) {
   bson::Builder options;
   bool first = true;
   for (const bson::Element& e : request.body()) {
-    const bool skip = first || isGeneric(e.name()) || e.name() == "autoIndexId" || e.name() == "idIndex" ||
+    const bool skip = first || isGenericArgument(e.name()) || e.name() == "autoIndexId" || e.name() == "idIndex" ||
                       e.name() == "flags" || e.isNullish();
     first = false;
     if (!skip) options.append(e);

@@ -6,7 +6,6 @@ namespace troupe::commands {
 
 namespace {
 
-constexpr size_t kMaxWriteBatch = 100'000;
 /// Documents that share one storage transaction: enough to spread its cost, few enough to keep conflicts and memory
 /// small.
 constexpr size_t kGroupDocuments = 128;
@@ -87,12 +86,6 @@ class Inserter {
   const std::vector<WriteError>& errors() const { return errors_; }
 
  private:
-  /// Failures that are the command's, not one statement's.
-  static bool endsCommand(const Status& status) {
-    return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown ||
-           status == ErrorCode::kMaxTimeMSExpired;
-  }
-
   Request& request_;
   storage::CollectionPtr collection_;
   DocumentValidator validator_;

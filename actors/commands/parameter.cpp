@@ -6,13 +6,6 @@ namespace troupe::commands {
 
 namespace {
 
-bool isGeneric(std::string_view name) {
-  for (const Argument& argument : genericArguments()) {
-    if (argument.name == name) return true;
-  }
-  return false;
-}
-
 void appendParameter(bson::Builder& reply, const Parameters& parameters, std::string_view name, bool details) {
   if (!details) {
     reply.append(name, parameters.get(name));
@@ -54,7 +47,7 @@ Task<Status> setParameter(Request& request) {
   int changed = 0;
   bool first = true;
   for (const bson::Element& e : request.body()) {
-    if (first || isGeneric(e.name())) {
+    if (first || isGenericArgument(e.name())) {
       first = false;
       continue;
     }

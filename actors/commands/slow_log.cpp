@@ -4,30 +4,12 @@
 
 #include "actors/commands/command.hpp"
 #include "actors/commands/server_context.hpp"
+#include "actors/commands/shown_command.hpp"
 #include "actors/kernel/node.hpp"
 
 namespace troupe::commands {
 
 namespace {
-
-/// Longer fields are shown by their size only.
-constexpr size_t kShownFieldBytes = 2048;
-constexpr std::string_view kSecretFields[] = {"pwd", "payload", "key"};
-
-void appendCommand(bson::Builder& attributes, bson::View command) {
-  attributes.openDocument("command");
-  for (const bson::Element& e : command) {
-    bool secret = false;
-    for (const auto name : kSecretFields) secret = secret || e.name() == name;
-    if (secret)
-      attributes.append(e.name(), "xxx");
-    else if (e.size() <= kShownFieldBytes)
-      attributes.append(e);
-    else
-      attributes.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
-  }
-  attributes.close();
-}
 
 /// An awaitable hello takes as long as its client asked for.
 bool waitsOnPurpose(const Request& request) {
@@ -42,14 +24,15 @@ void logIfSlow(const Request& request, const Status& outcome) {
   const int64_t threshold = server.parameters.slowOperationMillis.load(std::memory_order_relaxed);
   if (threshold < 0) return;
   // The coarse clock may lie a little before the moment the operation began.
-  const auto took = std::max(std::chrono::steady_clock::duration::zero(), server.node.environment().coarseNow() - operation.started());
+  const auto took = std::max(std::chrono::steady_clock::duration::zero(),
+                             server.node.environment().coarseNow() - operation.started());
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
   if (millis < threshold || waitsOnPurpose(request)) return;
   const OperationMetrics& m = operation.metrics;
   bson::Builder attributes;
   attributes.append("type", "command")
       .append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
-  appendCommand(attributes, operation.command);
+  appendShownCommand(attributes, operation.command);
   if (!m.planSummary.empty()) attributes.append("planSummary", m.planSummary);
   attributes.append("keysExamined", m.keysExamined)
       .append("docsExamined", m.docsExamined)

@@ -6,6 +6,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/session_registry.hpp"
+#include "actors/commands/shown_command.hpp"
 #include "actors/commands/version.hpp"
 #include "actors/kernel/node.hpp"
 
@@ -112,16 +113,7 @@ void appendOperation(bson::Builder& b, ServerContext& server, const Operation& o
       .append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
   b.append("secs_running", static_cast<int64_t>(micros / 1'000'000))
       .append("microsecs_running", static_cast<int64_t>(micros));
-  b.openDocument("command");
-  for (const bson::Element& e : operation.command) {
-    if (e.name() == "pwd" || e.name() == "payload")
-      b.append(e.name(), "xxx");
-    else if (e.size() < 1024)
-      b.append(e);
-    else
-      b.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
-  }
-  b.close();
+  appendShownCommand(b, operation.command);
   if (operation.killed()) b.append("killPending", true);
   b.append("numYields", operation.metrics.yields);
   if (!operation.metrics.planSummary.empty()) b.append("planSummary", operation.metrics.planSummary);

@@ -10,8 +10,6 @@ namespace troupe::commands {
 
 namespace {
 
-constexpr size_t kMaxWriteBatch = 100'000;
-
 constexpr Argument kUpdateArguments[] = {
     {"updates", kArrayArg}, {"ordered", kFlagArg},     {"bypassDocumentValidation", kFlagArg},
     {"let", kDocumentArg},  {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
@@ -77,12 +75,6 @@ StatusWith<Modification> deleteStatement(const Request& request, bson::View stat
   Modification m = common(request, statement);
   m.multi = limit == 0;
   return m;
-}
-
-/// Failures after which the whole command ends.
-bool endsCommand(const Status& status) {
-  return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown ||
-         status == ErrorCode::kMaxTimeMSExpired;
 }
 
 using Parse = StatusWith<Modification> (*)(const Request&, bson::View);

@@ -119,6 +119,11 @@ Future<Status> runBlocking(ServerContext& server, std::string what, std::functio
   return outcome;
 }
 
+bool endsCommand(const Status& status) {
+  return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown ||
+         status == ErrorCode::kMaxTimeMSExpired;
+}
+
 void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& errors) {
   if (errors.empty()) return;
   reply.openArray("writeErrors");

@@ -69,6 +69,11 @@ Task<Status> commitWithRetry(Request& request, storage::RecoveryUnit& unit, Body
 /// by an ordinary function: g++ 12 destroys the captures of a lambda that is written in a coroutine twice.
 Future<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work);
 
+/// Statements one write command may have.
+inline constexpr size_t kMaxWriteBatch = 100'000;
+/// Failures that are the command's and not one statement's: it was killed, or its time is over.
+bool endsCommand(const Status& status);
+
 /// One failed statement of a write command, as an element of `writeErrors`.
 struct WriteError {
   int32_t index = 0;
