@@ -63,7 +63,7 @@ ActorCell::ActorCell(Node& node, Address self, std::unique_ptr<Actor> actor, con
     const Actor& made = *actor_;
     type = detail::payloadTypeName(typeid(made));
   }
-  row_ = node.registry().enter({self_.path(), type, parent_.path(), options.strategy});
+  row_ = node.registry().enter(self_, type, parent_, options.strategy);
 }
 
 ActorCell::~ActorCell() = default;

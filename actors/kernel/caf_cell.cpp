@@ -1,10 +1,14 @@
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
-#include <caf/mailbox_element.hpp>
-#include <caf/spawn_options.hpp>
+#include <caf/intrusive/lifo_inbox.hpp>
+#include <caf/intrusive/singly_linked.hpp>
+#include <caf/make_actor.hpp>
+#include <caf/monitorable_actor.hpp>
+#include <caf/resumable.hpp>
 
 #include <chrono>
-#include <typeinfo>
+#include <limits>
+#include <semaphore>
+#include <thread>
 
 #include "actors/kernel/actor_cell.hpp"
 #include "actors/kernel/node_impl.hpp"
@@ -13,60 +17,73 @@ namespace troupe {
 
 namespace {
 
-/// A message of the kernel in a CAF mailbox: one allocation, no CAF message object.
-class Element : public caf::mailbox_element {
+class CafCell;
+
+/// What lies in an actor's mailbox. Dropped unhandled it settles what it owes by its destruction.
+class Element : public caf::intrusive::singly_linked<Element> {
  public:
-  explicit Element(bool urgent)
-      : caf::mailbox_element(nullptr,
-                             caf::make_message_id(urgent ? caf::message_priority::high : caf::message_priority::normal),
-                             {}) {}
-  caf::type_erased_tuple& content() override { return nothing_; }
-  const caf::type_erased_tuple& content() const override { return nothing_; }
-  caf::message move_content_to_message() override { return {}; }
-  caf::message copy_content_to_message() const override { return {}; }
+  explicit Element(bool isUrgent) : urgent(isUrgent) {}
+  virtual ~Element() = default;
+  /// On the actor's turn.
+  virtual void run(CafCell& cell) noexcept = 0;
+  const bool urgent;
+};
+
+struct InboxPolicy {
+  using mapped_type = Element;
+  using unique_pointer = std::unique_ptr<Element>;
+};
+using Inbox = caf::intrusive::lifo_inbox<InboxPolicy>;
+
+/// First in, first out, linked through the elements.
+class Queue {
+ public:
+  Queue() = default;
+  Queue(const Queue&) = delete;
+  ~Queue() { clear(); }
+  bool empty() const { return !first_; }
+  void add(Element* element) {
+    element->next = nullptr;
+    (last_ ? last_->next : first_) = element;
+    last_ = element;
+  }
+  std::unique_ptr<Element> take() {
+    auto* element = static_cast<Element*>(first_);
+    first_ = element->next;
+    if (!first_) last_ = nullptr;
+    return std::unique_ptr<Element>(element);
+  }
+  void clear() { while (!empty()) take(); }
 
  private:
-  static caf::empty_type_erased_tuple nothing_;
-};
-caf::empty_type_erased_tuple Element::nothing_;
-
-struct EnvelopeElement final : Element {
-  explicit EnvelopeElement(Envelope&& e) : Element(e.priority == Priority::kHigh), envelope(std::move(e)) {}
-  Envelope envelope;
-};
-struct WakeElement final : Element {
-  explicit WakeElement(std::coroutine_handle<> c) : Element(false), coroutine(c) {}
-  std::coroutine_handle<> coroutine;
-};
-struct TimerElement final : Element {
-  explicit TimerElement(TimerId t) : Element(false), timer(t) {}
-  TimerId timer;
-};
-struct EndElement final : Element {
-  EndElement(bool o, Status r) : Element(true), inOrder(o), reason(std::move(r)) {}
-  bool inOrder;
-  Status reason;
+  Element::node_pointer first_ = nullptr, last_ = nullptr;
 };
 
-/// An actor of the kernel is a CAF actor whose messages are the elements above.
-/// It derives from `scheduled_actor` rather than `event_based_actor`: the difference is groups, which nobody needs.
-class CafCell final : public caf::scheduled_actor, public caf::dynamically_typed_actor_base, public ActorCell {
+/// An actor of the kernel is a CAF actor on CAF's scheduler, with a mailbox of its own: the one of `scheduled_actor` and what
+/// else that class brings (streams, behaviour stacks, response tables) would take a kilobyte an actor, and nobody needs it.
+class CafCell final : public caf::monitorable_actor, public caf::resumable, public ActorCell {
  public:
-  using signatures = caf::none_t;
-  using behavior_type = caf::behavior;
-
   CafCell(caf::actor_config& config, Node& node, Node::Impl& impl, Address self, std::unique_ptr<Actor> actor,
           const SpawnOptions& options)
-      : caf::scheduled_actor(config), ActorCell(node, std::move(self), std::move(actor), options), impl_(impl) {
+      : caf::monitorable_actor(config), ActorCell(node, std::move(self), std::move(actor), options), impl_(impl) {
     // Nobody holds handles: the actor keeps itself until it has ended.
     retain();
     impl_.addCell(this);
     impl_.office.add(ActorCell::self(), this);
   }
 
+  /// Its first turn. `alone`: on a thread of its own.
+  void launch(bool alone) {
+    if (!alone) return schedule();
+    wake_ = std::make_unique<std::binary_semaphore>(0);
+    impl_.system->inc_detached_threads();
+    retain();
+    std::thread([this] { runAlone(); }).detach();
+  }
+
   // Mailbox, executor, timers: from any thread.
   bool deliver(Envelope& envelope) noexcept override {
-    if (mailbox().closed()) return false;
+    if (inbox_.closed()) return false;
     auto& live = *ActorCell::row();
     if (live.enqueued.fetch_add(1, std::memory_order_relaxed) == live.dequeued.load(std::memory_order_relaxed))
       live.oldestAtMs.store(envelope.enqueuedAtMs, std::memory_order_relaxed);
@@ -80,63 +97,127 @@ class CafCell final : public caf::scheduled_actor, public caf::dynamically_typed
   void release() noexcept override { caf::intrusive_ptr_release(ctrl()); }
 
   // What CAF calls.
-  resume_result resume(caf::execution_unit* unit, size_t messages) override {
+  resume_result resume(caf::execution_unit*, size_t messages) override {
     // One turn in eight is timed: two clock readings would be a tenth of a short turn.
-    if ((++turns_ & 7) != 0) return caf::scheduled_actor::resume(unit, messages);
+    if ((++turns_ & 7) != 0) return takeTurn(messages);
     const auto live = row();
     const auto before = std::chrono::steady_clock::now();
-    const auto result = caf::scheduled_actor::resume(unit, messages);
+    const auto result = takeTurn(messages);
     live->busyNanos.fetch_add((std::chrono::steady_clock::now() - before).count() * 8, std::memory_order_relaxed);
     return result;
   }
-  void initialize() override {
-    setf(is_initialized_flag);
-    onStarted();
-    // An actor without behaviour would end; this one is never asked.
-    static const caf::behavior idle{[](caf::unit_t) {}};
-    if (!isEnding()) do_become(idle, true);
-  }
-  caf::invoke_message_result consume(caf::mailbox_element& element) override {
-    const auto& type = typeid(element);
-    if (type == typeid(EnvelopeElement)) onEnvelope(std::move(static_cast<EnvelopeElement&>(element).envelope));
-    else if (type == typeid(WakeElement)) static_cast<WakeElement&>(element).coroutine.resume();
-    else if (type == typeid(TimerElement)) onTimer(static_cast<TimerElement&>(element).timer);
-    else if (type == typeid(EndElement)) {
-      auto& end = static_cast<EndElement&>(element);
-      onEnd(end.inOrder, end.reason);
-    } else return caf::scheduled_actor::consume(element);
-    if (isEnding()) quit();
-    return caf::invoke_message_result::consumed;
-  }
-  bool cleanup(caf::error&& reason, caf::execution_unit* unit) override {
-    if (over_) return caf::scheduled_actor::cleanup(std::move(reason), unit);
-    over_ = true;
-    ended();
-    // Closes the mailbox: what is left in it is answered by its destruction.
-    const bool result = caf::scheduled_actor::cleanup(std::move(reason), unit);
-    impl_.removeCell(this);
-    release();
-    return result;
-  }
+  void intrusive_ptr_add_ref_impl() override { retain(); }
+  void intrusive_ptr_release_impl() override { release(); }
+  /// CAF's own messages: nobody sends any.
+  void enqueue(caf::mailbox_element_ptr, caf::execution_unit*) override {}
 
  private:
-  void push(caf::mailbox_element* element) { enqueue(caf::mailbox_element_ptr(element), nullptr); }
+  struct EnvelopeElement final : Element {
+    explicit EnvelopeElement(Envelope&& e) : Element(e.priority == Priority::kHigh), envelope(std::move(e)) {}
+    void run(CafCell& cell) noexcept override { cell.onEnvelope(std::move(envelope)); }
+    Envelope envelope;
+  };
+  struct WakeElement final : Element {
+    explicit WakeElement(std::coroutine_handle<> c) : Element(false), coroutine(c) {}
+    void run(CafCell&) noexcept override { coroutine.resume(); }
+    std::coroutine_handle<> coroutine;
+  };
+  struct TimerElement final : Element {
+    explicit TimerElement(TimerId t) : Element(false), timer(t) {}
+    void run(CafCell& cell) noexcept override { cell.onTimer(timer); }
+    TimerId timer;
+  };
+  struct EndElement final : Element {
+    EndElement(bool o, Status r) : Element(true), inOrder(o), reason(std::move(r)) {}
+    void run(CafCell& cell) noexcept override { cell.onEnd(inOrder, reason); }
+    bool inOrder;
+    Status reason;
+  };
+
+  void push(Element* element) noexcept {
+    if (inbox_.push_front(element) != caf::intrusive::inbox_result::unblocked_reader) return;
+    if (wake_) wake_->release();
+    else schedule();
+  }
+  void schedule() noexcept {
+    retain();  // given back when the turn is over
+    impl_.pool->submit({this, {}, {}});
+  }
+
+  resume_result takeTurn(size_t messages) noexcept {
+    if (!std::exchange(started_, true)) {
+      onStarted();
+      if (isEnding()) return end();
+    }
+    for (size_t handled = 0; handled < messages; ++handled) {
+      auto element = next();
+      if (!element) break;
+      element->run(*this);
+      if (isEnding()) return end();
+    }
+    return urgent_.empty() && normal_.empty() && inbox_.try_block() ? awaiting_message : resume_later;
+  }
+
+  /// What is urgent goes first. Null if the mailbox is empty.
+  std::unique_ptr<Element> next() noexcept {
+    if (!inbox_.empty()) fetch();
+    if (!urgent_.empty()) return urgent_.take();
+    return normal_.empty() ? nullptr : normal_.take();
+  }
+  /// Brings what has come, newest first, into order.
+  void fetch() noexcept {
+    Element::node_pointer oldest = nullptr;
+    for (Element::node_pointer each = inbox_.take_head(); each;) {
+      const auto older = each->next;
+      each->next = oldest;
+      oldest = each;
+      each = older;
+    }
+    while (oldest) {
+      auto* element = static_cast<Element*>(oldest);
+      oldest = oldest->next;
+      (element->urgent ? urgent_ : normal_).add(element);
+    }
+  }
+
+  resume_result end() noexcept {
+    ended();
+    cleanup(caf::exit_reason::normal, nullptr);
+    inbox_.close();
+    urgent_.clear();
+    normal_.clear();
+    impl_.removeCell(this);
+    release();
+    return done;
+  }
+
+  void runAlone() noexcept {
+    auto& system = *impl_.system;
+    for (;;) {
+      const auto result = resume(nullptr, std::numeric_limits<size_t>::max());
+      if (result == done) break;
+      if (result == awaiting_message) wake_->acquire();
+    }
+    release();
+    system.dec_detached_threads();
+  }
+
   Node::Impl& impl_;
+  Inbox inbox_;
+  Queue urgent_, normal_;                         ///< what has been taken out of the inbox; the turn's
+  std::unique_ptr<std::binary_semaphore> wake_;   ///< of an actor with its own thread
   uint32_t turns_ = 0;
-  bool over_ = false;
+  bool started_ = false;
 };
 
 }  // namespace
 
 void launchCell(Node& node, Node::Impl& impl, Address self, std::unique_ptr<Actor> actor, const SpawnOptions& options) {
   caf::actor_config config;
-  // Hidden: the node counts its actors itself.
-  constexpr auto kDetached = caf::hidden + caf::detached;
   auto& system = *impl.system;
-  if (options.detached && !impl.options.manual)
-    system.spawn_class<CafCell, kDetached>(config, node, impl, std::move(self), std::move(actor), options);
-  else
-    system.spawn_class<CafCell, caf::hidden>(config, node, impl, std::move(self), std::move(actor), options);
+  const auto made = caf::make_actor<CafCell, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system, config, node,
+                                                                    impl, std::move(self), std::move(actor), options);
+  static_cast<CafCell*>(made->get())->launch(options.detached && !impl.options.manual);
 }
 
 }  // namespace troupe

@@ -88,39 +88,41 @@ void LiveRow::setRestarts(int64_t restarts, int64_t limit) {
   restartLimit_ = static_cast<int32_t>(limit);
 }
 
-std::shared_ptr<LiveRow> Registry::makeRow(const std::string& path) {
-  auto row = std::make_shared<LiveRow>();
-  row->path_ = path;
+std::shared_ptr<LiveRow> Registry::rowOf(const Address& self) {
+  const auto found = rows_.find(self.path());
+  if (found != rows_.end()) return *found;
+  auto row = std::make_shared<LiveRow>(self);
   row->enteredAt_ = environment_.now();
-  rows_.emplace(row->path_, row);
+  row->startedAt_ = row->phaseSince_ = environment_.wallNow();
+  rows_.insert(row);
   return row;
 }
 
 std::shared_ptr<LiveRow> Registry::keep(const RowSpec& spec) {
-  const auto now = environment_.wallNow();
   std::lock_guard lock(mutex_);
-  auto found = rows_.find(spec.path);
-  const auto row = found != rows_.end() ? found->second : makeRow(spec.path);
+  const auto row = rowOf(Address(node_, spec.path));
   std::lock_guard rowLock(row->mutex_);
-  if (found == rows_.end()) row->startedAt_ = row->phaseSince_ = now;
   row->kept_ = true;
-  row->parent_ = spec.parent;
+  if (!spec.parent.empty()) row->parent_ = Address(node_, spec.parent);
   if (*spec.type) row->type_ = spec.type;
   return row;
 }
 
 std::shared_ptr<LiveRow> Registry::enter(const RowSpec& spec) {
+  return enter(Address(node_, spec.path), spec.type, spec.parent.empty() ? Address() : Address(node_, spec.parent), spec.strategy);
+}
+
+std::shared_ptr<LiveRow> Registry::enter(const Address& self, const char* type, const Address& parent, const char* strategy) {
   const auto now = environment_.wallNow();
   std::shared_ptr<LiveRow> row;
   bool again;
   {
     std::lock_guard lock(mutex_);
-    const auto found = rows_.find(spec.path);
-    row = found != rows_.end() ? found->second : makeRow(spec.path);
+    row = rowOf(self);
     std::lock_guard rowLock(row->mutex_);
-    if (*spec.type) row->type_ = spec.type;
-    if (!spec.parent.empty()) row->parent_ = spec.parent;
-    row->strategy_ = spec.strategy;
+    if (*type) row->type_ = type;
+    if (parent) row->parent_ = parent;
+    row->strategy_ = strategy;
     row->phase_ = "running";
     row->phaseMeaning_ = "handles messages";
     row->phaseSince_ = row->startedAt_ = now;
@@ -130,7 +132,7 @@ std::shared_ptr<LiveRow> Registry::enter(const RowSpec& spec) {
     row->dequeued.store(0, std::memory_order_relaxed);
     row->pendingAsks.store(0, std::memory_order_relaxed);
   }
-  publish(again ? RowChange::kRestarted : RowChange::kStarted, spec.path, spec.type);
+  publish(again ? RowChange::kRestarted : RowChange::kStarted, self.path(), type);
   return row;
 }
 
@@ -145,13 +147,13 @@ void Registry::leave(const std::shared_ptr<LiveRow>& row, const std::string& err
     row->phaseSince_ = environment_.wallNow();
     row->alive_ = false;
     if (!row->kept_) {
-      const auto found = rows_.find(row->path_);
-      removed = found != rows_.end() && found->second == row;  // `row` keeps the key's text
+      const auto found = rows_.find(row->path());
+      removed = found != rows_.end() && *found == row;
       if (removed) rows_.erase(found);
     }
   }
-  publish(error.empty() ? RowChange::kEnded : RowChange::kFailed, row->path_, error);
-  if (removed) publish(RowChange::kRemoved, row->path_, "");
+  publish(error.empty() ? RowChange::kEnded : RowChange::kFailed, row->path(), error);
+  if (removed) publish(RowChange::kRemoved, row->path(), "");
 }
 
 void Registry::unkeep(std::string_view path) {
@@ -160,11 +162,11 @@ void Registry::unkeep(std::string_view path) {
     const auto found = rows_.find(path);
     if (found == rows_.end()) return;
     {
-      std::lock_guard rowLock(found->second->mutex_);
-      found->second->kept_ = false;
-      if (found->second->alive_) return;
+      LiveRow& row = **found;
+      std::lock_guard rowLock(row.mutex_);
+      row.kept_ = false;
+      if (row.alive_) return;
     }
-    const auto row = found->second;  // keeps the key's text
     rows_.erase(found);
   }
   publish(RowChange::kRemoved, std::string(path), "");
@@ -172,7 +174,7 @@ void Registry::unkeep(std::string_view path) {
 
 void Registry::setPhase(LiveRow& row, const char* phase, const char* meaning) {
   row.setPhase(phase, meaning, environment_.wallNow());
-  publish(RowChange::kPhase, row.path_, phase);
+  publish(RowChange::kPhase, row.path(), phase);
 }
 
 ActorRow Registry::snapshot(LiveRow& row) const {
@@ -191,7 +193,7 @@ ActorRow Registry::snapshot(LiveRow& row) const {
     sample.sampledBusy = busy;
   }
   ActorRow out;
-  out.path = row.path_;
+  out.path = row.path();
   out.node = node_;
   out.type = row.type_;
   out.incarnation = row.incarnation_;
@@ -216,7 +218,7 @@ ActorRow Registry::snapshot(LiveRow& row) const {
   out.documentId = sample.documentId;
   out.documentRevision = sample.documentRevision;
   out.pendingAsks = row.pendingAsks.load(std::memory_order_relaxed);
-  out.parent = row.parent_;
+  out.parent = row.parent_.path();
   out.strategy = row.strategy_;
   return out;
 }
@@ -225,9 +227,10 @@ std::vector<ActorRow> Registry::rows(const RowFilter& filter) const {
   std::vector<std::shared_ptr<LiveRow>> live;
   {
     std::lock_guard lock(mutex_);
-    for (auto i = rows_.lower_bound(filter.under); i != rows_.end() && i->first.starts_with(filter.under); ++i)
-      if (isUnder(i->first, filter.under)) live.push_back(i->second);
+    for (const auto& row : rows_)
+      if (isUnder(row->path(), filter.under)) live.push_back(row);
   }
+  std::sort(live.begin(), live.end(), [](const auto& a, const auto& b) { return a->path() < b->path(); });
   std::vector<ActorRow> out;
   for (const auto& row : live) {
     auto snapshotted = snapshot(*row);
@@ -250,7 +253,7 @@ std::optional<ActorRow> Registry::row(std::string_view path) const {
     std::lock_guard lock(mutex_);
     const auto found = rows_.find(path);
     if (found == rows_.end()) return std::nullopt;
-    live = found->second;
+    live = *found;
   }
   return snapshot(*live);
 }

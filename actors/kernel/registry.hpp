@@ -1,17 +1,18 @@
 #pragma once
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "actors/environment/environment.hpp"
 #include "messaging/bson/document.hpp"
+#include "messaging/envelope/address.hpp"
 
 namespace troupe {
 
@@ -41,6 +42,7 @@ struct ActorRow {
 /// than actors that deserve a row (connections) hold one as well.
 class LiveRow {
  public:
+  explicit LiveRow(Address self) : self_(std::move(self)) {}
   std::atomic<int64_t> handled{0};
   std::atomic<int64_t> busyNanos{0};
   std::atomic<uint32_t> enqueued{0}, dequeued{0};   ///< difference: mailbox length
@@ -53,7 +55,7 @@ class LiveRow {
   void setError(std::string error);
   void setDocument(std::string id, int64_t revision);
   void setRestarts(int64_t restarts, int64_t limit);
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return self_.path(); }
 
  private:
   friend class Registry;
@@ -73,8 +75,8 @@ class LiveRow {
     float perSecond = 0, busyShare = 0;
   };
   Rare& rare();
-  std::string path_;
-  std::string parent_;
+  const Address self_;  ///< shares its text with all who know the actor
+  Address parent_;
   const char* type_ = "";
   const char* strategy_ = "";
   const char* phase_ = "starting";
@@ -116,6 +118,8 @@ class Registry {
 
   /// Enters a row, or a further incarnation of a kept one. The row stays valid as long as the pointer.
   std::shared_ptr<LiveRow> enter(const RowSpec& spec);
+  /// The same for an actor: the row shares the text of the addresses.
+  std::shared_ptr<LiveRow> enter(const Address& self, const char* type, const Address& parent, const char* strategy);
   /// The actor behind it has ended: the row goes, unless it is kept.
   void leave(const std::shared_ptr<LiveRow>& row, const std::string& error);
   /// A kept row outlives its actor (supervised children between two lives); ending the keeping of a row without an actor
@@ -134,14 +138,26 @@ class Registry {
   [[nodiscard]] std::shared_ptr<void> subscribe(Listener listener);
 
  private:
-  std::shared_ptr<LiveRow> makeRow(const std::string& path);
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view path) const noexcept { return std::hash<std::string_view>()(path); }
+    size_t operator()(const std::shared_ptr<LiveRow>& row) const noexcept { return (*this)(row->path()); }
+  };
+  struct SamePath {
+    using is_transparent = void;
+    static std::string_view path(std::string_view path) { return path; }
+    static std::string_view path(const std::shared_ptr<LiveRow>& row) { return row->path(); }
+    bool operator()(const auto& a, const auto& b) const noexcept { return path(a) == path(b); }
+  };
+  /// The row of that path, made if there is none.
+  std::shared_ptr<LiveRow> rowOf(const Address& self);
   ActorRow snapshot(LiveRow& row) const;
   void publish(RowChange::Kind kind, const std::string& path, std::string detail);
 
   const std::string node_;
   Environment& environment_;
   mutable std::mutex mutex_;
-  std::map<std::string_view, std::shared_ptr<LiveRow>> rows_;  ///< the keys are the rows' own paths
+  std::unordered_set<std::shared_ptr<LiveRow>, Hash, SamePath> rows_;  ///< by path
   std::mutex listenersMutex_;
   std::vector<std::weak_ptr<Listener>> listeners_;
   std::atomic<bool> hasListeners_{false};

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <future>
+#include <map>
 #include <thread>
 
 #include "test/unit/actors/kernel/kernel_fixture.hpp"
@@ -59,6 +60,46 @@ TEST(AsioPool, ADetachedActorHasItsOwnThread) {
              {.detached = true});
   EXPECT_NE(pool.get_future().get(), detached.get_future().get());
 }
+
+/// Notes whether each of several senders' numbers arrive in their order, and says when all have come.
+class Sequence : public Actor {
+ public:
+  Sequence(int64_t wanted, std::promise<bool>* done) : left_(wanted), done_(done) {}
+  Behaviour behaviour() override {
+    return {on<schema::Ping>([this](schema::Ping::Reader in) {
+      auto& last = last_[in.getNumber() / kNumbers];
+      inOrder_ = inOrder_ && in.getNumber() % kNumbers == last++;
+      if (--left_ == 0) done_->set_value(inOrder_);
+    })};
+  }
+  static constexpr int64_t kNumbers = 10'000;
+
+ private:
+  int64_t left_;
+  std::promise<bool>* done_;
+  std::map<int64_t, int64_t> last_;
+  bool inOrder_ = true;
+};
+
+class EachActor : public ::testing::TestWithParam<bool> {};
+
+TEST_P(EachActor, TakesTheMessagesOfASenderInTheirOrder) {
+  constexpr int64_t kSenders = 3;
+  Node node({.name = "n1", .threads = 2});
+  std::promise<bool> done;
+  const auto actor = node.spawn("/sequence", std::make_unique<Sequence>(kSenders * Sequence::kNumbers, &done), {.detached = GetParam()});
+  std::vector<std::thread> senders;
+  for (int64_t sender = 0; sender < kSenders; ++sender)
+    senders.emplace_back([&, sender] {
+      for (int64_t i = 0; i < Sequence::kNumbers; ++i)
+        node.tell(actor, build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(sender * Sequence::kNumbers + i); }));
+    });
+  EXPECT_TRUE(done.get_future().get());
+  for (auto& sender : senders) sender.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(OfThePool, EachActor, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(WithItsOwnThread, EachActor, ::testing::Values(true));
 
 /// Keeps itself and a neighbour busy for as long as it lives.
 class Restless : public Actor {
