@@ -29,13 +29,13 @@ void Connection::onStopRequested() {
 bson::Document Connection::describe() const {
   return bson::doc("connectionId", client_->connectionId, "remote", client_->remote, "encrypted", client_->encrypted,
                    "requests", requests_, "users", client_->userNames(), "bufferBytes",
-                   static_cast<int64_t>(reader_.capacity()), "metadata", client_->metadata());
+                   static_cast<int64_t>(reader_->capacity()), "metadata", client_->metadata());
 }
 
 Task<void> Connection::serve() {
   bool open = true;
   while (open && !client_->closing) {
-    auto frame = reader_.next();
+    auto frame = reader_->next();
     if (!frame.isOK()) {
       server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
                        "Closing a connection that breaks the protocol",
@@ -48,12 +48,8 @@ Task<void> Connection::serve() {
       busy_ = false;
       continue;
     }
-    const Status ready = co_await transport_->readable();
-    if (!ready.isOK()) break;
-    auto room = reader_.prepare();
-    const auto n = transport_->readNow(room);
+    const auto n = co_await transport_->read(reader_);
     if (!n.isOK()) break;
-    reader_.commit(*n);
     server_.counters.bytesIn.fetch_add(static_cast<int64_t>(*n), std::memory_order_relaxed);
   }
   stop();

@@ -40,7 +40,7 @@ class Connection final : public Actor {
   std::shared_ptr<commands::Client> client_;
   commands::ServerContext& server_;
   const commands::CommandTable& table_;
-  wire::FrameReader reader_;
+  const std::shared_ptr<wire::FrameReader> reader_ = std::make_shared<wire::FrameReader>();
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;
   bool busy_ = false;

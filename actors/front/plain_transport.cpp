@@ -24,14 +24,20 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
     socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   }
 
-  Future<Status> readable() override { return wait(tcp::socket::wait_read); }
-
-  StatusWith<size_t> readNow(std::span<char> room) override {
-    boost::system::error_code error;
-    const size_t n = socket_.read_some(asio::buffer(room.data(), room.size()), error);
-    if (error == asio::error::would_block || error == asio::error::try_again) return size_t{0};
-    if (error) return lost(error);
-    return n;
+  // With a buffer at hand Asio registers the socket once; waiting for readability would cost an epoll_ctl each time.
+  Future<StatusWith<size_t>> read(std::shared_ptr<wire::FrameReader> into) override {
+    Promise<StatusWith<size_t>> promise;
+    auto future = promise.future();
+    const auto room = into->prepare();
+    socket_.async_read_some(asio::buffer(room.data(), room.size()),
+                            [promise = std::move(promise), into = std::move(into), self = shared_from_this()](
+                                const boost::system::error_code& error, size_t n) mutable {
+                              into->commit(n);
+                              StatusWith<size_t> outcome(n);
+                              if (error) outcome = lost(error);
+                              Node::runAsTurn([&] { promise.set(std::move(outcome)); });
+                            });
+    return future;
   }
 
   StatusWith<size_t> writeNow(std::string_view bytes) override {
@@ -61,16 +67,6 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
   }
 
  private:
-  Future<Status> wait(tcp::socket::wait_type what) {
-    auto promise = std::make_unique<Promise<Status>>();
-    auto future = promise->future();
-    socket_.async_wait(
-        what, [promise = std::move(promise), self = shared_from_this()](const boost::system::error_code& error) {
-          Node::runAsTurn([&] { promise->set(error ? lost(error) : Status::OK()); });
-        });
-    return future;
-  }
-
   tcp::socket socket_;
 };
 

@@ -1,4 +1,3 @@
-#include <array>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
@@ -18,8 +17,7 @@ using asio::ip::tcp;
 
 Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUnreachable, error.message()}; }
 
-/// The TLS engine is not thread-safe, so all its operations run on one strand; decrypted bytes wait in a small buffer
-/// until the actor takes them.
+/// The TLS engine is not thread-safe, so all its operations run on one strand.
 class TlsTransport final : public Transport, public std::enable_shared_from_this<TlsTransport> {
  public:
   TlsTransport(tcp::socket socket, std::shared_ptr<asio::ssl::context> context)
@@ -32,28 +30,20 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
 
   bool encrypted() const override { return true; }
 
-  Future<Status> readable() override {
-    auto promise = std::make_shared<Promise<Status>>();
+  Future<StatusWith<size_t>> read(std::shared_ptr<wire::FrameReader> into) override {
+    auto promise = std::make_shared<Promise<StatusWith<size_t>>>();
     auto future = promise->future();
-    asio::post(strand_, [promise, self = shared_from_this()] {
-      if (self->greeted_) return self->readMore(promise);
+    asio::post(strand_, [promise, into = std::move(into), self = shared_from_this()] {
+      if (self->greeted_) return self->readMore(promise, into);
       self->stream_.async_handshake(
           asio::ssl::stream_base::server,
-          asio::bind_executor(self->strand_, [promise, self](const boost::system::error_code& error) {
+          asio::bind_executor(self->strand_, [promise, into, self](const boost::system::error_code& error) {
             if (error) return void(promise->set(lost(error)));
             self->greeted_ = true;
-            self->readMore(promise);
+            self->readMore(promise, into);
           }));
     });
     return future;
-  }
-
-  // The actor calls this only after `readable()` has completed and before it asks again, so the buffer is its own.
-  StatusWith<size_t> readNow(std::span<char> room) override {
-    const size_t n = std::min(room.size(), filled_ - taken_);
-    std::copy_n(buffer_.data() + taken_, n, room.data());
-    taken_ += n;
-    return n;
   }
 
   StatusWith<size_t> writeNow(std::string_view) override { return size_t{0}; }
@@ -79,23 +69,21 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
   }
 
  private:
-  void readMore(std::shared_ptr<Promise<Status>> promise) {
-    if (taken_ < filled_) return void(promise->set(Status::OK()));
-    stream_.async_read_some(asio::buffer(buffer_),
-                            asio::bind_executor(strand_, [promise, self = shared_from_this()](
+  void readMore(std::shared_ptr<Promise<StatusWith<size_t>>> promise, std::shared_ptr<wire::FrameReader> into) {
+    const auto room = into->prepare();
+    stream_.async_read_some(asio::buffer(room.data(), room.size()),
+                            asio::bind_executor(strand_, [promise, into, self = shared_from_this()](
                                                              const boost::system::error_code& error, size_t n) {
-                              self->taken_ = 0;
-                              self->filled_ = n;
-                              promise->set(error ? lost(error) : Status::OK());
+                              into->commit(n);
+                              StatusWith<size_t> outcome(n);
+                              if (error) outcome = lost(error);
+                              promise->set(std::move(outcome));
                             }));
   }
 
   std::shared_ptr<asio::ssl::context> context_;
   asio::strand<tcp::socket::executor_type> strand_;
   asio::ssl::stream<tcp::socket> stream_;
-  std::array<char, 16 * 1024> buffer_;
-  size_t filled_ = 0;
-  size_t taken_ = 0;
   bool greeted_ = false;
 };
 

@@ -1,13 +1,12 @@
 #pragma once
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "actors/kernel/future.hpp"
 #include "messaging/errors/status.hpp"
+#include "messaging/wire/frame_reader.hpp"
 
 namespace boost::asio::ssl {
 class context;
@@ -16,14 +15,13 @@ class context;
 namespace troupe::front {
 
 /// The bytes of one connection, plain or under TLS. Used by its connection actor alone; completions come from the pool
-/// and continue the actor. An idle plain connection holds no buffer.
+/// and continue the actor.
 class Transport {
  public:
   virtual ~Transport() = default;
-  /// Waits until bytes can be read (plain: without a buffer).
-  virtual Future<Status> readable() = 0;
-  /// Reads what is there without waiting; 0 when nothing is. Errors: HostUnreachable when the peer has closed.
-  virtual StatusWith<size_t> readNow(std::span<char> room) = 0;
+  /// Reads what comes next, at least a byte, into the reader's room; gives how much it was. The reader is the transport's until
+  /// then: it stays alive even if its connection ends meanwhile. Errors: HostUnreachable when the peer has closed.
+  virtual Future<StatusWith<size_t>> read(std::shared_ptr<wire::FrameReader> into) = 0;
   /// Writes without waiting as far as the socket takes it. Errors: HostUnreachable.
   virtual StatusWith<size_t> writeNow(std::string_view bytes) = 0;
   /// Writes the rest that `writeNow` left.

@@ -14,7 +14,7 @@ class FakeTransport final : public Transport {
   /// Bytes from the client.
   void arrive(std::string_view bytes) {
     in_ += bytes;
-    wake(Status::OK());
+    deliver();
   }
   void hangUp() { close(); }
   /// The frames the server has sent since the last call.
@@ -31,19 +31,12 @@ class FakeTransport final : public Transport {
   bool closed() const { return closed_; }
   size_t accepts = SIZE_MAX;  ///< bytes the socket takes without waiting
 
-  Future<Status> readable() override {
-    waiting_.emplace();
-    auto future = waiting_->future();
-    if (closed_) wake({ErrorCode::kHostUnreachable, "closed"});
-    if (!in_.empty()) wake(Status::OK());
+  Future<StatusWith<size_t>> read(std::shared_ptr<wire::FrameReader> into) override {
+    reading_.emplace();
+    auto future = reading_->future();
+    into_ = std::move(into);
+    deliver();
     return future;
-  }
-  StatusWith<size_t> readNow(std::span<char> room) override {
-    if (in_.empty() && closed_) return Status(ErrorCode::kHostUnreachable, "closed");
-    const size_t n = std::min(room.size(), in_.size());
-    std::copy_n(in_.data(), n, room.data());
-    in_.erase(0, n);
-    return n;
   }
   StatusWith<size_t> writeNow(std::string_view bytes) override {
     if (closed_) return Status(ErrorCode::kHostUnreachable, "closed");
@@ -60,16 +53,27 @@ class FakeTransport final : public Transport {
   }
   void close() override {
     closed_ = true;
-    wake({ErrorCode::kHostUnreachable, "closed"});
+    deliver();
   }
 
  private:
-  void wake(Status status) {
-    if (waiting_) waiting_->set(std::move(status));
-    waiting_.reset();
+  /// Completes the read that waits, if there is something to tell.
+  void deliver() {
+    if (!reading_ || (in_.empty() && !closed_)) return;
+    const auto room = into_->prepare();
+    const size_t n = std::min(room.size(), in_.size());
+    std::copy_n(in_.data(), n, room.data());
+    into_->commit(n);
+    in_.erase(0, n);
+    StatusWith<size_t> outcome(n);
+    if (n == 0) outcome = Status(ErrorCode::kHostUnreachable, "closed");
+    auto reading = std::move(*reading_);
+    reading_.reset();
+    reading.set(std::move(outcome));
   }
   std::string in_, out_;
-  std::optional<Promise<Status>> waiting_;
+  std::optional<Promise<StatusWith<size_t>>> reading_;
+  std::shared_ptr<wire::FrameReader> into_;
   bool closed_ = false;
 };
 
