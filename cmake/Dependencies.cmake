@@ -26,8 +26,11 @@ target_link_libraries(troupe_libs_messaging INTERFACE Threads::Threads OpenSSL::
 add_library(troupe_libs_storage INTERFACE IMPORTED GLOBAL)
 target_link_libraries(troupe_libs_storage INTERFACE ${WIREDTIGER_LIBRARY} PkgConfig::PCRE2)
 
+add_library(troupe_libs_state_machines INTERFACE IMPORTED GLOBAL)
+target_link_libraries(troupe_libs_state_machines INTERFACE ${BOOST_SERIALIZATION_LIBRARY})
+
 add_library(troupe_libs_actors INTERFACE IMPORTED GLOBAL)
-target_link_libraries(troupe_libs_actors INTERFACE ${CAF_CORE_LIBRARY} ${BOOST_SERIALIZATION_LIBRARY})
+target_link_libraries(troupe_libs_actors INTERFACE ${CAF_CORE_LIBRARY})
 
 add_library(troupe_libs_supervisors INTERFACE IMPORTED GLOBAL)
 target_link_libraries(troupe_libs_supervisors INTERFACE PkgConfig::YAML ${PROMETHEUS_CORE_LIBRARY})
