@@ -1,4 +1,4 @@
-// fsync, fsyncUnlock, shutdown, currentOp, killOp, actorTree.
+// fsync, shutdown, currentOp, killOp, profile, actorTree.
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
@@ -77,6 +77,28 @@ Task<Status> killOp(Request& request) {
   co_return Status::OK();
 }
 
+constexpr Argument kProfileArguments[] = {{"slowms", kNumberArg}, {"sampleRate", kNumberArg}, {"filter", kAnyType}};
+
+/// Slow operations are logged, all of them; none are kept in system.profile.
+Task<Status> profile(Request& request) {
+  const auto level = request.body().first();
+  if (!level.isNumber()) co_return Status(ErrorCode::kTypeMismatch, "'profile' must be a number: -1 shows, 0 sets slowms");
+  if (level.toInt64() > 0) {
+    co_return Status(ErrorCode::kCommandNotSupported,
+                     "this server keeps no system.profile: slow operations are in the log (see slowms, and getLog)");
+  }
+  if (request.arg("filter") || request.arg("sampleRate").toDouble(1) != 1)
+    co_return Status(ErrorCode::kCommandNotSupported, "every slow operation is logged: 'filter' and 'sampleRate' are not supported");
+  Parameters& parameters = request.server().parameters;
+  const int64_t was = parameters.slowOperationMillis;
+  if (const auto slow = request.arg("slowms"); slow && level.toInt64() == 0) {
+    const auto set = parameters.set("slowOpThresholdMs", slow, false);
+    if (!set.isOK()) co_return set.status();
+  }
+  request.reply().append("was", 0).append("slowms", static_cast<int32_t>(was)).append("sampleRate", 1.0);
+  co_return Status::OK();
+}
+
 constexpr Argument kActorTreeArguments[] = {{"filter", kDocumentArg}, {"cursor", kDocumentArg}};
 
 Task<Status> actorTree(Request& request) {
@@ -113,6 +135,12 @@ constexpr Command kCommands[] = {
      .adminOnly = true,
      .arguments = kKillOpArguments,
      .run = killOp},
+    {.name = "profile",
+     .summary = "shows (-1) or sets (0, with slowms) from when on operations are logged as slow",
+     .requirement = {Requirement::Target::kDatabase, auth::Action::kEnableProfiler},
+     .access = Access::kAdmin,
+     .arguments = kProfileArguments,
+     .run = profile},
     {.name = "actorTree",
      .summary = "the rows of the live actor tree",
      .requirement = {Requirement::Target::kCluster, auth::Action::kViewActors},

@@ -8,6 +8,7 @@ const CommandTable& builtinCommands() {
       insertCommands(),    findCommands(),        updateCommands(),    aggregateCommands(),
       explainCommands(),   collectionCommands(),  indexCommands(),     statisticsCommands(),
       userCommands(),      loginCommands(),       sessionCommands(),   administrationCommands(),
+      replicationCommands(),
   };
   return table;
 }

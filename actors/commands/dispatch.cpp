@@ -232,6 +232,10 @@ Task<void> dispatch(Request& request, const CommandTable& table) {
   operation.commandName = request.commandName();
   operation.command = request.body();
   Status status = checkCommand(request, table);
+  if (status.isOK() && request.flag("help")) {  // a question about the command: it does not run
+    request.reply().append("help", request.command->summary).append("ok", 1.0);
+    co_return;
+  }
   if (status.isOK()) status = setDeadline(request);
   if (status.isOK())
     status = request.server().sessions.touch(request.session(), request.server().node.environment().now());

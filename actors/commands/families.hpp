@@ -22,6 +22,7 @@ std::span<const Command> statisticsCommands();      ///< collStats, dbStats, dat
 std::span<const Command> userCommands();            ///< createUser, updateUser, dropUser, usersInfo, grants
 std::span<const Command> loginCommands();           ///< saslStart, saslContinue, logout, authenticate
 std::span<const Command> sessionCommands();         ///< startSession, refreshSessions, endSessions, killSessions
+std::span<const Command> replicationCommands();     ///< replSetGetStatus, replSetGetConfig, replSetInitiate
 std::span<const Command> administrationCommands();  ///< fsync, shutdown, logRotate ...
 
 }  // namespace troupe::commands

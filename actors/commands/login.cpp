@@ -32,6 +32,14 @@ auth::ScramCredentials credentialsFor(const Request& request, const auth::SaslCo
   return auth::decoyCredentials(sasl.mechanism(), sasl.user(), sasl.database(), server.loginSecret);
 }
 
+/// Whether there is such a user who has credentials, but none for this mechanism.
+bool cannotUse(const Request& request, const auth::SaslConversation& sasl) {
+  const auto stored = request.server().users.find(sasl.user(), sasl.database());
+  if (!stored.isOK() || !*stored) return false;
+  const auto credentials = (**stored)["credentials"];
+  return credentials.is(bson::Type::kDocument) && !credentials.asDocument().has(auth::mechanismName(sasl.mechanism()));
+}
+
 StatusWith<bson::Document> begin(Request& request, bson::View command, std::string_view database) {
   request.client().sasl.reset();
   auto sasl = auth::SaslConversation::start(command, database, auth::secureRandom());
@@ -136,6 +144,11 @@ Task<void> speculativeLogin(Request& request, bson::View command) {
   const auto db = command["db"].toStringOr("admin");
   if (command.first().name() != "saslStart") co_return;
   const auto answer = begin(request, command, db);
+  // A client guesses the mechanism before it knows the user's: without an answer it goes by saslSupportedMechs.
+  if (request.client().sasl && cannotUse(request, *request.client().sasl)) {
+    request.client().sasl.reset();
+    co_return;
+  }
   if (answer.isOK()) request.reply().append("speculativeAuthenticate", *answer);
 }
 

@@ -339,27 +339,47 @@ Task<Status> usersInfo(Request& request) {
 constexpr Argument kRolesInfoArguments[] = {
     {"showBuiltinRoles", kFlagArg}, {"showPrivileges", kFlagArg}, {"showAuthenticationRestrictions", kFlagArg}};
 
-Task<Status> rolesInfo(Request& request) {
-  const auto what = request.body().first();
-  request.reply().openArray("roles");
-  for (const auto name : auth::builtinRoleNames(request.db())) {
-    const bool asked = what.isNumber() ? request.flag("showBuiltinRoles") : what.toStringOr() == name;
-    if (!asked) continue;
-    request.reply()
-        .pushDocument()
-        .append("role", name)
-        .append("db", request.db())
-        .append("isBuiltin", true)
-        .openArray("roles")
-        .close();
-    if (request.flag("showPrivileges")) {
-      auth::PrivilegeSet privileges;
-      if (privileges.addRole(name, request.db()).isOK()) request.reply().append("privileges", privileges.toArray());
-    }
-    request.reply().close();
+/// One role that rolesInfo was asked for by name; unknown ones are left out.
+Status appendRole(Request& request, const bson::Element& what) {
+  const bool named = what.is(bson::Type::kDocument);
+  const auto role = named ? what.asDocument()["role"].toStringOr() : what.toStringOr();
+  const auto db = named ? what.asDocument()["db"].toStringOr() : request.db();
+  if (role.empty() || db.empty())
+    return {ErrorCode::kBadValue, "rolesInfo takes 1, a role's name, {role, db}, or an array of these"};
+  const auto known = auth::builtinRoleNames(db);
+  if (std::find(known.begin(), known.end(), role) == known.end()) return Status::OK();
+  bson::Builder& reply = request.reply();
+  reply.pushDocument().append("role", role).append("db", db).append("isBuiltin", true);
+  reply.openArray("roles").close().openArray("inheritedRoles").close();
+  auth::PrivilegeSet privileges;
+  if (request.flag("showPrivileges") && privileges.addRole(role, db).isOK()) {
+    reply.append("privileges", privileges.toArray());
+    reply.append("inheritedPrivileges", privileges.toArray());
   }
-  request.reply().close();
-  co_return Status::OK();
+  reply.close();
+  return Status::OK();
+}
+
+Status appendRoles(Request& request) {
+  const auto what = request.body().first();
+  if (what.is(bson::Type::kArray)) {
+    for (const bson::Element& e : what.asArray()) TROUPE_TRY(appendRole(request, e));
+    return Status::OK();
+  }
+  if (!what.isNumber()) return appendRole(request, what);
+  if (!request.flag("showBuiltinRoles")) return Status::OK();
+  for (const auto name : auth::builtinRoleNames(request.db())) {
+    const bson::Value element{std::string(name)};
+    TROUPE_TRY(appendRole(request, element.element()));
+  }
+  return Status::OK();
+}
+
+Task<Status> rolesInfo(Request& request) {
+  request.reply().openArray("roles");
+  const Status status = appendRoles(request);
+  if (status.isOK()) request.reply().close();
+  co_return status;
 }
 
 constexpr Argument kRolesArguments[] = {{"roles", kArrayArg, true}};

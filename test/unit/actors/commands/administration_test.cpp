@@ -150,4 +150,29 @@ TEST_F(AwaitableHello, ChecksItsArguments) {
   EXPECT_EQ(code(R"({"hello": 1, "maxAwaitTimeMS": 5, "topologyVersion": {"counter": 1}})", "admin"), 40414);
 }
 
+TEST_F(AdministrationTest, HelpTellsOfACommandWithoutRunningIt) {
+  fill("c", 3);
+  EXPECT_TRUE(answers(R"({"drop": "c", "help": true})", R"({"help": "drops a collection or view", "ok": 1})"));
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 3})"));
+  EXPECT_TRUE(succeeds(R"({"drop": "c", "help": false})"));
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 0})"));
+}
+
+TEST_F(AdministrationTest, ProfileShowsAndSetsWhatIsSlow) {
+  EXPECT_TRUE(answers(R"({"profile": -1})", R"({"was": 0, "slowms": 100, "sampleRate": 1})"));
+  EXPECT_TRUE(answers(R"({"profile": -1, "slowms": 5})", R"({"slowms": 100})"));
+  EXPECT_TRUE(answers(R"({"profile": 0, "slowms": 20})", R"({"was": 0, "slowms": 100})"));
+  EXPECT_TRUE(answers(R"({"profile": -1})", R"({"slowms": 20})"));
+  EXPECT_EQ(server.parameters.slowOperationMillis, 20);
+  EXPECT_EQ(code(R"({"profile": 2})"), 115);
+  EXPECT_EQ(code(R"({"profile": 0, "sampleRate": 0.5})"), 115);
+  EXPECT_EQ(code(R"({"profile": "on"})"), 14);
+}
+
+TEST_F(AdministrationTest, AStandaloneNodeSaysThatItIsNotReplicated) {
+  EXPECT_EQ(code(R"({"replSetGetStatus": 1})", "admin"), 76);
+  EXPECT_EQ(code(R"({"replSetGetConfig": 1})", "admin"), 76);
+  EXPECT_EQ(code(R"({"replSetInitiate": {"_id": "rs"}})", "admin"), 76);
+}
+
 }  // namespace troupe::commands

@@ -168,4 +168,40 @@ TEST_F(LoginTest, LogoutForgetsTheUserOfTheDatabase) {
   EXPECT_EQ(codeAs(root, R"({"find": "c"})"), 13);
 }
 
+TEST_F(UserTest, RolesInfoFindsRolesByNameByDatabaseAndInLists) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  const auto roles = [&](std::string_view json) {
+    std::string found;
+    const bson::Document reply = server.run(parse(json), "test", root);
+    for (const bson::Element& e : reply["roles"].asArray())
+      found += std::string(e.asDocument()["role"].toStringOr()) + "@" + std::string(e.asDocument()["db"].toStringOr()) + " ";
+    return found;
+  };
+  EXPECT_EQ(roles(R"({"rolesInfo": "read"})"), "read@test ");
+  EXPECT_EQ(roles(R"({"rolesInfo": {"role": "root", "db": "admin"}})"), "root@admin ");
+  EXPECT_EQ(roles(R"({"rolesInfo": ["read", {"role": "readWrite", "db": "other"}, "nonesuch"]})"), "read@test readWrite@other ");
+  EXPECT_EQ(roles(R"({"rolesInfo": 1})"), "");
+  EXPECT_EQ(roles(R"({"rolesInfo": 1, "showBuiltinRoles": true})"),
+            "read@test readWrite@test dbAdmin@test userAdmin@test dbOwner@test enableSharding@test ");
+  EXPECT_EQ(codeAs(root, R"({"rolesInfo": {"role": "read"}})"), 2);
+}
+
+TEST_F(LoginTest, AGuessedMechanismThatTheUserLacksIsNotAnsweredSpeculatively) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "old", "pwd": "x", "roles": [], "mechanisms": ["SCRAM-SHA-1"]})"), 0);
+  const auto greet = [&](std::string_view user, std::string_view mechanism) {
+    auth::ScramClient scram(auth::mechanismByName(mechanism).value(), user, "x", "clientnonce1234567890abc");
+    const auto guess = bson::doc("saslStart", 1, "mechanism", mechanism, "payload", binary(scram.first()), "db", "test");
+    return server.run(bson::doc("hello", 1, "saslSupportedMechs", "test." + std::string(user), "speculativeAuthenticate", guess),
+                      "admin", server.connect());
+  };
+  const bson::Document wrong = greet("old", "SCRAM-SHA-256");
+  EXPECT_FALSE(wrong.view().has("speculativeAuthenticate"));
+  EXPECT_TRUE(holds(wrong, R"({"saslSupportedMechs": ["SCRAM-SHA-1"]})"_json));
+  EXPECT_TRUE(greet("old", "SCRAM-SHA-1").view().has("speculativeAuthenticate"));
+  EXPECT_TRUE(greet("nobody", "SCRAM-SHA-256").view().has("speculativeAuthenticate"));
+}
+
 }  // namespace troupe::commands
