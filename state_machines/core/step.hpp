@@ -1,0 +1,132 @@
+#pragma once
+#include <chrono>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "messaging/errors/status.hpp"
+
+namespace troupe::machines {
+
+/// A node of the cluster, "host:port".
+using NodeName = std::string;
+using Millis = std::chrono::milliseconds;
+
+/// How safe a document must be before the effects of its transition are performed.
+enum class Durability {
+  kLocal,      ///< committed on this node; a crash may undo it
+  kJournaled,  ///< survives a crash of this node
+  kMajority,   ///< survives any failover; the same as journaled on a node without replication
+};
+
+/// What a machine without memory, messages or actions has in their place.
+struct Nothing {};
+
+namespace detail {
+template <class M> struct MemoryOf { using Type = Nothing; };
+template <class M> requires requires { typename M::Memory; } struct MemoryOf<M> { using Type = typename M::Memory; };
+template <class M> struct MessageOf { using Type = std::variant<Nothing>; };
+template <class M> requires requires { typename M::Message; } struct MessageOf<M> { using Type = typename M::Message; };
+template <class M> struct ActionOf { using Type = std::variant<Nothing>; };
+template <class M> requires requires { typename M::Action; } struct ActionOf<M> { using Type = typename M::Action; };
+}  // namespace detail
+
+/// What a machine keeps only while its node lives.
+template <class M> using MemoryOf = typename detail::MemoryOf<M>::Type;
+/// What it says to others: a variant of described structs.
+template <class M> using MessageOf = typename detail::MessageOf<M>::Type;
+/// What it has done on its own node by the actor around it: a variant of described structs.
+template <class M> using ActionOf = typename detail::ActionOf<M>::Type;
+
+/// All that a machine is at one moment. After a crash the document is there and the memory is a new one.
+template <class M>
+struct Snapshot {
+  typename M::Document document;
+  MemoryOf<M> memory{};
+};
+
+// Effects: what is to be done once the document is safe. Each may be performed again after a crash: its receiver must
+// not mind.
+
+/// Tells a node's actor, once; it may get lost.
+template <class M>
+struct Send {
+  NodeName to;
+  MessageOf<M> message;
+};
+/// Asks a node's actor until it answers, or until the machine has left the phase in which it asked. The answer comes as
+/// an event. A refusal comes as `Refused` if the machine knows that event; else the question is asked again.
+template <class M>
+struct Ask {
+  NodeName to;
+  MessageOf<M> message;
+};
+/// Answers whoever asked by the event that is being handled.
+template <class M>
+struct Reply {
+  MessageOf<M> message;
+};
+/// Answers whoever asked by the event that is being handled with a failure.
+struct Refuse {
+  Status why;
+};
+/// Brings `event` after `delay` and a random part of `spread`. There is one timer per event value: arming again replaces.
+template <class M>
+struct Arm {
+  typename M::Event event;
+  Millis delay{};
+  Millis spread{};
+};
+/// Takes the timer of that event back.
+template <class M>
+struct Disarm {
+  typename M::Event event;
+};
+/// Has something done on this node by the actor around the machine; what comes of it comes as an event.
+template <class M>
+struct Do {
+  ActionOf<M> action;
+};
+
+template <class M>
+using Effect = std::variant<Send<M>, Ask<M>, Reply<M>, Refuse, Arm<M>, Disarm<M>, Do<M>>;
+
+/// An event that machines may have: a receiver answered an ask with a failure.
+struct Refused {
+  NodeName from;
+  Status why;
+};
+
+/// What a machine decides about one event. Built by the helpers of `Machine`.
+template <class M>
+struct [[nodiscard]] Step {
+  std::optional<typename M::Phase> phase;        ///< where it goes; absent: it stays
+  std::optional<typename M::Document> document;  ///< its fields from now on; absent: unchanged
+  std::optional<MemoryOf<M>> memory;             ///< absent: unchanged
+  std::optional<Status> finished;                ///< the end: the document goes, and whoever waits is told this
+  Durability durability = Durability::kJournaled;
+  std::vector<Effect<M>> effects;
+
+  /// These fields from now on (persisted before the effects).
+  Step&& with(typename M::Document changed) && { document = std::move(changed); return std::move(*this); }
+  /// This memory from now on (not persisted).
+  Step&& remembering(MemoryOf<M> changed) && { memory = std::move(changed); return std::move(*this); }
+  /// To be done once the document is safe, in this order. Takes effects and vectors of effects.
+  template <class... More>
+  Step&& then(More&&... more) && {
+    (add(std::forward<More>(more)), ...);
+    return std::move(*this);
+  }
+
+ private:
+  void add(std::vector<Effect<M>> more) {
+    for (auto& effect : more) effects.push_back(std::move(effect));
+  }
+  template <class E> requires std::constructible_from<Effect<M>, E>
+  void add(E&& effect) { effects.push_back(Effect<M>(std::forward<E>(effect))); }
+};
+
+}  // namespace troupe::machines
