@@ -1,8 +1,5 @@
 #include "actors/commands/write_support.hpp"
 
-#include <algorithm>
-#include <map>
-
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
 #include "storage/catalog/catalog_operations.hpp"
@@ -13,35 +10,6 @@ using storage::CollectionPtr;
 using storage::LockGuard;
 using storage::Namespace;
 using storage::ResourceLocks;
-
-namespace {
-
-Future<Done> acquired(ResourceLocks& locks, size_t stripe, LockMode mode) {
-  auto promise = std::make_shared<Promise<Done>>();
-  auto future = promise->future();
-  locks.acquire(stripe, mode, [promise] { promise->set(Done{}); });
-  return future;
-}
-
-}  // namespace
-
-Task<std::vector<LockGuard>> takeLocks(ResourceLocks& locks, std::vector<LockWish> wishes) {
-  std::map<size_t, LockMode> stripes;
-  for (const LockWish& wish : wishes) {
-    auto [it, added] = stripes.emplace(ResourceLocks::stripeOf(wish.name), wish.mode);
-    if (!added && wish.mode == LockMode::kExclusive) it->second = LockMode::kExclusive;
-  }
-  std::vector<LockGuard> held;
-  for (const auto& [stripe, mode] : stripes) {
-    if (!locks.tryAcquire(stripe, mode)) co_await acquired(locks, stripe, mode);
-    held.emplace_back(locks, stripe, mode);
-  }
-  co_return held;
-}
-
-std::vector<LockWish> locksToChange(const Namespace& ns) {
-  return {{std::string(ns.db()), LockMode::kShared}, {ns.toString(), LockMode::kExclusive}};
-}
 
 Status checkUserWrite(const Namespace& ns) {
   if (!ns.isSystem()) return Status::OK();
@@ -84,23 +52,12 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMis
   }
 }
 
-namespace {
-
-Future<Status> untilDurable(ServerContext& server, storage::DurabilityTicket ticket) {
-  auto promise = std::make_shared<Promise<Status>>();
-  auto durable = promise->future();
-  if (server.durability.wait(ticket, [promise](const Status& outcome) { promise->set(outcome); })) server.wakeFlusher();
-  return durable;
-}
-
-}  // namespace
-
 Task<Status> satisfy(Request& request, WriteConcern concern) {
   if (!concern.journaled && !concern.majority) co_return Status::OK();
   ServerContext& server = request.server();
   const auto ticket = server.durability.taken();
   if (server.durability.isDurable(ticket)) co_return Status::OK();
-  co_return co_await untilDurable(server, ticket);
+  co_return co_await untilDurable(server.durability, ticket, server.wakeFlusher);
 }
 
 storage::ConflictRetryOptions retryOptions(const ServerContext& server) {

@@ -6,6 +6,7 @@
 #include "actors/commands/request.hpp"
 #include "actors/commands/server_context.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/storage/storage_waits.hpp"
 #include "storage/catalog/collection_catalog.hpp"
 #include "storage/locks/resource_locks.hpp"
 #include "storage/query/match/match_expression.hpp"
@@ -13,19 +14,6 @@
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::commands {
-
-using LockMode = storage::ResourceLocks::Mode;
-
-/// One lock an operation wants: a collection's full name or a database's name.
-struct LockWish {
-  std::string name;
-  LockMode mode = LockMode::kShared;
-};
-
-/// Takes all locks, in an order that cannot deadlock, without holding a thread while it waits.
-Task<std::vector<storage::LockGuard>> takeLocks(storage::ResourceLocks& locks, std::vector<LockWish> wishes);
-/// Locks of an operation that changes what `ns` is (create, drop, index builds): its database shared, itself exclusive.
-std::vector<LockWish> locksToChange(const storage::Namespace& ns);
 
 /// A collection that is written to: held shared, so that it can neither go away nor change its shape meanwhile.
 struct WriteTarget {

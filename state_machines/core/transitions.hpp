@@ -60,7 +60,7 @@ Transition<M> transition(std::optional<typename M::Phase> from,
   auto decide = [function = std::move(function)](const Snapshot<M>& now, const typename M::Event& event) -> Step<M> {
     return decideWith<M, E>(function, now, std::get<E>(event));
   };
-  return {from, IndexIn<E, typename M::Event>::value, typeName<E>(), targets, std::move(decide)};
+  return {from, IndexIn<E, typename M::Event>::value, typeName<E>().data(), targets, std::move(decide)};
 }
 }  // namespace detail
 
