@@ -1,0 +1,95 @@
+#include "state_machines/replication/heartbeats.hpp"
+
+#include <fmt/format.h>
+
+#include "state_machines/replication/candidacy.hpp"
+#include "state_machines/replication/member_views.hpp"
+#include "state_machines/replication/reconfiguration.hpp"
+#include "state_machines/replication/roles.hpp"
+#include "state_machines/replication/step_down.hpp"
+#include "state_machines/replication/step_up.hpp"
+#include "state_machines/replication/takeovers.hpp"
+
+namespace troupe::replication {
+
+namespace {
+
+using Phase = Topology::Phase;
+
+ConfigVersion configVersion(const Turn& t) { return t.hasConfig() ? t.config().configVersion() : ConfigVersion{}; }
+
+/// REP-042: the primary of this term is there, so nobody has to be elected. This ends an election that was held for want
+/// of a primary, and one that another node has won. What others say of the primary counts for nothing here: after it has
+/// died, each would hold the others up.
+void sawPrimary(Turn& t) {
+  if (t.mem.phase == Phase::kCandidate ||
+      (t.mem.phase == Phase::kDryRun && t.mem.standing == ElectionReason::kElectionTimeout))
+    giveUp(t, "there is a primary");
+  if (t.mem.phase == Phase::kFollower) armElectionTimeout(t);
+}
+
+/// Everything that a member's report may lead to.
+void takeIn(Turn& t, const Report& report) {
+  raiseTerm(t, report.term);
+  note(t, report);
+  if (report.state == MemberState::kPrimary && report.term == t.mem.term && t.view(report.from)) sawPrimary(t);
+  if (t.mem.phase == Phase::kFollower) considerTakeovers(t);
+  if (t.mem.phase == Phase::kSteppingDown) tryStepDown(t);
+  if (t.isLeading()) proceedWithReconfig(t);
+}
+
+}  // namespace
+
+Report reportFor(const Turn& t, const NodeName& to) {
+  Report report{t.doc.self, t.mem.term, configVersion(t), stateOf(t.now()), t.mem.applied, primaryOf(t.now()), {}};
+  for (const MemberView& v : t.mem.members) {
+    if (v.host == to || !v.isAlive() || !t.config().member(v.host)->isVoter()) continue;
+    const int distance = *v.heard.begin();
+    if (distance < maxDistance(t.config())) report.others.push_back({v.host, distance, v.applied});
+  }
+  return report;
+}
+
+void sendHeartbeats(Turn& t) {
+  if (!t.self()) return t.cancel(HeartbeatDue{});
+  for (const MemberView& v : t.mem.members) t.send(v.host, HeartbeatRequest{reportFor(t, v.host), v.host, t.doc.setName});
+  if (!t.mem.members.empty()) t.arm(t.config().heartbeatInterval(), HeartbeatDue{});
+}
+
+void onHeartbeatDue(Turn& t, const HeartbeatDue&) {
+  if (t.mem.phase == Phase::kInitiating) askMembersOfNewSet(t);
+  else sendHeartbeats(t);
+}
+
+void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
+  const NodeName& sender = request.sender.from;
+  HeartbeatReply reply;
+  reply.sender.from = request.to;
+  reply.to = sender;
+  reply.setName = t.doc.setName;
+  if (request.setName != t.doc.setName) {
+    reply.refusal = Status(ErrorCode::kInconsistentReplicaSetNames,
+                           fmt::format("{} is in the set {}, not in {}", request.to, t.doc.setName, request.setName));
+    return t.send(sender, std::move(reply));
+  }
+  takeIn(t, request.sender);
+  reply.sender = reportFor(t, sender);
+  reply.sender.from = request.to;
+  if (t.hasConfig() && configVersion(t).isNewerThan(request.sender.config)) reply.newer = t.config();
+  t.send(sender, std::move(reply));
+  if (request.sender.config.isNewerThan(configVersion(t)) && t.mem.phase != Phase::kInitiating) {
+    HeartbeatRequest question{reportFor(t, sender), sender, t.doc.setName};
+    if (!t.self()) question.sender.from = request.to;
+    t.send(sender, std::move(question));
+  }
+}
+
+void onHeartbeatReply(Turn& t, const HeartbeatReply& reply) {
+  if (t.mem.phase == Phase::kInitiating) return onMemberOfNewSet(t, reply);
+  if (!reply.refusal.isOK() || reply.setName != t.doc.setName) return;
+  takeIn(t, reply.sender);
+  if (reply.newer) learnConfig(t, *reply.newer, reply.to);
+  onRoundAnswer(t, reply.sender.from);
+}
+
+}  // namespace troupe::replication

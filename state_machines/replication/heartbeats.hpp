@@ -1,0 +1,20 @@
+#pragma once
+#include "state_machines/replication/turn.hpp"
+
+/// What members tell each other all the time.
+namespace troupe::replication {
+
+/// A round: one to each other member, and the timer of the next. (REP-035)
+void sendHeartbeats(Turn& t);
+void onHeartbeatDue(Turn& t, const HeartbeatDue&);
+
+/// Answers with what this node is, and with its config if the sender's is older; asks the sender for its config if that
+/// one is newer. A heartbeat for another set is refused. (REP-036 to REP-039)
+void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request);
+/// REP-029, REP-039 to REP-042.
+void onHeartbeatReply(Turn& t, const HeartbeatReply& reply);
+
+/// What this node says of itself to `to`.
+Report reportFor(const Turn& t, const NodeName& to);
+
+}  // namespace troupe::replication

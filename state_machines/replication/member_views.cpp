@@ -1,0 +1,117 @@
+#include "state_machines/replication/member_views.hpp"
+
+#include <algorithm>
+
+#include "state_machines/replication/roles.hpp"
+#include "state_machines/replication/step_down.hpp"
+#include "state_machines/replication/step_up.hpp"
+
+namespace troupe::replication {
+
+namespace {
+
+constexpr int kFarthest = 3;
+
+MemberView nothingKnownOf(const NodeName& host) {
+  MemberView v;
+  v.host = host;
+  return v;
+}
+
+/// Takes the timers of a member back that is none any more, or is too far.
+void stopHearing(Turn& t, MemberView& v, int fromDistance) {
+  while (!v.heard.empty() && *v.heard.rbegin() >= fromDistance) {
+    t.cancel(LivenessTimeout{v.host, *v.heard.rbegin()});
+    v.heard.erase(std::prev(v.heard.end()));
+  }
+}
+
+/// What a third member was said to be alive for. (REP-050: entries about the receiver itself mean nothing to it.)
+void noteOther(Turn& t, const Heard& other) {
+  MemberView* v = t.view(other.host);
+  if (!v || other.distance < 0 || other.distance >= maxDistance(t.config())) return;
+  hear(t, other.host, other.distance + 1);
+  v->applied = std::max(v->applied, other.applied);
+}
+
+template <class Condition>
+int votersWith(const Turn& t, Condition condition) {
+  int count = 0;
+  for (const MemberConfig& m : t.config().members) {
+    if (!m.isVoter()) continue;
+    const MemberView* v = t.view(m.host);
+    if (m.host == t.doc.self || (v && condition(m, *v))) ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+int maxDistance(const ReplicaSetConfig& config) {
+  return std::clamp(static_cast<int>(config.members.size()) - 2, 0, kFarthest);
+}
+
+void rebuildViews(Turn& t) {
+  std::vector<MemberView> before = std::move(t.mem.members);
+  t.mem.members.clear();
+  for (MemberView& v : before) stopHearing(t, v, t.self() && t.config().has(v.host) ? maxDistance(t.config()) + 1 : 0);
+  if (!t.self()) return;
+  for (const MemberConfig& m : t.config().members) {
+    if (m.host == t.doc.self) continue;
+    const auto old = std::find_if(before.begin(), before.end(), [&](const auto& v) { return v.host == m.host; });
+    t.mem.members.push_back(old == before.end() ? nothingKnownOf(m.host) : std::move(*old));
+  }
+}
+
+void hear(Turn& t, const NodeName& host, int distance) {
+  MemberView* v = t.view(host);
+  if (!v) return;
+  v->heard.insert(distance);
+  t.arm(t.config().settings.electionTimeout, LivenessTimeout{host, distance});
+}
+
+void note(Turn& t, const Report& report) {
+  MemberView* v = t.view(report.from);
+  if (!v) return;
+  v->state = report.state;
+  v->term = report.term;
+  v->applied = report.applied;
+  v->config = report.config;
+  hear(t, report.from, 0);
+  for (const Heard& other : report.others) noteOther(t, other);
+}
+
+void onLivenessTimeout(Turn& t, const LivenessTimeout& event) {
+  MemberView* v = t.view(event.host);
+  if (!v || v->heard.erase(event.distance) == 0) return;
+  if (!v->isAlive()) *v = nothingKnownOf(event.host);
+  if (event.distance == 0) onMemberGone(t, event.host);
+  if (t.isLeading() && !seesMajority(t.now())) stepDown(t, "nothing was heard of a majority for the election timeout");
+}
+
+void onUnreachable(Turn& t, const Unreachable& event) {
+  MemberView* v = t.view(event.host);
+  if (!v) return;
+  v->state = MemberState::kDown;
+  onMemberGone(t, event.host);
+}
+
+bool majorityHasCaughtUp(const Turn& t) {
+  return votersWith(t, [&](const MemberConfig& m, const MemberView& v) {
+           return !m.arbiterOnly && v.isAlive() && v.applied >= t.mem.applied;
+         }) >= t.config().writeMajority();
+}
+
+bool majorityHoldsConfig(const Turn& t) {
+  return votersWith(t, [&](const MemberConfig&, const MemberView& v) {
+           return v.isAlive() && v.config == t.config().configVersion();
+         }) >= t.config().majority();
+}
+
+bool seesMajority(const Snapshot<Topology>& now) {
+  if (!now.document.config) return false;
+  const Turn t(now);
+  return votersWith(t, [](const MemberConfig&, const MemberView& v) { return v.isAlive(); }) >= t.config().majority();
+}
+
+}  // namespace troupe::replication

@@ -1,0 +1,20 @@
+#pragma once
+#include <compare>
+#include <cstdint>
+
+#include "messaging/bson/types.hpp"
+#include "state_machines/description/description.hpp"
+
+namespace troupe::replication {
+
+/// The place of an operation in the history of a replica set: the term of the primary that wrote it, then its time. The
+/// default is before everything.
+struct OpTime {
+  int64_t term = 0;
+  bson::Timestamp timestamp;
+  auto operator<=>(const OpTime&) const = default;
+};
+
+}  // namespace troupe::replication
+
+TROUPE_DESCRIBE(troupe::replication::OpTime, 0, term, timestamp)

@@ -1,0 +1,186 @@
+#include "state_machines/replication/reconfiguration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "state_machines/replication/candidacy.hpp"
+#include "state_machines/replication/heartbeats.hpp"
+#include "state_machines/replication/member_views.hpp"
+#include "state_machines/replication/roles.hpp"
+#include "state_machines/replication/step_down.hpp"
+
+namespace troupe::replication {
+
+namespace {
+
+using Phase = Topology::Phase;
+using Stage = ConfigChange::Stage;
+
+bool isElectableIn(const ReplicaSetConfig& config, const NodeName& host) {
+  const MemberConfig* member = config.member(host);
+  return member && member->isElectable();
+}
+
+/// From now on this config holds; the others are told at once.
+void install(Turn& t, ReplicaSetConfig config) {
+  t.doc.config = std::move(config);
+  rebuildViews(t);
+  t.perform(InstallConfig{t.config()});
+  t.why = fmt::format("config version {} was installed", t.config().version);
+  if (t.isStanding()) giveUp(t, "the config has changed");
+  else if (!t.isLeading()) settle(t);
+  else if (!isElectableIn(t.config(), t.doc.self)) stepDown(t, "it is not electable in the new config");
+  sendHeartbeats(t);
+}
+
+Status checkPlaceIn(const ReplicaSetConfig& config, const NodeName& self) {
+  if (!config.has(self))
+    return Status(ErrorCode::kNewReplicaSetConfigurationIncompatible,
+                  fmt::format("no member of the new config is this node, {}", self));
+  if (!isElectableIn(config, self))
+    return Status(ErrorCode::kNodeNotElectable, fmt::format("this node, {}, could not be elected in the new config", self));
+  return Status::OK();
+}
+
+Status checkFirstConfig(const ReplicaSetConfig& config, const std::string& setName, const NodeName& self) {
+  TROUPE_TRY(config.validate());
+  if (config.id != setName)
+    return Status(ErrorCode::kInvalidReplicaSetConfig,
+                  fmt::format("the config is for the set {}, but this node was started for {}", config.id, setName));
+  if (config.version != 1)
+    return Status(ErrorCode::kInvalidReplicaSetConfig, "the first config must have the version 1");
+  if (config.settings.replicaSetId)
+    return Status(ErrorCode::kInvalidReplicaSetConfig, "settings.replicaSetId is drawn for the set and must not be given");
+  return checkPlaceIn(config, self);
+}
+
+void endInitiation(Turn& t) {
+  t.cancel(InitiateDeadline{});
+  t.cancel(HeartbeatDue{});
+  t.mem.awaited.clear();
+  t.mem.change.reset();
+  t.mem.phase = Phase::kStartup;
+}
+
+void failInitiation(Turn& t, ErrorCode code, std::string why) {
+  endInitiation(t);
+  t.conclude(OpenCommand::kInitiate, Status(code, std::move(why)));
+}
+
+void finishInitiation(Turn& t) {
+  ReplicaSetConfig config = std::move(t.mem.change->next);
+  endInitiation(t);
+  install(t, std::move(config));
+  t.conclude(OpenCommand::kInitiate, Status::OK());
+}
+
+void abandonChange(Turn& t, std::string why) {
+  if (!t.mem.change) return;
+  t.mem.change.reset();
+  t.conclude(OpenCommand::kReconfig, Status(ErrorCode::kNewReplicaSetConfigurationIncompatible, std::move(why)));
+}
+
+/// Whatever this node is, the operator knows better: for sets that have lost their majority.
+void reconfigByForce(Turn& t, const Reconfig& command, ReplicaSetConfig next) {
+  next.term = ConfigVersion::kNoTerm;
+  next.version = std::max(next.version, t.config().version + 1) + command.versionJump;
+  abandonChange(t, "another config was installed by force");
+  if (t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining)
+    stepDown(t, "the config was changed by force while it stepped up");
+  install(t, std::move(next));
+  t.done();
+}
+
+}  // namespace
+
+void onInitiate(Turn& t, const Initiate& command) {
+  if (t.hasConfig()) return t.refuse(ErrorCode::kIllegalOperation, "already initialized");
+  if (t.mem.phase == Phase::kInitiating)
+    return t.refuse(ErrorCode::kConfigurationInProgress, "another replSetInitiate is running");
+  const Status fits = checkFirstConfig(command.config, t.doc.setName, command.self);
+  if (!fits.isOK()) return t.refuse(fits.code(), fits.reason());
+  t.answering = OpenCommand::kInitiate;
+  t.doc.self = command.self;
+  t.mem.phase = Phase::kInitiating;
+  t.mem.change = ConfigChange{Stage::kChecking, command.config};
+  t.mem.change->next.term = 0;
+  t.mem.change->next.settings.replicaSetId = command.replicaSetId;
+  for (const MemberConfig& m : command.config.members)
+    if (m.host != command.self) t.mem.awaited.insert(m.host);
+  if (t.mem.awaited.empty()) return finishInitiation(t);
+  t.arm(std::chrono::seconds(command.config.settings.heartbeatTimeoutSecs), InitiateDeadline{});
+  askMembersOfNewSet(t);
+}
+
+void askMembersOfNewSet(Turn& t) {
+  for (const NodeName& host : t.mem.awaited) t.send(host, HeartbeatRequest{reportFor(t, host), host, t.doc.setName});
+  t.arm(t.mem.change->next.heartbeatInterval(), HeartbeatDue{});
+}
+
+void onMemberOfNewSet(Turn& t, const HeartbeatReply& reply) {
+  const NodeName& host = reply.sender.from;
+  if (!t.mem.awaited.contains(host)) return;
+  if (!reply.refusal.isOK()) return failInitiation(t, reply.refusal.code(), reply.refusal.reason());
+  if (reply.sender.config.version > 0)
+    return failInitiation(t, ErrorCode::kNewReplicaSetConfigurationIncompatible, host + " has a config already");
+  t.mem.awaited.erase(host);
+  if (t.mem.awaited.empty()) finishInitiation(t);
+}
+
+void onInitiateDeadline(Turn& t, const InitiateDeadline&) {
+  failInitiation(t, ErrorCode::kHostUnreachable,
+                 fmt::format("these members of the new set did not answer: {}", fmt::join(t.mem.awaited, ", ")));
+}
+
+void onReconfig(Turn& t, const Reconfig& command) {
+  if (!t.hasConfig()) return t.refuse(ErrorCode::kNotYetInitialized, "the replica set has not been initiated");
+  ReplicaSetConfig next = command.config;
+  if (!next.settings.replicaSetId) next.settings.replicaSetId = t.config().settings.replicaSetId;
+  if (command.force) next.version = std::max(next.version, t.config().version + 1);
+  else if (t.mem.phase != Phase::kPrimary)
+    return t.refuse(ErrorCode::kNotWritablePrimary, "replSetReconfig without force needs the primary");
+  else if (t.mem.change)
+    return t.refuse(ErrorCode::kConfigurationInProgress, "another replSetReconfig is running");
+  Status fits = next.validate();
+  if (fits.isOK()) fits = checkSuccessor(t.config(), next, command.force);
+  if (fits.isOK() && !command.force) fits = checkPlaceIn(next, t.doc.self);
+  if (!fits.isOK()) return t.refuse(fits.code(), fits.reason());
+  if (command.force) return reconfigByForce(t, command, std::move(next));
+  t.answering = OpenCommand::kReconfig;
+  next.term = t.mem.term;
+  t.mem.change = ConfigChange{Stage::kClaiming, std::move(next)};
+  if (t.config().term != t.mem.term) {
+    ReplicaSetConfig claimed = t.config();
+    claimed.term = t.mem.term;
+    install(t, std::move(claimed));
+  }
+  proceedWithReconfig(t);
+}
+
+void proceedWithReconfig(Turn& t) {
+  if (t.mem.change && t.mem.change->stage == Stage::kClaiming && majorityHoldsConfig(t)) {
+    t.mem.change->stage = Stage::kSpreading;
+    install(t, t.mem.change->next);
+  }
+  if (t.mem.change && t.mem.change->stage == Stage::kSpreading && majorityHoldsConfig(t)) {
+    t.mem.change.reset();
+    t.conclude(OpenCommand::kReconfig, Status::OK());
+  }
+}
+
+void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) {
+  if (config.id != t.doc.setName || !config.validate().isOK()) return;
+  if (t.hasConfig() && !config.configVersion().isNewerThan(t.config().configVersion())) return;
+  if (t.hasConfig() && config.settings.replicaSetId != t.config().settings.replicaSetId) return;
+  const NodeName me = config.has(t.doc.self) || !config.has(self) ? t.doc.self : self;
+  const bool stepsUp = t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining;
+  if (stepsUp && isElectableIn(config, me)) return;
+  abandonChange(t, "a newer config was learned from another member");
+  t.doc.self = me;
+  install(t, config);
+}
+
+}  // namespace troupe::replication

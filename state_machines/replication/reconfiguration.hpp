@@ -1,0 +1,24 @@
+#pragma once
+#include "state_machines/replication/turn.hpp"
+
+/// How a set gets its config, and a new one. (ELE-033, ELE-037)
+namespace troupe::replication {
+
+/// replSetInitiate: the first config, if all its members answer and have none.
+void onInitiate(Turn& t, const Initiate& command);
+/// Asks those members again that have not answered.
+void askMembersOfNewSet(Turn& t);
+void onMemberOfNewSet(Turn& t, const HeartbeatReply& reply);
+void onInitiateDeadline(Turn& t, const InitiateDeadline&);
+
+/// replSetReconfig. Without force, a config follows another one only when a majority holds the one before in the term of
+/// this primary, and it differs by one voter at most: so no two majorities of configs in use are without a common member.
+void onReconfig(Turn& t, const Reconfig& command);
+/// Goes on with a change that waits for a majority.
+void proceedWithReconfig(Turn& t);
+
+/// A newer config came with a heartbeat; the sender calls this node `self`. A node in the middle of a step-up takes it only
+/// if it has no place for a primary there; the next heartbeat brings it again. (REP-039)
+void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self);
+
+}  // namespace troupe::replication

@@ -1,0 +1,155 @@
+#include "state_machines/replication/replica_set_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace troupe::replication {
+
+namespace {
+
+template <class... Args>
+Status invalid(fmt::format_string<Args...> text, Args&&... args) {
+  return Status(ErrorCode::kInvalidReplicaSetConfig, fmt::format(text, std::forward<Args>(args)...));
+}
+
+constexpr double kMaxPriority = 1000;
+constexpr int32_t kMaxMemberId = 255;
+constexpr int64_t kMaxDelaySecs = 366LL * 24 * 3600;
+
+bool isLocal(std::string_view host) {
+  return host.starts_with("localhost:") || host.starts_with("127.0.0.1:") || host.starts_with("[::1]:");
+}
+
+bool isHostAndPort(std::string_view host) {
+  const size_t colon = host.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view port = host.substr(colon + 1);
+  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != port.npos) return false;
+  const int number = std::stoi(std::string(port));
+  return number > 0 && number < 65536 && host.find_first_of(" /,") == host.npos;
+}
+
+Status validateNumbers(const MemberConfig& m) {
+  if (m.id < 0 || m.id > kMaxMemberId) return invalid("members.{}._id must be from 0 to {}", m.host, kMaxMemberId);
+  if (!isHostAndPort(m.host)) return invalid("members.host '{}' is not of the form host:port", m.host);
+  if (!(m.priority >= 0 && m.priority <= kMaxPriority))
+    return invalid("the priority of {} must be from 0 to {}", m.host, kMaxPriority);
+  if (m.votes != 0 && m.votes != 1) return invalid("the votes of {} must be 0 or 1", m.host);
+  if (m.secondaryDelaySecs < 0 || m.secondaryDelaySecs > kMaxDelaySecs)
+    return invalid("secondaryDelaySecs of {} must be from 0 to {}", m.host, kMaxDelaySecs);
+  return Status::OK();
+}
+
+/// Who is special in some way must not become primary.
+Status validateMember(const MemberConfig& m) {
+  TROUPE_TRY(validateNumbers(m));
+  if (m.arbiterOnly && m.priority != 0) return invalid("priority must be 0 when arbiterOnly is true: {}", m.host);
+  if (m.arbiterOnly && !m.isVoter()) return invalid("an arbiter must vote: {}", m.host);
+  if (m.arbiterOnly && !m.tags.empty()) return invalid("an arbiter can have no tags: {}", m.host);
+  if (m.priority == 0) return Status::OK();
+  if (!m.isVoter()) return invalid("priority must be 0 when a member has no vote: {}", m.host);
+  if (m.hidden) return invalid("priority must be 0 when hidden is true: {}", m.host);
+  if (!m.buildIndexes) return invalid("priority must be 0 when buildIndexes is false: {}", m.host);
+  if (m.secondaryDelaySecs > 0) return invalid("priority must be 0 when secondaryDelaySecs is set: {}", m.host);
+  return Status::OK();
+}
+
+Status validateSettings(const ReplicaSetSettings& s) {
+  if (s.heartbeatInterval.count() <= 0) return invalid("settings.heartbeatIntervalMillis must be above 0");
+  if (s.heartbeatTimeoutSecs <= 0) return invalid("settings.heartbeatTimeoutSecs must be above 0");
+  if (s.electionTimeout.count() <= 0) return invalid("settings.electionTimeoutMillis must be above 0");
+  if (s.catchUpTimeout.count() < -1) return invalid("settings.catchUpTimeoutMillis must be -1 or more");
+  if (s.catchUpTakeoverDelay.count() < -1) return invalid("settings.catchUpTakeoverDelayMillis must be -1 or more");
+  return Status::OK();
+}
+
+/// Voters of `a` that are no voters of `b`.
+int votersOnlyIn(const ReplicaSetConfig& a, const ReplicaSetConfig& b) {
+  return static_cast<int>(std::count_if(a.members.begin(), a.members.end(), [&](const MemberConfig& m) {
+    const MemberConfig* other = b.member(m.host);
+    return m.isVoter() && !(other && other->isVoter());
+  }));
+}
+
+}  // namespace
+
+Status ReplicaSetConfig::validate() const {
+  if (id.empty()) return invalid("_id, the name of the replica set, must not be empty");
+  if (version < 1) return invalid("version must be 1 or more");
+  if (term < ConfigVersion::kNoTerm) return invalid("term must be -1 or more");
+  if (members.empty() || members.size() > kMaxMembers)
+    return invalid("a replica set has from 1 to {} members, not {}", kMaxMembers, members.size());
+  std::set<int32_t> ids;
+  std::set<NodeName> hosts;
+  for (const MemberConfig& m : members) {
+    TROUPE_TRY(validateMember(m));
+    if (!ids.insert(m.id).second) return invalid("two members have the _id {}", m.id);
+    if (!hosts.insert(m.host).second) return invalid("two members have the host {}", m.host);
+    if (isLocal(m.host) != isLocal(members.front().host))
+      return invalid("either all host names must refer to the local host, or none: {} and {}", members.front().host, m.host);
+  }
+  if (voters() > kMaxVoters) return invalid("at most {} members may vote, not {}", kMaxVoters, voters());
+  if (std::none_of(members.begin(), members.end(), [](const auto& m) { return m.isElectable(); }))
+    return invalid("at least one member must be able to become primary: no arbiter, and priority above 0");
+  return validateSettings(settings);
+}
+
+const MemberConfig* ReplicaSetConfig::member(const NodeName& host) const {
+  for (const MemberConfig& m : members)
+    if (m.host == host) return &m;
+  return nullptr;
+}
+
+int ReplicaSetConfig::voters() const {
+  return static_cast<int>(std::count_if(members.begin(), members.end(), [](const auto& m) { return m.isVoter(); }));
+}
+
+int ReplicaSetConfig::writeMajority() const {
+  const auto holders = std::count_if(members.begin(), members.end(),
+                                     [](const auto& m) { return m.isVoter() && !m.arbiterOnly; });
+  return std::min(majority(), static_cast<int>(holders));
+}
+
+int ReplicaSetConfig::priorityRank(const NodeName& host) const {
+  const MemberConfig* self = member(host);
+  return static_cast<int>(std::count_if(members.begin(), members.end(),
+                                        [&](const auto& m) { return self && m.priority > self->priority; }));
+}
+
+bool ReplicaSetConfig::isOnlyVoter(const NodeName& host) const {
+  const MemberConfig* self = member(host);
+  return self && self->isElectable() && self->isVoter() && voters() == 1;
+}
+
+Millis ReplicaSetConfig::heartbeatInterval() const {
+  return std::max(Millis(1), std::min(settings.heartbeatInterval, settings.electionTimeout / 2));
+}
+
+Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& next, bool force) {
+  const auto incompatible = [](std::string why) {
+    return Status(ErrorCode::kNewReplicaSetConfigurationIncompatible, std::move(why));
+  };
+  if (next.id != present.id)
+    return incompatible(fmt::format("the set is called {}, the new config is for {}", present.id, next.id));
+  if (present.settings.replicaSetId && next.settings.replicaSetId != present.settings.replicaSetId)
+    return incompatible("settings.replicaSetId must not change");
+  if (next.configServer != present.configServer) return incompatible("configsvr must not change");
+  if (next.version <= present.version)
+    return incompatible(fmt::format("the new version, {}, must be above the present one, {}", next.version, present.version));
+  for (const MemberConfig& m : next.members) {
+    const MemberConfig* before = present.member(m.host);
+    if (!before) continue;
+    if (before->id != m.id) return incompatible(fmt::format("the _id of {} must not change", m.host));
+    if (before->arbiterOnly != m.arbiterOnly) return incompatible(fmt::format("arbiterOnly of {} must not change", m.host));
+    if (before->buildIndexes != m.buildIndexes)
+      return incompatible(fmt::format("buildIndexes of {} must not change", m.host));
+  }
+  if (!force && votersOnlyIn(next, present) + votersOnlyIn(present, next) > 1)
+    return invalid("without force, only one voting member may be added or removed at a time");
+  return Status::OK();
+}
+
+}  // namespace troupe::replication

@@ -1,0 +1,73 @@
+#include "state_machines/replication/roles.hpp"
+
+#include "state_machines/replication/candidacy.hpp"
+#include "state_machines/replication/step_down.hpp"
+#include "state_machines/replication/takeovers.hpp"
+
+namespace troupe::replication {
+
+namespace {
+
+Topology::Phase phaseByConfig(const Turn& t) {
+  if (!t.hasConfig()) return Topology::Phase::kStartup;
+  if (!t.self()) return Topology::Phase::kRemoved;
+  return t.self()->arbiterOnly ? Topology::Phase::kArbiter : Topology::Phase::kFollower;
+}
+
+}  // namespace
+
+void raiseTerm(Turn& t, int64_t term) {
+  if (term <= t.mem.term) return;
+  t.mem.term = term;
+  if (t.isLeading()) stepDown(t, "a higher term was heard of");
+  else if (t.isStanding()) giveUp(t, "a higher term was heard of");
+}
+
+void settle(Turn& t) {
+  t.mem.phase = phaseByConfig(t);
+  if (t.mem.phase != Topology::Phase::kFollower) {
+    dropTakeovers(t);
+    if (t.hasConfig()) t.cancel(ElectionTimeout{});
+    return;
+  }
+  armElectionTimeout(t);
+}
+
+void armElectionTimeout(Turn& t) {
+  if (!t.self() || !t.self()->isElectable()) return;
+  if (t.config().isOnlyVoter(t.doc.self)) t.arm(Millis(0), ElectionTimeout{});
+  else t.arm(t.config().settings.electionTimeout, ElectionTimeout{}, electionSpread(t.config()));
+}
+
+Millis electionSpread(const ReplicaSetConfig& config) { return config.settings.electionTimeout * 15 / 100; }
+
+bool leads(Topology::Phase phase) {
+  using Phase = Topology::Phase;
+  return phase == Phase::kCatchingUp || phase == Phase::kDraining || phase == Phase::kPrimary ||
+         phase == Phase::kSteppingDown;
+}
+
+MemberState stateOf(const Snapshot<Topology>& now) {
+  using Phase = Topology::Phase;
+  switch (now.memory.phase) {
+    case Phase::kStartup:
+    case Phase::kInitiating: return MemberState::kStartup;
+    case Phase::kRemoved: return MemberState::kRemoved;
+    case Phase::kArbiter: return MemberState::kArbiter;
+    case Phase::kFollower:
+    case Phase::kDryRun:
+    case Phase::kCandidate: return now.memory.maintenance ? MemberState::kRecovering : MemberState::kSecondary;
+    default: return MemberState::kPrimary;
+  }
+}
+
+bool isWritable(const Snapshot<Topology>& now) { return now.memory.phase == Topology::Phase::kPrimary; }
+
+NodeName primaryOf(const Snapshot<Topology>& now) {
+  if (leads(now.memory.phase)) return now.document.self;
+  for (const MemberView& v : now.memory.members)
+    if (v.heard.contains(0) && v.state == MemberState::kPrimary && v.term == now.memory.term) return v.host;
+  return {};
+}
+
+}  // namespace troupe::replication

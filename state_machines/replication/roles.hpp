@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+
+#include "state_machines/replication/turn.hpp"
+
+/// Terms, and what a node is when it neither leads nor stands.
+namespace troupe::replication {
+
+/// A term that was heard of. A higher one becomes this node's, and ends whatever it did in its old one: candidates give
+/// up, primaries step down. (ELE-011, ELE-031, REP-029)
+void raiseTerm(Turn& t, int64_t term);
+
+/// Becomes what the config says this node is: nothing yet, removed, arbiter, or follower.
+void settle(Turn& t);
+
+/// Waits for the election timeout from now on, if this node may ever stand. (ELE-001, REP-042) A node that needs no
+/// other vote does not wait.
+void armElectionTimeout(Turn& t);
+
+/// What random part the timers of elections have, so that two nodes seldom stand at once: up to 15 % more.
+Millis electionSpread(const ReplicaSetConfig& config);
+
+}  // namespace troupe::replication

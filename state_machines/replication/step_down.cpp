@@ -1,0 +1,94 @@
+#include "state_machines/replication/step_down.hpp"
+
+#include <utility>
+
+#include "state_machines/replication/member_views.hpp"
+#include "state_machines/replication/roles.hpp"
+
+namespace troupe::replication {
+
+namespace {
+
+using Phase = Topology::Phase;
+
+/// The node that is no primary any more forgets what only a primary has.
+void leaveLeadership(Turn& t) {
+  t.perform(InterruptOperations{});
+  t.cancel(CatchUpRoundOver{});
+  t.cancel(CatchUpTimeout{});
+  t.cancel(StepDownDeadline{});
+  t.mem.awaited.clear();
+  t.mem.target = {};
+  t.mem.stepDown.reset();
+  if (!t.mem.change) return;
+  t.mem.change.reset();
+  t.conclude(OpenCommand::kReconfig, Status(ErrorCode::kPrimarySteppedDown, "this node is no longer primary: " + t.why));
+}
+
+/// Who can take over at once: alive, electable, and not behind; the highest priority first. Null: nobody.
+const MemberView* bestSuccessor(const Turn& t) {
+  const MemberView* best = nullptr;
+  for (const MemberView& v : t.mem.members) {
+    const bool fits = t.config().member(v.host)->isElectable() && v.isAlive() && v.state == MemberState::kSecondary &&
+                      v.applied >= t.mem.applied;
+    if (fits && (!best || t.config().member(v.host)->priority > t.config().member(best->host)->priority)) best = &v;
+  }
+  return best;
+}
+
+/// The end of a conditional attempt that succeeded. ELE-005: the successor need not wait for its election timeout.
+void stepDownAsAsked(Turn& t, const MemberView* successor) {
+  const StepDownAttempt attempt = *t.mem.stepDown;
+  const NodeName next = successor ? successor->host : NodeName();
+  t.why = "replSetStepDown";
+  t.mem.frozen = true;
+  t.arm(attempt.stepDownPeriod, FreezeOver{});
+  leaveLeadership(t);
+  settle(t);
+  t.conclude(OpenCommand::kStepDown, Status::OK());
+  if (attempt.handoff && !attempt.force && !next.empty()) t.send(next, StepUpRequest{t.doc.self, t.mem.term});
+}
+
+}  // namespace
+
+void stepDown(Turn& t, std::string why) {
+  t.why = std::move(why);
+  if (t.mem.stepDown)
+    t.conclude(OpenCommand::kStepDown,
+               Status(ErrorCode::kPrimarySteppedDown, "while this node waited for secondaries, it stepped down because " + t.why));
+  leaveLeadership(t);
+  settle(t);
+}
+
+void onStepDown(Turn& t, const StepDown& command) {
+  if (t.mem.phase == Phase::kSteppingDown)
+    return t.refuse(ErrorCode::kConflictingOperationInProgress, "this node is stepping down already");
+  if (t.mem.phase != Phase::kPrimary) return t.refuse(ErrorCode::kNotWritablePrimary, "not primary so can't step down");
+  if (command.stepDownPeriod < command.catchUpPeriod)
+    return t.refuse(ErrorCode::kBadValue, "stepdown period must be longer than secondaryCatchUpPeriodSecs");
+  t.answering = OpenCommand::kStepDown;
+  t.mem.phase = Phase::kSteppingDown;
+  t.mem.stepDown = StepDownAttempt{command.force, command.stepDownPeriod, command.handoff};
+  t.why = "replSetStepDown waits for secondaries";
+  t.perform(RefuseWrites{});
+  t.arm(command.catchUpPeriod, StepDownDeadline{});
+  tryStepDown(t);
+}
+
+void tryStepDown(Turn& t) {
+  const MemberView* successor = bestSuccessor(t);
+  if (successor && majorityHasCaughtUp(t)) stepDownAsAsked(t, successor);
+}
+
+void onStepDownDeadline(Turn& t, const StepDownDeadline&) {
+  if (t.mem.stepDown->force) return stepDownAsAsked(t, nullptr);
+  t.mem.stepDown.reset();
+  t.mem.phase = Phase::kPrimary;
+  t.why = "no electable secondary has caught up; still primary";
+  t.perform(AcceptWrites{t.mem.term});
+  t.conclude(OpenCommand::kStepDown,
+             Status(ErrorCode::kExceededTimeLimit, "no electable secondaries caught up in time; still primary. "
+                                                   "Use force: true to step down nevertheless"));
+}
+
+}  // namespace troupe::replication

@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+
+#include "state_machines/replication/turn.hpp"
+
+/// How a primary ceases to be one.
+namespace troupe::replication {
+
+/// At once and without conditions; a conditional attempt that was under way fails. (ELE-028, ELE-031 to ELE-034)
+void stepDown(Turn& t, std::string why);
+
+/// replSetStepDown: refuses writes, and steps down as soon as others can go on without it. (ELE-026, ELE-029, ELE-035)
+void onStepDown(Turn& t, const StepDown& command);
+/// Steps down if a majority has all that this node has, and one of those may be elected. (ELE-026)
+void tryStepDown(Turn& t);
+/// ELE-027: with force, it steps down now in any case; else it stays primary and takes writes again.
+void onStepDownDeadline(Turn& t, const StepDownDeadline&);
+
+}  // namespace troupe::replication

@@ -1,0 +1,88 @@
+#include "state_machines/replication/step_up.hpp"
+
+#include <algorithm>
+
+#include "state_machines/replication/heartbeats.hpp"
+#include "state_machines/replication/roles.hpp"
+#include "state_machines/replication/step_down.hpp"
+
+namespace troupe::replication {
+
+namespace {
+
+using Phase = Topology::Phase;
+
+/// Election timeouts by this number: how long the first round of heartbeats is waited for.
+constexpr int kRoundShare = 10;
+
+void drain(Turn& t) {
+  t.cancel(CatchUpRoundOver{});
+  t.cancel(CatchUpTimeout{});
+  t.mem.awaited.clear();
+  t.mem.target = {};
+  t.mem.phase = Phase::kDraining;
+  t.perform(Drain{t.mem.term});
+}
+
+/// ELE-019: the newest operation that any answer told of.
+void chooseTarget(Turn& t) {
+  t.mem.awaited.clear();
+  for (const MemberView& v : t.mem.members)
+    if (v.isAlive()) t.mem.target = std::max(t.mem.target, v.applied);
+  if (t.mem.applied >= t.mem.target) return drain(t);
+  t.cancel(CatchUpRoundOver{});
+  t.perform(CatchUp{t.mem.term, t.mem.target});
+}
+
+}  // namespace
+
+void win(Turn& t) {
+  t.why = "won the election of term " + std::to_string(t.mem.term);
+  t.cancel(ElectionTimeout{});
+  if (t.mem.standing == ElectionReason::kStepUpCommand) t.conclude(OpenCommand::kStepUp, Status::OK());
+  t.mem.standing.reset();
+  t.mem.granted.clear();
+  t.mem.refused.clear();
+  t.mem.phase = Phase::kCatchingUp;
+  sendHeartbeats(t);
+  const ReplicaSetSettings& settings = t.config().settings;
+  if (settings.catchUpTimeout.count() == 0) return drain(t);
+  for (const MemberView& v : t.mem.members)
+    if (v.isAlive() && v.state != MemberState::kDown && !t.config().member(v.host)->arbiterOnly) t.mem.awaited.insert(v.host);
+  if (t.mem.awaited.empty()) return chooseTarget(t);
+  t.arm(settings.electionTimeout / kRoundShare, CatchUpRoundOver{});
+  if (settings.catchUpTimeout.count() > 0) t.arm(settings.catchUpTimeout, CatchUpTimeout{});
+}
+
+void onRoundAnswer(Turn& t, const NodeName& host) {
+  if (t.mem.phase != Phase::kCatchingUp || t.mem.awaited.erase(host) == 0) return;
+  if (t.mem.awaited.empty()) chooseTarget(t);
+}
+
+void onMemberGone(Turn& t, const NodeName& host) { onRoundAnswer(t, host); }
+
+void onCatchUpRoundOver(Turn& t, const CatchUpRoundOver&) {
+  if (!t.mem.awaited.empty()) chooseTarget(t);
+}
+
+void onAppliedAdvanced(Turn& t, const AppliedAdvanced& report) {
+  t.mem.applied = report.applied;
+  raiseTerm(t, report.applied.term);
+  if (t.mem.phase == Phase::kCatchingUp && t.mem.awaited.empty() && t.mem.applied >= t.mem.target) drain(t);
+  if (t.mem.phase == Phase::kSteppingDown) tryStepDown(t);
+}
+
+void onCatchUpDone(Turn& t, const CatchUpDone& report) {
+  if (report.term == t.mem.term) drain(t);
+}
+
+void onCatchUpTimeout(Turn& t, const CatchUpTimeout&) { drain(t); }
+
+void onDrainDone(Turn& t, const DrainDone& report) {
+  if (report.term != t.mem.term) return;
+  t.why = "ready for writes";
+  t.mem.phase = Phase::kPrimary;
+  t.perform(AcceptWrites{t.mem.term});
+}
+
+}  // namespace troupe::replication

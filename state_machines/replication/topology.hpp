@@ -1,0 +1,165 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "state_machines/core/machine.hpp"
+#include "state_machines/replication/topology_messages.hpp"
+
+namespace troupe::replication {
+
+using machines::Durability;
+using machines::Effect;
+using machines::Snapshot;
+using machines::Step;
+
+/// For whom a node has voted last. It never votes twice in a term, whatever happens to it.
+struct LastVote {
+  int64_t term = 0;
+  NodeName candidate;
+  bool operator==(const LastVote&) const = default;
+};
+
+/// What a node knows of another member.
+struct MemberView {
+  NodeName host;
+  MemberState state = MemberState::kUnknown;
+  int64_t term = 0;
+  OpTime applied;
+  ConfigVersion config;
+  /// Over which distances something was heard of it within the election timeout: 0 is from itself, 1 from someone who
+  /// heard from it, and so on. A report from a distance stands for one from the next distance only, so that rumours die.
+  std::set<int32_t> heard;
+
+  bool isAlive() const { return !heard.empty(); }
+  bool operator==(const MemberView&) const = default;
+};
+
+enum class ElectionReason : int32_t {
+  kElectionTimeout, kPriorityTakeover, kCatchUpTakeover, kStepUpCommand, kHandoff, kOnlyVoter
+};
+
+/// A conditional step-down that waits for secondaries to catch up.
+struct StepDownAttempt {
+  bool force = false;
+  Millis stepDownPeriod{};
+  bool handoff = true;
+  bool operator==(const StepDownAttempt&) const = default;
+};
+
+/// A change of the config that is under way.
+struct ConfigChange {
+  enum class Stage : int32_t {
+    kChecking,   ///< initiating: all members have to answer
+    kClaiming,   ///< a majority has to hold the present config in this primary's term
+    kSpreading,  ///< installed; a majority has to hold it
+  };
+  Stage stage = Stage::kChecking;
+  ReplicaSetConfig next;
+  bool operator==(const ConfigChange&) const = default;
+};
+
+/// What one member of a replica set decides about who leads it: heartbeats, elections, step-downs, the config.
+/// docs/protocols/elections.md tells it as a story; the rules are in the files beside this one, by concern.
+///
+/// It knows no time. Freshness is a timer that is armed anew (LivenessTimeout, ElectionTimeout), and equal situations are
+/// equal values, so that all of them can be visited.
+///
+/// The actor around it
+/// - makes the first document ({self, setName}) when there is none, and resumes the machine;
+/// - feeds messages, timers and commands, and reports `AppliedAdvanced` after the start if there are operations;
+/// - answers `CatchUp` and `Drain` (a node without replicated data: at once, `CatchUpDone` and `DrainDone`);
+/// - shows `stateOf`, `isWritable`, `primaryOf` and the snapshot in `hello` and replSetGetStatus.
+struct Topology : machines::Machine<Topology> {
+  static constexpr const char* kName = "topology";
+
+  enum class Phase : int32_t {
+    kStartup, kInitiating, kRemoved, kArbiter, kFollower, kDryRun, kCandidate, kCatchingUp, kDraining, kPrimary,
+    kSteppingDown,
+  };
+  static constexpr auto kPhases = machines::phases<Phase>(
+      {{Phase::kStartup, "startup", "the node has no config and waits for one"},
+       {Phase::kInitiating, "initiating", "it was given the first config and asks whether all its members are there"},
+       {Phase::kRemoved, "removed", "the config does not name this node"},
+       {Phase::kArbiter, "arbiter", "it votes, and never stands"},
+       {Phase::kFollower, "follower", "it follows a primary, or waits for one"},
+       {Phase::kDryRun, "dry run", "it asks whether it would be elected; its term is still the old one"},
+       {Phase::kCandidate, "candidate", "it has voted for itself in a new term and asks the others"},
+       {Phase::kCatchingUp, "catching up", "it is elected and fetches what others have; no writes yet"},
+       {Phase::kDraining, "draining", "it applies what it has fetched; no writes yet"},
+       {Phase::kPrimary, "primary", "it leads the set and takes writes"},
+       {Phase::kSteppingDown, "stepping down", "it leads, refuses writes, and waits for others to catch up"}});
+
+  struct Document {
+    NodeName self;        ///< this node's name in the config
+    std::string setName;  ///< of the set it was started for
+    LastVote lastVote;
+    std::optional<ReplicaSetConfig> config;
+    bool operator==(const Document&) const = default;
+  };
+
+  /// Fields that mean nothing in a phase have their defaults in it.
+  struct Memory {
+    Phase phase = Phase::kStartup;
+    int64_t term = 0;
+    OpTime applied;
+    std::vector<MemberView> members;              ///< the others, in the order of the config
+    std::optional<ElectionReason> standing;       ///< while it stands: why
+    std::set<NodeName> granted, refused;          ///< while it stands: answers of voters
+    std::set<NodeName> awaited;                   ///< initiating, catching up: who has to answer still
+    OpTime target;                                ///< catching up: to where
+    std::optional<StepDownAttempt> stepDown;      ///< stepping down
+    std::optional<ConfigChange> change;           ///< of which replSetInitiate or replSetReconfig is open
+    bool frozen = false;                          ///< it does not stand until FreezeOver
+    bool maintenance = false;                     ///< it is RECOVERING to others, and does not stand
+    bool priorityTakeover = false;                ///< PriorityTakeoverDue is armed
+    bool catchUpTakeover = false;                 ///< CatchUpTakeoverDue is armed
+    bool operator==(const Memory&) const = default;
+  };
+
+  using Event = std::variant<
+      HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest,                             // messages
+      ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue, CatchUpRoundOver,
+      CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,                                      // timers
+      Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance,                                           // commands
+      AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                                               // reports
+  using Message = std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, Done>;
+  using Action = std::variant<AnnounceRole, InterruptOperations, RefuseWrites, AcceptWrites, InstallConfig, CatchUp,
+                              Drain, Conclude>;
+
+  static const machines::Transitions<Topology>& transitions();
+  static Step<Topology> resume(const Document& document);
+  static std::vector<machines::Invariant> invariants();
+  /// "leader of term T" is a node; "vote of NODE in term T" is a candidate.
+  static void facts(const NodeName& node, const Snapshot<Topology>& now, machines::Facts& facts);
+};
+
+/// Elected, and not stepped down since.
+bool leads(Topology::Phase phase);
+/// What the node is to others.
+MemberState stateOf(const Snapshot<Topology>& now);
+/// Whether it takes writes.
+bool isWritable(const Snapshot<Topology>& now);
+/// Whom it takes for the primary of its term: itself, or a member that said so within the election timeout; empty: nobody.
+NodeName primaryOf(const Snapshot<Topology>& now);
+/// Whether it hears of a majority of the voters, itself included.
+bool seesMajority(const Snapshot<Topology>& now);
+
+}  // namespace troupe::replication
+
+TROUPE_DESCRIBE(troupe::replication::LastVote, 0, term, candidate)
+TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, config, heard)
+TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff)
+TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
+TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, members, standing, granted, refused,
+                awaited, target, stepDown, change, frozen, maintenance, priorityTakeover, catchUpTakeover)
+TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
+            (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
+            (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),
+            (kOnlyVoter, "singleNodePromptElection"))
+TROUPE_ENUM(troupe::replication::ConfigChange::Stage, (kChecking, "checking"), (kClaiming, "claiming"),
+            (kSpreading, "spreading"))
+TROUPE_MACHINE(troupe::replication::Topology, 1, self, setName, lastVote, config)

@@ -1,0 +1,251 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messaging/errors/status.hpp"
+#include "state_machines/description/description.hpp"
+#include "state_machines/replication/op_time.hpp"
+#include "state_machines/replication/replica_set_config.hpp"
+
+/// What the members of a replica set say to each other, and what a member's topology machine hears from its own node.
+namespace troupe::replication {
+
+/// What a member is to others, with the numbers and names that `hello` and replSetGetStatus show.
+enum class MemberState : int32_t {
+  kStartup = 0,
+  kPrimary = 1,
+  kSecondary = 2,
+  kRecovering = 3,
+  kUnknown = 6,
+  kArbiter = 7,
+  kDown = 8,
+  kRemoved = 10,
+};
+
+// Messages. They may be lost, doubled and overtake each other.
+
+/// What a member tells about a third one, so that a member is alive as long as anyone hears of it.
+struct Heard {
+  NodeName host;
+  int32_t distance = 0;  ///< 0: the teller heard from it itself; 1: from someone who did; ...
+  OpTime applied;
+  bool operator==(const Heard&) const = default;
+};
+
+/// What a member says of itself in each heartbeat.
+struct Report {
+  NodeName from;  ///< the sender, by its name in the config
+  int64_t term = 0;
+  ConfigVersion config;
+  MemberState state = MemberState::kUnknown;
+  OpTime applied;
+  NodeName primary;  ///< whom it takes for the primary; empty: nobody
+  std::vector<Heard> others;  ///< the voters it hears of, itself and the receiver left out
+  bool operator==(const Report&) const = default;
+};
+
+struct HeartbeatRequest {
+  Report sender;
+  NodeName to;  ///< how the sender calls the receiver: a node without a config learns its own name from it
+  std::string setName;
+};
+
+struct HeartbeatReply {
+  Report sender;
+  NodeName to;
+  std::string setName;
+  std::optional<ReplicaSetConfig> newer;  ///< the sender's config, if the other one has an older one
+  Status refusal;  ///< not OK: the heartbeat was not accepted, and nothing else in here counts
+};
+
+struct VoteRequest {
+  NodeName from;
+  std::string setName;
+  int64_t term = 0;  ///< in which it stands; for a dry run the one before
+  ConfigVersion config;
+  OpTime applied;
+  bool dryRun = false;
+  bool leaderless = false;  ///< it stands because it sees no primary
+};
+
+struct VoteReply {
+  NodeName from;
+  int64_t term = 0;  ///< of the voter, after it has seen the request's
+  bool dryRun = false;
+  bool granted = false;
+  std::string reason;  ///< why not
+};
+
+/// A primary that steps down in this term asks the receiver to take over at once.
+struct StepUpRequest {
+  NodeName from;
+  int64_t term = 0;
+};
+
+/// The answer to a command that succeeded.
+struct Done {};
+
+// Timers.
+
+/// No primary was heard of for the election timeout, or an election takes that long.
+struct ElectionTimeout {};
+/// Another round of heartbeats is due.
+struct HeartbeatDue {};
+/// Nothing was heard of a member over that distance for the election timeout.
+struct LivenessTimeout {
+  NodeName host;
+  int32_t distance = 0;
+};
+struct PriorityTakeoverDue {};
+struct CatchUpTakeoverDue {};
+/// The new primary no longer waits for answers to its first round of heartbeats.
+struct CatchUpRoundOver {};
+/// The new primary no longer waits for operations of the last one.
+struct CatchUpTimeout {};
+/// The time within which secondaries had to catch up for a step-down is over.
+struct StepDownDeadline {};
+/// A node may stand for election again.
+struct FreezeOver {};
+/// Members that were to be in a new set had to answer by now.
+struct InitiateDeadline {};
+
+// Commands of operators. Each is answered once: by `Reply{Done}` or `Refuse` in the same step, or later by the action
+// `Conclude`.
+
+/// replSetInitiate.
+struct Initiate {
+  ReplicaSetConfig config;
+  NodeName self;  ///< which of its hosts this node is
+  bson::ObjectId replicaSetId;  ///< drawn for the new set
+};
+/// replSetReconfig.
+struct Reconfig {
+  ReplicaSetConfig config;
+  bool force = false;
+  int64_t versionJump = 10'000;  ///< drawn for a forced one, so that no two of them get the same version
+};
+/// replSetStepDown.
+struct StepDown {
+  bool force = false;
+  Millis stepDownPeriod{60'000};  ///< for which it won't stand again
+  Millis catchUpPeriod{10'000};   ///< for which it waits until a majority has all it has
+  bool handoff = true;            ///< the parameter enableElectionHandoff
+};
+/// replSetStepUp.
+struct StepUp {
+  bool skipDryRun = false;
+};
+/// replSetFreeze. Zero ends it.
+struct Freeze {
+  Millis period{};
+};
+/// replSetMaintenance.
+struct Maintenance {
+  bool on = false;
+};
+
+// Reports of this node.
+
+/// The data layer has applied operations up to there; also what it found after a start.
+struct AppliedAdvanced {
+  OpTime applied;
+};
+/// The data layer has reached the target of `CatchUp`, or found that it can't.
+struct CatchUpDone {
+  int64_t term = 0;
+};
+/// The data layer has applied all that it had fetched.
+struct DrainDone {
+  int64_t term = 0;
+};
+/// No connection can be made to a member just now.
+struct Unreachable {
+  NodeName host;
+};
+
+// Actions: what the actor around the machine does on its node.
+
+/// The node is something else to clients from now on.
+struct AnnounceRole {
+  MemberState state = MemberState::kUnknown;
+  bool writable = false;
+  int64_t term = 0;
+  std::string why;
+};
+/// No operation that began under the old role may go on: kills those that conflict, aborts transactions that are not
+/// prepared.
+struct InterruptOperations {};
+/// A step-down is being tried: new writes fail.
+struct RefuseWrites {};
+/// Writes are welcome: a primary has come up (and writes down the begin of its term), or a step-down has failed.
+struct AcceptWrites {
+  int64_t term = 0;
+};
+/// The config has changed; it is persisted.
+struct InstallConfig {
+  ReplicaSetConfig config;
+};
+/// Replicate up to the target from whoever has it; answered by `AppliedAdvanced` or `CatchUpDone`.
+struct CatchUp {
+  int64_t term = 0;
+  OpTime target;
+};
+/// Apply what was fetched and fetch no more; answered by `DrainDone`.
+struct Drain {
+  int64_t term = 0;
+};
+
+/// A command that may stay open for a while; of each kind at most one is.
+enum class OpenCommand : int32_t { kInitiate, kReconfig, kStepDown, kStepUp };
+/// The answer to the open command of that kind.
+struct Conclude {
+  OpenCommand command = OpenCommand::kInitiate;
+  Status outcome;
+};
+
+}  // namespace troupe::replication
+
+TROUPE_ENUM(troupe::replication::MemberState, (kStartup, "STARTUP"), (kPrimary, "PRIMARY"), (kSecondary, "SECONDARY"),
+            (kRecovering, "RECOVERING"), (kUnknown, "UNKNOWN"), (kArbiter, "ARBITER"), (kDown, "DOWN"),
+            (kRemoved, "REMOVED"))
+TROUPE_ENUM(troupe::replication::OpenCommand, (kInitiate, "replSetInitiate"), (kReconfig, "replSetReconfig"),
+            (kStepDown, "replSetStepDown"), (kStepUp, "replSetStepUp"))
+TROUPE_DESCRIBE(troupe::replication::Heard, 0, host, distance, applied)
+TROUPE_DESCRIBE(troupe::replication::Report, 0, from, term, config, state, applied, primary, others)
+TROUPE_DESCRIBE(troupe::replication::HeartbeatRequest, 0, sender, to, setName)
+TROUPE_DESCRIBE(troupe::replication::HeartbeatReply, 0, sender, to, setName, newer, refusal)
+TROUPE_DESCRIBE(troupe::replication::VoteRequest, 0, from, setName, term, config, applied, dryRun,
+                leaderless)
+TROUPE_DESCRIBE(troupe::replication::VoteReply, 0, from, term, dryRun, granted, reason)
+TROUPE_DESCRIBE(troupe::replication::StepUpRequest, 0, from, term)
+TROUPE_DESCRIBE(troupe::replication::Done, 0)
+TROUPE_DESCRIBE(troupe::replication::ElectionTimeout, 0)
+TROUPE_DESCRIBE(troupe::replication::HeartbeatDue, 0)
+TROUPE_DESCRIBE(troupe::replication::LivenessTimeout, 0, host, distance)
+TROUPE_DESCRIBE(troupe::replication::PriorityTakeoverDue, 0)
+TROUPE_DESCRIBE(troupe::replication::CatchUpTakeoverDue, 0)
+TROUPE_DESCRIBE(troupe::replication::CatchUpRoundOver, 0)
+TROUPE_DESCRIBE(troupe::replication::CatchUpTimeout, 0)
+TROUPE_DESCRIBE(troupe::replication::StepDownDeadline, 0)
+TROUPE_DESCRIBE(troupe::replication::FreezeOver, 0)
+TROUPE_DESCRIBE(troupe::replication::InitiateDeadline, 0)
+TROUPE_DESCRIBE(troupe::replication::Initiate, 0, config, self, replicaSetId)
+TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump)
+TROUPE_DESCRIBE(troupe::replication::StepDown, 0, force, stepDownPeriod, catchUpPeriod, handoff)
+TROUPE_DESCRIBE(troupe::replication::StepUp, 0, skipDryRun)
+TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)
+TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on)
+TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied)
+TROUPE_DESCRIBE(troupe::replication::CatchUpDone, 0, term)
+TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)
+TROUPE_DESCRIBE(troupe::replication::Unreachable, 0, host)
+TROUPE_DESCRIBE(troupe::replication::AnnounceRole, 0, state, writable, term, why)
+TROUPE_DESCRIBE(troupe::replication::InterruptOperations, 0)
+TROUPE_DESCRIBE(troupe::replication::RefuseWrites, 0)
+TROUPE_DESCRIBE(troupe::replication::AcceptWrites, 0, term)
+TROUPE_DESCRIBE(troupe::replication::InstallConfig, 0, config)
+TROUPE_DESCRIBE(troupe::replication::CatchUp, 0, term, target)
+TROUPE_DESCRIBE(troupe::replication::Drain, 0, term)
+TROUPE_DESCRIBE(troupe::replication::Conclude, 0, command, outcome)

@@ -1,0 +1,229 @@
+#include "state_machines/replication/candidacy.hpp"
+
+#include "test/unit/state_machines/replication/member_kit.hpp"
+
+namespace troupe::replication::test {
+namespace {
+
+const ReplicaSetConfig kConfig = configOf(kThree);
+const ReplicaSetConfig kFive = configOf({"a:1", "b:1", "c:1", "d:1", "e:1"});
+
+VoteReply vote(const NodeName& from, int64_t term, bool dryRun, bool granted) { return {from, term, dryRun, granted, ""}; }
+
+Snapshot<Topology> dryRunning(const ReplicaSetConfig& config = kConfig) {
+  return when(memberOf(config, "a:1"), ElectionTimeout{}).next;
+}
+Snapshot<Topology> standing(const ReplicaSetConfig& config = kConfig) {
+  Snapshot<Topology> now = dryRunning(config);
+  for (size_t i = 1; now.memory.phase == Phase::kDryRun; ++i)
+    now = when(now, vote(config.members.at(i).host, 3, true, true)).next;
+  return now;
+}
+
+TEST(Candidacy, StandsWhenNoPrimaryWasSeenForTheElectionTimeout) {  // ELE-001
+  const Outcome out = when(memberOf(kConfig, "a:1"), ElectionTimeout{});
+  EXPECT_EQ(phaseAfter(out), Phase::kDryRun);
+  EXPECT_EQ(out.next.memory.standing, ElectionReason::kElectionTimeout);
+}
+
+TEST(Candidacy, HoldsADryRunInItsPresentTermFirst) {  // ELE-007
+  const Outcome out = when(memberOf(kConfig, "a:1"), ElectionTimeout{});
+  EXPECT_EQ(out.next.memory.term, 3);
+  EXPECT_FALSE(out.persist);
+  const auto asked = said<VoteRequest>(out);
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_TRUE(asked[0].second.dryRun);
+  EXPECT_EQ(asked[0].second.term, 3);
+}
+
+TEST(Candidacy, ALostDryRunLeavesTermAndRoleAlone) {  // ELE-007
+  Snapshot<Topology> now = dryRunning();
+  now = when(now, vote("b:1", 3, true, false)).next;
+  const Outcome out = when(now, vote("c:1", 3, true, false));
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  EXPECT_EQ(out.next.memory.term, 3);
+  EXPECT_FALSE(out.persist);
+  EXPECT_EQ(stateOf(out.next), MemberState::kSecondary);
+}
+
+TEST(Candidacy, InTheRealElectionPersistsItsOwnVoteInANewTermAndAsksAll) {  // ELE-009, ELE-017
+  const Outcome out = when(dryRunning(), vote("c:1", 3, true, true));
+  EXPECT_EQ(phaseAfter(out), Phase::kCandidate);
+  EXPECT_EQ(out.next.memory.term, 4);
+  EXPECT_TRUE(out.persist);
+  EXPECT_EQ(out.durability, Durability::kJournaled);
+  EXPECT_EQ(out.next.document.lastVote, (LastVote{4, "a:1"}));
+  const auto asked = said<VoteRequest>(out);
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_FALSE(asked[0].second.dryRun);
+  EXPECT_EQ(asked[1].second.term, 4);
+}
+
+TEST(Candidacy, WinsOnlyWithAMajorityOfTheVotesItsOwnIncluded) {  // ELE-010
+  Snapshot<Topology> now = standing(kFive);
+  ASSERT_EQ(now.memory.phase, Phase::kCandidate);
+  now = when(now, vote("b:1", 4, false, true)).next;
+  EXPECT_EQ(now.memory.phase, Phase::kCandidate) << "2 of 5";
+  now = when(now, vote("b:1", 4, false, true)).next;
+  EXPECT_EQ(now.memory.phase, Phase::kCandidate) << "the same vote again";
+  EXPECT_TRUE(leads(when(now, vote("e:1", 4, false, true)).next.memory.phase));
+}
+
+TEST(Candidacy, CountsNoVotesOfMembersWithoutAVote) {  // ELE-010
+  ReplicaSetConfig config = configOf({"a:1", "b:1", "c:1", "d:1"});
+  config.members[3].votes = 0;
+  config.members[3].priority = 0;
+  const Snapshot<Topology> now = standing(config);
+  EXPECT_EQ(phaseAfter(when(now, vote("d:1", 4, false, true))), Phase::kCandidate);
+  EXPECT_TRUE(leads(phaseAfter(when(now, vote("b:1", 4, false, true)))));
+}
+
+TEST(Candidacy, CountsNoAnswersToEarlierQuestions) {
+  EXPECT_EQ(phaseAfter(when(standing(), vote("b:1", 3, true, true))), Phase::kCandidate) << "of the dry run";
+  EXPECT_EQ(phaseAfter(when(standing(), vote("b:1", 3, false, true))), Phase::kCandidate) << "of an older term";
+  EXPECT_EQ(phaseAfter(when(dryRunning(), vote("b:1", 3, false, true))), Phase::kDryRun) << "of an election before";
+}
+
+TEST(Candidacy, GivesUpWhenAVoterKnowsALaterTerm) {  // ELE-031
+  const Outcome out = when(standing(), vote("b:1", 9, false, false));
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  EXPECT_EQ(out.next.memory.term, 9);
+}
+
+TEST(Candidacy, TriesAgainSoonAfterASplitVote) {
+  Snapshot<Topology> now = when(standing(), vote("b:1", 4, false, false)).next;
+  const Outcome out = when(now, vote("c:1", 4, false, false));
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  std::optional<Millis> last;
+  for (const auto& effect : out.effects)
+    if (const auto* arm = std::get_if<machines::Arm<Topology>>(&effect); arm && std::holds_alternative<ElectionTimeout>(arm->event))
+      last = arm->delay + arm->spread;
+  ASSERT_TRUE(last);
+  EXPECT_LT(*last, kConfig.settings.electionTimeout);
+}
+
+TEST(Candidacy, BeginsAnewWhenNobodyAnswers) {
+  const Outcome out = when(standing(), ElectionTimeout{});
+  EXPECT_EQ(phaseAfter(out), Phase::kDryRun);
+  EXPECT_EQ(out.next.memory.term, 4);
+}
+
+TEST(Candidacy, NeitherArbitersNorMembersOfPriorityZeroStand) {
+  ReplicaSetConfig config = kConfig;
+  config.members[0].priority = 0;
+  const auto resumed = machines::resumed<Topology>(memberOf(config, "a:1").document);
+  EXPECT_FALSE(armed<ElectionTimeout>(resumed));
+  EXPECT_EQ(phaseAfter(when(memberOf(config, "a:1"), ElectionTimeout{})), Phase::kFollower);
+  config.members[0].arbiterOnly = true;
+  EXPECT_EQ(machines::resumed<Topology>(memberOf(config, "a:1").document).next.memory.phase, Phase::kArbiter);
+}
+
+TEST(Candidacy, StepsUpOnRequest) {  // ELE-004
+  const Outcome asked = when(memberOf(kConfig, "a:1"), StepUp{});
+  EXPECT_EQ(phaseAfter(asked), Phase::kDryRun);
+  EXPECT_FALSE(answered(asked)) << "answered when the election is over";
+  Snapshot<Topology> now = when(asked.next, vote("b:1", 3, true, true)).next;
+  const Outcome won = when(now, vote("b:1", 4, false, true));
+  ASSERT_TRUE(did<Conclude>(won));
+  EXPECT_TRUE(did<Conclude>(won)->outcome.isOK());
+}
+
+TEST(Candidacy, TellsWhoAskedToStepUpThatTheElectionFailed) {  // ELE-004
+  Snapshot<Topology> now = when(memberOf(kConfig, "a:1"), StepUp{}).next;
+  now = when(now, vote("b:1", 3, true, false)).next;
+  const auto end = did<Conclude>(when(now, vote("c:1", 3, true, false)));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->command, OpenCommand::kStepUp);
+  EXPECT_EQ(end->outcome.code(), ErrorCode::kCommandFailed);
+}
+
+TEST(Candidacy, RefusesToStepUpWhenItMayNotStand) {  // ELE-004
+  Snapshot<Topology> frozen = memberOf(kConfig, "a:1");
+  frozen.memory.frozen = true;
+  EXPECT_EQ(answered(when(frozen, StepUp{}))->code(), ErrorCode::kCommandFailed);
+  ReplicaSetConfig config = kConfig;
+  config.members[0].priority = 0;
+  EXPECT_EQ(answered(when(memberOf(config, "a:1"), StepUp{}))->code(), ErrorCode::kCommandFailed);
+  EXPECT_TRUE(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), StepUp{}))->isOK()) << "it leads already";
+}
+
+TEST(Candidacy, AHandoffSkipsTheDryRun) {  // ELE-008
+  const Outcome out = when(memberOf(kConfig, "a:1"), StepUpRequest{"b:1", 3});
+  EXPECT_EQ(phaseAfter(out), Phase::kCandidate);
+  ASSERT_EQ(said<VoteRequest>(out).size(), 2u);
+  EXPECT_FALSE(said<VoteRequest>(out)[0].second.dryRun);
+  EXPECT_EQ(phaseAfter(when(memberOf(kConfig, "a:1"), StepUpRequest{"b:1", 2})), Phase::kFollower)
+      << "a handoff of an earlier term that comes late";
+}
+
+TEST(Candidacy, ANodeThatNeedsNoOtherVoteElectsItselfAtOnce) {
+  ReplicaSetConfig config = configOf({"a:1", "b:1"});
+  config.members[1].votes = 0;
+  config.members[1].priority = 0;
+  const Outcome started = machines::resumed<Topology>(memberOf(config, "a:1").document);
+  ASSERT_TRUE(armed<ElectionTimeout>(started));
+  EXPECT_EQ(armed<ElectionTimeout>(started)->delay, Millis(0));
+  const Outcome out = when(started.next, ElectionTimeout{});
+  EXPECT_TRUE(out.persist);
+  EXPECT_EQ(out.next.document.lastVote, (LastVote{1, "a:1"}));
+  EXPECT_TRUE(leads(phaseAfter(out)));
+}
+
+TEST(Candidacy, AFrozenNodeDoesNotStandUntilItIsOver) {
+  const Outcome out = when(memberOf(kConfig, "a:1"), Freeze{Secs(20)});
+  EXPECT_TRUE(answered(out)->isOK());
+  EXPECT_EQ(armed<FreezeOver>(out)->delay, Secs(20));
+  EXPECT_EQ(phaseAfter(when(out.next, ElectionTimeout{})), Phase::kFollower);
+  EXPECT_TRUE(armed<ElectionTimeout>(when(out.next, ElectionTimeout{})));
+  EXPECT_EQ(phaseAfter(when(when(out.next, FreezeOver{}).next, ElectionTimeout{})), Phase::kDryRun);
+  EXPECT_EQ(phaseAfter(when(when(out.next, Freeze{}).next, ElectionTimeout{})), Phase::kDryRun);
+}
+
+TEST(Candidacy, APrimaryOrCandidateIsNotFrozen) {
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), Freeze{Secs(1)}))->code(), ErrorCode::kNotSecondary);
+  EXPECT_EQ(answered(when(standing(), Freeze{Secs(1)}))->code(), ErrorCode::kNotSecondary);
+}
+
+TEST(Candidacy, ANodeInMaintenanceIsRecoveringAndDoesNotStand) {
+  const Outcome out = when(memberOf(kConfig, "a:1"), Maintenance{true});
+  EXPECT_EQ(stateOf(out.next), MemberState::kRecovering);
+  EXPECT_EQ(did<AnnounceRole>(out)->state, MemberState::kRecovering);
+  EXPECT_EQ(phaseAfter(when(out.next, ElectionTimeout{})), Phase::kFollower);
+  EXPECT_EQ(stateOf(when(out.next, Maintenance{false}).next), MemberState::kSecondary);
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1"), Maintenance{false}))->code(), ErrorCode::kOperationFailed);
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), Maintenance{true}))->code(), ErrorCode::kNotSecondary);
+}
+
+TEST(Candidacy, TwoOfFiveNeverElect) {  // ELE-010
+  Cluster set = Cluster::running(kFive);
+  for (const char* host : {"c:1", "d:1", "e:1"}) set.kill(host);
+  set.run(Secs(20));
+  EXPECT_EQ(set.primary(), "");
+}
+
+TEST(Candidacy, AnotherNodeTakesOverWithinOneAndAHalfTimeoutsOfACrash) {  // ELE-001
+  Cluster set = Cluster::running(kConfig);
+  set.kill(set.primary());
+  const Millis crash = set.clock();
+  EXPECT_FALSE(set.runUntilPrimary().empty());
+  EXPECT_EQ(set.term(), 2);
+  EXPECT_LE(set.clock() - crash, Millis(1500));
+  EXPECT_GE(set.clock() - crash, Millis(500)) << "not before the timeout since the last sign of life";
+}
+
+TEST(Candidacy, ANodeThatComesBackFromAPartitionDoesNotRaiseTheTerm) {  // ELE-007
+  Cluster set = Cluster::running(kConfig);
+  const NodeName lonely = set.others().front();
+  const int64_t term = set.term();
+  const NodeName primary = set.primary();
+  set.isolate(lonely);
+  set.run(Secs(30));
+  EXPECT_EQ(set.memory(lonely).term, term);
+  set.heal();
+  set.run(Secs(3));
+  EXPECT_EQ(set.term(), term);
+  EXPECT_EQ(set.primary(), primary);
+}
+
+}  // namespace
+}  // namespace troupe::replication::test
