@@ -2,6 +2,21 @@
 
 set(TROUPE_ROOMS messaging storage state_machines actors supervisors)  # lowest first
 
+# troupe_schemas(result OUTPUT folder schemas...): compiles Cap'n Proto schemas; the sources go into <result>.
+function(troupe_schemas result)
+  cmake_parse_arguments(ARG "" "OUTPUT" "" ${ARGN})
+  set(CAPNPC_SRC_PREFIX ${PROJECT_SOURCE_DIR})
+  set(CAPNPC_OUTPUT_DIR ${ARG_OUTPUT})
+  set(CAPNPC_IMPORT_DIRS ${PROJECT_SOURCE_DIR})  # import "/messaging/schemas/..."
+  set(schema_sources)
+  if(ARG_UNPARSED_ARGUMENTS)
+    file(MAKE_DIRECTORY ${CAPNPC_OUTPUT_DIR})
+    capnp_generate_cpp(schema_sources schema_headers ${ARG_UNPARSED_ARGUMENTS})
+    set_source_files_properties(${schema_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+  set(${result} ${schema_sources} PARENT_SCOPE)
+endfunction()
+
 # troupe_room(name LINK targets...): the library troupe_<name>. Cap'n Proto schemas below the folder are compiled with it.
 function(troupe_room name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
@@ -13,13 +28,7 @@ function(troupe_room name)
     file(CONFIGURE OUTPUT ${TROUPE_GENERATED_DIR}/${name}_room.cpp CONTENT "")
     set(sources ${TROUPE_GENERATED_DIR}/${name}_room.cpp)
   endif()
-  if(schemas)
-    set(CAPNPC_SRC_PREFIX ${PROJECT_SOURCE_DIR})
-    set(CAPNPC_OUTPUT_DIR ${TROUPE_GENERATED_DIR})
-    file(MAKE_DIRECTORY ${TROUPE_GENERATED_DIR})
-    capnp_generate_cpp(schema_sources schema_headers ${schemas})
-    set_source_files_properties(${schema_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  endif()
+  troupe_schemas(schema_sources OUTPUT ${TROUPE_GENERATED_DIR} ${schemas})
   add_library(troupe_${name} STATIC ${sources} ${schema_sources})
   set_target_properties(troupe_${name} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(troupe_${name} PUBLIC cxx_std_20)
@@ -41,14 +50,18 @@ function(troupe_program name main)
   endif()
 endfunction()
 
-# troupe_tests(name DIR folder LINK targets...): one GoogleTest program from every *_test.cpp below the folder.
+# troupe_tests(name DIR folder LINK targets...): one GoogleTest program from every *_test.cpp below the folder, with the
+# schemas there.
 function(troupe_tests name)
   cmake_parse_arguments(ARG "" "DIR" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARG_DIR}/*_test.cpp)
   if(NOT sources)
     return()
   endif()
-  add_executable(${name} ${sources})
+  file(GLOB_RECURSE schemas CONFIGURE_DEPENDS ${ARG_DIR}/*.capnp)
+  troupe_schemas(schema_sources OUTPUT ${CMAKE_BINARY_DIR}/generated_tests ${schemas})
+  add_executable(${name} ${sources} ${schema_sources})
+  target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/generated_tests)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} rapidcheck GTest::gmock GTest::gtest_main)
   # Halves the time a test takes to compile. The rooms do without: there a source that includes its own header first
   # proves that the header stands alone.

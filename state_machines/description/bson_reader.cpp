@@ -5,6 +5,7 @@
 #include "messaging/bson/decimal.hpp"
 #include "state_machines/description/bson_archive.hpp"
 #include "state_machines/description/bson_names.hpp"
+#include "state_machines/description/read_position.hpp"
 
 namespace troupe::machines {
 namespace {
@@ -12,43 +13,19 @@ namespace {
 using bson::Element;
 using bson::Type;
 
-/// What all fields of one document share while it is read: where we are, and the first failure.
-class Reading {
+/// What all fields of one document share while it is read.
+class Reading : public ReadPosition {
  public:
-  Reading(std::string_view subject, bool keepUnknown) : subject_(subject), keepUnknown_(keepUnknown) {}
+  Reading(std::string_view subject, bool keepUnknown) : ReadPosition(subject), keepUnknown_(keepUnknown) {}
 
-  bool failed() const { return !status_.isOK(); }
-  Status takeStatus() { return std::move(status_); }
   bool keepUnknown() const { return keepUnknown_; }
-
-  void fail(ErrorCode code, const std::string& what) {
-    if (!failed()) failAnew(code, what);
-  }
-  void failAnew(ErrorCode code, const std::string& what) {
-    std::string where(subject_);
-    for (const std::string_view part : path_) where.append(".").append(part);
-    status_ = Status(code, where + ": " + what);
-  }
   void mistyped(const char* expected, const Element& e) {
     fail(ErrorCode::kTypeMismatch, std::string("expected ") + expected + ", found " + std::string(bson::typeName(e.type())));
-  }
-  /// Errors inside of the root variant speak of the type it holds.
-  void setSubject(std::string_view subject) {
-    if (path_.empty()) subject_ = subject;
   }
 
   void value(const ValueType& type, void* value, const Element& e, UnknownFields& unknown);
   void structure(const StructType& type, void* value, bson::View document, UnknownFields& unknown, bool inVariant);
   void variant(const VariantType& type, void* value, bson::View document, UnknownFields& unknown);
-
-  /// Reads what is inside of the field or element of that name.
-  template <class Read>
-  void within(std::string_view name, const Read& read) {
-    path_.push_back(name);
-    if (path_.size() > kMaxValueDepth + 2) fail(ErrorCode::kOverflow, "nested too deep");
-    else read();
-    path_.pop_back();
-  }
 
  private:
   void integer(const IntegerType& type, void* value, const Element& e);
@@ -58,9 +35,6 @@ class Reading {
   void plain(Kind kind, void* value, const Element& e);
   void status(Status& value, const Element& e);
 
-  Status status_;
-  std::string_view subject_;
-  std::vector<std::string_view> path_;
   bool keepUnknown_;
 };
 
@@ -147,9 +121,7 @@ class StructReader final : public FieldSource {
     if (reading_.failed() && type_.version > 0) return type_.version;
     const int64_t found = e.toInt64();
     if (found <= static_cast<int64_t>(type_.version)) return static_cast<unsigned>(found);
-    reading_.failAnew(ErrorCode::kUnsupportedFormat,
-                      std::string(type_.subject) + " of version " + std::to_string(found) + ", newer than version " +
-                          std::to_string(type_.version) + ", the newest that this node knows");
+    reading_.newer(type_, static_cast<uint64_t>(found));
     return type_.version;
   }
 

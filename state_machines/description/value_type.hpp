@@ -70,6 +70,7 @@ struct DoubleType : ValueType {
 struct EnumType : ValueType {
   std::string_view (*name)(const void* value);
   bool (*parse)(void* value, std::string_view name);  ///< false for an unknown name
+  std::string_view (*nameAt)(unsigned number);        ///< of the value of that number, at most 127
 };
 struct OptionalType : ValueType {
   const ValueType& (*element)();
@@ -101,6 +102,7 @@ struct VariantType : ValueType {
   void* (*emplace)(void* variant, size_t index);
 };
 
+class FieldSink;
 class SaveArchive;
 class LoadArchive;
 struct StructType : ValueType {
@@ -109,6 +111,7 @@ struct StructType : ValueType {
   unsigned version;          ///< the newest
   void (*save)(SaveArchive& archive, const void* value);
   void (*load)(LoadArchive& archive, void* value, unsigned version);
+  void (*describe)(FieldSink& sink);  ///< shows the fields of a default value
 };
 
 /// Takes the fields of a struct, one after the other.
@@ -228,6 +231,8 @@ bool parseEnum(void* value, std::string_view name) {
   if (parsed) as<T>(value) = *parsed;
   return parsed.has_value();
 }
+template <class T>
+std::string_view nameOfNumber(unsigned number) { return EnumNames<T>::name(static_cast<T>(number)); }
 
 /// The table of each kind of type; a constant, so that it needs no initialisation at run time.
 template <class T>
@@ -260,7 +265,7 @@ struct Table<T> {
 };
 template <NamedEnum T>
 struct Table<T> {
-  static constexpr EnumType kType{{Kind::kEnum}, nameOfEnum<T>, parseEnum<T>};
+  static constexpr EnumType kType{{Kind::kEnum}, nameOfEnum<T>, parseEnum<T>, nameOfNumber<T>};
 };
 
 template <class T>
@@ -306,7 +311,13 @@ template <Described T>
 struct Table<T> {
   static void save(SaveArchive& archive, const void* p) { serialize(archive, const_cast<T&>(as<T>(p)), kVersionOf<T>); }
   static void load(LoadArchive& archive, void* p, unsigned version) { serialize(archive, as<T>(p), version); }
-  static constexpr StructType kType{{Kind::kStruct}, typeName<T>(), subjectName<T>(), kVersionOf<T>, save, load};
+  static void describe(FieldSink& sink) {
+    const T value{};
+    SaveArchive archive(sink);
+    save(archive, &value);
+  }
+  static constexpr StructType kType{
+      {Kind::kStruct}, typeName<T>(), subjectName<T>(), kVersionOf<T>, save, load, describe};
 };
 
 template <class... T>
@@ -347,6 +358,8 @@ const ValueType& typeOf() {
                 "of such (a vector<bool> is not)");
   return detail::Table<T>::kType;
 }
+template <Described T>
+const StructType& structOf() { return detail::Table<T>::kType; }
 
 /// What can stand alone as a document or snapshot: a described struct, or a variant of such (the events of a machine).
 template <class T>
