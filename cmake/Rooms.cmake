@@ -7,7 +7,6 @@ function(troupe_schemas result)
   cmake_parse_arguments(ARG "" "OUTPUT" "" ${ARGN})
   set(CAPNPC_SRC_PREFIX ${PROJECT_SOURCE_DIR})
   set(CAPNPC_OUTPUT_DIR ${ARG_OUTPUT})
-  set(CAPNPC_IMPORT_DIRS ${PROJECT_SOURCE_DIR})  # import "/messaging/schemas/..."
   set(schema_sources)
   if(ARG_UNPARSED_ARGUMENTS)
     file(MAKE_DIRECTORY ${CAPNPC_OUTPUT_DIR})

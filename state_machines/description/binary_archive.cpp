@@ -1,10 +1,10 @@
 #include "state_machines/description/binary_archive.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "messaging/bson/validate.hpp"
 #include "messaging/wire/crc32c.hpp"
+#include "state_machines/description/depth_guard.hpp"
 #include "state_machines/description/read_position.hpp"
 
 // A snapshot is: CRC-32C of all that follows (4 bytes), kFormat (1 byte), the type's name, the value. Numbers are written
@@ -59,11 +59,10 @@ class BinaryWriter final : public FieldSink {
 };
 
 void BinaryWriter::structure(const StructType& type, const void* value) {
-  if (++depth_ > kMaxValueDepth) throw std::length_error(std::string(type.subject) + ": nested too deep to be written");
+  const DepthGuard deeper(depth_);
   number(type.version);
   SaveArchive archive(*this);
   type.save(archive, value);
-  --depth_;
 }
 
 void BinaryWriter::plain(Kind kind, const void* value) {
@@ -116,11 +115,13 @@ void BinaryWriter::value(const ValueType& type, const void* value) {
     }
     case Kind::kList: {
       const auto& list = static_cast<const ListType&>(type);
+      const DepthGuard deeper(depth_);
       number(list.size(value));
       return list.each(value, [&](const void* element) { this->value(list.element(), element); });
     }
     case Kind::kMap: {
       const auto& map = static_cast<const MapType&>(type);
+      const DepthGuard deeper(depth_);
       number(map.size(value));
       return map.each(value, [&](const std::string& key, const void* element) {
         text(key);

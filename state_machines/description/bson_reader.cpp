@@ -109,7 +109,8 @@ class StructReader final : public FieldSource {
         break;
       }
     }
-    if (found.ok()) taken_.push_back(found.raw().data());
+    const char* at = found.ok() ? found.raw().data() : nullptr;
+    if (at && std::find(taken_.begin(), taken_.end(), at) == taken_.end()) taken_.push_back(at);
     return found;
   }
 

@@ -60,7 +60,7 @@ class StructWriter final : public FieldSink {
   Builder& out_;
   const StructType& type_;
   const UnknownFields* unknown_;
-  int depth_;
+  const int depth_;
   bool versionPending_ = true;
   std::vector<std::string_view> written_;
 };

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <stdexcept>
 
 #include "messaging/bson/validate.hpp"
+#include "state_machines/description/depth_guard.hpp"
 #include "state_machines/description/message_plan.hpp"
 #include "state_machines/description/read_position.hpp"
 
@@ -102,11 +104,10 @@ class Writer::Fields final : public FieldSink {
 
 void Writer::structure(const Node& node, const void* value, DynamicStruct::Builder out) {
   const auto& type = static_cast<const StructType&>(*node.type);
-  if (++depth_ > kMaxValueDepth) throw std::length_error(std::string(type.subject) + ": nested too deep to be written");
+  const DepthGuard deeper(depth_);
   Fields fields(*this, node, out);
   SaveArchive archive(fields);
   type.save(archive, value);
-  --depth_;
 }
 
 void Writer::optional(const Node& node, const void* value, Place place) {
@@ -120,6 +121,7 @@ void Writer::list(const Node& node, const void* value, Place place, bool present
   const auto& type = static_cast<const ListType&>(*node.type);
   const size_t size = type.size(value);
   if (size == 0 && !present) return;
+  const DepthGuard deeper(depth_);
   DynamicList::Builder out = place.list(size);
   unsigned next = 0;
   type.each(value, [&](const void* element) { this->value(*node.element, element, Place(out, next++)); });
@@ -129,6 +131,7 @@ void Writer::map(const Node& node, const void* value, Place place, bool present)
   const auto& type = static_cast<const MapType&>(*node.type);
   const size_t size = type.size(value);
   if (size == 0 && !present) return;
+  const DepthGuard deeper(depth_);
   DynamicList::Builder out = place.list(size);
   unsigned next = 0;
   type.each(value, [&](const std::string& key, const void* element) {
@@ -140,6 +143,7 @@ void Writer::map(const Node& node, const void* value, Place place, bool present)
 
 void Writer::variant(const Node& node, const void* value, DynamicStruct::Builder out) {
   const auto& type = static_cast<const VariantType&>(*node.type);
+  const DepthGuard deeper(depth_);
   const Slot& slot = node.slots[type.index(value)];
   if (slot.node) structure(*slot.node, type.get(value), Place(out, slot.field).structure());
   else out.set(slot.field, capnp::VOID);

@@ -1,6 +1,6 @@
 #include "state_machines/description/binary_archive.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
@@ -151,6 +151,19 @@ TEST(BinaryArchive, RefusesWhatIsNestedTooDeep) {
   std::string deep = head;
   for (int i = 0; i < 80; ++i) deep += std::string("\0\0\1", 3);  // version, name, one child
   EXPECT_THAT(failure<Tree>(sealed(deep + std::string(3, '\0'))), testing::StartsWith("Overflow: Tree.children.*.children.*"));
+}
+
+TEST(BinaryArchive, ReadsWhatIsNestedAsDeepAsItWrites) {
+  int deepest = 1;
+  for (; deepest < 80; ++deepest) {
+    try {
+      EXPECT_EQ(failure<Tree>(toBinary(branch(deepest))), "OK") << deepest;
+    } catch (const std::length_error&) {
+      break;
+    }
+  }
+  EXPECT_GT(deepest, 30);
+  EXPECT_LT(deepest, 80);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "state_machines/description/message_archive.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
 
 #include <cstring>
@@ -69,7 +69,7 @@ TEST(MessageArchive, WritesFieldsThatOthersReadByName) {
   value.byName["n"] = {1, 2};
   value.event = Refused{Status(ErrorCode::kHostUnreachable, "no route"), Point{3, 4}};
   const Payload payload = toPayload<schema::sample::Everything>(value);
-  const auto reading = payload.read<schema::sample::Everything>();
+  auto reading = payload.read<schema::sample::Everything>();
   EXPECT_EQ(reading->getText(), "t");
   EXPECT_EQ(reading->getColour(), "darkBlue");
   ASSERT_EQ(reading->getMaybeNumber().size(), 1u);
@@ -145,6 +145,19 @@ TEST(MessageArchive, RefusesWhatIsNestedTooDeep) {
     for (int i = 0; i < 80; ++i) at = at.initChildren(1)[0];
   });
   EXPECT_THAT((failure<Tree, schema::sample::Tree>(deep)), testing::StartsWith("Overflow: Tree.children.0.children"));
+}
+
+TEST(MessageArchive, ReadsWhatIsNestedAsDeepAsItWrites) {
+  int deepest = 1;
+  for (; deepest < 80; ++deepest) {
+    try {
+      EXPECT_EQ((failure<Tree, schema::sample::Tree>(toPayload<schema::sample::Tree>(branch(deepest)))), "OK") << deepest;
+    } catch (const std::length_error&) {
+      break;
+    }
+  }
+  EXPECT_GT(deepest, 30);
+  EXPECT_LT(deepest, 80);
 }
 
 TEST(SchemaFits, WhatIsDescribed) {

@@ -1,6 +1,6 @@
 #include "state_machines/description/text.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
