@@ -72,6 +72,10 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
                            fmt::format("{} is in the set {}, not in {}", request.to, t.doc.setName, request.setName));
     return t.send(sender, std::move(reply));
   }
+  if (t.mem.phase == Phase::kInitiating && request.sender.config.version == 0) {
+    reply.refusal = Status(ErrorCode::kConfigurationInProgress, request.to + " is initiating a set itself");
+    return t.send(sender, std::move(reply));
+  }
   takeIn(t, request.sender);
   reply.sender = reportFor(t, sender);
   reply.sender.from = request.to;

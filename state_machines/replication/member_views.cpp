@@ -61,6 +61,9 @@ void rebuildViews(Turn& t) {
     const auto old = std::find_if(before.begin(), before.end(), [&](const auto& v) { return v.host == m.host; });
     t.mem.members.push_back(old == before.end() ? nothingKnownOf(m.host) : std::move(*old));
   }
+  if (!t.isLeading()) return;
+  for (const MemberView& v : t.mem.members)
+    if (!v.isAlive()) hear(t, v.host, 0);
 }
 
 void hear(Turn& t, const NodeName& host, int distance) {
@@ -98,7 +101,7 @@ void onUnreachable(Turn& t, const Unreachable& event) {
 
 bool majorityHasCaughtUp(const Turn& t) {
   return votersWith(t, [&](const MemberConfig& m, const MemberView& v) {
-           return !m.arbiterOnly && v.isAlive() && v.applied >= t.mem.applied;
+           return !m.arbiterOnly && v.isAlive() && v.state == MemberState::kSecondary && v.applied >= t.mem.applied;
          }) >= t.config().writeMajority();
 }
 

@@ -7,7 +7,8 @@ namespace troupe::replication {
 /// Over how many others a sign of life may have come: longer ways do not exist in small sets, and are rare in large ones.
 int maxDistance(const ReplicaSetConfig& config);
 
-/// One view for each other member of the config; those of members that stay are kept.
+/// One view for each other member of the config; those of members that stay are kept. For a primary all members count as
+/// heard of now: it steps down if it then hears nothing of a majority.
 void rebuildViews(Turn& t);
 
 /// There was a sign of life of that member over that distance: it counts for the election timeout. (ELE-032, REP-052)

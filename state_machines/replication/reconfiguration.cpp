@@ -180,6 +180,7 @@ void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) 
   if (stepsUp && isElectableIn(config, me)) return;
   abandonChange(t, "a newer config was learned from another member");
   t.doc.self = me;
+  raiseTerm(t, config.term);
   install(t, config);
 }
 

@@ -137,7 +137,7 @@ Step<Topology> Topology::resume(const Document& document) {
   const Snapshot<Topology> found{document, {}};
   Turn t(found);
   t.why = "started";
-  t.mem.term = document.lastVote.term;
+  t.mem.term = std::max(document.lastVote.term, document.config ? document.config->term : 0);
   rebuildViews(t);
   settle(t);
   sendHeartbeats(t);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -150,6 +151,8 @@ class Cluster {
     for (auto& [host, node] : nodes_) node.actions.clear(), node.concluded.clear();
   }
 
+  /// After how long a message arrives; several times, or never. By default once, after a millisecond.
+  std::function<std::vector<Millis>()> fate = [] { return std::vector{Millis(1)}; };
   bool answersCatchUp = true;  ///< false: the data layer never gets there
 
  private:
@@ -196,7 +199,8 @@ class Cluster {
     sent_.push_back({from, send.to, send.message});
     std::visit([&](const auto& message) {
       if constexpr (std::is_constructible_v<Topology::Event, decltype(message)>)
-        pending_.push_back({clock_ + Millis(1), order_++, from, send.to, Topology::Event(message), ""});
+        for (const Millis delay : fate())
+          pending_.push_back({clock_ + delay, order_++, from, send.to, Topology::Event(message), ""});
     }, send.message);
   }
   void dropTimer(const NodeName& host, const Topology::Event& event) {

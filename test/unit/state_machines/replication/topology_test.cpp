@@ -1,5 +1,7 @@
 #include "state_machines/replication/topology.hpp"
 
+#include <random>
+
 #include "state_machines/core/diagram.hpp"
 #include "state_machines/description/bson_archive.hpp"
 #include "test/unit/state_machines/replication/member_kit.hpp"
@@ -80,6 +82,59 @@ TEST(Topology, ItsDocumentIsReadableAndComesBackTheSame) {
   const auto loaded = machines::fromBson<Topology::Document>(written);
   ASSERT_TRUE(loaded.isOK()) << loaded.status().toString();
   EXPECT_EQ(*loaded, now.document);
+}
+
+/// Everything that may happen to a set of five, drawn from a seed. The cluster checks invariants and facts at each step.
+void runWithFaults(unsigned seed) {
+  std::mt19937 random(seed);
+  const auto draw = [&](int below) { return static_cast<int>(random() % below); };
+  const std::vector<NodeName> hosts = {"a:1", "b:1", "c:1", "d:1", "e:1"};
+  ReplicaSetConfig config = configOf(hosts);
+  config.members[0].priority = 2;
+  if (seed % 3 == 0) config.members[4].priority = 0, config.members[4].arbiterOnly = true;
+  Cluster set = Cluster::running(config);
+  ASSERT_FALSE(set.primary().empty());
+  set.fate = [&] {
+    std::vector<Millis> arrivals;
+    for (int copies = draw(10) == 0 ? 0 : draw(10) == 0 ? 2 : 1; copies > 0; --copies)
+      arrivals.push_back(Millis(draw(10) == 0 ? draw(3000) : 1 + draw(20)));
+    return arrivals;
+  };
+  for (int i = 0; i < 60; ++i) {
+    const NodeName& host = hosts[draw(5)];
+    switch (draw(9)) {
+      case 0: set[host].alive ? set.kill(host) : set.restart(host); break;
+      case 1: set.isolate(host); break;
+      case 2: set.cut(host, hosts[draw(5)]); break;
+      case 3: set.heal(); break;
+      case 4: set.command(host, StepDown{.force = draw(2) == 0, .stepDownPeriod = Secs(3), .catchUpPeriod = Secs(1)}); break;
+      case 5: set.command(host, StepUp{draw(2) == 0}); break;
+      case 6: set.command(host, Freeze{Secs(draw(3))}); break;
+      case 7: {
+        ReplicaSetConfig next = set.config(host);
+        ++next.version;
+        auto& member = next.members[1 + draw(3)];
+        member.votes = 1 - member.votes;
+        member.priority = member.votes;
+        set.command(host, Reconfig{next});
+        break;
+      }
+      default: if (!set.primary().empty()) set.report(set.primary(), AppliedAdvanced{{set.term(), {static_cast<uint32_t>(i), 0}}});
+    }
+    set.run(Millis(draw(1500)));
+    if (::testing::Test::HasFailure()) FAIL() << "seed " << seed << ", step " << i;
+  }
+  set.heal();
+  set.fate = [] { return std::vector{Millis(1)}; };
+  for (const NodeName& host : hosts)
+    if (!set[host].alive) set.restart(host);
+  set.run(Secs(40));
+  EXPECT_FALSE(set.primary().empty()) << "seed " << seed;
+  for (const NodeName& host : hosts) EXPECT_EQ(primaryOf(set[host].now), set.primary()) << host << ", seed " << seed;
+}
+
+TEST(Topology, KeepsItsPromisesUnderFaultsAndHasAPrimaryAfterThem) {  // ELE-025
+  for (unsigned seed = 1; seed <= 30 && !HasFailure(); ++seed) runWithFaults(seed);
 }
 
 TEST(Topology, EveryPhaseIsReachedByItsTable) {

@@ -1,0 +1,140 @@
+#include "state_machines/replication/heartbeats.hpp"
+
+#include "test/unit/state_machines/replication/member_kit.hpp"
+
+namespace troupe::replication::test {
+namespace {
+
+const ReplicaSetConfig kConfig = configOf(kThree);
+
+HeartbeatRequest requestFrom(const Snapshot<Topology>& sender, const NodeName& to) {
+  const HeartbeatReply shape = shown(sender, to);
+  return {shape.sender, to, shape.setName};
+}
+HeartbeatReply answer(const Outcome& out) {
+  const auto replies = said<HeartbeatReply>(out);
+  EXPECT_EQ(replies.size(), 1u);
+  return replies.at(0).second;
+}
+
+TEST(Heartbeats, GoToEveryOtherMemberEachInterval) {  // REP-035
+  const Outcome out = when(memberOf(kConfig, "a:1"), HeartbeatDue{});
+  const auto sent = said<HeartbeatRequest>(out);
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].first, "b:1");
+  EXPECT_EQ(sent[1].first, "c:1");
+  ReplicaSetConfig config = kConfig;
+  config.settings.electionTimeout = Secs(10);
+  EXPECT_EQ(armed<HeartbeatDue>(when(memberOf(config, "a:1"), HeartbeatDue{}))->delay, Secs(2));
+}
+
+TEST(Heartbeats, AreSentAtLeastTwiceInAnElectionTimeout) {
+  EXPECT_EQ(armed<HeartbeatDue>(when(memberOf(kConfig, "a:1"), HeartbeatDue{}))->delay, Millis(500));
+}
+
+TEST(Heartbeats, SayWhoTheSenderIsAndWhatItHas) {  // REP-036
+  const auto request = said<HeartbeatRequest>(when(memberOf(kConfig, "a:1"), HeartbeatDue{})).at(0).second;
+  EXPECT_EQ(request.setName, "rs");
+  EXPECT_EQ(request.sender.from, "a:1");
+  EXPECT_EQ(request.sender.term, 3);
+  EXPECT_EQ(request.sender.config, kConfig.configVersion());
+  EXPECT_EQ(request.to, "b:1");
+}
+
+TEST(Heartbeats, AreRefusedByANodeOfAnotherSet) {  // REP-037
+  Snapshot<Topology> stranger = memberOf(kConfig, "a:1", Phase::kPrimary, 9);
+  stranger.document.setName = "other";
+  const Outcome out = when(memberOf(kConfig, "b:1"), requestFrom(stranger, "b:1"));
+  EXPECT_EQ(answer(out).refusal.code(), ErrorCode::kInconsistentReplicaSetNames);
+  EXPECT_EQ(out.next.memory.term, 3);
+  EXPECT_EQ(primaryOf(out.next), "");
+}
+
+TEST(Heartbeats, AreAnsweredWithWhatTheReceiverIsAndHas) {  // REP-038
+  Snapshot<Topology> now = memberOf(kConfig, "b:1");
+  now.memory.applied = opTime(3, 7);
+  viewOf(now, "c:1").state = MemberState::kPrimary;
+  const HeartbeatReply reply = answer(when(now, requestFrom(memberOf(kConfig, "a:1"), "b:1")));
+  EXPECT_EQ(reply.setName, "rs");
+  EXPECT_EQ(reply.sender.from, "b:1");
+  EXPECT_EQ(reply.sender.applied, opTime(3, 7));
+  EXPECT_EQ(reply.sender.primary, "c:1");
+  EXPECT_EQ(reply.sender.term, 3);
+  EXPECT_EQ(reply.sender.state, MemberState::kSecondary);
+  EXPECT_EQ(reply.sender.config, kConfig.configVersion());
+  EXPECT_FALSE(reply.newer);
+}
+
+TEST(Heartbeats, BringTheConfigToWhoeverHasAnOlderOne) {  // REP-039
+  ReplicaSetConfig newer = kConfig;
+  newer.version = 2;
+  const Outcome out = when(memberOf(newer, "b:1"), requestFrom(memberOf(kConfig, "a:1"), "b:1"));
+  ASSERT_TRUE(answer(out).newer);
+  EXPECT_EQ(answer(out).newer->version, 2);
+  EXPECT_TRUE(said<HeartbeatRequest>(out).empty());
+}
+
+TEST(Heartbeats, OfANewerConfigAreAnsweredWithAQuestionForIt) {  // REP-039
+  ReplicaSetConfig newer = kConfig;
+  newer.version = 2;
+  const Outcome out = when(memberOf(kConfig, "b:1"), requestFrom(memberOf(newer, "a:1"), "b:1"));
+  const auto questions = said<HeartbeatRequest>(out);
+  ASSERT_EQ(questions.size(), 1u);
+  EXPECT_EQ(questions[0].first, "a:1");
+}
+
+TEST(Heartbeats, TeachANodeWithoutConfigItsNameAndItsConfig) {  // REP-039
+  Topology::Document blank;
+  blank.self = "localhost:1";
+  blank.setName = "rs";
+  const Snapshot<Topology> started = machines::resumed<Topology>(blank).next;
+  EXPECT_EQ(stateOf(started), MemberState::kStartup);
+  const Outcome asked = when(started, requestFrom(memberOf(kConfig, "a:1"), "b:1"));
+  const auto question = said<HeartbeatRequest>(asked).at(0).second;
+  EXPECT_EQ(question.sender.from, "b:1") << "as it was called";
+  const HeartbeatReply config = answer(when(memberOf(kConfig, "a:1"), question));
+  const Outcome out = when(asked.next, config);
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  EXPECT_EQ(out.next.document.self, "b:1");
+  EXPECT_EQ(out.next.document.config, kConfig);
+  EXPECT_TRUE(out.persist);
+  EXPECT_EQ(did<InstallConfig>(out)->config, kConfig);
+}
+
+TEST(Heartbeats, OfAHigherTermRaiseTheTerm) {  // REP-029
+  const Outcome out = when(memberOf(kConfig, "b:1"), requestFrom(memberOf(kConfig, "a:1", Phase::kFollower, 8), "b:1"));
+  EXPECT_EQ(out.next.memory.term, 8);
+  EXPECT_EQ(answer(out).sender.term, 8);
+}
+
+TEST(Heartbeats, OfThePrimaryPutElectionsOff) {  // REP-042
+  const Snapshot<Topology> now = memberOf(kConfig, "b:1");
+  const HeartbeatReply alive = shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1");
+  const auto timeout = armed<ElectionTimeout>(when(now, alive));
+  ASSERT_TRUE(timeout);
+  EXPECT_EQ(timeout->delay, Secs(1));
+  EXPECT_EQ(timeout->spread, Millis(150));
+  EXPECT_FALSE(armed<ElectionTimeout>(when(now, shown(memberOf(kConfig, "a:1"), "b:1")))) << "those of others don't";
+  EXPECT_FALSE(armed<ElectionTimeout>(when(now, shown(memberOf(kConfig, "a:1", Phase::kPrimary, 2), "b:1"))))
+      << "nor those of a primary of an older term";
+}
+
+TEST(Heartbeats, OfThePrimaryEndAnElectionThatIsForWantOfOne) {  // REP-042
+  Snapshot<Topology> dry = when(memberOf(kConfig, "b:1"), ElectionTimeout{}).next;
+  EXPECT_EQ(phaseAfter(when(dry, shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1"))), Phase::kFollower);
+  Snapshot<Topology> candidate = when(dry, VoteReply{"c:1", 3, true, true, ""}).next;
+  EXPECT_EQ(phaseAfter(when(candidate, shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1"))), Phase::kCandidate)
+      << "of the term before";
+  EXPECT_EQ(phaseAfter(when(candidate, shown(memberOf(kConfig, "a:1", Phase::kPrimary, 4), "b:1"))), Phase::kFollower)
+      << "it has lost";
+}
+
+TEST(Heartbeats, ShowThePrimaryToFollowers) {
+  const Outcome out = when(memberOf(kConfig, "b:1"), requestFrom(memberOf(kConfig, "a:1", Phase::kCatchingUp, 4), "b:1"));
+  EXPECT_EQ(primaryOf(out.next), "a:1");
+  EXPECT_EQ(primaryOf(when(out.next, LivenessTimeout{"a:1", 0}).next), "");
+  EXPECT_EQ(primaryOf(when(out.next, Unreachable{"a:1"}).next), "");
+}
+
+}  // namespace
+}  // namespace troupe::replication::test

@@ -1,0 +1,275 @@
+#include "state_machines/replication/reconfiguration.hpp"
+
+#include "test/unit/state_machines/replication/member_kit.hpp"
+
+namespace troupe::replication::test {
+namespace {
+
+const ReplicaSetConfig kConfig = configOf(kThree);
+
+ReplicaSetConfig next(ReplicaSetConfig config = kConfig) {
+  ++config.version;
+  return config;
+}
+ReplicaSetConfig withMember(ReplicaSetConfig config, const NodeName& host) {
+  MemberConfig m;
+  m.id = 9;
+  m.host = host;
+  config.members.push_back(m);
+  return config;
+}
+Snapshot<Topology> blank(const NodeName& host) {
+  Topology::Document document;
+  document.self = host;
+  document.setName = "rs";
+  return machines::resumed<Topology>(document).next;
+}
+ErrorCode refusal(const Outcome& out) { return answered(out) ? answered(out)->code() : ErrorCode::kOK; }
+ErrorCode initiating(const ReplicaSetConfig& config, const NodeName& self = "a:1") {
+  return refusal(when(blank(self), Initiate{config, self, {}}));
+}
+
+TEST(Initiate, InstallsTheConfigWhenAllMembersAreThere) {  // ELE-037
+  Cluster set({"a:1", "b:1", "c:1"});
+  EXPECT_FALSE(set.command("a:1", Initiate{kConfig, "a:1", bson::ObjectId{{1}}}));
+  EXPECT_EQ(set.phase("a:1"), Phase::kInitiating);
+  set.run(Millis(10));
+  EXPECT_TRUE(set.concluded("a:1", OpenCommand::kInitiate)->isOK());
+  for (const char* host : {"a:1", "b:1", "c:1"}) {
+    EXPECT_EQ(set.config(host).version, 1) << host;
+    EXPECT_EQ(set.config(host).settings.replicaSetId, bson::ObjectId{{1}}) << host;
+  }
+}
+
+TEST(Initiate, FailsWhenAMemberDoesNotAnswer) {
+  Cluster set({"a:1", "b:1", "c:1"});
+  set.kill("c:1");
+  set.command("a:1", Initiate{kConfig, "a:1", {}});
+  set.run(Secs(11));
+  EXPECT_EQ(set.concluded("a:1", OpenCommand::kInitiate)->code(), ErrorCode::kHostUnreachable);
+  EXPECT_NE(set.concluded("a:1", OpenCommand::kInitiate)->reason().find("c:1"), std::string::npos);
+  EXPECT_EQ(set.phase("a:1"), Phase::kStartup);
+  EXPECT_FALSE(set["b:1"].now.document.config);
+}
+
+TEST(Initiate, AsksAgainThoseWhoseAnswerWasLost) {
+  Cluster set({"a:1", "b:1", "c:1"});
+  set.cut("a:1", "b:1");
+  set.command("a:1", Initiate{kConfig, "a:1", {}});
+  set.run(Secs(1));
+  set.heal();
+  set.run(Secs(1));
+  EXPECT_TRUE(set.concluded("a:1", OpenCommand::kInitiate)->isOK());
+}
+
+TEST(Initiate, FailsWhenAMemberHasAConfigOrIsOfAnotherSet) {
+  const Snapshot<Topology> waiting = when(blank("a:1"), Initiate{kConfig, "a:1", {}}).next;
+  const Outcome has = when(waiting, shown(memberOf(kConfig, "b:1"), "a:1"));
+  EXPECT_EQ(did<Conclude>(has)->outcome.code(), ErrorCode::kNewReplicaSetConfigurationIncompatible);
+  EXPECT_EQ(phaseAfter(has), Phase::kStartup);
+  HeartbeatReply other;
+  other.sender.from = "c:1";
+  other.refusal = Status(ErrorCode::kInconsistentReplicaSetNames, "c:1 is in the set other");
+  EXPECT_EQ(did<Conclude>(when(waiting, other))->outcome.code(), ErrorCode::kInconsistentReplicaSetNames);
+}
+
+TEST(Initiate, OfTwoNodesAtOnceNeverMakesTwoSets) {
+  Cluster set({"a:1", "b:1", "c:1"});
+  set.command("a:1", Initiate{kConfig, "a:1", bson::ObjectId{{1}}});
+  set.command("b:1", Initiate{kConfig, "b:1", bson::ObjectId{{2}}});
+  set.run(Secs(12));
+  EXPECT_FALSE(set["a:1"].now.document.config && set["b:1"].now.document.config);
+}
+
+TEST(Initiate, RefusesConfigsThatCannotBeFirst) {  // ELE-037
+  EXPECT_EQ(initiating(next()), ErrorCode::kInvalidReplicaSetConfig) << "version 2";
+  ReplicaSetConfig config = kConfig;
+  config.id = "other";
+  EXPECT_EQ(initiating(config), ErrorCode::kInvalidReplicaSetConfig);
+  EXPECT_EQ(initiating(kConfig, "x:1"), ErrorCode::kNewReplicaSetConfigurationIncompatible) << "this node is no member";
+  config = kConfig;
+  config.members[0].priority = 0;
+  EXPECT_EQ(initiating(config), ErrorCode::kNodeNotElectable);
+  config = kConfig;
+  config.settings.replicaSetId = bson::ObjectId{};
+  EXPECT_EQ(initiating(config), ErrorCode::kInvalidReplicaSetConfig);
+  EXPECT_EQ(refusal(when(memberOf(kConfig, "a:1"), Initiate{kConfig, "a:1", {}})), ErrorCode::kIllegalOperation)
+      << "there is one already";
+}
+
+TEST(Reconfig, IsPersistedAndReachesEveryMember) {  // ELE-037, REP-039
+  Cluster set = Cluster::running(kConfig);
+  const NodeName primary = set.primary();
+  ReplicaSetConfig config = next(set.config(primary));
+  config.settings.catchUpTakeoverDelay = Millis(5);
+  EXPECT_FALSE(set.command(primary, Reconfig{config})) << "answered when a majority has it";
+  set.run(Millis(100));
+  EXPECT_TRUE(set.concluded(primary, OpenCommand::kReconfig)->isOK());
+  for (const char* host : {"a:1", "b:1", "c:1"}) {
+    EXPECT_EQ(set.config(host).version, 2) << host;
+    EXPECT_EQ(set.config(host).term, set.term()) << host;
+    EXPECT_EQ(set.config(host).settings.catchUpTakeoverDelay, Millis(5)) << host;
+  }
+  EXPECT_EQ(set.primary(), primary);
+}
+
+TEST(Reconfig, TheFirstOfATermWaitsUntilAMajorityHoldsThePresentConfigInThisTerm) {
+  Snapshot<Topology> primary = memberOf(kConfig, "a:1", Phase::kPrimary);
+  const Outcome asked = when(primary, Reconfig{next()});
+  EXPECT_EQ(asked.next.document.config->configVersion(), (ConfigVersion{1, 3})) << "claimed, not yet changed";
+  EXPECT_EQ(asked.next.memory.change->stage, ConfigChange::Stage::kClaiming);
+  Snapshot<Topology> b = memberOf(*asked.next.document.config, "b:1");
+  const Outcome held = when(asked.next, shown(b, "a:1"));
+  EXPECT_EQ(held.next.document.config->configVersion(), (ConfigVersion{2, 3}));
+  EXPECT_FALSE(did<Conclude>(held));
+  const Outcome spread = when(held.next, shown(memberOf(*held.next.document.config, "c:1"), "a:1"));
+  EXPECT_TRUE(did<Conclude>(spread)->outcome.isOK());
+  EXPECT_FALSE(spread.next.memory.change);
+}
+
+TEST(Reconfig, OnlyOneAtATime) {
+  const Snapshot<Topology> waiting = when(memberOf(kConfig, "a:1", Phase::kPrimary), Reconfig{next()}).next;
+  EXPECT_EQ(refusal(when(waiting, Reconfig{next()})), ErrorCode::kConfigurationInProgress);
+}
+
+TEST(Reconfig, FailsWhenThePrimaryStepsDownMeanwhile) {
+  const Snapshot<Topology> waiting = when(memberOf(kConfig, "a:1", Phase::kPrimary), Reconfig{next()}).next;
+  const Outcome out = when(waiting, shown(memberOf(kConfig, "b:1", Phase::kFollower, 4), "a:1"));
+  EXPECT_EQ(did<Conclude>(out)->command, OpenCommand::kReconfig);
+  EXPECT_EQ(did<Conclude>(out)->outcome.code(), ErrorCode::kPrimarySteppedDown);
+  EXPECT_FALSE(out.next.memory.change);
+}
+
+TEST(Reconfig, NeedsThePrimaryUnlessForced) {
+  EXPECT_EQ(refusal(when(memberOf(kConfig, "b:1"), Reconfig{next()})), ErrorCode::kNotWritablePrimary);
+  EXPECT_EQ(refusal(when(blank("b:1"), Reconfig{next()})), ErrorCode::kNotYetInitialized);
+  const Outcome out = when(memberOf(kConfig, "b:1"), Reconfig{next(), true, 500});
+  EXPECT_TRUE(answered(out)->isOK());
+  EXPECT_EQ(out.next.document.config->version, 502) << "outranks what others may have made meanwhile";
+  EXPECT_EQ(out.next.document.config->term, ConfigVersion::kNoTerm);
+}
+
+TEST(Reconfig, TakesThePrimaryItselfOnlyByForce) {
+  ReplicaSetConfig without = next();
+  without.members.erase(without.members.begin());
+  const Snapshot<Topology> primary = memberOf(kConfig, "a:1", Phase::kPrimary);
+  EXPECT_EQ(refusal(when(primary, Reconfig{without})), ErrorCode::kNewReplicaSetConfigurationIncompatible);
+  ReplicaSetConfig demoted = next();
+  demoted.members[0].priority = 0;
+  EXPECT_EQ(refusal(when(primary, Reconfig{demoted})), ErrorCode::kNodeNotElectable);
+  EXPECT_EQ(phaseAfter(when(primary, Reconfig{without, true})), Phase::kRemoved);  // ELE-033
+  EXPECT_EQ(phaseAfter(when(primary, Reconfig{demoted, true})), Phase::kFollower);
+}
+
+TEST(Reconfig, ANewerConfigThatRemovesOrDemotesThePrimaryMakesItStepDown) {  // ELE-033
+  HeartbeatReply news = shown(memberOf(kConfig, "b:1"), "a:1");
+  news.newer = next();
+  news.newer->members[0].priority = 0;
+  for (const Phase phase : {Phase::kPrimary, Phase::kDraining, Phase::kCatchingUp}) {
+    const Outcome out = when(memberOf(kConfig, "a:1", phase), news);
+    EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+    EXPECT_EQ(out.next.document.config->version, 2);
+    EXPECT_TRUE(did<InterruptOperations>(out));
+  }
+  news.newer->members.erase(news.newer->members.begin());
+  EXPECT_EQ(phaseAfter(when(memberOf(kConfig, "a:1", Phase::kPrimary), news)), Phase::kRemoved);
+}
+
+TEST(Reconfig, DoesNotComeIntoAStepUp) {
+  HeartbeatReply news = shown(memberOf(kConfig, "b:1"), "a:1");
+  news.newer = next();
+  const Outcome out = when(memberOf(kConfig, "a:1", Phase::kDraining), news);
+  EXPECT_EQ(out.next.document.config->version, 1);
+  EXPECT_EQ(phaseAfter(out), Phase::kDraining);
+  EXPECT_EQ(when(memberOf(kConfig, "a:1", Phase::kPrimary), news).next.document.config->version, 2);
+}
+
+TEST(Reconfig, EndsAnElectionUnderTheOldConfig) {
+  HeartbeatReply news = shown(memberOf(kConfig, "b:1"), "a:1");
+  news.newer = next();
+  const Snapshot<Topology> dry = when(memberOf(kConfig, "a:1"), ElectionTimeout{}).next;
+  EXPECT_EQ(phaseAfter(when(dry, news)), Phase::kFollower);
+}
+
+TEST(Reconfig, OlderConfigsAndThoseOfOtherSetsAreNotTaken) {
+  HeartbeatReply news = shown(memberOf(kConfig, "b:1"), "a:1");
+  news.newer = kConfig;
+  EXPECT_FALSE(when(memberOf(next(), "a:1"), news).persist);
+  news.newer = next();
+  news.newer->settings.replicaSetId = bson::ObjectId{{7}};
+  EXPECT_FALSE(when(memberOf(kConfig, "a:1"), news).persist);
+  news.newer = next();
+  news.newer->id = "other";
+  EXPECT_FALSE(when(memberOf(kConfig, "a:1"), news).persist);
+}
+
+TEST(Reconfig, AddsAndRemovesMembersOneByOne) {
+  Cluster set = Cluster::running(kConfig);
+  const NodeName primary = set.primary(), gone = set.others().front();
+  set.add("d:1");
+  set.command(primary, Reconfig{withMember(next(set.config(primary)), "d:1")});
+  set.run(Secs(1));
+  EXPECT_TRUE(set.concluded(primary, OpenCommand::kReconfig)->isOK());
+  EXPECT_EQ(set.phase("d:1"), Phase::kFollower);
+  ReplicaSetConfig config = next(set.config(primary));
+  std::erase_if(config.members, [&](const auto& m) { return m.host == gone; });
+  set.forget();
+  set.command(primary, Reconfig{config});
+  set.run(Secs(2));
+  EXPECT_TRUE(set.concluded(primary, OpenCommand::kReconfig)->isOK());
+  EXPECT_EQ(set.phase(gone), Phase::kRemoved);
+  EXPECT_EQ(stateOf(set[gone].now), MemberState::kRemoved);
+  set.kill(primary);
+  EXPECT_FALSE(set.runUntilPrimary().empty()) << "two of the three that are left";
+}
+
+TEST(Reconfig, AfterAForcedRemovalOfThePrimaryTheOthersElectANewOne) {  // ELE-033
+  Cluster set = Cluster::running(kConfig);
+  const NodeName old = set.primary();
+  ReplicaSetConfig config = next(set.config(old));
+  std::erase_if(config.members, [&](const auto& m) { return m.host == old; });
+  EXPECT_TRUE(set.command(set.others().front(), Reconfig{config, true})->isOK());
+  set.run(Secs(4));
+  EXPECT_EQ(set.phase(old), Phase::kRemoved);
+  EXPECT_NE(set.primary(), old);
+  EXPECT_FALSE(set.primary().empty());
+}
+
+TEST(Reconfig, AMemberThatMissedItLearnsItWhenItIsBack) {  // REP-039
+  Cluster set = Cluster::running(kConfig);
+  const NodeName primary = set.primary(), late = set.others().front();
+  set.kill(late);
+  set.command(primary, Reconfig{next(set.config(primary))});
+  set.run(Secs(1));
+  set.restart(late);
+  set.run(Secs(1));
+  EXPECT_EQ(set.config(late).version, 2);
+}
+
+TEST(Reconfig, AnArbiterVotesAndTheSetGoesOn) {
+  ReplicaSetConfig config = kConfig;
+  config.members[2].arbiterOnly = true;
+  config.members[2].priority = 0;
+  Cluster set = Cluster::running(config);
+  EXPECT_EQ(set.phase("c:1"), Phase::kArbiter);
+  const NodeName primary = set.primary(), other = primary == "a:1" ? "b:1" : "a:1";
+  set.kill(primary);
+  EXPECT_EQ(set.runUntilPrimary(), other);
+  EXPECT_EQ(set.phase("c:1"), Phase::kArbiter);
+}
+
+TEST(Reconfig, TwoNodesThatCannotSeeEachOtherDoNotTakeTurnsAtAnArbiter) {  // ELE-016
+  ReplicaSetConfig config = kConfig;
+  config.members[2].arbiterOnly = true;
+  config.members[2].priority = 0;
+  Cluster set = Cluster::running(config);
+  const NodeName primary = set.primary();
+  const int64_t term = set.term();
+  set.cut("a:1", "b:1");
+  set.run(Secs(30));
+  EXPECT_EQ(set.primary(), primary);
+  EXPECT_EQ(set.term(), term);
+}
+
+}  // namespace
+}  // namespace troupe::replication::test

@@ -1,0 +1,158 @@
+#include "state_machines/replication/replica_set_config.hpp"
+
+#include <gtest/gtest.h>
+
+#include "messaging/bson/json.hpp"
+
+namespace troupe::replication::test {
+namespace {
+
+using bson::operator""_json;
+
+ReplicaSetConfig parsed(const bson::Document& document) {
+  auto config = ReplicaSetConfig::parse(document);
+  EXPECT_TRUE(config.isOK()) << config.status().toString();
+  return config.isOK() ? *config : ReplicaSetConfig{};
+}
+ErrorCode failure(const bson::Document& document) { return ReplicaSetConfig::parse(document).status().code(); }
+/// Members as text, in an otherwise good config.
+bson::Document withMembers(const std::string& members, const std::string& more = "") {
+  return *bson::fromJson(R"({"_id": "rs", "version": 1, "members": [)" + members + "]" + more + "}");
+}
+ErrorCode failureOf(const std::string& members, const std::string& more = "") { return failure(withMembers(members, more)); }
+constexpr const char* kA = R"({"_id": 0, "host": "a:1"})";
+std::string andA(const std::string& member) { return std::string(kA) + ", " + member; }
+/// So many members.
+bson::Document many(int members, int voters) {
+  std::string text;
+  for (int i = 0; i < members; ++i)
+    text += (i ? "," : "") + std::string(R"({"_id":)") + std::to_string(i) + R"(,"host":"h)" + std::to_string(i) + ":1\"" +
+            (i < voters ? "}" : R"(,"votes":0,"priority":0})");
+  return withMembers(text);
+}
+constexpr auto kInvalid = ErrorCode::kInvalidReplicaSetConfig;
+
+TEST(ReplicaSetConfig, FillsInWhatIsLeftOut) {
+  const auto config = parsed(R"({"_id": "rs", "members": [{"_id": 0, "host": "a"}]})"_json);
+  EXPECT_EQ(config.version, 1);
+  EXPECT_EQ(config.members.at(0).host, "a:27017");
+  EXPECT_EQ(config.members[0].priority, 1);
+  EXPECT_EQ(config.members[0].votes, 1);
+  EXPECT_TRUE(config.members[0].buildIndexes);
+  EXPECT_EQ(config.settings.heartbeatInterval, Millis(2000));
+  EXPECT_EQ(config.settings.electionTimeout, Millis(10'000));
+  EXPECT_EQ(config.settings.catchUpTimeout, Millis(-1));
+  EXPECT_EQ(config.settings.catchUpTakeoverDelay, Millis(30'000));
+  EXPECT_TRUE(config.settings.chainingAllowed);
+}
+
+TEST(ReplicaSetConfig, IsShownAsItWasGiven) {  // ELE-037
+  const auto given = R"({"_id": "rs", "version": {"$numberLong": "4"}, "term": {"$numberLong": "2"}, "protocolVersion": 1,
+    "writeConcernMajorityJournalDefault": false, "members": [
+      {"_id": 3, "host": "a:1", "priority": 2.5, "tags": {"dc": "east"}},
+      {"_id": 4, "host": "b:1", "priority": 0, "hidden": true, "votes": 0, "secondaryDelaySecs": 60},
+      {"_id": 5, "host": "c:1", "arbiterOnly": true}],
+    "settings": {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200, "chainingAllowed": false,
+      "getLastErrorModes": {"east": {"dc": 1}}, "replicaSetId": {"$oid": "0123456789abcdef01234567"}}})"_json;
+  const auto config = parsed(given);
+  const bson::Document shown = config.toBson();
+  EXPECT_EQ(shown.view().at("members.0.priority").asDouble(), 2.5);
+  EXPECT_EQ(shown.view().at("members.2.priority").asDouble(), 0) << "arbiters have none";
+  EXPECT_EQ(shown.view().at("settings.electionTimeoutMillis").asInt32(), 1000);
+  EXPECT_EQ(shown.view().at("protocolVersion").asInt64(), 1);
+  EXPECT_EQ(shown["writeConcernMajorityJournalDefault"].asBool(), false);
+  EXPECT_EQ(parsed(shown), config);
+}
+
+TEST(ReplicaSetConfig, NamesUnknownFieldsAndWrongTypes) {
+  EXPECT_EQ(failureOf(kA, R"(, "colour": 1)"), ErrorCode::kUnknownField);
+  EXPECT_EQ(failureOf(R"({"_id": 0, "host": "a:1", "prio": 1})"), ErrorCode::kUnknownField);
+  const auto status = ReplicaSetConfig::parse(withMembers(R"({"_id": 0, "host": 5})")).status();
+  EXPECT_EQ(status.code(), ErrorCode::kTypeMismatch);
+  EXPECT_NE(status.reason().find("members.0.host"), std::string::npos) << status.reason();
+  EXPECT_EQ(failureOf(R"({"host": "a:1"})"), ErrorCode::kMissingRequiredField);
+  EXPECT_EQ(failure(R"({"members": []})"_json), ErrorCode::kMissingRequiredField);
+  EXPECT_EQ(failureOf(R"({"_id": 0.5, "host": "a:1"})"), kInvalid);
+  EXPECT_EQ(failureOf(kA, R"(, "settings": {"electionTimeoutMillis": "1"})"), ErrorCode::kTypeMismatch);
+}
+
+TEST(ReplicaSetConfig, HasAtMostFiftyMembersAndSevenVoters) {  // REP-035
+  EXPECT_TRUE(ReplicaSetConfig::parse(many(50, 7)).isOK());
+  EXPECT_EQ(failure(many(51, 7)), kInvalid);
+  EXPECT_EQ(failure(many(8, 8)), kInvalid);
+  EXPECT_EQ(failureOf(""), kInvalid) << "nor none";
+}
+
+TEST(ReplicaSetConfig, RefusesWhatCannotWork) {
+  EXPECT_EQ(failureOf(andA(R"({"_id": 0, "host": "b:1"})")), kInvalid) << "two with one _id";
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "a:1"})")), kInvalid) << "two with one host";
+  EXPECT_EQ(failureOf(R"({"_id": 256, "host": "a:1"})"), kInvalid);
+  EXPECT_EQ(failureOf(R"({"_id": 0, "host": "a:70000"})"), kInvalid);
+  EXPECT_EQ(failureOf(R"({"_id": 0, "host": "a:1", "priority": 1001})"), kInvalid);
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "b:1", "votes": 2})")), kInvalid);
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "b:1", "votes": 0})")), kInvalid) << "priority without vote";
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "b:1", "hidden": true})")), kInvalid);
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "b:1", "buildIndexes": false})")), kInvalid);
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "b:1", "secondaryDelaySecs": 5})")), kInvalid);
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "b:1", "arbiterOnly": true, "votes": 0})")), kInvalid);
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "b:1", "arbiterOnly": true, "priority": 2})")), kInvalid);
+  EXPECT_EQ(failureOf(andA(R"({"_id": 1, "host": "localhost:1"})")), kInvalid) << "local and other names";
+  EXPECT_EQ(failureOf(R"({"_id": 0, "host": "a:1", "priority": 0})"), kInvalid) << "nobody can be primary";
+  EXPECT_EQ(failureOf(kA, R"(, "protocolVersion": 0)"), kInvalid);
+  EXPECT_EQ(failureOf(kA, R"(, "settings": {"electionTimeoutMillis": 0})"), kInvalid);
+  EXPECT_EQ(failureOf(kA, R"(, "settings": {"catchUpTimeoutMillis": -2})"), kInvalid);
+}
+
+TEST(ReplicaSetConfig, CountsMajorities) {
+  EXPECT_EQ(parsed(many(1, 1)).majority(), 1);
+  EXPECT_EQ(parsed(many(4, 4)).majority(), 3);
+  EXPECT_EQ(parsed(many(9, 7)).majority(), 4);
+  auto config = parsed(many(3, 3));
+  EXPECT_EQ(config.writeMajority(), 2);
+  config.members[1].arbiterOnly = config.members[2].arbiterOnly = true;
+  EXPECT_EQ(config.writeMajority(), 1) << "arbiters hold no data";
+  EXPECT_FALSE(config.isOnlyVoter("h0:1"));
+  EXPECT_TRUE(parsed(many(3, 1)).isOnlyVoter("h0:1"));
+}
+
+TEST(ReplicaSetConfig, RanksPriorities) {  // ELE-002
+  auto config = parsed(many(3, 3));
+  config.members[1].priority = 3;
+  config.members[2].priority = 2;
+  EXPECT_EQ(config.priorityRank("h1:1"), 0);
+  EXPECT_EQ(config.priorityRank("h2:1"), 1);
+  EXPECT_EQ(config.priorityRank("h0:1"), 2);
+}
+
+TEST(ReplicaSetConfig, TheNewerOfTwoHasTheLaterTermThenTheHigherVersion) {
+  EXPECT_TRUE((ConfigVersion{1, 5}.isNewerThan({9, 4})));
+  EXPECT_FALSE((ConfigVersion{9, 4}.isNewerThan({1, 5})));
+  EXPECT_TRUE((ConfigVersion{2, 5}.isNewerThan({1, 5})));
+  EXPECT_TRUE((ConfigVersion{9, ConfigVersion::kNoTerm}.isNewerThan({8, 5}))) << "a forced one counts by its version";
+  EXPECT_FALSE((ConfigVersion{2, 5}.isNewerThan({2, 5})));
+  EXPECT_TRUE((ConfigVersion{1, 0}.isNewerThan(ConfigVersion{}))) << "any is newer than none";
+}
+
+TEST(ReplicaSetConfig, IsFollowedByAHigherVersionOfTheSameSet) {  // ELE-037
+  const auto now = parsed(many(3, 3));
+  const auto code = [&](auto change, bool force = false) {
+    auto next = now;
+    next.version = 2;
+    change(next);
+    return checkSuccessor(now, next, force).code();
+  };
+  constexpr auto kIncompatible = ErrorCode::kNewReplicaSetConfigurationIncompatible;
+  EXPECT_EQ(code([](auto&) {}), ErrorCode::kOK);
+  EXPECT_EQ(code([](auto& c) { c.version = 1; }), kIncompatible);
+  EXPECT_EQ(code([](auto& c) { c.id = "other"; }), kIncompatible);
+  EXPECT_EQ(code([](auto& c) { c.members[1].id = 77; }), kIncompatible);
+  EXPECT_EQ(code([](auto& c) { c.members[1].arbiterOnly = true; }), kIncompatible);
+  EXPECT_EQ(code([](auto& c) { c.members[1].host = "new:1"; }), kInvalid) << "one voter goes and another comes";
+  EXPECT_EQ(code([](auto& c) { c.members.pop_back(); }), ErrorCode::kOK);
+  EXPECT_EQ(code([](auto& c) { c.members.pop_back(); c.members.pop_back(); }), kInvalid);
+  EXPECT_EQ(code([](auto& c) { c.members.pop_back(); c.members.pop_back(); }, true), ErrorCode::kOK) << "by force";
+  EXPECT_EQ(code([](auto& c) { c.members[1].votes = c.members[2].votes = 0; }), kInvalid);
+}
+
+}  // namespace
+}  // namespace troupe::replication::test

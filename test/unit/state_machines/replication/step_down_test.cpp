@@ -1,0 +1,177 @@
+#include "state_machines/replication/step_down.hpp"
+
+#include "test/unit/state_machines/replication/member_kit.hpp"
+
+namespace troupe::replication::test {
+namespace {
+
+const ReplicaSetConfig kConfig = configOf(kThree);
+
+/// "a" leads term 3 and is at second 10; the others are at these.
+Snapshot<Topology> primary(uint32_t b, uint32_t c, const ReplicaSetConfig& config = kConfig) {
+  Snapshot<Topology> now = memberOf(config, "a:1", Phase::kPrimary);
+  now.memory.applied = opTime(3, 10);
+  viewOf(now, "b:1").applied = opTime(3, b);
+  viewOf(now, "c:1").applied = opTime(3, c);
+  return now;
+}
+HeartbeatReply at(const NodeName& host, uint32_t second, int64_t term = 3) {
+  Snapshot<Topology> member = memberOf(kConfig, host, Phase::kFollower, term);
+  member.memory.applied = opTime(3, second);
+  return shown(member, "a:1");
+}
+/// An attempt that waits: both secondaries are behind.
+Snapshot<Topology> waiting(StepDown command = {}) { return when(primary(9, 9), command).next; }
+
+TEST(StepDown, SucceedsAtOnceWhenAMajorityHasAllItHas) {  // ELE-026
+  const Outcome out = when(primary(10, 2), StepDown{});
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  EXPECT_TRUE(answered(out)->isOK());
+  EXPECT_TRUE(did<InterruptOperations>(out));
+  EXPECT_TRUE(out.next.memory.frozen);
+  EXPECT_EQ(armed<FreezeOver>(out)->delay, Secs(60));
+}
+
+TEST(StepDown, WaitsForAMajorityAndRefusesWritesMeanwhile) {  // ELE-026, ELE-029
+  const Outcome out = when(primary(9, 9), StepDown{});
+  EXPECT_EQ(phaseAfter(out), Phase::kSteppingDown);
+  EXPECT_TRUE(did<RefuseWrites>(out));
+  EXPECT_FALSE(isWritable(out.next));
+  EXPECT_EQ(stateOf(out.next), MemberState::kPrimary);
+  EXPECT_FALSE(answered(out));
+  EXPECT_EQ(armed<StepDownDeadline>(out)->delay, Secs(10));
+  const Outcome caughtUp = when(out.next, at("c:1", 10));
+  EXPECT_EQ(phaseAfter(caughtUp), Phase::kFollower);
+  EXPECT_TRUE(did<Conclude>(caughtUp)->outcome.isOK());
+}
+
+TEST(StepDown, NeedsSomeoneElectableAmongThoseWhoHaveCaughtUp) {  // ELE-026
+  ReplicaSetConfig config = kConfig;
+  config.members[1].priority = 0;
+  EXPECT_EQ(phaseAfter(when(primary(10, 9, config), StepDown{})), Phase::kSteppingDown);
+  EXPECT_EQ(phaseAfter(when(primary(9, 10, config), StepDown{})), Phase::kFollower);
+}
+
+TEST(StepDown, DoesNotCountMembersThatAreDown) {  // ELE-026
+  Snapshot<Topology> now = primary(10, 2);
+  now = when(now, Unreachable{"b:1"}).next;
+  EXPECT_EQ(phaseAfter(when(now, StepDown{})), Phase::kSteppingDown);
+}
+
+TEST(StepDown, StaysPrimaryAndTakesWritesAgainWhenNobodyCatchesUp) {  // ELE-026, ELE-029
+  const Outcome out = when(waiting(), StepDownDeadline{});
+  EXPECT_EQ(phaseAfter(out), Phase::kPrimary);
+  EXPECT_TRUE(did<AcceptWrites>(out));
+  EXPECT_EQ(did<Conclude>(out)->outcome.code(), ErrorCode::kExceededTimeLimit);
+  EXPECT_FALSE(out.next.memory.frozen);
+  EXPECT_FALSE(out.next.memory.stepDown);
+}
+
+TEST(StepDown, ByForceStepsDownAtTheDeadline) {  // ELE-027
+  const Outcome out = when(waiting({.force = true}), StepDownDeadline{});
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  EXPECT_TRUE(did<Conclude>(out)->outcome.isOK());
+  EXPECT_TRUE(said<StepUpRequest>(out).empty()) << "ELE-006";
+}
+
+TEST(StepDown, HandsOverToTheBestOfThoseWhoHaveCaughtUp) {  // ELE-005
+  ReplicaSetConfig config = kConfig;
+  config.members[2].priority = 1.5;
+  const auto asked = said<StepUpRequest>(when(primary(10, 10, config), StepDown{}));
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].first, "c:1");
+  EXPECT_EQ(asked[0].second.term, 3);
+  EXPECT_EQ(said<StepUpRequest>(when(primary(10, 9, config), StepDown{})).at(0).first, "b:1");
+}
+
+TEST(StepDown, WithoutHandoffTheSetWaitsForTheElectionTimeout) {  // ELE-006
+  EXPECT_TRUE(said<StepUpRequest>(when(primary(10, 10), StepDown{.handoff = false})).empty());
+  EXPECT_TRUE(said<StepUpRequest>(when(primary(10, 10), StepDown{.force = true})).empty());
+}
+
+TEST(StepDown, OnlyOneAttemptAtATime) {  // ELE-035
+  const Outcome out = when(waiting(), StepDown{});
+  EXPECT_EQ(answered(out)->code(), ErrorCode::kConflictingOperationInProgress);
+  EXPECT_EQ(phaseAfter(out), Phase::kSteppingDown);
+}
+
+TEST(StepDown, IsForPrimariesOnly) {
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1"), StepDown{}))->code(), ErrorCode::kNotWritablePrimary);
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kDraining), StepDown{}))->code(), ErrorCode::kNotWritablePrimary);
+}
+
+TEST(StepDown, ItsPeriodMustBeLongerThanTheWait) {
+  EXPECT_EQ(answered(when(primary(10, 10), StepDown{.stepDownPeriod = Secs(5)}))->code(), ErrorCode::kBadValue);
+}
+
+TEST(StepDown, OnAHigherTermAtOnce) {  // ELE-031, REP-029
+  const Outcome out = when(primary(10, 10), at("b:1", 10, 4));
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  EXPECT_EQ(out.next.memory.term, 4);
+  EXPECT_TRUE(did<InterruptOperations>(out));
+  EXPECT_FALSE(out.next.memory.frozen);
+}
+
+TEST(StepDown, WithoutConditionsOverridesAnAttempt) {  // ELE-034
+  const Outcome out = when(waiting(), at("b:1", 9, 4));
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  ASSERT_TRUE(did<Conclude>(out));
+  EXPECT_EQ(did<Conclude>(out)->command, OpenCommand::kStepDown);
+  EXPECT_EQ(did<Conclude>(out)->outcome.code(), ErrorCode::kPrimarySteppedDown);
+}
+
+TEST(StepDown, WhenNothingIsHeardOfAMajority) {  // ELE-032
+  const Outcome one = when(primary(10, 10), LivenessTimeout{"b:1", 0});
+  EXPECT_EQ(phaseAfter(one), Phase::kPrimary);
+  EXPECT_EQ(phaseAfter(when(one.next, LivenessTimeout{"c:1", 0})), Phase::kFollower);
+}
+
+TEST(StepDown, APartitionedPrimaryStepsDownAndFollowsWhenItComesBack) {  // ELE-031, ELE-032
+  Cluster set = Cluster::running(kConfig);
+  const NodeName old = set.primary();
+  set.isolate(old);
+  set.run(Secs(2));
+  EXPECT_EQ(set.phase(old) == Phase::kFollower || set.phase(old) == Phase::kDryRun, true);
+  const NodeName next = set.primary();
+  EXPECT_NE(next, old);
+  set.heal();
+  set.run(Secs(2));
+  EXPECT_EQ(set.phase(old), Phase::kFollower);
+  EXPECT_EQ(primaryOf(set[old].now), next);
+  EXPECT_EQ(set.memory(old).term, set.term());
+}
+
+TEST(StepDown, AHandoffIsMuchFasterThanTheElectionTimeout) {  // ELE-005
+  Cluster set = Cluster::running(kConfig);
+  const NodeName old = set.primary();
+  const Millis asked = set.clock();
+  EXPECT_TRUE(set.command(old, StepDown{})->isOK());
+  EXPECT_NE(set.runUntilPrimary(), old);
+  EXPECT_LE(set.clock() - asked, Millis(100));
+}
+
+TEST(StepDown, WithoutHandoffItTakesTheElectionTimeout) {  // ELE-006
+  Cluster set = Cluster::running(kConfig);
+  const NodeName old = set.primary();
+  const Millis asked = set.clock();
+  EXPECT_TRUE(set.command(old, StepDown{.handoff = false})->isOK());
+  EXPECT_NE(set.runUntilPrimary(), old);
+  EXPECT_GE(set.clock() - asked, Millis(500));
+}
+
+TEST(StepDown, ASingleMemberStaysPrimaryUnlessForced) {
+  Cluster set = Cluster::running(configOf({"a:1"}));
+  ASSERT_EQ(set.primary(), "a:1");
+  set.command("a:1", StepDown{.stepDownPeriod = Secs(20)});
+  set.run(Secs(11));
+  EXPECT_EQ(set.concluded("a:1", OpenCommand::kStepDown)->code(), ErrorCode::kExceededTimeLimit);
+  EXPECT_EQ(set.primary(), "a:1");
+  set.command("a:1", StepDown{.force = true, .stepDownPeriod = Secs(20), .catchUpPeriod = Millis(0)});
+  set.run(Secs(1));
+  EXPECT_EQ(set.primary(), "");
+  set.run(Secs(20));
+  EXPECT_EQ(set.primary(), "a:1") << "the period is over";
+}
+
+}  // namespace
+}  // namespace troupe::replication::test
