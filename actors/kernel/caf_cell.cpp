@@ -12,6 +12,7 @@
 
 #include "actors/kernel/actor_cell.hpp"
 #include "actors/kernel/node_impl.hpp"
+#include "actors/kernel/order.hpp"
 
 namespace troupe {
 
@@ -71,6 +72,7 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
     impl_.addCell(this);
     impl_.office.add(ActorCell::self(), this);
   }
+  ~CafCell() override { orderAfter(this); }
 
   /// Its first turn. `alone`: on a thread of its own.
   void launch(bool alone) {
@@ -94,7 +96,10 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
   void fireTimer(TimerId timer) noexcept override { push(new TimerElement(timer)); }
   void requestEnd(bool inOrder, Status reason) noexcept override { push(new EndElement(inOrder, std::move(reason))); }
   void retain() noexcept override { caf::intrusive_ptr_add_ref(ctrl()); }
-  void release() noexcept override { caf::intrusive_ptr_release(ctrl()); }
+  void release() noexcept override {
+    orderBefore(this);
+    caf::intrusive_ptr_release(ctrl());
+  }
 
   // What CAF calls.
   resume_result resume(caf::execution_unit*, size_t messages) override {

@@ -2,9 +2,14 @@
 # shellcheck shell=bash disable=SC2154
 # shellcheck source=/dev/null
 source "$root/packaging/dev/conformance.sh"
+# shellcheck source=/dev/null
+source "$root/packaging/dev/sanitizers.sh"
 
 readonly kSkipped=77
 readonly kFuzzBudgetSeconds=300  # for all fuzzers together
+
+# chosen STEP: whether --only lets it run. `--only asan` means asan-build, asan-unit and asan-integration.
+chosen() { [[ -z $only || ",$only," == *",$1,"* || ",$only," == *",${1%%-*},"* ]]; }
 
 # step NAME FUNCTION [ARG...]: runs it, keeps its output in build/test-results/NAME.log, and notes time and counts.
 # Sets `verdict`; call it plainly, not in a condition, for there `set -e` would not hold within the step.
@@ -13,7 +18,7 @@ step() {
   local name=$1 status passed=0 failed=0 started=$SECONDS
   shift
   verdict=ok
-  if [[ -n $only && ",$only," != *",$name,"* ]]; then return 0; fi
+  if ! chosen "$name"; then return 0; fi
   say "$name"
   rm -f "$results/$name.counts"
   set +e
@@ -28,7 +33,7 @@ step() {
     if [[ $status != 0 && $failed == 0 ]]; then failed=1; fi
     if [[ $failed != 0 ]]; then verdict=FAILED; fi
   fi
-  rows+=("$(printf '%-12s %-8s %7d %7d %5d:%02d' "$name" "$verdict" "$passed" "$failed" \
+  rows+=("$(printf '%-17s %-8s %7d %7d %5d:%02d' "$name" "$verdict" "$passed" "$failed" \
     $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60)))")
   total_passed=$((total_passed + passed))
   total_failed=$((total_failed + failed))
@@ -91,16 +96,8 @@ integration_tests() {
   return "$status"
 }
 
-sanitizer_tests() {
-  local preset=$1
-  build "$preset"
-  export ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
-  export TSAN_OPTIONS=suppressions=$root/test/tsan.supp:halt_on_error=0:history_size=4
-  unit_tests "$preset" "$preset"
-}
-
 summary() {
-  printf '\n%-12s %-8s %7s %7s %8s\n' step result passed failed time
+  printf '\n%-17s %-8s %7s %7s %8s\n' step result passed failed time
   printf '%s\n' "${rows[@]}"
   printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"
   [[ $total_failed == 0 && $total_passed -gt 0 ]]
@@ -128,10 +125,9 @@ test_all() {
   if [[ -z $filter || -n $only ]]; then step fuzz fuzz_tests; fi
   step integration integration_tests integration release
   if [[ -z $filter ]]; then step conformance conformance_tests; fi
-  if [[ $full == yes ]]; then
-    step asan sanitizer_tests asan
-    step asan-integration integration_tests asan-integration asan
-    step tsan sanitizer_tests tsan
+  if [[ $full == yes || $only == *asan* || $only == *tsan* ]]; then
+    sanitizer_steps asan
+    sanitizer_steps tsan
   fi
   summary
 }

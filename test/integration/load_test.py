@@ -1,0 +1,224 @@
+"""Everything at once: reads, writes, changes of shape, kills and the operator's doings, on the same few collections. What was
+acknowledged adds up, indexes agree with collections, and no error is met but those that others' doings explain."""
+import collections
+import os
+import random
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import pymongo
+
+from support import SLOWNESS, Server
+
+LANES = 8
+SECONDS = float(os.environ.get("TROUPE_TEST_LOAD_SECONDS", "8"))
+# NamespaceNotFound, IndexNotFound, CursorNotFound, NamespaceExists, WriteConflict, QueryPlanKilled, CursorKilled, IndexBuildAborted, DuplicateKey,
+# Interrupted
+EXPLAINED = {26, 27, 43, 48, 112, 175, 237, 276, 11000, 11601}
+RESTARTABLE = ("storage/journal-flusher", "storage/checkpointer", "storage/ident-reaper", "workers/worker0", "services/idle-sweeper")
+
+
+class Lane:
+    """One client with its own chances; counts what it was told of."""
+
+    def __init__(self, server, number, until):
+        self.server = server
+        self.random = random.Random(number)
+        self.number = number
+        self.until = until
+        self.added = collections.Counter()
+        self.met = collections.Counter()
+        self.done = collections.Counter()
+        self.surprise = None
+
+    def run(self):
+        works = [getattr(self, name) for name in sorted(dir(self)) if name.startswith("do_")]
+        try:
+            with self.server.client(retryWrites=False, retryReads=False, w=1) as client:
+                self.client, self.db = client, client.load
+                while time.monotonic() < self.until:
+                    work = self.random.choice(works)
+                    try:
+                        work()
+                        self.done[work.__name__] += 1
+                    except pymongo.errors.OperationFailure as e:
+                        code = e.details["writeErrors"][0]["code"] if isinstance(e, pymongo.errors.BulkWriteError) else e.code
+                        self.met[code] += 1
+                        if code not in EXPLAINED:
+                            raise AssertionError(f"{work.__name__} met {e.details}") from e
+        except BaseException as e:
+            self.surprise = e
+
+    def shape(self):
+        """A collection whose shape changes all the time."""
+        return self.db[f"shape{self.random.randrange(3)}"]
+
+    def do_add(self):
+        key = self.random.randrange(4)
+        by = self.random.randrange(1, 5)
+        self.db.sums.update_one({"_id": key}, {"$inc": {"sum": by}, "$push": {"last": {"$each": [self.number], "$slice": -5}}}, upsert=True)
+        self.added[key] += by
+
+    def do_add_by_find_and_modify(self):
+        key = self.random.randrange(4)
+        before = self.db.sums.find_one_and_update({"_id": key}, [{"$set": {"sum": {"$add": [{"$ifNull": ["$sum", 0]}, 1]}}}], upsert=True)
+        self.added[key] += 1
+        assert before is None or before["sum"] >= self.added[key] - 1, (before, self.added)
+
+    def do_insert(self):
+        self.shape().insert_many([{"a": i % 7, "b": self.random.random(), "t": ["x" * self.random.randrange(300), i]} for i in range(self.random.choice((1, 5, 60)))])
+
+    def do_update_many(self):
+        self.shape().update_many({"a": self.random.randrange(7)}, {"$inc": {"n": 1}, "$set": {"b": self.random.random()}})
+
+    def do_delete(self):
+        self.shape().delete_many({"a": self.random.randrange(7), "b": {"$lt": 0.5}})
+
+    def do_find(self):
+        for document in self.shape().find({"a": {"$gte": self.random.randrange(7)}}, batch_size=10).sort("b", 1).limit(50):
+            assert "a" in document
+
+    def do_walk(self):
+        for _ in self.shape().find({}, batch_size=5).limit(40):
+            pass
+
+    def do_aggregate(self):
+        list(self.shape().aggregate([{"$match": {"a": {"$lt": 5}}}, {"$group": {"_id": "$a", "n": {"$sum": 1}, "b": {"$avg": "$b"}}},
+                                     {"$lookup": {"from": "sums", "localField": "_id", "foreignField": "_id", "as": "sums"}}, {"$sort": {"_id": 1}}]))
+
+    def do_count_and_distinct(self):
+        self.shape().count_documents({"a": 3})
+        self.shape().distinct("a", {"b": {"$gt": 0.3}})
+
+    def do_index(self):
+        keys = self.random.choice(("a", "b", "t", [("a", 1), ("b", -1)]))
+        self.shape().create_index(keys)
+
+    def do_drop_indexes(self):
+        self.shape().drop_indexes()
+
+    def do_drop(self):
+        if self.random.random() < 0.2:
+            self.shape().drop()
+
+    def do_rename(self):
+        if self.random.random() < 0.2:
+            source, target = self.random.sample(range(4), 2)
+            self.db[f"shape{source}"].rename(f"shape{target}", dropTarget=True)
+
+    def do_create(self):
+        self.db.command("create", f"shape{self.random.randrange(3)}")
+
+    def do_validate(self):
+        self.check(self.shape().name)
+
+    def check(self, name):
+        result = self.db.validate_collection(name)
+        assert result["valid"], result
+
+    def do_listings(self):
+        self.client.list_database_names()
+        for name in self.db.list_collection_names():
+            self.db[name].index_information()
+        self.db.command("collStats", "sums")
+        self.db.command("dbStats")
+
+    def do_explain(self):
+        self.db.command("explain", {"find": "sums", "filter": {"_id": 1}}, verbosity="executionStats")
+
+    def do_look_around(self):
+        self.client.admin.command("serverStatus")
+        self.client.admin.command("actorTree", cursor={"batchSize": 20})
+        self.client.admin.command("currentOp")
+        self.client.admin.command("connectionStatus")
+        self.client.admin.command("getLog", "global")
+
+    def do_journaled(self):
+        self.db.get_collection("journaled", write_concern=pymongo.WriteConcern(w=1, j=True)).insert_one({"lane": self.number})
+        self.added["journaled"] += 1
+
+    def do_sync(self):
+        if self.random.random() < 0.2:
+            self.client.admin.command("fsync")
+
+    def do_kill_someone(self):
+        # Its own kind only: what is killed must not be an addition, whose outcome would be unknown.
+        for op in self.client.admin.command("currentOp")["inprog"]:
+            if op.get("op") == "query" and "shape" in op.get("ns", ""):
+                self.client.admin.command("killOp", op=op["opid"])
+                return
+
+    def do_leave_a_cursor(self):
+        first = self.db.command("find", f"shape{self.random.randrange(3)}", batchSize=1)["cursor"]
+        if first["id"] and self.random.random() < 0.5:
+            self.db.command("killCursors", "sums", cursors=[first["id"]])
+
+    def do_use_a_session(self):
+        with self.client.start_session() as session:
+            next(self.shape().find({}, batch_size=2, session=session), None)
+
+    def do_change_parameters(self):
+        self.client.admin.command("setParameter", 1, slowOpThresholdMs=self.random.choice((20, 100, 500)))
+
+    def do_users(self):
+        name = f"user{self.number}"
+        self.db.command("createUser", name, pwd="p", roles=["read"], mechanisms=["SCRAM-SHA-256"])
+        self.db.command("grantRolesToUser", name, roles=["readWrite"])
+        self.db.command("dropUser", name)
+
+    def do_connect(self):
+        with self.server.raw() as raw:
+            assert raw.command({"hello": 1, "$db": "admin"})["ok"] == 1
+            if self.random.random() < 0.5:
+                raw.send(b"\x30\0\0")  # gone in the middle of a frame
+
+    def admin(self, path, method="GET", action=None):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.server.admin_port}{path}", method=method, headers={"X-Troupe-Action": action} if action else {})
+        try:
+            with urllib.request.urlopen(request, timeout=30 * SLOWNESS) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as e:
+            if e.code not in (404, 409, 503):  # gone, or not in a state for it
+                raise
+
+    def do_watch(self):
+        for path in ("/metrics", "/actors?tree=1", "/actors/node/storage/journal-flusher", "/healthz"):
+            self.admin(path)
+
+    def do_restart_an_actor(self):
+        if self.random.random() < 0.1:
+            self.admin(f"/actors/node/{self.random.choice(RESTARTABLE)}/restart", "POST", "restart")
+
+
+class Load(unittest.TestCase):
+    def test_many_clients_do_everything_at_once(self):
+        server = Server()
+        self.addCleanup(server.discard)
+        server.start()
+        lanes = [Lane(server, n, time.monotonic() + SECONDS * min(SLOWNESS, 3)) for n in range(LANES)]
+        threads = [threading.Thread(target=lane.run) for lane in lanes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertTrue(server.running(), server.log_tail())
+        for lane in lanes:
+            if lane.surprise:
+                raise lane.surprise
+        done = sum((lane.done for lane in lanes), collections.Counter())
+        print(f"      {sum(done.values())} operations, refused: {dict(sum((lane.met for lane in lanes), collections.Counter()))}", flush=True)
+        self.assertEqual({name for name in dir(Lane) if name.startswith("do_")} - set(done), set())
+        self.check(server, sum((lane.added for lane in lanes), collections.Counter()))
+        self.assertEqual(server.restart().running(), True)
+        self.check(server, sum((lane.added for lane in lanes), collections.Counter()))
+        self.assertEqual(server.stop(), 0)
+
+    def check(self, server, added):
+        with server.client() as client:
+            self.assertEqual({d["_id"]: d["sum"] for d in client.load.sums.find()} | {"journaled": client.load.journaled.count_documents({})}, dict(added))
+            for name in client.load.list_collection_names():
+                result = client.load.validate_collection(name, full=True)
+                self.assertTrue(result["valid"], result)
