@@ -51,11 +51,27 @@ function(troupe_program name main)
   endif()
 endfunction()
 
+# troupe_keep_threaded(list): for ThreadSanitizer only the tests that start threads: those that include <thread>, or make
+# a node with some.
+function(troupe_keep_threaded list)
+  set(kept "")
+  foreach(source IN LISTS ${list})
+    file(STRINGS ${source} found REGEX "#include <thread>|[.]threads = " LIMIT_COUNT 1)
+    if(found)
+      list(APPEND kept ${source})
+    endif()
+  endforeach()
+  set(${list} ${kept} PARENT_SCOPE)
+endfunction()
+
 # troupe_tests(name DIR folder LINK targets...): one GoogleTest program from every *_test.cpp below the folder, with the
 # schemas there.
 function(troupe_tests name)
   cmake_parse_arguments(ARG "" "DIR" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARG_DIR}/*_test.cpp)
+  if(TROUPE_SANITIZE STREQUAL "thread")
+    troupe_keep_threaded(sources)
+  endif()
   if(NOT sources)
     return()
   endif()

@@ -8,7 +8,7 @@ import unittest
 
 import bson
 
-from support import OP_COMPRESSED, OP_MSG, OP_QUERY, SLOWNESS, Server, ServerTest, frame, free_port, header, op_msg_payload, op_query_payload, run_server
+from support import OP_COMPRESSED, OP_MSG, OP_QUERY, SLOWNESS, Server, ServerTest, eventually, frame, free_port, header, op_msg_payload, op_query_payload, run_server
 
 
 class Frames(ServerTest):
@@ -44,7 +44,7 @@ class Frames(ServerTest):
         for raw in raws:
             raw.send(header(47_000_000, 1, 0, OP_MSG) + b"x" * 100)
         self.client.admin.command("ping")
-        self.assertLess(self.server.memory_mib() - before, 200)
+        self.assertMemoryGrew(before, less_than_mib=200)
         for raw in raws:
             raw.close()
 
@@ -201,7 +201,7 @@ class Frames(ServerTest):
             for _ in range(5):  # five requests each, nothing read: at most one answer may wait in memory
                 raw.send(frame(op_msg_payload({"find": "c", "batchSize": 14, "singleBatch": True, "$db": "slow"})))
         time.sleep(1)
-        self.assertLess(self.server.memory_mib() - before, 20 * 16 * 1.5 + 200)
+        self.assertMemoryGrew(before, less_than_mib=20 * 16 * 1.5 + 200)
         self.client.admin.command("ping")
         for raw in raws:
             raw.close()
@@ -215,11 +215,7 @@ class Frames(ServerTest):
                 raw.send(b"\x30\0\0\0")
                 raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not a close
             raw.close()
-        for _ in range(200):
-            if current() <= before:
-                return
-            time.sleep(0.05)
-        self.fail(f"{current()} connections, {before} before")
+        self.assertTrue(eventually(lambda: current() <= before), f"{current()} connections, {before} before")
 
     def test_pipelined_requests_are_answered_in_order(self):
         with self.server.raw() as raw:

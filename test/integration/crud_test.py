@@ -7,7 +7,7 @@ import pymongo
 from bson import Binary, Code, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
 from pymongo import DeleteMany, DeleteOne, InsertOne, ReplaceOne, UpdateMany, UpdateOne
 
-from support import ServerTest
+from support import ServerTest, eventually
 
 
 class Insert(ServerTest):
@@ -50,10 +50,7 @@ class Insert(ServerTest):
 
     def test_unacknowledged_writes_arrive(self):
         self.db.c.with_options(write_concern=pymongo.WriteConcern(w=0)).insert_many([{"_id": i} for i in range(100)])
-        for _ in range(100):
-            if self.db.c.count_documents({}) == 100:
-                return
-        self.fail("they did not arrive")
+        self.assertTrue(eventually(lambda: self.db.c.count_documents({}) == 100))
 
 
 class Find(ServerTest):

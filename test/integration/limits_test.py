@@ -8,7 +8,7 @@ import pymongo
 from bson import Int64
 from bson.raw_bson import RawBSONDocument
 
-from support import SLOWNESS, Server, ServerTest, frame, header, op_msg_payload, OP_MSG
+from support import SLOWNESS, Server, ServerTest, eventually, frame, header, op_msg_payload, OP_MSG
 
 MAX_DOCUMENT = 16 * 1024 * 1024
 
@@ -109,14 +109,10 @@ class Limits(ServerTest):
 
         thread = threading.Thread(target=work)
         thread.start()
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            running = self.client.admin.command("currentOp", **{"command.comment": "kill me"})["inprog"]
-            if running:
-                self.client.admin.command("killOp", op=running[0]["opid"])
-                break
-            time.sleep(0.02)
-        thread.join(60)
+        running = []
+        self.assertTrue(eventually(lambda: running.extend(self.client.admin.command("currentOp", **{"command.comment": "kill me"})["inprog"]) or running))
+        self.client.admin.command("killOp", op=running[0]["opid"])
+        thread.join(60 * SLOWNESS)
         self.assertEqual(outcome, [11601])
 
     def test_idle_cursors_end(self):
@@ -125,9 +121,7 @@ class Limits(ServerTest):
         self.addCleanup(self.client.admin.command, "setParameter", 1, cursorTimeoutMillis=600_000)
         ends = self.db.command("find", "c", batchSize=2)["cursor"]["id"]
         stays = self.db.command("find", "c", batchSize=2, noCursorTimeout=True)["cursor"]["id"]
-        deadline = time.monotonic() + 20 * SLOWNESS
-        while time.monotonic() < deadline and self.client.admin.command("serverStatus")["metrics"]["cursor"]["open"]["total"] > 1:
-            time.sleep(0.2)
+        self.assertTrue(eventually(lambda: self.client.admin.command("serverStatus")["metrics"]["cursor"]["open"]["total"] <= 1))
         self.assertFails(43, self.db.command, "getMore", ends, collection="c")
         self.assertEqual(len(self.db.command("getMore", stays, collection="c", batchSize=5)["cursor"]["nextBatch"]), 5)
 
@@ -157,16 +151,14 @@ class Connections(ServerTest):
             raw.close()
         self.assertLessEqual(sum(answers), 20)
         self.assertGreaterEqual(sum(answers), 10)
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            with self.server.raw() as raw:
-                try:
-                    if raw.command({"ping": 1, "$db": "admin"}):
-                        return
-                except ConnectionError:
-                    pass
-            time.sleep(0.05)
-        self.fail("no room although the others have gone")
+        self.assertTrue(eventually(self.has_room), "no room although the others have gone")
+
+    def has_room(self):
+        with self.server.raw() as raw:
+            try:
+                return raw.command({"ping": 1, "$db": "admin"}) is not None
+            except ConnectionError:
+                return False
 
 
 class ManyConnections(ServerTest):

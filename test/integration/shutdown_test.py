@@ -108,5 +108,5 @@ class Shutdown(unittest.TestCase):
             thread.start()
             time.sleep(0.5)
             self.assertEqual(self.server.stop(), 0)
-            thread.join(60)
+            thread.join(60 * SLOWNESS)
             self.assertEqual(len(outcome), 1)

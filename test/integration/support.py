@@ -15,9 +15,21 @@ import bson
 import pymongo
 
 BIN = Path(os.environ.get("TROUPE_BIN", Path(__file__).resolve().parents[2] / "build" / "bin"))
-# Sanitizer builds start and answer several times slower.
+# Sanitizer builds start and answer several times slower: every deadline of these tests is multiplied by this.
 SLOWNESS = float(os.environ.get("TROUPE_TEST_SLOWNESS", "1"))
 START_SECONDS = 60 * SLOWNESS
+# They keep freed memory for a while, too, and need more for everything: what a limit is multiplied by, and what is added to it.
+MEMORY_FACTOR, MEMORY_EXTRA_MIB = (1, 0) if SLOWNESS == 1 else (4, 400)
+
+
+def eventually(check, seconds=20):
+    """Calls `check` until it holds, and tells whether it did in time."""
+    deadline = time.monotonic() + seconds * SLOWNESS
+    while not check():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def free_port():
@@ -156,6 +168,9 @@ class ServerTest(unittest.TestCase):
             code, tail = self.server.process.returncode, self.server.log_tail(5)
             self.server.start()  # the next tests have a chance
             self.fail(f"the server died ({code}):\n{tail}")
+
+    def assertMemoryGrew(self, before, less_than_mib):
+        self.assertLess(self.server.memory_mib() - before, less_than_mib * MEMORY_FACTOR + MEMORY_EXTRA_MIB)
 
     def assertFails(self, code, work, *arguments, **options):
         """`work` must fail with this error code; the error is returned."""

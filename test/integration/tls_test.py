@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pymongo
 
-from support import Server, run_server
+from support import SLOWNESS, Server, run_server
 
 
 def openssl(*arguments):
@@ -41,7 +41,7 @@ class Tls(unittest.TestCase):
         return Server("--tlsMode", mode, "--tlsCertificateKeyFile", str(self.folder / "server.pem"), *options)
 
     def encrypted(self, server, **options):
-        return server.client(tls=True, tlsCAFile=str(self.folder / "ca.crt"), **{"serverSelectionTimeoutMS": 5000, **options})
+        return server.client(tls=True, tlsCAFile=str(self.folder / "ca.crt"), **{"serverSelectionTimeoutMS": int(5000 * SLOWNESS), **options})
 
     def works(self, client):
         with client:

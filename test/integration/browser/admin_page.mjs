@@ -11,7 +11,7 @@ import {join} from "node:path";
 import {parseArgs} from "node:util";
 import {chromium} from "playwright-core";
 
-const kPatience = 20_000;
+const kPatience = 20_000 * Number(process.env.TROUPE_TEST_SLOWNESS ?? 1);
 const {values: options} = parseArgs({options: {screenshot: {type: "string"}, dark: {type: "boolean"}, url: {type: "string"}, filter: {type: "string"}}});
 const bin = process.env.TROUPE_BIN ?? new URL("../../../build/bin", import.meta.url).pathname;
 const scratch = mkdtempSync(join(tmpdir(), "troupe-browser-"));
