@@ -1,6 +1,9 @@
 #pragma once
-#include <atomic>
+#include <deque>
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,28 +20,49 @@ struct BlockingJob {
   std::function<void(Status)> done;
 };
 
-/// Does jobs one after the other on its own thread: index scans, checkpoints on request, validation.
-class BlockingWorker final : public Actor {
+/// Jobs nobody has begun, first come, first served. It outlives the workers: a job is not lost when the worker that was
+/// told of it is restarted. Thread-safe.
+class JobQueue {
  public:
-  Behaviour behaviour() override;
-  void onStart() override { setPhase("idle", "waiting for work that blocks"); }
-  bson::Document describe() const override { return bson::doc("doing", doing_, "done", done_); }
+  void push(BlockingJob job);
+  std::optional<BlockingJob> take();
+  size_t size() const;
 
  private:
+  mutable std::mutex mutex_;
+  std::deque<BlockingJob> jobs_;
+};
+
+/// Does jobs one after the other on its own thread: index scans, checkpoints on request, validation. A job that throws
+/// fails with the exception's text, and its worker with it.
+class BlockingWorker final : public Actor {
+ public:
+  explicit BlockingWorker(std::shared_ptr<JobQueue> jobs) : jobs_(std::move(jobs)) {}
+  Behaviour behaviour() override;
+  void onStart() override;
+  bson::Document describe() const override;
+
+ private:
+  /// Does one job. If there are more it tells itself, so that its mailbox has a turn in between.
+  void work();
+
+  const std::shared_ptr<JobQueue> jobs_;
   std::string doing_;
   int64_t done_ = 0;
 };
 
-/// Hands jobs to the workers in turn.
+/// Puts jobs into the queue and wakes the workers, of which the first that is idle takes one.
 class WorkerPool final : public commands::BlockingWork {
  public:
   WorkerPool(Node& node, std::vector<Address> workers) : node_(node), workers_(std::move(workers)) {}
   void run(std::string_view what, std::function<Status()> work, std::function<void(Status)> done) override;
+  /// What the workers are to be made with.
+  const std::shared_ptr<JobQueue>& jobs() const { return jobs_; }
 
  private:
   Node& node_;
-  std::vector<Address> workers_;
-  std::atomic<size_t> next_{0};
+  const std::vector<Address> workers_;
+  const std::shared_ptr<JobQueue> jobs_ = std::make_shared<JobQueue>();
 };
 
 }  // namespace troupe::maintenance

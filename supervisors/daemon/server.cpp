@@ -263,6 +263,7 @@ Status Server::Parts::startActors() {
   parts.server = context.get();
   parts.commands = &commands::builtinCommands();
   parts.flushKind = storage::flushKind(options.journal);
+  parts.jobs = workers->jobs();
   parts.listener.addresses = splitList(options.bindIp);
   parts.listener.port = static_cast<uint16_t>(options.port);
   parts.listener.maxConnections = options.maxConnections;

@@ -1,6 +1,5 @@
 #include "supervisors/tree/standalone.hpp"
 
-#include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/checkpointer.hpp"
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
@@ -15,10 +14,10 @@ std::string blockingWorkerPath(int worker) { return "/node/workers/worker" + std
 
 namespace {
 
-Tree workers(int count) {
+Tree workers(int count, const std::shared_ptr<JobQueue>& jobs) {
   Tree tree = oneForOne("workers");
   for (int i = 0; i < count; ++i)
-    tree.children.push_back(permanent<BlockingWorker>("worker" + std::to_string(i)).onOwnThread());
+    tree.children.push_back(permanent<BlockingWorker>("worker" + std::to_string(i), jobs).onOwnThread());
   return tree;
 }
 
@@ -44,7 +43,8 @@ Tree standaloneTree(const TreeParts& parts) {
                                                       &std::as_const(s->parameters.syncPeriodSeconds))
                                   .onOwnThread(),
                               permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
-                   workers(parts.blockingWorkers), oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s)),
+                   workers(parts.blockingWorkers, parts.jobs),
+                   oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s)),
                    front(parts));
 }
 

@@ -1,8 +1,10 @@
 #pragma once
+#include <memory>
 #include <optional>
 
 #include "actors/commands/server_context.hpp"
 #include "actors/front/listener.hpp"
+#include "actors/maintenance/blocking_worker.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "supervisors/admin/http_server.hpp"
 #include "supervisors/supervision/tree.hpp"
@@ -17,6 +19,7 @@ struct TreeParts {
   front::ListenerOptions listener;
   std::optional<HttpServerOptions> admin;  ///< none: no admin endpoint
   int blockingWorkers = 2;
+  std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };
 
 /// Who starts under whom, in which order, on a node without replication: storage first, then services, the front last.

@@ -71,8 +71,8 @@ class CommandNode {
     hooks.nowMillis = [this] { return wallMillis(); };
     catalog = std::move(storage::openCatalog(*engine, storageSessions, std::move(hooks))).value();
     users = std::make_unique<UserStore>(*catalog, storageSessions);
-    node.spawn<maintenance::BlockingWorker>("/worker");
     workers = std::make_unique<maintenance::WorkerPool>(node, std::vector{node.address("/worker")});
+    node.spawn<maintenance::BlockingWorker>("/worker", workers->jobs());
     flusher = node.spawn<maintenance::JournalFlusher>("/flusher", engine.get(), &durability, storage::FlushKind::kLog,
                                                       &std::as_const(parameters.journalCommitIntervalMillis));
     makeServer(options.authentication);

@@ -10,33 +10,57 @@ class BlockingWorkerTest : public ::testing::Test {
  protected:
   ~BlockingWorkerTest() override { node.shutdown(); }
   Node node{{.name = "n1", .environment = std::make_shared<VirtualEnvironment>(), .manual = true}};
-  std::vector<std::string> events;
+
+  void run(WorkerPool& workers, const std::string& job, std::function<Status()> work = [] { return Status::OK(); }) {
+    workers.run(job, std::move(work), [this, job](const Status& status) {
+      told_ += (told_.empty() ? "" : ", ") + job + ": " + status.toString();
+    });
+  }
+  std::string told() { return std::exchange(told_, ""); }
+
+ private:
+  std::string told_;
 };
 
 TEST_F(BlockingWorkerTest, DoesJobsInTurnAndTellsTheirOutcome) {
-  WorkerPool workers(node, {node.spawn<BlockingWorker>("/worker")});
-  for (const char* name : {"a", "b"}) {
-    const std::string job = name;
-    workers.run(
-        job,
-        [this, job] {
-          events.push_back("does " + job);
-          return job == "b" ? Status(ErrorCode::kOperationFailed, "b fails") : Status::OK();
-        },
-        [this, job](const Status& status) { events.push_back(job + (status.isOK() ? " is done" : " has failed")); });
-  }
-  EXPECT_TRUE(events.empty());
+  WorkerPool workers(node, {node.address("/worker")});
+  node.spawn<BlockingWorker>("/worker", workers.jobs());
+  run(workers, "a");
+  run(workers, "b", [] { return Status(ErrorCode::kOperationFailed, "b fails"); });
+  EXPECT_EQ(told(), "");
   node.run();
-  EXPECT_EQ(events, (std::vector<std::string>{"does a", "a is done", "does b", "b has failed"}));
+  EXPECT_EQ(told(), "a: OK, b: OperationFailed: b fails");
 }
 
-TEST_F(BlockingWorkerTest, WorkersTakeTurns) {
-  WorkerPool workers(node, {node.spawn<BlockingWorker>("/worker0"), node.spawn<BlockingWorker>("/worker1")});
-  for (int i = 0; i < 4; ++i)
-    workers.run(
-        "job", [] { return Status::OK(); }, [](const Status&) {});
+TEST_F(BlockingWorkerTest, AJobIsDoneByAWorkerThatIsThere) {
+  WorkerPool workers(node, {node.address("/parked"), node.address("/worker")});
+  node.spawn<BlockingWorker>("/worker", workers.jobs());
+  for (const char* name : {"a", "b", "c"}) run(workers, name);
   node.run();
-  for (const auto& row : node.registry().rows({})) EXPECT_EQ(row.handled, 2) << row.path;
+  EXPECT_EQ(told(), "a: OK, b: OK, c: OK");
+}
+
+TEST_F(BlockingWorkerTest, JobsWaitForTheNextLifeOfTheirWorker) {
+  WorkerPool workers(node, {node.address("/worker")});
+  const Address first = node.spawn<BlockingWorker>("/worker", workers.jobs());
+  node.run();
+  node.kill(first, Status(ErrorCode::kOperationFailed, "an operator restarts it"));
+  run(workers, "a");
+  run(workers, "b");
+  node.run();
+  EXPECT_EQ(told(), "");
+  node.spawn<BlockingWorker>("/worker", workers.jobs());
+  node.run();
+  EXPECT_EQ(told(), "a: OK, b: OK");
+}
+
+TEST_F(BlockingWorkerTest, AJobThatThrowsFailsWithItsReason) {
+  WorkerPool workers(node, {node.address("/worker")});
+  node.spawn<BlockingWorker>("/worker", workers.jobs());
+  run(workers, "a", []() -> Status { throw std::runtime_error("out of luck"); });
+  node.run();
+  EXPECT_EQ(told(), "a: InternalError: a failed: out of luck");
+  EXPECT_FALSE(node.registry().row("/worker")) << "the worker fails with it, for its supervisor to see";
 }
 
 }  // namespace troupe::maintenance

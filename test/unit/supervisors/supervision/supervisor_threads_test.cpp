@@ -62,7 +62,6 @@ TEST_F(SupervisorThreads, KeepATreeAliveWhileEverybodyActsOnIt) {
   threads.push_back(repeatedly(2, [&](const std::string& path, int i) {
     (void)node.wait(controlActor(node, path, i % 2 ? ControlAction::kPark : ControlAction::kRestart, "the test asks"));
     (void)node.wait(controlActor(node, path, ControlAction::kResume, "the test asks"));
-    (void)node.wait(controlActor(node, path, i % 2 ? ControlAction::kTrace : ControlAction::kUntrace, ""));
   }));
   threads.push_back(repeatedly(3, [&](const std::string& path, int i) {
     const auto token = node.registry().subscribe([&](const RowChange&) { ++changes; });
