@@ -124,6 +124,7 @@ void BinaryWriter::value(const ValueType& type, const void* value) {
       const DepthGuard deeper(depth_);
       number(map.size(value));
       return map.each(value, [&](const std::string& key, const void* element) {
+        requireKey(key);
         text(key);
         this->value(map.element(), element);
       });
@@ -267,6 +268,7 @@ void BinaryReader::map(const MapType& type, void* value) {
   if (count > rest_.size()) return damaged();
   for (uint64_t i = 0; i < count && !failed(); ++i) {
     const std::string_view key = text();
+    if (!isKey(key)) damaged();
     if (!failed()) within(key, [&] { this->value(type.element(), type.insert(value, key)); });
   }
 }

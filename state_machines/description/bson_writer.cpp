@@ -138,7 +138,7 @@ void writeMap(Builder& out, std::string_view name, const MapType& type, const vo
               int depth) {
   out.openDocument(name);
   const auto writeEntry = [&](const std::string& key, const void* item) {
-    if (key.find('\0') != std::string::npos) throw std::logic_error("a map's key holds a NUL: it cannot name a field");
+    requireKey(key);
     writeValue(out, key, type.element(), item, nestedIn(unknown, key), depth + 1, true);
   };
   type.each(value, writeEntry);

@@ -136,6 +136,7 @@ void Writer::map(const Node& node, const void* value, Place place, bool present)
   unsigned next = 0;
   type.each(value, [&](const std::string& key, const void* element) {
     DynamicStruct::Builder entry = out[next++].as<DynamicStruct>();
+    requireKey(key);
     text(*node.slots[0].node, key, Place(entry, node.slots[0].field), false);
     this->value(*node.slots[1].node, element, Place(entry, node.slots[1].field));
   });
@@ -289,6 +290,7 @@ void Reader::map(const Node& node, void* value, DynamicList::Reader in) {
     const auto entry = in[i].as<DynamicStruct>();
     std::string key;
     this->value(*node.slots[0].node, &key, entry.get(node.slots[0].field));
+    if (!isKey(key)) return fail(ErrorCode::kBadValue, "a map's key holds a NUL");
     within(key, [&] { field(node.slots[1], type.insert(value, key), entry); });
   }
 }

@@ -43,6 +43,10 @@ bool setInteger(const IntegerType& type, void* value, uint64_t bits, bool negati
   return true;
 }
 
+void requireKey(std::string_view key) {
+  if (!isKey(key)) throw std::logic_error("a map's key holds a NUL: it cannot name a field");
+}
+
 double doubleOf(const DoubleType& type, const void* value) {
   return type.isFloat ? static_cast<double>(*static_cast<const float*>(value)) : *static_cast<const double*>(value);
 }

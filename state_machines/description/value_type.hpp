@@ -172,6 +172,10 @@ class LoadArchive : boost::serialization::TroupeArchive {
 uint64_t integerOf(const IntegerType& type, const void* value);
 /// Whether the number fits; `negative` says how its bits are meant. Stores it if so.
 bool setInteger(const IntegerType& type, void* value, uint64_t bits, bool negative);
+/// Throws std::logic_error for a key of a map that cannot name a field of a document: one that holds a NUL.
+void requireKey(std::string_view key);
+/// Whether it can.
+inline bool isKey(std::string_view key) { return key.find('\0') == std::string_view::npos; }
 double doubleOf(const DoubleType& type, const void* value);
 void setDouble(const DoubleType& type, void* value, double number);
 /// The name of an enum's value; throws std::logic_error for what is no value of the enum.

@@ -100,6 +100,12 @@ TEST(BsonArchive, TakesNullForAnEmptyOptional) {
   EXPECT_FALSE(refused->where.has_value());
 }
 
+TEST(BsonArchive, WritesNoKeyThatCannotNameAField) {
+  Everything value;
+  value.byName[std::string("a\0b", 3)] = {};
+  EXPECT_THROW((void)toBson(value), std::logic_error);
+}
+
 TEST(BsonArchive, NamesTheFieldThatIsMissing) {
   EXPECT_EQ(failure<Point>(doc("x", 1)), "NoSuchKey: Point.y: the field is missing");
   EXPECT_EQ(failure<Everything>(bson::Document()), "NoSuchKey: Everything._id: the field is missing");
@@ -127,6 +133,8 @@ TEST(BsonArchive, NamesThePlaceInAnArray) {
 
 TEST(BsonArchive, RefusesNumbersThatDoNotFit) {
   EXPECT_EQ(failure<Point>(doc("x", int64_t{1} << 31, "y", 0)), "Overflow: Point.x: the number does not fit into 32 bits");
+  EXPECT_EQ(failure<Point>(doc("x", -(int64_t{1} << 31) - 1, "y", 0)), "Overflow: Point.x: the number does not fit into 32 bits");
+  EXPECT_EQ(failure<Point>(doc("x", -(int64_t{1} << 31), "y", 0)), "OK");
   EXPECT_EQ(failure<Point>(doc("x", 0.5, "y", 0)), "TypeMismatch: Point.x: expected an integer, found a number that is none");
   EXPECT_EQ(failure<Point>(doc("x", 1e30, "y", 0)), "TypeMismatch: Point.x: expected an integer, found a number that is none");
   const bson::Document numbers = toBson(Numbers{});

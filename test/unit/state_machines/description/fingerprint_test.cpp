@@ -56,6 +56,16 @@ TEST(Fingerprint, TakesEveryNaNAsOneAndTellsZerosApart) {
   EXPECT_NE(fingerprint(0.0), fingerprint(-0.0));
 }
 
+TEST(Fingerprint, TellsFailuresApartByAllTheyCarry) {
+  const auto failure = [](const char* reason, const bson::Document& extra) {
+    return fingerprint(Status(ErrorCode::kDuplicateKey, reason, extra));
+  };
+  EXPECT_EQ(failure("twice", bson::doc("a", 1)), failure("twice", bson::doc("a", 1)));
+  EXPECT_NE(failure("twice", bson::doc("a", 1)), failure("twice", bson::doc("a", 2)));
+  EXPECT_NE(failure("twice", bson::doc("a", 1)), failure("again", bson::doc("a", 1)));
+  EXPECT_NE(fingerprint(Status()), fingerprint(Status(ErrorCode::kDuplicateKey, "")));
+}
+
 TEST(Fingerprint, IsShort) {
   EXPECT_EQ(fingerprint(Drained{}).size(), 0u);
   EXPECT_EQ(fingerprint(Point{1, -1}).size(), 2u);

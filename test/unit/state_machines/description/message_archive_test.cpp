@@ -129,6 +129,9 @@ TEST(MessageArchive, NamesTheFieldThatItCannotTake) {
   });
   EXPECT_EQ((failure<Everything, schema::sample::Everything>(paletteOfAnother)),
             "BadValue: Everything.palettes.p.1: unknown value 9");
+  const Payload keyWithNul = everything([](auto e) { e.initByName(1)[0].setKey(capnp::Text::Reader("a\0b", 3)); });
+  EXPECT_EQ((failure<Everything, schema::sample::Everything>(keyWithNul)),
+            "BadValue: Everything.byName: a map's key holds a NUL");
   EXPECT_EQ((failure<Everything, schema::sample::Everything>(everything([](auto e) { e.initDocument(4); }))),
             "FailedToParse: Everything.document: not a document");
 }
