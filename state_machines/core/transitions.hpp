@@ -69,6 +69,7 @@ template <class M>
 class Transitions {
  public:
   Transitions(std::initializer_list<Transition<M>> rows) : rows_(rows) {}
+  explicit Transitions(std::vector<Transition<M>> rows) : rows_(std::move(rows)) {}
 
   /// The row for that phase and event, or else the one for that event in any phase, or null.
   const Transition<M>* find(typename M::Phase phase, size_t event) const {

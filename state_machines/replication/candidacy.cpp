@@ -51,8 +51,7 @@ std::string whyNotStand(const Turn& t) {
 void stand(Turn& t, ElectionReason reason, bool skipDryRun) {
   dropTakeovers(t);
   t.mem.standing = reason;
-  if (skipDryRun || reason == ElectionReason::kOnlyVoter || reason == ElectionReason::kHandoff ||
-      t.config().isOnlyVoter(t.doc.self)) {
+  if (skipDryRun || reason == ElectionReason::kOnlyVoter || reason == ElectionReason::kHandoff) {
     beginElection(t);
     if (hasMajority(t)) win(t);
     return;
@@ -102,7 +101,7 @@ void onStepUp(Turn& t, const StepUp& command) {
   const std::string why = whyNotStand(t);
   if (!why.empty()) return t.refuse(ErrorCode::kCommandFailed, "Election failed: this node can't stand: " + why);
   t.answering = OpenCommand::kStepUp;
-  stand(t, ElectionReason::kStepUpCommand, command.skipDryRun);
+  stand(t, ElectionReason::kStepUpCommand, command.skipDryRun || t.config().isOnlyVoter(t.doc.self));
 }
 
 void onStepUpRequest(Turn& t, const StepUpRequest& request) {

@@ -1,7 +1,9 @@
 #include "state_machines/replication/topology.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <utility>
 
 #include "state_machines/replication/candidacy.hpp"
 #include "state_machines/replication/heartbeats.hpp"
@@ -21,19 +23,105 @@ using Phase = Topology::Phase;
 using enum Topology::Phase;
 using T = Topology;
 
-/// A rule as a machine's decision.
-template <class E>
-auto by(void (*rule)(Turn&, const E&)) {
-  return [rule](const Snapshot<T>& now, const E& event) {
-    Turn t(now);
-    rule(t, event);
-    return std::move(t).step();
-  };
+using Phases = std::initializer_list<Phase>;
+
+/// The table while it is written: rules by the phases in which they apply.
+class Table {
+ public:
+  template <class E>
+  using Rule = void (*)(Turn&, const E&);
+
+  /// In these phases, with the phases it may lead to besides staying.
+  template <class E>
+  Table& in(Phases phases, std::initializer_list<machines::Target<Phase>> targets, Rule<E> rule) {
+    for (const Phase phase : phases) {
+      rows_.push_back(T::row<E>(phase, targets, by(rule)));
+      std::erase_if(rows_.back().targets, [phase](const auto& target) { return target.phase == phase; });
+    }
+    return *this;
+  }
+  /// In all other phases it changes none.
+  template <class E>
+  Table& elsewhere(Rule<E> rule) {
+    rows_.push_back(T::anywhere<E>({}, by(rule)));
+    return *this;
+  }
+  machines::Transitions<T> transitions() && { return machines::Transitions<T>(std::move(rows_)); }
+
+ private:
+  template <class E>
+  static auto by(Rule<E> rule) {
+    return [rule](const Snapshot<T>& now, const E& event) {
+      Turn t(now);
+      rule(t, event);
+      return std::move(t).step();
+    };
+  }
+  std::vector<machines::Transition<T>> rows_;
+};
+
+constexpr Phases kStanding = {kDryRun, kCandidate};
+constexpr Phases kLeading = {kCatchingUp, kDraining, kPrimary, kSteppingDown};
+constexpr Phases kElected = {kDraining, kPrimary, kSteppingDown};  // and caught up
+
+void addConfigRules(Table& table) {
+  table.in<Initiate>({kStartup}, {kInitiating, kFollower}, onInitiate)
+      .in<InitiateDeadline>({kInitiating}, {kStartup}, onInitiateDeadline)
+      .elsewhere<Initiate>(onInitiate);
+  table.in<Reconfig>({kRemoved}, {kFollower, kArbiter}, onReconfig)
+      .in<Reconfig>({kArbiter, kFollower}, {kRemoved}, onReconfig)
+      .in<Reconfig>(kStanding, {kFollower, kRemoved}, onReconfig)
+      .in<Reconfig>(kLeading, {kFollower, kRemoved}, onReconfig)
+      .elsewhere<Reconfig>(onReconfig);
 }
 
-/// A command that makes no sense now. Its rule says why.
-template <class E>
-auto refusedBy(void (*rule)(Turn&, const E&)) { return T::anywhere<E>({}, by(rule)); }
+void addElectionRules(Table& table) {
+  table.in<ElectionTimeout>({kFollower}, {kDryRun, kCatchingUp, kDraining}, onElectionTimeout)
+      .in<ElectionTimeout>({kDryRun}, {kFollower}, onElectionTimeout)
+      .in<ElectionTimeout>({kCandidate}, {kDryRun, kFollower}, onElectionTimeout)
+      .in<PriorityTakeoverDue>({kFollower}, {kDryRun}, onPriorityTakeoverDue)
+      .in<CatchUpTakeoverDue>({kFollower}, {kDryRun}, onCatchUpTakeoverDue);
+  table.in<StepUp>({kFollower}, {kDryRun, kCandidate, kCatchingUp, kDraining}, onStepUp).elsewhere<StepUp>(onStepUp);
+  table.in<StepUpRequest>({kFollower}, {kCandidate, kCatchingUp, kDraining}, onStepUpRequest);
+  table.in<VoteReply>({kDryRun}, {kCandidate, kFollower}, onVoteReply)
+      .in<VoteReply>({kCandidate}, {kCatchingUp, kDraining, kFollower}, onVoteReply)
+      .in<VoteReply>(kLeading, {kFollower}, onVoteReply)
+      .elsewhere<VoteReply>(onVoteReply);
+  table.in<VoteRequest>(kStanding, {kFollower}, onVoteRequest)
+      .in<VoteRequest>(kLeading, {kFollower}, onVoteRequest)
+      .elsewhere<VoteRequest>(onVoteRequest);
+  table.elsewhere<Freeze>(onFreeze).elsewhere<FreezeOver>(onFreezeOver).elsewhere<Maintenance>(onMaintenance);
+}
+
+void addStepUpAndDownRules(Table& table) {
+  table.in<CatchUpRoundOver>({kCatchingUp}, {kDraining}, onCatchUpRoundOver)
+      .in<CatchUpDone>({kCatchingUp}, {kDraining}, onCatchUpDone)
+      .in<CatchUpTimeout>({kCatchingUp}, {kDraining}, onCatchUpTimeout)
+      .in<DrainDone>({kDraining}, {kPrimary}, onDrainDone);
+  table.in<AppliedAdvanced>({kCatchingUp}, {kDraining, kFollower}, onAppliedAdvanced)
+      .in<AppliedAdvanced>(kStanding, {kFollower}, onAppliedAdvanced)
+      .in<AppliedAdvanced>(kElected, {kFollower}, onAppliedAdvanced)
+      .elsewhere<AppliedAdvanced>(onAppliedAdvanced);
+  table.in<StepDown>({kPrimary}, {kSteppingDown, kFollower}, onStepDown)
+      .in<StepDownDeadline>({kSteppingDown}, {kPrimary, kFollower}, onStepDownDeadline)
+      .elsewhere<StepDown>(onStepDown);
+}
+
+void addHeartbeatRules(Table& table) {
+  table.elsewhere<HeartbeatDue>(onHeartbeatDue);
+  table.in<HeartbeatRequest>(kStanding, {kFollower}, onHeartbeatRequest)
+      .in<HeartbeatRequest>(kLeading, {kFollower}, onHeartbeatRequest)
+      .elsewhere<HeartbeatRequest>(onHeartbeatRequest);
+  table.in<HeartbeatReply>({kStartup}, {kFollower, kArbiter, kRemoved}, onHeartbeatReply)
+      .in<HeartbeatReply>({kInitiating}, {kStartup, kFollower}, onHeartbeatReply)
+      .in<HeartbeatReply>({kRemoved, kArbiter, kFollower, kDryRun, kCandidate}, {kFollower, kArbiter, kRemoved}, onHeartbeatReply)
+      .in<HeartbeatReply>({kCatchingUp}, {kDraining, kFollower, kArbiter, kRemoved}, onHeartbeatReply)
+      .in<HeartbeatReply>(kElected, {kFollower, kArbiter, kRemoved}, onHeartbeatReply);
+  table.in<LivenessTimeout>({kCatchingUp}, {kDraining, kFollower}, onLivenessTimeout)
+      .in<LivenessTimeout>(kElected, {kFollower}, onLivenessTimeout)
+      .elsewhere<LivenessTimeout>(onLivenessTimeout);
+  table.in<Unreachable>({kCatchingUp}, {kDraining}, onUnreachable).elsewhere<Unreachable>(onUnreachable);
+}
 
 bool areOfOneSet(const Snapshot<T>& a, const Snapshot<T>& b) {
   return a.document.config && b.document.config && a.document.config->id == b.document.config->id;
@@ -89,47 +177,14 @@ bool unfitLeader(const NodeName& name, const Snapshot<T>& node) {
 }  // namespace
 
 const machines::Transitions<Topology>& Topology::transitions() {
-  static const machines::Transitions<Topology> table{
-      // Getting a config.
-      row<Initiate>(kStartup, {kInitiating, kFollower}, by(onInitiate)),
-      row<HeartbeatReply>(kInitiating, {kStartup, kFollower}, by(onHeartbeatReply)),
-      row<InitiateDeadline>(kInitiating, {kStartup}, by(onInitiateDeadline)),
-      anywhere<Reconfig>({kFollower, kArbiter, kRemoved}, by(onReconfig)),
-      // Elections.
-      row<ElectionTimeout>(kFollower, {kDryRun, kCatchingUp, kDraining}, by(onElectionTimeout)),
-      row<ElectionTimeout>(kDryRun, {kFollower}, by(onElectionTimeout)),
-      row<ElectionTimeout>(kCandidate, {kDryRun, kFollower}, by(onElectionTimeout)),
-      row<PriorityTakeoverDue>(kFollower, {kDryRun, kCatchingUp, kDraining}, by(onPriorityTakeoverDue)),
-      row<CatchUpTakeoverDue>(kFollower, {kDryRun, kCatchingUp, kDraining}, by(onCatchUpTakeoverDue)),
-      row<StepUp>(kFollower, {kDryRun, kCandidate, kCatchingUp, kDraining}, by(onStepUp)),
-      row<StepUpRequest>(kFollower, {kCandidate, kCatchingUp, kDraining}, by(onStepUpRequest)),
-      row<VoteReply>(kDryRun, {kCandidate, kFollower}, by(onVoteReply)),
-      row<VoteReply>(kCandidate, {kCatchingUp, kDraining, kFollower}, by(onVoteReply)),
-      anywhere<VoteReply>({kFollower}, by(onVoteReply)),
-      anywhere<VoteRequest>({kFollower}, by(onVoteRequest)),
-      // Stepping up.
-      row<HeartbeatReply>(kCatchingUp, {kDraining, kFollower, kArbiter, kRemoved}, by(onHeartbeatReply)),
-      row<CatchUpRoundOver>(kCatchingUp, {kDraining}, by(onCatchUpRoundOver)),
-      row<AppliedAdvanced>(kCatchingUp, {kDraining, kFollower}, by(onAppliedAdvanced)),
-      row<CatchUpDone>(kCatchingUp, {kDraining}, by(onCatchUpDone)),
-      row<CatchUpTimeout>(kCatchingUp, {kDraining}, by(onCatchUpTimeout)),
-      row<Unreachable>(kCatchingUp, {kDraining}, by(onUnreachable)),
-      row<LivenessTimeout>(kCatchingUp, {kDraining, kFollower}, by(onLivenessTimeout)),
-      row<DrainDone>(kDraining, {kPrimary}, by(onDrainDone)),
-      // Stepping down.
-      row<StepDown>(kPrimary, {kSteppingDown, kFollower}, by(onStepDown)),
-      row<StepDownDeadline>(kSteppingDown, {kPrimary, kFollower}, by(onStepDownDeadline)),
-      anywhere<LivenessTimeout>({kFollower}, by(onLivenessTimeout)),
-      anywhere<AppliedAdvanced>({kFollower}, by(onAppliedAdvanced)),
-      // All the time.
-      anywhere<HeartbeatDue>({}, by(onHeartbeatDue)),
-      anywhere<HeartbeatRequest>({kFollower}, by(onHeartbeatRequest)),
-      anywhere<HeartbeatReply>({kFollower, kArbiter, kRemoved}, by(onHeartbeatReply)),
-      anywhere<Unreachable>({}, by(onUnreachable)),
-      anywhere<Freeze>({}, by(onFreeze)),
-      anywhere<FreezeOver>({}, by(onFreezeOver)),
-      anywhere<Maintenance>({}, by(onMaintenance)),
-      refusedBy(onInitiate), refusedBy(onStepDown), refusedBy(onStepUp)};
+  static const machines::Transitions<Topology> table = [] {
+    Table written;
+    addConfigRules(written);
+    addElectionRules(written);
+    addStepUpAndDownRules(written);
+    addHeartbeatRules(written);
+    return std::move(written).transitions();
+  }();
   return table;
 }
 

@@ -45,6 +45,13 @@ TEST(StepDown, WaitsForAMajorityAndRefusesWritesMeanwhile) {  // ELE-026, ELE-02
   EXPECT_TRUE(did<Conclude>(caughtUp)->outcome.isOK());
 }
 
+TEST(StepDown, OneWhoHasCaughtUpIsNoMajorityOfFive) {  // ELE-026
+  Snapshot<Topology> now = primary(10, 9, configOf({"a:1", "b:1", "c:1", "d:1", "e:1"}));
+  EXPECT_EQ(phaseAfter(when(now, StepDown{})), Phase::kSteppingDown);
+  viewOf(now, "e:1").applied = opTime(3, 10);
+  EXPECT_EQ(phaseAfter(when(now, StepDown{})), Phase::kFollower);
+}
+
 TEST(StepDown, NeedsSomeoneElectableAmongThoseWhoHaveCaughtUp) {  // ELE-026
   ReplicaSetConfig config = kConfig;
   config.members[1].priority = 0;
