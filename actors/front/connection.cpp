@@ -1,5 +1,7 @@
 #include "actors/front/connection.hpp"
 
+#include "actors/kernel/node.hpp"
+#include "actors/link/links.hpp"
 #include "messaging/log/log.hpp"
 #include "messaging/wire/request.hpp"
 
@@ -12,7 +14,7 @@ Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<com
     : transport_(std::move(transport)), client_(std::move(client)), server_(server), table_(table) {}
 
 Connection::~Connection() {
-  transport_->close();
+  if (transport_) transport_->close();
   server_.clients.remove(client_->connectionId);
 }
 
@@ -35,6 +37,10 @@ bson::Document Connection::describe() const {
 Task<void> Connection::serve() {
   bool open = true;
   while (open && !client_->closing) {
+    if (isLink()) {
+      handOver();
+      break;
+    }
     auto frame = reader_->next();
     if (!frame.isOK()) {
       server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
@@ -53,6 +59,15 @@ Task<void> Connection::serve() {
     server_.counters.bytesIn.fetch_add(static_cast<int64_t>(*n), std::memory_order_relaxed);
   }
   stop();
+}
+
+bool Connection::isLink() const { return requests_ == 0 && reader_->peek().starts_with(link::kMagic); }
+
+void Connection::handOver() {
+  const Address links = node().address(link::kLinksPath);
+  tell(links, local(link::IncomingConnection{std::move(transport_), std::string(reader_->peek()), client_->remote,
+                                             client_->fromLoopback}));
+  transport_.reset();
 }
 
 Task<bool> Connection::answer(std::string_view frame) {

@@ -12,7 +12,8 @@
 namespace troupe::front {
 
 /// One driver's connection as an actor: it reads frames, runs each request's command to its end and writes the answer,
-/// one request at a time as the protocol has it. The whole life is one coroutine; it ends when the peer closes, a frame
+/// one request at a time as the protocol has it. A connection that begins as a link of another node is handed over to
+/// the node's links. The whole life is one coroutine; it ends when the peer closes, a frame
 /// breaks the protocol, or a supervisor or operator stops it.
 class Connection final : public Actor {
  public:
@@ -34,6 +35,10 @@ class Connection final : public Actor {
   /// gone.
   Task<bool> runRequest(wire::Request wire);
   Task<bool> send(std::string bytes);
+  /// Whether the first bytes are those of another node that opens a link.
+  bool isLink() const;
+  /// Gives the connection to the node's links; this actor ends.
+  void handOver();
   bool refuse(std::string_view frame, const Status& why, std::string& reply);
 
   std::shared_ptr<Transport> transport_;

@@ -25,7 +25,7 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
   }
 
   // With a buffer at hand Asio registers the socket once; waiting for readability would cost an epoll_ctl each time.
-  Future<StatusWith<size_t>> read(std::shared_ptr<wire::FrameReader> into) override {
+  Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
     Promise<StatusWith<size_t>> promise;
     auto future = promise.future();
     const auto room = into->prepare();

@@ -6,7 +6,7 @@
 
 #include "actors/kernel/future.hpp"
 #include "messaging/errors/status.hpp"
-#include "messaging/wire/frame_reader.hpp"
+#include "messaging/wire/read_buffer.hpp"
 
 namespace boost::asio::ssl {
 class context;
@@ -21,7 +21,7 @@ class Transport {
   virtual ~Transport() = default;
   /// Reads what comes next, at least a byte, into the reader's room; gives how much it was. The reader is the transport's until
   /// then: it stays alive even if its connection ends meanwhile. Errors: HostUnreachable when the peer has closed.
-  virtual Future<StatusWith<size_t>> read(std::shared_ptr<wire::FrameReader> into) = 0;
+  virtual Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) = 0;
   /// Writes without waiting as far as the socket takes it. Errors: HostUnreachable.
   virtual StatusWith<size_t> writeNow(std::string_view bytes) = 0;
   /// Writes the rest that `writeNow` left.

@@ -69,6 +69,7 @@ inline constexpr bool kHandles =
 template <class T, class F>
 Handler on(F handler) {
   static_assert(detail::kHandles<T, F>, "the handler's parameters do not fit: see above");
+  (void)detail::payloadTypeInfo<T>();  // from now on its name is known
   return {payloadType<T>(), [handler = std::move(handler)](Context& context) mutable {
             detail::runHandler<T>(handler, context);
           }};

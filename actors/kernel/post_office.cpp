@@ -1,5 +1,7 @@
 #include "actors/kernel/post_office.hpp"
 
+#include <algorithm>
+
 #include "actors/kernel/actor.hpp"
 
 namespace troupe {
@@ -12,6 +14,9 @@ const char* deadLetterName(DeadLetter reason) {
     case DeadLetter::kUnknownType: return "unknown type";
     case DeadLetter::kExpired: return "expired";
     case DeadLetter::kMalformed: return "malformed";
+    case DeadLetter::kNotConnected: return "the link is not open";
+    case DeadLetter::kQueueFull: return "the queue of the link is full";
+    case DeadLetter::kUnsendable: return "cannot leave the node";
     case DeadLetter::kCount: break;
   }
   return "";
@@ -38,9 +43,14 @@ void PostOffice::send(Envelope envelope) noexcept {
   if (envelope.kind == MessageKind::kWatch) return watch(envelope.from, envelope.to);
   if (envelope.kind == MessageKind::kUnwatch) return unwatch(envelope.from, envelope.to);
   if (envelope.kind == MessageKind::kDown) {
-    if (envelope.from.node() != node_) unwatch(envelope.to, envelope.from);
+    // From another node: one for each watch that still stands. A lost node has ended its watches already.
+    if (envelope.from.node() != node_ && !forgetWatch(envelope.to, envelope.from, false)) return;
     envelope.payload = local(Down{envelope.from, envelope.failure});
   }
+  deliver(std::move(envelope));
+}
+
+void PostOffice::deliver(Envelope envelope) noexcept {
   envelope.enqueuedAtMs = millis(environment_.coarseNow());
   auto& s = shard(envelope.to);
   DeadLetter reason = DeadLetter::kNoSuchActor;
@@ -67,10 +77,7 @@ void PostOffice::sendRemote(Envelope envelope) noexcept {
   if (route && envelope.to) return route->send(std::move(envelope));
   countDead(DeadLetter::kNoRoute);
   const Status unreachable(ErrorCode::kHostUnreachable, "there is no route to " + envelope.to.toString());
-  if (envelope.kind == MessageKind::kWatch) {
-    unwatch(envelope.from, envelope.to);
-    tellDown(envelope.from, envelope.to, unreachable);
-  }
+  if (envelope.kind == MessageKind::kWatch) watchFailed(envelope.from, envelope.to, unreachable);
   envelope.reply.complete(unreachable);
 }
 
@@ -121,7 +128,9 @@ void PostOffice::tellDown(const Address& watcher, const Address& who, const Stat
   down.kind = MessageKind::kDown;
   down.priority = Priority::kHigh;
   down.failure = reason;
-  send(std::move(down));
+  if (watcher.node() != node_) return sendRemote(std::move(down));
+  down.payload = local(Down{who, reason});
+  deliver(std::move(down));
 }
 
 void PostOffice::watch(const Address& watcher, const Address& watched) {
@@ -142,15 +151,31 @@ void PostOffice::watch(const Address& watcher, const Address& watched) {
 }
 
 void PostOffice::unwatch(const Address& watcher, const Address& watched) {
-  {
-    std::lock_guard lock(watchMutex_);
-    const auto node = watchers_.find(watched.node());
-    if (node == watchers_.end()) return;
-    const auto found = node->second.find(watched.path());
-    if (found == node->second.end()) return;
-    std::erase(found->second, watcher);
-    if (found->second.empty()) node->second.erase(found);
-  }
+  if (!forgetWatch(watcher, watched, true) || watched.node() == node_) return;
+  Envelope envelope;
+  envelope.to = watched;
+  envelope.from = watcher;
+  envelope.kind = MessageKind::kUnwatch;
+  sendRemote(std::move(envelope));
+}
+
+void PostOffice::watchFailed(const Address& watcher, const Address& watched, const Status& reason) {
+  if (forgetWatch(watcher, watched, false)) tellDown(watcher, watched, reason);
+}
+
+bool PostOffice::forgetWatch(const Address& watcher, const Address& watched, bool all) {
+  std::lock_guard lock(watchMutex_);
+  const auto node = watchers_.find(watched.node());
+  if (node == watchers_.end()) return false;
+  const auto found = node->second.find(watched.path());
+  if (found == node->second.end()) return false;
+  auto& watchers = found->second;
+  const auto first = std::find(watchers.begin(), watchers.end(), watcher);
+  if (first == watchers.end()) return false;
+  watchers.erase(first);
+  if (all) std::erase(watchers, watcher);
+  if (watchers.empty()) node->second.erase(found);
+  return true;
 }
 
 void PostOffice::setRoute(const std::string& node, std::shared_ptr<Route> route) {

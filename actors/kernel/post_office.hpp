@@ -37,7 +37,13 @@ class Route {
 };
 
 /// Why a message was not delivered.
-enum class DeadLetter { kNoSuchActor, kNoRoute, kActorEnded, kUnknownType, kExpired, kMalformed, kCount };
+enum class DeadLetter {
+  kNoSuchActor, kNoRoute, kActorEnded, kUnknownType, kExpired, kMalformed,
+  kNotConnected,  ///< the link to the node is not open
+  kQueueFull,     ///< the link's queue is full
+  kUnsendable,    ///< may not leave the process, or is larger than a link carries
+  kCount
+};
 const char* deadLetterName(DeadLetter reason);
 
 /// Delivers by name: to a mailbox on this node, or to a route. Keeps the watches on local actors. Every message that
@@ -61,6 +67,8 @@ class PostOffice {
 
   void watch(const Address& watcher, const Address& watched);
   void unwatch(const Address& watcher, const Address& watched);
+  /// A watch on an actor of another node could not be carried there: it ends with a `Down` of that reason.
+  void watchFailed(const Address& watcher, const Address& watched, const Status& reason);
 
   /// Sets (or with null removes) the way to a node. "*" is the way to all nodes that have none of their own.
   void setRoute(const std::string& node, std::shared_ptr<Route> route);
@@ -78,7 +86,10 @@ class PostOffice {
     std::unordered_map<Address, Mailbox*> boxes;
   };
   Shard& shard(const Address& a) const { return shards_[(a.hash() >> 7) % kShards]; }
+  void deliver(Envelope envelope) noexcept;
   void sendRemote(Envelope envelope) noexcept;
+  /// Removes one watch, or all of this watcher on that actor; false if there was none.
+  bool forgetWatch(const Address& watcher, const Address& watched, bool all);
   void tellDown(const Address& watcher, const Address& who, const Status& reason) noexcept;
 
   const std::string node_;

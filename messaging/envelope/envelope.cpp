@@ -2,6 +2,8 @@
 
 namespace troupe {
 
+ClusterMetadata::ClusterMetadata() = default;
+
 void ReplyDuty::abandon() noexcept {
   complete(Status(ErrorCode::kShutdownInProgress, "the receiver ended without answering"));
 }

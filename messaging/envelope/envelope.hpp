@@ -50,6 +50,7 @@ class ReplyDuty {
 
 /// What clusters add to a message; absent on a single node.
 struct ClusterMetadata {
+  ClusterMetadata();
   bson::Document vectorTime;
   bson::Document replMetadata;
 };

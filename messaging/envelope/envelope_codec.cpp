@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "messaging/bson/validate.hpp"
-#include "messaging/schemas/envelope.capnp.h"
 
 namespace troupe {
 
@@ -19,14 +18,18 @@ std::string_view view(capnp::Data::Reader bytes) {
   return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
 }
 
-void put(schema::Address::Builder out, const Address& address) {
-  out.setNode(address.node());
+constexpr size_t kLongestNodeName = 512;
+
+std::string_view view(capnp::Text::Reader text) { return {text.cStr(), text.size()}; }
+
+void put(schema::Address::Builder out, const Address& address, std::string_view implied) {
+  if (address.node() != implied) out.setNode(address.node());
   out.setPath(address.path());
 }
-Address get(schema::Address::Reader in) {
+Address get(schema::Address::Reader in, std::string_view implied) {
   if (in.getPath().size() == 0) return {};
-  return Address(std::string_view(in.getNode().cStr(), in.getNode().size()),
-                 std::string_view(in.getPath().cStr(), in.getPath().size()));
+  const auto node = view(in.getNode());
+  return Address(node.empty() ? implied : node, view(in.getPath()));
 }
 
 StatusWith<bson::Document> document(capnp::Data::Reader bytes) {
@@ -36,50 +39,29 @@ StatusWith<bson::Document> document(capnp::Data::Reader bytes) {
   return bson::Document::adopt(std::string(view(bytes)));
 }
 
-StatusWith<Envelope> readEnvelope(schema::Envelope::Reader in, TimePoint now) {
-  Envelope out;
-  out.to = get(in.getTo());
-  out.from = get(in.getFrom());
-  out.correlation = in.getCorrelation();
-  out.kind = static_cast<MessageKind>(in.getKind());
-  if (out.kind > MessageKind::kDown) return Status(ErrorCode::kProtocolError, "an envelope of an unknown kind");
-  if (in.getDeadline() > 0 && in.getDeadline() < (uint64_t{1} << 50))
-    out.deadline = now + std::chrono::microseconds(in.getDeadline());
-  out.trace = in.getTrace();
-  out.priority = in.getUrgent() ? Priority::kHigh : Priority::kNormal;
-  if (in.getVectorTime().size() > 0 || in.getReplMetadata().size() > 0) {
-    out.metadata = std::make_unique<ClusterMetadata>();
-    TROUPE_ASSIGN(out.metadata->vectorTime, document(in.getVectorTime()));
-    TROUPE_ASSIGN(out.metadata->replMetadata, document(in.getReplMetadata()));
-  }
-  const auto payload = in.getPayload();
-  if (payload.getTypeId() != 0) {
-    if (payload.getTypeId() >> 63 == 0) return Status(ErrorCode::kProtocolError, "a payload type that is no schema type");
-    std::shared_ptr<const std::string> attachment;
-    if (payload.getAttachment().size() > 0)
-      attachment = std::make_shared<const std::string>(view(payload.getAttachment()));
-    out.payload = Payload::fromWords(payload.getTypeId(), view(payload.getWords()), std::move(attachment));
-  }
-  const auto failure = in.getFailure();
-  if (failure.getCode() != 0) {
-    TROUPE_ASSIGN(auto extra, document(failure.getExtra()));
-    const std::string reason(failure.getReason().cStr(), failure.getReason().size());
-    out.failure = extra.empty() ? Status(ErrorCode(failure.getCode()), reason)
-                                : Status(ErrorCode(failure.getCode()), reason, extra);
-  }
-  return out;
+Status readMetadata(schema::Envelope::Reader in, Envelope& out) {
+  if (in.getVectorTime().size() == 0 && in.getReplMetadata().size() == 0) return Status::OK();
+  out.metadata = std::make_unique<ClusterMetadata>();
+  TROUPE_ASSIGN(out.metadata->vectorTime, document(in.getVectorTime()));
+  TROUPE_ASSIGN(out.metadata->replMetadata, document(in.getReplMetadata()));
+  return Status::OK();
+}
+
+Status readFailure(schema::Failure::Reader in, Envelope& out) {
+  if (in.getCode() == 0) return Status::OK();
+  TROUPE_ASSIGN(const auto extra, document(in.getExtra()));
+  std::string reason(view(in.getReason()));
+  out.failure = extra.empty() ? Status(ErrorCode(in.getCode()), std::move(reason))
+                              : Status(ErrorCode(in.getCode()), std::move(reason), extra);
+  return Status::OK();
 }
 
 }  // namespace
 
-StatusWith<std::string> encodeEnvelope(const Envelope& envelope, TimePoint now) {
-  if (!envelope.payload.isSerializable())
-    return Status(ErrorCode::kIllegalOperation,
-                  std::string("a ") + envelope.payload.typeName() + " may not leave the process");
-  capnp::MallocMessageBuilder message;
-  auto out = message.initRoot<schema::Envelope>();
-  put(out.initTo(), envelope.to);
-  put(out.initFrom(), envelope.from);
+void writeEnvelopeHead(schema::Envelope::Builder out, const Envelope& envelope, TimePoint now,
+                       const ImpliedNodes& implied) {
+  put(out.initTo(), envelope.to, implied.receiver);
+  if (envelope.from) put(out.initFrom(), envelope.from, implied.sender);
   out.setCorrelation(envelope.correlation);
   out.setKind(static_cast<schema::Envelope::Kind>(envelope.kind));
   if (envelope.deadline != kNoDeadline) {
@@ -92,18 +74,51 @@ StatusWith<std::string> encodeEnvelope(const Envelope& envelope, TimePoint now) 
     out.setVectorTime(asData(envelope.metadata->vectorTime.bytes()));
     out.setReplMetadata(asData(envelope.metadata->replMetadata.bytes()));
   }
-  if (envelope.payload) {
-    auto payload = out.initPayload();
-    payload.setTypeId(envelope.payload.type());
-    const auto bytes = envelope.payload.words().asBytes();
-    payload.setWords(bytes);
-    if (envelope.payload.attachment()) payload.setAttachment(asData(*envelope.payload.attachment()));
-  }
+  if (envelope.payload) out.initPayload().setTypeId(envelope.payload.type());
   if (!envelope.failure.isOK()) {
     auto failure = out.initFailure();
     failure.setCode(static_cast<int32_t>(envelope.failure.code()));
     failure.setReason(envelope.failure.reason());
     if (envelope.failure.extra()) failure.setExtra(asData(envelope.failure.extra()->bytes()));
+  }
+}
+
+StatusWith<Envelope> readEnvelopeHead(schema::Envelope::Reader in, TimePoint now, const ImpliedNodes& implied,
+                                      std::string_view words, std::string_view attached) {
+  Envelope out;
+  if (in.getTo().getNode().size() > kLongestNodeName || in.getFrom().getNode().size() > kLongestNodeName)
+    return Status(ErrorCode::kProtocolError, "the name of a node is too long");
+  out.to = get(in.getTo(), implied.receiver);
+  out.from = get(in.getFrom(), implied.sender);
+  out.correlation = in.getCorrelation();
+  out.kind = static_cast<MessageKind>(in.getKind());
+  if (out.kind > MessageKind::kDown) return Status(ErrorCode::kProtocolError, "an envelope of an unknown kind");
+  if (in.getDeadline() > 0 && in.getDeadline() < (uint64_t{1} << 50))
+    out.deadline = now + std::chrono::microseconds(in.getDeadline());
+  out.trace = in.getTrace();
+  out.priority = in.getUrgent() ? Priority::kHigh : Priority::kNormal;
+  TROUPE_TRY(readMetadata(in, out));
+  if (const auto type = in.getPayload().getTypeId(); type != 0) {
+    if (type >> 63 == 0) return Status(ErrorCode::kProtocolError, "a payload type that is no schema type");
+    std::shared_ptr<const std::string> attachment;
+    if (!attached.empty()) attachment = std::make_shared<const std::string>(attached);
+    out.payload = Payload::fromWords(type, words, std::move(attachment));
+  }
+  TROUPE_TRY(readFailure(in.getFailure(), out));
+  return out;
+}
+
+StatusWith<std::string> encodeEnvelope(const Envelope& envelope, TimePoint now) {
+  if (!envelope.payload.isSerializable())
+    return Status(ErrorCode::kIllegalOperation,
+                  std::string("a ") + envelope.payload.typeName() + " may not leave the process");
+  capnp::MallocMessageBuilder message;
+  auto out = message.initRoot<schema::Envelope>();
+  writeEnvelopeHead(out, envelope, now, {});
+  if (envelope.payload) {
+    auto payload = out.getPayload();
+    payload.setWords(envelope.payload.words().asBytes());
+    if (envelope.payload.attachment()) payload.setAttachment(asData(*envelope.payload.attachment()));
   }
   const auto words = capnp::messageToFlatArray(message);
   const auto bytes = words.asChars();
@@ -119,7 +134,8 @@ StatusWith<Envelope> decodeEnvelope(std::string_view bytes, TimePoint now) {
     // Each word once, and the few of addresses again.
     capnp::FlatArrayMessageReader reader(kj::arrayPtr(aligned.data(), aligned.size()),
                                          {aligned.size() * 2 + 1024, 16});
-    return readEnvelope(reader.getRoot<schema::Envelope>(), now);
+    const auto in = reader.getRoot<schema::Envelope>();
+    return readEnvelopeHead(in, now, {}, view(in.getPayload().getWords()), view(in.getPayload().getAttachment()));
   } catch (const kj::Exception& damage) {
     return Status(ErrorCode::kProtocolError,
                   std::string("a damaged envelope: ") + damage.getDescription().cStr());

@@ -43,6 +43,40 @@ const char* detail::payloadTypeName(const std::type_info& type) {
   return name->c_str();
 }
 
+namespace {
+/// Names of schema types by identifier: an open table that only grows. What finds no room stays without a name.
+constexpr size_t kRememberedTypes = 2048;
+std::atomic<const PayloadTypeInfo*> rememberedTypes[kRememberedTypes];
+
+/// Calls `look` with the slots where the type may be, until it returns true.
+template <class F>
+void probe(PayloadType id, F&& look) {
+  for (size_t i = 0; i < kRememberedTypes; ++i)
+    if (look(rememberedTypes[(id + i) % kRememberedTypes])) return;
+}
+
+const char* rememberedName(PayloadType id) {
+  const char* name = "unknown";
+  probe(id, [&](auto& slot) {
+    const auto* info = slot.load(std::memory_order_acquire);
+    if (info && info->id == id) name = info->name;
+    return !info || info->id == id;
+  });
+  return name;
+}
+}  // namespace
+
+void detail::rememberPayloadType(const PayloadTypeInfo& info) {
+  const auto* kept = new PayloadTypeInfo(info);  // never destroyed: one a type
+  bool placed = false;
+  probe(info.id, [&](auto& slot) {
+    const PayloadTypeInfo* found = nullptr;
+    placed = slot.compare_exchange_strong(found, kept, std::memory_order_acq_rel);
+    return placed || found->id == info.id;
+  });
+  if (!placed) delete kept;
+}
+
 ScratchSegment::ScratchSegment() {
   if (scratch.lent) return;
   scratch.lent = true;
@@ -93,7 +127,7 @@ Payload Payload::fromWords(PayloadType type, std::string_view bytes, std::shared
   const size_t words = bytes.size() / sizeof(capnp::word);
   auto* block = PayloadFactory::allocate(words * sizeof(capnp::word));
   block->type = type;
-  block->name = typeName ? typeName : "unknown";
+  block->name = typeName ? typeName : rememberedName(type);
   block->wordCount = static_cast<uint32_t>(words);
   block->attachment = std::move(attachment);
   std::memcpy(reinterpret_cast<char*>(block) + kBodyOffset, bytes.data(), words * sizeof(capnp::word));

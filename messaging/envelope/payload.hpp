@@ -32,6 +32,8 @@ struct PayloadTypeInfo {
 namespace detail {
 /// "troupe::schema::Ping" -> "Ping", made once per type and kept.
 const char* payloadTypeName(const std::type_info& type);
+/// Keeps the name of a schema type, for payloads of it that come from other nodes.
+void rememberPayloadType(const PayloadTypeInfo& info);
 template <class T>
 const PayloadTypeInfo& payloadTypeInfo() {
   static const PayloadTypeInfo info = [] {
@@ -39,6 +41,7 @@ const PayloadTypeInfo& payloadTypeInfo() {
     i.name = payloadTypeName(typeid(T));
     if constexpr (SchemaType<T>) i.id = T::_capnpPrivate::typeId;
     else i.id = reinterpret_cast<uint64_t>(i.name);  // unique in this process; schema ids have the top bit set
+    if constexpr (SchemaType<T>) rememberPayloadType(i);
     return i;
   }();
   return info;
@@ -65,7 +68,8 @@ class Payload {
   ~Payload() { release(); }
 
   /// Words that came from elsewhere; they are copied. Nothing is trusted: reading throws kj::Exception on damage,
-  /// which a handler's caller turns into an answered error. `typeName` must be static text or null.
+  /// which a handler's caller turns into an answered error. `typeName` must be static text or null, which stands for the
+  /// name of the type if this process has handlers for it or has built one.
   static Payload fromWords(PayloadType type, std::string_view bytes, std::shared_ptr<const std::string> attachment,
                            const char* typeName = nullptr);
 

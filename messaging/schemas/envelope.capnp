@@ -18,7 +18,8 @@ struct Failure {
 }
 
 struct Payload {
-  # What is said. The receiver chooses its handler by the type.
+  # What is said. The receiver chooses its handler by the type. A frame of a link carries words and attachment beside
+  # the envelope, so that they need no copy in between; here they are empty then.
   typeId @0 :UInt64;     # the Cap'n Proto identifier of the struct in `words`; 0 for none
   words @1 :Data;        # a Cap'n Proto message in flat form (segment table, then segments)
   attachment @2 :Data;   # a large block of bytes the message refers to, such as a batch of documents

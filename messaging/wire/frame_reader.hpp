@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "messaging/errors/status.hpp"
+#include "messaging/wire/read_buffer.hpp"
 
 namespace troupe::wire {
 
@@ -16,16 +17,16 @@ namespace troupe::wire {
 ///   }
 /// A length is checked as soon as its header is there. Memory grows with the bytes that have arrived, not with those
 /// that were announced, up to twice the largest message, and shrinks to kIdleSize once a big frame is consumed.
-class FrameReader {
+class FrameReader final : public ReadBuffer {
  public:
   static constexpr size_t kIdleSize = 16 * 1024;
 
   FrameReader() = default;
 
   /// Room to read into, never empty. Frames that `next` gave become invalid.
-  std::span<char> prepare();
+  std::span<char> prepare() override;
   /// `size` bytes of the room were filled.
-  void commit(size_t size);
+  void commit(size_t size) override;
   /// Copies bytes in (tests, first bytes read elsewhere).
   void feed(std::string_view bytes);
 
@@ -33,6 +34,8 @@ class FrameReader {
   /// `next`. Errors: ProtocolError for a bad length; the stream cannot be resumed.
   StatusWith<std::string_view> next();
 
+  /// What was read and not yet given as a frame.
+  std::string_view peek() const { return {buffer_.get() + consumed_, buffered()}; }
   /// Bytes of an incomplete frame that wait; 0 between frames.
   size_t buffered() const { return filled_ - consumed_; }
   /// Bytes allocated.

@@ -31,7 +31,7 @@ class FakeTransport final : public Transport {
   bool closed() const { return closed_; }
   size_t accepts = SIZE_MAX;  ///< bytes the socket takes without waiting
 
-  Future<StatusWith<size_t>> read(std::shared_ptr<wire::FrameReader> into) override {
+  Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
     reading_.emplace();
     auto future = reading_->future();
     into_ = std::move(into);
@@ -73,7 +73,7 @@ class FakeTransport final : public Transport {
   }
   std::string in_, out_;
   std::optional<Promise<StatusWith<size_t>>> reading_;
-  std::shared_ptr<wire::FrameReader> into_;
+  std::shared_ptr<wire::ReadBuffer> into_;
   bool closed_ = false;
 };
 

@@ -14,5 +14,11 @@ TEST(Crc32c, GivesTheVectorsOfRfc3720) {
   EXPECT_EQ(crc32c(std::string(32, '\xFF')), 0x62A8AB43u);
 }
 
+TEST(Crc32c, GoesOnFromWhatCameBefore) {
+  const std::string text = "the quick brown fox jumps over the lazy dog";
+  for (size_t cut = 0; cut <= text.size(); ++cut)
+    EXPECT_EQ(crc32c(text.substr(cut), crc32c(text.substr(0, cut))), crc32c(text)) << cut;
+}
+
 }  // namespace
 }  // namespace troupe::wire

@@ -1,0 +1,161 @@
+#include "messaging/link/frame.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "messaging/wire/crc32c.hpp"
+
+namespace troupe::link {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "frame headers are stored as they are in memory");
+
+constexpr uint8_t kChecksummed = 0x80;
+constexpr size_t kIdleBuffer = 128 * 1024;
+constexpr size_t kFirstBuffer = 8 * 1024;
+
+struct Header {
+  uint32_t size = 0;
+  uint8_t type = 0;
+  uint8_t padding = 0;
+  uint16_t headWords = 0;
+  uint32_t checksum = 0;
+  uint32_t payloadWords = 0;
+};
+static_assert(sizeof(Header) == kFrameHeader);
+
+constexpr size_t padded(size_t size) { return (size + 7) / 8 * 8; }
+
+/// Of the header with its checksum zero, and what follows.
+uint32_t checksumOf(Header header, std::string_view body) {
+  header.checksum = 0;
+  return wire::crc32c(body, wire::crc32c({reinterpret_cast<const char*>(&header), sizeof header}));
+}
+
+void appendTo(std::string& out, const Frame& frame, bool checksummed) {
+  const size_t from = out.size();
+  Header header;
+  header.size = static_cast<uint32_t>(frameSize(frame));
+  header.type = static_cast<uint8_t>(frame.type) | (checksummed ? kChecksummed : 0);
+  header.padding = static_cast<uint8_t>(padded(frame.attachment.size()) - frame.attachment.size());
+  header.headWords = static_cast<uint16_t>(frame.head.size() / 8);
+  header.payloadWords = static_cast<uint32_t>(frame.words.size() / 8);
+  out.append(reinterpret_cast<const char*>(&header), sizeof header);
+  out.append(frame.head).append(frame.words).append(frame.attachment).append(header.padding, '\0');
+  if (!checksummed) return;
+  header.checksum = checksumOf(header, std::string_view(out).substr(from + sizeof header));
+  std::memcpy(out.data() + from, &header, sizeof header);
+}
+
+}  // namespace
+
+size_t frameSize(const Frame& frame) {
+  return kFrameHeader + frame.head.size() + frame.words.size() + padded(frame.attachment.size());
+}
+
+void appendFrame(ByteQueue& out, const Frame& frame, bool checksummed) {
+  appendTo(out.room(frameSize(frame)), frame, checksummed);
+}
+
+std::string frameBytes(const Frame& frame, bool checksummed) {
+  std::string out;
+  appendTo(out, frame, checksummed);
+  return out;
+}
+
+void FrameReader::resize(size_t capacity) {
+  auto bigger = std::make_unique_for_overwrite<uint64_t[]>(padded(capacity) / 8);
+  if (buffered())
+    std::memcpy(bigger.get(), reinterpret_cast<const char*>(buffer_.get()) + consumed_, buffered());
+  buffer_ = std::move(bigger);
+  capacity_ = padded(capacity);
+  filled_ -= consumed_;
+  consumed_ = 0;
+}
+
+std::span<char> FrameReader::prepare() {
+  const size_t usual = limit_ <= kHandshakeFrame ? kFirstBuffer : kIdleBuffer;
+  if (consumed_ == filled_) {
+    consumed_ = filled_ = 0;
+    if (capacity_ != usual) resize(usual);
+  }
+  // The frame that has begun has to fit, and there has to be room for a part of it at least.
+  const size_t needed = std::max(wanted_, buffered() + 8);
+  if (consumed_ + needed > capacity_) {
+    if (needed > capacity_) {
+      resize(std::max(needed, usual));
+    } else {
+      auto* bytes = reinterpret_cast<char*>(buffer_.get());
+      std::memmove(bytes, bytes + consumed_, buffered());
+      filled_ -= consumed_;
+      consumed_ = 0;
+    }
+  }
+  return {reinterpret_cast<char*>(buffer_.get()) + filled_, capacity_ - filled_};
+}
+
+void FrameReader::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto room = prepare();
+    const size_t size = std::min(room.size(), bytes.size());
+    std::memcpy(room.data(), bytes.data(), size);
+    commit(size);
+    bytes.remove_prefix(size);
+  }
+}
+
+FrameReader::Outcome FrameReader::reject(Rejection reason, std::string detail) {
+  if (!rejected_) rejected_ = {reason, std::move(detail)};
+  return Outcome::kRejected;
+}
+
+FrameReader::Outcome FrameReader::next(Frame& frame) {
+  if (rejected_) return Outcome::kRejected;
+  std::string_view bytes(reinterpret_cast<const char*>(buffer_.get()) + consumed_, buffered());
+  if (expectMagic_) {
+    const size_t known = std::min(bytes.size(), kMagic.size());
+    if (bytes.substr(0, known) != kMagic.substr(0, known)) return reject(Rejection::kBadMagic, "this is no link");
+    if (known < kMagic.size()) return Outcome::kMore;
+    expectMagic_ = false;
+    consumed_ += kMagic.size();
+    bytes.remove_prefix(kMagic.size());
+  }
+  wanted_ = 0;
+  if (bytes.size() < kFrameHeader) return Outcome::kMore;
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.size > limit_)
+    return reject(Rejection::kOversized, "a frame of " + std::to_string(header.size) + " bytes, where at most " +
+                                             std::to_string(limit_) + " are allowed");
+  if (header.size < kFrameHeader || header.size % 8 != 0)
+    return reject(Rejection::kMalformed, "a frame of " + std::to_string(header.size) + " bytes");
+  if (bytes.size() < header.size) {
+    wanted_ = header.size;
+    return Outcome::kMore;
+  }
+  consumed_ += header.size;
+  return split(bytes.substr(0, header.size), frame);
+}
+
+FrameReader::Outcome FrameReader::split(std::string_view bytes, Frame& frame) {
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const std::string_view body = bytes.substr(sizeof header);
+  const size_t head = size_t{header.headWords} * 8, words = size_t{header.payloadWords} * 8;
+  if (head + words > body.size() || header.padding > 7 || header.padding > body.size() - head - words)
+    return reject(Rejection::kMalformed, "the parts of a frame do not fit into it");
+  if ((header.type & kChecksummed) && checksumOf(header, body) != header.checksum)
+    return reject(Rejection::kChecksum, "a frame was damaged on its way");
+  const uint8_t type = header.type & static_cast<uint8_t>(~kChecksummed);
+  if (type < static_cast<uint8_t>(FrameType::kHello) || type > static_cast<uint8_t>(FrameType::kClosing))
+    return reject(Rejection::kMalformed, "a frame of the unknown type " + std::to_string(type));
+  frame.type = static_cast<FrameType>(type);
+  frame.head = body.substr(0, head);
+  frame.words = body.substr(head, words);
+  frame.attachment = body.substr(head + words, body.size() - head - words - header.padding);
+  return Outcome::kFrame;
+}
+
+}  // namespace troupe::link

@@ -1,0 +1,118 @@
+#include "messaging/link/message_frame.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "messaging/schemas/testing.capnp.h"
+
+namespace troupe::link {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr TimePoint kNow = TimePoint(1h);
+constexpr ImpliedNodes kThere{"b:2", "a:1"};  // as the sender a:1 sees it, and as b:2 does
+
+Envelope sample(size_t attached = 0) {
+  Envelope e;
+  e.to = Address("b:2", "/node/echo");
+  e.from = Address("a:1", "/node/asker");
+  e.kind = MessageKind::kAsk;
+  e.correlation = 77;
+  e.trace = 5;
+  e.deadline = kNow + 250ms;
+  e.payload = build<schema::Ping>([](schema::Ping::Builder p) { p.setNumber(42); },
+                                  attached ? std::make_shared<const std::string>(attached, 'x') : nullptr);
+  return e;
+}
+
+/// Over the wire and back.
+StatusWith<Envelope> carried(const Envelope& envelope, TimePoint received = kNow) {
+  ByteQueue queue;
+  if (appendMessage(queue, envelope, kNow, kThere, kLargestFrame, true) == 0)
+    return Status(ErrorCode::kInvalidLength, "not appended");
+  FrameReader reader(false, kLargestFrame);
+  reader.feed(queue.take().bytes);
+  Frame frame;
+  if (reader.next(frame) != FrameReader::Outcome::kFrame) return Status(ErrorCode::kInternalError, "no frame");
+  return readMessage(frame, received, kThere);
+}
+
+TEST(LinkMessage, KeepsEverythingThatTravels) {
+  const auto back = carried(sample(1001), kNow + 5h);  // another clock: only the time left counts
+  ASSERT_TRUE(back.isOK()) << back.status().toString();
+  EXPECT_EQ(back->to, sample().to);
+  EXPECT_EQ(back->from, sample().from);
+  EXPECT_EQ(back->correlation, 77u);
+  EXPECT_EQ(back->trace, 5u);
+  EXPECT_EQ(back->deadline, kNow + 5h + 250ms);
+  EXPECT_EQ(back->payload.read<schema::Ping>()->getNumber(), 42);
+  EXPECT_STREQ(back->payload.typeName(), "Ping");
+  EXPECT_EQ(*back->payload.attachment(), std::string(1001, 'x'));
+}
+
+TEST(LinkMessage, NamesAThirdNodeWhenTheSenderIsThere) {
+  Envelope e = sample();
+  e.from = Address("c:3", "/node/asker");
+  EXPECT_EQ(carried(e)->from, e.from);
+}
+
+TEST(LinkMessage, CarriesTheDeathOfAnActor) {
+  Envelope e;
+  e.kind = MessageKind::kDown;
+  e.to = Address("b:2", "/watcher");
+  e.from = Address("a:1", "/watched");
+  e.failure = Status(ErrorCode::kInternalError, "broken");
+  const auto back = carried(e);
+  EXPECT_EQ(back->kind, MessageKind::kDown);
+  EXPECT_EQ(back->failure.code(), ErrorCode::kInternalError);
+  EXPECT_FALSE(back->payload);
+}
+
+TEST(LinkMessage, WhatMayNotLeaveIsNotSent) {
+  Envelope e = sample();
+  e.payload = local(std::string("a socket"));
+  EXPECT_EQ(checkSendable(e, kLargestFrame).code(), ErrorCode::kIllegalOperation);
+  EXPECT_EQ(checkSendable(sample(2000), 1000).code(), ErrorCode::kInvalidLength);
+  EXPECT_TRUE(checkSendable(sample(2000), 5000).isOK());
+}
+
+TEST(LinkMessage, AHeadBeyondWhatAFrameHoldsIsNotAppended) {
+  Envelope e = sample();
+  e.metadata = std::make_unique<ClusterMetadata>();
+  e.metadata->replMetadata = bson::doc("x", std::string(kLargestHead, 'x'));
+  ByteQueue queue;
+  EXPECT_EQ(appendMessage(queue, e, kNow, kThere, kLargestFrame, true), 0u);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(LinkMessage, SmallFramesShareABlockAndALargeOneHasItsOwn) {
+  ByteQueue queue;
+  for (int i = 0; i < 100; ++i) appendMessage(queue, sample(), kNow, kThere, kLargestFrame, true);
+  appendMessage(queue, sample(1'000'000), kNow, kThere, kLargestFrame, true);
+  EXPECT_EQ(queue.frames(), 101u);
+  const auto first = queue.take();
+  EXPECT_EQ(first.frames, 100u);
+  EXPECT_EQ(queue.take().frames, 1u);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_EQ(queue.bytes(), 0u);
+}
+
+TEST(LinkMessage, AnyDamageIsAnErrorAndNothingWorse) {
+  ByteQueue queue;
+  appendMessage(queue, sample(100), kNow, kThere, kLargestFrame, false);  // no checksum to protect us
+  const std::string good = queue.take().bytes;
+  std::mt19937 random(7);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bad = good;
+    for (int flips = 1 + static_cast<int>(random() % 4); flips > 0; --flips)
+      bad[kFrameHeader + random() % (bad.size() - kFrameHeader)] = static_cast<char>(random());
+    FrameReader reader(false);
+    reader.feed(bad);
+    Frame frame;
+    if (reader.next(frame) == FrameReader::Outcome::kFrame) (void)readMessage(frame, kNow, kThere);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::link
