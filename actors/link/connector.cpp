@@ -8,6 +8,7 @@
 
 #include "actors/front/transports.hpp"
 #include "actors/kernel/node.hpp"
+#include "messaging/link/node_name.hpp"
 #include "messaging/tls/context.hpp"
 
 namespace troupe::link {
@@ -118,18 +119,6 @@ Connecting failed(Status why) {
 }
 
 }  // namespace
-
-StatusWith<std::pair<std::string, std::string>> splitNodeName(std::string_view name) {
-  const auto colon = name.rfind(':');
-  if (colon == std::string_view::npos || colon == 0 || colon + 1 == name.size())
-    return Status(ErrorCode::kBadValue, "the name of a node is host:port, not '" + std::string(name) + "'");
-  std::string host(name.substr(0, colon));
-  const std::string port(name.substr(colon + 1));
-  if (port.find_first_not_of("0123456789") != std::string::npos || port.size() > 5 || std::stoi(port) > 65535)
-    return Status(ErrorCode::kBadValue, "the port of a node is a number up to 65535, not '" + port + "'");
-  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return std::pair(std::move(host), port);
-}
 
 StatusWith<Connector> makeConnector(asio::io_context& io, const tls::TlsOptions& tls, bool loopbackOnly) {
   auto ways = std::make_shared<Ways>(Ways{io, nullptr, !tls.allowInvalidCertificates, loopbackOnly});

@@ -16,7 +16,4 @@ StatusWith<Connector> makeConnector(boost::asio::io_context& io, const tls::TlsO
 /// A connector that refuses every try with this reason.
 Connector refusingConnector(Status why);
 
-/// "host:port" in two. Errors: BadValue.
-StatusWith<std::pair<std::string, std::string>> splitNodeName(std::string_view name);
-
 }  // namespace troupe::link

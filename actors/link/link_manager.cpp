@@ -162,6 +162,8 @@ void LinkManager::ended(const Down& down) {
     return;
   }
   const std::string peer = path.substr(self().path().size() + 1);
+  if (const auto parked = parked_.find(peer); parked != parked_.end())
+    return node().registry().setPhase(*parked->second, kParkedPhase, kParkedMeaning);
   if (!links_->peers().contains(peer)) return;
   if (down.reason.isOK()) return spawnLink(peer);
   after(kPauseAfterCrash, [this, peer] {
@@ -191,14 +193,14 @@ Status LinkManager::act(const std::string& child, Action action) {
 
 Status LinkManager::park(const std::string& peer) {
   if (!links_->peers().contains(peer)) return {ErrorCode::kIllegalOperation, "only links of this node can be parked"};
-  if (!parked_.insert(peer).second) return {ErrorCode::kIllegalOperation, "the link is parked already"};
+  if (parked_.contains(peer)) return {ErrorCode::kIllegalOperation, "the link is parked already"};
   RowSpec spec;
   spec.path = linkTo(peer).path();
   spec.type = "Link";
   spec.parent = self().path();
-  const auto row = node().registry().keep(spec);
-  node().requestStop(linkTo(peer));
-  node().registry().setPhase(*row, kParkedPhase, kParkedMeaning);
+  const auto row = parked_[peer] = node().registry().keep(spec);
+  if (node().postOffice().exists(linkTo(peer))) node().requestStop(linkTo(peer));
+  else node().registry().setPhase(*row, kParkedPhase, kParkedMeaning);
   return Status::OK();
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "actors/kernel/actor.hpp"
+#include "actors/kernel/registry.hpp"
 #include "actors/link/incoming_link.hpp"
 #include "actors/link/links.hpp"
 #include "messaging/schemas/supervision.capnp.h"
@@ -46,7 +47,7 @@ class LinkManager final : public Actor {
   std::set<std::string> children_;                ///< paths of all links that live
   std::map<std::string, Address> accepted_;       ///< by peer
   std::set<std::string> shakingHands_;            ///< paths of accepted links that are not open yet
-  std::set<std::string> parked_;                  ///< peers
+  std::map<std::string, std::shared_ptr<LiveRow>> parked_;  ///< by peer, with the row that shows it
   uint64_t lastAccepted_ = 0;
   int64_t refused_ = 0;
   bool stopping_ = false;

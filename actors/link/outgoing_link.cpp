@@ -93,8 +93,8 @@ void OutgoingLink::connected(StatusWith<std::shared_ptr<front::Transport>> outco
   if (!outcome.isOK()) return perform(life_.lost(now, outcome.status().reason(), chance()));
   handshake_.emplace(links_->identity(), outbox().peer(), links_->settings().random);
   outbox().write(handshake_->start());
-  openStream(std::move(*outcome), false, {});
   perform(life_.connected(now));
+  openStream(std::move(*outcome), false, {});  // last: the answer may be read at once
 }
 
 void OutgoingLink::heard() { life_.heard(environment().now()); }

@@ -13,3 +13,8 @@ struct Pong {
   # The answer to a Ping.
   number @0 :Int64;  # chosen by the asker, repeated in the answer
 }
+
+struct Block {
+  # Some bytes, sent back unchanged; used by the benchmark of a link.
+  bytes @0 :Data;  # any
+}

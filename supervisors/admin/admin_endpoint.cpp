@@ -3,18 +3,20 @@
 #include "actors/commands/hello_state.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/user_store.hpp"
+#include "supervisors/metrics/link_metrics.hpp"
 #include "supervisors/metrics/node_metrics.hpp"
 
 namespace troupe::supervisors {
 
 namespace {
 
-AdminSources sourcesOf(commands::ServerContext* server) {
+AdminSources sourcesOf(commands::ServerContext* server, std::shared_ptr<const link::Links> links) {
   AdminSources sources;
-  sources.metrics = [server] {
+  sources.metrics = [server, links = std::move(links)] {
     MetricSet metrics;
     addServerMetrics(metrics, *server);
     addActorMetrics(metrics, server->node);
+    if (links) addLinkMetrics(metrics, *links);
     addProcessMetrics(metrics);
     return metrics.text();
   };
@@ -50,7 +52,7 @@ std::shared_ptr<Access> accessOf(commands::ServerContext* server) {
 void AdminEndpoint::onStart() {
   const bool loopback =
       isLoopbackHost(options_.address.find(':') == std::string::npos ? options_.address : "[" + options_.address + "]");
-  auto api = std::make_shared<AdminApi>(node(), sourcesOf(server_), accessOf(server_), loopback);
+  auto api = std::make_shared<AdminApi>(node(), sourcesOf(server_, links_), accessOf(server_), loopback);
   http_ = std::make_unique<HttpServer>(std::move(api), options_);
   if (!loopback && !server_->identity.authentication) {
     server_->log.warning(log::Component::kAdmin, 7001002, "admin",

@@ -3,6 +3,7 @@
 
 #include "actors/commands/server_context.hpp"
 #include "actors/kernel/actor.hpp"
+#include "actors/link/links.hpp"
 #include "supervisors/admin/http_server.hpp"
 
 namespace troupe::supervisors {
@@ -12,9 +13,9 @@ namespace troupe::supervisors {
 /// themselves.
 class AdminEndpoint final : public Actor {
  public:
-  /// `server` outlives the node's actors.
-  AdminEndpoint(HttpServerOptions options, commands::ServerContext* server)
-      : options_(std::move(options)), server_(server) {}
+  /// `server` outlives the node's actors. `links` may be null.
+  AdminEndpoint(HttpServerOptions options, commands::ServerContext* server, std::shared_ptr<link::Links> links)
+      : options_(std::move(options)), server_(server), links_(std::move(links)) {}
   Behaviour behaviour() override { return {}; }
   /// Throws when the port cannot be opened: the supervisor decides.
   void onStart() override;
@@ -24,6 +25,7 @@ class AdminEndpoint final : public Actor {
  private:
   HttpServerOptions options_;
   commands::ServerContext* server_;
+  std::shared_ptr<link::Links> links_;
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "actors/commands/parameters.hpp"
+#include "messaging/link/node_name.hpp"
 #include "messaging/bson/json.hpp"
 
 namespace troupe::supervisors {
@@ -50,6 +51,9 @@ const OptionRow kRows[] = {
     {"--syncdelay", "storage.syncPeriodSecs", &Options::syncPeriodSecs, "seconds between checkpoints"},
     {"--auth,!--noauth", "security.authorization", &Options::auth, "require authentication", "enabled"},
     {"--keyFile", "security.keyFile", &Options::keyFile, "file with the secret the nodes of a cluster share"},
+    {"--clusterAuthMode", "security.clusterAuthMode", &Options::clusterAuthMode,
+     "how nodes prove to each other that they belong together: keyFile, or none (trust whoever reaches the port)"},
+    {"--nodeName", "net.nodeName", &Options::nodeName, "host:port by which the other nodes of a cluster reach this one"},
     {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},
     {"--logappend", "systemLog.logAppend", &Options::logAppend, "append to the log file"},
     {"--logFormat", "systemLog.format", &Options::logFormat, "json or text"},
@@ -175,6 +179,11 @@ Status checkValues(const Options& options) {
   TROUPE_TRY(between("--journalCommitInterval", options.journalCommitIntervalMs, 1, 500));
   TROUPE_TRY(between("--syncdelay", options.syncPeriodSecs, 0, 9'000'000));
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
+  if (options.clusterAuthMode != "keyFile" && options.clusterAuthMode != "none")
+    return {ErrorCode::kBadValue, "--clusterAuthMode must be keyFile or none"};
+  if (options.clusterAuthMode == "none" && !options.keyFile.empty())
+    return {ErrorCode::kBadValue, "--clusterAuthMode none contradicts --keyFile"};
+  if (!options.nodeName.empty()) TROUPE_TRY(link::splitNodeName(options.nodeName).status().withContext("--nodeName"));
   if (!options.logFormat.empty() && options.logFormat != "json" && options.logFormat != "text") {
     return {ErrorCode::kBadValue, "--logFormat must be json or text"};
   }

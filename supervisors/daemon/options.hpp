@@ -33,6 +33,9 @@ struct Options {
   // security
   bool auth = false;
   std::string keyFile;
+  std::string clusterAuthMode = "keyFile";  ///< "keyFile", or "none": links to other nodes need no key
+  // cluster
+  std::string nodeName;  ///< "host:port" by which the other nodes reach this one; empty: it has no links without a key
   // log
   std::string logPath;
   bool logAppend = false;

@@ -22,6 +22,7 @@
 #include "messaging/bson/ids.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "supervisors/daemon/cluster_links.hpp"
 #include "supervisors/daemon/service_manager.hpp"
 #include "supervisors/supervision/root_watch.hpp"
 #include "supervisors/supervision/supervisor.hpp"
@@ -210,7 +211,7 @@ commands::ServerIdentity Server::Parts::identity(std::vector<wire::Compressor> a
 Status Server::Parts::makeContext() {
   TROUPE_ASSIGN(auto allowed, compressors(options.compressors));
   NodeOptions nodeOptions;
-  nodeOptions.name = "localhost:" + std::to_string(options.port);
+  nodeOptions.name = options.nodeName.empty() ? "localhost:" + std::to_string(options.port) : options.nodeName;
   nodeOptions.threads = static_cast<unsigned>(options.threads);
   nodeOptions.environment = environment;
   node = std::make_unique<Node>(nodeOptions);
@@ -267,10 +268,8 @@ Status Server::Parts::startActors() {
   parts.listener.addresses = splitList(options.bindIp);
   parts.listener.port = static_cast<uint16_t>(options.port);
   parts.listener.maxConnections = options.maxConnections;
-  TROUPE_ASSIGN(parts.listener.tls.mode, tls::tlsModeByName(options.tlsMode));
-  parts.listener.tls.certificateKeyFile = options.tlsCertificateKeyFile;
-  parts.listener.tls.caFile = options.tlsCAFile;
-  parts.listener.tls.allowConnectionsWithoutCertificates = options.tlsAllowConnectionsWithoutCertificates;
+  TROUPE_ASSIGN(parts.listener.tls, tlsOptions(options));
+  TROUPE_ASSIGN(parts.links, makeLinks(*node, options, log));
   if (options.adminPort > 0) {
     parts.admin.emplace();
     parts.admin->address = options.adminBindIp;

@@ -1,5 +1,6 @@
 #include "supervisors/tree/standalone.hpp"
 
+#include "actors/link/link_manager.hpp"
 #include "actors/maintenance/checkpointer.hpp"
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
@@ -24,7 +25,8 @@ Tree workers(int count, const std::shared_ptr<JobQueue>& jobs) {
 /// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.
 Tree front(const TreeParts& parts) {
   Tree tree = oneForOne("front", permanent<front::Listener>("listener", parts.listener, parts.server, parts.commands));
-  if (parts.admin) tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server).park());
+  if (parts.admin)
+    tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server, parts.links).park());
   return tree;
 }
 
@@ -34,18 +36,21 @@ Tree standaloneTree(const TreeParts& parts) {
   commands::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog;
-  return oneForOne("node",
-                   restForOne("storage",
-                              permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
-                                                        &std::as_const(s->parameters.journalCommitIntervalMillis))
-                                  .onOwnThread(),
-                              permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
-                                                      &std::as_const(s->parameters.syncPeriodSeconds))
-                                  .onOwnThread(),
-                              permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
-                   workers(parts.blockingWorkers, parts.jobs),
-                   oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s)),
-                   front(parts));
+  Tree tree = oneForOne(
+      "node",
+      restForOne("storage",
+                 permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
+                                           &std::as_const(s->parameters.journalCommitIntervalMillis))
+                     .onOwnThread(),
+                 permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
+                                         &std::as_const(s->parameters.syncPeriodSeconds))
+                     .onOwnThread(),
+                 permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
+      workers(parts.blockingWorkers, parts.jobs));
+  if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
+  tree.children.push_back(oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s)));
+  tree.children.push_back(front(parts));
+  return tree;
 }
 
 }  // namespace troupe::supervisors

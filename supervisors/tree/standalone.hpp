@@ -5,6 +5,7 @@
 #include "actors/commands/server_context.hpp"
 #include "actors/front/listener.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
+#include "actors/link/links.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "supervisors/admin/http_server.hpp"
 #include "supervisors/supervision/tree.hpp"
@@ -17,12 +18,14 @@ struct TreeParts {
   const commands::CommandTable* commands = nullptr;
   storage::FlushKind flushKind = storage::FlushKind::kLog;
   front::ListenerOptions listener;
+  std::shared_ptr<link::Links> links;      ///< to the other nodes; null: none
   std::optional<HttpServerOptions> admin;  ///< none: no admin endpoint
   int blockingWorkers = 2;
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };
 
-/// Who starts under whom, in which order, on a node without replication: storage first, then services, the front last.
+/// Who starts under whom, in which order, on a node without replication: storage first, then links and services, the
+/// front last.
 Tree standaloneTree(const TreeParts& parts);
 
 inline constexpr const char* kJournalFlusherPath = "/node/storage/journal-flusher";

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every benchmark against a private PostgreSQL and a private trouped, prints the table and writes
 # build/bench/results.json. Called by ./dev bench after it has built the programs.
-#   test/bench/run.sh [--quick] [--only actors|storage|wire|ycsb|memory]...
+#   test/bench/run.sh [--quick] [--only actors|links|storage|wire|ycsb|memory]...
 # TROUPE_BENCH_DIR: where the databases put their data (a disk, not memory); /var/tmp when not set.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -13,11 +13,11 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --quick) rounds=3 seconds=0.5 ycsb_rounds=1 records=10000 ycsb_records=10000 documents=5000 ;;
     --only) steps+=("$2"); shift ;;
-    *) echo "usage: $0 [--quick] [--only actors|storage|wire|ycsb|memory]..." >&2; exit 2 ;;
+    *) echo "usage: $0 [--quick] [--only actors|links|storage|wire|ycsb|memory]..." >&2; exit 2 ;;
   esac
   shift
 done
-[[ ${#steps[@]} -gt 0 ]] || steps=(actors storage wire ycsb memory)
+[[ ${#steps[@]} -gt 0 ]] || steps=(actors links storage wire ycsb memory)
 wanted() { [[ " ${steps[*]} " == *" $1 "* ]]; }
 
 work=$(mktemp -d "${TROUPE_BENCH_DIR:-/var/tmp}/troupe-bench.XXXXXX")
@@ -101,6 +101,7 @@ measure() {
 
 started=$SECONDS
 if wanted actors; then measure "Actors" actor_bench; fi
+if wanted links; then measure "Links against a bare echo" link_bench --rounds "$rounds" --seconds "$seconds"; fi
 if wanted storage; then measure "Storage against raw WiredTiger" storage_bench --directory "$work" --rounds "$rounds" --documents "$documents"; fi
 if wanted wire || wanted ycsb; then
   start_postgres
