@@ -23,7 +23,10 @@ void LinkEnd::closeStream() {
 }
 
 void LinkEnd::closeStream(std::string_view last) {
-  if (stream_ && !last.empty()) (void)stream_->transport->writeNow(last);
+  if (stream_ && !last.empty() && !stream_->writing) {
+    const auto n = stream_->transport->writeNow(last);
+    if (n.isOK() && *n == 0) (void)stream_->transport->write(std::make_shared<const std::string>(last), 0);
+  }
   closeStream();
 }
 
@@ -91,7 +94,9 @@ Task<void> LinkEnd::writeBlocks(std::shared_ptr<Stream> stream) {
     Status status = n.status();
     if (status.isOK() && *n < size) {
       auto rest = std::make_shared<const std::string>(std::move(block->bytes));
+      stream->writing = true;
       status = co_await stream->transport->write(rest, *n);
+      stream->writing = false;
     }
     if (stream != stream_) co_return;
     if (!status.isOK()) {

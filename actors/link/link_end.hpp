@@ -46,6 +46,7 @@ class LinkEnd : public Actor {
   struct Stream {
     std::shared_ptr<front::Transport> transport;
     std::shared_ptr<FrameReader> reader;  ///< the transport's while it reads
+    bool writing = false;                 ///< the transport has the rest of a block
   };
   Task<void> readFrames(std::shared_ptr<Stream> stream);
   Task<void> writeBlocks(std::shared_ptr<Stream> stream);

@@ -81,8 +81,8 @@ std::span<char> FrameReader::prepare() {
     consumed_ = filled_ = 0;
     if (capacity_ != usual) resize(usual);
   }
-  // The frame that has begun has to fit, and there has to be room for a part of it at least.
-  const size_t needed = std::max(wanted_, buffered() + 8);
+  // The frame that has begun has to fit; as long as its size is not known, a good part of what may come.
+  const size_t needed = wanted_ > buffered() ? wanted_ : buffered() + usual / 4;
   if (consumed_ + needed > capacity_) {
     if (needed > capacity_) {
       resize(std::max(needed, usual));

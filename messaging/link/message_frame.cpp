@@ -2,6 +2,9 @@
 
 #include <kj/exception.h>
 
+#include <cstring>
+#include <iterator>
+
 #include "messaging/link/flat_message.hpp"
 
 namespace troupe::link {
@@ -49,7 +52,7 @@ size_t appendMessage(ByteQueue& out, const Envelope& envelope, TimePoint now, co
     auto* table = reinterpret_cast<uint32_t*>(flat);
     table[0] = 0;
     table[1] = static_cast<uint32_t>(segments[0].size());
-    std::copy(segments[0].begin(), segments[0].end(), flat + 1);
+    std::memcpy(static_cast<void*>(flat + 1), segments[0].begin(), segments[0].size() * sizeof(capnp::word));
     frame.head = {reinterpret_cast<const char*>(flat), (segments[0].size() + 1) * sizeof(capnp::word)};
   } else {
     large = capnp::messageToFlatArray(segments);
