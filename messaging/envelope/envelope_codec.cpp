@@ -26,10 +26,13 @@ void put(schema::Address::Builder out, const Address& address, std::string_view 
   if (address.node() != implied) out.setNode(address.node());
   out.setPath(address.path());
 }
-Address get(schema::Address::Reader in, std::string_view implied) {
-  if (in.getPath().size() == 0) return {};
-  const auto node = view(in.getNode());
-  return Address(node.empty() ? implied : node, view(in.getPath()));
+StatusWith<Address> get(schema::Address::Reader in, std::string_view implied) {
+  const auto node = view(in.getNode()), path = view(in.getPath());
+  if (path.empty()) return Address();
+  if (node.size() > kLongestNodeName) return Status(ErrorCode::kProtocolError, "the name of a node is too long");
+  if (node.find('\0') != node.npos || path.find('\0') != path.npos)
+    return Status(ErrorCode::kProtocolError, "the name of an actor holds a NUL");
+  return Address(node.empty() ? implied : node, path);
 }
 
 StatusWith<bson::Document> document(capnp::Data::Reader bytes) {
@@ -86,10 +89,8 @@ void writeEnvelopeHead(schema::Envelope::Builder out, const Envelope& envelope, 
 StatusWith<Envelope> readEnvelopeHead(schema::Envelope::Reader in, TimePoint now, const ImpliedNodes& implied,
                                       std::string_view words, std::string_view attached) {
   Envelope out;
-  if (in.getTo().getNode().size() > kLongestNodeName || in.getFrom().getNode().size() > kLongestNodeName)
-    return Status(ErrorCode::kProtocolError, "the name of a node is too long");
-  out.to = get(in.getTo(), implied.receiver);
-  out.from = get(in.getFrom(), implied.sender);
+  TROUPE_ASSIGN(out.to, get(in.getTo(), implied.receiver));
+  TROUPE_ASSIGN(out.from, get(in.getFrom(), implied.sender));
   out.correlation = in.getCorrelation();
   out.kind = static_cast<MessageKind>(in.getKind());
   if (out.kind > MessageKind::kDown) return Status(ErrorCode::kProtocolError, "an envelope of an unknown kind");

@@ -1,5 +1,6 @@
 #include "actors/front/connection.hpp"
 
+#include "actors/link/links.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::front {
@@ -109,6 +110,39 @@ TEST_F(ConnectionTest, AnswersRequestsInTheirOrder) {
 TEST_F(ConnectionTest, TakesAFrameInAnyNumberOfPieces) {
   for (const char byte : ping(7)) arrive(std::string(1, byte));
   EXPECT_EQ(transport->sent().size(), 1u);
+}
+
+/// Stands where the node's links are.
+class LinkTaker final : public Actor {
+ public:
+  Behaviour behaviour() override {
+    return {on<link::IncomingConnection>([this](const link::IncomingConnection& connection) {
+      bytes.push_back(connection.bytes);
+      kept_.push_back(connection.transport);
+    })};
+  }
+  std::vector<std::string> bytes;
+
+ private:
+  std::vector<std::shared_ptr<Transport>> kept_;
+};
+
+TEST_F(ConnectionTest, HandsOverALinkOfAnotherNodeWithWhatItHasRead) {
+  auto taker = std::make_unique<LinkTaker>();
+  const LinkTaker& seen = *taker;
+  server.node.spawn(link::kLinksPath, std::move(taker), {});
+  arrive("TROUPE");
+  EXPECT_TRUE(seen.bytes.empty());
+  arrive("LK and a hello");
+  EXPECT_EQ(seen.bytes, std::vector<std::string>{"TROUPELK and a hello"});
+  EXPECT_FALSE(transport->closed());
+  EXPECT_FALSE(stands());  // it is no client's any more
+}
+
+TEST_F(ConnectionTest, ADriverCannotTurnIntoALink) {
+  arrive(ping(7));
+  arrive("TROUPELK and a hello");
+  EXPECT_TRUE(transport->closed());
 }
 
 TEST_F(ConnectionTest, AnswersMalformedDocumentsAndGoesOn) {

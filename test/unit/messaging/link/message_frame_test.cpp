@@ -1,5 +1,6 @@
 #include "messaging/link/message_frame.hpp"
 
+#include <capnp/message.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -96,6 +97,20 @@ TEST(LinkMessage, SmallFramesShareABlockAndALargeOneHasItsOwn) {
   EXPECT_EQ(queue.take().frames, 1u);
   EXPECT_TRUE(queue.empty());
   EXPECT_EQ(queue.bytes(), 0u);
+}
+
+TEST(LinkMessage, NamesWithANulAndEndlessOnesAreRefused) {
+  const auto outcome = [](const std::string& node, const std::string& path) {
+    capnp::MallocMessageBuilder message;
+    auto to = message.initRoot<schema::Envelope>().initTo();
+    std::copy(node.begin(), node.end(), to.initNode(static_cast<unsigned>(node.size())).begin());
+    std::copy(path.begin(), path.end(), to.initPath(static_cast<unsigned>(path.size())).begin());
+    return readEnvelopeHead(message.getRoot<schema::Envelope>().asReader(), kNow, kThere, {}, {}).status().code();
+  };
+  EXPECT_EQ(outcome("b:2", "/echo"), ErrorCode::kOK);
+  EXPECT_EQ(outcome("b:2", std::string("/ec\0ho", 6)), ErrorCode::kProtocolError);
+  EXPECT_EQ(outcome(std::string("b\0:2", 4), "/echo"), ErrorCode::kProtocolError);
+  EXPECT_EQ(outcome(std::string(1000, 'b'), "/echo"), ErrorCode::kProtocolError);
 }
 
 TEST(LinkMessage, AnyDamageIsAnErrorAndNothingWorse) {
