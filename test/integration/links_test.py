@@ -52,9 +52,23 @@ class Node(Server):
                 return float(line.rsplit(" ", 1)[1])
         return 0.0
 
-    def discard(self):
+    def hang_up(self):
+        """Before the server ends: a driver that says goodbye to nobody waits long for it."""
         if hasattr(self, "_client"):
             self._client.close()
+            del self._client
+
+    def stop(self, *arguments):
+        self.hang_up()
+        return super().stop(*arguments)
+
+    def kill(self):
+        self.hang_up()
+        super().kill()
+
+    def discard(self):
+        if self.running():
+            self.hang_up()
         super().discard()
 
 
@@ -117,8 +131,6 @@ class Links(LinkTest):
         self.refused(a, c, "is not open")
         self.assertEqual(a.ping(b)["peer"], b.name)
         c.start()
-        c._client.close()
-        del c._client
         eventually(lambda: a.phase(c) == "open")
         self.assertEqual(a.ping(c)["peer"], c.name)
         self.assertGreaterEqual(a.metric("troupe_link_opened_total", c.name, 'opened_by="this_node"'), 2)

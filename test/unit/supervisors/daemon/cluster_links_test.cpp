@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "actors/environment/virtual_environment.hpp"
+#include "messaging/log/log.hpp"
 
 namespace troupe::supervisors {
 namespace {
