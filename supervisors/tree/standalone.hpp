@@ -4,8 +4,8 @@
 
 #include "actors/commands/server_context.hpp"
 #include "actors/front/listener.hpp"
-#include "actors/maintenance/blocking_worker.hpp"
 #include "actors/link/links.hpp"
+#include "actors/maintenance/blocking_worker.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "supervisors/admin/http_server.hpp"
 #include "supervisors/supervision/tree.hpp"
