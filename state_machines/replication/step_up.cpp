@@ -24,14 +24,19 @@ void drain(Turn& t) {
   t.perform(Drain{t.mem.term});
 }
 
-/// ELE-019: the newest operation that any answer told of.
-void chooseTarget(Turn& t) {
+/// ELE-019: the target is the newest operation that an answer told of. What only a dead member had can't be fetched.
+void catchUp(Turn& t) {
   t.mem.awaited.clear();
-  for (const MemberView& v : t.mem.members)
-    if (v.isAlive()) t.mem.target = std::max(t.mem.target, v.applied);
   if (t.mem.applied >= t.mem.target) return drain(t);
   t.cancel(CatchUpRoundOver{});
   t.perform(CatchUp{t.mem.term, t.mem.target});
+}
+
+/// Whether an answer may come: it was heard itself a short while ago.
+bool mayAnswer(const MemberView& v) { return v.heard.contains(0) && v.state != MemberState::kDown; }
+
+void stopAwaiting(Turn& t, const NodeName& host) {
+  if (t.mem.phase == Phase::kCatchingUp && t.mem.awaited.erase(host) > 0 && t.mem.awaited.empty()) catchUp(t);
 }
 
 }  // namespace
@@ -48,21 +53,22 @@ void win(Turn& t) {
   const ReplicaSetSettings& settings = t.config().settings;
   if (settings.catchUpTimeout.count() == 0) return drain(t);
   for (const MemberView& v : t.mem.members)
-    if (v.isAlive() && v.state != MemberState::kDown && !t.config().member(v.host)->arbiterOnly) t.mem.awaited.insert(v.host);
-  if (t.mem.awaited.empty()) return chooseTarget(t);
+    if (mayAnswer(v) && !t.config().member(v.host)->arbiterOnly) t.mem.awaited.insert(v.host);
+  if (t.mem.awaited.empty()) return drain(t);
   t.arm(settings.electionTimeout / kRoundShare, CatchUpRoundOver{});
   if (settings.catchUpTimeout.count() > 0) t.arm(settings.catchUpTimeout, CatchUpTimeout{});
 }
 
 void onRoundAnswer(Turn& t, const NodeName& host) {
-  if (t.mem.phase != Phase::kCatchingUp || t.mem.awaited.erase(host) == 0) return;
-  if (t.mem.awaited.empty()) chooseTarget(t);
+  if (t.mem.phase != Phase::kCatchingUp || !t.mem.awaited.contains(host)) return;
+  t.mem.target = std::max(t.mem.target, t.view(host)->applied);
+  stopAwaiting(t, host);
 }
 
-void onMemberGone(Turn& t, const NodeName& host) { onRoundAnswer(t, host); }
+void onMemberGone(Turn& t, const NodeName& host) { stopAwaiting(t, host); }
 
 void onCatchUpRoundOver(Turn& t, const CatchUpRoundOver&) {
-  if (!t.mem.awaited.empty()) chooseTarget(t);
+  if (!t.mem.awaited.empty()) catchUp(t);
 }
 
 void onAppliedAdvanced(Turn& t, const AppliedAdvanced& report) {

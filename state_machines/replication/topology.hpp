@@ -110,7 +110,7 @@ struct Topology : machines::Machine<Topology> {
     std::optional<ElectionReason> standing;       ///< while it stands: why
     std::set<NodeName> granted, refused;          ///< while it stands: answers of voters
     std::set<NodeName> awaited;                   ///< initiating, catching up: who has to answer still
-    OpTime target;                                ///< catching up: to where
+    OpTime target;                                ///< catching up: the newest operation that answers told of
     std::optional<StepDownAttempt> stepDown;      ///< stepping down
     std::optional<ConfigChange> change;           ///< of which replSetInitiate or replSetReconfig is open
     bool frozen = false;                          ///< it does not stand until FreezeOver

@@ -62,6 +62,22 @@ TEST(StepUp, DoesNotWaitLongForMembersThatDoNotAnswer) {
   EXPECT_EQ(phaseAfter(when(now, LivenessTimeout{"c:1", 0})), Phase::kDraining);
 }
 
+TEST(StepUp, NeitherWaitsForNorCatchesUpWithAMemberThatOnlyOthersHaveHeard) {  // ELE-019
+  Snapshot<Topology> now = almostElected();
+  viewOf(now, "c:1").heard = {1};
+  viewOf(now, "c:1").applied = opTime(3, 99);
+  const Outcome won = when(now, VoteReply{"b:1", 4, false, true, ""});
+  EXPECT_EQ(won.next.memory.awaited, std::set<NodeName>{"b:1"});
+  EXPECT_EQ(phaseAfter(when(won.next, at("b:1", 10))), Phase::kDraining);
+}
+
+TEST(StepUp, DoesNotCatchUpWithWhoeverDidNotAnswer) {  // ELE-019
+  Snapshot<Topology> now = almostElected();
+  viewOf(now, "c:1").applied = opTime(3, 99);
+  now = when(now, VoteReply{"b:1", 4, false, true, ""}).next;
+  EXPECT_EQ(phaseAfter(when(now, CatchUpRoundOver{})), Phase::kDraining) << "it is dead, and with it what only it had";
+}
+
 TEST(StepUp, EndsCatchUpAtTheTarget) {  // ELE-020
   const Outcome some = when(behindC().next, AppliedAdvanced{opTime(3, 16)});
   EXPECT_EQ(phaseAfter(some), Phase::kCatchingUp);
