@@ -14,7 +14,7 @@ extern "C" const char* __lsan_default_options() { return "print_suppressions=0";
 
 extern "C" const char* __lsan_default_suppressions() {
   return
-      // WiredTiger keeps what it allocates for a connection until the process ends.
+      // WiredTiger lets go of its memory without freeing it when it panics, or refuses damaged metadata.
       "leak:libwiredtiger\n";
 }
 
