@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "actors/commands/arguments.hpp"
@@ -46,6 +47,7 @@ class CommandTable {
 
  private:
   std::vector<const Command*> sorted_;
+  std::unordered_map<std::string_view, const Command*> byName_;  ///< aliases too
 };
 
 /// Every command of this server.

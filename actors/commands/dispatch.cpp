@@ -205,16 +205,14 @@ CommandTable::CommandTable(std::initializer_list<std::span<const Command>> famil
     for (const Command& command : family) sorted_.push_back(&command);
   }
   std::sort(sorted_.begin(), sorted_.end(), [](const Command* a, const Command* b) { return a->name < b->name; });
+  for (const Command* command : sorted_) byName_.emplace(command->name, command);
+  for (const Command* command : sorted_)
+    if (!command->alias.empty()) byName_.emplace(command->alias, command);
 }
 
 const Command* CommandTable::find(std::string_view name) const {
-  const auto it = std::lower_bound(sorted_.begin(), sorted_.end(), name,
-                                   [](const Command* c, std::string_view n) { return c->name < n; });
-  if (it != sorted_.end() && (*it)->name == name) return *it;
-  for (const Command* command : sorted_) {
-    if (!command->alias.empty() && command->alias == name) return command;
-  }
-  return nullptr;
+  const auto found = byName_.find(name);
+  return found == byName_.end() ? nullptr : found->second;
 }
 
 void writeError(wire::MessageBuilder& reply, const Status& status) {

@@ -3,6 +3,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/kernel/node.hpp"
+#include "storage/query/plan/id_lookup.hpp"
 
 namespace troupe::commands {
 
@@ -43,7 +44,7 @@ Status checkNotNegative(const Request& request, std::string_view name) {
 
 /// A field of the request's body, out of a copy of it.
 bson::Element fieldOf(const Request& request, bson::View command, std::string_view name) {
-  return request.mayHave(name) ? command[name] : bson::Element();
+  return request.fields().mayHave(name) ? command[name] : bson::Element();
 }
 
 query::FindRequest findRequest(const Request& request, bson::View command) {
@@ -91,6 +92,38 @@ bool answeredAtOnce(const Request& request) {
   return request.number("limit") == 1 && !(batchSize && batchSize.toInt64() == 0);
 }
 
+/// The `_id` a find asks for, if it asks for nothing else: no order, no shape, no cursor that could stay open. Else absent.
+bson::Element wantedId(const Request& request, const storage::Collection& collection, int64_t documents) {
+  constexpr std::string_view kMore[] = {"sort",      "projection",   "hint",      "skip", "min", "max",
+                                        "returnKey", "showRecordId", "collation", "let"};
+  for (const auto name : kMore)
+    if (request.fields().mayHave(name)) return {};
+  if (documents < (answeredAtOnce(request) ? 1 : 2)) return {};
+  const bson::View filter = request.document("filter");
+  const bson::Element id = filter.first();
+  const bool alone = id.name() == "_id" && filter.size() == id.size() + 5;
+  return alone && query::isIdLookup(id, collection, collection.collator()) ? id : bson::Element();
+}
+
+/// Answers a find of one document by its `_id`: the same as the plan IDHACK, without plan, cursor, and what they allocate.
+Status answerWithDocument(Request& request, const storage::Namespace& ns, const storage::Collection& collection, const bson::Element& id) {
+  ServerContext& server = request.server();
+  storage::RecoveryUnit unit(server.storageSessions);
+  TROUPE_ASSIGN(const auto match, query::matchById(collection, unit, id));
+  bson::Builder& reply = request.reply();
+  reply.openDocument("cursor").openArray("firstBatch");
+  if (match.record) reply.push(match.document());
+  reply.close().append("id", int64_t{0}).append("ns", ns.toString()).close();
+  OperationMetrics& metrics = request.operation().metrics;
+  metrics.planSummary = "IDHACK";
+  metrics.keysExamined = match.keyFound;
+  metrics.docsExamined = metrics.returned = static_cast<bool>(match.record);
+  server.counters.documentsReturned.fetch_add(metrics.returned, std::memory_order_relaxed);
+  server.counters.keysExamined.fetch_add(metrics.keysExamined, std::memory_order_relaxed);
+  server.counters.documentsExamined.fetch_add(metrics.docsExamined, std::memory_order_relaxed);
+  return Status::OK();
+}
+
 Task<Status> find(Request& request) {
   const auto ns = request.collection();
   if (!ns.isOK()) co_return ns.status();
@@ -99,9 +132,15 @@ Task<Status> find(Request& request) {
   ServerContext& server = request.server();
   server.counters.query.fetch_add(1, std::memory_order_relaxed);
 
+  auto collection = server.catalog.find(*ns);
+  if (collection && collection->isView()) co_return co_await findOnView(request, *ns);
+  const auto batchSize = request.arg("batchSize");
+  const int64_t documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
+  if (collection) {
+    if (const auto id = wantedId(request, *collection, documents)) co_return answerWithDocument(request, *ns, *collection, id);
+  }
   auto resources = std::make_shared<QueryResources>(server);
-  resources->collection = server.catalog.find(*ns);
-  if (resources->collection && resources->collection->isView()) co_return co_await findOnView(request, *ns);
+  resources->collection = std::move(collection);
   // A query that is answered in one batch borrows the request's own bytes; a cursor outlives them.
   const bool atOnce = answeredAtOnce(request);
   if (!atOnce) resources->command = bson::Document(request.body());
@@ -117,8 +156,6 @@ Task<Status> find(Request& request) {
   const query::FindRequest wanted = findRequest(request, command);
   auto executor = query::openFind(resources->collection, wanted, *resources->unit, resources->context);
   if (!executor.isOK()) co_return executor.status();
-  const auto batchSize = request.arg("batchSize");
-  const int64_t documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
   if (atOnce) {
     co_return co_await replyWithOnlyBatch(request, ns->toString(), streamOf(resources, std::move(*executor)), documents);
   }

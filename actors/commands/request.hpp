@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -27,21 +28,36 @@ struct WriteConcern {
   std::optional<std::chrono::milliseconds> timeout;
 };
 
-/// Which names a document's fields may have, as 64 bits: most arguments of most commands are absent, and this says so without a
-/// walk through the document.
-class FieldNames {
+/// A document's fields by name, found without walking it again. Most arguments of most commands are absent: 64 bits say so at once.
+class Fields {
  public:
-  explicit FieldNames(bson::View document) {
-    for (const bson::Element& e : document) bits_ |= bit(e.name());
+  explicit Fields(bson::View document) : document_(document) {
+    for (const bson::Element& e : document) {
+      bits_ |= bit(e.name());
+      if (count_ < kKept) kept_[count_] = e;
+      ++count_;
+    }
   }
-  bool mayHave(std::string_view name) const { return (bits_ & bit(name)) != 0; }
+  /// The first field of that name, or an absent element.
+  bson::Element operator[](std::string_view name) const {
+    if (!mayHave(name)) return {};
+    if (count_ > kKept) return document_[name];
+    for (size_t i = 0; i < count_; ++i)
+      if (kept_[i].name() == name) return kept_[i];
+    return {};
+  }
+  bool mayHave(std::string_view name) const { return (bits_ & bit(name)) != 0; }  ///< false: there is no such field
 
  private:
-  static uint64_t bit(std::string_view name) {
+  static constexpr size_t kKept = 16;
+  static constexpr uint64_t bit(std::string_view name) {
     if (name.empty()) return 1;
     const auto mixed = name.size() * 11 + static_cast<uint8_t>(name.front()) * 5 + static_cast<uint8_t>(name.back());
     return uint64_t{1} << (mixed & 63);
   }
+  bson::View document_;
+  std::array<bson::Element, kKept> kept_;
+  size_t count_ = 0;
   uint64_t bits_ = 0;
 };
 
@@ -50,7 +66,7 @@ class FieldNames {
 class Request {
  public:
   Request(const wire::Request& wire, ServerContext& server, Client& client, Operation& operation)
-      : wire_(wire), server_(server), client_(client), operation_(operation), names_(wire.body) {}
+      : wire_(wire), server_(server), client_(client), operation_(operation), fields_(wire.body) {}
   Request(const Request&) = delete;
 
   bson::View body() const { return wire_.body; }
@@ -63,12 +79,11 @@ class Request {
   const Command* command = nullptr;
 
   // --- Arguments (checked against the command's table before the body runs; null means absent)
-  bool mayHave(std::string_view name) const { return names_.mayHave(name); }  ///< false: the body has no such field
   bson::Element arg(std::string_view name) const {
-    if (!mayHave(name)) return {};
-    const auto e = body()[name];
+    const auto e = fields_[name];
     return e.isNullish() ? bson::Element() : e;
   }
+  const Fields& fields() const { return fields_; }  ///< as they are, nulls too
   bool flag(std::string_view name, bool fallback = false) const {
     const auto e = arg(name);
     return e ? e.truthy() : fallback;
@@ -113,7 +128,7 @@ class Request {
   ServerContext& server_;
   Client& client_;
   Operation& operation_;
-  const FieldNames names_;  ///< of the body
+  const Fields fields_;  ///< of the body
   wire::MessageBuilder reply_;
 };
 

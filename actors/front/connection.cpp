@@ -80,7 +80,7 @@ Task<bool> Connection::answer(std::string_view frame) {
     if (!open || reply.empty()) co_return open;
     co_return co_await send(std::move(reply));
   }
-  co_return co_await runRequest(*request);
+  co_return co_await runRequest(std::move(*request));
 }
 
 bool Connection::refuse(std::string_view frame, const Status& why, std::string& reply) {

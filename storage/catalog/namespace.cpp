@@ -48,8 +48,8 @@ StatusWith<Namespace> Namespace::parse(std::string_view full) {
 Status validateDatabaseName(std::string_view db) {
   if (db.size() > kMaxDatabaseNameBytes)
     return invalid("db name must be at most 63 characters, found: " + std::to_string(db.size()));
-  constexpr std::string_view kForbidden("/\\. \"$\0", 7);
-  if (db.empty() || db.find_first_of(kForbidden) != std::string_view::npos)
+  const auto forbidden = [](char c) { return c == '/' || c == '\\' || c == '.' || c == ' ' || c == '"' || c == '$' || c == '\0'; };
+  if (db.empty() || std::any_of(db.begin(), db.end(), forbidden))
     return invalid("Invalid database name: '" + std::string(db) + "'");
   return Status::OK();
 }

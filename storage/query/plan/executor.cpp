@@ -14,12 +14,6 @@ namespace {
 using bson::Element;
 using bson::Type;
 
-/// Whether the filter's value for `_id` is a plain value that the index finds exactly.
-bool isIdLookup(const Element& id, const storage::Collection& collection, const ParseContext& context) {
-  if (id.is(Type::kDocument) && id.asDocument().first().name().starts_with('$')) return false;
-  return collection.idIndex() && isPointId(id, collection, context.collator);
-}
-
 /// A request that asks for nothing but documents by a filter.
 bool isPlain(const FindRequest& r) {
   return !r.hint.ok() && r.sort.empty() && r.projection.empty() && r.min.empty() && r.max.empty() && r.skip == 0 && !r.returnKey &&
@@ -85,7 +79,7 @@ StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection
                                                const ParseContext& context) {
   const Element first = request.filter.first();
   if (collection && first.name() == "_id" && request.filter.size() == first.size() + 5 && isPlain(request) &&
-      isIdLookup(first, *collection, context)) {
+      isIdLookup(first, *collection, context.collator)) {
     return std::unique_ptr<Executor>(pointLookup(std::move(collection), first, unit, context));
   }
   auto executor = std::make_unique<PlanExecutor>(std::move(collection), unit, context);

@@ -1,23 +1,40 @@
 #include "storage/query/plan/id_lookup.hpp"
 
+#include "storage/query/plan/planner.hpp"
+
 namespace troupe::query {
+
+bool isIdLookup(const bson::Element& id, const storage::Collection& collection, const bson::Collator* collator) {
+  if (id.is(bson::Type::kDocument) && id.asDocument().first().name().starts_with('$')) return false;
+  return collection.idIndex() && isPointId(id, collection, collator);
+}
+
+StatusWith<IdMatch> matchById(const storage::Collection& collection, storage::RecoveryUnit& unit, const bson::Element& id) {
+  IdMatch match;
+  TROUPE_ASSIGN(const auto record, collection.findById(unit, id));
+  if (!record) return match;
+  match.keyFound = true;
+  match.id = *record;
+  TROUPE_ASSIGN(auto cursor, unit.cursor(collection.records().table()));
+  TROUPE_ASSIGN(const bool found, cursor->seek(storage::RecordKey(*record)));
+  if (found) match.record = std::move(cursor);
+  return match;
+}
 
 StatusWith<PlanStage::Step> IdLookup::advance(Row& row) {
   if (done_) return Step::kEnd;
   done_ = true;
-  TROUPE_ASSIGN(const auto id, plan_.collection->findById(*plan_.unit, id_.element()));
-  if (!id) return Step::kEnd;
+  TROUPE_ASSIGN(match_, matchById(*plan_.collection, *plan_.unit, id_.element()));
+  if (!match_.keyFound) return Step::kEnd;
   ++keys_;
   ++plan_.stats.keysExamined;
-  TROUPE_ASSIGN(cursor_, plan_.records().cursor(*plan_.unit));
-  TROUPE_ASSIGN(const bool found, cursor_.seekExact(*id));
-  if (!found) return Step::kEnd;
+  if (!match_.record) return Step::kEnd;
   ++documents_;
   ++plan_.stats.docsExamined;
-  TROUPE_ASSIGN(const bool passes, filter_.passes(cursor_.document()));
+  TROUPE_ASSIGN(const bool passes, filter_.passes(match_.document()));
   if (!passes) return Step::kEnd;
-  row.document = cursor_.document();
-  row.id = *id;
+  row.document = match_.document();
+  row.id = match_.id;
   row.key = {};
   return Step::kRow;
 }

@@ -24,6 +24,51 @@ TEST_F(FindTest, FiltersSortsSkipsLimitsAndProjects) {
             (std::vector<std::string>{R"({ "_id" : 21 })", R"({ "_id" : 20 })"}));
 }
 
+/// The answer, with or without a hint that forbids the shortcut of lookups by `_id`.
+class PointFindTest : public FindTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  bson::Document find(std::string_view id, std::string_view more) {
+    return run(R"({"find": "c", "filter": {"_id": )" + std::string(id) + "}" + std::string(more) + "}");
+  }
+};
+
+TEST_P(PointFindTest, FindsByIdWhatAScanFinds) {
+  ASSERT_TRUE(succeeds(R"({"create": "c", "collation": {"locale": "en", "strength": 2}})"));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [
+      {"_id": 1, "v": 1}, {"_id": "Ant"}, {"_id": {"a": 1}}, {"_id": {"$oid": "0123456789abcdef01234567"}}, {"_id": null},
+      {"_id": true}, {"_id": {"$date": {"$numberLong": "5"}}}]})"));
+  const bson::Document point = find(GetParam(), ""), scan = find(GetParam(), R"(, "hint": {"$natural": 1})");
+  EXPECT_EQ(point.view(), scan.view()) << bson::toRelaxedJson(point) << " but a scan: " << bson::toRelaxedJson(scan);
+  const bson::Document one = find(GetParam(), R"(, "limit": 1, "singleBatch": true)");
+  EXPECT_EQ(point.view(), one.view()) << bson::toRelaxedJson(one);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ids, PointFindTest,
+                         ::testing::Values("1", "1.0", R"({"$numberDecimal": "1"})", "2", R"("Ant")", R"("ant")", R"("bee")", R"({"a": 1})",
+                                           R"({"a": 2})", "{}", R"({"$oid": "0123456789abcdef01234567"})", "null", "true", "[1]",
+                                           R"({"$date": {"$numberLong": "5"}})", R"({"$eq": 1})", R"({"$gt": 0})", R"({"$in": [1]})",
+                                           R"({"$regularExpression": {"pattern": "a", "options": "i"}})", R"({"$no": 1})"));
+
+TEST_F(FindTest, AFindByIdTellsWhatItCost) {
+  fill("c", 3);
+  const auto examined = [&] {
+    const ServerCounters& c = server.server->counters;
+    return std::vector<int64_t>{c.keysExamined, c.documentsExamined, c.documentsReturned};
+  };
+  const auto before = examined();
+  ASSERT_EQ(batch(R"({"find": "c", "filter": {"_id": 2}})").size(), 1u);
+  ASSERT_EQ(batch(R"({"find": "c", "filter": {"_id": 20}})").size(), 0u);
+  EXPECT_EQ(examined(), (std::vector<int64_t>{before[0] + 1, before[1] + 1, before[2] + 1}));
+}
+
+TEST_F(FindTest, AFindByIdInBatchesOfOneKeepsItsCursor) {
+  fill("c", 3);
+  const auto id = cursorOf(R"({"find": "c", "filter": {"_id": 2}, "batchSize": 1})");
+  ASSERT_NE(id, 0);
+  EXPECT_TRUE(holds(getMore(id), R"({"cursor": {"id": 0, "nextBatch": []}})"_json));
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"_id": 2}, "batchSize": 0, "singleBatch": true})").size(), 0u);
+}
+
 TEST_F(FindTest, GivesItsResultsInBatches) {
   fill("c", 7);
   const auto id = cursorOf(R"({"find": "c", "batchSize": 3})");
