@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every benchmark against a private PostgreSQL and a private trouped, prints the table and writes
 # build/bench/results.json. Called by ./dev bench after it has built the programs.
-#   test/bench/run.sh [--quick] [--only actors|links|storage|wire|ycsb|memory]...
+#   test/bench/run.sh [--quick] [--only PART]...    parts: actors links storage echo find insert ycsb memory (wire: echo find insert)
+#   test/bench/run.sh --targets [--only PART]...    only says which programs that needs
 # TROUPE_BENCH_DIR: where the databases put their data (a disk, not memory); /var/tmp when not set.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -9,16 +10,39 @@ bin=$root/build/bin
 out=$root/build/bench
 steps=()
 rounds=5 seconds=2 ycsb_rounds=3 records=50000 ycsb_records=100000 documents=20000
+targets=no
 while [[ $# -gt 0 ]]; do
   case $1 in
+    --targets) targets=yes ;;
     --quick) rounds=3 seconds=0.5 ycsb_rounds=1 records=10000 ycsb_records=10000 documents=5000 ;;
-    --only) steps+=("$2"); shift ;;
-    *) echo "usage: $0 [--quick] [--only actors|links|storage|wire|ycsb|memory]..." >&2; exit 2 ;;
+    --only)
+      case ${2:-} in
+        wire) steps+=(echo find insert) ;;
+        actors | links | storage | echo | find | insert | ycsb | memory) steps+=("$2") ;;
+        *) echo "bench: no such part: ${2:-}" >&2; exit 2 ;;
+      esac
+      shift ;;
+    *) echo "usage: $0 [--quick] [--only actors|links|storage|wire|echo|find|insert|ycsb|memory]..." >&2; exit 2 ;;
   esac
   shift
 done
-[[ ${#steps[@]} -gt 0 ]] || steps=(actors links storage wire ycsb memory)
-wanted() { [[ " ${steps[*]} " == *" $1 "* ]]; }
+[[ ${#steps[@]} -gt 0 ]] || steps=(actors links storage echo find insert ycsb memory)
+# wanted PART...: whether one of them is.
+wanted() {
+  local part
+  for part in "$@"; do [[ " ${steps[*]} " == *" $part "* ]] && return 0; done
+  return 1
+}
+if [[ $targets == yes ]]; then
+  if wanted actors; then echo actor_bench; fi
+  if wanted links; then echo link_bench; fi
+  if wanted storage; then echo storage_bench; fi
+  if wanted echo find insert; then echo wire_bench; fi
+  if wanted ycsb; then echo ycsb_bench; fi
+  if wanted memory; then echo memory_bench; fi
+  if wanted echo find insert ycsb memory; then echo trouped; fi
+  exit 0
+fi
 
 work=$(mktemp -d "${TROUPE_BENCH_DIR:-/var/tmp}/troupe-bench.XXXXXX")
 chmod 755 "$work"
@@ -103,18 +127,17 @@ started=$SECONDS
 if wanted actors; then measure "Actors" actor_bench; fi
 if wanted links; then measure "Links against a bare echo" link_bench --rounds "$rounds" --seconds "$seconds"; fi
 if wanted storage; then measure "Storage against raw WiredTiger" storage_bench --directory "$work" --rounds "$rounds" --documents "$documents"; fi
-if wanted wire || wanted ycsb; then
-  start_postgres
-  start_trouped first
-  if wanted wire; then
-    measure "Wire against PostgreSQL and a bare server" wire_bench --port "$port" --pid "$trouped_pid" --postgres "$conninfo" \
-      --postgres-pid "$postgres_pid" --rounds "$rounds" --seconds "$seconds" --records "$records"
-  fi
-  if wanted ycsb; then
-    measure "YCSB" ycsb_bench --port "$port" --postgres "$conninfo" --rounds "$ycsb_rounds" --seconds "$seconds" --records "$ycsb_records"
-  fi
-  stop_trouped
+if wanted find insert ycsb; then start_postgres; fi
+if wanted echo find insert ycsb; then start_trouped first; fi
+for part in echo find insert; do
+  wanted "$part" || continue
+  measure "Wire: $part" wire_bench --only "$part" --port "$port" --pid "$trouped_pid" --postgres "${conninfo:-}" \
+    --postgres-pid "${postgres_pid:-0}" --rounds "$rounds" --seconds "$seconds" --records "$records"
+done
+if wanted ycsb; then
+  measure "YCSB" ycsb_bench --port "$port" --postgres "$conninfo" --rounds "$ycsb_rounds" --seconds "$seconds" --records "$ycsb_records"
 fi
+stop_trouped
 if wanted memory; then
   start_trouped idle
   (ulimit -n "$(ulimit -Hn)" && measure "Memory of idle connections" memory_bench --port "$port" --pid "$trouped_pid")

@@ -28,11 +28,17 @@ def verdict(result):
     return f"{result['floor']:.1f} {'ok' if result['ratio'] >= result['floor'] else 'BELOW'}"
 
 
+def spread(result):
+    """How far the ratio of a round lay from that of another: what noise of the machine the figure went through."""
+    details = result["details"]
+    return f"{details['ratioLowest']:.2f}-{details['ratioHighest']:.2f}" if "ratioLowest" in details else ""
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as lines:
         results = [json.loads(line) for line in lines if line.strip()]
-    rows = [("work", "unit", "Troupe", "reference", "ratio", "floor", "against")]
-    rows += [(r["work"], r["unit"], number(r["troupe"]), number(r["reference"]), f"{r['ratio']:.2f}", verdict(r), r["against"]) for r in results]
+    rows = [("work", "unit", "Troupe", "reference", "ratio", "in a round", "floor", "against")]
+    rows += [(r["work"], r["unit"], number(r["troupe"]), number(r["reference"]), f"{r['ratio']:.2f}", spread(r), verdict(r), r["against"]) for r in results]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for i, row in enumerate(rows):
         right = range(2, 5)

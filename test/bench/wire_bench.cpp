@@ -1,6 +1,7 @@
 // The server over the wire against PostgreSQL with the same records, and against a bare Asio server of the same bytes.
 // Both sides are asked through a client as thin as libpq; lines that say so show what libmongoc adds.
 // Rounds alternate between the two, so that noise of the machine hits both. Prints one JSON line per figure.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -44,6 +45,10 @@ void compare(const Setting& setting, Result result, Side ours, Side theirs) {
   }
   result.troupe = median(ours.rates);
   result.reference = median(theirs.rates);
+  std::vector<double> ratios;
+  for (size_t i = 0; i < ours.rates.size(); ++i) ratios.push_back(ours.rates[i] / theirs.rates[i]);
+  result.details["ratioLowest"] = *std::min_element(ratios.begin(), ratios.end());
+  result.details["ratioHighest"] = *std::max_element(ratios.begin(), ratios.end());
   if (ours.pid > 0) result.details["serverMicros"] = median(ours.micros);
   if (theirs.pid > 0) result.details["referenceMicros"] = median(theirs.micros);
   report(result);
@@ -128,7 +133,6 @@ int main(int argc, char** argv) {
     const std::string only = arguments.text("only");  // find, echo or insert; empty: everything
     const auto mongo = openMongo("mongodb://127.0.0.1:" + std::to_string(port) + "/?appname=bench");
     const auto wire = openWire(port);
-    const auto postgres = openPostgres(arguments.text("postgres"));
     load(*mongo, setting.records);
     if (only.empty() || only == "echo") {
       const std::string reply(RawClient(port).roundTrip(findFrame(RecordMaker::key(0))));
@@ -137,6 +141,7 @@ int main(int argc, char** argv) {
               {setting.mongoPid, [&] { return rawRound(port, setting); }}, {echo.pid(), [&] { return rawRound(echo.port(), setting); }});
     }
     if (only == "echo") return;
+    const auto postgres = openPostgres(arguments.text("postgres"));
     load(*postgres, setting.records);
     if (only != "insert") compareFinds(setting, *wire, *mongo, *postgres);
     if (only != "find") compareInserts(setting, *wire, *postgres);
