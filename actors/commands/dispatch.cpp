@@ -236,7 +236,7 @@ Task<void> dispatch(Request& request, const CommandTable& table) {
   }
   if (status.isOK()) status = setDeadline(request);
   if (status.isOK())
-    status = request.server().sessions.touch(request.session(), request.server().node.environment().now());
+    status = request.server().sessions.touch(request.session(), operation.started());
   if (status.isOK()) {
     const auto data =
         request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
