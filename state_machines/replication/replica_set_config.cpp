@@ -76,6 +76,8 @@ int votersOnlyIn(const ReplicaSetConfig& a, const ReplicaSetConfig& b) {
 
 }  // namespace
 
+ReplicaSetSettings::ReplicaSetSettings() = default;
+
 Status ReplicaSetConfig::validate() const {
   if (id.empty()) return invalid("_id, the name of the replica set, must not be empty");
   if (version < 1) return invalid("version must be 1 or more");

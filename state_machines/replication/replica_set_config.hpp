@@ -34,6 +34,8 @@ struct MemberConfig {
 };
 
 struct ReplicaSetSettings {
+  ReplicaSetSettings();  // in the source: inlined, g++ 12 warns of its empty documents
+
   bool chainingAllowed = true;
   Millis heartbeatInterval{2000};
   int32_t heartbeatTimeoutSecs = 10;
