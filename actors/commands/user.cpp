@@ -129,7 +129,6 @@ Task<Status> changeUser(Request& request, std::string id, Change& change) {
     return Status::OK();
   };
   if (Status status = co_await commitWithRetry(request, unit, body); !status.isOK()) co_return status;
-  request.server().users.noteChange();
   request.server().durability.take();
   auto concern = request.writeConcern();
   concern->journaled = true;  // who may log in is never left to chance

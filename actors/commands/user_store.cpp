@@ -24,6 +24,21 @@ Status eachUser(storage::Catalog& catalog, storage::SessionPool& sessions, F&& u
 
 }  // namespace
 
+bool UserChanges::observes(const storage::CatalogEntry& entry) const { return entry.ns == kUsers; }
+
+Status UserChanges::onDocuments(storage::RecoveryUnit& unit, const storage::Collection&, const storage::DocumentChange&) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::onCollection(storage::RecoveryUnit& unit, const storage::Collection*, const storage::Collection*) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::countOnCommit(storage::RecoveryUnit& unit) {
+  unit.onCommit([this](auto) { version_.fetch_add(1, std::memory_order_acq_rel); });
+  return Status::OK();
+}
+
 StatusWith<std::optional<bson::Document>> UserStore::find(std::string_view user, std::string_view database) const {
   const auto collection = catalog_.find(kUsers);
   if (!collection) return std::optional<bson::Document>();

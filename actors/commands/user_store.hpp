@@ -12,6 +12,7 @@
 #include "messaging/auth/roles.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/catalog/write_observer.hpp"
 
 namespace troupe::storage {
 class Catalog;
@@ -20,12 +21,29 @@ class SessionPool;
 
 namespace troupe::commands {
 
+/// Counts changes of `admin.system.users`, whoever makes them, so that connections see that what they know of their users may
+/// be out of date. Thread-safe.
+class UserChanges final : public storage::WriteObserver {
+ public:
+  /// Grows once a change has been committed.
+  int64_t version() const { return version_.load(std::memory_order_acquire); }
+
+  bool observes(const storage::CatalogEntry& entry) const override;
+  Status onDocuments(storage::RecoveryUnit& unit, const storage::Collection& users, const storage::DocumentChange& change) override;
+  Status onCollection(storage::RecoveryUnit& unit, const storage::Collection* before, const storage::Collection* after) override;
+
+ private:
+  Status countOnCommit(storage::RecoveryUnit& unit);
+  std::atomic<int64_t> version_{1};
+};
+
 /// The users of the node: documents of `admin.system.users` ({_id: "db.user", userId, user, db, credentials, roles,
 /// customData?, mechanisms?}). Reads go to the collection, so that a change is seen by the next log-in. Thread-safe;
 /// calls read storage on the caller's thread.
 class UserStore {
  public:
-  UserStore(storage::Catalog& catalog, storage::SessionPool& sessions) : catalog_(catalog), sessions_(sessions) {}
+  UserStore(storage::Catalog& catalog, storage::SessionPool& sessions, const UserChanges& changes)
+      : catalog_(catalog), sessions_(sessions), changes_(changes) {}
 
   static constexpr std::string_view kCollection = "admin.system.users";
   /// The user's document; nothing when there is none.
@@ -40,14 +58,13 @@ class UserStore {
   /// What the roles of a user's document allow.
   static StatusWith<auth::PrivilegeSet> privilegesOf(bson::View user);
 
-  /// Grows with every change of users, so that connections see that what they know of theirs may be out of date.
-  int64_t version() const { return version_.load(std::memory_order_acquire); }
-  void noteChange() { version_.fetch_add(1, std::memory_order_acq_rel); }
+  /// As UserChanges::version.
+  int64_t version() const { return changes_.version(); }
 
  private:
   storage::Catalog& catalog_;
   storage::SessionPool& sessions_;
-  std::atomic<int64_t> version_{1};
+  const UserChanges& changes_;
 };
 
 }  // namespace troupe::commands

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "storage/catalog/collection_catalog.hpp"
 #include "storage/catalog/drop_reaper.hpp"
@@ -19,6 +20,7 @@ struct CatalogHooks {
   std::function<int64_t()> nowMillis;              ///< for $indexStats; null: the system's
   std::function<void(const std::string&)> warn;    ///< findings at start-up; null: dropped
   std::string blockCompressor = "snappy";
+  std::vector<WriteObserver*> observers;           ///< each hears of the collections it asks for
 };
 
 /// All that describes the collections of a node: the durable catalog, the versions readers use, sizes and pending

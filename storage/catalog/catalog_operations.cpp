@@ -49,6 +49,7 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
 
 Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
   TROUPE_TRY(catalog.durable().remove(unit, collection->catalogId()));
+  for (WriteObserver* observer : collection->observers()) TROUPE_TRY(observer->onCollection(unit, collection.get(), nullptr));
   unit.onCommit([&catalog, ns = collection->ns()](auto) {
     catalog.collections().update([&](CatalogSnapshot& snapshot) { snapshot.remove(ns); });
   });

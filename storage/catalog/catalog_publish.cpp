@@ -1,5 +1,7 @@
 #include "storage/catalog/catalog_publish.hpp"
 
+#include <algorithm>
+
 #include "storage/catalog/collection_maker.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
@@ -9,6 +11,13 @@ StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, c
                                          const CollectionPtr& previous) {
   if (previous) TROUPE_TRY(catalog.durable().put(unit, entry));
   TROUPE_ASSIGN(auto next, CollectionMaker::make(catalog, entry, previous.get()));
+  if (previous) {
+    for (WriteObserver* observer : previous->observers()) TROUPE_TRY(observer->onCollection(unit, previous.get(), next.get()));
+  }
+  for (WriteObserver* observer : next->observers()) {
+    const bool told = previous && std::ranges::count(previous->observers(), observer) > 0;
+    if (!told) TROUPE_TRY(observer->onCollection(unit, previous.get(), next.get()));
+  }
   unit.onCommit([&catalog, next, previous](auto) {
     catalog.collections().update([&](CatalogSnapshot& snapshot) {
       if (previous && previous->ns() != next->ns()) snapshot.remove(previous->ns());

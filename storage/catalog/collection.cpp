@@ -69,6 +69,7 @@ StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document)
   TROUPE_ASSIGN(const RecordId id, records_->insert(unit, document.bytes()));
   KeySet scratch;
   for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
+  if (!observers_.empty()) TROUPE_TRY(tellObservers(unit, {.kind = DocumentChange::Kind::kInsert, .after = {&document, 1}}));
   if (options_.capped) TROUPE_TRY(trimCapped(unit, id));
   return id;
 }
@@ -85,6 +86,7 @@ Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> do
   for (const auto& index : indexes_)
     for (size_t i = 0; i < documents.size(); ++i)
       TROUPE_TRY(indexDocument(unit, *index, ids[i], documents[i], scratch));
+  TROUPE_TRY(tellObservers(unit, {.kind = DocumentChange::Kind::kInsert, .after = documents}));
   return options_.capped ? trimCapped(unit, ids[documents.size() - 1]) : Status::OK();
 }
 
@@ -101,7 +103,8 @@ Status Collection::update(RecoveryUnit& unit, RecordId id, bson::View before, bs
     TROUPE_TRY(noteMultikey(unit, *index, newKeys));
     TROUPE_TRY(index->access->updateKeys(unit, oldKeys, newKeys, id, writeOptions(*index)));
   }
-  return records_->update(unit, id, after.bytes(), before.size());
+  TROUPE_TRY(records_->update(unit, id, after.bytes(), before.size()));
+  return tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&before, 1}, .after = {&after, 1}});
 }
 
 Status Collection::removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const {
@@ -116,7 +119,13 @@ Status Collection::removeKeys(RecoveryUnit& unit, RecordId id, bson::View docume
 
 Status Collection::remove(RecoveryUnit& unit, RecordId id, bson::View document) const {
   TROUPE_TRY(removeKeys(unit, id, document));
-  return records_->remove(unit, id, document.size());
+  TROUPE_TRY(records_->remove(unit, id, document.size()));
+  return tellObservers(unit, {.kind = DocumentChange::Kind::kRemove, .before = {&document, 1}});
+}
+
+Status Collection::tellObservers(RecoveryUnit& unit, const DocumentChange& change) const {
+  for (WriteObserver* observer : observers_) TROUPE_TRY(observer->onDocuments(unit, *this, change));
+  return Status::OK();
 }
 
 Status Collection::trimCapped(RecoveryUnit& unit, RecordId newest) const {
@@ -136,7 +145,7 @@ Status Collection::trimCapped(RecoveryUnit& unit, RecordId newest) const {
 Status Collection::truncate(RecoveryUnit& unit) const {
   TROUPE_TRY(records_->truncate(unit));
   for (const auto& index : indexes_) TROUPE_TRY(unit.truncate(index->access->table(), {}, {}));
-  return Status::OK();
+  return tellObservers(unit, {.kind = DocumentChange::Kind::kTruncate});
 }
 
 StatusWith<std::optional<RecordId>> Collection::findById(RecoveryUnit& unit, const bson::Element& id) const {

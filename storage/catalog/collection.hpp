@@ -11,6 +11,7 @@
 #include "storage/catalog/collection_options.hpp"
 #include "storage/catalog/durable_catalog.hpp"
 #include "storage/catalog/namespace.hpp"
+#include "storage/catalog/write_observer.hpp"
 #include "storage/index/index_access.hpp"
 #include "storage/index/index_spec.hpp"
 #include "storage/records/record_store.hpp"
@@ -110,6 +111,8 @@ class Collection {
   Status noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const;
   /// The catalog row of this version, with the multikey state as it is now.
   CatalogEntry toEntry() const;
+  /// Who hears of changes of this collection.
+  std::span<WriteObserver* const> observers() const { return observers_; }
 
  private:
   friend class CollectionMaker;
@@ -117,6 +120,7 @@ class Collection {
                        KeySet& scratch) const;
   Status trimCapped(RecoveryUnit& unit, RecordId newest) const;
   Status removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const;
+  Status tellObservers(RecoveryUnit& unit, const DocumentChange& change) const;
 
   Namespace ns_;
   int64_t catalogId_ = 0;
@@ -127,6 +131,7 @@ class Collection {
   const IndexEntry* idIndex_ = nullptr;
   std::shared_ptr<const bson::Collator> collator_;
   DurableCatalog* durable_ = nullptr;
+  std::vector<WriteObserver*> observers_;
 };
 using CollectionPtr = std::shared_ptr<const Collection>;
 

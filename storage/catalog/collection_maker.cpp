@@ -61,6 +61,8 @@ StatusWith<CollectionPtr> CollectionMaker::make(Catalog& catalog, const CatalogE
   collection->ident_ = entry.ident;
   collection->options_ = entry.options;
   collection->durable_ = &catalog.durable();
+  for (WriteObserver* observer : catalog.hooks().observers)
+    if (observer->observes(entry)) collection->observers_.push_back(observer);
   TROUPE_ASSIGN(collection->collator_, makeCollator(entry.options.collation));
   if (entry.options.isView()) return CollectionPtr(std::move(collection));
 
