@@ -188,6 +188,17 @@ Status setDeadline(Request& request) {
   return Status::OK();
 }
 
+void noteLatency(const Request& request, std::chrono::nanoseconds took) {
+  OperationLatencies& latencies = request.server().latencies;
+  const Access access = request.command ? request.command->access : Access::kNone;
+  if (access == Access::kRead)
+    latencies.reads.note(took);
+  else if (access == Access::kWrite)
+    latencies.writes.note(took);
+  else
+    latencies.commands.note(took);
+}
+
 /// A lock on the operation's place in its client, so that currentOp sees it exactly while it runs.
 class Running {
  public:
@@ -255,7 +266,9 @@ Task<void> dispatch(Request& request, const CommandTable& table) {
     writeError(request.message(), status);
   }
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
-  logIfSlow(request, status);
+  const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
+  noteLatency(request, took);
+  logIfSlow(request, status, took);
 }
 
 }  // namespace troupe::commands

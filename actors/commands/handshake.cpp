@@ -30,11 +30,6 @@ constexpr Argument kHelloArguments[] = {
     {kAnyOther},
 };
 
-int64_t wallMillis(const ServerContext& server) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch())
-      .count();
-}
-
 /// Takes the client's metadata, once a connection.
 Status takeMetadata(Request& request) {
   const bson::View metadata = request.document("client");
@@ -98,7 +93,9 @@ Task<Status> awaitTopologyChange(Request& request) {
   auto woken = change->future();
   hello.wakeOnChange(known->counter, change);
   const TimerId timer = wakeAfter(node.environment(), std::chrono::milliseconds(limit.toInt64()), change);
+  const SteadyTime began = node.environment().now();
   co_await woken;
+  request.operation().metrics.awaited += node.environment().now() - began;
   node.environment().cancel(timer);
   co_return Status::OK();
 }

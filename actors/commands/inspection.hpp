@@ -24,7 +24,7 @@ bson::Document collectionStatistics(ServerContext& server, const storage::Collec
 std::vector<bson::Document> indexStatistics(ServerContext& server, const storage::Collection& collection);
 /// Rows of $listCatalog: of one collection, or of all when null.
 std::vector<bson::Document> listCatalog(ServerContext& server, const storage::Collection* only);
-/// The serverStatus document without its `ok`. Also read by the metrics endpoint.
-bson::Document serverStatus(ServerContext& server);
+/// The serverStatus document without its `ok`; with the histograms of latencies where wanted.
+bson::Document serverStatus(ServerContext& server, bool histograms = false);
 
 }  // namespace troupe::commands

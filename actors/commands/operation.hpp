@@ -27,6 +27,7 @@ struct OperationMetrics {
   int64_t writeConflicts = 0;
   int64_t yields = 0;
   int64_t replyBytes = 0;
+  std::chrono::nanoseconds awaited{0};  ///< spent waiting for news, as the client asked: no part of its latency
   bool hasSortStage = false;
   std::string planSummary;
 };
@@ -41,7 +42,18 @@ class Operation {
   SteadyTime started() const { return started_; }
 
   /// Asks the operation to end with `code` (Interrupted, InterruptedAtShutdown, CursorKilled ...) at its next check.
-  void kill(ErrorCode code) { killed_.store(static_cast<int32_t>(code), std::memory_order_relaxed); }
+  void kill(ErrorCode code) {
+    killed_.store(static_cast<int32_t>(code), std::memory_order_relaxed);
+    const std::lock_guard lock(wakerMutex_);
+    if (onKill_) onKill_();
+  }
+  /// While the operation waits for something: `wake` is called, from any thread, when it is killed (at once when it has been).
+  /// Empty: no longer.
+  void wakeOnKill(std::function<void()> wake) {
+    const std::lock_guard lock(wakerMutex_);
+    onKill_ = std::move(wake);
+    if (onKill_ && killed()) onKill_();
+  }
   bool killed() const { return killed_.load(std::memory_order_relaxed) != 0; }
   /// maxTimeMS: nothing means no limit.
   void setDeadline(std::optional<SteadyTime> deadline) { deadline_ = deadline; }
@@ -65,6 +77,8 @@ class Operation {
   const SteadyTime started_;
   std::optional<SteadyTime> deadline_;
   std::atomic<int32_t> killed_{0};
+  std::mutex wakerMutex_;
+  std::function<void()> onKill_;
 };
 
 }  // namespace troupe::commands

@@ -9,6 +9,7 @@
 #include "actors/commands/client.hpp"
 #include "actors/commands/cursor_registry.hpp"
 #include "actors/commands/fail_points.hpp"
+#include "actors/commands/latencies.hpp"
 #include "actors/commands/parameters.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/log/log.hpp"
@@ -25,6 +26,7 @@ class Node;
 
 namespace troupe::commands {
 
+class CappedWaiters;
 class HelloState;
 class SessionRegistry;
 class UserStore;
@@ -70,7 +72,9 @@ struct ServerContext {
   SessionRegistry& sessions;
   UserStore& users;
   HelloState& hello;
+  CappedWaiters& cappedWaiters;
   ServerCounters counters;
+  OperationLatencies latencies;
   bson::ObjectIdGenerator& objectIds;
   storage::Engine& engine;
   storage::SessionPool& storageSessions;
@@ -85,5 +89,8 @@ struct ServerContext {
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
 };
+
+/// Milliseconds since 1970 by the node's clock.
+int64_t wallMillis(const ServerContext& server);
 
 }  // namespace troupe::commands

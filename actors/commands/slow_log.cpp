@@ -1,7 +1,5 @@
 #include "actors/commands/slow_log.hpp"
 
-#include <algorithm>
-
 #include "actors/commands/command.hpp"
 #include "actors/commands/server_context.hpp"
 #include "actors/commands/shown_command.hpp"
@@ -9,25 +7,13 @@
 
 namespace troupe::commands {
 
-namespace {
-
-/// An awaitable hello takes as long as its client asked for.
-bool waitsOnPurpose(const Request& request) {
-  return request.command && (request.command->name == "hello" || request.command->name == "isMaster");
-}
-
-}  // namespace
-
-void logIfSlow(const Request& request, const Status& outcome) {
+void logIfSlow(const Request& request, const Status& outcome, std::chrono::nanoseconds took) {
   const ServerContext& server = request.server();
   const Operation& operation = request.operation();
   const int64_t threshold = server.parameters.slowOperationMillis.load(std::memory_order_relaxed);
   if (threshold < 0) return;
-  // The coarse clock may lie a little before the moment the operation began.
-  const auto took = std::max(std::chrono::steady_clock::duration::zero(),
-                             server.node.environment().coarseNow() - operation.started());
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
-  if (millis < threshold || waitsOnPurpose(request)) return;
+  if (millis < threshold) return;
   const OperationMetrics& m = operation.metrics;
   bson::Builder attributes;
   attributes.append("type", "command")

@@ -16,11 +16,6 @@ namespace {
 
 constexpr int64_t kMegabyte = 1024 * 1024;
 
-int64_t wallMillis(const ServerContext& server) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch())
-      .count();
-}
-
 /// Resident and virtual memory in pages, from /proc.
 std::pair<int64_t, int64_t> memoryPages() {
   std::ifstream statm("/proc/self/statm");
@@ -63,6 +58,27 @@ void appendCounters(bson::Builder& b, const ServerContext& server) {
   b.append("opcounters",
            bson::doc("insert", c.insert.load(), "query", c.query.load(), "update", c.update.load(), "delete",
                      c.remove.load(), "getmore", c.getMore.load(), "command", c.command.load()));
+}
+
+/// {latency: microseconds together, ops, histogram?} of each kind; the histogram leaves out what never happened.
+void appendLatencies(bson::Builder& b, const ServerContext& server, bool histograms) {
+  const auto append = [&](std::string_view kind, const LatencyHistogram& histogram) {
+    const auto read = histogram.read();
+    b.openDocument(kind);
+    if (histograms) {
+      b.openArray("histogram");
+      for (size_t i = 0; i < read.counts.size(); ++i) {
+        if (read.counts[i] > 0) b.push(bson::doc("micros", LatencyHistogram::lowerBound(i), "count", read.counts[i]));
+      }
+      b.close();
+    }
+    b.append("latency", read.micros).append("ops", read.operations).close();
+  };
+  b.openDocument("opLatencies");
+  append("reads", server.latencies.reads);
+  append("writes", server.latencies.writes);
+  append("commands", server.latencies.commands);
+  b.close();
 }
 
 void appendMetrics(bson::Builder& b, ServerContext& server) {
@@ -120,7 +136,9 @@ void appendOperation(bson::Builder& b, ServerContext& server, const Operation& o
 }
 
 Task<Status> serverStatusCommand(Request& request) {
-  const bson::Document all = serverStatus(request.server());
+  const auto latencies = request.arg("opLatencies");
+  const bool histograms = latencies.is(bson::Type::kDocument) && latencies.asDocument()["histograms"].truthy();
+  const bson::Document all = serverStatus(request.server(), histograms);
   for (const bson::Element& section : all.view()) {
     const auto wanted = request.body()[section.name()];
     if (!wanted.ok() || wanted.truthy()) request.reply().append(section);
@@ -138,11 +156,12 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-bson::Document serverStatus(ServerContext& server) {
+bson::Document serverStatus(ServerContext& server, bool histograms) {
   bson::Builder b;
   appendProcess(b, server);
   appendConnections(b, server);
   appendCounters(b, server);
+  appendLatencies(b, server, histograms);
   appendMetrics(b, server);
   appendStorage(b, server);
   return b.finish();

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "actors/commands/capped_waiters.hpp"
 #include "actors/commands/command.hpp"
 #include "actors/commands/hello_state.hpp"
 #include "actors/commands/server_context.hpp"
@@ -119,6 +120,8 @@ struct Server::Parts {
   commands::SessionRegistry sessions;
   bson::ObjectIdGenerator objectIds;
   commands::HelloState hello;
+  commands::UserChanges userChanges;
+  commands::CappedWaiters cappedWaiters;
   storage::ResourceLocks locks;
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::Engine> engine;
@@ -188,9 +191,10 @@ Status Server::Parts::openStorage() {
   hooks.nowMillis = [this] {
     return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch()).count();
   };
+  hooks.observers = {&userChanges, &cappedWaiters};
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
-  users = std::make_unique<commands::UserStore>(*catalog, *storageSessions);
+  users = std::make_unique<commands::UserStore>(*catalog, *storageSessions, userChanges);
   return Status::OK();
 }
 
@@ -232,7 +236,9 @@ Status Server::Parts::makeContext() {
       .sessions = sessions,
       .users = *users,
       .hello = hello,
+      .cappedWaiters = cappedWaiters,
       .counters = {},
+      .latencies = {},
       .objectIds = objectIds,
       .engine = *engine,
       .storageSessions = *storageSessions,
@@ -332,6 +338,7 @@ void Server::stop() {
   p.stopped = true;
   notifyServiceManager("STOPPING=1");
   p.hello.beginShutdown();
+  p.cappedWaiters.wakeAll();
   if (p.root && !p.node->wait(stopTree(*p.node, p.root, kDrainTime))) {
     p.log.warning(Component::kSupervision, 23378, "main", "Some actors did not stop in time and are killed");
   }

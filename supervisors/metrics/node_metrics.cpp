@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -69,6 +70,26 @@ void addOperations(MetricSet& m, const commands::ServerContext& server) {
             {{"direction", "in"}});
   m.counter("troupe_network_bytes_total", "bytes of the wire protocol", static_cast<double>(c.bytesOut.load()),
             {{"direction", "out"}});
+}
+
+/// Buckets from 64 microseconds to 17 seconds: what is faster or slower than that needs no finer view from outside.
+void addLatencies(MetricSet& m, const commands::OperationLatencies& latencies) {
+  using Histogram = commands::LatencyHistogram;
+  constexpr size_t kFirst = 7, kLast = 25;
+  std::vector<double> bounds;
+  for (size_t i = kFirst; i <= kLast; ++i) bounds.push_back(static_cast<double>(Histogram::lowerBound(i)) / 1e6);
+  const auto add = [&](const char* kind, const Histogram& histogram) {
+    const auto read = histogram.read();
+    std::vector<int64_t> counts(bounds.size() + 1);
+    for (size_t i = 0; i < read.counts.size(); ++i) {
+      counts[std::clamp(i + 1, kFirst, kLast + 1) - kFirst] += read.counts[i];  // all of a bucket lie below the next one's bound
+    }
+    m.histogram("troupe_operation_seconds", "latency of clients' requests, without waits for news", bounds, counts,
+                static_cast<double>(read.micros) / 1e6, {{"kind", kind}});
+  };
+  add("read", latencies.reads);
+  add("write", latencies.writes);
+  add("command", latencies.commands);
 }
 
 void addEngine(MetricSet& m, const storage::EngineStatistics& s) {
@@ -151,6 +172,7 @@ void addServerMetrics(MetricSet& m, commands::ServerContext& server) {
   m.counter("troupe_connections_created_total", "connections ever opened",
             static_cast<double>(server.clients.totalCreated()));
   addOperations(m, server);
+  addLatencies(m, server.latencies);
   const auto cursors = server.cursors.statistics();
   m.gauge("troupe_cursors", "open cursors", static_cast<double>(cursors.open), {{"state", "open"}});
   m.gauge("troupe_cursors", "open cursors", static_cast<double>(cursors.pinned), {{"state", "pinned"}});

@@ -1,6 +1,7 @@
 #include "supervisors/metrics/node_metrics.hpp"
 
 #include "supervisors/supervision/supervisor.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
 #include "test/unit/actors/kernel/kernel_fixture.hpp"
 
 namespace troupe::supervisors {
@@ -45,6 +46,20 @@ TEST_F(NodeMetricsTest, HasSeriesOfTheirOwnForSupervisedActorsOnly) {
   EXPECT_THAT(text(), HasSubstr("troupe_actor_incarnations_total{path=\"/node/kept\"} 2\n"));
   EXPECT_THAT(text(), HasSubstr("troupe_actor_parked{path=\"/node/kept\"} 0\n"));
   EXPECT_THAT(text(), Not(HasSubstr("conn1")));
+}
+
+TEST(ServerMetrics, ShowLatenciesOfReadsWritesAndCommands) {
+  commands::CommandNode server;
+  server.server->latencies.reads.note(std::chrono::microseconds(50));
+  server.server->latencies.reads.note(std::chrono::microseconds(100));
+  server.server->latencies.reads.note(std::chrono::hours(2));
+  MetricSet metrics;
+  addServerMetrics(metrics, *server.server);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("troupe_operation_seconds_bucket{kind=\"read\",le=\"6.4e-05\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("troupe_operation_seconds_bucket{kind=\"read\",le=\"0.000128\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("troupe_operation_seconds_bucket{kind=\"read\",le=\"+Inf\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("troupe_operation_seconds_count{kind=\"write\"} 0\n"));
 }
 
 TEST(ProcessMetrics, ReadTheProcess) {
