@@ -171,8 +171,8 @@ bson::Document findAsPipeline(bson::View find) {
 }
 
 Task<Status> findOnView(Request& request, storage::Namespace ns) {
-  for (const auto name : {"min", "max", "returnKey", "showRecordId"}) {
-    if (request.arg(name))
+  for (const auto name : {"min", "max", "returnKey", "showRecordId", "tailable", "awaitData"}) {
+    if (const auto e = request.arg(name); e && (!e.is(bson::Type::kBool) || e.truthy()))
       co_return Status(ErrorCode::kInvalidPipelineOperator, "Option " + std::string(name) + " not supported on views");
   }
   bson::Builder command;

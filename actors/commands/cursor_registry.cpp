@@ -17,7 +17,14 @@ Status checkSession(int64_t id, bson::View opened, bson::View used) {
   return Status::OK();
 }
 
+bool owns(const std::vector<std::string>& users, const std::vector<std::string>& owners) {
+  return owners.empty() || std::find_first_of(users.begin(), users.end(), owners.begin(), owners.end()) != users.end();
+}
+
 }  // namespace
+
+ClientCursor::ClientCursor() = default;
+ClientCursor::~ClientCursor() = default;
 
 int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
   const std::lock_guard lock(mutex_);
@@ -28,6 +35,7 @@ int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
   Slot slot;
   slot.ns = cursor->ns;
   slot.session = cursor->session;
+  slot.owners = cursor->owners;
   slot.cursor = std::move(cursor);
   slots_.emplace(id, std::move(slot));
   return id;
@@ -47,16 +55,20 @@ StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::s
     return Status(ErrorCode::kUnauthorized, "Requested getMore on namespace '" + std::string(ns) +
                                                 "', but cursor belongs to a different namespace " + slot.ns);
   }
-  const auto& owners = slot.cursor->owners;
-  const bool mine = owners.empty() || std::any_of(users.begin(), users.end(), [&](const std::string& user) {
-                      return std::find(owners.begin(), owners.end(), user) != owners.end();
-                    });
-  if (!mine)
+  if (!owns(users, slot.owners))
     return Status(ErrorCode::kUnauthorized,
                   "cursor id " + std::to_string(id) + " was not created by the authenticated user");
   TROUPE_TRY(checkSession(id, slot.cursor->session, session));
   slot.operation = operation;
   return std::move(slot.cursor);
+}
+
+StatusWith<bool> CursorRegistry::belongsTo(int64_t id, const std::vector<std::string>& users) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = slots_.find(id);
+  if (it == slots_.end() || it->second.killed)
+    return Status(ErrorCode::kCursorNotFound, "cursor id " + std::to_string(id) + " not found");
+  return owns(users, it->second.owners);
 }
 
 bool CursorRegistry::unpin(std::unique_ptr<ClientCursor>& cursor, SteadyTime now) {

@@ -16,9 +16,18 @@
 
 namespace troupe::commands {
 
+/// What makes a cursor tailable: at the end of its collection it waits for more.
+struct Tail {
+  bson::Uuid collection;
+  bool awaitData = false;  ///< its getMore waits a while for news
+};
+
 /// A query that gives its results in batches. Between batches it lies in the registry without a snapshot; while a
 /// command works on it, it is pinned: owned by that command alone.
 struct ClientCursor {
+  ClientCursor();
+  ~ClientCursor();
+
   int64_t id = 0;
   std::string ns;
   bson::Document command;           ///< what opened it, for currentOp
@@ -31,6 +40,7 @@ struct ClientCursor {
   int64_t returned = 0;
   int64_t batches = 0;
   std::optional<int64_t> limit;  ///< results after which it is known to be exhausted
+  std::optional<Tail> tail;
   std::unique_ptr<ResultStream> stream;
   std::optional<bson::Document> held;  ///< a result that did not fit into the last batch
 };
@@ -53,6 +63,8 @@ class CursorRegistry {
   void forget(int64_t id);
 
   enum class Killed { kKilled, kNotFound };
+  /// Whether one of `users` opened the cursor, or nobody who was logged in. CursorNotFound.
+  StatusWith<bool> belongsTo(int64_t id, const std::vector<std::string>& users) const;
   /// Ends a cursor; one that is in use ends with its command, which is interrupted.
   Killed kill(int64_t id);
   /// Ends every cursor for which `which` is true; returns how many.
@@ -75,6 +87,7 @@ class CursorRegistry {
     std::string ns;
     Operation* operation = nullptr;  ///< the one that has it pinned
     bson::Document session;
+    std::vector<std::string> owners;
     bool killed = false;
   };
   std::unique_ptr<ClientCursor> killLocked(std::unordered_map<int64_t, Slot>::iterator it);

@@ -2,6 +2,7 @@
 #include "actors/commands/aggregation.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
 #include "storage/query/plan/id_lookup.hpp"
 
@@ -73,13 +74,6 @@ query::FindRequest findRequest(const Request& request, bson::View command) {
 
 Status checkFind(const Request& request) {
   for (const auto name : {"skip", "limit", "batchSize"}) TROUPE_TRY(checkNotNegative(request, name));
-  if (request.flag("awaitData") && !request.flag("tailable")) {
-    return {ErrorCode::kFailedToParse, "Cannot set 'awaitData' without also setting 'tailable'"};
-  }
-  if (request.flag("tailable")) {
-    return {ErrorCode::kBadValue,
-            "tailable cursors are not supported by this server version: poll with a sort on _id instead"};
-  }
   if (request.arg("ntoreturn"))
     return {ErrorCode::kBadValue, "'ntoreturn' is not supported: use 'limit' or 'batchSize'"};
   return Status::OK();
@@ -88,6 +82,7 @@ Status checkFind(const Request& request) {
 /// Whether one batch is the whole answer, so that no cursor stays open.
 bool answeredAtOnce(const Request& request) {
   if (request.flag("singleBatch")) return true;
+  if (request.flag("tailable")) return false;
   const auto batchSize = request.arg("batchSize");
   return request.number("limit") == 1 && !(batchSize && batchSize.toInt64() == 0);
 }
@@ -134,9 +129,11 @@ Task<Status> find(Request& request) {
 
   auto collection = server.catalog.find(*ns);
   if (collection && collection->isView()) co_return co_await findOnView(request, *ns);
+  const auto tailable = wantsTailable(request, collection.get());
+  if (!tailable.isOK()) co_return tailable.status();
   const auto batchSize = request.arg("batchSize");
   const int64_t documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
-  if (collection) {
+  if (collection && !*tailable) {
     if (const auto id = wantedId(request, *collection, documents)) co_return answerWithDocument(request, *ns, *collection, id);
   }
   auto resources = std::make_shared<QueryResources>(server);
@@ -153,7 +150,8 @@ Task<Status> find(Request& request) {
       !status.isOK()) {
     co_return status;
   }
-  const query::FindRequest wanted = findRequest(request, command);
+  query::FindRequest wanted = findRequest(request, command);
+  wanted.tailable = *tailable;
   auto executor = query::openFind(resources->collection, wanted, *resources->unit, resources->context);
   if (!executor.isOK()) co_return executor.status();
   if (atOnce) {
@@ -162,6 +160,7 @@ Task<Status> find(Request& request) {
   auto cursor = newCursor(request, ns->toString(), streamOf(resources, std::move(*executor)));
   cursor->noTimeout = request.flag("noCursorTimeout");
   cursor->limit = wanted.limit;
+  if (*tailable && resources->collection) cursor->tail = Tail{resources->collection->uuid(), request.flag("awaitData")};
   co_return co_await replyWithCursor(request, std::move(cursor), {documents}, false);
 }
 
@@ -183,9 +182,6 @@ Task<Status> getMore(Request& request) {
     co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" +
                                            std::to_string(batchSize.toInt64()) + "'");
   }
-  if (request.arg("maxTimeMS")) {
-    co_return Status(ErrorCode::kBadValue, "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
-  }
   ServerContext& server = request.server();
   server.counters.getMore.fetch_add(1, std::memory_order_relaxed);
   const std::string ns = std::string(request.db()) + "." + std::string(request.text("collection"));
@@ -202,6 +198,11 @@ Task<Status> getMore(Request& request) {
     co_return Status(static_cast<ErrorCode>(code),
                      "Throwing exception due to failGetMoreAfterCursorCheckout fail point.", extra.finish());
   }
+  const auto wait = patience(request, **cursor);
+  if (!wait.isOK()) {
+    server.cursors.unpin(*cursor, server.node.environment().now());
+    co_return wait.status();
+  }
   if ((*cursor)->maxTimeLeft) request.operation().setDeadline(request.operation().started() + *(*cursor)->maxTimeLeft);
   BatchLimit limit;
   if (batchSize && batchSize.toInt64() > 0) limit.documents = batchSize.toInt64();
@@ -209,10 +210,17 @@ Task<Status> getMore(Request& request) {
     const int64_t left = *(*cursor)->limit - (*cursor)->returned;
     limit.documents = std::min(limit.documents.value_or(left), left);
   }
-  co_return co_await replyWithNextBatch(request, std::move(*cursor), limit);
+  co_return co_await replyWithNextBatch(request, std::move(*cursor), limit, *wait);
 }
 
 constexpr Argument kKillCursorsArguments[] = {{"cursors", kArrayArg, true}};
+
+/// Who opened a cursor may end it; others need the right to end any.
+Status mayKill(const Request& request, int64_t id) {
+  const auto mine = request.server().cursors.belongsTo(id, request.userNames());
+  if (!mine.isOK() || *mine) return Status::OK();
+  return request.authorize(auth::Action::kKillAnyCursor, auth::Resource::cluster());
+}
 
 Task<Status> killCursors(Request& request) {
   std::vector<int64_t> killed, missing;
@@ -224,6 +232,9 @@ Task<Status> killCursors(Request& request) {
                                                      "' is the wrong type '" + std::string(bson::typeName(e.type())) +
                                                      "', expected type 'long'");
     }
+    if (Status status = mayKill(request, e.toInt64()); !status.isOK()) co_return status;
+  }
+  for (const bson::Element& e : ids) {
     const bool found = request.server().cursors.kill(e.toInt64()) == CursorRegistry::Killed::kKilled;
     (found ? killed : missing).push_back(e.toInt64());
   }

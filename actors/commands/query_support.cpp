@@ -1,5 +1,7 @@
 #include "actors/commands/query_support.hpp"
 
+#include "actors/commands/capped_waiters.hpp"
+#include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
 #include "storage/query/expression/expression.hpp"
 
@@ -58,6 +60,14 @@ struct BatchState {
   bool exhausted = false;
 };
 
+/// A tailable cursor outlives the end of its results, once it has a position to go on from.
+bool staysOpen(const ClientCursor& cursor) {
+  if (!cursor.tail) return false;
+  OperationMetrics metrics;
+  cursor.stream->report(metrics);
+  return metrics.docsExamined > 0;
+}
+
 /// Moves results into the open array of the reply.
 Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
   bson::Builder& reply = request.reply();
@@ -73,7 +83,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
     auto next = cursor.stream->next();
     if (!next.isOK()) co_return next.status();
     if (next->isEnd()) {
-      state.exhausted = true;
+      state.exhausted = !staysOpen(cursor);
       break;
     }
     if (next->isDocument()) {
@@ -91,6 +101,27 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
   }
   if (cursor.limit && cursor.returned + state.returned >= *cursor.limit) state.exhausted = true;
   co_return Status::OK();
+}
+
+Task<Status> fillNextBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
+  if (Status status = cursor.stream->restore(); !status.isOK()) co_return status;
+  co_return co_await fillBatch(request, cursor, limit, state);
+}
+
+/// The same for a tailable cursor that awaits data: looks again whenever there are news, until it has found something.
+Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchLimit limit,
+                                  std::chrono::milliseconds patience, BatchState& state) {
+  const SteadyTime until = request.operation().started() + patience;
+  const bson::Uuid collection = cursor.tail->collection;
+  for (;;) {
+    const int64_t known = request.server().cappedWaiters.newsOf(collection);
+    if (Status status = co_await fillNextBatch(request, cursor, limit, state); !status.isOK()) co_return status;
+    if (state.returned > 0 || state.exhausted) co_return Status::OK();
+    cursor.stream->save();
+    const auto news = co_await awaitNews(request, collection, known, until);
+    if (!news.isOK()) co_return news.status();
+    if (!*news) co_return Status::OK();
+  }
 }
 
 /// Forgets a pinned cursor whose command ends in any way but by putting it back, also when its connection is lost.
@@ -182,7 +213,7 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
   if (!state.exhausted && !single) {
     cursor->stream->save();
     cursor->command = bson::Document(request.body());
-    if (const auto deadline = request.operation().deadline()) {
+    if (const auto deadline = request.operation().deadline(); deadline && !(cursor->tail && cursor->tail->awaitData)) {
       cursor->maxTimeLeft =
           std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - request.server().node.environment().now());
     }
@@ -207,7 +238,8 @@ Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::uniq
   co_return Status::OK();
 }
 
-Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit) {
+Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit,
+                                std::optional<std::chrono::milliseconds> patience) {
   limit.bytes -= kReplyOverhead;
   CursorRegistry& cursors = request.server().cursors;
   const int64_t id = cursor->id;
@@ -215,8 +247,12 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
   bson::Builder& reply = request.reply();
   reply.openDocument("cursor").openArray("nextBatch");
   BatchState state;
-  if (Status status = cursor->stream->restore(); !status.isOK()) co_return status;
-  if (Status status = co_await fillBatch(request, *cursor, limit, state); !status.isOK()) co_return status;
+  Status filled;
+  if (patience)
+    filled = co_await fillWhenThereAreNews(request, *cursor, limit, *patience, state);
+  else
+    filled = co_await fillNextBatch(request, *cursor, limit, state);
+  if (!filled.isOK()) co_return filled;
   reply.close();
   noteResults(request, *cursor, state.returned);
   const std::string ns = cursor->ns;

@@ -47,8 +47,9 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
 /// The same for a query whose one batch is its whole answer: no cursor is made, so it may borrow from the request.
 Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream, std::optional<int64_t> documents);
 
-/// The same for getMore with a pinned cursor.
-Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit);
+/// The same for getMore with a pinned cursor. A tailable one waits for its first result as long as `patience`.
+Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit,
+                                std::optional<std::chrono::milliseconds> patience = {});
 
 /// A cursor for the request, not yet registered.
 std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,

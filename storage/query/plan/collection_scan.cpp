@@ -12,7 +12,7 @@ StatusWith<PlanStage::Step> CollectionScan::advance(Row& row) {
     --plan_.budget;
     TROUPE_ASSIGN(const bool found, cursor_.next());
     if (!found) {
-      done_ = true;
+      done_ = !tailable_;
       return Step::kEnd;
     }
     ++examined_;

@@ -6,7 +6,9 @@ namespace troupe::query {
 /// COLLSCAN: all records in the order of insertion, or the reverse, that pass the filter.
 class CollectionScan final : public PlanStage {
  public:
-  CollectionScan(PlanContext& plan, const MatchExpression* filter, bool forward) : PlanStage(plan), filter_(filter), forward_(forward) {}
+  /// `tailable`: its end is not final.
+  CollectionScan(PlanContext& plan, const MatchExpression* filter, bool forward, bool tailable = false)
+      : PlanStage(plan), filter_(filter), forward_(forward), tailable_(tailable) {}
   std::string_view name() const override { return "COLLSCAN"; }
 
  protected:
@@ -19,6 +21,7 @@ class CollectionScan final : public PlanStage {
  private:
   RowFilter filter_;
   bool forward_;
+  bool tailable_;
   bool open_ = false;
   bool done_ = false;
   storage::RecordCursor cursor_;

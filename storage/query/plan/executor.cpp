@@ -17,7 +17,7 @@ using bson::Type;
 /// A request that asks for nothing but documents by a filter.
 bool isPlain(const FindRequest& r) {
   return !r.hint.ok() && r.sort.empty() && r.projection.empty() && r.min.empty() && r.max.empty() && r.skip == 0 && !r.returnKey &&
-         !r.showRecordId;
+         !r.showRecordId && !r.tailable;
 }
 
 std::unique_ptr<PlanExecutor> pointLookup(storage::CollectionPtr collection, const Element& id, storage::RecoveryUnit& unit,

@@ -90,7 +90,11 @@ StatusWith<PlanStage::Step> IndexScan::advance(Row& row) {
 void IndexScan::skipFirstComponent(std::string_view key) { target_ = ranges_.pastFirstComponent(key); }
 
 void IndexScan::onSave() {
-  if (open_ && !done_) cursor_.save();
+  if (!open_) return;
+  if (done_)
+    cursor_ = {};  // the session goes back to its pool: not even an idle cursor may stay behind
+  else
+    cursor_.save();
 }
 
 Status IndexScan::onRestore() {

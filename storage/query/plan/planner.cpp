@@ -60,11 +60,11 @@ PlannedAccess Planner::sorted(PlanStagePtr root) {
 }
 
 StatusWith<PlannedAccess> Planner::collectionScan(bool forward) {
-  if (request_.forbidCollectionScan) {
+  if (request_.forbidCollectionScan && !request_.tailable) {
     return {ErrorCode::kNoQueryExecutionPlans, "error processing query: ns=" + plan_.collection->ns().toString() +
                                                    " planner returned error :: caused by :: No query solutions"};
   }
-  return sorted(std::make_unique<CollectionScan>(plan_, plan_.filter, forward));
+  return sorted(std::make_unique<CollectionScan>(plan_, plan_.filter, forward, request_.tailable));
 }
 
 /// `$natural` of the hint or the sort.
@@ -261,6 +261,10 @@ StatusWith<size_t> Planner::tryOut(const std::vector<Candidate>& candidates) {
 StatusWith<PlannedChoice> Planner::choose() {
   if (const Element direction = naturalOrder(); direction) return natural(direction);
   PlannedChoice choice;
+  if (request_.tailable) {
+    TROUPE_ASSIGN(choice.winner, collectionScan(true));
+    return choice;
+  }
   const bool never = std::any_of(query_.conjuncts.begin(), query_.conjuncts.end(), [](const auto* e) { return e->kind() == MatchKind::kAlwaysFalse; });
   if (never && !request_.hint.ok()) {
     choice.winner.root = std::make_unique<NoRows>(plan_);

@@ -62,6 +62,15 @@ TEST_F(CursorRegistryTest, OnlyItsOwnersMayUseIt) {
   EXPECT_TRUE(pin(id, {"bob@admin", "ann@admin"}).isOK());
 }
 
+TEST_F(CursorRegistryTest, KnowsTheOwnersOfACursorInUseToo) {
+  const auto id = open({"ann@admin"});
+  const auto inUse = pin(id, {"ann@admin"});
+  EXPECT_TRUE(cursors.belongsTo(id, {"bob@admin", "ann@admin"}).value());
+  EXPECT_FALSE(cursors.belongsTo(id, {"bob@admin"}).value());
+  EXPECT_TRUE(cursors.belongsTo(open(), {}).value());
+  EXPECT_EQ(cursors.belongsTo(77, {}).status(), ErrorCode::kCursorNotFound);
+}
+
 TEST_F(CursorRegistryTest, ACursorIsUsedInItsOwnSessionOnly) {
   const auto mine = bson::doc("id", "mine"), other = bson::doc("id", "other");
   auto cursor = std::make_unique<ClientCursor>();

@@ -26,7 +26,8 @@ TEST_F(DocumentValidatorTest, SaysWhichDocumentFailedWhichRule) {
   EXPECT_EQ(status, ErrorCode::kDocumentValidationFailure);
   ASSERT_TRUE(status.extra());
   EXPECT_TRUE(holds(*status.extra(),
-                    R"({"errInfo": {"failingDocumentId": 1, "details": {"specifiedAs": {"a": {"$gt": 5}}}}})"_json));
+                    R"({"errInfo": {"failingDocumentId": 1, "details": {"operatorName": "$gt", "specifiedAs": {"a": {"$gt": 5}},
+                        "reason": "comparison failed", "consideredValue": 5}}})"_json));
 }
 
 TEST_F(DocumentValidatorTest, UnderstandsSchemas) {

@@ -191,4 +191,15 @@ TEST_F(FindTest, ReadsWaitForNoLock) {
   EXPECT_FALSE(server.begin(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})"_json)->done) << "a write waits";
 }
 
+/// The fixture closes the engine before it forgets cursors, so one that kept something of the engine would crash here.
+TEST_F(FindTest, AnIdleCursorKeepsNothingOfTheEngine) {
+  fill("c", 20);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"));
+  for (const auto find : {R"({"find": "c", "hint": "x", "sort": {"_id": 1}, "batchSize": 1})", R"({"find": "c", "sort": {"x": 1}, "batchSize": 1})",
+                          R"({"find": "c", "filter": {"x": 3}, "batchSize": 1})", R"({"find": "c", "batchSize": 1})"}) {
+    EXPECT_NE(cursorOf(find), 0) << find;
+  }
+  EXPECT_EQ(server.cursors.statistics().open, 4);
+}
+
 }  // namespace troupe::commands

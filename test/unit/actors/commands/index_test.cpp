@@ -137,4 +137,34 @@ TEST_F(IndexTest, ThatAreMultikeyYieldEachDocumentOnce) {
   EXPECT_NE(plan.find(R"("isMultiKey" : true)"), std::string::npos) << plan;
 }
 
+TEST_F(IndexTest, AreKeptAsGivenAndListedNormalised) {
+  ASSERT_TRUE(succeeds(
+      R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x", "sparse": 12345, "expireAfterSeconds": 10.23}]})"));
+  EXPECT_TRUE(answers(R"({"listIndexes": "c"})",
+                      R"({"cursor": {"firstBatch": [{"name": "_id_"}, {"name": "x", "sparse": true, "expireAfterSeconds": 10}]}})"));
+  EXPECT_TRUE(answers(R"({"aggregate": "c", "pipeline": [{"$listCatalog": {}}], "cursor": {}})",
+                      R"({"cursor": {"firstBatch": [{"db": "test", "name": "c", "md": {"indexes": [{"ready": true},
+                          {"spec": {"name": "x", "sparse": 12345, "expireAfterSeconds": 10.23}, "ready": true, "multikey": false}]}}]}})"));
+}
+
+TEST_F(IndexTest, StatisticsOfUseOutliveChangesOfTheCollection) {
+  fill("c", 20);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}, {"key": {"y": 1}, "name": "y"}]})"));
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"x": 3}})").size(), 2u);
+  const auto used = R"({"cursor": {"firstBatch": [{"name": "x", "accesses": {"ops": 1}}]}})";
+  const auto statistics = R"({"aggregate": "c", "pipeline": [{"$indexStats": {}}, {"$match": {"name": "x"}}], "cursor": {}})";
+  EXPECT_TRUE(answers(statistics, used));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "validator": {"z": {"$exists": false}}})"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "y", "hidden": true}})"));
+  ASSERT_TRUE(succeeds(R"({"dropIndexes": "c", "index": "y"})"));
+  EXPECT_TRUE(answers(statistics, used));
+}
+
+TEST_F(IndexTest, CollModRefusesOptionsThatCouldNotBeReadAgain) {
+  ASSERT_TRUE(succeeds(R"({"create": "c"})"));
+  EXPECT_EQ(code(R"({"collMod": "c", "validationAction": "wa"})"), 2);
+  EXPECT_EQ(code(R"({"collMod": "c", "validationLevel": "some"})"), 2);
+  EXPECT_TRUE(answers(R"({"validate": "c"})", R"({"ok": 1, "valid": true})"));
+}
+
 }  // namespace troupe::commands

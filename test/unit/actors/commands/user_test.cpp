@@ -55,6 +55,71 @@ TEST_F(UserTest, WhoIsLoggedInFeelsAChangeOfRolesAtOnce) {
   EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13) << "another user of the same name";
 }
 
+TEST_F(UserTest, WhoeverWritesTheUsersChangesWhatConnectionsMayDo) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"), 0);
+  const auto ann = loggedIn("ann");
+  ASSERT_EQ(codeAs(ann, R"({"find": "c"})"), 0);
+  ASSERT_EQ(codeAs(root, R"({"update": "system.users", "updates": [{"q": {"_id": "admin.ann"}, "u": {"$set": {"roles": []}}}]})",
+                   "admin"),
+            0);
+  EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13);
+  ASSERT_EQ(codeAs(root, R"({"grantRolesToUser": "ann", "roles": [{"role": "read", "db": "test"}]})", "admin"), 0);
+  ASSERT_EQ(codeAs(ann, R"({"find": "c"})"), 0);
+  ASSERT_EQ(codeAs(root, R"({"delete": "system.users", "deletes": [{"q": {"_id": "admin.ann"}, "limit": 1}]})", "admin"), 0);
+  EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13);
+}
+
+TEST_F(UserTest, AChangeOfUsersThatIsUndoneChangesNothing) {
+  makeRoot();
+  const int64_t version = server.users->version();
+  EXPECT_EQ(codeAs(loggedIn("root"), R"({"createUser": "root", "pwd": "secret", "roles": []})", "admin"), 51003);
+  EXPECT_EQ(server.users->version(), version);
+}
+
+TEST_F(UserTest, CursorsBelongToWhoOpenedThem) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  for (const auto name : {"ann", "bob"}) {
+    ASSERT_TRUE(server.run(bson::doc("createUser", name, "pwd", "x", "roles",
+                                     std::vector{bson::doc("role", "read", "db", "test")}), "admin", root)["ok"].truthy());
+  }
+  const auto ann = loggedIn("ann"), bob = loggedIn("bob");
+  ASSERT_EQ(codeAs(root, R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})"), 0);
+  const auto open = [&](const std::shared_ptr<Client>& who) {
+    return server.run(R"({"find": "c", "batchSize": 1})"_json, "test", who).view().at("cursor.id").toInt64();
+  };
+  const auto more = [&](int64_t id, const std::shared_ptr<Client>& who) {
+    return server.run(bson::doc("getMore", id, "collection", "c", "batchSize", 1), "test", who)["code"].toInt64();
+  };
+  const auto kill = [&](std::vector<int64_t> ids, const std::shared_ptr<Client>& who) {
+    return server.run(bson::doc("killCursors", "c", "cursors", ids), "test", who);
+  };
+  const int64_t mine = open(ann);
+  EXPECT_EQ(more(mine, bob), 13);
+  EXPECT_EQ(kill({open(bob), mine}, bob)["code"].toInt64(), 13);
+  EXPECT_EQ(server.cursors.statistics().open, 2) << "all of them or none";
+  EXPECT_EQ(more(mine, ann), 0);
+  EXPECT_TRUE(holds(kill({mine, 77}, ann), bson::doc("ok", 1, "cursorsKilled", std::vector{mine})));
+  EXPECT_EQ(more(mine, ann), 43);
+  EXPECT_EQ(more(mine, bob), 43);
+  const int64_t hers = open(ann);
+  EXPECT_TRUE(holds(kill({hers}, root), bson::doc("ok", 1, "cursorsKilled", std::vector{hers}))) << "killAnyCursor";
+}
+
+TEST_F(UserTest, TheCatalogIsForThoseWhoMayInspectTheServer) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "reader", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"), 0);
+  const auto all = R"({"aggregate": 1, "pipeline": [{"$listCatalog": {}}], "cursor": {}})";
+  const auto one = R"({"aggregate": "c", "pipeline": [{"$listCatalog": {}}], "cursor": {}})";
+  EXPECT_EQ(codeAs(loggedIn("reader"), all, "admin"), 13);
+  EXPECT_EQ(codeAs(loggedIn("reader"), one), 13);
+  EXPECT_EQ(codeAs(root, all, "admin"), 0);
+  EXPECT_EQ(codeAs(root, one), 0);
+}
+
 TEST_F(UserTest, RolesDecideWhatAUserMayDo) {
   makeRoot();
   const auto root = loggedIn("root");

@@ -1,0 +1,87 @@
+#include "actors/commands/tailing.hpp"
+
+#include "actors/commands/capped_waiters.hpp"
+#include "actors/commands/hello_state.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/kernel/node.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+/// What a getMore waits for that names no time.
+constexpr auto kDefaultPatience = std::chrono::milliseconds(1000);
+
+bool isForward(bson::View order) { return order.empty() || (order.first().name() == "$natural" && order.first().toDouble() == 1); }
+
+/// Tells a waiting coroutine of its operation's end, for as long as it lives.
+class KillWatch {
+ public:
+  KillWatch(Operation& operation, const std::shared_ptr<Promise<Done>>& woken) : operation_(operation) {
+    operation_.wakeOnKill([woken] { woken->set(Done{}); });
+  }
+  KillWatch(const KillWatch&) = delete;
+  ~KillWatch() { operation_.wakeOnKill(nullptr); }
+
+ private:
+  Operation& operation_;
+};
+
+TimerId wakeAt(Environment& environment, SteadyTime time, std::shared_ptr<Promise<Done>> woken) {
+  return environment.schedule(time, [woken] { woken->set(Done{}); });
+}
+
+}  // namespace
+
+StatusWith<bool> wantsTailable(const Request& request, const storage::Collection* collection) {
+  if (!request.flag("tailable")) {
+    if (request.flag("awaitData"))
+      return Status(ErrorCode::kFailedToParse, "Cannot set 'awaitData' without also setting 'tailable'");
+    return false;
+  }
+  if (request.flag("singleBatch"))
+    return Status(ErrorCode::kFailedToParse, "Cannot use the 'tailable' option with the 'singleBatch' option");
+  const auto hint = request.arg("hint");
+  if (!isForward(request.document("sort")) || (hint.is(bson::Type::kDocument) && hint.asDocument()["$natural"].toDouble() < 0))
+    return Status(ErrorCode::kBadValue, "Cannot use the 'tailable' option with a sort other than {$natural: 1}");
+  if (collection && !collection->isCapped())
+    return Status(ErrorCode::kBadValue, "error processing query: ns=" + collection->ns().toString() +
+                                            " tailable cursor requested on non capped collection");
+  return true;
+}
+
+StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor) {
+  const auto limit = getMore.arg("maxTimeMS");
+  if (!cursor.tail || !cursor.tail->awaitData) {
+    if (limit) return Status(ErrorCode::kBadValue, "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
+    return std::optional<std::chrono::milliseconds>();
+  }
+  if (!limit) return std::optional(kDefaultPatience);
+  const int64_t millis = limit.toInt64(-1);
+  if (millis < 0 || millis > INT32_MAX)
+    return Status(ErrorCode::kBadValue, std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]");
+  return std::optional(millis == 0 ? kDefaultPatience : std::chrono::milliseconds(millis));
+}
+
+Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, SteadyTime until) {
+  ServerContext& server = request.server();
+  Environment& environment = server.node.environment();
+  const SteadyTime began = environment.now();
+  bool inTime = began < until;
+  if (inTime) {
+    const auto woken = std::make_shared<Promise<Done>>();
+    auto news = woken->future();
+    server.cappedWaiters.wakeOnNews(collection, known, woken);
+    const KillWatch watch(request.operation(), woken);
+    const TimerId timer = wakeAt(environment, until, woken);
+    co_await news;
+    environment.cancel(timer);
+    request.operation().metrics.awaited += environment.now() - began;
+    inTime = environment.now() < until;
+  }
+  if (server.hello.shuttingDown()) co_return Status(ErrorCode::kInterruptedAtShutdown, "The server is shutting down");
+  if (Status status = request.checkForInterrupt(); !status.isOK()) co_return status;
+  co_return inTime;
+}
+
+}  // namespace troupe::commands
