@@ -1,5 +1,6 @@
 #include "actors/commands/write_support.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "storage/query/match/mismatch.hpp"
 
 namespace troupe::commands {
 
@@ -11,7 +12,6 @@ StatusWith<DocumentValidator> DocumentValidator::of(const storage::Collection& c
   context.collator = collection.collator();
   TROUPE_ASSIGN(auto rule, query::parseMatch(*options.validator, context));
   result.rule_ = std::move(rule);
-  result.shown_ = *options.validator;
   result.moderate_ = options.validationLevel == "moderate";
   result.warnOnly_ = options.validationAction == "warn";
   return result;
@@ -23,13 +23,8 @@ Status DocumentValidator::check(bson::View document, const bson::View* before) c
   if (rule_->matches(document, &matching)) return Status::OK();
   if (rule_->canFail()) TROUPE_TRY(matching.error);
   if (moderate_ && before && !rule_->matches(*before)) return Status::OK();
-  bson::Builder details;
-  const bool schema = shown_.view().first().name() == "$jsonSchema";
-  details.append("operatorName", schema ? "$jsonSchema" : std::string(shown_.view().first().name()));
-  details.append("specifiedAs", shown_)
-      .append("reason", schema ? "the document does not satisfy the schema" : "expression did not match");
   bson::Builder info;
-  info.append("failingDocumentId", document["_id"]).append("details", details.finish());
+  info.append("failingDocumentId", document["_id"]).append("details", query::explainMismatch(*rule_, document));
   return {ErrorCode::kDocumentValidationFailure, "Document failed validation", bson::doc("errInfo", info.finish())};
 }
 
