@@ -82,6 +82,8 @@ StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit,
     entry.options.expireAfterSeconds = *change.expireAfterSeconds;
   }
   if (change.recordPreImages) entry.options.recordPreImages = *change.recordPreImages;
+  // What is written must be readable: a row that is not would keep the next start from opening the catalog.
+  TROUPE_TRY(parseCollectionOptions(entry.options.toDocument(true), true).status());
   return publishVersion(catalog, unit, entry, collection);
 }
 
