@@ -49,6 +49,48 @@ TEST_P(ValidateTest, FindsNothingWrongWithAHealthyCollection) {
   EXPECT_TRUE(reply.view().at("indexDetails._id_.valid").asBool());
 }
 
+TEST_P(ValidateTest, FindsACatalogRowThatDiffersFromMemory) {
+  CatalogEntry entry = current()->toEntry();
+  entry.options.validationLevel = "moderate";
+  ASSERT_TRUE(write([&] { return catalog->durable().put(*unit, entry); }).isOK());
+  ValidateResult result = validate();
+  EXPECT_FALSE(result.valid);
+  EXPECT_THAT(result.errors, Contains(HasSubstr("differs")));
+  ASSERT_TRUE(write([&] { return catalog->durable().remove(*unit, entry.catalogId); }).isOK());
+  result = validate();
+  EXPECT_FALSE(result.valid);
+  EXPECT_THAT(result.errors, Contains(HasSubstr("no row")));
+}
+
+TEST_P(ValidateTest, TheIdIndexMustHaveExactlyOneEntryForEachRecord) {
+  KeySet set;
+  const IndexAccess& ids = *current()->idIndex()->access;
+  ASSERT_TRUE(ids.generator().generate(bson::doc("_id", 7), set).isOK());
+  const RecordId record = *findById(7);
+  ASSERT_TRUE(*write([&] { return ids.removeRow(*unit, set.keys[0].key, record); }));
+  ValidateResult result = validate({.repair = true});
+  EXPECT_EQ(result.indexes["_id_"].keysInserted, 1);
+  ASSERT_TRUE(ids.generator().generate(bson::doc("_id", 99), set).isOK());
+  ASSERT_TRUE(write([&] { return ids.insertRow(*unit, set.keys[0], record); }).isOK());
+  result = validate();
+  EXPECT_FALSE(result.valid);
+  EXPECT_FALSE(result.indexes["_id_"].valid);
+  EXPECT_EQ(result.indexes["_id_"].keys, 21);
+}
+
+TEST_P(ValidateTest, OtherIndexesMayHaveMoreOrFewerEntriesThanRecordsWhereTheirKindSaysSo) {
+  ASSERT_TRUE(index(R"({"key": {"t": 1}, "name": "many"})"_json).isOK());
+  ASSERT_TRUE(index(R"({"key": {"t": -1}, "name": "few", "sparse": true})"_json).isOK());
+  ASSERT_TRUE(index(R"({"key": {"a": -1}, "name": "one", "partialFilterExpression": {"a": 3}})"_json).isOK());
+  ASSERT_TRUE(insert(R"({"_id": 100, "t": [1, 2, 3]})"_json).isOK());
+  const ValidateResult result = validate({.full = true});
+  EXPECT_TRUE(result.valid) << bson::toRelaxedJson(result.toDocument());
+  const auto keys = result.toDocument();
+  EXPECT_EQ(keys.view().at("keysPerIndex.many").toInt64(), 23);
+  EXPECT_EQ(keys.view().at("keysPerIndex.few").toInt64(), 3);
+  EXPECT_EQ(keys.view().at("keysPerIndex.one").toInt64(), 1);
+}
+
 TEST_P(ValidateTest, ComesToTheSameResultInSmallSteps) {
   loseKey(7);
   Validator validator(*catalog, current(), {.fixCount = false});
