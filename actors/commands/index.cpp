@@ -206,16 +206,16 @@ StatusWith<const storage::IndexEntry*> indexToModify(const storage::Collection& 
   bson::Builder checked;
   checked.append("index", 1).appendAll(index);
   TROUPE_TRY(checkArguments("collMod.index", kCollModIndex, checked.finish()));
-  const bool byName = index.has("name");
-  if (byName == index.has("keyPattern"))
+  const auto name = index["name"], keyPattern = index["keyPattern"];
+  const bool byName = !name.isNullish();
+  if (byName != keyPattern.isNullish())
     return Status(ErrorCode::kInvalidOptions, byName ? "Cannot specify both key pattern and name."
                                                      : "Must specify either index name or key pattern.");
-  const auto* entry = byName ? collection.findIndex(index["name"].asString())
-                             : collection.findIndexByKey(index["keyPattern"].asDocument());
+  const auto* entry = byName ? collection.findIndex(name.asString()) : collection.findIndexByKey(keyPattern.asDocument());
   if (!entry) {
     return Status(ErrorCode::kIndexNotFound,
                   "cannot find index " +
-                      (byName ? std::string(index["name"].asString()) : std::string("by its key pattern")) +
+                      (byName ? std::string(name.asString()) : std::string("by its key pattern")) +
                       " for ns " + collection.ns().toString());
   }
   return entry;

@@ -164,6 +164,7 @@ TEST_F(IndexTest, CollModRefusesOptionsThatCouldNotBeReadAgain) {
   ASSERT_TRUE(succeeds(R"({"create": "c"})"));
   EXPECT_EQ(code(R"({"collMod": "c", "validationAction": "wa"})"), 2);
   EXPECT_EQ(code(R"({"collMod": "c", "validationLevel": "some"})"), 2);
+  EXPECT_EQ(code(R"({"collMod": "c", "index": {"name": null, "hidden": true}})"), 72);
   EXPECT_TRUE(answers(R"({"validate": "c"})", R"({"ok": 1, "valid": true})"));
 }
 
