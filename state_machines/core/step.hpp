@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "messaging/errors/status.hpp"
+#include "state_machines/description/description.hpp"
 
 namespace troupe::machines {
 
@@ -130,3 +131,6 @@ struct [[nodiscard]] Step {
 };
 
 }  // namespace troupe::machines
+
+TROUPE_DESCRIBE(troupe::machines::Nothing, 0)
+TROUPE_DESCRIBE(troupe::machines::Refused, 0, from, why)

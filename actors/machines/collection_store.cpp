@@ -1,0 +1,137 @@
+#include "actors/machines/collection_store.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "actors/storage/storage_waits.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/transaction/conflict_retry.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+
+namespace troupe::machines {
+
+using storage::CollectionPtr;
+using storage::LockGuard;
+using storage::ResourceLocks;
+
+namespace {
+
+Status write(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View document) {
+  TROUPE_ASSIGN(const auto record, collection->findById(unit, document["_id"]));
+  if (!record) return collection->insert(unit, document).status();
+  bson::Document before;
+  TROUPE_TRY(collection->find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
+  return collection->update(unit, *record, before, document);
+}
+
+Status erase(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View key) {
+  TROUPE_ASSIGN(const auto record, collection->findById(unit, key["_id"]));
+  if (!record) return Status::OK();
+  bson::Document before;
+  TROUPE_TRY(collection->find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
+  return collection->remove(unit, *record, before);
+}
+
+StatusWith<std::optional<bson::Document>> readOne(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View key) {
+  std::optional<bson::Document> found;
+  TROUPE_ASSIGN(const auto record, collection->findById(unit, key["_id"]));
+  if (record)
+    TROUPE_TRY(collection->find(unit, *record, [&](bson::View document) { found = bson::Document(document); }).status());
+  return found;
+}
+
+/// Reads up to `limit` records from `from` on.
+StatusWith<DocumentBatch> readBatch(const CollectionPtr& collection, storage::RecoveryUnit& unit, int64_t from, size_t limit) {
+  DocumentBatch batch;
+  TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
+  TROUPE_ASSIGN(bool found, cursor.seekNear(storage::RecordId{from}));
+  while (found && batch.documents.size() < limit) {
+    batch.documents.emplace_back(cursor.document());
+    batch.next = cursor.id().value + 1;
+    TROUPE_ASSIGN(found, cursor.next());
+  }
+  batch.last = !found;
+  return batch;
+}
+
+}  // namespace
+
+template <class Body>
+Task<Status> CollectionStore::commit(Body& body) {
+  storage::RecoveryUnit unit(access_.sessions);
+  storage::ConflictRetry retry;
+  for (;;) {
+    const Status status = storage::writeConflictRetry(retry, unit, [&]() -> Status {
+      storage::WriteUnitOfWork work(unit);
+      TROUPE_TRY(body(unit));
+      return work.commit();
+    });
+    if (status.isOK() || !retry.pendingDelay()) co_return status;
+    co_await access_.node.sleepFor(*retry.pendingDelay());
+  }
+}
+
+Task<Status> CollectionStore::create() {
+  const auto locks = co_await takeLocks(access_.locks, locksToChange(ns_));
+  if (access_.catalog.find(ns_)) co_return Status::OK();
+  auto body = [this](storage::RecoveryUnit& unit) {
+    return storage::createCollection(access_.catalog, unit, ns_, {}).status();
+  };
+  co_return co_await commit(body);
+}
+
+Task<StatusWith<CollectionStore::Open>> CollectionStore::open(bool createMissing) {
+  for (;;) {
+    const size_t stripe = ResourceLocks::stripeOf(ns_.toString());
+    if (!access_.locks.tryAcquire(stripe, LockMode::kShared)) co_await acquired(access_.locks, stripe, LockMode::kShared);
+    LockGuard lock(access_.locks, stripe, LockMode::kShared);
+    CollectionPtr collection = access_.catalog.find(ns_);
+    if (collection || !createMissing) co_return Open{std::move(lock), std::move(collection)};
+    lock.reset();
+    if (Status created = co_await create(); !created.isOK()) co_return created;
+  }
+}
+
+Task<Status> CollectionStore::settle(Durability durability) {
+  const auto ticket = access_.durability.take();
+  if (durability == Durability::kLocal) co_return Status::OK();
+  co_return co_await untilDurable(access_.durability, ticket, access_.wakeFlusher);
+}
+
+Task<Status> CollectionStore::put(bson::Document document, Durability durability) {
+  {
+    auto opened = co_await open(true);
+    if (!opened.isOK()) co_return opened.status();
+    auto body = [&](storage::RecoveryUnit& unit) { return write(opened->collection, unit, document); };
+    if (Status status = co_await commit(body); !status.isOK()) co_return status;
+  }
+  co_return co_await settle(durability);
+}
+
+Task<Status> CollectionStore::remove(bson::Document key, Durability durability) {
+  {
+    auto opened = co_await open(false);
+    if (!opened.isOK()) co_return opened.status();
+    if (!opened->collection) co_return Status::OK();
+    auto body = [&](storage::RecoveryUnit& unit) { return erase(opened->collection, unit, key); };
+    if (Status status = co_await commit(body); !status.isOK()) co_return status;
+  }
+  co_return co_await settle(durability);
+}
+
+Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Document key) {
+  const auto collection = access_.catalog.find(ns_);
+  if (!collection) co_return std::optional<bson::Document>();
+  storage::RecoveryUnit unit(access_.sessions);
+  co_return readOne(collection, unit, key);
+}
+
+Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit) {
+  const auto collection = access_.catalog.find(ns_);
+  if (!collection) co_return DocumentBatch{{}, 0, true};
+  storage::RecoveryUnit unit(access_.sessions);
+  co_return readBatch(collection, unit, from, limit);
+}
+
+}  // namespace troupe::machines

@@ -1,0 +1,48 @@
+#pragma once
+#include <functional>
+
+#include "actors/kernel/node.hpp"
+#include "actors/machines/document_store.hpp"
+#include "storage/catalog/catalog.hpp"
+#include "storage/journal/durability_tracker.hpp"
+#include "storage/locks/resource_locks.hpp"
+
+namespace troupe::machines {
+
+/// What a store needs of its node; all of it outlives the store.
+struct StorageAccess {
+  Node& node;
+  storage::Catalog& catalog;
+  storage::SessionPool& sessions;
+  storage::ResourceLocks& locks;
+  storage::DurabilityTracker& durability;
+  std::function<void()> wakeFlusher;
+};
+
+/// Documents in a collection, where `find` shows them. The collection is made with the first document. A write and its
+/// index keys are one storage transaction, tried again after conflicts.
+class CollectionStore final : public DocumentStore {
+ public:
+  CollectionStore(StorageAccess access, storage::Namespace ns) : access_(std::move(access)), ns_(std::move(ns)) {}
+
+  Task<Status> put(bson::Document document, Durability durability) override;
+  Task<Status> remove(bson::Document key, Durability durability) override;
+  Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) override;
+  Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) override;
+
+ private:
+  struct Open {
+    storage::LockGuard lock;
+    storage::CollectionPtr collection;  ///< null: there is none
+  };
+  Task<StatusWith<Open>> open(bool create);
+  Task<Status> create();
+  Task<Status> settle(Durability durability);
+  template <class Body>
+  Task<Status> commit(Body& body);
+
+  StorageAccess access_;
+  storage::Namespace ns_;
+};
+
+}  // namespace troupe::machines

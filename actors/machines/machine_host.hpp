@@ -1,0 +1,140 @@
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "actors/kernel/actor.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/machines/document_store.hpp"
+#include "actors/machines/instance_name.hpp"
+#include "actors/machines/message_binding.hpp"
+#include "actors/machines/retry_pause.hpp"
+#include "state_machines/core/machine.hpp"
+#include "state_machines/description/bson_archive.hpp"
+#include "state_machines/description/fingerprint.hpp"
+
+namespace troupe::machines {
+
+/// Asks for a machine's instance (local payload): a new one, or the one that runs for the same request. Answered with
+/// MachineStarted once its document is safe, or at its end with MachineEnded (or its failure) if `untilEnd`.
+template <MachineType M>
+struct StartMachine {
+  typename M::Document document;
+  bool untilEnd = false;
+};
+struct MachineStarted {
+  Address host;
+};
+struct MachineEnded {};
+/// Asks a host to answer with MachineEnded, or its failure, when it has come to its end (local payload).
+struct AwaitEnd {};
+
+/// What a machine needs of its node besides its document.
+template <MachineType M>
+struct HostOptions {
+  using Event = typename M::Event;
+  /// Does an action on this node, as a coroutine of the host; gives the event that comes of it, if any. A failure worth
+  /// retrying is tried again with pauses as long as the machine stays in its phase; any other one ends the host.
+  std::function<Task<StatusWith<std::optional<Event>>>(Actor& host, ActionOf<M> action)> perform;
+  Duration askTimeout = std::chrono::seconds(10);
+  /// Called after each transition, on the host: for tests and for what watches protocols. May be null.
+  std::function<void(const Snapshot<M>&, const Outcome<M>*)> observe;
+};
+
+/// {_id: ...} of a machine's document; one without `id` has the machine's name for it.
+template <MachineType M>
+bson::Document keyOf(const typename M::Document& document) {
+  return keyOfDocument(toBson(document), M::kName);
+}
+/// The text that names an instance in paths and in the tree.
+template <MachineType M>
+std::string instanceName(const typename M::Document& document) {
+  return instanceNameOf(keyOf<M>(document));
+}
+
+/// The only code that runs machines in production. One event at a time: decide, write the document, wait until it is as
+/// safe as the transition asks for, then perform the effects; the next event waits meanwhile. What fails for reasons that
+/// pass is tried again. Events come as messages of their types, from timers, as answers to asks, and from actions.
+/// A host ends when its machine finishes; a crash or a step-down ends it in between, and the next one resumes from the
+/// document. Runs anywhere a Node runs: on real time and WiredTiger, or simulated.
+template <MachineType M>
+class MachineHost : public Actor {
+ public:
+  using Event = typename M::Event;
+  using Document = typename M::Document;
+
+  /// `isNew`: the document is not in the store yet.
+  MachineHost(std::shared_ptr<DocumentStore> store, Loaded<Document> found, bool isNew, HostOptions<M> options)
+      : store_(std::move(store)), options_(std::move(options)), isNew_(isNew), unknown_(std::move(found.unknown)) {
+    now_.document = std::move(found.value);
+  }
+
+  Behaviour behaviour() override;
+  void onStart() override;
+  void onStop(const Status& reason) override;
+  bson::Document describe() const override { return toBson(now_.document, unknown_); }
+  const Snapshot<M>& snapshot() const { return now_; }
+
+ protected:
+  /// Brings an event as if it had been received; answers go nowhere.
+  void take(Event event) { take(Waiting{std::move(event)}); }
+
+ private:
+  struct Waiting {
+    Event event;
+    std::optional<Context> asker = std::nullopt;
+    std::string timer = {};  ///< the key of the timer that brought it: taken back meanwhile, it means nothing
+  };
+
+  /// A decision that waits for its document.
+  struct Pending {
+    Outcome<M> outcome;
+    Waiting cause;
+  };
+
+  template <size_t I>
+  void addHandler(Behaviour& behaviour);
+  void take(Waiting waiting);
+  void process(Waiting waiting);
+  void drain();
+  Task<void> begin();
+  Task<void> persist(std::unique_ptr<Pending> pending);
+  Task<bool> save(const Outcome<M>& outcome);
+  void adopt(Outcome<M> outcome, Context* asker);
+  void finish(const Status& outcome);
+  void showPhase();
+
+  void perform(Effect<M>& effect, Context* asker);
+  void perform(Send<M>& effect, Context*);
+  void perform(Ask<M>& effect, Context*);
+  void perform(Reply<M>& effect, Context* asker);
+  void perform(Refuse& effect, Context* asker);
+  void perform(Arm<M>& effect, Context*);
+  void perform(Disarm<M>& effect, Context*);
+  void disarm(const std::string& key);
+  void perform(Do<M>& effect, Context*);
+  Task<void> askUntilAnswered(Address to, Payload question, uint64_t phaseCount);
+  Task<void> actUntilDone(ActionOf<M> action, uint64_t phaseCount);
+
+  std::shared_ptr<DocumentStore> store_;
+  HostOptions<M> options_;
+  const bool isNew_;
+  Snapshot<M> now_;
+  UnknownFields unknown_;
+  int64_t revision_ = 0;
+  uint64_t phaseCount_ = 0;  ///< phases entered so far: an ask belongs to one
+  bool busy_ = true;         ///< a document is being written; events wait
+  std::deque<Waiting> waiting_;
+  std::map<std::string, TimerId> timers_;  ///< by the fingerprint of their event; 0: fired, and waits for its turn
+  std::vector<Context> awaitingStart_, awaitingEnd_;
+};
+
+}  // namespace troupe::machines
+
+#include "actors/machines/machine_host_impl.hpp"

@@ -1,0 +1,277 @@
+#pragma once
+// The members of MachineHost; included by machine_host.hpp.
+#include "actors/kernel/actor_cell.hpp"
+#include "actors/machines/machine_host.hpp"
+
+namespace troupe::machines {
+
+template <MachineType M>
+Behaviour MachineHost<M>::behaviour() {
+  Behaviour handlers;
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    (addHandler<I>(handlers), ...);
+  }(std::make_index_sequence<std::variant_size_v<Event>>());
+  handlers.add(on<AwaitEnd>([this](const AwaitEnd&, Context& context) { awaitingEnd_.push_back(std::move(context)); }));
+  handlers.add(on<StartMachine<M>>([this](const StartMachine<M>& wanted, Context& context) {
+    if (wanted.untilEnd) awaitingEnd_.push_back(std::move(context));
+    else if (busy_ && revision_ == 0) awaitingStart_.push_back(std::move(context));
+    else context.reply(local(MachineStarted{self()}));
+  }));
+  return handlers;
+}
+
+template <MachineType M>
+template <size_t I>
+void MachineHost<M>::addHandler(Behaviour& behaviour) {
+  using T = std::variant_alternative_t<I, Event>;
+  auto handle = [this](Context& context) {
+    auto event = fromMessage<Event>(context.payload());
+    if (!event.isOK()) return context.fail(event.status());
+    if (*event) take(Waiting{std::move(**event), std::move(context)});
+  };
+  behaviour.add({payloadType<typename CarrierOf<T>::Type>(), std::move(handle)});
+}
+
+template <MachineType M>
+void MachineHost<M>::onStart() {
+  showPhase();
+  start(begin());
+}
+
+/// A new document is written before anything is done for it.
+template <MachineType M>
+Task<void> MachineHost<M>::begin() {
+  if (isNew_) {
+    Outcome<M> first{now_, true, Durability::kMajority, {}, {}, nullptr};
+    const bool safe = co_await save(first);
+    if (!safe) co_return;
+  }
+  revision_ = 1;
+  setDocument(instanceName<M>(now_.document), revision_);
+  for (Context& context : awaitingStart_) context.reply(local(MachineStarted{self()}));
+  awaitingStart_.clear();
+  Outcome<M> outcome = resumed<M>(now_.document);
+  if (outcome.persist) {
+    const bool safe = co_await save(outcome);
+    if (!safe) co_return;
+  }
+  adopt(std::move(outcome), nullptr);
+  busy_ = false;
+  drain();
+}
+
+template <MachineType M>
+void MachineHost<M>::take(Waiting waiting) {
+  if (busy_) waiting_.push_back(std::move(waiting));
+  else process(std::move(waiting));
+}
+
+template <MachineType M>
+void MachineHost<M>::drain() {
+  while (!busy_ && !waiting_.empty()) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    process(std::move(next));
+  }
+}
+
+template <MachineType M>
+void MachineHost<M>::process(Waiting waiting) {
+  if (!waiting.timer.empty()) {
+    const auto timer = timers_.find(waiting.timer);
+    if (timer == timers_.end() || timer->second != 0) return;
+    timers_.erase(timer);
+  }
+  Outcome<M> outcome = advance<M>(now_, waiting.event);
+  if (outcome.persist) {
+    busy_ = true;
+    start(persist(std::make_unique<Pending>(Pending{std::move(outcome), std::move(waiting)})));
+  } else {
+    adopt(std::move(outcome), waiting.asker ? &*waiting.asker : nullptr);
+  }
+}
+
+template <MachineType M>
+Task<void> MachineHost<M>::persist(std::unique_ptr<Pending> pending) {
+  const bool safe = co_await save(pending->outcome);
+  if (!safe) co_return;
+  adopt(std::move(pending->outcome), pending->cause.asker ? &*pending->cause.asker : nullptr);
+  busy_ = false;
+  drain();
+}
+
+/// False if it cannot be written: the host ends.
+template <MachineType M>
+Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
+  for (RetryPause pause;;) {
+    Status status;
+    if (outcome.finished) status = co_await store_->remove(keyOf<M>(outcome.next.document), outcome.durability);
+    else status = co_await store_->put(toBson(outcome.next.document, unknown_), outcome.durability);
+    if (status.isOK()) co_return true;
+    cell().row()->setError(status.toString());
+    if (!isWorthRetrying(status)) {
+      stop(status);
+      co_return false;
+    }
+    co_await sleepFor(pause.next(environment()));
+  }
+}
+
+/// The document is safe: the new state holds, and its effects are performed.
+template <MachineType M>
+void MachineHost<M>::adopt(Outcome<M> outcome, Context* asker) {
+  const bool moved = phaseOf(outcome.next) != phaseOf(now_);
+  now_ = std::move(outcome.next);
+  if (moved) {
+    ++phaseCount_;
+    showPhase();
+  }
+  if (outcome.persist) setDocument(instanceName<M>(now_.document), ++revision_);
+  for (auto& effect : outcome.effects) perform(effect, asker);
+  if (options_.observe) options_.observe(now_, &outcome);
+  if (outcome.finished) finish(*outcome.finished);
+}
+
+template <MachineType M>
+void MachineHost<M>::finish(const Status& outcome) {
+  for (Context& context : awaitingEnd_) {
+    if (outcome.isOK()) context.reply(local(MachineEnded{}));
+    else context.fail(outcome);
+  }
+  awaitingEnd_.clear();
+  busy_ = true;
+  stop();
+}
+
+template <MachineType M>
+void MachineHost<M>::onStop(const Status& reason) {
+  const Status why = reason.isOK() ? Status(ErrorCode::kInterruptedDueToReplStateChange, "the service was stopped") : reason;
+  for (auto* waiters : {&awaitingStart_, &awaitingEnd_})
+    for (Context& context : *waiters) context.fail(why);
+}
+
+template <MachineType M>
+void MachineHost<M>::showPhase() {
+  const auto& phase = M::kPhases[phaseOf(now_)];
+  setPhase(phase.name, phase.meaning);
+}
+
+template <MachineType M>
+void MachineHost<M>::perform(Effect<M>& effect, Context* asker) {
+  std::visit([&](auto& one) { perform(one, asker); }, effect);
+}
+
+namespace detail {
+/// The actor of a node that takes a message: its type says the path.
+template <class Message>
+Address receiverOf(const NodeName& node, const Message& message) {
+  return std::visit(
+      [&]<class T>(const T&) {
+        if constexpr (requires { T::kReceiver; }) return Address(node, T::kReceiver);
+        else return Address();
+      },
+      message);
+}
+template <class Message>
+Payload messageOf(const Message& message) {
+  return std::visit([](const auto& one) { return toMessage(one); }, message);
+}
+}  // namespace detail
+
+template <MachineType M>
+void MachineHost<M>::perform(Send<M>& effect, Context*) {
+  tell(detail::receiverOf(effect.to, effect.message), detail::messageOf(effect.message));
+}
+
+template <MachineType M>
+void MachineHost<M>::perform(Ask<M>& effect, Context*) {
+  start(askUntilAnswered(detail::receiverOf(effect.to, effect.message), detail::messageOf(effect.message), phaseCount_));
+}
+
+template <MachineType M>
+Task<void> MachineHost<M>::askUntilAnswered(Address to, Payload question, uint64_t phaseCount) {
+  for (RetryPause pause; phaseCount == phaseCount_;) {
+    Answer answer = co_await ask(to, question, options_.askTimeout);
+    if (phaseCount != phaseCount_) co_return;
+    if (answer.isOK()) {
+      auto event = fromMessage<Event>(*answer);
+      if (event.isOK() && *event) {
+        take(std::move(**event));
+        co_return;
+      }
+      cell().row()->setError(to.toString() + " answered with " + answer->typeName());
+    } else if (!isFailureOfTheWay(answer.status())) {
+      if constexpr (kIsOneOf<Refused, Event>) {
+        take(Event(Refused{to.node(), answer.status()}));
+        co_return;
+      }
+    }
+    if (!answer.isOK()) cell().row()->setError(answer.status().toString());
+    co_await sleepFor(pause.next(environment()));
+  }
+}
+
+template <MachineType M>
+void MachineHost<M>::perform(Reply<M>& effect, Context* asker) {
+  if (asker) asker->reply(detail::messageOf(effect.message));
+}
+
+template <MachineType M>
+void MachineHost<M>::perform(Refuse& effect, Context* asker) {
+  if (asker) asker->fail(effect.why);
+}
+
+template <MachineType M>
+void MachineHost<M>::perform(Arm<M>& effect, Context*) {
+  std::string key;
+  appendFingerprint(key, effect.event);
+  disarm(key);
+  const auto spread = std::chrono::duration<double, std::milli>(static_cast<double>(effect.spread.count()) *
+                                                                environment().randomShare());
+  const Duration delay = effect.delay + std::chrono::duration_cast<Duration>(spread);
+  auto fire = [this, key, event = effect.event] {
+    timers_[key] = 0;
+    take(Waiting{event, std::nullopt, key});
+  };
+  timers_[key] = after(delay, std::move(fire));
+}
+
+template <MachineType M>
+void MachineHost<M>::perform(Disarm<M>& effect, Context*) {
+  std::string key;
+  appendFingerprint(key, effect.event);
+  disarm(key);
+}
+
+template <MachineType M>
+void MachineHost<M>::disarm(const std::string& key) {
+  const auto known = timers_.find(key);
+  if (known == timers_.end()) return;
+  if (known->second != 0) cancelTimer(known->second);
+  timers_.erase(known);
+}
+
+template <MachineType M>
+void MachineHost<M>::perform(Do<M>& effect, Context*) {
+  if (!options_.perform) throw BrokenMachine(std::string(M::kName) + " has actions, and its host performs none");
+  start(actUntilDone(std::move(effect.action), phaseCount_));
+}
+
+template <MachineType M>
+Task<void> MachineHost<M>::actUntilDone(ActionOf<M> action, uint64_t phaseCount) {
+  for (RetryPause pause; phaseCount == phaseCount_;) {
+    auto outcome = co_await options_.perform(*this, action);
+    if (outcome.isOK()) {
+      if (*outcome) take(std::move(**outcome));
+      co_return;
+    }
+    cell().row()->setError(outcome.status().toString());
+    if (!isWorthRetrying(outcome.status())) {
+      stop(outcome.status());
+      co_return;
+    }
+    co_await sleepFor(pause.next(environment()));
+  }
+}
+
+}  // namespace troupe::machines

@@ -1,0 +1,102 @@
+#pragma once
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/kernel/future.hpp"
+#include "actors/machines/document_store.hpp"
+#include "actors/machines/instance_name.hpp"
+
+namespace troupe::probe {
+
+/// A store of state documents in memory, which a test makes slow or faulty. What was written survives the actors that wrote
+/// it, as on a disk. For one thread.
+class MemoryStore final : public machines::DocumentStore {
+ public:
+  /// A write as it arrived; it counts when it is released (at once, unless writes are held).
+  struct Write {
+    std::string name;
+    bson::Document document;  ///< empty: removed
+    machines::Durability durability;
+  };
+
+  Task<Status> put(bson::Document document, machines::Durability durability) override {
+    std::string name = machines::instanceNameOf(machines::keyOfDocument(document, kNoId));
+    return write({std::move(name), std::move(document), durability});
+  }
+  Task<Status> remove(bson::Document key, machines::Durability durability) override {
+    return write({machines::instanceNameOf(key), {}, durability});
+  }
+  Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) override {
+    if (Status failure = nextFailure(); !failure.isOK()) co_return failure;
+    const auto found = documents_.find(machines::instanceNameOf(key));
+    if (found == documents_.end()) co_return std::optional<bson::Document>();
+    co_return std::optional(found->second);
+  }
+  Task<StatusWith<machines::DocumentBatch>> load(int64_t from, size_t limit) override {
+    if (Status failure = nextFailure(); !failure.isOK()) co_return failure;
+    machines::DocumentBatch batch;
+    int64_t place = 0;
+    for (const auto& [name, document] : documents_) {
+      if (place++ < from) continue;
+      if (batch.documents.size() == limit) co_return batch;
+      batch.documents.push_back(document);
+      batch.next = place;
+    }
+    batch.last = true;
+    co_return batch;
+  }
+
+  /// Writes wait from now on, until `release`.
+  void hold() { held_ = true; }
+  /// Lets all waiting writes and those to come through.
+  void release() {
+    held_ = false;
+    for (auto& waiting : std::exchange(waiting_, {})) waiting.set(Done{});
+  }
+  /// The next access fails so; several are queued.
+  void failNext(Status failure) { failures_.push_back(std::move(failure)); }
+  /// Writes that are lost with the node: waiting ones never come through.
+  void crash() { waiting_.clear(); held_ = false; }
+
+  const std::map<std::string, bson::Document>& documents() const { return documents_; }
+  void set(bson::Document document) {
+    std::string name = machines::instanceNameOf(machines::keyOfDocument(document, kNoId));
+    documents_[std::move(name)] = std::move(document);
+  }
+  void erase(const std::string& name) { documents_.erase(name); }
+  /// Every write that came through, in order.
+  const std::vector<Write>& writes() const { return writes_; }
+  size_t waitingWrites() const { return waiting_.size(); }
+
+ private:
+  static constexpr const char* kNoId = "document";
+
+  Task<Status> write(Write write) {
+    if (held_) {
+      auto turn = waiting_.emplace_back().future();
+      co_await turn;
+    }
+    if (Status failure = nextFailure(); !failure.isOK()) co_return failure;
+    if (write.document.empty()) documents_.erase(write.name);
+    else documents_[write.name] = write.document;
+    writes_.push_back(std::move(write));
+    co_return Status::OK();
+  }
+  Status nextFailure() {
+    if (failures_.empty()) return Status::OK();
+    Status failure = std::move(failures_.front());
+    failures_.pop_front();
+    return failure;
+  }
+
+  bool held_ = false;
+  std::deque<Promise<Done>> waiting_;
+  std::deque<Status> failures_;
+  std::map<std::string, bson::Document> documents_;
+  std::vector<Write> writes_;
+};
+
+}  // namespace troupe::probe

@@ -1,0 +1,168 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/environment/virtual_environment.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/machines/primary_only_service.hpp"
+#include "test/probe/memory_store.hpp"
+
+namespace troupe::machines::test {
+
+using namespace std::chrono_literals;
+
+struct Begun {};
+struct Agreed {};
+struct Ready { std::string who; };
+struct Nudge { std::string id; int64_t by = 0; };
+struct TooLate {};
+struct Prepare {
+  std::string id;
+  static constexpr const char* kReceiver = "/peer";
+};
+struct Finished {
+  std::string id;
+  static constexpr const char* kReceiver = "/peer";
+};
+struct Measure { std::string what; };
+
+/// A machine with one of everything: it asks a peer, has an action done, tells the peer, and gives up after a minute.
+struct Errand : Machine<Errand> {
+  static constexpr const char* kName = "errand";
+  enum class Phase { kAsking, kMeasuring, kTelling };
+  static constexpr auto kPhases = phases<Phase>({{Phase::kAsking, "asking", "the peer has not agreed"},
+                                                 {Phase::kMeasuring, "measuring", "an action is under way"},
+                                                 {Phase::kTelling, "telling", "waits for a last nudge"}});
+  struct Document {
+    std::string id;
+    int64_t sum = 0;
+    Phase phase = Phase::kAsking;
+  };
+  using Event = std::variant<Agreed, Ready, Nudge, TooLate, Refused>;
+  using Message = std::variant<Prepare, Finished>;
+  using Action = std::variant<Measure>;
+
+  static const Transitions<Errand>& transitions() {
+    static const Transitions<Errand> table{
+        row<Agreed>(Phase::kAsking, {Phase::kMeasuring},
+                    [](const Document&, const Agreed&) { return to(Phase::kMeasuring).then(perform(Measure{"x"})); }),
+        row<Refused>(Phase::kAsking, {kEnd}, [](const Document&, const Refused& e) { return finish(e.why); }),
+        row<Ready>(Phase::kMeasuring, {Phase::kTelling},
+                   [](const Document& d, const Ready&) {
+                     return to(Phase::kTelling).then(send("n1", Finished{d.id}), cancel(TooLate{}));
+                   }),
+        anywhere<Nudge>({kEnd},
+                        [](const Document& d, const Nudge& e) {
+                          if (d.phase == Phase::kTelling) return finish().then(reply(Prepare{"thanks"}));
+                          Document next = d;
+                          next.sum += e.by;
+                          return stay().with(next).then(reply(Prepare{"sum " + std::to_string(next.sum)}));
+                        }),
+        anywhere<TooLate>({kEnd}, [](const Document&, const TooLate&) {
+          return finish(Status(ErrorCode::kExceededTimeLimit, "nobody answered"));
+        })};
+    return table;
+  }
+  static Step<Errand> resume(const Document& d) {
+    auto step = stay().then(after(60s, TooLate{}));
+    if (d.phase == Phase::kAsking) return std::move(step).then(ask("n1", Prepare{d.id}));
+    if (d.phase == Phase::kMeasuring) return std::move(step).then(perform(Measure{"x"}));
+    return stay().then(send("n1", Finished{d.id}));
+  }
+  static std::vector<Invariant> invariants() { return {}; }
+  static std::string idOf(const Nudge& nudge) { return nudge.id; }
+  static bool conflicts(const Document& running, const Document& wanted) {
+    return running.id[0] == wanted.id[0];
+  }
+};
+
+/// The other side: keeps what it is told, and answers when the test says so.
+class Peer final : public Actor {
+ public:
+  Behaviour behaviour() override {
+    return {on<Prepare>([this](const Prepare& p, Context& c) {
+              asked.push_back(p.id);
+              if (answer) answer(c);
+              else open.push_back(std::move(c));
+            }),
+            on<Finished>([this](const Finished& f) { told.push_back(f.id); })};
+  }
+  std::function<void(Context&)> answer = [](Context& c) { c.reply(local(Agreed{})); };
+  std::vector<std::string> asked, told;
+  std::vector<Context> open;
+};
+
+}  // namespace troupe::machines::test
+
+TROUPE_DESCRIBE(troupe::machines::test::Agreed, 0)
+TROUPE_DESCRIBE(troupe::machines::test::Ready, 0, who)
+TROUPE_DESCRIBE(troupe::machines::test::Nudge, 0, id, by)
+TROUPE_DESCRIBE(troupe::machines::test::TooLate, 0)
+TROUPE_DESCRIBE(troupe::machines::test::Prepare, 0, id)
+TROUPE_DESCRIBE(troupe::machines::test::Finished, 0, id)
+TROUPE_DESCRIBE(troupe::machines::test::Measure, 0, what)
+TROUPE_MACHINE(troupe::machines::test::Errand, 1, id, sum, phase)
+
+namespace troupe::machines::test {
+
+/// One node on virtual time with a service of errands under /errands and their peer.
+class ErrandNode {
+ public:
+  explicit ErrandNode(std::shared_ptr<probe::MemoryStore> onDisk = std::make_shared<probe::MemoryStore>(),
+                      ServiceLimits limits = {})
+      : store(std::move(onDisk)) {
+    auto made = std::make_unique<Peer>();
+    peer = made.get();
+    node.spawn("/peer", std::move(made), SpawnOptions{});
+    HostOptions<Errand> options;
+    options.perform = [this](Actor&, Action action) { return measure(std::move(action)); };
+    service = node.spawn<PrimaryOnlyService<Errand>>("/errands", store, options, limits);
+  }
+  ~ErrandNode() { node.shutdown(); }
+
+  using Action = ActionOf<Errand>;
+  Task<StatusWith<std::optional<Errand::Event>>> measure(Action action) {
+    measured.push_back(std::get<Measure>(action).what);
+    if (!measureFails.empty()) {
+      Status failure = measureFails.front();
+      measureFails.pop_front();
+      co_return failure;
+    }
+    if (measuring) co_return std::optional<Errand::Event>();
+    co_return std::optional<Errand::Event>(Ready{"me"});
+  }
+
+  /// Asks the service and runs until nothing is ready.
+  struct Asked {
+    std::optional<Answer> answer;
+  };
+  std::shared_ptr<Asked> ask(const Address& to, Payload payload) {
+    auto asked = std::make_shared<Asked>();
+    node.start(keep(asked, node.ask(to, std::move(payload))));
+    node.run();
+    return asked;
+  }
+  std::shared_ptr<Asked> begin(std::string id, bool untilEnd = false) {
+    return ask(service, local(StartMachine<Errand>{{.id = std::move(id)}, untilEnd}));
+  }
+  std::string phaseOf(const std::string& id) const {
+    const auto row = node.registry().row("/errands/" + id);
+    return row ? row->phase : "none";
+  }
+
+  static Task<void> keep(std::shared_ptr<Asked> asked, Future<Answer> future) { asked->answer = co_await future; }
+
+  std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
+  std::shared_ptr<probe::MemoryStore> store;
+  std::vector<std::string> measured;
+  std::deque<Status> measureFails;
+  bool measuring = false;  ///< actions do not come to an end
+  Peer* peer = nullptr;
+  Address service;
+  Node node{{.name = "n1", .environment = time, .manual = true}};
+};
+
+}  // namespace troupe::machines::test
