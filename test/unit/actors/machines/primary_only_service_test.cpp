@@ -102,7 +102,7 @@ TEST(PrimaryOnlyService, SetsADocumentAsideThatItCannotRead) {
   auto disk = std::make_shared<probe::MemoryStore>();
   disk->set(asking("good"));
   disk->set(bson::doc("_id", "newer", "version", 99, "phase", "asking"));
-  disk->set(bson::doc("_id", "torn", "version", 1, "phase", "flying"));
+  disk->set(bson::doc("_id", "torn", "version", 1, "sum", int64_t{0}, "phase", "flying"));
   ErrandNode n(disk);
   n.node.run();
   EXPECT_EQ(n.phaseOf("good"), "telling");

@@ -1,0 +1,313 @@
+// State machines inside the server: durable transitions of many instances against raw WiredTiger commits with a shared
+// flusher, and how long a service with many documents needs after a step-up. Prints one JSON line per figure.
+#include <stdlib.h>
+#include <wiredtiger.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "actors/kernel/node.hpp"
+#include "actors/kernel/actor_cell.hpp"
+#include "actors/machines/collection_store.hpp"
+#include "actors/machines/primary_only_service.hpp"
+#include "actors/maintenance/journal_flusher.hpp"
+#include "storage/engine/wiredtiger_engine.hpp"
+#include "test/bench/support/measure.hpp"
+
+namespace troupe::machines::bench {
+
+struct Tick {};
+struct Again {};
+
+/// Counts in its document, as fast as the document is safe.
+struct Counter : Machine<Counter> {
+  static constexpr const char* kName = "counter";
+  enum class Phase { kCounting };
+  static constexpr auto kPhases = phases<Phase>({{Phase::kCounting, "counting", "each number is journaled"}});
+  struct Document {
+    int64_t id = 0;
+    int64_t count = 0;
+    std::string note;
+    Phase phase = Phase::kCounting;
+  };
+  using Event = std::variant<Tick>;
+  using Action = std::variant<Again>;
+  static const Transitions<Counter>& transitions() {
+    static const Transitions<Counter> table{row<Tick>(Phase::kCounting, {}, [](const Document& d, const Tick&) {
+      Document next = d;
+      ++next.count;
+      return stay(Durability::kJournaled).with(std::move(next)).then(perform(Again{}));
+    })};
+    return table;
+  }
+  static Step<Counter> resume(const Document&) { return stay().then(perform(Again{})); }
+  static std::vector<Invariant> invariants() { return {}; }
+};
+
+}  // namespace troupe::machines::bench
+
+TROUPE_DESCRIBE(troupe::machines::bench::Tick, 0)
+TROUPE_DESCRIBE(troupe::machines::bench::Again, 0)
+TROUPE_MACHINE(troupe::machines::bench::Counter, 1, id, count, note, phase)
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::bench;
+using machines::bench::Counter;
+using Clock = std::chrono::steady_clock;
+
+void require(const Status& status) {
+  if (!status.isOK()) throw BenchError(status.toString());
+}
+void require(int code) {
+  if (code != 0) throw BenchError(std::string("WiredTiger: ") + wiredtiger_strerror(code));
+}
+double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+Counter::Document document(int64_t id) { return {.id = id, .count = 0, .note = std::string(100, 'x')}; }
+
+/// The storage of a node, its flusher, and one service of counters that is not primary yet.
+class Troupe {
+ public:
+  explicit Troupe(const std::string& path) {
+    storage::WiredTigerOptions options;
+    options.path = path;
+    options.cacheBytes = int64_t{1} << 30;
+    auto engine = storage::openWiredTiger(options);
+    require(engine.status());
+    engine_ = std::move(*engine);
+    pool_ = std::make_unique<storage::SessionPool>(*engine_);
+    auto catalog = storage::openCatalog(*engine_, *pool_);
+    require(catalog.status());
+    catalog_ = std::move(*catalog);
+    flusher_ = node_.spawn("/flusher",
+                           std::make_unique<maintenance::JournalFlusher>(engine_.get(), &durability_, storage::FlushKind::kLog,
+                                                                         &std::as_const(interval_)),
+                           SpawnOptions{.detached = true});
+    store_ = std::make_shared<machines::CollectionStore>(
+        machines::StorageAccess{node_, *catalog_, *pool_, locks_, durability_,
+                                [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); }},
+        *storage::Namespace::parse("config.counters"));
+    machines::HostOptions<Counter> host;
+    host.perform = [this](Actor&, std::variant<machines::bench::Again>) { return again(); };
+    service_ = node_.spawn<machines::PrimaryOnlyService<Counter>>("/counters", store_, host,
+                                                                  machines::ServiceLimits{.primaryFromStart = false});
+  }
+  ~Troupe() { node_.shutdown(); }
+
+  void fill(int64_t count) { node_.wait(putAll(store_, count)); }
+  /// Seconds from the step-up until every instance is there.
+  double stepUp() {
+    const auto start = Clock::now();
+    require(node_.wait(asked(machines::BecomePrimary{1})));
+    return secondsSince(start);
+  }
+  void stepDown() { require(node_.wait(asked(machines::StepDown{}))); }
+  void run(bool on) { running_ = on; }
+  int64_t transitions() const { return transitions_; }
+  Node& node() { return node_; }
+  const Address& service() const { return service_; }
+
+ private:
+  /// Brings the next tick, or leaves the counters at rest.
+  Task<StatusWith<std::optional<Counter::Event>>> again() {
+    transitions_.fetch_add(1, std::memory_order_relaxed);
+    if (!running_) co_return std::optional<Counter::Event>();
+    co_return std::optional<Counter::Event>(machines::bench::Tick{});
+  }
+  template <class T>
+  Task<Status> asked(T wanted) {
+    const Answer answer = co_await node_.ask(service_, local(std::move(wanted)));
+    co_return answer.status();
+  }
+  static Task<void> putAll(std::shared_ptr<machines::DocumentStore> store, int64_t count) {
+    for (int64_t id = 0; id < count; ++id) {
+      auto durability = id + 1 == count ? machines::Durability::kJournaled : machines::Durability::kLocal;
+      require(co_await store->put(machines::toBson(document(id)), durability));
+    }
+  }
+
+  std::unique_ptr<storage::Engine> engine_;
+  std::unique_ptr<storage::SessionPool> pool_;
+  std::unique_ptr<storage::Catalog> catalog_;
+  storage::ResourceLocks locks_;
+  storage::DurabilityTracker durability_;
+  std::atomic<int64_t> interval_{100};
+  std::atomic<bool> running_{false};
+  std::atomic<int64_t> transitions_{0};
+  Node node_{{.name = "bench"}};
+  Address flusher_, service_;
+  std::shared_ptr<machines::CollectionStore> store_;
+};
+
+/// The same by hand: two threads commit the next number of each of their rows, then wait for the flusher.
+class Raw {
+ public:
+  Raw(const std::string& path, int64_t rows) : rows_(rows) {
+    std::filesystem::create_directory(path + "/journal");
+    require(wiredtiger_open(path.c_str(), nullptr, "create,cache_size=1GB,session_max=100,log=(enabled=true,path=journal,file_max=100MB)",
+                            &connection_));
+    WT_SESSION* session = open();
+    require(session->create(session, "table:counters", "key_format=q,value_format=u,allocation_size=512,log=(enabled=true)"));
+    session->close(session, nullptr);
+  }
+  ~Raw() { connection_->close(connection_, nullptr); }
+
+  /// Durable commits per second.
+  double measure(double seconds) {
+    std::atomic<int64_t> done{0};
+    std::atomic<bool> over{false};
+    const auto start = Clock::now();
+    std::vector<std::future<void>> writers;
+    for (int t = 0; t < 2; ++t) writers.push_back(std::async(std::launch::async, [&, t] { write(t, over, done); }));
+    std::thread flusher([&] { flush(over); });
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    over = true;
+    for (auto& writer : writers) writer.get();
+    flusher.join();
+    return static_cast<double>(done) / secondsSince(start);
+  }
+
+ private:
+  WT_SESSION* open() {
+    WT_SESSION* session = nullptr;
+    require(connection_->open_session(connection_, nullptr, "isolation=snapshot", &session));
+    return session;
+  }
+  void write(int thread, const std::atomic<bool>& over, std::atomic<int64_t>& done) {
+    WT_SESSION* session = open();
+    WT_CURSOR* cursor = nullptr;
+    require(session->open_cursor(session, "table:counters", nullptr, nullptr, &cursor));
+    for (int64_t count = 0; !over; ++count) {
+      for (int64_t row = thread; row < rows_; row += 2) put(session, cursor, row, count);
+      waitForFlush();
+      done += rows_ / 2;
+    }
+    session->close(session, nullptr);
+  }
+  static void put(WT_SESSION* session, WT_CURSOR* cursor, int64_t row, int64_t count) {
+    Counter::Document next = document(row);
+    next.count = count;
+    const bson::Document bytes = machines::toBson(next);
+    WT_ITEM item{};
+    item.data = bytes.view().data();
+    item.size = bytes.view().size();
+    require(session->begin_transaction(session, nullptr));
+    cursor->set_key(cursor, row);
+    cursor->set_value(cursor, &item);
+    require(cursor->insert(cursor));
+    require(session->commit_transaction(session, nullptr));
+  }
+  /// Until a flush that began after now has ended.
+  void waitForFlush() {
+    std::unique_lock lock(mutex_);
+    const int64_t wanted = begun_ + 1;
+    ++waiters_;
+    wake_.notify_all();
+    flushed_.wait(lock, [&] { return ended_ >= wanted; });
+    --waiters_;
+  }
+  void flush(const std::atomic<bool>& over) {
+    WT_SESSION* session = open();
+    std::unique_lock lock(mutex_);
+    while (!over || waiters_ > 0) {
+      wake_.wait_for(lock, std::chrono::milliseconds(1), [&] { return waiters_ > 0; });
+      const int64_t flush = ++begun_;
+      lock.unlock();
+      require(session->log_flush(session, "sync=on"));
+      lock.lock();
+      ended_ = flush;
+      flushed_.notify_all();
+    }
+    lock.unlock();
+    session->close(session, nullptr);
+  }
+
+  const int64_t rows_;
+  WT_CONNECTION* connection_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable wake_, flushed_;
+  int64_t begun_ = 0, ended_ = 0, waiters_ = 0;
+};
+
+/// The longest time for which the service did not answer, in milliseconds, while `work` ran.
+double longestSilence(Troupe& ours, const std::function<void()>& work) {
+  std::atomic<bool> over{false};
+  double longest = 0;
+  std::thread asker([&] {
+    while (!over) {
+      const auto start = Clock::now();
+      ours.node().wait([](Node& node, Address service) -> Task<void> {
+        co_await node.ask(service, local(Inspect{}));
+      }(ours.node(), ours.service()));
+      longest = std::max(longest, secondsSince(start) * 1000);
+    }
+  });
+  work();
+  over = true;
+  asker.join();
+  return longest;
+}
+
+/// A directory that goes away with this object.
+class Directory {
+ public:
+  explicit Directory(const std::string& parent) {
+    std::string path = parent + "/machine_bench.XXXXXX";
+    if (!mkdtemp(path.data())) throw BenchError("no directory below " + parent);
+    path_ = path;
+    for (const char* name : {"/few", "/many", "/raw"}) std::filesystem::create_directory(path_ + name);
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments(argc, argv, {{"directory", "/var/tmp"}, {"instances", "1000"}, {"documents", "10000"},
+                                         {"seconds", "2"}, {"rounds", "3"}});
+  return run([&] {
+    const Directory directory(arguments.text("directory"));
+    const double seconds = arguments.decimal("seconds");
+    std::vector<double> mine, reference, ups, silences;
+    {
+      Troupe ours(directory.path() + "/few");
+      Raw raw(directory.path() + "/raw", arguments.number("instances"));
+      ours.fill(arguments.number("instances"));
+      for (int i = 0; i < arguments.number("rounds"); ++i) {
+        ours.run(true);
+        ours.stepUp();
+        const auto start = Clock::now();
+        const int64_t before = ours.transitions();
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+        mine.push_back(static_cast<double>(ours.transitions() - before) / secondsSince(start));
+        ours.run(false);
+        ours.stepDown();
+        reference.push_back(raw.measure(seconds));
+      }
+    }
+    report({.work = "durable transitions, 1000 instances", .against = "raw WiredTiger, shared flusher", .unit = "transitions/s",
+            .troupe = median(mine), .reference = median(reference), .floor = 0.6});
+
+    Troupe many(directory.path() + "/many");
+    many.fill(arguments.number("documents"));
+    for (int i = 0; i < arguments.number("rounds"); ++i) {
+      silences.push_back(longestSilence(many, [&] { ups.push_back(many.stepUp()); }));
+      many.stepDown();
+    }
+    report({.work = "step-up with 10,000 documents", .against = "the allowance", .unit = "s", .troupe = median(ups),
+            .reference = 2.0, .floor = 1.0, .smallerIsBetter = true});
+    report({.work = "longest silence of the service meanwhile", .against = "the allowance", .unit = "ms",
+            .troupe = median(silences), .reference = 20.0, .floor = 1.0, .smallerIsBetter = true});
+  });
+}

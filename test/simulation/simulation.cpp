@@ -1,0 +1,156 @@
+#include "test/simulation/simulation.hpp"
+
+#include <algorithm>
+
+namespace troupe::sim {
+
+Simulation::Simulation(uint64_t seed, std::vector<std::string> nodes, Program& program, size_t keepEvents)
+    : seed_(seed), random_(seed), trace_(keepEvents), network_(seed ^ 0x9e3779b97f4a7c15ull, trace_), program_(program),
+      names_(std::move(nodes)) {
+  for (const std::string& name : names_) slots_[name];
+  for (const std::string& name : names_) boot(name);
+}
+
+Simulation::~Simulation() {
+  for (auto& [name, slot] : slots_) {
+    if (!slot.life) continue;
+    slot.subscription = nullptr;
+    network_.unplug(name);
+    program_.died(name);
+  }
+}
+
+void Simulation::boot(const std::string& name) {
+  Slot& slot = slots_.at(name);
+  const auto place = static_cast<uint64_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+  const uint64_t seed = seed_ * 1000003 + place * 1009 + ++slot.lives;
+  slot.life = std::make_unique<NodeLife>(name, seed, now_, std::move(slot.disk), &slot.conditions);
+  network_.plug(slot.life->node());
+  program_.start(*slot.life);
+  slot.subscription = slot.life->node().registry().subscribe([this, name](const RowChange& change) {
+    if (change.kind == RowChange::kPhase) note(TraceEvent::Kind::kPhase, name, change.path, change.detail, "");
+    if (change.kind == RowChange::kFailed) note(TraceEvent::Kind::kActor, name, change.path, "fails", change.detail);
+  });
+}
+
+void Simulation::note(TraceEvent::Kind kind, const std::string& node, std::string actor, std::string what,
+                      std::string detail) {
+  TraceEvent event{.at = elapsed(), .kind = kind, .node = node, .role = "", .term = 0, .actor = std::move(actor),
+                   .what = std::move(what), .detail = std::move(detail)};
+  if (!node.empty() && isAlive(node)) std::tie(event.role, event.term) = program_.roleOf(node);
+  trace_.add(std::move(event));
+}
+
+void Simulation::fail(std::string why) {
+  if (!failure_.empty()) return;
+  failure_ = std::move(why);
+  note(TraceEvent::Kind::kNote, "", "checks", "BROKEN", failure_);
+}
+
+void Simulation::run(Duration time) {
+  const TimePoint end = now_ + time;
+  while (failure_.empty() && step(end)) {}
+  if (failure_.empty()) moveTo(end);
+}
+
+bool Simulation::runUntil(const std::function<bool()>& condition, Duration atMost) {
+  const TimePoint end = now_ + atMost;
+  while (failure_.empty()) {
+    if (condition()) return true;
+    if (!step(end)) break;
+  }
+  return false;
+}
+
+bool Simulation::step(TimePoint end) {
+  if (runReady()) return true;
+  const TimePoint next = nextEvent(end);
+  if (next > end) return false;
+  moveTo(next);
+  return true;
+}
+
+/// One turn of one of the nodes that have something to do.
+bool Simulation::runReady() {
+  std::vector<std::pair<const std::string*, Slot*>> ready;
+  for (auto& [name, slot] : slots_)
+    if (slot.life && !slot.paused && slot.life->node().readyCount() > 0) ready.emplace_back(&name, &slot);
+  if (ready.empty()) return false;
+  const auto& [name, slot] = ready[random_() % ready.size()];
+  turn(*name, *slot);
+  return true;
+}
+
+void Simulation::turn(const std::string& name, Slot& slot) {
+  ++turns_;
+  Node& node = slot.life->node();
+  node.step(random_() % node.readyCount());
+  if (check_) check_(name);
+  if (!facts_.contradiction().empty()) fail(facts_.contradiction());
+}
+
+TimePoint Simulation::nextEvent(TimePoint end) const {
+  TimePoint next = end + std::chrono::nanoseconds(1);
+  if (const auto due = network_.nextDue()) next = std::min(next, *due);
+  if (!actions_.empty()) next = std::min(next, actions_.begin()->first.first);
+  for (const auto& [name, slot] : slots_) {
+    if (!slot.life || slot.paused) continue;
+    if (const auto timer = slot.life->time().nextTimer()) next = std::min(next, *timer);
+  }
+  return std::max(next, now_);
+}
+
+void Simulation::moveTo(TimePoint when) {
+  now_ = std::max(now_, when);
+  for (auto& [name, slot] : slots_)
+    if (slot.life && !slot.paused) slot.life->time().advanceTo(now_);
+  network_.deliverDue(now_);
+  while (!actions_.empty() && actions_.begin()->first.first <= now_) {
+    const auto action = std::move(actions_.begin()->second);
+    actions_.erase(actions_.begin());
+    action();
+  }
+}
+
+void Simulation::at(Duration fromNow, std::function<void()> action) {
+  actions_.emplace(std::pair(now_ + fromNow, ++sequence_), std::move(action));
+}
+
+void Simulation::kill(const std::string& name) {
+  Slot& slot = slots_.at(name);
+  if (!slot.life) return;
+  note(TraceEvent::Kind::kFault, name, "operator", "kills", "");
+  slot.subscription = nullptr;
+  network_.unplug(name);
+  slot.disk = slot.life->kill();
+  program_.died(name);
+  slot.life = nullptr;
+  slot.paused = false;
+}
+
+void Simulation::restart(const std::string& name) {
+  if (isAlive(name)) return;
+  boot(name);
+  note(TraceEvent::Kind::kFault, name, "operator", "restarts", "");
+}
+
+void Simulation::pause(const std::string& name) {
+  if (!isAlive(name) || isPaused(name)) return;
+  slots_.at(name).paused = true;
+  note(TraceEvent::Kind::kFault, name, "operator", "pauses", "");
+}
+
+void Simulation::resume(const std::string& name) {
+  if (!isPaused(name)) return;
+  slots_.at(name).paused = false;
+  note(TraceEvent::Kind::kFault, name, "operator", "resumes", "");
+}
+
+void Simulation::skewWall(const std::string& name, Duration by) {
+  if (!isAlive(name)) return;
+  life(name).time().skewWall(by);
+  note(TraceEvent::Kind::kFault, name, "operator", "skews clock",
+       std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(by).count()) + "ms");
+}
+
+}  // namespace troupe::sim

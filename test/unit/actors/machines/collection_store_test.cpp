@@ -1,0 +1,92 @@
+#include "actors/machines/collection_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::machines {
+namespace {
+
+using commands::CommandNode;
+using bson::operator""_json;
+
+const storage::Namespace kLeases("config", "leases");
+
+StorageAccess accessOf(CommandNode& server) {
+  return {server.node, *server.catalog, server.storageSessions, server.locks, server.durability,
+          [&server] { server.node.tell(server.flusher, local(maintenance::FlushNow{})); }};
+}
+
+/// Runs a task of the store on the node's pool to its end.
+template <class T>
+T done(CommandNode& server, Task<T> task) {
+  std::optional<T> result;
+  auto keep = [](std::optional<T>* to, Task<T> from) -> Task<void> { to->emplace(co_await std::move(from)); };
+  server.node.start(keep(&result, std::move(task)));
+  for (int i = 0; !result && i < 100; ++i) server.node.advance(std::chrono::milliseconds(10));
+  return std::move(*result);
+}
+
+TEST(CollectionStore, KeepsDocumentsWhereFindShowsThem) {
+  CommandNode server;
+  CollectionStore store(accessOf(server), kLeases);
+  EXPECT_TRUE(done(server, store.put(bson::doc("_id", "a", "phase", "offering"), Durability::kJournaled)).isOK());
+  EXPECT_TRUE(done(server, store.put(bson::doc("_id", "a", "phase", "draining"), Durability::kMajority)).isOK());
+  const auto reply = server.run(R"({"find": "leases"})"_json, "config");
+  EXPECT_EQ(bson::toRelaxedJson(reply["cursor"].asDocument()["firstBatch"].asArray()["0"]),
+            R"({ "_id" : "a", "phase" : "draining" })");
+}
+
+TEST(CollectionStore, WaitsForTheJournalOnlyIfAskedTo) {
+  CommandNode server;
+  CollectionStore store(accessOf(server), kLeases);
+  ASSERT_TRUE(done(server, store.put(bson::doc("_id", "a"), Durability::kLocal)).isOK());
+  EXPECT_LT(server.durability.durable(), server.durability.taken());
+  ASSERT_TRUE(done(server, store.put(bson::doc("_id", "b"), Durability::kJournaled)).isOK());
+  EXPECT_EQ(server.durability.durable(), server.durability.taken());
+}
+
+TEST(CollectionStore, WhatWasJournaledSurvivesACrash) {
+  auto server = std::make_unique<CommandNode>();
+  auto store = std::make_unique<CollectionStore>(accessOf(*server), kLeases);
+  ASSERT_TRUE(done(*server, store->put(bson::doc("_id", "a", "n", 1), Durability::kJournaled)).isOK());
+  ASSERT_TRUE(done(*server, store->put(bson::doc("_id", "a", "n", 2), Durability::kLocal)).isOK());
+  const auto disk = server->engine->disk();  // as a crash would leave it
+  store.reset();
+  CommandNode again({.disk = disk});
+  CollectionStore after(accessOf(again), kLeases);
+  const auto found = done(again, after.find(bson::doc("_id", "a")));
+  ASSERT_TRUE(found.isOK() && *found);
+  EXPECT_EQ((**found)["n"].toInt64(), 1);
+}
+
+TEST(CollectionStore, RemovesAndDoesNotMindWhatIsNotThere) {
+  CommandNode server;
+  CollectionStore store(accessOf(server), kLeases);
+  EXPECT_TRUE(done(server, store.remove(bson::doc("_id", "a"), Durability::kJournaled)).isOK()) << "no collection yet";
+  ASSERT_TRUE(done(server, store.put(bson::doc("_id", "a"), Durability::kLocal)).isOK());
+  EXPECT_TRUE(done(server, store.remove(bson::doc("_id", "a"), Durability::kJournaled)).isOK());
+  EXPECT_TRUE(done(server, store.remove(bson::doc("_id", "a"), Durability::kJournaled)).isOK());
+  EXPECT_FALSE(*done(server, store.find(bson::doc("_id", "a"))));
+}
+
+TEST(CollectionStore, LoadsInBatchesUntilTheLast) {
+  CommandNode server;
+  CollectionStore store(accessOf(server), kLeases);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(done(server, store.put(bson::doc("_id", i), Durability::kLocal)).isOK());
+  std::vector<int64_t> seen;
+  for (int64_t from = 0;;) {
+    const auto batch = done(server, store.load(from, 4));
+    ASSERT_TRUE(batch.isOK());
+    for (const auto& document : batch->documents) seen.push_back(document["_id"].toInt64());
+    if (batch->last) break;
+    from = batch->next;
+  }
+  EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  const auto none = done(server, CollectionStore(accessOf(server), storage::Namespace("config", "none")).load(0, 4));
+  ASSERT_TRUE(none.isOK());
+  EXPECT_TRUE(none->last && none->documents.empty());
+}
+
+}  // namespace
+}  // namespace troupe::machines
