@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "actors/commands/command.hpp"
+#include "actors/commands/role_check.hpp"
 #include "actors/commands/server_context.hpp"
 #include "actors/commands/session_registry.hpp"
 #include "actors/commands/slow_log.hpp"
@@ -175,6 +176,7 @@ Status checkCommand(Request& request, const CommandTable& table) {
   TROUPE_TRY(checkApiVersion(request));
   TROUPE_TRY(checkArguments(command.name, command.arguments, request.body(), request.flag("apiStrict")));
   TROUPE_TRY(checkTransactionFields(request));
+  TROUPE_TRY(checkRole(request));
   return checkConcerns(request);
 }
 

@@ -5,6 +5,7 @@
 #include "actors/commands/server_context.hpp"
 #include "actors/commands/user_store.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/replication/replica_view.hpp"
 
 namespace troupe::commands {
 
@@ -105,6 +106,13 @@ void appendTopologyVersion(Request& request) {
   request.reply().append("topologyVersion", bson::doc("processId", hello.processId(), "counter", hello.counter()));
 }
 
+/// A standalone node is always writable; a member tells what its set knows.
+void appendRole(Request& request, bool modern) {
+  const replication::Membership* membership = request.server().membership;
+  if (membership) replication::appendHello(request.reply(), *membership, *membership->view(), modern);
+  else request.reply().append(modern ? "isWritablePrimary" : "ismaster", true);
+}
+
 void appendCompression(Request& request) {
   const auto offered = request.arg("compression");
   if (!offered) return;
@@ -127,7 +135,7 @@ Task<Status> hello(Request& request) {
   }
   bson::Builder& reply = request.reply();
   if (request.flag("helloOk")) reply.append("helloOk", true);
-  reply.append(modern ? "isWritablePrimary" : "ismaster", true);
+  appendRole(request, modern);
   appendTopologyVersion(request);
   reply.append("maxBsonObjectSize", bson::kMaxDocumentSize).append("maxMessageSizeBytes", int32_t{48'000'000});
   reply.append("maxWriteBatchSize", int32_t{100'000}).append("localTime", bson::Date{wallMillis(server)});

@@ -24,6 +24,7 @@ Parameters::Parameters() {
   integer("localLogicalSessionTimeoutMinutes", sessionTimeoutMinutes, 1, kMax);
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);
+  flag("enableElectionHandoff", enableElectionHandoff, true);
   entries_.push_back({"transactionTooLargeForCacheThreshold", true,
                       [this] { return Value(transactionTooLargeForCacheThreshold.load()); },
                       [this](const Element& e) -> Status {

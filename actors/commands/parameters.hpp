@@ -34,6 +34,7 @@ class Parameters {
   std::atomic<double> transactionTooLargeForCacheThreshold{0.75};
   std::atomic<bool> notablescan{false};
   std::atomic<bool> requireApiVersion{false};
+  std::atomic<bool> enableElectionHandoff{true};
   std::atomic<int64_t> sessionTimeoutMinutes{30};
 
   /// Sets a value from a command or (at start-up) an option's text. Returns the old value.

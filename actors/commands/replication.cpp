@@ -1,35 +1,183 @@
-// What operators and tools ask of a replica set's member. This node is none, and says so.
+// What operators and tools ask of a replica set's member. A standalone node says that it is none.
 #include "actors/commands/families.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/commands/write_support.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "state_machines/replication/topology_messages.hpp"
 
 namespace troupe::commands {
 
 namespace {
 
-Task<Status> notReplicated(Request&) { co_return Status(ErrorCode::kNoReplicationEnabled, "not running with --replSet"); }
+using replication::Membership;
+using replication::ReplicaSetConfig;
 
-Task<Status> cannotInitiate(Request&) {
-  co_return Status(ErrorCode::kNoReplicationEnabled, "This node was not started with replication enabled.");
+/// How long a command waits for the topology beyond what it allows itself.
+constexpr Duration kPatience = std::chrono::seconds(30);
+
+Status notReplicated() { return {ErrorCode::kNoReplicationEnabled, "not running with --replSet"}; }
+Status notInitiated() { return {ErrorCode::kNotYetInitialized, "no replset config has been received"}; }
+
+/// Asks the topology actor; it answers when the command is over.
+template <class Command>
+Task<Status> askTopology(Request& request, Command command, Duration patience = kPatience) {
+  ServerContext& server = request.server();
+  if (!server.membership) co_return notReplicated();
+  const Address topology = server.node.address(replication::kTopologyPath);
+  auto answer = co_await server.node.ask(topology, local(std::move(command)), patience);
+  co_return answer.status();
 }
+
+Task<Status> getStatus(Request& request) {
+  const ServerContext& server = request.server();
+  if (!server.membership) co_return notReplicated();
+  const auto view = server.membership->view();
+  if (!view->config()) co_return notInitiated();
+  const Environment& environment = server.node.environment();
+  const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(environment.now() - server.startedAt).count();
+  replication::appendStatus(request.reply(), *server.membership, *view, environment.wallNow(), uptime);
+  co_return Status::OK();
+}
+
+Task<Status> getConfig(Request& request) {
+  const Membership* membership = request.server().membership;
+  if (!membership) co_return notReplicated();
+  const auto view = membership->view();
+  if (!view->config()) co_return notInitiated();
+  request.reply().append("config", view->config()->toBson());
+  co_return Status::OK();
+}
+
+/// The config of a set of which this node is the only member, as `rs.initiate()` without arguments asks for.
+ReplicaSetConfig configOfOne(const Membership& membership) {
+  ReplicaSetConfig config;
+  config.id = membership.setName();
+  config.members.push_back({.id = 0, .host = membership.self(), .tags = {}});
+  return config;
+}
+
+StatusWith<ReplicaSetConfig> configToInitiate(const Membership& membership, bson::View given) {
+  if (given.empty()) return configOfOne(membership);
+  TROUPE_ASSIGN(auto config, ReplicaSetConfig::parse(given));
+  if (config.id != membership.setName())
+    return Status(ErrorCode::kInvalidReplicaSetConfig, "Attempting to initiate a replica set with name " + config.id +
+                                                           ", but command line reports " + membership.setName() + "; rejecting");
+  if (!config.has(membership.self()))
+    return Status(ErrorCode::kInvalidReplicaSetConfig,
+                  "No host described in new configuration maps to this node: it is called " + membership.self() +
+                      "; use that name, or start it with another --nodeName");
+  return config;
+}
+
+Task<Status> initiate(Request& request) {
+  ServerContext& server = request.server();
+  if (!server.membership)
+    co_return Status(ErrorCode::kNoReplicationEnabled, "This node was not started with replication enabled.");
+  if (server.membership->view()->config())
+    co_return Status(ErrorCode::kAlreadyInitialized, "already initialized");
+  const bson::Element given = request.body().first();
+  auto config = configToInitiate(*server.membership, given.is(bson::Type::kDocument) ? given.asDocument() : bson::View());
+  if (!config.isOK()) co_return config.status();
+  replication::Initiate command{std::move(*config), server.membership->self(), newObjectId(server)};
+  co_return co_await askTopology(request, std::move(command));
+}
+
+Task<Status> reconfigure(Request& request) {
+  const bson::Element given = request.body().first();
+  if (!given.is(bson::Type::kDocument)) co_return Status(ErrorCode::kBadValue, "no configuration specified");
+  if (!request.server().membership) co_return notReplicated();
+  auto config = ReplicaSetConfig::parse(given.asDocument());
+  if (!config.isOK()) co_return config.status();
+  const bool force = request.flag("force");
+  const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
+  replication::Reconfig command{std::move(*config), force, jump};
+  co_return co_await askTopology(request, std::move(command));
+}
+
+Task<Status> stepDown(Request& request) {
+  using std::chrono::seconds;
+  replication::StepDown command;
+  command.force = request.flag("force");
+  const int64_t period = request.body().first().toInt64(60);
+  if (period < 0) co_return Status(ErrorCode::kBadValue, "stepdown period must be a positive integer");
+  const int64_t catchUp = request.arg("secondaryCatchUpPeriodSecs").toInt64(command.force ? 0 : 10);
+  if (catchUp < 0) co_return Status(ErrorCode::kBadValue, "secondaryCatchUpPeriodSecs period must be a positive or absent");
+  if (period > 0 && period < catchUp)
+    co_return Status(ErrorCode::kBadValue, "stepdown period must be longer than secondaryCatchUpPeriodSecs");
+  command.stepDownPeriod = seconds(period == 0 ? 60 : period);
+  command.catchUpPeriod = seconds(catchUp);
+  command.handoff = request.server().parameters.enableElectionHandoff;
+  co_return co_await askTopology(request, command, seconds(catchUp) + kPatience);
+}
+
+Task<Status> stepUp(Request& request) {
+  co_return co_await askTopology(request, replication::StepUp{request.flag("skipDryRun")});
+}
+
+Task<Status> freeze(Request& request) {
+  const int64_t secs = request.body().first().toInt64(-1);
+  if (secs < 0) co_return Status(ErrorCode::kBadValue, "replSetFreeze: give the seconds for which this node will not stand");
+  co_return co_await askTopology(request, replication::Freeze{std::chrono::seconds(secs)});
+}
+
+Task<Status> maintenance(Request& request) {
+  co_return co_await askTopology(request, replication::Maintenance{request.body().first().truthy()});
+}
+
+constexpr Argument kReconfigArguments[] = {{"force", kFlagArg}, {"maxTimeMS", kNumberArg}};
+constexpr Argument kStepDownArguments[] = {{"force", kFlagArg}, {"secondaryCatchUpPeriodSecs", kNumberArg}};
+constexpr Argument kStepUpArguments[] = {{"skipDryRun", kFlagArg}};
 
 constexpr Command kCommands[] = {
     {.name = "replSetGetStatus",
-     .summary = "the state of the replica set; on a standalone node NoReplicationEnabled",
+     .summary = "the state of the replica set as this member sees it",
      .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetGetStatus},
      .adminOnly = true,
      .arguments = kNamedFreely,
-     .run = notReplicated},
+     .run = getStatus},
     {.name = "replSetGetConfig",
-     .summary = "the configuration of the replica set; on a standalone node NoReplicationEnabled",
+     .summary = "the configuration of the replica set",
      .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetGetConfig},
      .adminOnly = true,
      .arguments = kNamedFreely,
-     .run = notReplicated},
+     .run = getConfig},
     {.name = "replSetInitiate",
-     .summary = "starts a replica set; on a standalone node NoReplicationEnabled",
+     .summary = "makes a replica set of the members in its configuration; without one, of this node alone",
      .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetConfigure},
      .adminOnly = true,
      .arguments = kNamedFreely,
-     .run = cannotInitiate},
+     .run = initiate},
+    {.name = "replSetReconfig",
+     .summary = "gives the replica set another configuration",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetConfigure},
+     .adminOnly = true,
+     .arguments = kReconfigArguments,
+     .run = reconfigure},
+    {.name = "replSetStepDown",
+     .summary = "has the primary step down once a majority has what it has",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .adminOnly = true,
+     .arguments = kStepDownArguments,
+     .run = stepDown},
+    {.name = "replSetStepUp",
+     .summary = "has a secondary stand for election at once",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .adminOnly = true,
+     .arguments = kStepUpArguments,
+     .run = stepUp},
+    {.name = "replSetFreeze",
+     .summary = "keeps a member from standing for election for some seconds; 0 ends that",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = freeze},
+    {.name = "replSetMaintenance",
+     .summary = "takes a secondary out of service, or back",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = maintenance},
 };
 
 }  // namespace

@@ -23,6 +23,9 @@
 namespace troupe {
 class Node;
 }
+namespace troupe::replication {
+class Membership;
+}
 
 namespace troupe::commands {
 
@@ -88,6 +91,7 @@ struct ServerContext {
   std::function<void()> wakeFlusher;      ///< somebody waits for a flush that has not begun
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
+  replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
 };
 
 /// Milliseconds since 1970 by the node's clock.

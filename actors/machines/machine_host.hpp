@@ -44,7 +44,7 @@ struct HostOptions {
   std::function<Task<StatusWith<std::optional<Event>>>(Actor& host, ActionOf<M> action)> perform;
   Duration askTimeout = std::chrono::seconds(10);
   /// Called after each transition, on the host: for tests and for what watches protocols. May be null.
-  std::function<void(const Snapshot<M>&, const Outcome<M>*)> observe;
+  std::function<void(const Snapshot<M>&, const Outcome<M>&)> observe;
 };
 
 /// {_id: ...} of a machine's document; one without `id` has the machine's name for it.
@@ -84,6 +84,13 @@ class MachineHost : public Actor {
  protected:
   /// Brings an event as if it had been received; answers go nowhere.
   void take(Event event) { take(Waiting{std::move(event)}); }
+  /// The asker of an event that was handled without an answer. The default drops it, which tells it so; override to
+  /// answer it later.
+  virtual void unanswered(const Event& event, Context asker) { (void)event, (void)asker; }
+  /// After each event, with its effects under way.
+  virtual void transitioned(const Outcome<M>& outcome) { (void)outcome; }
+  /// Where messages without `kReceiver` go on other nodes: to the same path.
+  Address receiver(const NodeName& node, const MessageOf<M>& message) const;
 
  private:
   struct Waiting {
@@ -106,7 +113,7 @@ class MachineHost : public Actor {
   Task<void> begin();
   Task<void> persist(std::unique_ptr<Pending> pending);
   Task<bool> save(const Outcome<M>& outcome);
-  void adopt(Outcome<M> outcome, Context* asker);
+  void adopt(Outcome<M> outcome, Waiting* cause);
   void finish(const Status& outcome);
   void showPhase();
 

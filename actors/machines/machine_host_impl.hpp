@@ -87,7 +87,7 @@ void MachineHost<M>::process(Waiting waiting) {
     busy_ = true;
     start(persist(std::make_unique<Pending>(Pending{std::move(outcome), std::move(waiting)})));
   } else {
-    adopt(std::move(outcome), waiting.asker ? &*waiting.asker : nullptr);
+    adopt(std::move(outcome), &waiting);
   }
 }
 
@@ -95,7 +95,7 @@ template <MachineType M>
 Task<void> MachineHost<M>::persist(std::unique_ptr<Pending> pending) {
   const bool safe = co_await save(pending->outcome);
   if (!safe) co_return;
-  adopt(std::move(pending->outcome), pending->cause.asker ? &*pending->cause.asker : nullptr);
+  adopt(std::move(pending->outcome), &pending->cause);
   busy_ = false;
   drain();
 }
@@ -119,7 +119,8 @@ Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
 
 /// The document is safe: the new state holds, and its effects are performed.
 template <MachineType M>
-void MachineHost<M>::adopt(Outcome<M> outcome, Context* asker) {
+void MachineHost<M>::adopt(Outcome<M> outcome, Waiting* cause) {
+  Context* asker = cause && cause->asker ? &*cause->asker : nullptr;
   const bool moved = phaseOf(outcome.next) != phaseOf(now_);
   now_ = std::move(outcome.next);
   if (moved) {
@@ -128,7 +129,9 @@ void MachineHost<M>::adopt(Outcome<M> outcome, Context* asker) {
   }
   if (outcome.persist) setDocument(instanceName<M>(now_.document), ++revision_);
   for (auto& effect : outcome.effects) perform(effect, asker);
-  if (options_.observe) options_.observe(now_, &outcome);
+  if (asker && asker->expectsReply()) unanswered(cause->event, std::move(*asker));
+  transitioned(outcome);
+  if (options_.observe) options_.observe(now_, outcome);
   if (outcome.finished) finish(*outcome.finished);
 }
 
@@ -161,17 +164,17 @@ void MachineHost<M>::perform(Effect<M>& effect, Context* asker) {
   std::visit([&](auto& one) { perform(one, asker); }, effect);
 }
 
-namespace detail {
-/// The actor of a node that takes a message: its type says the path.
-template <class Message>
-Address receiverOf(const NodeName& node, const Message& message) {
+template <MachineType M>
+Address MachineHost<M>::receiver(const NodeName& node, const MessageOf<M>& message) const {
   return std::visit(
       [&]<class T>(const T&) {
         if constexpr (requires { T::kReceiver; }) return Address(node, T::kReceiver);
-        else return Address();
+        else return Address(node, self().path());
       },
       message);
 }
+
+namespace detail {
 template <class Message>
 Payload messageOf(const Message& message) {
   return std::visit([](const auto& one) { return toMessage(one); }, message);
@@ -180,12 +183,12 @@ Payload messageOf(const Message& message) {
 
 template <MachineType M>
 void MachineHost<M>::perform(Send<M>& effect, Context*) {
-  tell(detail::receiverOf(effect.to, effect.message), detail::messageOf(effect.message));
+  tell(receiver(effect.to, effect.message), detail::messageOf(effect.message));
 }
 
 template <MachineType M>
 void MachineHost<M>::perform(Ask<M>& effect, Context*) {
-  start(askUntilAnswered(detail::receiverOf(effect.to, effect.message), detail::messageOf(effect.message), phaseCount_));
+  start(askUntilAnswered(receiver(effect.to, effect.message), detail::messageOf(effect.message), phaseCount_));
 }
 
 template <MachineType M>

@@ -1,0 +1,166 @@
+#include "actors/replication/replica_view.hpp"
+
+#include <algorithm>
+
+namespace troupe::replication {
+
+namespace {
+
+int64_t millis(WallTime at) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count();
+}
+int64_t seconds(Duration d) { return std::chrono::duration_cast<std::chrono::seconds>(d).count(); }
+
+bson::Document shown(const OpTime& at) { return bson::doc("ts", at.timestamp, "t", at.term); }
+bson::Date dateOf(const OpTime& at) { return {static_cast<int64_t>(at.timestamp.seconds) * 1000}; }
+
+/// Hosts of those members whom drivers may see, by what they are.
+void appendHosts(bson::Builder& reply, const ReplicaSetConfig& config) {
+  std::vector<std::string> hosts, passives, arbiters;
+  for (const MemberConfig& member : config.members) {
+    if (member.hidden) continue;
+    (member.arbiterOnly ? arbiters : member.priority > 0 ? hosts : passives).push_back(member.host);
+  }
+  reply.append("hosts", hosts);
+  if (!passives.empty()) reply.append("passives", passives);
+  if (!arbiters.empty()) reply.append("arbiters", arbiters);
+}
+
+void appendSelf(bson::Builder& reply, const MemberConfig& self) {
+  if (self.arbiterOnly) reply.append("arbiterOnly", true);
+  if (self.priority == 0 && !self.arbiterOnly) reply.append("passive", true);
+  if (self.hidden) reply.append("hidden", true);
+  if (self.secondaryDelaySecs > 0) reply.append("secondaryDelaySecs", self.secondaryDelaySecs);
+  if (!self.tags.empty()) {
+    reply.openDocument("tags");
+    for (const auto& [key, value] : self.tags) reply.append(key, value);
+    reply.close();
+  }
+}
+
+void appendLastWrite(bson::Builder& reply, const OpTime& applied) {
+  reply.openDocument("lastWrite");
+  reply.append("opTime", shown(applied)).append("lastWriteDate", dateOf(applied));
+  reply.append("majorityOpTime", shown(applied)).append("majorityWriteDate", dateOf(applied));
+  reply.close();
+}
+
+MemberState stateFor(const MemberView& member) { return member.isAlive() ? member.state : MemberState::kDown; }
+
+void appendState(bson::Builder& reply, MemberState state) {
+  const std::string_view name = machines::EnumNames<MemberState>::name(state);
+  reply.append("state", static_cast<int32_t>(state));
+  reply.append("stateStr", state == MemberState::kDown ? std::string_view("(not reachable/healthy)") : name);
+}
+
+void appendOpTime(bson::Builder& reply, const MemberConfig& member, const OpTime& applied) {
+  if (member.arbiterOnly) return;
+  reply.append("optime", shown(applied)).append("optimeDate", dateOf(applied));
+}
+
+void appendMyself(bson::Builder& reply, const MemberConfig& member, const ReplicaView& view, int64_t uptimeSecs) {
+  reply.append("health", 1.0);
+  appendState(reply, view.state());
+  reply.append("uptime", uptimeSecs);
+  appendOpTime(reply, member, view.topology.memory.applied);
+  reply.append("syncSourceHost", "").append("syncSourceId", int32_t{-1}).append("infoMessage", "");
+  if (view.state() == MemberState::kPrimary) {
+    reply.append("electionTime", bson::Timestamp{static_cast<uint32_t>(millis(view.electedAt) / 1000), 1});
+    reply.append("electionDate", bson::Date{millis(view.electedAt)});
+  }
+  const ConfigVersion config = view.config()->configVersion();
+  reply.append("configVersion", config.version).append("configTerm", config.term).append("self", true);
+  reply.append("lastHeartbeatMessage", "");
+}
+
+void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberView& member, const ReplicaView& view,
+                 WallTime now) {
+  const auto contact = view.contacts.find(member.host);
+  const Contact times = contact == view.contacts.end() ? Contact{} : contact->second;
+  reply.append("health", member.isAlive() ? 1.0 : 0.0);
+  appendState(reply, stateFor(member));
+  const bool known = times.receivedFrom != WallTime{};
+  reply.append("uptime", member.isAlive() && known ? seconds(now - view.phaseSince) : int64_t{0});
+  appendOpTime(reply, config, member.applied);
+  reply.append("lastHeartbeat", bson::Date{millis(times.sentTo)});
+  reply.append("lastHeartbeatRecv", bson::Date{millis(times.receivedFrom)});
+  reply.append("pingMs", std::chrono::duration_cast<std::chrono::milliseconds>(times.roundTrip).count());
+  reply.append("lastHeartbeatMessage", member.isAlive() ? "" : "no sign of life within the election timeout");
+  reply.append("syncSourceHost", "").append("syncSourceId", int32_t{-1}).append("infoMessage", "");
+  reply.append("configVersion", member.config.version).append("configTerm", member.config.term);
+}
+
+void appendMembers(bson::Builder& reply, const ReplicaView& view, WallTime now, int64_t uptimeSecs) {
+  const auto& topology = view.topology;
+  reply.openArray("members");
+  for (const MemberConfig& member : view.config()->members) {
+    reply.pushDocument().append("_id", member.id).append("name", member.host);
+    const auto& others = topology.memory.members;
+    const auto other = std::find_if(others.begin(), others.end(), [&](const auto& m) { return m.host == member.host; });
+    if (member.host == topology.document.self) appendMyself(reply, member, view, uptimeSecs);
+    else if (other != others.end()) appendOther(reply, member, *other, view, now);
+    reply.close();
+  }
+  reply.close();
+}
+
+void appendOptimes(bson::Builder& reply, const OpTime& applied) {
+  reply.openDocument("optimes");
+  for (const char* name : {"lastCommittedOpTime", "readConcernMajorityOpTime", "appliedOpTime", "durableOpTime"})
+    reply.append(name, shown(applied));
+  for (const char* name : {"lastCommittedWallTime", "lastAppliedWallTime", "lastDurableWallTime"})
+    reply.append(name, dateOf(applied));
+  reply.close();
+}
+
+}  // namespace
+
+bson::ObjectId electionIdOf(int64_t term) {
+  bson::ObjectId id;
+  id.bytes = {0x7f, 0xff, 0xff, 0xff};
+  for (size_t i = 0; i < 8; ++i) id.bytes[4 + i] = static_cast<uint8_t>(static_cast<uint64_t>(term) >> (8 * (7 - i)));
+  return id;
+}
+
+void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view, bool modern) {
+  const char* writable = modern ? "isWritablePrimary" : "ismaster";
+  const auto& config = view.config();
+  if (!config || view.state() == MemberState::kRemoved) {
+    reply.append(writable, false).append("secondary", false).append("isreplicaset", true);
+    reply.append("info", config ? "this node was removed from its replica set" : "Does not have a valid replica set config");
+    return;
+  }
+  appendHosts(reply, *config);
+  reply.append("setName", config->id).append("setVersion", config->version);
+  reply.append(writable, view.isWritable()).append("secondary", view.state() == MemberState::kSecondary);
+  if (const NodeName primary = view.primary(); !primary.empty()) reply.append("primary", primary);
+  const NodeName& self = view.topology.document.self.empty() ? membership.self() : view.topology.document.self;
+  if (const MemberConfig* member = config->member(self)) appendSelf(reply, *member);
+  reply.append("me", self);
+  if (view.isWritable()) reply.append("electionId", electionIdOf(view.topology.memory.term));
+  appendLastWrite(reply, view.topology.memory.applied);
+}
+
+void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view, WallTime now,
+                  int64_t uptimeSecs) {
+  const auto& memory = view.topology.memory;
+  const ReplicaSetConfig& config = *view.config();
+  reply.append("set", membership.setName()).append("date", bson::Date{millis(now)});
+  reply.append("myState", static_cast<int32_t>(view.state())).append("term", memory.term);
+  reply.append("syncSourceHost", "").append("syncSourceId", int32_t{-1});
+  reply.append("heartbeatIntervalMillis", config.heartbeatInterval().count());
+  reply.append("majorityVoteCount", config.majority()).append("writeMajorityCount", config.writeMajority());
+  reply.append("votingMembersCount", config.voters());
+  reply.append("writableVotingMembersCount",
+               static_cast<int32_t>(std::count_if(config.members.begin(), config.members.end(),
+                                                  [](const auto& m) { return m.isVoter() && !m.arbiterOnly; })));
+  appendOptimes(reply, memory.applied);
+  if (view.state() == MemberState::kPrimary) {
+    reply.openDocument("electionCandidateMetrics").append("lastElectionReason", view.lastElection);
+    reply.append("lastElectionDate", bson::Date{millis(view.electedAt)}).append("electionTerm", memory.term);
+    reply.append("electionTimeoutMillis", config.settings.electionTimeout.count()).close();
+  }
+  appendMembers(reply, view, now, uptimeSecs);
+}
+
+}  // namespace troupe::replication

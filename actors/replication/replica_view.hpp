@@ -1,0 +1,71 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "actors/environment/environment.hpp"
+#include "messaging/bson/document.hpp"
+#include "state_machines/replication/topology.hpp"
+
+namespace troupe::replication {
+
+/// Path of the topology actor on every member.
+inline constexpr const char* kTopologyPath = "/node/replication/topology";
+
+/// When something was heard of another member, on this node's clocks. Only to be shown: the machine knows no time.
+struct Contact {
+  WallTime sentTo{}, receivedFrom{};
+  Duration roundTrip{};
+};
+
+/// What the node is within its replica set at one moment: what `hello`, replSetGetStatus and the checks of commands need
+/// of the topology. Immutable.
+struct ReplicaView {
+  Snapshot<Topology> topology;
+  std::map<NodeName, Contact> contacts;
+  WallTime electedAt{};      ///< this node, as primary
+  WallTime phaseSince{};
+  std::string lastElection;  ///< why this node stood last; empty: never
+
+  MemberState state() const { return stateOf(topology); }
+  bool isWritable() const { return replication::isWritable(topology); }
+  NodeName primary() const { return primaryOf(topology); }
+  const std::optional<ReplicaSetConfig>& config() const { return topology.document.config; }
+};
+
+/// A node's membership, for those outside of the topology actor. Thread-safe: a reader takes the present view with one
+/// pointer copy.
+class Membership {
+ public:
+  Membership(std::string setName, NodeName self) : setName_(std::move(setName)), self_(std::move(self)) { publish({}); }
+
+  const std::string& setName() const { return setName_; }
+  const NodeName& self() const { return self_; }
+  std::shared_ptr<const ReplicaView> view() const {
+    const std::lock_guard lock(mutex_);
+    return view_;
+  }
+  void publish(ReplicaView view) {
+    auto next = std::make_shared<const ReplicaView>(std::move(view));
+    const std::lock_guard lock(mutex_);
+    view_ = std::move(next);
+  }
+
+ private:
+  const std::string setName_;
+  const NodeName self_;
+  mutable std::mutex mutex_;  ///< for a pointer copy
+  std::shared_ptr<const ReplicaView> view_;
+};
+
+/// The `electionId` of a term: later terms have greater ones.
+bson::ObjectId electionIdOf(int64_t term);
+/// What hello says of the set (BOOT-005): setName, setVersion, hosts, primary, me, electionId and so on.
+void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view, bool modern);
+/// replSetGetStatus.
+void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view, WallTime now, int64_t uptimeSecs);
+
+}  // namespace troupe::replication

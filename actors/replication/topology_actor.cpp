@@ -1,0 +1,148 @@
+#include "actors/replication/topology_actor.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace troupe::replication {
+
+namespace {
+
+machines::Loaded<Topology::Document> readOrThrow(const TopologyStore& store, const Membership& membership) {
+  auto found = store.read(membership.self(), membership.setName());
+  if (!found.isOK()) throw std::runtime_error(found.status().toString());
+  return std::move(*found);
+}
+
+/// Which command an event is, if it is one that is concluded later.
+std::optional<OpenCommand> commandOf(const Topology::Event& event) {
+  if (std::holds_alternative<Initiate>(event)) return OpenCommand::kInitiate;
+  if (std::holds_alternative<Reconfig>(event)) return OpenCommand::kReconfig;
+  if (std::holds_alternative<StepDown>(event)) return OpenCommand::kStepDown;
+  if (std::holds_alternative<StepUp>(event)) return OpenCommand::kStepUp;
+  return std::nullopt;
+}
+
+/// What clients see: a change of it wakes those who wait.
+bool looksTheSame(const ReplicaView& a, const ReplicaView& b) {
+  return a.state() == b.state() && a.isWritable() == b.isWritable() && a.primary() == b.primary() &&
+         a.topology.memory.term == b.topology.memory.term && a.config() == b.config();
+}
+
+std::vector<NodeName> othersIn(const ReplicaSetConfig& config, const NodeName& self) {
+  std::vector<NodeName> others;
+  for (const MemberConfig& member : config.members)
+    if (member.host != self) others.push_back(member.host);
+  return others;
+}
+
+}  // namespace
+
+TopologyActor::TopologyActor(TopologyParts parts)
+    : TopologyActor(parts, std::make_shared<TopologyStore>(*parts.storage)) {}
+
+TopologyActor::TopologyActor(TopologyParts parts, std::shared_ptr<TopologyStore> store)
+    : MachineHost(store, readOrThrow(*store, *parts.membership), false, hostOptions(parts)), parts_(std::move(parts)) {}
+
+machines::HostOptions<Topology> TopologyActor::hostOptions(const TopologyParts& parts) {
+  machines::HostOptions<Topology> options;
+  options.perform = [](Actor& host, Action action) {
+    return static_cast<TopologyActor&>(host).perform(std::move(action));
+  };
+  options.observe = parts.observe;
+  return options;
+}
+
+/// What comes from other members is noted, with its time, before the machine hears it.
+Behaviour TopologyActor::behaviour() {
+  Behaviour handlers = MachineHost::behaviour();
+  for (const PayloadType type : {payloadType<schema::HeartbeatRequest>(), payloadType<schema::HeartbeatReply>()}) {
+    auto handle = [this, next = *handlers.find(type)](Context& context) {
+      heardFrom(context.envelope());
+      next(context);
+    };
+    handlers.add({type, std::move(handle)});
+  }
+  return handlers;
+}
+
+void TopologyActor::onStart() {
+  if (const auto& config = snapshot().document.config; config && parts_.setPeers)
+    parts_.setPeers(othersIn(*config, snapshot().document.self));
+  MachineHost::onStart();
+}
+
+bson::Document TopologyActor::describe() const {
+  bson::Builder out;
+  out.append("document", MachineHost::describe());
+  out.append("memory", machines::toBson(snapshot().memory));
+  return out.finish();
+}
+
+void TopologyActor::unanswered(const Event& event, Context asker) {
+  if (const auto command = commandOf(event)) open_.insert_or_assign(*command, std::move(asker));
+}
+
+Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Action action) {
+  co_return std::visit([this](const auto& one) { return done(one); }, action);
+}
+
+std::optional<Topology::Event> TopologyActor::done(const AnnounceRole& role) {
+  if (role.state == MemberState::kPrimary && shown_.state() != MemberState::kPrimary)
+    shown_.electedAt = environment().wallNow();
+  if (!role.why.empty()) shown_.lastElection = role.why;
+  publish();
+  return {};
+}
+
+std::optional<Topology::Event> TopologyActor::done(const InterruptOperations&) {
+  if (parts_.interruptOperations) parts_.interruptOperations();
+  return {};
+}
+
+std::optional<Topology::Event> TopologyActor::done(const InstallConfig& installed) {
+  if (parts_.setPeers) parts_.setPeers(othersIn(installed.config, snapshot().document.self));
+  publish();
+  return {};
+}
+
+std::optional<Topology::Event> TopologyActor::done(const Conclude& outcome) {
+  const auto found = open_.find(outcome.command);
+  if (found == open_.end()) return {};
+  Context asker = std::move(found->second);
+  open_.erase(found);
+  if (outcome.outcome.isOK()) asker.reply(local(Done{}));
+  else asker.fail(outcome.outcome);
+  return {};
+}
+
+void TopologyActor::heardFrom(const Envelope& envelope) {
+  Contact& contact = contacts_[envelope.from.node()];
+  contact.receivedFrom = environment().wallNow();
+  const auto sent = sentAt_.find(envelope.from.node());
+  if (sent == sentAt_.end() || !envelope.payload.is<schema::HeartbeatReply>()) return;
+  contact.roundTrip = environment().now() - sent->second;
+  sentAt_.erase(sent);
+}
+
+void TopologyActor::transitioned(const machines::Outcome<Topology>& outcome) {
+  for (const auto& effect : outcome.effects) {
+    const auto* sent = std::get_if<machines::Send<Topology>>(&effect);
+    if (!sent || !std::holds_alternative<HeartbeatRequest>(sent->message)) continue;
+    sentAt_.try_emplace(sent->to, environment().now());
+    contacts_[sent->to].sentTo = environment().wallNow();
+  }
+  publish();
+}
+
+void TopologyActor::publish() {
+  ReplicaView next = shown_;
+  if (next.topology.memory.phase != snapshot().memory.phase) next.phaseSince = environment().wallNow();
+  next.topology = snapshot();
+  next.contacts = contacts_;
+  const bool changed = !looksTheSame(shown_, next);
+  shown_ = next;
+  parts_.membership->publish(std::move(next));
+  if (changed && parts_.changed) parts_.changed(shown_);
+}
+
+}  // namespace troupe::replication

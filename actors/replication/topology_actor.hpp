@@ -1,0 +1,69 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "actors/machines/machine_host.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "actors/replication/topology_messages.hpp"
+#include "actors/replication/topology_store.hpp"
+
+namespace troupe::replication {
+
+/// What a topology needs of its node. All that is referred to outlives the actor.
+struct TopologyParts {
+  std::shared_ptr<machines::StorageAccess> storage;
+  std::shared_ptr<Membership> membership;
+  /// Told after each change of what clients see (role, primary, config): wakes waiting hellos. May be null.
+  std::function<void(const ReplicaView&)> changed;
+  /// Ends operations that began under the old role (ELE-028). May be null.
+  std::function<void()> interruptOperations;
+  /// The other members, for the links. May be null.
+  std::function<void(std::vector<NodeName>)> setPeers;
+  /// After each transition: for simulations. May be null.
+  std::function<void(const Snapshot<Topology>&, const machines::Outcome<Topology>&)> observe;
+};
+
+/// The actor around the topology machine of a member: `/node/replication/topology`. Keeps its document, publishes what it
+/// is, answers commands, and feeds what the node reports. No data is replicated yet, so there is nothing to catch up with
+/// or to drain.
+class TopologyActor final : public machines::MachineHost<Topology> {
+ public:
+  /// Reads its document; throws if it cannot be read (the supervisor deals with that).
+  explicit TopologyActor(TopologyParts parts);
+
+  Behaviour behaviour() override;
+  void onStart() override;
+  bson::Document describe() const override;
+
+ protected:
+  void unanswered(const Event& event, Context asker) override;
+  void transitioned(const machines::Outcome<Topology>& outcome) override;
+
+ private:
+  using Action = machines::ActionOf<Topology>;
+  TopologyActor(TopologyParts parts, std::shared_ptr<TopologyStore> store);
+
+  static machines::HostOptions<Topology> hostOptions(const TopologyParts& parts);
+  Task<StatusWith<std::optional<Event>>> perform(Action action);
+  std::optional<Event> done(const AnnounceRole& role);
+  std::optional<Event> done(const InterruptOperations&);
+  std::optional<Event> done(const RefuseWrites&) { return {}; }  // what is writable is in the view
+  std::optional<Event> done(const AcceptWrites&) { return {}; }
+  std::optional<Event> done(const InstallConfig& config);
+  std::optional<Event> done(const CatchUp& catchUp) { return Event(CatchUpDone{catchUp.term}); }
+  std::optional<Event> done(const Drain& drain) { return Event(DrainDone{drain.term}); }
+  std::optional<Event> done(const Conclude& outcome);
+
+  void heardFrom(const Envelope& envelope);
+  void publish();
+
+  TopologyParts parts_;
+  std::map<OpenCommand, Context> open_;
+  std::map<NodeName, Contact> contacts_;
+  std::map<NodeName, TimePoint> sentAt_;
+  ReplicaView shown_;
+};
+
+}  // namespace troupe::replication
