@@ -74,8 +74,6 @@ Task<Status> initiate(Request& request) {
   ServerContext& server = request.server();
   if (!server.membership)
     co_return Status(ErrorCode::kNoReplicationEnabled, "This node was not started with replication enabled.");
-  if (server.membership->view()->config())
-    co_return Status(ErrorCode::kAlreadyInitialized, "already initialized");
   const bson::Element given = request.body().first();
   auto config = configToInitiate(*server.membership, given.is(bson::Type::kDocument) ? given.asDocument() : bson::View());
   if (!config.isOK()) co_return config.status();

@@ -1,0 +1,151 @@
+#include "actors/replication/topology_actor.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/simulation/simulation.hpp"
+
+namespace troupe::replication {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Three members on virtual time and a simulated network, each with its topology actor.
+class Members final : public sim::Program {
+ public:
+  void start(sim::NodeLife& life) override {
+    const std::string& name = life.node().name();
+    Member& member = members_[name];
+    member.storage = std::make_shared<machines::StorageAccess>(life.storage());
+    member.membership = std::make_shared<Membership>("rs", name);
+    TopologyParts parts;
+    parts.storage = member.storage;
+    parts.membership = member.membership;
+    life.node().spawn<TopologyActor>(kTopologyPath, parts);
+  }
+  void died(const std::string& node) override { members_.erase(node); }
+
+  std::shared_ptr<const ReplicaView> view(const std::string& node) const { return members_.at(node).membership->view(); }
+  std::vector<std::string> primaries() const {
+    std::vector<std::string> found;
+    for (const auto& [name, member] : members_)
+      if (member.membership->view()->isWritable()) found.push_back(name);
+    return found;
+  }
+  const Membership& membership(const std::string& node) const { return *members_.at(node).membership; }
+
+ private:
+  struct Member {
+    std::shared_ptr<machines::StorageAccess> storage;
+    std::shared_ptr<Membership> membership;
+  };
+  std::map<std::string, Member> members_;
+};
+
+const std::vector<std::string> kNames = {"n1", "n2", "n3"};
+
+ReplicaSetConfig config() {
+  ReplicaSetConfig made;
+  made.id = "rs";
+  for (int32_t i = 0; i < 3; ++i) {
+    MemberConfig member;
+    member.id = i;
+    member.host = kNames[static_cast<size_t>(i)];
+    made.members.push_back(member);
+  }
+  return made;
+}
+
+class TopologyActorTest : public testing::Test {
+ protected:
+  Members members;
+  sim::Simulation cluster{7, kNames, members};
+
+  template <class Command>
+  std::shared_ptr<std::optional<Answer>> ask(const std::string& node, Command command) {
+    auto answer = std::make_shared<std::optional<Answer>>();
+    Node& at = cluster.life(node).node();
+    at.start(keep(answer, at.ask(at.address(kTopologyPath), local(std::move(command)))));
+    return answer;
+  }
+  static Task<void> keep(std::shared_ptr<std::optional<Answer>> to, Future<Answer> from) { to->emplace(co_await from); }
+
+  std::string elect() {
+    const auto initiated = ask("n1", Initiate{config(), "n1", {}});
+    cluster.runUntil([&] { return members.primaries().size() == 1; }, 60s);
+    EXPECT_TRUE(*initiated && (*initiated)->isOK()) << cluster.trace().text();
+    return members.primaries().empty() ? "" : members.primaries()[0];
+  }
+};
+
+TEST_F(TopologyActorTest, ThreeMembersElectAPrimaryAfterInitiate) {
+  const std::string primary = elect();
+  ASSERT_NE(primary, "") << cluster.trace().text();
+  cluster.run(5s);
+  for (const auto& name : kNames) EXPECT_EQ(members.view(name)->primary(), primary);
+  EXPECT_EQ(members.primaries().size(), 1u);
+}
+
+TEST_F(TopologyActorTest, TheOthersElectANewPrimaryWhenItIsKilled) {
+  const std::string first = elect();
+  ASSERT_NE(first, "");
+  const int64_t term = members.view(first)->topology.memory.term;
+  cluster.kill(first);
+  ASSERT_TRUE(cluster.runUntil([&] { return members.primaries().size() == 1; }, 60s)) << cluster.trace().text();
+  EXPECT_GT(members.view(members.primaries()[0])->topology.memory.term, term);
+  cluster.restart(first);
+  cluster.run(10s);
+  EXPECT_EQ(members.view(first)->state(), MemberState::kSecondary) << cluster.trace().text();
+  EXPECT_EQ(members.view(first)->primary(), members.primaries()[0]);
+}
+
+TEST_F(TopologyActorTest, AVoteSurvivesTheCrashOfTheVoter) {
+  const std::string primary = elect();
+  ASSERT_NE(primary, "");
+  const std::string voter = primary == "n1" ? "n2" : "n1";
+  const LastVote vote = members.view(voter)->topology.document.lastVote;
+  cluster.run(1s);
+  cluster.kill(voter);
+  cluster.restart(voter);
+  cluster.run(100ms);
+  EXPECT_EQ(members.view(voter)->topology.document.lastVote, vote);
+  EXPECT_TRUE(members.view(voter)->config().has_value());
+}
+
+TEST_F(TopologyActorTest, StepsDownWithAHandoffFarBelowTheElectionTimeout) {
+  const std::string first = elect();
+  ASSERT_NE(first, "");
+  cluster.run(5s);
+  const auto answer = ask(first, StepDown{});
+  ASSERT_TRUE(cluster.runUntil([&] { return members.primaries().size() == 1 && members.primaries()[0] != first; }, 2s))
+      << cluster.trace().text();
+  cluster.run(1s);
+  ASSERT_TRUE(*answer);
+  EXPECT_TRUE((*answer)->isOK()) << (*answer)->status().toString();
+}
+
+TEST_F(TopologyActorTest, HelloAndStatusTellWhatTheSetKnows) {
+  const std::string primary = elect();
+  ASSERT_NE(primary, "");
+  cluster.run(5s);
+  bson::Builder hello;
+  appendHello(hello, members.membership("n3"), *members.view("n3"), true);
+  const bson::Document shown = hello.finish();
+  EXPECT_EQ(shown["setName"].toStringOr(), "rs");
+  EXPECT_EQ(shown["primary"].toStringOr(), primary);
+  EXPECT_EQ(shown["me"].toStringOr(), "n3");
+  EXPECT_EQ(bson::View(shown["hosts"].asArray()).count(), 3);
+  bson::Builder status;
+  appendStatus(status, members.membership("n3"), *members.view("n3"), WallTime{}, 5);
+  const bson::Document told = status.finish();
+  int healthy = 0;
+  for (const auto& member : told["members"].asArray()) healthy += member.asDocument()["health"].toInt64() == 1 ? 1 : 0;
+  EXPECT_EQ(healthy, 3);
+}
+
+TEST(ElectionId, GrowsWithTheTerm) {
+  EXPECT_EQ(electionIdOf(1).toString(), "7fffffff0000000000000001");
+  EXPECT_LT(electionIdOf(255).toString(), electionIdOf(256).toString());
+}
+
+}  // namespace
+}  // namespace troupe::replication
