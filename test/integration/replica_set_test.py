@@ -1,0 +1,247 @@
+"""Replica sets of real processes: they elect, fail over, step down, and say so. (No data is replicated yet.)"""
+import os
+import time
+import unittest
+
+import pymongo
+import pymongo.errors
+
+from support import SLOWNESS, Server, eventually
+
+# How often the primary is killed; the figure of the closing note is measured with 20.
+TRIALS = int(os.environ.get("TROUPE_TEST_FAILOVERS", "5"))
+ELECTION_TIMEOUT_MS = int(1000 * SLOWNESS)
+
+
+class Member(Server):
+    def __init__(self, *options):
+        super().__init__("--replSet", "rs", *options)
+        self.name = f"127.0.0.1:{self.port}"
+        self.options += ["--nodeName", self.name]
+
+    def command(self, *arguments, **options):
+        with self.client(**getattr(self, "login", {})) as client:
+            return client.admin.command(*arguments, **options)
+
+    def hello(self):
+        with self.raw(5) as raw:
+            return raw.command({"hello": 1, "$db": "admin"})
+
+    def status(self):
+        return self.command("replSetGetStatus")
+
+    def is_primary(self):
+        return self.running() and self.hello()["isWritablePrimary"]
+
+
+class Set:
+    """Some members, initiated with short time-outs."""
+
+    def __init__(self, count=3, *options, **fields):
+        self.members = [Member(*options) for _ in range(count)]
+        self.config = {
+            "_id": "rs", "version": 1,
+            "members": [{"_id": i, "host": m.name, **fields.get(f"m{i}", {})} for i, m in enumerate(self.members)],
+            "settings": {"electionTimeoutMillis": ELECTION_TIMEOUT_MS, "heartbeatIntervalMillis": ELECTION_TIMEOUT_MS // 4},
+        }
+
+    def __enter__(self):
+        for member in self.members:
+            member.start()
+        return self
+
+    def __exit__(self, *_):
+        for member in self.members:
+            member.discard()
+
+    def initiate(self):
+        self.members[0].command("replSetInitiate", self.config)
+        return self.primary()
+
+    def primaries(self):
+        return [m for m in self.members if m.is_primary()]
+
+    def primary(self, seconds=30):
+        if not eventually(lambda: len(self.primaries()) == 1, seconds):
+            raise AssertionError("no single primary:\n" + "\n".join(m.log_tail(10) for m in self.members))
+        return self.primaries()[0]
+
+    def others(self, member):
+        return [m for m in self.members if m is not member]
+
+
+def client_of(group):
+    hosts = ",".join(m.name for m in group.members)
+    return pymongo.MongoClient(f"mongodb://{hosts}/?replicaSet=rs", serverSelectionTimeoutMS=int(20_000 * SLOWNESS))
+
+
+class Elections(unittest.TestCase):
+    def test_three_members_elect_and_report(self):
+        with Set() as group:
+            primary = group.initiate()
+            for member in group.members:
+                self.assertTrue(eventually(lambda m=member: m.hello().get("primary") == primary.name), member.log_tail())
+                hello = member.hello()
+                self.assertEqual(hello["setName"], "rs")
+                self.assertEqual(sorted(hello["hosts"]), sorted(m.name for m in group.members))
+                self.assertEqual(hello["me"], member.name)
+                self.assertEqual(hello["secondary"], member is not primary)
+            self.assertEqual(str(primary.hello()["electionId"])[:8], "7fffffff")
+            self.assertTrue(eventually(lambda: all(m["health"] == 1 for m in primary.status()["members"])))
+            states = sorted(m["stateStr"] for m in primary.status()["members"])
+            self.assertEqual(states, ["PRIMARY", "SECONDARY", "SECONDARY"])
+            config = primary.command("replSetGetConfig")["config"]
+            self.assertEqual([m["host"] for m in config["members"]], [m.name for m in group.members])
+            with primary.client() as client:
+                rows = client.admin.command("actorTree", filter={"under": "/node/replication"}, cursor={})["cursor"]["firstBatch"]
+            topology = [row for row in rows if row["path"] == "/node/replication/topology"]
+            self.assertEqual([row["phase"] for row in topology], ["primary"])
+
+    def test_a_driver_finds_the_primary_and_its_successor(self):
+        with Set() as group:
+            first = group.initiate()
+            with client_of(group) as client:
+                self.assertTrue(eventually(lambda: client.primary == ("127.0.0.1", first.port)))
+                first.kill()
+                second = group.primary()
+                self.assertTrue(eventually(lambda: client.primary == ("127.0.0.1", second.port)), client.topology_description)
+
+    def test_a_killed_primary_is_replaced_within_half_an_election_timeout_more(self):
+        with Set() as group:
+            group.initiate()
+            taken = []
+            for _ in range(TRIALS):
+                primary = group.primary()
+                term = primary.status()["term"]
+                self.assertTrue(eventually(lambda: all(m.hello().get("primary") == primary.name for m in group.members)))
+                time.sleep(0.3 * SLOWNESS)  # somewhere between two heartbeats
+                rest = group.others(primary)
+                primary.kill()
+                killed = time.monotonic()
+                while not any(m.hello()["isWritablePrimary"] for m in rest):
+                    self.assertLess(time.monotonic() - killed, 30 * SLOWNESS, "no successor")
+                taken.append(time.monotonic() - killed)
+                self.assertGreater(group.primary().status()["term"], term)
+                primary.start()
+                self.assertTrue(eventually(lambda: primary.hello()["secondary"]), primary.log_tail())
+            print(f"\nfailover in {TRIALS} trials: {min(taken):.2f} to {max(taken):.2f} s", flush=True)
+            self.assertLessEqual(max(taken), 3 * ELECTION_TIMEOUT_MS / 1000)
+
+    def test_a_step_down_hands_over_far_below_the_election_timeout(self):
+        with Set() as group:
+            group.config["settings"]["electionTimeoutMillis"] = int(10_000 * SLOWNESS)
+            group.config["settings"]["heartbeatIntervalMillis"] = 500
+            first = group.initiate()
+            self.assertTrue(eventually(lambda: all(m["health"] == 1 for m in first.status()["members"])))
+            begun = time.monotonic()
+            first.command("replSetStepDown", 60)
+            self.assertTrue(eventually(lambda: any(m.is_primary() for m in group.others(first)), 5))
+            self.assertLess(time.monotonic() - begun, 5 * SLOWNESS)
+            self.assertFalse(first.hello()["isWritablePrimary"])
+
+    def test_an_orderly_stop_of_the_primary_hands_over(self):
+        with Set() as group:
+            group.config["settings"]["electionTimeoutMillis"] = int(10_000 * SLOWNESS)
+            group.config["settings"]["heartbeatIntervalMillis"] = 500
+            first = group.initiate()
+            self.assertTrue(eventually(lambda: all(m["health"] == 1 for m in first.status()["members"])))
+            self.assertEqual(first.stop(), 0)
+            self.assertTrue(eventually(lambda: any(m.is_primary() for m in group.others(first)), 5))
+
+    def test_votes_and_config_survive_a_restart_of_all(self):
+        with Set() as group:
+            group.initiate()
+            term = group.primary().status()["term"]
+            for member in group.members:
+                member.kill()
+            for member in group.members:
+                member.start()
+            self.assertGreater(group.primary().status()["term"], term)
+
+    def test_a_set_of_one_elects_itself(self):
+        with Set(1) as group:
+            group.members[0].command("replSetInitiate")
+            self.assertEqual(group.primary(10).hello()["hosts"], [group.members[0].name])
+
+    def test_an_arbiter_votes_and_never_leads(self):
+        with Set(3, m2={"arbiterOnly": True}) as group:
+            first = group.initiate()
+            arbiter = group.members[2]
+            self.assertIsNot(first, arbiter)
+            first.kill()
+            self.assertIsNot(group.primary(), arbiter)
+            self.assertEqual(arbiter.hello()["arbiterOnly"], True)
+
+    def test_the_highest_priority_takes_over(self):
+        with Set(3, m1={"priority": 5}) as group:
+            group.initiate()
+            self.assertTrue(eventually(lambda: group.members[1].is_primary(), 60))
+
+    def test_a_reconfig_reaches_all(self):
+        with Set() as group:
+            primary = group.initiate()
+            config = primary.command("replSetGetConfig")["config"]
+            config["version"] += 1
+            config["members"][0]["tags"] = {"rack": "a"}
+            primary.command("replSetReconfig", config)
+            for member in group.members:
+                self.assertTrue(eventually(lambda m=member: m.hello()["setVersion"] == config["version"]), member.log_tail())
+
+    def test_a_lone_survivor_steps_down_and_does_not_raise_the_term(self):
+        with Set() as group:
+            primary = group.initiate()
+            term = primary.status()["term"]
+            for other in group.others(primary):
+                other.kill()
+            self.assertTrue(eventually(lambda: not primary.is_primary()))
+            time.sleep(2 * ELECTION_TIMEOUT_MS / 1000)
+            self.assertEqual(primary.status()["term"], term)
+
+
+class Refusals(unittest.TestCase):
+    def test_what_a_member_refuses(self):
+        with Set() as group:
+            with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+                group.members[0].status()
+            self.assertEqual(caught.exception.code, 94)
+            primary = group.initiate()
+            secondary = group.others(primary)[0]
+            for member, code in ((secondary, 10107), (primary, 238)):
+                with member.raw() as raw:
+                    reply = raw.command({"insert": "c", "documents": [{"a": 1}], "$db": "test"})
+                    self.assertEqual(reply["code"], code, reply)
+                    reply = raw.command({"insert": "c", "documents": [{"a": 1}], "$db": "local"})
+                    self.assertEqual(reply["ok"], 1, reply)
+            with secondary.raw() as raw:
+                self.assertEqual(raw.command({"find": "c", "$db": "test"})["code"], 13435)
+                found = raw.command({"find": "c", "$db": "test", "$readPreference": {"mode": "secondary"}})
+                self.assertEqual(found["ok"], 1)
+            with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+                primary.command("replSetInitiate", group.config)
+            self.assertIn("already initialized", str(caught.exception))
+
+    def test_a_config_that_does_not_fit_is_refused(self):
+        with Set(1) as group:
+            member = group.members[0]
+            for config, code in (({"_id": "other", "members": [{"_id": 0, "host": member.name}]}, 93),
+                                 ({"_id": "rs", "members": [{"_id": 0, "host": "127.0.0.1:1"}]}, 93),
+                                 ({"_id": "rs", "members": []}, 93)):
+                with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+                    member.command("replSetInitiate", config)
+                self.assertEqual(caught.exception.code, code, config)
+
+    def test_members_with_another_key_do_not_get_in(self):
+        with Set(1) as group:
+            key = group.members[0].folder / "key"
+            key.write_text("c" * 64)
+            key.chmod(0o600)
+            stranger = Member("--keyFile", str(key))
+            self.addCleanup(stranger.discard)
+            stranger.start()
+            group.config["members"].append({"_id": 1, "host": stranger.name})
+            with self.assertRaises(pymongo.errors.OperationFailure):
+                group.members[0].command("replSetInitiate", group.config)
+
+
+if __name__ == "__main__":
+    unittest.main()
