@@ -41,4 +41,13 @@ Status checkRole(const Request& request) {
   return withTopologyVersion(request, ErrorCode::kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false");
 }
 
+void interruptWrites(const ServerContext& server) {
+  server.clients.each([](Client& client) {
+    client.withOperation([](Operation& operation) {
+      const Command* command = builtinCommands().find(operation.commandName);
+      if (command && command->access == Access::kWrite) operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
+    });
+  });
+}
+
 }  // namespace troupe::commands

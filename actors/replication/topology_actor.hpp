@@ -14,7 +14,7 @@ namespace troupe::replication {
 /// What a topology needs of its node. All that is referred to outlives the actor.
 struct TopologyParts {
   std::shared_ptr<machines::StorageAccess> storage;
-  std::shared_ptr<Membership> membership;
+  Membership* membership = nullptr;
   /// Told after each change of what clients see (role, primary, config): wakes waiting hellos. May be null.
   std::function<void(const ReplicaView&)> changed;
   /// Ends operations that began under the old role (ELE-028). May be null.

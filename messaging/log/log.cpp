@@ -13,7 +13,7 @@ namespace troupe::log {
 namespace {
 
 constexpr std::string_view kComponentNames[] = {"ACCESS",  "ACTOR", "ADMIN",    "COMMAND", "CONTROL",     "INDEX",
-                                                "NETWORK", "QUERY", "RECOVERY", "STORAGE", "SUPERVISION", "WRITE"};
+                                                "NETWORK", "QUERY", "RECOVERY", "REPL", "STORAGE", "SUPERVISION", "WRITE"};
 
 int rank(Severity severity) { return static_cast<int>(std::string_view("DIWEF").find(static_cast<char>(severity))); }
 

@@ -28,6 +28,7 @@ enum class Component {
   kNetwork,
   kQuery,
   kRecovery,
+  kReplication,
   kStorage,
   kSupervision,
   kWrite

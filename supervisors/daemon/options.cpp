@@ -53,6 +53,7 @@ const OptionRow kRows[] = {
     {"--keyFile", "security.keyFile", &Options::keyFile, "file with the secret the nodes of a cluster share"},
     {"--clusterAuthMode", "security.clusterAuthMode", &Options::clusterAuthMode,
      "how nodes prove to each other that they belong together: keyFile, or none (trust whoever reaches the port)"},
+    {"--replSet", "replication.replSetName", &Options::replSet, "name of the replica set that this node is a member of"},
     {"--nodeName", "net.nodeName", &Options::nodeName, "host:port by which the other nodes of a cluster reach this one"},
     {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},
     {"--logappend", "systemLog.logAppend", &Options::logAppend, "append to the log file"},

@@ -35,6 +35,7 @@ struct Options {
   std::string keyFile;
   std::string clusterAuthMode = "keyFile";  ///< "keyFile", or "none": links to other nodes need no key
   // cluster
+  std::string replSet;   ///< name of the replica set this node belongs to; empty: it stands alone
   std::string nodeName;  ///< "host:port" by which the other nodes reach this one; empty: it has no links without a key
   // log
   std::string logPath;

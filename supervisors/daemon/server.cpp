@@ -11,6 +11,7 @@
 #include "actors/commands/capped_waiters.hpp"
 #include "actors/commands/command.hpp"
 #include "actors/commands/hello_state.hpp"
+#include "actors/commands/role_check.hpp"
 #include "actors/commands/server_context.hpp"
 #include "actors/commands/session_registry.hpp"
 #include "actors/commands/user_store.hpp"
@@ -18,6 +19,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/topology_actor.hpp"
 #include "messaging/auth/keyfile.hpp"
 #include "messaging/auth/random.hpp"
 #include "messaging/bson/ids.hpp"
@@ -27,7 +29,7 @@
 #include "supervisors/daemon/service_manager.hpp"
 #include "supervisors/supervision/root_watch.hpp"
 #include "supervisors/supervision/supervisor.hpp"
-#include "supervisors/tree/standalone.hpp"
+#include "supervisors/tree/data_node.hpp"
 
 namespace troupe::supervisors {
 
@@ -73,6 +75,23 @@ StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson
   TROUPE_ASSIGN(auto parsed, query::parseMatch(expression, context));
   const std::shared_ptr<const query::MatchExpression> shared = std::move(parsed);
   return storage::DocumentFilter([shared](bson::View document) { return shared->matches(document); });
+}
+
+Task<Status> outcomeOf(Future<Answer> future) {
+  const Answer answer = co_await future;
+  co_return answer.status();
+}
+
+/// The name by which other members reach this node if nothing else is said: an address it listens on, or its host's name.
+std::string reachableName(const Options& options) {
+  std::string host = splitList(options.bindIp).empty() ? "" : splitList(options.bindIp)[0];
+  if (host.empty() || host == "0.0.0.0" || host == "::" || host == "*") {
+    char name[256] = "localhost";
+    gethostname(name, sizeof name - 1);
+    host = name;
+  }
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return host + ":" + std::to_string(options.port);
 }
 
 Task<Status> awaitStatus(Future<Status> future) { co_return co_await future; }
@@ -130,6 +149,7 @@ struct Server::Parts {
   std::unique_ptr<commands::UserStore> users;
   std::unique_ptr<Node> node;
   std::unique_ptr<maintenance::WorkerPool> workers;
+  std::unique_ptr<replication::Membership> membership;  ///< null on a node that stands alone
   std::unique_ptr<commands::ServerContext> context;
   Address root;
   bool stopped = false;
@@ -137,6 +157,8 @@ struct Server::Parts {
   Status applyParameters();
   Status openStorage();
   Status makeContext();
+  replication::TopologyParts topologyParts();
+  void handOver();
   Status startActors();
   commands::ServerIdentity identity(std::vector<wire::Compressor> allowed) const;
   void logStartUp();
@@ -215,6 +237,7 @@ commands::ServerIdentity Server::Parts::identity(std::vector<wire::Compressor> a
 Status Server::Parts::makeContext() {
   TROUPE_ASSIGN(auto allowed, compressors(options.compressors));
   NodeOptions nodeOptions;
+  if (options.nodeName.empty() && !options.replSet.empty()) options.nodeName = reachableName(options);
   nodeOptions.name = options.nodeName.empty() ? "localhost:" + std::to_string(options.port) : options.nodeName;
   nodeOptions.threads = static_cast<unsigned>(options.threads);
   nodeOptions.environment = environment;
@@ -224,6 +247,8 @@ Status Server::Parts::makeContext() {
   for (int i = 0; i < kWorkers; ++i) addresses.push_back(node->address(blockingWorkerPath(i)));
   workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
   const Address flusher = node->address(kJournalFlusherPath);
+  if (!options.replSet.empty())
+    membership = std::make_unique<replication::Membership>(options.replSet, node->name());
   context.reset(new commands::ServerContext{
       .node = *node,
       .startedAt = environment->now(),
@@ -261,8 +286,38 @@ Status Server::Parts::makeContext() {
             wanted.limit = static_cast<size_t>(std::max<int64_t>(0, filter["limit"].toInt64()));
             for (const auto& row : node->registry().rows(wanted)) rows.push_back(row.toBson());
             return rows;
-          }});
+          },
+      .membership = membership.get()});
   return Status::OK();
+}
+
+replication::TopologyParts Server::Parts::topologyParts() {
+  replication::TopologyParts topology;
+  topology.storage = std::make_shared<machines::StorageAccess>(
+      machines::StorageAccess{*node, *catalog, *storageSessions, locks, durability, context->wakeFlusher});
+  topology.membership = membership.get();
+  topology.changed = [this](const replication::ReplicaView& now) {
+    hello.bump();
+    log.info(Component::kReplication, 21358, "topology", "Replica set state",
+             bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable", now.isWritable(),
+                       "term", now.topology.memory.term, "primary", now.primary()));
+  };
+  topology.interruptOperations = [this] { commands::interruptWrites(*context); };
+  topology.setPeers = [this](std::vector<std::string> peers) {
+    node->tell(node->address(link::kLinksPath), local(link::SetPeers{std::move(peers)}));
+  };
+  return topology;
+}
+
+/// A primary that is told to stop asks another member to take over (BOOT-005), and does not wait long for it.
+void Server::Parts::handOver() {
+  if (!membership || !membership->view()->isWritable() || !root) return;
+  replication::StepDown command;
+  command.catchUpPeriod = std::chrono::milliseconds(1000);
+  command.handoff = parameters.enableElectionHandoff;
+  const Address topology = node->address(replication::kTopologyPath);
+  const Status outcome = node->wait(outcomeOf(node->ask(topology, local(std::move(command)), std::chrono::seconds(2))));
+  log.info(Component::kReplication, 21344, "main", "Stepped down for shutdown", bson::doc("outcome", outcome.toString()));
 }
 
 Status Server::Parts::startActors() {
@@ -276,12 +331,13 @@ Status Server::Parts::startActors() {
   parts.listener.maxConnections = options.maxConnections;
   TROUPE_ASSIGN(parts.listener.tls, tlsOptions(options));
   TROUPE_ASSIGN(parts.links, makeLinks(*node, options, log));
+  if (membership) parts.topology = topologyParts();
   if (options.adminPort > 0) {
     parts.admin.emplace();
     parts.admin->address = options.adminBindIp;
     parts.admin->port = static_cast<uint16_t>(options.adminPort);
   }
-  auto started = startWatchedTree(*node, standaloneTree(parts), [this](const Status& reason) {
+  auto started = startWatchedTree(*node, dataNodeTree(parts), [this](const Status& reason) {
     if (!reason.isOK())
       log.error(Component::kSupervision, 23379, "main", "The tree of actors has ended",
                 bson::doc("reason", reason.reason()));
@@ -337,6 +393,7 @@ void Server::stop() {
   if (p.stopped) return;
   p.stopped = true;
   notifyServiceManager("STOPPING=1");
+  p.handOver();
   p.hello.beginShutdown();
   p.cappedWaiters.wakeAll();
   if (p.root && !p.node->wait(stopTree(*p.node, p.root, kDrainTime))) {
@@ -345,6 +402,7 @@ void Server::stop() {
   p.durability.close({ErrorCode::kShutdownInProgress, "the server is shutting down"});
   if (p.node) p.node->shutdown();
   p.context.reset();
+  p.membership.reset();
   p.workers.reset();
   p.node.reset();
   if (p.catalog) {

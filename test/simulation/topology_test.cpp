@@ -19,7 +19,7 @@ class Members final : public sim::Program {
     member.membership = std::make_shared<Membership>("rs", name);
     TopologyParts parts;
     parts.storage = member.storage;
-    parts.membership = member.membership;
+    parts.membership = member.membership.get();
     life.node().spawn<TopologyActor>(kTopologyPath, parts);
   }
   void died(const std::string& node) override { members_.erase(node); }

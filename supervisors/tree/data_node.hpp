@@ -5,6 +5,7 @@
 #include "actors/commands/server_context.hpp"
 #include "actors/front/listener.hpp"
 #include "actors/link/links.hpp"
+#include "actors/replication/topology_actor.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "supervisors/admin/http_server.hpp"
@@ -19,14 +20,15 @@ struct TreeParts {
   storage::FlushKind flushKind = storage::FlushKind::kLog;
   front::ListenerOptions listener;
   std::shared_ptr<link::Links> links;      ///< to the other nodes; null: none
+  std::optional<replication::TopologyParts> topology;  ///< none: no member of a replica set
   std::optional<HttpServerOptions> admin;  ///< none: no admin endpoint
   int blockingWorkers = 2;
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };
 
-/// Who starts under whom, in which order, on a node without replication: storage first, then links and services, the
-/// front last.
-Tree standaloneTree(const TreeParts& parts);
+/// Who starts under whom, in which order, on a node that holds data: storage first, then links, replication (on a member
+/// of a replica set) and services, the front last.
+Tree dataNodeTree(const TreeParts& parts);
 
 inline constexpr const char* kJournalFlusherPath = "/node/storage/journal-flusher";
 std::string blockingWorkerPath(int worker);

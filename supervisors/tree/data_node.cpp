@@ -1,4 +1,4 @@
-#include "supervisors/tree/standalone.hpp"
+#include "supervisors/tree/data_node.hpp"
 
 #include "actors/link/link_manager.hpp"
 #include "actors/maintenance/checkpointer.hpp"
@@ -32,7 +32,7 @@ Tree front(const TreeParts& parts) {
 
 }  // namespace
 
-Tree standaloneTree(const TreeParts& parts) {
+Tree dataNodeTree(const TreeParts& parts) {
   commands::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog;
@@ -48,6 +48,8 @@ Tree standaloneTree(const TreeParts& parts) {
                  permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
       workers(parts.blockingWorkers, parts.jobs));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
+  if (parts.topology)
+    tree.children.push_back(oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology)));
   tree.children.push_back(oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s)));
   tree.children.push_back(front(parts));
   return tree;
