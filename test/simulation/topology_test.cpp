@@ -41,7 +41,7 @@ class Members final : public sim::Program {
   std::map<std::string, Member> members_;
 };
 
-const std::vector<std::string> kNames = {"n1", "n2", "n3"};
+const std::vector<std::string> kNames = {"n1:1", "n2:1", "n3:1"};
 
 ReplicaSetConfig config() {
   ReplicaSetConfig made;
@@ -70,9 +70,9 @@ class TopologyActorTest : public testing::Test {
   static Task<void> keep(std::shared_ptr<std::optional<Answer>> to, Future<Answer> from) { to->emplace(co_await from); }
 
   std::string elect() {
-    const auto initiated = ask("n1", Initiate{config(), "n1", {}});
+    const auto initiated = ask("n1:1", Initiate{config(), "n1:1", {}});
     cluster.runUntil([&] { return members.primaries().size() == 1; }, 60s);
-    EXPECT_TRUE(*initiated && (*initiated)->isOK()) << cluster.trace().text();
+    EXPECT_TRUE(*initiated && (*initiated)->isOK()) << (*initiated ? (*initiated)->status().toString() : "no answer") << cluster.trace().text();
     return members.primaries().empty() ? "" : members.primaries()[0];
   }
 };
@@ -101,7 +101,7 @@ TEST_F(TopologyActorTest, TheOthersElectANewPrimaryWhenItIsKilled) {
 TEST_F(TopologyActorTest, AVoteSurvivesTheCrashOfTheVoter) {
   const std::string primary = elect();
   ASSERT_NE(primary, "");
-  const std::string voter = primary == "n1" ? "n2" : "n1";
+  const std::string voter = primary == "n1:1" ? "n2:1" : "n1:1";
   const LastVote vote = members.view(voter)->topology.document.lastVote;
   cluster.run(1s);
   cluster.kill(voter);
@@ -128,14 +128,14 @@ TEST_F(TopologyActorTest, HelloAndStatusTellWhatTheSetKnows) {
   ASSERT_NE(primary, "");
   cluster.run(5s);
   bson::Builder hello;
-  appendHello(hello, members.membership("n3"), *members.view("n3"), true);
+  appendHello(hello, members.membership("n3:1"), *members.view("n3:1"), true);
   const bson::Document shown = hello.finish();
   EXPECT_EQ(shown["setName"].toStringOr(), "rs");
   EXPECT_EQ(shown["primary"].toStringOr(), primary);
-  EXPECT_EQ(shown["me"].toStringOr(), "n3");
+  EXPECT_EQ(shown["me"].toStringOr(), "n3:1");
   EXPECT_EQ(bson::View(shown["hosts"].asArray()).count(), 3);
   bson::Builder status;
-  appendStatus(status, members.membership("n3"), *members.view("n3"), WallTime{}, 5);
+  appendStatus(status, members.membership("n3:1"), *members.view("n3:1"), WallTime{}, 5);
   const bson::Document told = status.finish();
   int healthy = 0;
   for (const auto& member : told["members"].asArray()) healthy += member.asDocument()["health"].toInt64() == 1 ? 1 : 0;
