@@ -87,6 +87,8 @@ class MachineHost : public Actor {
   /// The asker of an event that was handled without an answer. The default drops it, which tells it so; override to
   /// answer it later.
   virtual void unanswered(const Event& event, Context asker) { (void)event, (void)asker; }
+  /// The snapshot is a new one; its effects come next.
+  virtual void adopted() {}
   /// After each event, with its effects under way.
   virtual void transitioned(const Outcome<M>& outcome) { (void)outcome; }
   /// Where messages without `kReceiver` go on other nodes: to the same path.

@@ -128,6 +128,7 @@ void MachineHost<M>::adopt(Outcome<M> outcome, Waiting* cause) {
     showPhase();
   }
   if (outcome.persist) setDocument(instanceName<M>(now_.document), ++revision_);
+  adopted();
   for (auto& effect : outcome.effects) perform(effect, asker);
   if (asker && asker->expectsReply()) unanswered(cause->event, std::move(*asker));
   transitioned(outcome);

@@ -28,11 +28,8 @@ bool looksTheSame(const ReplicaView& a, const ReplicaView& b) {
          a.topology.memory.term == b.topology.memory.term && a.config() == b.config();
 }
 
-std::vector<NodeName> othersIn(const ReplicaSetConfig& config, const NodeName& self) {
-  std::vector<NodeName> others;
-  for (const MemberConfig& member : config.members)
-    if (member.host != self) others.push_back(member.host);
-  return others;
+void addHosts(std::set<NodeName>& to, const ReplicaSetConfig& config) {
+  for (const MemberConfig& member : config.members) to.insert(member.host);
 }
 
 }  // namespace
@@ -66,9 +63,22 @@ Behaviour TopologyActor::behaviour() {
 }
 
 void TopologyActor::onStart() {
-  if (const auto& config = snapshot().document.config; config && parts_.setPeers)
-    parts_.setPeers(othersIn(*config, snapshot().document.self));
+  updatePeers();
   MachineHost::onStart();
+}
+
+/// The members of the config, those of one that is to be, and whoever called while there is none: an answer needs a way.
+void TopologyActor::updatePeers() {
+  std::set<NodeName> peers;
+  const auto& now = snapshot();
+  if (now.document.config) addHosts(peers, *now.document.config);
+  else
+    for (const auto& [host, contact] : contacts_) peers.insert(host);
+  if (now.memory.change) addHosts(peers, now.memory.change->next);
+  peers.erase(node().name());
+  if (peers == peers_) return;
+  peers_ = std::move(peers);
+  if (parts_.setPeers) parts_.setPeers({peers_.begin(), peers_.end()});
 }
 
 bson::Document TopologyActor::describe() const {
@@ -99,8 +109,7 @@ std::optional<Topology::Event> TopologyActor::done(const InterruptOperations&) {
   return {};
 }
 
-std::optional<Topology::Event> TopologyActor::done(const InstallConfig& installed) {
-  if (parts_.setPeers) parts_.setPeers(othersIn(installed.config, snapshot().document.self));
+std::optional<Topology::Event> TopologyActor::done(const InstallConfig&) {
   publish();
   return {};
 }
@@ -118,6 +127,7 @@ std::optional<Topology::Event> TopologyActor::done(const Conclude& outcome) {
 void TopologyActor::heardFrom(const Envelope& envelope) {
   Contact& contact = contacts_[envelope.from.node()];
   contact.receivedFrom = environment().wallNow();
+  updatePeers();
   const auto sent = sentAt_.find(envelope.from.node());
   if (sent == sentAt_.end() || !envelope.payload.is<schema::HeartbeatReply>()) return;
   contact.roundTrip = environment().now() - sent->second;

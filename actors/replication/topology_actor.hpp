@@ -2,6 +2,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "actors/machines/machine_host.hpp"
@@ -19,7 +20,7 @@ struct TopologyParts {
   std::function<void(const ReplicaView&)> changed;
   /// Ends operations that began under the old role (ELE-028). May be null.
   std::function<void()> interruptOperations;
-  /// The other members, for the links. May be null.
+  /// The nodes it talks with, for the links; in effect when the call returns. May be null.
   std::function<void(std::vector<NodeName>)> setPeers;
   /// After each transition: for simulations. May be null.
   std::function<void(const Snapshot<Topology>&, const machines::Outcome<Topology>&)> observe;
@@ -39,6 +40,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
  protected:
   void unanswered(const Event& event, Context asker) override;
+  void adopted() override { updatePeers(); }
   void transitioned(const machines::Outcome<Topology>& outcome) override;
 
  private:
@@ -57,12 +59,14 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::optional<Event> done(const Conclude& outcome);
 
   void heardFrom(const Envelope& envelope);
+  void updatePeers();
   void publish();
 
   TopologyParts parts_;
   std::map<OpenCommand, Context> open_;
   std::map<NodeName, Contact> contacts_;
   std::map<NodeName, TimePoint> sentAt_;
+  std::set<NodeName> peers_;
   ReplicaView shown_;
 };
 

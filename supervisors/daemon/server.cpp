@@ -157,7 +157,7 @@ struct Server::Parts {
   Status applyParameters();
   Status openStorage();
   Status makeContext();
-  replication::TopologyParts topologyParts();
+  replication::TopologyParts topologyParts(const std::shared_ptr<link::Links>& links);
   void handOver();
   Status startActors();
   commands::ServerIdentity identity(std::vector<wire::Compressor> allowed) const;
@@ -291,7 +291,7 @@ Status Server::Parts::makeContext() {
   return Status::OK();
 }
 
-replication::TopologyParts Server::Parts::topologyParts() {
+replication::TopologyParts Server::Parts::topologyParts(const std::shared_ptr<link::Links>& links) {
   replication::TopologyParts topology;
   topology.storage = std::make_shared<machines::StorageAccess>(
       machines::StorageAccess{*node, *catalog, *storageSessions, locks, durability, context->wakeFlusher});
@@ -303,7 +303,8 @@ replication::TopologyParts Server::Parts::topologyParts() {
                        "term", now.topology.memory.term, "primary", now.primary()));
   };
   topology.interruptOperations = [this] { commands::interruptWrites(*context); };
-  topology.setPeers = [this](std::vector<std::string> peers) {
+  topology.setPeers = [this, links](std::vector<std::string> peers) {
+    for (const std::string& peer : peers) links->know(peer, link::Links::Since::kMember);
     node->tell(node->address(link::kLinksPath), local(link::SetPeers{std::move(peers)}));
   };
   return topology;
@@ -331,7 +332,7 @@ Status Server::Parts::startActors() {
   parts.listener.maxConnections = options.maxConnections;
   TROUPE_ASSIGN(parts.listener.tls, tlsOptions(options));
   TROUPE_ASSIGN(parts.links, makeLinks(*node, options, log));
-  if (membership) parts.topology = topologyParts();
+  if (membership) parts.topology = topologyParts(parts.links);
   if (options.adminPort > 0) {
     parts.admin.emplace();
     parts.admin->address = options.adminBindIp;
