@@ -1,0 +1,61 @@
+"""The smallest cache under more dirty data than it holds: writes succeed or fail with an error that says so; none hangs."""
+import threading
+import time
+import unittest
+
+import pymongo
+
+from support import SLOWNESS, Server
+
+TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE, WRITE_CONFLICT = 365, 225, 112
+DOCUMENTS = 400
+
+
+class CachePressure(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--wiredTigerCacheSizeGB", "0.25", "--setParameter", "temporarilyUnavailableBackoffBaseMs=20",
+                            "--setParameter", "temporarilyUnavailableMaxRetries=5")
+        cls.addClassCleanup(cls.server.discard)
+        cls.server.start()
+
+    def write(self, index, outcomes):
+        with self.server.client(socketTimeoutMS=int(60_000 * SLOWNESS), retryWrites=False) as client:
+            own = client.t[f"c{index}"]
+            for round_number in range(3):
+                try:
+                    own.insert_many([{"_id": round_number * DOCUMENTS + i, "text": "x" * 20_000} for i in range(DOCUMENTS)])
+                    own.update_many({}, {"$set": {"text": str(round_number) * 20_000, "round": round_number}})
+                    outcomes.append(0)
+                    own.insert_many([{"text": "z" * 9_000_000} for _ in range(3)])  # together more than may be dirty
+                    own.update_many({"round": {"$exists": False}}, {"$set": {"grown": "y" * 5_000_000}})
+                    outcomes.append(0)
+                except pymongo.errors.BulkWriteError as error:
+                    outcomes.append(error.details["writeErrors"][0]["code"])
+                except pymongo.errors.PyMongoError as error:
+                    outcomes.append(getattr(error, "code", None) or repr(error))
+
+    def test_big_updates_succeed_or_say_that_the_cache_is_full(self):
+        outcomes = []
+        writers = [threading.Thread(target=self.write, args=(i, outcomes), daemon=True) for i in range(12)]
+        for writer in writers:
+            writer.start()
+        deadline = time.monotonic() + 150 * SLOWNESS
+        for writer in writers:
+            writer.join(max(0, deadline - time.monotonic()))
+        self.assertFalse([w for w in writers if w.is_alive()], f"a writer hangs; so far {outcomes}")
+        allowed = {0, TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE, WRITE_CONFLICT}
+        self.assertLessEqual(set(outcomes), allowed, self.server.log_tail(5))
+        self.assertGreaterEqual(len(outcomes), 12)
+        self.assertTrue(self.server.running(), self.server.log_tail())
+        with self.server.client() as client:
+            for i in range(12):
+                self.assertTrue(client.t.command("validate", f"c{i}")["valid"])
+            client.t.after.insert_one({"_id": 1})
+            cache = client.admin.command("serverStatus")["wiredTiger"]["cache"]
+            self.assertEqual(cache["maximum bytes configured"], 256 << 20)
+        print(f"      outcomes: { {code: outcomes.count(code) for code in sorted(set(outcomes))} }")
+
+
+if __name__ == "__main__":
+    unittest.main()
