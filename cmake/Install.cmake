@@ -3,13 +3,14 @@
 include(CMakePackageConfigHelpers)
 
 # Programs, the systemd unit, documents.
-foreach(program trouped troupe)
+foreach(program trouped troupe troupe-sim)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT server)
   endif()
 endforeach()
 install(FILES README.md CHANGELOG.md packaging/trouped.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT server)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT server)
+install(DIRECTORY test/simulation/scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/troupe COMPONENT server)
 install(DIRECTORY docs/operators DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT server)
 install(FILES packaging/man/trouped.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT server)
 install(FILES packaging/man/troupe.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT server)

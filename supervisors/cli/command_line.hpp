@@ -46,5 +46,6 @@ void addTop(CLI::App& app, Action& action);
 void addActor(CLI::App& app, Action& action);
 void addPing(CLI::App& app, Action& action);
 void addStatus(CLI::App& app, Action& action);
+void addSim(CLI::App& app, Action& action);
 
 }  // namespace troupe::supervisors

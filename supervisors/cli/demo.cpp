@@ -84,7 +84,7 @@ class Demo {
   }
 
   Status startServer() {
-    TROUPE_ASSIGN(serverOptions_.program, findServerProgram());
+    TROUPE_ASSIGN(serverOptions_.program, findProgram("trouped"));
     serverOptions_.dbPath = !options_.dbPath.empty() ? options_.dbPath
                             : options_.once          ? temporary_.emplace().path()
                                                      : "data";

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "the help of every command");
   app.footer("`troupe COMMAND --help` describes a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server.");
   Action action;
-  for (const auto add : {addDemo, addImport, addExport, addPing, addStatus, addTree, addTop, addActor})
+  for (const auto add : {addDemo, addImport, addExport, addPing, addStatus, addTree, addTop, addActor, addSim})
     add(app, action);
   const auto all = app.get_subcommands([](CLI::App*) { return true; });
   const auto isNamed = [&](const CLI::App* command) { return command->get_name() == argv[1]; };

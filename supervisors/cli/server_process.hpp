@@ -9,8 +9,8 @@
 
 namespace troupe::supervisors {
 
-/// Where `trouped` is: in the folder of this program. Errors: FileNotOpen.
-StatusWith<std::string> findServerProgram();
+/// Where another program of Troupe is: in the folder of this one. Errors: FileNotOpen.
+StatusWith<std::string> findProgram(const std::string& name);
 
 /// The first of `count` ports from `port` on that nothing listens on at the loopback address; 0 when all are taken.
 uint16_t freePort(uint16_t port, int count = 50);

@@ -8,10 +8,12 @@ Simulation::Simulation(uint64_t seed, std::vector<std::string> nodes, Program& p
     : seed_(seed), random_(seed), trace_(keepEvents), network_(seed ^ 0x9e3779b97f4a7c15ull, trace_), program_(program),
       names_(std::move(nodes)) {
   for (const std::string& name : names_) slots_[name];
+  trace_.setRoles([this](const std::string& node) { return isAlive(node) ? program_.roleOf(node) : std::pair<std::string, int64_t>(); });
   for (const std::string& name : names_) boot(name);
 }
 
 Simulation::~Simulation() {
+  trace_.setRoles(nullptr);
   for (auto& [name, slot] : slots_) {
     if (!slot.life) continue;
     slot.subscription = nullptr;
@@ -37,7 +39,6 @@ void Simulation::note(TraceEvent::Kind kind, const std::string& node, std::strin
                       std::string detail) {
   TraceEvent event{.at = elapsed(), .kind = kind, .node = node, .role = "", .term = 0, .actor = std::move(actor),
                    .what = std::move(what), .detail = std::move(detail)};
-  if (!node.empty() && isAlive(node)) std::tie(event.role, event.term) = program_.roleOf(node);
   trace_.add(std::move(event));
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 namespace troupe::sim {
 
@@ -27,6 +28,7 @@ double seconds(Duration at) { return std::chrono::duration<double>(at).count(); 
 }  // namespace
 
 void Trace::add(TraceEvent event) {
+  if (roles_ && event.role.empty() && !event.node.empty()) std::tie(event.role, event.term) = roles_(event.node);
   for (const char c : line(event)) hash_ = (hash_ ^ static_cast<uint8_t>(c)) * 0x100000001b3ull;
   ++count_;
   if (listener_) listener_(event);

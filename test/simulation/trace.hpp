@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "messaging/envelope/envelope.hpp"
@@ -33,6 +34,8 @@ class Trace {
   explicit Trace(size_t keep = 2000) : keep_(keep) {}
 
   void add(TraceEvent event);
+  /// What a node is now, for events that do not say so: role and term.
+  void setRoles(std::function<std::pair<std::string, int64_t>(const std::string& node)> roles) { roles_ = std::move(roles); }
   /// Calls this with each event as well.
   void follow(std::function<void(const TraceEvent&)> listener) { listener_ = std::move(listener); }
 
@@ -49,6 +52,7 @@ class Trace {
   const size_t keep_;
   std::vector<TraceEvent> events_;
   std::function<void(const TraceEvent&)> listener_;
+  std::function<std::pair<std::string, int64_t>(const std::string&)> roles_;
   uint64_t hash_ = 0xcbf29ce484222325ull;
   uint64_t count_ = 0;
 };

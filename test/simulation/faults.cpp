@@ -1,0 +1,210 @@
+#include "test/simulation/faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::sim {
+
+namespace {
+
+std::string inMillis(Duration time) {
+  return fmt::format("{}ms", std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
+}  // namespace
+
+Faults::Faults(const Scenario& scenario, Simulation& cluster, uint64_t seed)
+    : scenario_(scenario), cluster_(cluster), random_(seed ^ 0xfa17fa17fa17fa17ull) {}
+
+void Faults::begin() {
+  for (size_t i = 0; i < scenario_.faults.size(); ++i) {
+    if (scenario_.faults[i].kind == FaultKind::kClockSkew) strike(scenario_.faults[i]);
+    else planNext(i);
+  }
+}
+
+void Faults::planNext(size_t fault) {
+  cluster_.at(scenario_.faults[fault].every.draw(random_), [this, fault] {
+    if (over_) return;
+    strike(scenario_.faults[fault]);
+    planNext(fault);
+  });
+}
+
+void Faults::end() {
+  over_ = true;
+  effects_.clear();
+  applyToLinks();
+  skews_.clear();
+  for (const std::string& node : cluster_.nodes()) {
+    cluster_.disk(node).stalledUntil = {};
+    cluster_.disk(node).failedFlushes = 0;
+    cluster_.resume(node);
+    restart(node);
+  }
+  note("", "ends", "all faults");
+}
+
+void Faults::strike(const FaultSpec& fault) {
+  ++struck_;
+  switch (fault.kind) {
+    case FaultKind::kKill:
+    case FaultKind::kPause: return strikeNode(fault);
+    case FaultKind::kClockSkew:
+    case FaultKind::kClockJump: return strikeClock(fault);
+    case FaultKind::kDiskStall:
+    case FaultKind::kFailedFlush: return strikeDisk(fault);
+    case FaultKind::kPartition: return partition(fault);
+    case FaultKind::kClog: return clog(fault);
+    default: return strikeLinks(fault);
+  }
+}
+
+void Faults::strikeNode(const FaultSpec& fault) {
+  const auto candidates = working();
+  if (static_cast<int>(candidates.size()) <= fault.leave) return;
+  const std::string node = candidates[below(candidates.size())];
+  const Duration lasts = fault.lasts.draw(random_);
+  if (fault.kind == FaultKind::kPause) {
+    cluster_.pause(node);
+    cluster_.at(lasts, [this, node] { cluster_.resume(node); });
+  } else {
+    cluster_.kill(node);
+    cluster_.at(lasts, [this, node] { restart(node); });
+  }
+}
+
+void Faults::restart(const std::string& node) {
+  if (cluster_.isAlive(node)) return;
+  cluster_.restart(node);
+  if (const auto skew = skews_.find(node); skew != skews_.end()) cluster_.skewWall(node, skew->second);
+}
+
+void Faults::strikeClock(const FaultSpec& fault) {
+  const auto skew = [&](const std::string& node) {
+    const Duration by = sim::between(random_, -fault.upTo, fault.upTo);
+    skews_[node] += by;
+    cluster_.skewWall(node, by);
+  };
+  if (fault.kind == FaultKind::kClockJump) return skew(anyNode());
+  for (const std::string& node : cluster_.nodes()) skew(node);
+}
+
+void Faults::strikeDisk(const FaultSpec& fault) {
+  const std::string node = anyNode();
+  const Duration lasts = fault.lasts.draw(random_);
+  if (fault.kind == FaultKind::kDiskStall) {
+    cluster_.disk(node).stalledUntil = inTime(lasts);
+    return note(node, "stalls disk", "for " + inMillis(lasts));
+  }
+  cluster_.disk(node).failedFlushes = fault.share;
+  ++failingDisks_[node];
+  note(node, "fails flushes", "for " + inMillis(lasts));
+  cluster_.at(lasts, [this, node] {
+    if (--failingDisks_[node] == 0) cluster_.disk(node).failedFlushes = 0;
+  });
+}
+
+void Faults::strikeLinks(const FaultSpec& fault) {
+  const auto chosen = someLinks(fault.links);
+  const Duration lasts = fault.lasts.draw(random_), by = fault.by.draw(random_);
+  const char* what = "";
+  std::function<void(Conditions&)> change;
+  if (fault.kind == FaultKind::kDelay) {
+    what = "delays";
+    change = [by](Conditions& link) { link.leastDelay += by / 2, link.mostDelay += by; };
+  } else if (fault.kind == FaultKind::kLoss) {
+    what = "loses some";
+    change = [share = fault.share](Conditions& link) { link.loss = std::max(link.loss, share); };
+  } else if (fault.kind == FaultKind::kDuplicate) {
+    what = "doubles some";
+    change = [share = fault.share](Conditions& link) { link.duplication = std::max(link.duplication, share); };
+  } else {
+    what = "reorders";
+    change = [](Conditions& link) { link.reorders = true, link.mostDelay *= 20; };
+  }
+  note("", what, fmt::format("on {} links for {}", chosen.size(), inMillis(lasts)));
+  lay({chosen.begin(), chosen.end()}, lasts, std::move(change));
+}
+
+void Faults::partition(const FaultSpec& fault) {
+  const auto& nodes = cluster_.nodes();
+  if (nodes.size() < 2) return;
+  std::map<std::string, size_t> group;
+  std::string shown;
+  const std::string alone = anyNode();
+  const size_t groups = fault.shape == PartitionShape::kManyWay ? 3 : 2;
+  for (const std::string& node : nodes) group[node] = fault.shape == PartitionShape::kIsolate ? node != alone : below(groups);
+  if (fault.shape != PartitionShape::kIsolate) {
+    group[nodes[0]] = below(groups);
+    group[alone] = (group[alone == nodes[0] ? nodes[1] : nodes[0]] + 1) % groups;  // never all in one
+  }
+  std::set<Link> cut;
+  for (const Link& link : allLinks())
+    if (group[link.first] != group[link.second] && (fault.shape != PartitionShape::kOneWay || group[link.first] == 0))
+      cut.insert(link);
+  for (const std::string& node : nodes) shown += fmt::format("{}{}:{}", shown.empty() ? "" : " ", node, group[node]);
+  const Duration lasts = fault.lasts.draw(random_);
+  note("", fault.shape == PartitionShape::kOneWay ? "cuts 0 to 1" : "partitions", shown + " for " + inMillis(lasts));
+  lay(std::move(cut), lasts, [](Conditions& link) { link.cut = true; });
+}
+
+/// Links clog one after the other and are released in another order.
+void Faults::clog(const FaultSpec& fault) {
+  const Duration lasts = fault.lasts.draw(random_);
+  Duration begin{};
+  for (const Link& link : someLinks(fault.links)) {
+    begin += sim::between(random_, Duration(0), lasts / (2 * fault.links));
+    const Duration release = sim::between(random_, lasts / 2, lasts);
+    cluster_.at(begin, [this, link, stays = release - begin] {
+      if (over_) return;
+      note(link.first, "clogs", fmt::format("to {} for {}", link.second, inMillis(stays)));
+      lay({link}, stays, [until = inTime(stays)](Conditions& one) { one.cloggedUntil = std::max(one.cloggedUntil, until); });
+    });
+  }
+}
+
+std::vector<std::string> Faults::working() const {
+  std::vector<std::string> found;
+  for (const std::string& node : cluster_.nodes())
+    if (cluster_.isAlive(node) && !cluster_.isPaused(node)) found.push_back(node);
+  return found;
+}
+
+std::vector<Faults::Link> Faults::allLinks() const {
+  std::vector<Link> links;
+  for (const std::string& from : cluster_.nodes())
+    for (const std::string& to : cluster_.nodes())
+      if (from != to) links.emplace_back(from, to);
+  return links;
+}
+
+std::vector<Faults::Link> Faults::someLinks(int count) {
+  std::vector<Link> links = allLinks();
+  const size_t wanted = std::min(links.size(), static_cast<size_t>(count));
+  for (size_t i = 0; i < wanted; ++i) std::swap(links[i], links[i + below(links.size() - i)]);
+  links.resize(wanted);
+  return links;
+}
+
+void Faults::lay(std::set<Link> links, Duration lasts, std::function<void(Conditions&)> change) {
+  const uint64_t number = ++lastEffect_;
+  effects_[number] = {std::move(links), std::move(change)};
+  applyToLinks();
+  cluster_.at(lasts, [this, number] {
+    if (effects_.erase(number) > 0) applyToLinks();
+  });
+}
+
+void Faults::applyToLinks() {
+  cluster_.network().heal();
+  for (const auto& [number, effect] : effects_)
+    for (const Link& link : effect.links) effect.change(cluster_.network().between(link.first, link.second));
+}
+
+void Faults::note(const std::string& node, std::string what, std::string detail) {
+  cluster_.note(TraceEvent::Kind::kFault, node, "chance", std::move(what), std::move(detail));
+}
+
+}  // namespace troupe::sim

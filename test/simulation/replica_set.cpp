@@ -1,0 +1,161 @@
+#include "test/simulation/replica_set.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/replication/topology_actor.hpp"
+#include "supervisors/supervision/supervisor.hpp"
+
+namespace troupe::sim {
+
+namespace {
+
+constexpr const char* kNothingForgotten = "a node that forgets its vote or its config";
+
+bool isArbiter(const Scenario& scenario, const std::string& node) {
+  const auto& arbiters = scenario.topology.arbiters;
+  return std::find(arbiters.begin(), arbiters.end(), node) != arbiters.end();
+}
+
+}  // namespace
+
+const std::vector<std::string>& ReplicaSet::invariantNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (const auto& invariant : Topology::invariants()) made.push_back(invariant.name);
+    made.emplace_back(kNothingForgotten);
+    return made;
+  }();
+  return names;
+}
+
+ReplicaSet::ReplicaSet(const Scenario& scenario) : scenario_(scenario) {
+  invariants_ = Topology::invariants();
+  invariants_.push_back(machines::never(kNothingForgotten, [this](const machines::World&) { return !forgotten_.empty(); }));
+  const auto isUnwanted = [&](const machines::Invariant& one) {
+    const auto& wanted = scenario.invariants;
+    return !wanted.empty() && std::find(wanted.begin(), wanted.end(), one.name) == wanted.end();
+  };
+  std::erase_if(invariants_, isUnwanted);
+  for (const std::string& name : scenario.nodes()) members_[name];
+}
+
+void ReplicaSet::watch(Simulation& cluster) {
+  facts_ = &cluster.facts();
+  cluster.check([this, &cluster](const std::string&) {
+    if (moved_) check(cluster);
+  });
+}
+
+void ReplicaSet::start(NodeLife& life) {
+  const std::string& name = life.node().name();
+  Member& member = members_.at(name);
+  member.storage = std::make_shared<machines::StorageAccess>(life.storage());
+  member.membership = std::make_shared<replication::Membership>("rs", name);
+  worldIsOld_ = true;
+  replication::TopologyParts parts;
+  parts.storage = member.storage;
+  parts.membership = member.membership;
+  parts.observe = [this, name](const Seen& now, const machines::Outcome<Topology>&) { observe(name, now); };
+  using namespace supervisors;
+  startTree(life.node(), oneForOne("node", oneForOne("replication", permanent<replication::TopologyActor>("topology", parts))));
+}
+
+std::pair<std::string, int64_t> ReplicaSet::roleOf(const std::string& node) {
+  const Seen& seen = members_.at(node).seen;
+  return {machines::phaseName(seen), seen.memory.term};
+}
+
+/// What was persisted is still there; the rest begins anew.
+void ReplicaSet::died(const std::string& node) {
+  Member& member = members_.at(node);
+  member.storage = nullptr;
+  member.membership = nullptr;
+  member.seen.memory = {};
+  worldIsOld_ = true;
+}
+
+void ReplicaSet::observe(const std::string& node, const Seen& now) {
+  Seen& before = members_.at(node).seen;
+  const auto &was = before.document, &is = now.document;
+  if (is.lastVote.term < was.lastVote.term)
+    forgotten_ = fmt::format("{} voted in term {} and remembers term {}", node, was.lastVote.term, is.lastVote.term);
+  if (was.config && (!is.config || was.config->configVersion().isNewerThan(is.config->configVersion())))
+    forgotten_ = fmt::format("{} had config version {} and went back", node, was.config->version);
+  if (facts_ && (is.lastVote != was.lastVote || now.memory.phase != before.memory.phase || now.memory.term != before.memory.term))
+    Topology::facts(node, now, *facts_);
+  before = now;
+  moved_ = true;
+}
+
+void ReplicaSet::check(Simulation& cluster) {
+  moved_ = false;
+  if (worldIsOld_) {
+    world_ = {};
+    for (const auto& [name, member] : members_) world_.add<Topology>(name, member.membership != nullptr, &member.seen);
+    worldIsOld_ = false;
+  }
+  for (const machines::Invariant& invariant : invariants_)
+    if (invariant.broken(world_)) return cluster.fail(invariant.name + (forgotten_.empty() ? "" : ": " + forgotten_));
+}
+
+replication::ReplicaSetConfig ReplicaSet::config() const {
+  const auto millis = [](Duration time) { return std::chrono::duration_cast<machines::Millis>(time); };
+  replication::ReplicaSetConfig made;
+  made.id = "rs";
+  made.settings.electionTimeout = millis(scenario_.topology.electionTimeout);
+  made.settings.heartbeatInterval = millis(scenario_.topology.heartbeatInterval);
+  for (const std::string& name : scenario_.nodes()) {
+    replication::MemberConfig member;
+    member.id = static_cast<int32_t>(made.members.size());
+    member.host = name;
+    member.arbiterOnly = isArbiter(scenario_, name);
+    if (!scenario_.topology.priorities.empty()) member.priority = scenario_.topology.priorities[made.members.size()];
+    if (member.arbiterOnly) member.priority = 0;
+    made.members.push_back(member);
+  }
+  return made;
+}
+
+std::vector<std::string> ReplicaSet::leaders() const {
+  std::vector<std::string> found;
+  for (const auto& [name, member] : members_)
+    if (member.membership && replication::leads(member.seen.memory.phase)) found.push_back(name);
+  return found;
+}
+
+std::vector<std::string> ReplicaSet::writable() const {
+  std::vector<std::string> found;
+  for (const auto& [name, member] : members_)
+    if (member.membership && member.membership->view()->isWritable()) found.push_back(name);
+  return found;
+}
+
+std::string ReplicaSet::whyNotConverged() const {
+  const auto primaries = leaders();
+  if (primaries.size() != 1) return fmt::format("there are {} primaries", primaries.size());
+  const Seen& primary = seen(primaries[0]);
+  if (!replication::isWritable(primary)) return primaries[0] + " is elected and takes no writes";
+  const auto& config = *primary.document.config;
+  if (config.priorityRank(primaries[0]) > 0) return primaries[0] + " is primary, and another one has a higher priority";
+  for (const auto& member : config.members) {
+    const std::string why = member.host == primaries[0] ? "" : whyNotFollowing(member.host, primaries[0]);
+    if (!why.empty()) return why;
+  }
+  return {};
+}
+
+std::string ReplicaSet::whyNotFollowing(const std::string& node, const std::string& primary) const {
+  const Member& member = members_.at(node);
+  const Seen& leader = seen(primary);
+  if (!member.membership) return node + " is down";
+  if (!member.seen.document.config || member.seen.document.config->configVersion() != leader.document.config->configVersion())
+    return fmt::format("{} has another config than the primary {}", node, primary);
+  if (member.seen.memory.term != leader.memory.term) return fmt::format("{} is in term {}, the primary {} in {}", node,
+                                                                       member.seen.memory.term, primary, leader.memory.term);
+  const std::string followed = replication::primaryOf(member.seen);
+  return followed == primary ? "" : fmt::format("{} follows '{}' and not {}", node, followed, primary);
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,64 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/machines/collection_store.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "state_machines/core/world.hpp"
+#include "test/simulation/scenario.hpp"
+#include "test/simulation/simulation.hpp"
+
+namespace troupe::sim {
+
+/// The members of a replica set as a program of the simulator: on each node a supervised topology actor. Remembers what
+/// each of them is, and checks what must be true of all of them after each turn of one.
+class ReplicaSet final : public Program {
+ public:
+  using Topology = replication::Topology;
+  using Seen = machines::Snapshot<Topology>;
+
+  /// All that can be checked, by name. Besides, what was stated as a fact is never taken back.
+  static const std::vector<std::string>& invariantNames();
+
+  explicit ReplicaSet(const Scenario& scenario);
+  /// Before the run: from now on turns are checked.
+  void watch(Simulation& cluster);
+
+  void start(NodeLife& life) override;
+  std::pair<std::string, int64_t> roleOf(const std::string& node) override;
+  void died(const std::string& node) override;
+
+  /// The first config of the set.
+  replication::ReplicaSetConfig config() const;
+  const Seen& seen(const std::string& node) const { return members_.at(node).seen; }
+  /// Living nodes that lead, or take writes.
+  std::vector<std::string> leaders() const;
+  std::vector<std::string> writable() const;
+  /// Empty if the set has come together: one primary, of the highest priority; all others of its config follow it in its
+  /// term and have its config. Else what is missing.
+  std::string whyNotConverged() const;
+
+ private:
+  struct Member {
+    std::shared_ptr<machines::StorageAccess> storage;
+    std::shared_ptr<replication::Membership> membership;  ///< null: the node is dead
+    Seen seen;                                            ///< as of its last transition
+  };
+
+  void observe(const std::string& node, const Seen& now);
+  void check(Simulation& cluster);
+  std::string whyNotFollowing(const std::string& node, const std::string& primary) const;
+
+  const Scenario& scenario_;
+  std::map<std::string, Member> members_;
+  std::vector<machines::Invariant> invariants_;
+  machines::World world_;
+  machines::Facts* facts_ = nullptr;
+  bool moved_ = false, worldIsOld_ = true;
+  std::string forgotten_;  ///< what a node knew, and no longer does
+};
+
+}  // namespace troupe::sim

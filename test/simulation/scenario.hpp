@@ -1,0 +1,82 @@
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messaging/errors/status.hpp"
+#include "test/simulation/network.hpp"
+
+namespace troupe::sim {
+
+/// A duration to be drawn: "2s" or "2s..10s".
+struct Span {
+  Duration least{}, most{};
+  Duration draw(Random& random) const { return sim::between(random, least, most); }
+};
+
+/// What goes wrong.
+enum class FaultKind {
+  kKill, kPause, kClockSkew, kClockJump, kPartition, kClog, kDelay, kLoss, kDuplicate, kReorder, kDiskStall, kFailedFlush
+};
+enum class PartitionShape {
+  kOneWay,   ///< some are not heard by the others, but hear them
+  kIsolate,  ///< one node against all others
+  kHalves,   ///< two groups
+  kManyWay,  ///< three groups and more
+};
+
+struct FaultSpec {
+  FaultKind kind{};
+  Span every;                   ///< from one to the next; none for what holds all the time
+  Span lasts;                   ///< `for`
+  int leave = 0;                ///< that many nodes are always left at work
+  PartitionShape shape{};
+  Duration upTo{};              ///< clocks: at most by that much, either way
+  Span by;                      ///< delay: what is added
+  double share = 0;             ///< of messages or flushes
+  int links = 1;                ///< how many directions between two nodes
+};
+
+/// What operators ask of the set meanwhile.
+enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes };
+
+struct WorkSpec {
+  WorkKind kind{};
+  Span every;
+  double force = 0;  ///< step-downs: the share that does not wait for anyone
+  Span period;       ///< step-downs, freezes: for how long the node will not stand
+};
+
+/// The replica set of a scenario: nodes "n1", "n2" and so on, each a member.
+struct TopologySpec {
+  int nodes = 3;
+  std::vector<double> priorities;  ///< one for each node; empty: all 1
+  std::vector<std::string> arbiters;
+  Duration electionTimeout = std::chrono::seconds(1);
+  Duration heartbeatInterval = std::chrono::milliseconds(500);
+};
+
+/// What happens to a cluster, and what must be true of it: data, read from a file of test/simulation/scenarios. A run has a
+/// safety phase, in which faults strike and invariants hold, and then a liveness phase: all faults end, and the set has to
+/// come together again.
+struct Scenario {
+  std::string name, file;
+  TopologySpec topology;
+  Conditions network;
+  std::vector<WorkSpec> workloads;
+  std::vector<FaultSpec> faults;
+  std::vector<std::string> invariants;  ///< to be checked; empty: all
+  Duration faultsEndAfter = std::chrono::seconds(60);
+  Duration convergeWithin = std::chrono::seconds(30);
+
+  std::vector<std::string> nodes() const;
+};
+
+/// Reads a scenario strictly. `known`: the names of invariants that there are. Errors: FailedToParse, "FILE:LINE: ..." with
+/// what is allowed there.
+StatusWith<Scenario> parseScenario(std::string_view text, const std::string& file, const std::vector<std::string>& known);
+/// The same from a file. Also FileNotOpen.
+StatusWith<Scenario> readScenario(const std::string& file, const std::vector<std::string>& known);
+
+}  // namespace troupe::sim

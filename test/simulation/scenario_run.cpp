@@ -1,0 +1,87 @@
+#include "test/simulation/scenario_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "test/simulation/faults.hpp"
+#include "test/simulation/replica_set.hpp"
+
+namespace troupe::sim {
+
+namespace {
+
+/// What must be true at the end: together, and still so after a while.
+void converge(const Scenario& scenario, Simulation& cluster, const ReplicaSet& set) {
+  const Duration end = cluster.elapsed() + scenario.convergeWithin;
+  const Duration calm = 3 * scenario.topology.electionTimeout;
+  while (cluster.failure().empty()) {
+    const bool together = cluster.runUntil([&] { return set.whyNotConverged().empty(); }, end - cluster.elapsed());
+    if (!cluster.failure().empty()) return;
+    if (!together) return cluster.fail("the set does not come together again: " + set.whyNotConverged());
+    cluster.run(calm);
+    if (set.whyNotConverged().empty()) return;
+  }
+}
+
+}  // namespace
+
+RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvents,
+                       const std::function<void(const Trace&)>& look,
+                       const std::function<void(const TraceEvent&)>& follow) {
+  ReplicaSet set(scenario);
+  Simulation cluster(seed, scenario.nodes(), set, keepEvents);
+  if (follow) cluster.trace().follow(follow);
+  cluster.network().setUsual(scenario.network);
+  set.watch(cluster);
+  Faults faults(scenario, cluster, seed);
+  Workload workload(scenario, cluster, set, seed);
+  if (!workload.initiate(scenario.convergeWithin)) cluster.fail("the set was never initiated");
+  faults.begin();
+  workload.begin();
+  cluster.run(scenario.faultsEndAfter);
+  if (cluster.failure().empty()) {
+    workload.end();
+    faults.end();
+    converge(scenario, cluster, set);
+  }
+  if (look) look(cluster.trace());
+  RunOutcome outcome;
+  outcome.broken = cluster.failure();
+  outcome.hash = cluster.trace().hash();
+  outcome.events = cluster.trace().count();
+  outcome.turns = cluster.turns();
+  outcome.messages = cluster.network().sent();
+  outcome.faults = faults.struck();
+  outcome.simulated = cluster.elapsed();
+  outcome.tally = workload.tally();
+  for (const std::string& node : scenario.nodes()) outcome.lastTerm = std::max(outcome.lastTerm, set.seen(node).memory.term);
+  return outcome;
+}
+
+std::string firstDifference(const Scenario& scenario, uint64_t seed) {
+  std::vector<uint64_t> first;
+  const auto hashed = [](const TraceEvent& event) { return std::hash<std::string>()(Trace::line(event)); };
+  std::vector<std::string> lines;
+  runScenario(scenario, seed, 1, nullptr, [&](const TraceEvent& e) { first.push_back(hashed(e)); });
+  size_t at = 0, parted = SIZE_MAX;
+  runScenario(scenario, seed, 1, nullptr, [&](const TraceEvent& e) {
+    if (parted == SIZE_MAX && (at >= first.size() || first[at] != hashed(e))) parted = at;
+    if (parted == SIZE_MAX || at == parted) lines.push_back(Trace::line(e));
+    if (lines.size() > 12) lines.erase(lines.begin());
+    ++at;
+  });
+  if (parted == SIZE_MAX && at == first.size()) return {};
+  std::string text = Trace::header();
+  for (const std::string& line : lines) text += line;
+  return text + fmt::format("    event {}: the other run differs from the last line\n", std::min(parted, at));
+}
+
+std::string tailOf(const Trace& trace, size_t count) {
+  const auto& events = trace.events();
+  std::string text = Trace::header();
+  for (size_t i = events.size() - std::min(events.size(), count); i < events.size(); ++i) text += Trace::line(events[i]);
+  return text;
+}
+
+}  // namespace troupe::sim
