@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 
 #include "actors/environment/environment.hpp"
 #include "test/simulation/replica_set.hpp"
@@ -43,8 +44,10 @@ class Runner {
     fmt::print("{} seeds of {} scenarios{}, {} failed: {:.1f} seeds/s, {:.0f} s simulated in {:.1f} s, {:.0f} x wall time\n",
                done_, std::min<uint64_t>(options_.seeds, scenarios.size()), options_.once ? "" : ", each twice", failed_.size(),
                static_cast<double>(done_) / wall(), seconds(simulated_), wall(), seconds(simulated_) / wall());
-    fmt::print("{} faults, {} messages, {} turns; {} terms; commands: {} asked, {} done\n", faults_, messages_, turns_, terms_,
+    fmt::print("{} faults, {} messages, {} turns, {} terms; commands: {} asked, {} done", faults_, messages_, turns_, terms_,
                asked_, answered_);
+    for (const auto& [error, count] : refused_) fmt::print(", {} {}", count, error);
+    fmt::print("\n");
     return failed_.empty() ? kClean : kBroken;
   }
 
@@ -88,6 +91,7 @@ class Runner {
     terms_ += outcome.lastTerm;
     asked_ += outcome.tally.asked;
     answered_ += outcome.tally.done;
+    for (const auto& [error, count] : outcome.tally.refused) refused_[error] += count;
   }
 
   double wall() const { return std::max(1e-6, seconds(real_->now() - begun_)); }
@@ -111,6 +115,7 @@ class Runner {
   Duration simulated_{};
   uint64_t done_ = 0, faults_ = 0, messages_ = 0, turns_ = 0, asked_ = 0, answered_ = 0;
   int64_t terms_ = 0;
+  std::map<std::string, uint64_t> refused_;
   std::vector<std::string> failed_;
 };
 

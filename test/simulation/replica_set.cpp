@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/replication/topology_actor.hpp"
 #include "supervisors/supervision/supervisor.hpp"
@@ -15,7 +16,7 @@ constexpr const char* kNothingForgotten = "a node that forgets its vote or its c
 
 bool isArbiter(const Scenario& scenario, const std::string& node) {
   const auto& arbiters = scenario.topology.arbiters;
-  return std::find(arbiters.begin(), arbiters.end(), node) != arbiters.end();
+  return std::any_of(arbiters.begin(), arbiters.end(), [&](const std::string& name) { return node == name + ":1"; });
 }
 
 }  // namespace
@@ -53,7 +54,6 @@ void ReplicaSet::start(NodeLife& life) {
   Member& member = members_.at(name);
   member.storage = std::make_shared<machines::StorageAccess>(life.storage());
   member.membership = std::make_shared<replication::Membership>("rs", name);
-  worldIsOld_ = true;
   replication::TopologyParts parts;
   parts.storage = member.storage;
   parts.membership = member.membership;
@@ -73,11 +73,13 @@ void ReplicaSet::died(const std::string& node) {
   member.storage = nullptr;
   member.membership = nullptr;
   member.seen.memory = {};
+  member.runs = false;
   worldIsOld_ = true;
 }
 
 void ReplicaSet::observe(const std::string& node, const Seen& now) {
-  Seen& before = members_.at(node).seen;
+  Member& member = members_.at(node);
+  Seen& before = member.seen;
   const auto &was = before.document, &is = now.document;
   if (is.lastVote.term < was.lastVote.term)
     forgotten_ = fmt::format("{} voted in term {} and remembers term {}", node, was.lastVote.term, is.lastVote.term);
@@ -87,13 +89,14 @@ void ReplicaSet::observe(const std::string& node, const Seen& now) {
     Topology::facts(node, now, *facts_);
   before = now;
   moved_ = true;
+  worldIsOld_ |= !std::exchange(member.runs, true);
 }
 
 void ReplicaSet::check(Simulation& cluster) {
   moved_ = false;
   if (worldIsOld_) {
     world_ = {};
-    for (const auto& [name, member] : members_) world_.add<Topology>(name, member.membership != nullptr, &member.seen);
+    for (const auto& [name, member] : members_) world_.add<Topology>(name, member.runs, &member.seen);
     worldIsOld_ = false;
   }
   for (const machines::Invariant& invariant : invariants_)

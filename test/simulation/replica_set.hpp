@@ -46,6 +46,7 @@ class ReplicaSet final : public Program {
     std::shared_ptr<machines::StorageAccess> storage;
     std::shared_ptr<replication::Membership> membership;  ///< null: the node is dead
     Seen seen;                                            ///< as of its last transition
+    bool runs = false;                                    ///< its topology has resumed
   };
 
   void observe(const std::string& node, const Seen& now);

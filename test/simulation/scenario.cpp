@@ -160,7 +160,7 @@ class FileReader {
 
 std::vector<std::string> Scenario::nodes() const {
   std::vector<std::string> names;
-  for (int i = 1; i <= topology.nodes; ++i) names.push_back("n" + std::to_string(i));
+  for (int i = 1; i <= topology.nodes; ++i) names.push_back("n" + std::to_string(i) + ":1");
   return names;
 }
 

@@ -48,7 +48,7 @@ struct WorkSpec {
   Span period;       ///< step-downs, freezes: for how long the node will not stand
 };
 
-/// The replica set of a scenario: nodes "n1", "n2" and so on, each a member.
+/// The replica set of a scenario: nodes "n1", "n2" and so on, each a member (by the name "n1:1", a host and a port).
 struct TopologySpec {
   int nodes = 3;
   std::vector<double> priorities;  ///< one for each node; empty: all 1
