@@ -40,6 +40,7 @@ void Faults::end() {
   for (const std::string& node : cluster_.nodes()) {
     cluster_.disk(node).stalledUntil = {};
     cluster_.disk(node).failedFlushes = 0;
+    cluster_.disk(node).lyingFlushes = 0;
     cluster_.resume(node);
     restart(node);
   }
@@ -54,7 +55,8 @@ void Faults::strike(const FaultSpec& fault) {
     case FaultKind::kClockSkew:
     case FaultKind::kClockJump: return strikeClock(fault);
     case FaultKind::kDiskStall:
-    case FaultKind::kFailedFlush: return strikeDisk(fault);
+    case FaultKind::kFailedFlush:
+    case FaultKind::kLyingFlush: return strikeDisk(fault);
     case FaultKind::kPartition: return partition(fault);
     case FaultKind::kClog: return clog(fault);
     default: return strikeLinks(fault);
@@ -98,11 +100,13 @@ void Faults::strikeDisk(const FaultSpec& fault) {
     cluster_.disk(node).stalledUntil = inTime(lasts);
     return note(node, "stalls disk", "for " + inMillis(lasts));
   }
-  cluster_.disk(node).failedFlushes = fault.share;
-  ++failingDisks_[node];
-  note(node, "fails flushes", "for " + inMillis(lasts));
-  cluster_.at(lasts, [this, node] {
-    if (--failingDisks_[node] == 0) cluster_.disk(node).failedFlushes = 0;
+  const bool lies = fault.kind == FaultKind::kLyingFlush;
+  const auto struck = lies ? &DiskConditions::lyingFlushes : &DiskConditions::failedFlushes;
+  cluster_.disk(node).*struck = fault.share;
+  ++badDisks_[{node, lies}];
+  note(node, lies ? "lies of flushes" : "fails flushes", "for " + inMillis(lasts));
+  cluster_.at(lasts, [this, node, lies, struck] {
+    if (--badDisks_[{node, lies}] == 0) cluster_.disk(node).*struck = 0;
   });
 }
 

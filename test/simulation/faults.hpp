@@ -57,7 +57,7 @@ class Faults {
   Random random_;
   std::map<uint64_t, Effect> effects_;
   std::map<std::string, Duration> skews_;
-  std::map<std::string, int> failingDisks_;
+  std::map<std::pair<std::string, bool>, int> badDisks_;  ///< how many faults lie upon a disk; of lies apart
   uint64_t lastEffect_ = 0, struck_ = 0;
   bool over_ = false;
 };

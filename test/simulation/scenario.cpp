@@ -18,7 +18,7 @@ struct FaultRule {
   bool repeats = true, hasEnd = true;
   bool leaves = false, clock = false, links = false, share = false;
 };
-constexpr std::array<FaultRule, 12> kFaults{{{.name = "kill", .leaves = true},
+constexpr std::array<FaultRule, 13> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "pause", .leaves = true},
                                              {.name = "clock-skew", .repeats = false, .hasEnd = false, .clock = true},
                                              {.name = "clock-jump", .hasEnd = false, .clock = true},
@@ -29,7 +29,8 @@ constexpr std::array<FaultRule, 12> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "duplicate", .links = true, .share = true},
                                              {.name = "reorder", .links = true},
                                              {.name = "disk-stall"},
-                                             {.name = "failed-flush", .share = true}}};
+                                             {.name = "failed-flush", .share = true},
+                                             {.name = "lying-flush", .share = true}}};
 
 const std::vector<std::string>& faultNames() {
   static const std::vector<std::string> names = [] {

@@ -17,7 +17,8 @@ struct Span {
 
 /// What goes wrong.
 enum class FaultKind {
-  kKill, kPause, kClockSkew, kClockJump, kPartition, kClog, kDelay, kLoss, kDuplicate, kReorder, kDiskStall, kFailedFlush
+  kKill, kPause, kClockSkew, kClockJump, kPartition, kClog, kDelay, kLoss, kDuplicate, kReorder, kDiskStall, kFailedFlush,
+  kLyingFlush,  ///< no database survives it: for tests of the checks themselves
 };
 enum class PartitionShape {
   kOneWay,   ///< some are not heard by the others, but hear them

@@ -36,7 +36,7 @@ RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvent
   set.watch(cluster);
   Faults faults(scenario, cluster, seed);
   Workload workload(scenario, cluster, set, seed);
-  if (!workload.initiate(scenario.convergeWithin)) cluster.fail("the set was never initiated");
+  if (!workload.initiate(std::chrono::seconds(60))) cluster.fail("the set was never initiated");
   faults.begin();
   workload.begin();
   cluster.run(scenario.faultsEndAfter);

@@ -34,7 +34,10 @@ class SimulatedFlusher final : public Actor {
   }
   void end() {
     const bool fails = environment().randomShare() < disk_->failedFlushes;
-    const Status outcome = fails ? Status(ErrorCode::kInternalError, "the disk failed to flush") : engine_->flushLog();
+    const bool lies = disk_->lyingFlushes > 0 && environment().randomShare() < disk_->lyingFlushes;
+    Status outcome;
+    if (fails) outcome = Status(ErrorCode::kInternalError, "the disk failed to flush");
+    else if (!lies) outcome = engine_->flushLog();
     flushing_ = false;
     tracker_->endFlush(outcome, std::chrono::microseconds(0));
     begin();

@@ -19,6 +19,7 @@ struct DiskConditions {
   Duration leastFlush = std::chrono::microseconds(200);
   Duration mostFlush = std::chrono::milliseconds(4);
   double failedFlushes = 0;  ///< share that fails; nothing of them is durable
+  double lyingFlushes = 0;   ///< share that is said to be durable and is not
   /// Stalled until then: no flush ends before.
   TimePoint stalledUntil{};
 };

@@ -1,0 +1,189 @@
+#include "test/simulation/scenario.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "test/simulation/replica_set.hpp"
+#include "test/simulation/scenario_run.hpp"
+
+namespace troupe::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::vector<std::string> kKnown = {"two holders"};
+
+Scenario read(const std::string& text, const std::vector<std::string>& known = ReplicaSet::invariantNames()) {
+  auto scenario = parseScenario(text, "a.toml", known);
+  if (!scenario.isOK()) throw std::runtime_error(scenario.status().toString());
+  return std::move(*scenario);
+}
+std::string mistakeIn(const std::string& text) {
+  const auto scenario = parseScenario(text, "a.toml", kKnown);
+  return scenario.isOK() ? "none" : scenario.status().reason();
+}
+
+TEST(Scenario, IsReadFromItsFile) {
+  const Scenario s = read(R"(
+name = "all of it"
+[topology]
+nodes = 5
+priorities = [2, 1.5, 1, 1, 0]
+arbiters = ["n4"]
+election_timeout = "2s"
+[network]
+delay = "1ms..5ms"
+loss = 0.25
+[[workload]]
+kind = "step-downs"
+every = "1s..3s"
+force = 1
+[[fault]]
+kind = "kill"
+every = "2s..10s"
+for = "0.5s"
+leave = 3
+[[fault]]
+kind = "partition"
+shape = "many-way"
+[check]
+invariants = ["two holders"]
+[liveness]
+after = "1m"
+converge_within = "30s"
+)", kKnown);
+  EXPECT_EQ(s.nodes(), (std::vector<std::string>{"n1:1", "n2:1", "n3:1", "n4:1", "n5:1"}));
+  EXPECT_EQ(s.topology.priorities[1], 1.5);
+  EXPECT_EQ(s.topology.electionTimeout, 2s);
+  EXPECT_EQ(s.topology.heartbeatInterval, 1s);
+  EXPECT_EQ(s.network.mostDelay, 5ms);
+  EXPECT_EQ(s.network.loss, 0.25);
+  ASSERT_EQ(s.faults.size(), 2u);
+  EXPECT_EQ(s.faults[0].kind, FaultKind::kKill);
+  EXPECT_EQ(s.faults[0].every.most, 10s);
+  EXPECT_EQ(s.faults[0].lasts.least, 500ms);
+  EXPECT_EQ(s.faults[0].leave, 3);
+  EXPECT_EQ(s.faults[1].shape, PartitionShape::kManyWay);
+  EXPECT_EQ(s.workloads[0].force, 1);
+  EXPECT_EQ(s.faultsEndAfter, 60s);
+  EXPECT_EQ(s.invariants, kKnown);
+}
+
+TEST(Scenario, NamesTheLineOfAMistakeAndWhatIsAllowed) {
+  EXPECT_EQ(mistakeIn("[topology]\nnodes = 3\n"), "a.toml:1: a scenario needs 'name'");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\nnode = 3\n"),
+            "a.toml:3: [topology] knows no 'node'; allowed: arbiters, election_timeout, heartbeat_interval, kind, nodes, priorities");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\nnodes = 9\n"), "a.toml:3: 'nodes' must be a whole number from 1 to 7");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n\n[[fault]]\nkind = \"partition\"\nshape = \"round\"\n"),
+            "a.toml:5: 'shape' must be one of one-way, isolate, halves, many-way");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[[fault]]\nevery = \"1s\"\n").substr(0, 46), "a.toml:2: [[fault]] needs 'kind': one of kill,");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[[fault]]\nkind = \"kill\"\nevery = \"5s..1s\"\n").substr(0, 34),
+            "a.toml:4: 'every' must be a time s");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[[fault]]\nkind = \"kill\"\nshare = 0.5\n"),
+            "a.toml:4: [[fault]] knows no 'share'; allowed: every, for, kind, leave");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[check]\ninvariants = [\"peace\"]\n"),
+            "a.toml:3: there is no invariant 'peace'; there are: two holders");
+  EXPECT_EQ(mistakeIn("name = \"x\"\nname = \"y\"\n").substr(0, 9), "a.toml:2:");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[fault]\nkind = \"kill\"\n"), "a.toml:2: 'fault' must be sections: [[fault]]");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\npriorities = [1]\n"),
+            "a.toml:3: 'priorities' must have 3 numbers, one for each node");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\narbiters = [\"n4\"]\n"), "a.toml:3: 'arbiters' must name nodes: n1 to n3");
+}
+
+TEST(Scenario, AFileThatIsNotThereIsAnError) {
+  EXPECT_EQ(readScenario("no/such.toml", kKnown).status().code(), ErrorCode::kFileNotOpen);
+}
+
+TEST(Scenario, AllOfTheHouseCanBeRead) {
+  int count = 0;
+  for (const auto& file : std::filesystem::directory_iterator("test/simulation/scenarios")) {
+    EXPECT_TRUE(readScenario(file.path().string(), ReplicaSet::invariantNames()).isOK()) << file.path();
+    ++count;
+  }
+  EXPECT_GE(count, 10);
+}
+
+const char* const kFaulty = R"(
+name = "a bit of everything"
+[topology]
+nodes = 3
+[[workload]]
+kind = "step-downs"
+rate = 1
+[[fault]]
+kind = "kill"
+every = "1s..3s"
+for = "100ms..1s"
+[[fault]]
+kind = "partition"
+shape = "isolate"
+every = "1s..3s"
+for = "100ms..1s"
+[[fault]]
+kind = "clog"
+every = "1s..3s"
+for = "1s"
+[liveness]
+after = "10s"
+converge_within = "20s"
+)";
+
+TEST(ScenarioRun, TheSameSeedGivesTheSameTraceAndAnotherOneAnother) {
+  const Scenario scenario = read(kFaulty);
+  const RunOutcome first = runScenario(scenario, 1), again = runScenario(scenario, 1), other = runScenario(scenario, 2);
+  EXPECT_EQ(first.broken, "");
+  EXPECT_EQ(first.hash, again.hash);
+  EXPECT_EQ(first.events, again.events);
+  EXPECT_NE(first.hash, other.hash);
+  EXPECT_EQ(firstDifference(scenario, 1), "");
+  EXPECT_GT(first.faults, 5u);
+  EXPECT_GT(first.tally.done, 3u);
+}
+
+TEST(ScenarioRun, LinesOfTheNetworkShowRoleAndTerm) {
+  bool shown = false;
+  runScenario(read(kFaulty), 1, 0, [&](const Trace& trace) {
+    for (const TraceEvent& e : trace.events()) shown |= e.actor == "network" && e.role == "primary" && e.term > 0;
+  });
+  EXPECT_TRUE(shown);
+}
+
+TEST(ScenarioRun, VotesThatALyingDiskLosesAreFound) {
+  const Scenario scenario = read(R"(
+name = "lies"
+[topology]
+nodes = 3
+[[workload]]
+kind = "step-downs"
+rate = 1
+force = 1
+[[fault]]
+kind = "lying-flush"
+every = "1s..2s"
+for = "1s..2s"
+share = 1
+[[fault]]
+kind = "kill"
+every = "500ms..1s"
+for = "10ms"
+[liveness]
+after = "60s"
+)");
+  std::string broken;
+  for (uint64_t seed = 1; seed <= 10 && broken.empty(); ++seed) broken = runScenario(scenario, seed).broken;
+  EXPECT_NE(broken, "");
+  EXPECT_EQ(broken.find("the set does not come"), std::string::npos) << broken;
+}
+
+TEST(ScenarioRun, ASetThatDoesNotComeTogetherInTimeIsFound) {
+  Scenario scenario = read(kFaulty);
+  scenario.faultsEndAfter = 5s;
+  scenario.faults = {{.kind = FaultKind::kKill, .every = {4900ms, 4900ms}, .lasts = {1s, 1s}, .leave = 0}};
+  EXPECT_EQ(runScenario(scenario, 3).broken, "");
+  scenario.convergeWithin = 1ms;
+  EXPECT_TRUE(runScenario(scenario, 3).broken.starts_with("the set does not come together again: ")) << runScenario(scenario, 3).broken;
+}
+
+}  // namespace
+}  // namespace troupe::sim
