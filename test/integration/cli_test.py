@@ -149,6 +149,40 @@ class CommandLineTest(ServerTest):
         self.assertIn("connections", out)
 
 
+class SimulatorTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.scenario = Path(folder.name) / "small.toml"
+
+    def simulate(self, text, *arguments):
+        self.scenario.write_text(text)
+        return troupe("sim", "--scenario", self.scenario, "--quiet", *arguments)
+
+    def test_runs_seeds_twice_and_writes_a_timeline(self):
+        small = 'name = "small"\n[[fault]]\nkind = "kill"\nevery = "1s"\nfor = "500ms"\n[liveness]\nafter = "5s"\n'
+        code, out, err = self.simulate(small, "--seed", 3, "--seeds", 2)
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("2 seeds of 1 scenarios, each twice, 0 failed", out)
+        timeline = self.scenario.with_suffix(".json")
+        self.assertEqual(self.simulate(small, "--trace", timeline)[0], 0)
+        trace = json.loads(timeline.read_text())
+        self.assertEqual((trace["format"], trace["nodes"]), ("troupe-trace", ["n1:1", "n2:1", "n3:1"]))
+        self.assertTrue(any(e["kind"] == "fault" and e["what"] == "kills" for e in trace["events"]))
+
+    def test_a_set_that_fails_prints_how_to_run_it_again(self):
+        code, out, _ = self.simulate('name = "late"\n[[fault]]\nkind = "kill"\nevery = "2900ms"\nfor = "1s"\nleave = 0\n'
+                                     '[liveness]\nafter = "3s"\nconverge_within = "1ms"\n', "--seed", 5)
+        self.assertEqual(code, 1)
+        self.assertIn("FAILED  late: the set does not come together again", out)
+        self.assertIn(f"again: troupe sim --scenario {self.scenario} --seed 5", out)
+
+    def test_a_mistake_in_a_scenario_is_named_with_its_line(self):
+        code, _, err = self.simulate('name = "x"\n[topology]\nnods = 3\n')
+        self.assertEqual(code, 2)
+        self.assertIn("small.toml:3: [topology] knows no 'nods'; allowed: ", err)
+
+
 class LogInTest(unittest.TestCase):
     def test_logs_in_with_both_mechanisms(self):
         with Server("--auth") as server:
