@@ -56,7 +56,7 @@ void ReplicaSet::start(NodeLife& life) {
   member.membership = std::make_shared<replication::Membership>("rs", name);
   replication::TopologyParts parts;
   parts.storage = member.storage;
-  parts.membership = member.membership;
+  parts.membership = member.membership.get();
   parts.observe = [this, name](const Seen& now, const machines::Outcome<Topology>&) { observe(name, now); };
   using namespace supervisors;
   startTree(life.node(), oneForOne("node", oneForOne("replication", permanent<replication::TopologyActor>("topology", parts))));
@@ -67,11 +67,10 @@ std::pair<std::string, int64_t> ReplicaSet::roleOf(const std::string& node) {
   return {machines::phaseName(seen), seen.memory.term};
 }
 
-/// What was persisted is still there; the rest begins anew.
+/// What was persisted is still there; the rest begins anew. What the actor uses stays until its next life, for it may go
+/// after this call.
 void ReplicaSet::died(const std::string& node) {
   Member& member = members_.at(node);
-  member.storage = nullptr;
-  member.membership = nullptr;
   member.seen.memory = {};
   member.runs = false;
   worldIsOld_ = true;
@@ -124,14 +123,14 @@ replication::ReplicaSetConfig ReplicaSet::config() const {
 std::vector<std::string> ReplicaSet::leaders() const {
   std::vector<std::string> found;
   for (const auto& [name, member] : members_)
-    if (member.membership && replication::leads(member.seen.memory.phase)) found.push_back(name);
+    if (member.runs && replication::leads(member.seen.memory.phase)) found.push_back(name);
   return found;
 }
 
 std::vector<std::string> ReplicaSet::writable() const {
   std::vector<std::string> found;
   for (const auto& [name, member] : members_)
-    if (member.membership && member.membership->view()->isWritable()) found.push_back(name);
+    if (member.runs && member.membership->view()->isWritable()) found.push_back(name);
   return found;
 }
 
@@ -152,7 +151,7 @@ std::string ReplicaSet::whyNotConverged() const {
 std::string ReplicaSet::whyNotFollowing(const std::string& node, const std::string& primary) const {
   const Member& member = members_.at(node);
   const Seen& leader = seen(primary);
-  if (!member.membership) return node + " is down";
+  if (!member.runs) return node + " is down";
   if (!member.seen.document.config || member.seen.document.config->configVersion() != leader.document.config->configVersion())
     return fmt::format("{} has another config than the primary {}", node, primary);
   if (member.seen.memory.term != leader.memory.term) return fmt::format("{} is in term {}, the primary {} in {}", node,

@@ -44,7 +44,7 @@ class ReplicaSet final : public Program {
  private:
   struct Member {
     std::shared_ptr<machines::StorageAccess> storage;
-    std::shared_ptr<replication::Membership> membership;  ///< null: the node is dead
+    std::shared_ptr<replication::Membership> membership;  ///< of its last life
     Seen seen;                                            ///< as of its last transition
     bool runs = false;                                    ///< its topology has resumed
   };
