@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include "test/model/explorer.hpp"
+#include "test/model/subjects/election.hpp"
+
+/// The elections of the topology machine, explored to the end. What is left out: subjects/election.hpp.
+namespace troupe::model {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kTerms = 1;  // the same, ten times as slow
+#else
+constexpr int64_t kTerms = 2;
+#endif
+
+void expectClean(const Report& report) {
+  EXPECT_TRUE(report.clean()) << report;
+  std::printf("%s", report.text().c_str());
+}
+
+TEST(Election, ThreeMembersTwoTermsAnyLossAndDuplication) {
+  expectClean(check(elections({.members = votingMembers(3), .terms = kTerms})));
+}
+
+TEST(Election, ThreeMembersTwoTermsOneCrashEachTwoOfThemStand) {
+  expectClean(check(elections({.members = votingMembers(3), .terms = kTerms, .standing = 2, .crashes = 1})));
+}
+
+TEST(Election, TwoMembersAndAnArbiter) {
+  auto members = votingMembers(3);
+  members[2].arbiterOnly = true;
+  members[2].priority = 0;
+  expectClean(check(elections({.members = members, .terms = 2, .crashes = kTerms == 2 ? 1 : 0})));
+}
+
+}  // namespace
+}  // namespace troupe::model

@@ -1,0 +1,390 @@
+#include "test/model/space.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace troupe::model {
+
+using What = Action::What;
+using Life = Local::Life;
+
+namespace {
+constexpr uint32_t kBrokenFacts = 0x80000000u;  // the number of the contradictory facts, with this bit
+}
+
+Space::Space(const Model& model)
+    : model_(model), locals_(model), isSet_(model.network == Network::kEverlasting) {
+  factsAt_ = static_cast<uint32_t>(model.slots().size());
+  countersAt_ = factsAt_ + 1;
+  netAt_ = countersAt_ + (clientByte(model.clients().size()) + 3) / 4;
+  if (netAt_ + static_cast<uint32_t>(model.bounds.inFlight) + 1 > State::kMost)
+    throw std::invalid_argument("too many machines, clients and messages for one model");
+  facts_.emplace_back();
+  factNumbers_.emplace("", 0);
+}
+
+State Space::initial(std::string& why) {
+  State state;
+  state.resize(netAt_);
+  for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) state[slot] = locals_.first(slot);
+  for (uint8_t slot = 0; slot < model_.slots().size() && why.empty(); ++slot) {
+    if (model_.slots()[slot].start != Model::Start::kAtOnce) continue;
+    const StepResult& result = locals_.resume(state[slot]);
+    why = result.broken;
+    state[slot] = result.next;
+    if (!sendOutputs(state, slot, result, result.outputs.size(), kNoNumber))
+      throw std::invalid_argument("more messages under way at the beginning than the bounds allow");
+    if (why.empty()) stateFacts(state, slot, why);
+  }
+  return state;
+}
+
+void Space::successors(const State& state, Visitor& visitor) {
+  deliveries(state, visitor);
+  for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) ownEvents(state, slot, visitor);
+  for (uint8_t node = 0; node < model_.nodes().size(); ++node) faultsOf(state, node, visitor);
+}
+
+void Space::deliveries(const State& state, Visitor& visitor) {
+  eachFlight(state, [&](FlightId id) {
+    const Flight& flight = locals_.flight(id);
+    const bool isAnswer = flight.what == Flight::What::kAnswer || flight.what == Flight::What::kRefusal;
+    const bool runs = flight.toSlot != Flight::kNobody && locals_[state[flight.toSlot]].life == Life::kRunning;
+    Action action{What::kDeliver, flight.toSlot, flight.toNode, id, flight.event};
+    deliver(state, action, visitor);
+    if (isSet_) return;
+    if (runs && !isAnswer && left(state, duplicationByte(), model_.faults.duplications)) {
+      action.again = true;
+      deliver(state, action, visitor);
+    }
+    if (left(state, lossByte(), model_.faults.losses)) {
+      State next = state;
+      remove(next, id);
+      use(next, lossByte(), model_.faults.losses);
+      visitor.next({What::kLose, Flight::kNobody, flight.toNode, id}, next);
+    }
+  });
+}
+
+void Space::deliver(const State& state, const Action& action, Visitor& visitor) {
+  State base = state;
+  if (action.again) use(base, duplicationByte(), model_.faults.duplications);
+  else if (!isSet_) remove(base, action.flight);
+  const Flight& flight = locals_.flight(action.flight);
+  if (flight.toSlot == Flight::kNobody) return deliverToNobody(base, action, visitor);
+  if (locals_[state[flight.toSlot]].life != Life::kRunning) return visitor.next(action, base);
+  FlightId asked = kNoNumber;
+  if (flight.what == Flight::What::kAsk) asked = action.flight;
+  if (flight.what == Flight::What::kAnswer || flight.what == Flight::What::kRefusal) {
+    if (!locals_.hasAsked(base[flight.toSlot], flight.question) && model_.hostBug != HostBug::kAnswersLate)
+      return visitor.next(action, base);
+    if (flight.event == kNoNumber) return visitor.next(action, base);  // a refusal that means: ask again
+    base[flight.toSlot] = locals_.answered(base[flight.toSlot], flight.question);
+  }
+  stepped(base, action, locals_.step(base[flight.toSlot], flight.event), asked, visitor);
+}
+
+void Space::deliverToNobody(const State& base, const Action& action, Visitor& visitor) {
+  const Flight flight = locals_.flight(action.flight);
+  const Values& values = model_.values();
+  const Model::Choices* answers = model_.answersTo(values.type(flight.value));
+  if (!answers) ++untaken_[std::string(values.name(flight.value))];
+  if (!answers || flight.what != Flight::What::kAsk) return visitor.next(action, base);
+  for (const ValueId value : (*answers)(model_.nodes()[flight.toNode], values.data(flight.value))) {
+    Action answered = action;
+    answered.value = value;
+    State next = base;
+    const Flight answer{Flight::What::kAnswer, flight.toNode, Flight::kNobody, flight.fromNode, flight.fromSlot, value, flight.question};
+    if (send(next, locals_.number(answer))) visitor.next(answered, next);
+    else visitor.cut(answered);
+  }
+}
+
+void Space::ownEvents(const State& state, uint8_t slot, Visitor& visitor) {
+  const uint8_t node = model_.slots()[slot].node;
+  const Local& local = locals_[state[slot]];
+  if (local.life == Life::kUnborn && model_.slots()[slot].start == Model::Start::kAnyTime && !isDown(state, node))
+    stepped(state, {What::kStart, slot, node}, locals_.resume(state[slot]), kNoNumber, visitor);
+  if (local.life != Life::kRunning) return;
+  auto step = [&](const Action& action, const State& base) {
+    stepped(base, action, locals_.step(base[slot], action.value), kNoNumber, visitor);
+  };
+  for (const auto& timer : local.timers) {
+    if (!locals_.mayFire(local, timer)) continue;
+    State base = state;
+    base[slot] = locals_.fired(state[slot], timer.event);
+    step({What::kTimer, slot, node, kNoNumber, timer.event}, base);
+  }
+  for (const ValueId action : local.actions) {
+    State base = state;
+    base[slot] = locals_.performed(state[slot], action);
+    const Values& values = model_.values();
+    const auto& events = *model_.outcomesOf(locals_.kind(slot).type(), values.type(action));
+    for (const ValueId event : events(model_.nodes()[node], values.data(action)))
+      step({What::kOutcome, slot, node, kNoNumber, event, action}, base);
+  }
+  for (const Question& question : local.asked) {
+    const auto concerns = [&](FlightId id) {
+      const Flight& f = locals_.flight(id);
+      if (f.what == Flight::What::kAsk) return f.fromSlot == slot && f.question == question;
+      return f.what != Flight::What::kTell && f.toSlot == slot && f.question == question;
+    };
+    bool underWay = false;
+    eachFlight(state, [&](FlightId id) { underWay |= concerns(id); });
+    if (underWay) continue;
+    const FlightId flight = locals_.asking(slot, question);
+    State next = state;
+    const Action action{What::kAskAgain, Flight::kNobody, node, flight};
+    if (send(next, flight)) visitor.next(action, next);
+    else visitor.cut(action);
+  }
+  for (uint32_t client = 0; client < model_.clients().size(); ++client) {
+    const auto& row = model_.clients()[client];
+    if (row.slot != slot || !left(state, clientByte(client), row.times)) continue;
+    State base = state;
+    use(base, clientByte(client), row.times);
+    step({What::kClient, slot, node, kNoNumber, row.event, client}, base);
+  }
+}
+
+void Space::faultsOf(const State& state, uint8_t node, Visitor& visitor) {
+  if (isDown(state, node)) return restart(state, node, visitor);
+  if (!left(state, nodeByte(node), model_.faults.crashes)) return;
+  State kept = state, undone = state;
+  crashNode(kept, node, false);
+  crashNode(undone, node, true);
+  visitor.next({What::kCrash, Flight::kNobody, node}, kept);
+  Action undoing{What::kCrash, Flight::kNobody, node};
+  undoing.undone = true;
+  if (!(undone == kept)) visitor.next(undoing, undone);
+}
+
+void Space::restart(const State& state, uint8_t node, Visitor& visitor) {
+  State base = state;
+  addTo(base, nodeByte(node), static_cast<uint32_t>(-0x80));
+  for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) {
+    if (model_.slots()[slot].node != node || locals_[base[slot]].life != Life::kDown) continue;
+    const Action action{What::kRestart, slot, node};
+    const StepResult& result = locals_.resume(base[slot]);
+    // All but the whole step of the last machine is a crash here; the others go on with what follows.
+    struct Crashes final : Visitor {
+      explicit Crashes(Visitor& out) : out(out) {}
+      void next(const Action& a, const State& s) override {
+        if (a.done == Action::kWhole) (whole = s, ok = true);
+        else out.next(a, s);
+      }
+      void cut(const Action& a) override { out.cut(a); }
+      void broken(const Action& a, const State& s, const std::string& why) override { out.broken(a, s, why); }
+      Visitor& out;
+      State whole;
+      bool ok = false;
+    } crashes(visitor);
+    stepped(base, action, result, kNoNumber, crashes);
+    if (!crashes.ok) return;
+    base = crashes.whole;
+  }
+  visitor.next({What::kRestart, Flight::kNobody, node}, base);
+}
+
+void Space::saturate(State& state, std::vector<Happening>* told) {
+  if (!isSet_) return;
+  while (saturateOnce(state, told)) {}
+}
+
+bool Space::saturateOnce(State& state, std::vector<Happening>* told) {
+  const State before = state;
+  auto steps = [&](const Action& action, const StepResult& result, FlightId asked) {
+    if (result.next != state[action.slot] || !result.broken.empty() || result.outputs.empty()) return;
+    const State was = state;
+    sendOutputs(state, action.slot, result, result.outputs.size(), asked);
+    if (told && !(was == state)) told->push_back({was, action, state});
+  };
+  eachFlight(before, [&](FlightId id) {
+    const Flight& flight = locals_.flight(id);
+    const Action action{What::kDeliver, flight.toSlot, flight.toNode, id, flight.event};
+    const bool asks = flight.what == Flight::What::kAsk;
+    if (flight.toSlot == Flight::kNobody || (!asks && flight.what != Flight::What::kTell)) return;
+    if (locals_[state[flight.toSlot]].life == Life::kRunning)
+      steps(action, locals_.step(state[flight.toSlot], flight.event), asks ? id : kNoNumber);
+  });
+  for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) {
+    const LocalId now = state[slot];
+    if (locals_[now].life != Life::kRunning) continue;
+    for (const auto& timer : locals_[now].timers)
+      if (locals_.mayFire(locals_[now], timer))
+        steps({What::kTimer, slot, model_.slots()[slot].node, kNoNumber, timer.event}, locals_.step(locals_.fired(now, timer.event), timer.event),
+              kNoNumber);
+  }
+  return !(before == state);
+}
+
+void Space::stepped(const State& base, const Action& action, const StepResult& result, FlightId asked, Visitor& visitor) {
+  if (!result.broken.empty()) return visitor.broken(action, base, result.broken);
+  if (!result.within) return visitor.cut(action);
+  const uint8_t slot = action.slot;
+  State next = base;
+  next[slot] = result.next;
+  std::string why;
+  if (result.asksChanged) forgetAnswers(next, slot);
+  if (!sendOutputs(next, slot, result, result.outputs.size(), asked)) visitor.cut(action);
+  else if (isSet_ && next == base && action.what == What::kDeliver) return;  // it said nothing new
+  else if (!stateFacts(next, slot, why)) visitor.broken(action, base, why);
+  else visitor.next(action, next);
+
+  if (result.crashes.empty() || !left(base, nodeByte(action.node), model_.faults.crashes)) return;
+  for (const auto& point : result.crashes) {
+    Action crash = action;
+    crash.done = point.done;
+    crash.undone = point.undone;
+    State down = base;
+    down[slot] = result.next;
+    if (!sendOutputs(down, slot, result, point.done, asked)) {
+      visitor.cut(crash);
+      continue;
+    }
+    down[slot] = point.local;
+    crashNode(down, action.node, point.undone);
+    visitor.next(crash, down);
+  }
+}
+
+bool Space::send(State& state, FlightId flight) const {
+  if (isSet_) {
+    const uint32_t word = netAt_ + flight / 32;
+    if (word >= State::kMost) throw std::length_error("more different messages than an everlasting network can hold");
+    if (word >= state.size()) state.resize(word + 1);
+    state[word] |= 1u << (flight % 32);
+    return true;
+  }
+  const uint32_t* begin = state.data() + netAt_;
+  const uint32_t* end = state.data() + state.size();
+  const uint32_t* at = std::lower_bound(begin, end, flight);
+  if (model_.bounds.mergeEqual && at != end && *at == flight) return true;
+  if (end - begin >= model_.bounds.inFlight) return false;
+  state.insertAt(static_cast<uint32_t>(at - state.data()), flight);
+  return true;
+}
+
+void Space::remove(State& state, FlightId flight) const {
+  if (isSet_) {
+    state[netAt_ + flight / 32] &= ~(1u << (flight % 32));
+    state.trim(netAt_);
+  } else {
+    state.removeAt(static_cast<uint32_t>(std::lower_bound(state.data() + netAt_, state.data() + state.size(), flight) - state.data()));
+  }
+}
+
+bool Space::sendOutputs(State& state, uint8_t slot, const StepResult& result, size_t count, FlightId asked) {
+  using Effect = AnyEffect::What;
+  for (size_t i = 0; i < count; ++i) {
+    const auto& output = result.outputs[i];
+    FlightId flight = output.flight;
+    if (output.what == Effect::kReply || output.what == Effect::kRefuse) {
+      if (asked == kNoNumber) continue;  // nobody waits for it
+      const Flight question = locals_.flight(asked);
+      Flight answer{Flight::What::kAnswer, question.toNode, slot, question.fromNode, question.fromSlot, output.value, question.question};
+      if (output.what == Effect::kRefuse) {
+        answer.what = Flight::What::kRefusal;
+        answer.value = locals_.kind(question.fromSlot).refused(model_.nodes()[question.toNode], output.why).value_or(kNoNumber);
+      }
+      flight = locals_.number(answer);
+    }
+    if (flight != kNoNumber && !send(state, flight)) return false;
+  }
+  return true;
+}
+
+void Space::forgetAnswers(State& state, uint8_t slot) {
+  const State before = state;
+  eachFlight(before, [&](FlightId id) {
+    const Flight& flight = locals_.flight(id);
+    const bool asks = flight.what == Flight::What::kAsk && flight.fromSlot == slot;
+    const bool answers = (flight.what == Flight::What::kAnswer || flight.what == Flight::What::kRefusal) && flight.toSlot == slot;
+    if ((!asks && !answers) || locals_.hasAsked(state[slot], flight.question)) return;
+    if (answers && model_.hostBug == HostBug::kAnswersLate) return;
+    const auto copies = isSet_ ? 1 : std::count(before.data() + netAt_, before.data() + before.size(), id);
+    for (auto i = copies; i > 0; --i) remove(state, id);
+    if (!asks) return;
+    Flight orphan = flight;
+    orphan.what = Flight::What::kTell;
+    orphan.question = {};
+    const FlightId orphanId = locals_.number(orphan);
+    for (auto i = copies; i > 0; --i) send(state, orphanId);
+  });
+}
+
+void Space::crashNode(State& state, uint8_t node, bool undone) {
+  for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) {
+    if (model_.slots()[slot].node != node) continue;
+    state[slot] = locals_.crashed(state[slot], undone);
+    forgetAnswers(state, slot);
+  }
+  addTo(state, nodeByte(node), 0x80);
+  use(state, nodeByte(node), model_.faults.crashes);
+}
+
+bool Space::stateFacts(State& state, uint8_t slot, std::string& why) {
+  const uint32_t after = factsAfter(state[factsAt_], state[slot]);
+  if (after & kBrokenFacts) {
+    why = facts_[after & ~kBrokenFacts].contradiction();
+    return false;
+  }
+  state[factsAt_] = after;
+  return true;
+}
+
+uint32_t Space::factsAfter(uint32_t facts, LocalId local) {
+  const uint64_t key = static_cast<uint64_t>(facts) << 32 | local;
+  if (const uint32_t known = factSteps_.find(key); known != FlatMap::kNone) return known;
+  machines::Facts after = facts_[facts], told;
+  const Local& now = locals_[local];
+  if (now.life == Life::kRunning) locals_.kind(now.slot).stateFacts(model_.nodes()[model_.slots()[now.slot].node], now.now, told);
+  for (const auto& [subject, value] : told.all())
+    if (!model_.isForgotten(subject)) after.state(subject, value);
+  std::string text = after.contradiction();
+  for (const auto& [subject, value] : after.all()) text += '\n' + subject + '\t' + value;
+  const auto [at, isNew] = factNumbers_.try_emplace(text, static_cast<uint32_t>(facts_.size()));
+  const uint32_t number = at->second | (after.contradiction().empty() ? 0 : kBrokenFacts);
+  if (isNew) facts_.push_back(std::move(after));
+  factSteps_.insert(key, number);
+  return number;
+}
+
+const StepResult* Space::resultOf(const State& before, const Action& action) {
+  if (action.slot == Flight::kNobody) return nullptr;
+  LocalId local = before[action.slot];
+  switch (action.what) {
+    case What::kStart:
+    case What::kRestart: return &locals_.resume(local);
+    case What::kTimer: return &locals_.step(locals_.fired(local, action.value), action.value);
+    case What::kOutcome: return &locals_.step(locals_.performed(local, action.cause), action.value);
+    case What::kClient: return &locals_.step(local, action.value);
+    case What::kDeliver: break;
+    default: return nullptr;
+  }
+  const Flight& flight = locals_.flight(action.flight);
+  const bool isAnswer = flight.what == Flight::What::kAnswer || flight.what == Flight::What::kRefusal;
+  if (locals_[local].life != Life::kRunning || flight.event == kNoNumber) return nullptr;
+  if (isAnswer && !locals_.hasAsked(local, flight.question) && model_.hostBug != HostBug::kAnswersLate) return nullptr;
+  if (isAnswer) local = locals_.answered(local, flight.question);
+  return &locals_.step(local, flight.event);
+}
+
+machines::World Space::world(const State& state) const {
+  machines::World world;
+  for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) {
+    const Local& local = locals_[state[slot]];
+    if (local.life != Life::kRunning && local.life != Life::kDown) continue;
+    const auto& row = model_.slots()[slot];
+    row.kind->addTo(world, model_.nodes()[row.node], local.life == Life::kRunning, local.now);
+  }
+  return world;
+}
+
+uint64_t Space::worldKey(const State& state) const {
+  uint64_t key = 0;
+  for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) key = mixed(key ^ state[slot], slot + 1);
+  return key;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,66 @@
+#include "test/model/subjects/all_machines.hpp"
+
+#include "test/model/subjects/election.hpp"
+#include "test/model/subjects/lease.hpp"
+#include "test/model/subjects/tally.hpp"
+#include "test/model/subjects/voting.hpp"
+
+namespace troupe::model {
+
+namespace {
+
+using replication::Topology;
+using TopologyPhase = Topology::Phase;
+
+std::string whoIsPrimary(const machines::World& world) {
+  int primaries = 0;
+  world.each<Topology>([&](const NodeName&, bool alive, const auto& node) {
+    primaries += alive && node.memory.phase == TopologyPhase::kPrimary ? 1 : 0;
+  });
+  return std::to_string(primaries) + " primary";
+}
+
+/// Three members elect one, with terms to spare for new attempts.
+Sample election() {
+  Sample sample{.type = "Topology", .node = "n1", .outcome = whoIsPrimary};
+  sample.make = [] {
+    Model model = elections({.members = votingMembers(3), .terms = 20, .standing = 1});
+    model.network = Network::kFaulty;
+    return model;
+  };
+  const char* other = "the elections of a running set do not go through it; see the tests of the machine";
+  for (const char* phase : {"startup", "initiating", "removed", "arbiter", "stepping down"}) sample.without.emplace_back(phase, other);
+  return sample;
+}
+
+Sample handoff() {
+  return {.type = "Handoff", .make = [] { return lease::handoffs(false); }, .node = "c", .slot = 0};
+}
+
+Sample holderThatGives() {
+  return {.type = "Holder", .make = [] { return lease::handoffs(false); }, .node = "a", .slot = 1};
+}
+
+Sample holderThatTakes() {
+  Sample sample{.type = "Holder", .make = [] { return lease::handoffs(false); }, .node = "b", .slot = 2};
+  sample.without = {{"draining", "the one that gives goes through it"}};
+  return sample;
+}
+
+Sample teller() {
+  Sample sample{.type = "Teller", .node = "a"};
+  sample.make = [] {
+    Model model;
+    model.machine<tally::Teller>("a", {.to = "b", .phase = tally::Teller::Phase::kAsking});
+    model.machine<tally::Tally>("b", {});
+    return model;
+  };
+  sample.without = {{"idle", "a client's request that gets lost is the client's to repeat"}};
+  return sample;
+}
+
+}  // namespace
+
+std::vector<Sample> allSamples() { return {election(), handoff(), holderThatGives(), holderThatTakes(), teller()}; }
+
+}  // namespace troupe::model

@@ -1,0 +1,106 @@
+#include "test/model/subjects/election.hpp"
+
+#include <algorithm>
+
+namespace troupe::model {
+
+using namespace replication;
+using Phase = Topology::Phase;
+
+namespace {
+
+bool stands(const Snapshot<Topology>& now) { return now.memory.phase == Phase::kDryRun || now.memory.phase == Phase::kCandidate; }
+
+/// Terms begin with a persisted vote of a candidate for itself.
+bool termWithoutAVote(const machines::World& world) {
+  int64_t highest = 0, voted = 0;
+  world.each<Topology>([&](const NodeName&, bool alive, const Snapshot<Topology>& node) {
+    if (alive) highest = std::max(highest, node.memory.term);
+    voted = std::max(voted, node.document.lastVote.term);
+  });
+  return highest > voted;
+}
+
+bool unfitCandidate(const machines::World& world) {
+  bool found = false;
+  world.each<Topology>([&](const NodeName&, bool alive, const Snapshot<Topology>& node) {
+    found |= alive && stands(node) && !node.document.config->member(node.document.self)->isElectable();
+  });
+  return found;
+}
+
+/// A new primary has a config at least as new as that of a majority.
+bool primaryOfAnOldConfig(const machines::World& world) {
+  bool found = false;
+  world.each<Topology>([&](const NodeName&, bool alive, const Snapshot<Topology>& leader) {
+    if (!alive || leader.memory.phase != Phase::kCatchingUp) return;
+    const ConfigVersion mine = leader.document.config->configVersion();
+    int newer = 0;
+    world.each<Topology>([&](const NodeName&, bool, const Snapshot<Topology>& other) {
+      newer += other.document.config->configVersion().isNewerThan(mine) ? 1 : 0;
+    });
+    found |= newer >= leader.document.config->majority();
+  });
+  return found;
+}
+
+void addTo(Model& model, const ElectionModel& options) {
+  ReplicaSetConfig config;
+  config.id = "rs";
+  config.term = 0;
+  config.members = options.members;
+  for (size_t at = 0; at < options.members.size(); ++at) {
+    Topology::Document document{.self = options.members[at].host, .setName = "rs"};
+    document.config = config;
+    if (at < options.configVersions.size()) document.config->version = options.configVersions[at];
+    model.machine<Topology>(document.self, document);
+  }
+}
+
+}  // namespace
+
+std::vector<MemberConfig> votingMembers(int count) {
+  std::vector<MemberConfig> members(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    members[static_cast<size_t>(i)].id = i;
+    members[static_cast<size_t>(i)].host = "n" + std::to_string(i + 1);
+  }
+  return members;
+}
+
+Model elections(const ElectionModel& options) {
+  Model model;
+  model.network = Network::kEverlasting;
+  model.faults.crashes = options.crashes;
+  model.simplify<Topology>([](Snapshot<Topology>& now) {
+    for (auto& member : now.memory.members) member.heard = {0};
+  });
+  model.simplifyValue<VoteReply>([](VoteReply& reply) { reply.reason.clear(); });
+  model.loseAll<HeartbeatRequest>();
+  model.loseAll<HeartbeatReply>();
+  model.firesOnlyIf<Topology, HeartbeatDue>();
+  model.firesOnlyIf<Topology, LivenessTimeout>();
+  std::vector<NodeName> standing;
+  for (const auto& member : options.members)
+    if (static_cast<int>(standing.size()) < options.standing) standing.push_back(member.host);
+  if (standing.size() < options.members.size())
+    model.firesOnlyIf<Topology, ElectionTimeout>([standing](const auto& now, const auto&) {
+      return std::find(standing.begin(), standing.end(), now.document.self) != standing.end();
+    });
+  addTo(model, options);
+  model.within<Topology>([terms = options.terms](const auto& now) { return now.memory.term <= terms; });
+  model.comesOf<Topology, CatchUp>(
+      [](const NodeName&, const CatchUp& a) { return std::vector<Topology::Event>{CatchUpDone{a.term}}; });
+  model.comesOf<Topology, Drain>([](const NodeName&, const Drain& a) { return std::vector<Topology::Event>{DrainDone{a.term}}; });
+  // Votes are told apart by what they lead to; the machine's own facts about each of them cost a multiple of states.
+  model.forgetFacts("vote of");
+  model.never("a term that began without a vote", termWithoutAVote);
+  model.never("a node stands that may not", unfitCandidate);
+  model.never("a new primary has an older config than a majority", primaryOfAnOldConfig);
+  model.goal("a primary", [](const machines::World& world) {
+    return world.count<Topology>([](const auto& node) { return node.memory.phase == Phase::kPrimary; }) > 0;
+  });
+  return model;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "state_machines/replication/topology.hpp"
+#include "test/model/model.hpp"
+
+namespace troupe::model {
+
+/// The elections of the topology machine, made small enough to be explored to the end. What is left out of what may
+/// happen is left out here, by name:
+/// - Heartbeats are lost, and members count as alive: whoever leads is not told, and does not step down because it hears
+///   of nobody. (Takeovers, liveness, handoffs and new configs are for the simulator.)
+/// - The reason that people are given for a refused vote is not looked at.
+struct ElectionModel {
+  std::vector<replication::MemberConfig> members;
+  int64_t terms = 2;           ///< up to which is looked
+  int standing = 99;           ///< only so many of the members, from the first one, have an election timeout
+  int crashes = 0;             ///< of each node
+  std::vector<int64_t> configVersions;  ///< which config each node has; absent: all the first one
+};
+
+/// n1, n2 ...: voters of the same priority.
+std::vector<replication::MemberConfig> votingMembers(int count);
+
+/// On an everlasting network: any number of losses and duplications, in any order. Its goal is a primary.
+Model elections(const ElectionModel& options);
+
+}  // namespace troupe::model
