@@ -141,6 +141,9 @@ class Model {
   void never(std::string name, std::function<bool(const machines::World&)> broken) {
     invariants_.push_back(machines::never(std::move(name), std::move(broken)));
   }
+  /// Fields of that name are left out of stories: they say nothing in this model.
+  void hide(std::vector<std::string> fields) { hidden_ = std::move(fields); }
+  const std::vector<std::string>& hidden() const { return hidden_; }
   /// Looks only at the invariants whose names contain that. (Facts and the goal are looked at in any case.)
   void only(std::string name) { only_ = std::move(name); }
   /// From each state such a state can be reached without further faults.
@@ -219,7 +222,7 @@ class Model {
   std::map<Pair, Condition> conditions_;
   std::set<std::type_index> lost_;
   std::set<Pair> never_;
-  std::vector<std::string> forgotten_;
+  std::vector<std::string> forgotten_, hidden_;
   std::vector<machines::Invariant> invariants_;
   std::string only_, goalName_;
   std::function<bool(const machines::World&)> goal_;

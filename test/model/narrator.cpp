@@ -49,30 +49,9 @@ std::string shortened(const std::string& field) {
   return field.size() <= kLongest ? field : field.substr(0, kLongest - 20) + " ...";
 }
 
-/// The fields of `after` that are not the same in `before` (if that is empty: those that say something); without the
-/// phase, which is told by its name.
-std::string changedFields(const std::string& before, const std::string& after) {
-  const auto old = fields(before);
-  std::string out;
-  for (const auto& field : fields(after)) {
-    const bool saysNothing = field.ends_with("=\"\"") || field.ends_with("=[]") || field.ends_with("={}");
-    const bool isNew = before.empty() ? !saysNothing : std::find(old.begin(), old.end(), field) == old.end();
-    if (isNew && !field.starts_with("phase=")) out += (out.empty() ? "" : " ") + shortened(field);
-  }
-  return out;
-}
-
 std::string padded(std::string text, size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
   return text;
-}
-
-/// "RequestVote{term=2, candidate=n1}" -> "RequestVote term=2 candidate=n1".
-std::string plain(const std::string& text) {
-  std::string out = text.substr(0, text.find('{'));
-  for (const auto& field : fields(text))
-    if (!field.ends_with("=\"\"")) out += " " + shortened(field);
-  return out;
 }
 
 std::string joined(const std::string& a, const std::string& b, const char* between) {
@@ -80,6 +59,40 @@ std::string joined(const std::string& a, const std::string& b, const char* betwe
 }
 
 }  // namespace
+
+bool Narrator::isHidden(const std::string& field) const {
+  const auto& hidden = space_.model().hidden();
+  return std::find(hidden.begin(), hidden.end(), field.substr(0, field.find('='))) != hidden.end();
+}
+
+std::string Narrator::plain(const std::string& text) const {
+  std::string out = text.substr(0, text.find('{'));
+  for (const auto& field : fields(text))
+    if (!field.ends_with("=\"\"") && !isHidden(field)) out += " " + shortened(field);
+  return out;
+}
+
+std::string Narrator::changedFields(const std::string& before, const std::string& after) const {
+  const auto old = fields(before);
+  std::string out;
+  for (const auto& field : fields(after)) {
+    const bool saysNothing = field.ends_with("=\"\"") || field.ends_with("=[]") || field.ends_with("={}");
+    const bool isNew = before.empty() ? !saysNothing : std::find(old.begin(), old.end(), field) == old.end();
+    if (isNew && !field.starts_with("phase=") && !isHidden(field)) out += (out.empty() ? "" : " ") + shortened(field);
+  }
+  return out;
+}
+
+std::string Narrator::answersToClient(const StepResult& result, uint8_t node) const {
+  std::string out;
+  for (const auto& output : result.outputs) {
+    const bool replies = output.what == AnyEffect::What::kReply;
+    if (!replies && output.what != AnyEffect::What::kRefuse) continue;
+    const std::string answer = replies ? plain(space_.model().values().text(output.value)) : "(refused: " + output.why.reason() + ")";
+    out += "  " + nodeName(node) + " -> client  " + answer + "\n";
+  }
+  return out;
+}
 
 std::string Narrator::who(uint8_t slot) const {
   const auto& model = space_.model();
@@ -137,7 +150,10 @@ std::string Narrator::command(const State&, const Action& action) const {
   const Values& values = space_.model().values();
   const auto named = [&](ValueId value) { return plain(values.text(value)); };
   switch (action.what) {
-    case What::kDeliver: return std::string(action.again ? "duplicate " : "deliver ") + message(action.flight);
+    case What::kDeliver: {
+      const std::string then = action.done == Action::kWhole ? "" : " then crash after " + std::to_string(action.done);
+      return (action.again ? "duplicate " : "deliver ") + message(action.flight) + then;
+    }
     case What::kLose: return "lose " + message(action.flight);
     case What::kAskAgain: return "ask again " + message(action.flight);
     case What::kTimer: return "timeout " + nodeName(action.node) + " " + named(action.value);
@@ -160,11 +176,17 @@ std::string Narrator::consequences(const Happening& h) {
     if (space_.isDown(h.before, flight.toNode)) out += "   # is down";
     out += "\n";
   }
+  if (action.what == What::kOutcome) {
+    const Values& values = space_.model().values();
+    out += "  " + padded(who(action.slot), 10) + "> " + plain(values.text(action.cause)) + ": " + plain(values.text(action.value)) + "\n";
+  }
   if (action.what == What::kRestart && action.done == Action::kWhole) {
     for (uint8_t slot = 0; slot < space_.model().slots().size(); ++slot)
       if (space_.model().slots()[slot].node == action.node && space_.locals()[h.before[slot]].life == Life::kDown) out += change(h, slot);
   } else if (action.slot != Flight::kNobody) {
     out += change(h, action.slot);
+    const StepResult* result = space_.resultOf(h.before, action);
+    if (result && action.what == What::kClient) out += answersToClient(*result, action.node);
   }
   return out;
 }

@@ -29,6 +29,13 @@ class Narrator {
  private:
   const std::string& nodeName(uint8_t node) const { return space_.model().nodes()[node]; }
   std::string who(uint8_t slot) const;
+  /// "VoteRequest{term=2, candidate=n1}" -> "VoteRequest term=2 candidate=n1".
+  std::string plain(const std::string& text) const;
+  /// The fields of `after` that are not the same in `before` (if that is empty: those that say something); without the
+  /// phase, which is told by its name.
+  std::string changedFields(const std::string& before, const std::string& after) const;
+  bool isHidden(const std::string& field) const;
+  std::string answersToClient(const StepResult& result, uint8_t node) const;
   std::string change(const Happening& happening, uint8_t slot);
 
   Space& space_;
