@@ -48,6 +48,7 @@ void Space::successors(const State& state, Visitor& visitor) {
 void Space::deliveries(const State& state, Visitor& visitor) {
   eachFlight(state, [&](FlightId id) {
     const Flight& flight = locals_.flight(id);
+    if (isSet_ && flight.toSlot != Flight::kNobody && isIdle(state, id)) return;  // saturated: it says nothing new
     const bool isAnswer = flight.what == Flight::What::kAnswer || flight.what == Flight::What::kRefusal;
     const bool runs = flight.toSlot != Flight::kNobody && locals_[state[flight.toSlot]].life == Life::kRunning;
     Action action{What::kDeliver, flight.toSlot, flight.toNode, id, flight.event};
@@ -191,31 +192,69 @@ void Space::saturate(State& state, std::vector<Happening>* told) {
   while (saturateOnce(state, told)) {}
 }
 
+void Space::listen(uint8_t slot, LocalId local, FlightId id, Talk& talk) {
+  const uint32_t word = id / 32, bit = 1u << (id % 32);
+  if (word >= talk.tried.size()) (talk.tried.resize(word + 1), talk.idle.resize(word + 1));
+  talk.tried[word] |= bit;
+  const Flight flight = locals_.flight(id);
+  const bool asks = flight.what == Flight::What::kAsk;
+  if (flight.toSlot != slot || (!asks && flight.what != Flight::What::kTell) || locals_[local].life != Life::kRunning) return;
+  const StepResult& result = locals_.step(local, flight.event);
+  if (result.next != local || !result.broken.empty()) return;
+  talk.idle[word] |= bit;
+  std::vector<FlightId> said;
+  appendOutputs(said, slot, result, result.outputs.size(), asks ? id : kNoNumber);
+  if (!said.empty()) talk.said.emplace_back(id, std::move(said));
+}
+
+const Space::Talk& Space::talkOf(const State& state, uint8_t slot) {
+  const LocalId local = state[slot];
+  if (local >= talks_.size()) talks_.resize(locals_.localCount());
+  Talk& talk = talks_[local];
+  for (uint32_t at = netAt_; at < state.size(); ++at) {
+    const uint32_t word = at - netAt_;
+    for (uint32_t bits = state[at] & ~(word < talk.tried.size() ? talk.tried[word] : 0); bits; bits &= bits - 1)
+      listen(slot, local, word * 32 + static_cast<uint32_t>(std::countr_zero(bits)), talk);
+  }
+  return talk;
+}
+
 bool Space::saturateOnce(State& state, std::vector<Happening>* told) {
-  const State before = state;
-  auto steps = [&](const Action& action, const StepResult& result, FlightId asked) {
-    if (result.next != state[action.slot] || !result.broken.empty() || result.outputs.empty()) return;
-    const State was = state;
-    sendOutputs(state, action.slot, result, result.outputs.size(), asked);
-    if (told && !(was == state)) told->push_back({was, action, state});
-  };
-  eachFlight(before, [&](FlightId id) {
-    const Flight& flight = locals_.flight(id);
-    const Action action{What::kDeliver, flight.toSlot, flight.toNode, id, flight.event};
-    const bool asks = flight.what == Flight::What::kAsk;
-    if (flight.toSlot == Flight::kNobody || (!asks && flight.what != Flight::What::kTell)) return;
-    if (locals_[state[flight.toSlot]].life == Life::kRunning)
-      steps(action, locals_.step(state[flight.toSlot], flight.event), asks ? id : kNoNumber);
-  });
+  bool changed = false;
+  for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) {
+    for (const auto& [id, said] : talkOf(state, slot).said) {
+      if (!isUnderWay(state, id)) continue;
+      State was;
+      if (told) was = state;
+      bool isNew = false;
+      for (const FlightId flight : said) {
+        isNew |= !isUnderWay(state, flight);
+        send(state, flight);
+      }
+      changed |= isNew;
+      if (isNew && told) told->push_back({was, {What::kDeliver, slot, model_.slots()[slot].node, id, locals_.flight(id).event}, state});
+    }
+  }
+  return saturateTimers(state, told) || changed;
+}
+
+bool Space::saturateTimers(State& state, std::vector<Happening>* told) {
+  bool changed = false;
   for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) {
     const LocalId now = state[slot];
     if (locals_[now].life != Life::kRunning) continue;
-    for (const auto& timer : locals_[now].timers)
-      if (locals_.mayFire(locals_[now], timer))
-        steps({What::kTimer, slot, model_.slots()[slot].node, kNoNumber, timer.event}, locals_.step(locals_.fired(now, timer.event), timer.event),
-              kNoNumber);
+    for (const auto& timer : locals_[now].timers) {
+      if (!locals_.mayFire(locals_[now], timer)) continue;
+      const StepResult& result = locals_.step(locals_.fired(now, timer.event), timer.event);
+      if (result.next != now || !result.broken.empty() || result.outputs.empty()) continue;
+      const State was = state;
+      sendOutputs(state, slot, result, result.outputs.size(), kNoNumber);
+      if (was == state) continue;
+      changed = true;
+      if (told) told->push_back({was, {What::kTimer, slot, model_.slots()[slot].node, kNoNumber, timer.event}, state});
+    }
   }
-  return !(before == state);
+  return changed;
 }
 
 void Space::stepped(const State& base, const Action& action, const StepResult& result, FlightId asked, Visitor& visitor) {
@@ -227,7 +266,6 @@ void Space::stepped(const State& base, const Action& action, const StepResult& r
   std::string why;
   if (result.asksChanged) forgetAnswers(next, slot);
   if (!sendOutputs(next, slot, result, result.outputs.size(), asked)) visitor.cut(action);
-  else if (isSet_ && next == base && action.what == What::kDeliver) return;  // it said nothing new
   else if (!stateFacts(next, slot, why)) visitor.broken(action, base, why);
   else visitor.next(action, next);
 
@@ -274,7 +312,7 @@ void Space::remove(State& state, FlightId flight) const {
   }
 }
 
-bool Space::sendOutputs(State& state, uint8_t slot, const StepResult& result, size_t count, FlightId asked) {
+void Space::appendOutputs(std::vector<FlightId>& out, uint8_t slot, const StepResult& result, size_t count, FlightId asked) {
   using Effect = AnyEffect::What;
   for (size_t i = 0; i < count; ++i) {
     const auto& output = result.outputs[i];
@@ -289,8 +327,15 @@ bool Space::sendOutputs(State& state, uint8_t slot, const StepResult& result, si
       }
       flight = locals_.number(answer);
     }
-    if (flight != kNoNumber && !send(state, flight)) return false;
+    if (flight != kNoNumber) out.push_back(flight);
   }
+}
+
+bool Space::sendOutputs(State& state, uint8_t slot, const StepResult& result, size_t count, FlightId asked) {
+  outgoing_.clear();
+  appendOutputs(outgoing_, slot, result, count, asked);
+  for (const FlightId flight : outgoing_)
+    if (!send(state, flight)) return false;
   return true;
 }
 

@@ -157,11 +157,29 @@ class Space {
     if (limit != kAnyNumber) addTo(state, byte, 1);
   }
 
+  bool isUnderWay(const State& state, FlightId flight) const {  // of a set
+    const uint32_t word = netAt_ + flight / 32;
+    return word < state.size() && (state[word] >> (flight % 32) & 1);
+  }
+  /// Whether the message changes nothing in its machine, and what it says in return was said.
+  bool isIdle(const State& state, FlightId flight) const {
+    const LocalId local = state[locals_.flight(flight).toSlot];
+    if (local >= talks_.size() || flight / 32 >= talks_[local].idle.size()) return false;
+    return talks_[local].idle[flight / 32] >> (flight % 32) & 1;
+  }
   void deliveries(const State& state, Visitor& visitor);
   void deliver(const State& state, const Action& action, Visitor& visitor);
   void deliverToNobody(const State& state, const Action& action, Visitor& visitor);
   void ownEvents(const State& state, uint8_t slot, Visitor& visitor);
+  /// What messages do to a machine that stays what it is, as far as they were tried: a bit for each.
+  struct Talk {
+    std::vector<uint32_t> tried, idle;                             ///< by words
+    std::vector<std::pair<FlightId, std::vector<FlightId>>> said;  ///< what comes of idle ones
+  };
+  const Talk& talkOf(const State& state, uint8_t slot);
+  void listen(uint8_t slot, LocalId local, FlightId flight, Talk& talk);
   bool saturateOnce(State& state, std::vector<Happening>* told);
+  bool saturateTimers(State& state, std::vector<Happening>* told);
   void faultsOf(const State& state, uint8_t node, Visitor& visitor);
   void restart(const State& state, uint8_t node, Visitor& visitor);
 
@@ -170,6 +188,7 @@ class Space {
   /// False if the message doesn't fit into the bounds.
   bool send(State& state, FlightId flight) const;
   void remove(State& state, FlightId flight) const;
+  void appendOutputs(std::vector<FlightId>& out, uint8_t slot, const StepResult& result, size_t count, FlightId asked);
   bool sendOutputs(State& state, uint8_t slot, const StepResult& result, size_t count, FlightId asked);
   /// Whoever no longer waits gets no answer.
   void forgetAnswers(State& state, uint8_t slot);
@@ -184,6 +203,8 @@ class Space {
   std::deque<machines::Facts> facts_;
   std::unordered_map<std::string, uint32_t> factNumbers_;
   FlatMap factSteps_;
+  std::vector<FlightId> outgoing_;
+  std::deque<Talk> talks_;  ///< by local state; on an everlasting network
   std::map<std::string, uint64_t> untaken_;
 };
 
