@@ -25,7 +25,7 @@ class Explorer final : Space::Visitor {
  public:
   Explorer(const Model& model, const CheckOptions& options)
       : model_(model), options_(options), space_(model), silence_(space_), invariants_(model.invariants()),
-        sets_(model.network == Network::kEverlasting), rows_(sets_, space_.flightsBegin()) {}
+        sets_(model.network == Network::kEverlasting), rows_(space_, sets_) {}
 
   Report run() {
     std::string why;

@@ -120,8 +120,8 @@ class Model {
   /// The same for messages, events or actions: to leave out what is only for people.
   template <class T>
   void simplifyValue(std::function<void(T&)> change) { values_->simplify<T>(std::move(change)); }
-  /// Facts whose subjects begin like that are not kept: fewer states, but what only they would tell is not noticed.
-  void forgetFacts(std::string beginning) { forgotten_.push_back(std::move(beginning)); }
+  /// Facts whose subjects don't begin like that are not kept: fewer states, but what only they would tell is not noticed.
+  void rememberFactsOnly(std::string beginning) { factsOnly_ = std::move(beginning); }
   /// All messages of that type are lost. What is explored is still what may happen, only less of it.
   template <class Message>
   void loseAll() { lost_.insert(typeid(Message)); }
@@ -181,11 +181,7 @@ class Model {
   const Choices* answersTo(std::type_index message) const;
   const Choices* outcomesOf(std::type_index machine, std::type_index action) const;
   const Translation* translation(std::type_index machine, std::type_index message) const;
-  bool isForgotten(const std::string& subject) const {
-    for (const auto& beginning : forgotten_)
-      if (subject.starts_with(beginning)) return true;
-    return false;
-  }
+  bool remembers(const std::string& subject) const { return subject.starts_with(factsOnly_); }
   bool isLost(std::type_index message) const { return lost_.contains(message); }
   bool neverFires(std::type_index machine, std::type_index timer) const { return never_.contains({machine, timer}); }
   const Condition* conditionOf(std::type_index machine, std::type_index timer) const;
@@ -222,9 +218,9 @@ class Model {
   std::map<Pair, Condition> conditions_;
   std::set<std::type_index> lost_;
   std::set<Pair> never_;
-  std::vector<std::string> forgotten_, hidden_;
+  std::vector<std::string> hidden_;
   std::vector<machines::Invariant> invariants_;
-  std::string only_, goalName_;
+  std::string only_, factsOnly_, goalName_;
   std::function<bool(const machines::World&)> goal_;
 };
 

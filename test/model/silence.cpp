@@ -29,14 +29,8 @@ struct Quiet final : Space::Visitor {
 
 }  // namespace
 
-uint64_t Silence::keyOf(const State& state) const {
-  uint64_t key = space_.worldKey(state);
-  for (uint32_t at = space_.countersBegin(); at < space_.flightsBegin(); ++at) key = mixed(key ^ state[at], at);
-  return key;
-}
-
 void Silence::note(uint32_t number, const State& state, bool isGoal) {
-  const uint64_t key = keyOf(state);
+  const uint64_t key = space_.silentKey(state);
   if (known_.find(key) != FlatMap::kNone) return;
   known_.insert(key, static_cast<uint32_t>(isGoal ? Way::kSure : Way::kNone));
   if (isGoal) return;
@@ -51,7 +45,7 @@ uint32_t Silence::search() {
     state.resize(size);
     for (uint32_t word = 0; word < size; ++word) state[word] = words_[at + 1 + word];
     const Way way = wayFrom(state);
-    known_.replace(keyOf(state), static_cast<uint32_t>(way));
+    known_.replace(space_.silentKey(state), static_cast<uint32_t>(way));
     if (way == Way::kNone) return words_[at];
     beyond_ += way == Way::kBeyond;
   }
@@ -65,7 +59,7 @@ Silence::Way Silence::wayFrom(const State& from) {
   quiet.next({Action::What::kAskAgain}, from);
   for (size_t at = 0; at < queue_.size() && !(quiet.beyond && at > kPatience); ++at) {
     const State state = queue_[at];
-    const uint32_t known = known_.find(keyOf(state));
+    const uint32_t known = known_.find(space_.silentKey(state));
     if (known == static_cast<uint32_t>(Way::kSure) || space_.model().goal()(space_.world(state))) return Way::kSure;
     quiet.beyond |= known == static_cast<uint32_t>(Way::kBeyond);
     space_.successors(state, quiet);

@@ -30,7 +30,6 @@ class Silence {
   uint64_t bytes() const { return known_.bytes() + words_.bytes(); }
 
  private:
-  uint64_t keyOf(const State& state) const;
   Way wayFrom(const State& state);
 
   Space& space_;

@@ -20,6 +20,7 @@ Space::Space(const Model& model)
   if (netAt_ + static_cast<uint32_t>(model.bounds.inFlight) + 1 > State::kMost)
     throw std::invalid_argument("too many machines, clients and messages for one model");
   facts_.emplace_back();
+  factBits_.emplace_back();
   factNumbers_.emplace("", 0);
 }
 
@@ -385,12 +386,20 @@ uint32_t Space::factsAfter(uint32_t facts, LocalId local) {
   const Local& now = locals_[local];
   if (now.life == Life::kRunning) locals_.kind(now.slot).stateFacts(model_.nodes()[model_.slots()[now.slot].node], now.now, told);
   for (const auto& [subject, value] : told.all())
-    if (!model_.isForgotten(subject)) after.state(subject, value);
+    if (model_.remembers(subject)) after.state(subject, value);
   std::string text = after.contradiction();
   for (const auto& [subject, value] : after.all()) text += '\n' + subject + '\t' + value;
   const auto [at, isNew] = factNumbers_.try_emplace(text, static_cast<uint32_t>(facts_.size()));
   const uint32_t number = at->second | (after.contradiction().empty() ? 0 : kBrokenFacts);
-  if (isNew) facts_.push_back(std::move(after));
+  if (isNew) {
+    auto& bits = factBits_.emplace_back();
+    for (const auto& fact : after.all()) {
+      const auto alone = static_cast<uint32_t>(factNumbersAlone_.try_emplace(fact, factNumbersAlone_.size()).first->second);
+      if (alone >= kFactWords * 32) throw std::length_error("more different facts than a model can hold");
+      bits[alone / 32] |= 1u << (alone % 32);
+    }
+    facts_.push_back(std::move(after));
+  }
   factSteps_.insert(key, number);
   return number;
 }
@@ -429,6 +438,39 @@ machines::World Space::world(const State& state) const {
 uint64_t Space::worldKey(const State& state) const {
   uint64_t key = 0;
   for (uint8_t slot = 0; slot < model_.slots().size(); ++slot) key = mixed(key ^ state[slot], slot + 1);
+  return key;
+}
+
+int Space::limitOf(uint32_t byte) const {
+  if (byte >= clientByte(0)) return byte < clientByte(model_.clients().size()) ? model_.clients()[byte - clientByte(0)].times : 0;
+  if (byte >= nodeByte(0)) return model_.faults.crashes;
+  return byte == lossByte() ? model_.faults.losses : model_.faults.duplications;
+}
+
+uint64_t Space::placeKey(const State& state) const {
+  uint64_t key = state.hash(factsAt_);
+  for (uint8_t node = 0; node < model_.nodes().size(); ++node) key = mixed(key, isDown(state, node) ? node + 1 : 0);
+  return key;
+}
+
+void Space::assets(const State& state, std::vector<uint32_t>& out) const {
+  out.clear();
+  for (uint32_t at = countersAt_; at < netAt_; ++at) {
+    uint32_t left = 0;
+    for (uint32_t byte = (at - countersAt_) * 4, shift = 0; shift < 32; ++byte, shift += 8) {
+      const int remaining = limitOf(byte) - (byteOf(state, byte) & 0x7f);
+      left |= (remaining <= 0 ? 0u : remaining >= 8 ? 0xffu : (1u << remaining) - 1) << shift;
+    }
+    out.push_back(left);
+  }
+  const auto& facts = factBits_[state[factsAt_]];
+  out.insert(out.end(), facts.begin(), facts.end());
+  out.insert(out.end(), state.data() + netAt_, state.data() + state.size());
+}
+
+uint64_t Space::silentKey(const State& state) const {
+  uint64_t key = placeKey(state);
+  for (size_t client = 0; client < model_.clients().size(); ++client) key = mixed(key, byteOf(state, clientByte(client)));
   return key;
 }
 

@@ -135,6 +135,12 @@ class Space {
   machines::World world(const State& state) const;
   /// The same for states with the same machines, whatever is under way.
   uint64_t worldKey(const State& state) const;
+  /// On an everlasting network: the same for states of which one may stand for the other. The one with more `assets` does.
+  uint64_t placeKey(const State& state) const;
+  /// What only makes more possible, as bits: faults and client events that are left, facts that may be contradicted, messages.
+  void assets(const State& state, std::vector<uint32_t>& out) const;
+  /// The same for states from which the same may happen without faults and messages.
+  uint64_t silentKey(const State& state) const;
   const std::map<std::string, std::string>& facts(const State& state) const { return facts_[state[factsAt_]].all(); }
   /// The step that the action is, or null if no machine steps. (Of a restart: give each machine's slot.)
   const StepResult* resultOf(const State& before, const Action& action);
@@ -194,13 +200,17 @@ class Space {
   void forgetAnswers(State& state, uint8_t slot);
   void crashNode(State& state, uint8_t node, bool undone);
   bool stateFacts(State& state, uint8_t slot, std::string& why);
+  int limitOf(uint32_t byte) const;
   uint32_t factsAfter(uint32_t facts, LocalId local);
 
   const Model& model_;
   Locals locals_;
   const bool isSet_;  ///< the messages are a set of bits
   uint32_t factsAt_, countersAt_, netAt_;
+  static constexpr uint32_t kFactWords = 4;
   std::deque<machines::Facts> facts_;
+  std::deque<std::array<uint32_t, kFactWords>> factBits_;  ///< a bit for each fact
+  std::map<std::pair<std::string, std::string>, uint32_t> factNumbersAlone_;
   std::unordered_map<std::string, uint32_t> factNumbers_;
   FlatMap factSteps_;
   std::vector<FlightId> outgoing_;

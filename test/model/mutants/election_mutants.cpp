@@ -189,7 +189,7 @@ std::vector<Mutant> electionMutants() {
   constexpr const char* kUnvoted = "a term that began without a vote";
   return {
       {"elections", "a vote is not persisted", kMinority, voters(), on(voteNotPersisted)},
-      {"elections", "a vote is persisted so that a crash undoes it", kLeader, voters(2, 1), on(voteThatACrashUndoes)},
+      {"elections", "a vote is persisted so that a crash undoes it", "vote of", voters(2, 1), on(voteThatACrashUndoes)},
       {"elections", "a vote is sent before it is persisted", kLeader, voteBeforeItIsSafe, {}},
       {"elections", "a node votes for two in one term", kTwo, voters(), on(votesTwice)},
       {"elections", "a candidate votes for another one as well", kLeader, voters(), on(votesAfterVotingForItself)},

@@ -14,7 +14,7 @@ Verdict examine(const Mutant& mutant) {
     const auto bug = mutant.plant ? mutant.plant() : nullptr;
     Model model = mutant.model();
     model.only(mutant.catcher);
-    if (!std::string(mutant.catcher).starts_with("leader of")) model.forgetFacts("");
+    model.rememberFactsOnly(mutant.catcher);
     verdict.broken = check(model);
   }
   Model sound = mutant.model();

@@ -92,8 +92,6 @@ Model elections(const ElectionModel& options) {
   model.comesOf<Topology, CatchUp>(
       [](const NodeName&, const CatchUp& a) { return std::vector<Topology::Event>{CatchUpDone{a.term}}; });
   model.comesOf<Topology, Drain>([](const NodeName&, const Drain& a) { return std::vector<Topology::Event>{DrainDone{a.term}}; });
-  // Votes are told apart by what they lead to; the machine's own facts about each of them cost a multiple of states.
-  model.forgetFacts("vote of");
   model.never("a term that began without a vote", termWithoutAVote);
   model.never("a node stands that may not", unfitCandidate);
   model.never("a new primary has an older config than a majority", primaryOfAnOldConfig);
