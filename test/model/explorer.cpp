@@ -246,6 +246,7 @@ class Explorer final : Space::Visitor {
     const double n = static_cast<double>(rows_.size());
     report_.collisions = n * n / std::pow(2.0, 65);
     report_.bytes = memory_ + rows_.bytes() + silence_.bytes() + (current_.capacity() + coming_.capacity()) * 4 + edges_.bytes();
+    report_.combinations = verdicts_.size();
     report_.localStates = space_.locals().localCount();
     report_.steps = space_.locals().stepCount();
     if (!report_.broken.empty()) {

@@ -119,7 +119,7 @@ TEST(Explorer, SaysWhichRowsWereNeverTakenAndWhichMessagesNobodyTakes) {
   model.machine<Teller>("b", {.to = "a"});
   model.client<Teller>("a", tally::Tell{});
   const Report report = check(model);
-  EXPECT_EQ(report.rowsNeverTaken, (std::vector<std::string>{"teller, idle: AskFor", "teller, asking: Counted"}));
+  EXPECT_EQ(report.rowsNeverTaken, (std::vector<std::string>{"teller, idle: AskFor", "teller, asking: Counted", "teller, asking: Refused"}));
   ASSERT_EQ(report.untaken.size(), 1u);
   EXPECT_EQ(report.untaken[0].first, "Count");
 }
@@ -137,6 +137,73 @@ TEST(Explorer, LetsANodeWithoutAMachineAnswerAsTheModelSays) {
   });
   EXPECT_TRUE(check(other).clean()) << check(other);
   EXPECT_TRUE(check(other).untaken.empty());
+}
+
+TEST(Explorer, BringsARefusalToWhoAsked) {
+  Model model;
+  model.machine<Teller>("a", {.to = "b"});
+  model.machine<tally::Refuser>("b", {});
+  model.client<Teller>("a", tally::AskFor{});
+  model.faults = {.crashes = 1, .losses = 1};
+  model.goal("refused", [](const World& world) {
+    return world.count<Teller>([](const auto& t) { return t.document.phase == Teller::Phase::kRefused; }) == 1;
+  });
+  const Report report = check(model);
+  EXPECT_TRUE(report.clean()) << report;
+}
+
+TEST(Explorer, FiresTimersInAnyOrderUnlessToldOtherwise) {
+  Model model;
+  model.machine<tally::Refuser>("a", {});
+  model.never("the later one comes first", [](const World& world) {
+    return world.count<tally::Refuser>([](const auto& r) { return r.document.phase == tally::Refuser::Phase::kLateCame; }) > 0;
+  });
+  EXPECT_EQ(check(model).storyLength, 1u);
+  model.bounds.timersInOrder = true;
+  EXPECT_TRUE(check(model).clean());
+}
+
+TEST(Explorer, BeginsAMachineAtAnyTimeIfTheModelSaysSo) {
+  Model model;
+  model.machine<Tally>("a", {}, Model::Start::kAnyTime);
+  model.client<Tally>("a", tally::Add{});
+  EXPECT_EQ(check(model).states, 3u) << "not there, there, counted";
+}
+
+TEST(EverlastingNetwork, ReachesWhatAnyNumberOfLossesAndDuplicationsReaches) {
+  for (const int crashes : {0, 1}) {
+    Model bounded = voting::voters(2, 2);
+    bounded.faults = {.crashes = crashes, .losses = kAnyNumber, .duplications = kAnyNumber};
+    bounded.bounds.mergeEqual = true;
+    Model everlasting = voting::voters(2, 2);
+    everlasting.faults.crashes = crashes;
+    everlasting.network = Network::kEverlasting;
+    const Report all = check(bounded), few = check(everlasting);
+    EXPECT_TRUE(all.clean()) << all;
+    EXPECT_TRUE(few.clean()) << few;
+    EXPECT_EQ(few.combinations, all.combinations);
+    EXPECT_LT(few.states, all.states);
+  }
+}
+
+TEST(EverlastingNetwork, TellsAShortestWay) {
+  const auto bug = Mutation<Voter>::on<voting::RequestVote>([](const auto& real, const auto& now, const auto& e) {
+    Snapshot<Voter> forgetful = now;
+    if (now.document.votedFor != now.document.self) forgetful.document.votedFor.clear();
+    return real(forgetful, e);
+  });
+  Model model = voting::voters(3, 1);
+  model.network = Network::kEverlasting;
+  EXPECT_EQ(check(model).storyLength, 6u) << check(model).story;
+}
+
+TEST(EverlastingNetwork, FindsAStateThatNeedsAMessageWhichWasLost) {
+  Model model = tellerAndTally({}, tally::Tell{});
+  model.network = Network::kEverlasting;
+  model.within<Tally>([](const auto& now) { return now.document.count <= 2; });
+  model.goal("counted", counted);
+  const Report report = check(model);
+  EXPECT_EQ(report.broken, "no way to: counted (all messages were lost)");
 }
 
 TEST(Voting, HasOneLeaderATermWhateverGoesWrong) {

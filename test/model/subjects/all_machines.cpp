@@ -55,7 +55,7 @@ Sample teller() {
     model.machine<tally::Tally>("b", {});
     return model;
   };
-  sample.without = {{"idle", "a client's request that gets lost is the client's to repeat"}};
+  sample.without = {{"idle", "a client's request that gets lost is the client's to repeat"}, {"refused", "nobody refuses here"}};
   return sample;
 }
 

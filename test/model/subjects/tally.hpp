@@ -50,15 +50,16 @@ struct Tally : machines::Machine<Tally> {
 /// Has a node count once: by telling it, or by asking until it has answered.
 struct Teller : machines::Machine<Teller> {
   static constexpr const char* kName = "teller";
-  enum class Phase { kIdle, kAsking, kDone };
+  enum class Phase { kIdle, kAsking, kDone, kRefused };
   static constexpr auto kPhases = machines::phases<Phase>({{Phase::kIdle, "idle", "nothing was asked of it"},
                                                            {Phase::kAsking, "asking", "it waits for the answer"},
-                                                           {Phase::kDone, "done", "the answer came"}});
+                                                           {Phase::kDone, "done", "the answer came"},
+                                                           {Phase::kRefused, "refused", "it was told why not"}});
   struct Document {
     NodeName to;
     Phase phase = Phase::kIdle;
   };
-  using Event = std::variant<Tell, AskFor, Counted>;
+  using Event = std::variant<Tell, AskFor, Counted, machines::Refused>;
   using Message = std::variant<Count>;
 
   static const Transitions<Teller>& transitions() {
@@ -66,11 +67,44 @@ struct Teller : machines::Machine<Teller> {
         row<Tell>(Phase::kIdle, {}, [](const Document& d, const Tell&) { return stay().then(send(d.to, Count{})); }),
         row<AskFor>(Phase::kIdle, {Phase::kAsking},
                     [](const Document& d, const AskFor&) { return to(Phase::kAsking).then(ask(d.to, Count{})); }),
-        row<Counted>(Phase::kAsking, {Phase::kDone}, [](const Document&, const Counted&) { return to(Phase::kDone); })};
+        row<Counted>(Phase::kAsking, {Phase::kDone}, [](const Document&, const Counted&) { return to(Phase::kDone); }),
+        row<machines::Refused>(Phase::kAsking, {Phase::kRefused},
+                               [](const Document&, const machines::Refused&) { return to(Phase::kRefused); })};
     return table;
   }
   static Step<Teller> resume(const Document& d) {
     return d.phase == Phase::kAsking ? stay().then(ask(d.to, Count{})) : stay();
+  }
+  static std::vector<machines::Invariant> invariants() { return {}; }
+};
+
+struct Soon {};
+struct Late {};
+
+/// Refuses to count. Has two timers, of which `Soon` is due earlier.
+struct Refuser : machines::Machine<Refuser> {
+  static constexpr const char* kName = "refuser";
+  enum class Phase { kQuiet, kSoonCame, kLateCame };
+  static constexpr auto kPhases = machines::phases<Phase>({{Phase::kQuiet, "quiet", "no timer has fired"},
+                                                           {Phase::kSoonCame, "soon came", "the earlier one came first"},
+                                                           {Phase::kLateCame, "late came", "the later one came first"}});
+  struct Document {
+    Phase phase = Phase::kQuiet;
+  };
+  using Event = std::variant<Count, Soon, Late>;
+
+  static const Transitions<Refuser>& transitions() {
+    static const Transitions<Refuser> table{
+        anywhere<Count>({}, [](const Document&, const Count&) {
+          return stay().then(refuse(Status(ErrorCode::kIllegalOperation, "it does not count")));
+        }),
+        row<Soon>(Phase::kQuiet, {Phase::kSoonCame}, [](const Document&, const Soon&) { return to(Phase::kSoonCame); }),
+        row<Late>(Phase::kQuiet, {Phase::kLateCame}, [](const Document&, const Late&) { return to(Phase::kLateCame); })};
+    return table;
+  }
+  static Step<Refuser> resume(const Document&) {
+    using machines::Millis;
+    return stay().then(after(Millis(10), Soon{}, Millis(5)), after(Millis(20), Late{}));
   }
   static std::vector<machines::Invariant> invariants() { return {}; }
 };
@@ -82,5 +116,8 @@ TROUPE_DESCRIBE(troupe::model::tally::Tell, 0)
 TROUPE_DESCRIBE(troupe::model::tally::AskFor, 0)
 TROUPE_DESCRIBE(troupe::model::tally::Count, 0)
 TROUPE_DESCRIBE(troupe::model::tally::Counted, 0)
+TROUPE_DESCRIBE(troupe::model::tally::Soon, 0)
+TROUPE_DESCRIBE(troupe::model::tally::Late, 0)
+TROUPE_MACHINE(troupe::model::tally::Refuser, 1, phase)
 TROUPE_MACHINE(troupe::model::tally::Tally, 1, count, safely, phase)
 TROUPE_MACHINE(troupe::model::tally::Teller, 1, to, phase)
