@@ -73,6 +73,7 @@ class MachineHost : public Actor {
   MachineHost(std::shared_ptr<DocumentStore> store, Loaded<Document> found, bool isNew, HostOptions<M> options)
       : store_(std::move(store)), options_(std::move(options)), isNew_(isNew), unknown_(std::move(found.unknown)) {
     now_.document = std::move(found.value);
+    name_ = instanceName<M>(now_.document);
   }
 
   Behaviour behaviour() override;
@@ -135,6 +136,7 @@ class MachineHost : public Actor {
   HostOptions<M> options_;
   const bool isNew_;
   Snapshot<M> now_;
+  std::string name_;  ///< of the instance; its id never changes
   UnknownFields unknown_;
   int64_t revision_ = 0;
   uint64_t phaseCount_ = 0;  ///< phases entered so far: an ask belongs to one

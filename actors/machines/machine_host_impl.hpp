@@ -47,7 +47,7 @@ Task<void> MachineHost<M>::begin() {
     if (!safe) co_return;
   }
   revision_ = 1;
-  setDocument(instanceName<M>(now_.document), revision_);
+  setDocument(name_, revision_);
   for (Context& context : awaitingStart_) context.reply(local(MachineStarted{self()}));
   awaitingStart_.clear();
   Outcome<M> outcome = resumed<M>(now_.document);
@@ -127,7 +127,7 @@ void MachineHost<M>::adopt(Outcome<M> outcome, Waiting* cause) {
     ++phaseCount_;
     showPhase();
   }
-  if (outcome.persist) setDocument(instanceName<M>(now_.document), ++revision_);
+  if (outcome.persist) setDocument(name_, ++revision_);
   adopted();
   for (auto& effect : outcome.effects) perform(effect, asker);
   if (asker && asker->expectsReply()) unanswered(cause->event, std::move(*asker));
