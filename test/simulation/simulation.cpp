@@ -18,6 +18,7 @@ Simulation::~Simulation() {
     if (!slot.life) continue;
     slot.subscription = nullptr;
     network_.unplug(name);
+    slot.life = nullptr;
     program_.died(name);
   }
 }
@@ -124,8 +125,8 @@ void Simulation::kill(const std::string& name) {
   slot.subscription = nullptr;
   network_.unplug(name);
   slot.disk = slot.life->kill();
-  program_.died(name);
   slot.life = nullptr;
+  program_.died(name);
   slot.paused = false;
 }
 
