@@ -79,8 +79,8 @@ void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberV
   const Contact times = contact == view.contacts.end() ? Contact{} : contact->second;
   reply.append("health", member.isAlive() ? 1.0 : 0.0);
   appendState(reply, stateFor(member));
-  const bool known = times.receivedFrom != WallTime{};
-  reply.append("uptime", member.isAlive() && known ? seconds(now - view.phaseSince) : int64_t{0});
+  const bool known = times.upSince != WallTime{};
+  reply.append("uptime", member.isAlive() && known ? seconds(now - times.upSince) : int64_t{0});
   appendOpTime(reply, config, member.applied);
   reply.append("lastHeartbeat", bson::Date{millis(times.sentTo)});
   reply.append("lastHeartbeatRecv", bson::Date{millis(times.receivedFrom)});

@@ -18,6 +18,7 @@ inline constexpr const char* kTopologyPath = "/node/replication/topology";
 /// When something was heard of another member, on this node's clocks. Only to be shown: the machine knows no time.
 struct Contact {
   WallTime sentTo{}, receivedFrom{};
+  WallTime upSince{};  ///< it was not heard of before
   Duration roundTrip{};
 };
 
@@ -27,7 +28,6 @@ struct ReplicaView {
   Snapshot<Topology> topology;
   std::map<NodeName, Contact> contacts;
   WallTime electedAt{};      ///< this node, as primary
-  WallTime phaseSince{};
   std::string lastElection;  ///< why this node stood last; empty: never
 
   MemberState state() const { return stateOf(topology); }

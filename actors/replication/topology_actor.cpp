@@ -1,5 +1,6 @@
 #include "actors/replication/topology_actor.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -26,6 +27,11 @@ std::optional<OpenCommand> commandOf(const Topology::Event& event) {
 bool looksTheSame(const ReplicaView& a, const ReplicaView& b) {
   return a.state() == b.state() && a.isWritable() == b.isWritable() && a.primary() == b.primary() &&
          a.topology.memory.term == b.topology.memory.term && a.config() == b.config();
+}
+
+bool hears(const Snapshot<Topology>& now, const NodeName& host) {
+  const auto& members = now.memory.members;
+  return std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.host == host && m.isAlive(); });
 }
 
 void addHosts(std::set<NodeName>& to, const ReplicaSetConfig& config) {
@@ -127,6 +133,7 @@ std::optional<Topology::Event> TopologyActor::done(const Conclude& outcome) {
 void TopologyActor::heardFrom(const Envelope& envelope) {
   Contact& contact = contacts_[envelope.from.node()];
   contact.receivedFrom = environment().wallNow();
+  if (!hears(snapshot(), envelope.from.node())) contact.upSince = contact.receivedFrom;
   updatePeers();
   const auto sent = sentAt_.find(envelope.from.node());
   if (sent == sentAt_.end() || !envelope.payload.is<schema::HeartbeatReply>()) return;
@@ -146,7 +153,6 @@ void TopologyActor::transitioned(const machines::Outcome<Topology>& outcome) {
 
 void TopologyActor::publish() {
   ReplicaView next = shown_;
-  if (next.topology.memory.phase != snapshot().memory.phase) next.phaseSince = environment().wallNow();
   next.topology = snapshot();
   next.contacts = contacts_;
   const bool changed = !looksTheSame(shown_, next);
