@@ -1,6 +1,5 @@
 // State machines inside the server: durable transitions of many instances against raw WiredTiger commits with a shared
 // flusher, and how long a service with many documents needs after a step-up. Prints one JSON line per figure.
-#include <stdlib.h>
 #include <wiredtiger.h>
 
 #include <atomic>
@@ -17,6 +16,7 @@
 #include "actors/machines/primary_only_service.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
+#include "test/bench/support/directory.hpp"
 #include "test/bench/support/measure.hpp"
 
 namespace troupe::machines::bench {
@@ -255,29 +255,13 @@ double longestSilence(Troupe& ours, const std::function<void()>& work) {
   return longest;
 }
 
-/// A directory that goes away with this object.
-class Directory {
- public:
-  explicit Directory(const std::string& parent) {
-    std::string path = parent + "/machine_bench.XXXXXX";
-    if (!mkdtemp(path.data())) throw BenchError("no directory below " + parent);
-    path_ = path;
-    for (const char* name : {"/few", "/many", "/raw"}) std::filesystem::create_directory(path_ + name);
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const Arguments arguments(argc, argv, {{"directory", "/var/tmp"}, {"instances", "1000"}, {"documents", "10000"},
                                          {"seconds", "2"}, {"rounds", "3"}});
   return run([&] {
-    const Directory directory(arguments.text("directory"));
+    const Directory directory(arguments.text("directory"), {"few", "many", "raw"});
     const double seconds = arguments.decimal("seconds");
     std::vector<double> mine, reference, ups, silences;
     {

@@ -1,6 +1,5 @@
 // Inserts inside the server, without network and command, against raw WiredTiger writing the same rows to the same kind of
 // tables: what records, indexes, catalog and units of work cost. Prints one JSON line per figure.
-#include <stdlib.h>
 #include <wiredtiger.h>
 
 #include <atomic>
@@ -16,6 +15,7 @@
 #include "storage/keys/key_string.hpp"
 #include "storage/records/record_id.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
+#include "test/bench/support/directory.hpp"
 #include "test/bench/support/measure.hpp"
 #include "test/bench/support/store.hpp"
 
@@ -171,28 +171,12 @@ double round(int threads, int documents, const std::function<void(const Rows&)>&
   return threads * documents / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// A directory that goes away with this object.
-class Directory {
- public:
-  explicit Directory(const std::string& parent) {
-    std::string path = parent + "/storage_bench.XXXXXX";
-    if (!mkdtemp(path.data())) throw BenchError("no directory below " + parent);
-    path_ = path;
-    for (const char* name : {"/troupe", "/raw"}) std::filesystem::create_directory(path_ + name);
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const Arguments arguments(argc, argv, {{"directory", "/var/tmp"}, {"documents", "20000"}, {"rounds", "5"}});
   return run([&] {
-    const Directory directory(arguments.text("directory"));
+    const Directory directory(arguments.text("directory"), {"troupe", "raw"});
     Troupe ours(directory.path() + "/troupe");
     Raw raw(directory.path() + "/raw");
     const int documents = arguments.number("documents");
