@@ -162,14 +162,15 @@ class Raw {
   /// Durable commits per second.
   double measure(double seconds) {
     std::atomic<int64_t> done{0};
-    std::atomic<bool> over{false};
+    std::atomic<bool> over{false}, written{false};
     const auto start = Clock::now();
     std::vector<std::future<void>> writers;
     for (int t = 0; t < 2; ++t) writers.push_back(std::async(std::launch::async, [&, t] { write(t, over, done); }));
-    std::thread flusher([&] { flush(over); });
+    std::thread flusher([&] { flush(written); });
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     over = true;
     for (auto& writer : writers) writer.get();
+    written = true;  // not before: a writer may still be about to wait for a flush
     flusher.join();
     return static_cast<double>(done) / secondsSince(start);
   }
@@ -213,10 +214,10 @@ class Raw {
     flushed_.wait(lock, [&] { return ended_ >= wanted; });
     --waiters_;
   }
-  void flush(const std::atomic<bool>& over) {
+  void flush(const std::atomic<bool>& written) {
     WT_SESSION* session = open();
     std::unique_lock lock(mutex_);
-    while (!over || waiters_ > 0) {
+    while (!written) {
       wake_.wait_for(lock, std::chrono::milliseconds(1), [&] { return waiters_ > 0; });
       const int64_t flush = ++begun_;
       lock.unlock();
