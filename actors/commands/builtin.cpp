@@ -9,6 +9,7 @@ const CommandTable& builtinCommands() {
       explainCommands(),   collectionCommands(),  indexCommands(),     statisticsCommands(),
       userCommands(),      loginCommands(),       sessionCommands(),   administrationCommands(),
       replicationCommands(),
+      memberMessageCommands(),
   };
   return table;
 }

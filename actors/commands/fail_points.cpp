@@ -12,10 +12,11 @@ constexpr std::string_view kKnown[] = {"failCommand", "failGetMoreAfterCursorChe
 
 FailPoints::FailPoints(std::function<double()> random) : random_(std::move(random)) {
   for (const auto name : kKnown) points_.push_back(Point{std::string(name), Mode::kOff, 0, 0, {}, 0});
+  for (const FaultSite* site : FaultSite::all()) points_.push_back(Point{std::string(site->name()), Mode::kOff, 0, 0, {}, 0});
 }
 
 bool FailPoints::known(std::string_view name) {
-  return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
+  return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown) || FaultSite::find(name);
 }
 
 FailPoints::Point* FailPoints::find(std::string_view name) {

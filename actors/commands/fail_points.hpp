@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/environment/fault_site.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 
@@ -17,9 +18,9 @@ namespace troupe::commands {
 using FailPointData = bson::Document;
 
 /// Named places where the server fails on purpose, switched by `configureFailPoint` when test commands are enabled.
-/// Only names that some place in the server really asks for exist (`known`). Modes: off, alwaysOn, {times: n},
+/// Only names that some place in the server really asks for exist (`known`); all fault sites are among them. Modes: off, alwaysOn, {times: n},
 /// {skip: n}, {activationProbability: p}. Thread-safe; asking for a disarmed point costs one relaxed load.
-class FailPoints {
+class FailPoints final : public FaultPlan {
  public:
   /// `random` gives numbers in [0, 1) for activationProbability.
   explicit FailPoints(std::function<double()> random);
@@ -31,6 +32,7 @@ class FailPoints {
   /// The data of the point when it is armed and fires now (counting `times` and `skip` down).
   /// `applies` narrows it: a point whose data does not apply neither fires nor counts.
   std::optional<FailPointData> fires(std::string_view name, const std::function<bool(bson::View)>& applies = {});
+  bool fires(const FaultSite& site) noexcept override { return fires(site.name()).has_value(); }
   /// {name: {mode, timesEntered}} of every point, for getParameter and waitForFailPoint.
   bson::Document describe() const;
 

@@ -23,6 +23,7 @@ std::span<const Command> userCommands();            ///< createUser, updateUser,
 std::span<const Command> loginCommands();           ///< saslStart, saslContinue, logout, authenticate
 std::span<const Command> sessionCommands();         ///< startSession, refreshSessions, endSessions, killSessions
 std::span<const Command> replicationCommands();     ///< replSetGetStatus, replSetGetConfig, replSetInitiate
+std::span<const Command> memberMessageCommands();   ///< replSetRequestVotes, replSetHeartbeat
 std::span<const Command> administrationCommands();  ///< fsync, shutdown, logRotate ...
 
 }  // namespace troupe::commands

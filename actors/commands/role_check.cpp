@@ -41,13 +41,17 @@ Status checkRole(const Request& request) {
   return withTopologyVersion(request, ErrorCode::kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false");
 }
 
-void interruptWrites(const ServerContext& server) {
-  server.clients.each([](Client& client) {
-    client.withOperation([](Operation& operation) {
+Interruption interruptWrites(const ServerContext& server) {
+  Interruption done;
+  server.clients.each([&](Client& client) {
+    client.withOperation([&](Operation& operation) {
       const Command* command = builtinCommands().find(operation.commandName);
-      if (command && command->access == Access::kWrite) operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
+      const bool isWrite = command && command->access == Access::kWrite;
+      if (isWrite) operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
+      ++(isWrite ? done.killed : done.left);
     });
   });
+  return done;
 }
 
 }  // namespace troupe::commands

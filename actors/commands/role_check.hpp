@@ -10,7 +10,11 @@ struct ServerContext;
 /// NotPrimaryOrSecondary). The database `local` belongs to the node alone and is always served. On a standalone node: OK.
 Status checkRole(const Request& request);
 
+/// How many operations were ended, and how many went on.
+struct Interruption {
+  int64_t killed = 0, left = 0;
+};
 /// Ends all writes that run: this node is no longer the primary they began on (ELE-028).
-void interruptWrites(const ServerContext& server);
+Interruption interruptWrites(const ServerContext& server);
 
 }  // namespace troupe::commands

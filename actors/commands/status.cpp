@@ -9,6 +9,7 @@
 #include "actors/commands/shown_command.hpp"
 #include "actors/commands/version.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/replication/replica_view.hpp"
 
 namespace troupe::commands {
 
@@ -97,6 +98,22 @@ void appendMetrics(bson::Builder& b, ServerContext& server) {
                      conflicts.temporarilyUnavailableErrors.load(), "temporarilyUnavailableErrorsEscaped",
                      conflicts.temporarilyUnavailableErrorsEscaped.load(), "transactionTooLargeForCacheErrors",
                      conflicts.transactionTooLargeForCacheErrors.load()));
+  if (server.membership) {
+    b.openDocument("repl").openDocument("stateTransition");
+    server.membership->view()->figures.appendStateTransitions(b);
+    b.close().close();
+  }
+  b.close();
+}
+
+/// What a member of a replica set is, and how it came about.
+void appendReplication(bson::Builder& b, const ServerContext& server) {
+  if (!server.membership) return;
+  const auto view = server.membership->view();
+  b.openDocument("repl");
+  replication::appendHello(b, *server.membership, *view, true);
+  b.close().openDocument("electionMetrics");
+  view->figures.appendElections(b);
   b.close();
 }
 
@@ -163,6 +180,7 @@ bson::Document serverStatus(ServerContext& server, bool histograms) {
   appendCounters(b, server);
   appendLatencies(b, server, histograms);
   appendMetrics(b, server);
+  appendReplication(b, server);
   appendStorage(b, server);
   return b.finish();
 }

@@ -1,9 +1,11 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 
+#include "actors/environment/fault_site.hpp"
 #include "messaging/envelope/envelope.hpp"
 
 namespace troupe {
@@ -34,6 +36,17 @@ class Environment {
   virtual TimerId schedule(TimePoint when, std::function<void()> action) = 0;
   /// True if the timer was taken back; false if it has fired or is firing.
   virtual bool cancel(TimerId timer) = 0;
+
+  /// Whether what stands at that place is to fail now. Without a plan never, for the price of one relaxed load.
+  bool fires(const FaultSite& site) const noexcept {
+    FaultPlan* plan = faults_.load(std::memory_order_acquire);
+    return plan && plan->fires(site);
+  }
+  /// Whom to ask for faults from now on; null: nobody. It outlives the environment, or is taken back before.
+  void setFaults(FaultPlan* plan) noexcept { faults_.store(plan, std::memory_order_release); }
+
+ private:
+  std::atomic<FaultPlan*> faults_{nullptr};
 };
 
 /// The machine's clocks, one timer thread, and a random source seeded by the operating system.

@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kRemembered = 16;
 
+const FaultSite kTimerLate("kernel.timer.late", 0.02, "an actor's timer fires up to 200 ms late");
+
 uint32_t millis(TimePoint t) {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count());
 }
@@ -167,6 +169,7 @@ bool ActorCell::dispatchBuiltIn(Context& context) {
 
 TimerId ActorCell::startTimer(Duration delay, Duration period, std::function<void()> action) {
   const TimerId id = ++activity().lastTimer;
+  if (environment().fires(kTimerLate)) delay += std::chrono::milliseconds(environment().random() % 200);
   auto& timer = activity().timers[id];
   timer = {std::move(action), period, environment().now() + delay, 0};
   arm(id, timer);

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/machines/document_removals.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/transaction/conflict_retry.hpp"
@@ -16,6 +17,14 @@ using storage::LockGuard;
 using storage::ResourceLocks;
 
 namespace {
+
+const FaultSite kWriteFails("machines.store.write-fails", 0.05, "a document cannot be written: its conflicts outlast the retries");
+const FaultSite kWriteSlow("machines.store.write-slow", 0.05, "storage takes up to 300 ms for a document");
+const FaultSite kNoSession("machines.store.no-session", 0.05, "the engine has no session to give");
+const FaultSite kFlushFails("machines.store.flush-fails", 0.03, "a document is written, and nobody can say that it is safe");
+const FaultSite kReadFails("machines.store.read-fails", 0.2, "documents cannot be read");
+
+Status readFailure() { return {ErrorCode::kInterrupted, "the documents cannot be read just now"}; }
 
 Status write(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View document) {
   TROUPE_ASSIGN(const auto record, collection->findById(unit, document["_id"]));
@@ -59,6 +68,10 @@ StatusWith<DocumentBatch> readBatch(const CollectionPtr& collection, storage::Re
 
 template <class Body>
 Task<Status> CollectionStore::commit(Body& body) {
+  Environment& environment = access_.node.environment();
+  if (environment.fires(kWriteSlow)) co_await access_.node.sleepFor(std::chrono::milliseconds(environment.random() % 300));
+  if (environment.fires(kNoSession)) co_return Status(ErrorCode::kExceededMemoryLimit, "no session is left");
+  if (environment.fires(kWriteFails)) co_return Status(ErrorCode::kWriteConflict, "the document is written by others again and again");
   storage::RecoveryUnit unit(access_.sessions);
   storage::ConflictRetry retry;
   for (;;) {
@@ -94,6 +107,7 @@ Task<StatusWith<CollectionStore::Open>> CollectionStore::open(bool createMissing
 }
 
 Task<Status> CollectionStore::settle(Durability durability) {
+  if (access_.node.environment().fires(kFlushFails)) co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
   const auto ticket = access_.durability.take();
   if (durability == Durability::kLocal) co_return Status::OK();
   co_return co_await untilDurable(access_.durability, ticket, access_.wakeFlusher);
@@ -122,6 +136,7 @@ Task<Status> CollectionStore::remove(bson::Document key, Durability durability) 
 
 Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Document key) {
   const auto collection = access_.catalog.find(ns_);
+  if (access_.node.environment().fires(kReadFails)) co_return readFailure();
   if (!collection) co_return std::optional<bson::Document>();
   storage::RecoveryUnit unit(access_.sessions);
   co_return readOne(collection, unit, key);
@@ -129,9 +144,14 @@ Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Docu
 
 Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit) {
   const auto collection = access_.catalog.find(ns_);
+  if (access_.node.environment().fires(kReadFails)) co_return readFailure();
   if (!collection) co_return DocumentBatch{{}, 0, true};
   storage::RecoveryUnit unit(access_.sessions);
   co_return readBatch(collection, unit, from, limit);
+}
+
+void CollectionStore::reportRemovals(const Address& service) {
+  if (access_.removals) access_.removals->report(ns_, access_.node, service);
 }
 
 }  // namespace troupe::machines

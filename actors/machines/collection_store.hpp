@@ -9,6 +9,8 @@
 
 namespace troupe::machines {
 
+class DocumentRemovals;
+
 /// What a store needs of its node; all of it outlives the store.
 struct StorageAccess {
   Node& node;
@@ -17,6 +19,7 @@ struct StorageAccess {
   storage::ResourceLocks& locks;
   storage::DurabilityTracker& durability;
   std::function<void()> wakeFlusher;
+  DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
 };
 
 /// Documents in a collection, where `find` shows them. The collection is made with the first document. A write and its
@@ -29,6 +32,7 @@ class CollectionStore final : public DocumentStore {
   Task<Status> remove(bson::Document key, Durability durability) override;
   Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) override;
   Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) override;
+  void reportRemovals(const Address& service) override;
 
  private:
   struct Open {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "actors/kernel/task.hpp"
+#include "messaging/envelope/envelope.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "state_machines/core/step.hpp"
@@ -15,6 +16,12 @@ struct DocumentBatch {
   std::vector<bson::Document> documents;
   int64_t next = 0;    ///< where the batch behind this one begins
   bool last = false;   ///< nothing comes behind it
+};
+
+/// Somebody removed the document with that `_id` (empty: all of them, with their collection): told to a service, and by it to
+/// the instance, which ends unless it was about to anyway (local payload).
+struct DocumentRemoved {
+  bson::Document key;
 };
 
 /// Where the documents of one service's machines are kept, one each, by `_id`. Shared by the service and its hosts; may be
@@ -32,6 +39,8 @@ class DocumentStore {
   virtual Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) = 0;
   /// Up to `limit` documents from `from` on (0: the first).
   virtual Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) = 0;
+  /// From now on `service` hears DocumentRemoved of what is removed, whoever does it. For stores that others can write to.
+  virtual void reportRemovals(const Address& service) { (void)service; }
 };
 
 }  // namespace troupe::machines

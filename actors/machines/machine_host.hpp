@@ -141,6 +141,7 @@ class MachineHost : public Actor {
   int64_t revision_ = 0;
   uint64_t phaseCount_ = 0;  ///< phases entered so far: an ask belongs to one
   bool busy_ = true;         ///< a document is being written; events wait
+  bool leaving_ = false;     ///< its end is decided: the document goes, or is gone
   std::deque<Waiting> waiting_;
   std::map<std::string, TimerId> timers_;  ///< by the fingerprint of their event; 0: fired, and waits for its turn
   std::vector<Context> awaitingStart_, awaitingEnd_;

@@ -1,9 +1,20 @@
 #pragma once
 // The members of MachineHost; included by machine_host.hpp.
+#include <stdexcept>
+
 #include "actors/kernel/actor_cell.hpp"
 #include "actors/machines/machine_host.hpp"
 
 namespace troupe::machines {
+
+namespace detail {
+inline const FaultSite kHostCrashes("machines.host.crash", 0.001, "a host fails while it handles an event");
+inline const FaultSite kHostCrashesBeforeEffects("machines.host.crash-before-effects", 0.01,
+                                                 "a host fails when its document is safe and nothing is done yet");
+inline const FaultSite kHostSlow("machines.host.slow", 0.02, "a host takes up to 100 ms before it handles an event");
+inline const FaultSite kAnswerLate("machines.host.answer-late", 0.1, "the answer to a question comes when nobody waits any more");
+inline const FaultSite kOutcomeLost("machines.host.outcome-lost", 0.05, "an action is done, and what came of it is lost");
+}  // namespace detail
 
 template <MachineType M>
 Behaviour MachineHost<M>::behaviour() {
@@ -16,6 +27,10 @@ Behaviour MachineHost<M>::behaviour() {
     if (wanted.untilEnd) awaitingEnd_.push_back(std::move(context));
     else if (busy_ && revision_ == 0) awaitingStart_.push_back(std::move(context));
     else context.reply(local(MachineStarted{self()}));
+  }));
+  handlers.add(on<DocumentRemoved>([this](const DocumentRemoved&) {
+    if (leaving_ || revision_ == 0) return;
+    stop(Status(ErrorCode::kInterrupted, "its document was removed"));
   }));
   return handlers;
 }
@@ -62,8 +77,13 @@ Task<void> MachineHost<M>::begin() {
 
 template <MachineType M>
 void MachineHost<M>::take(Waiting waiting) {
-  if (busy_) waiting_.push_back(std::move(waiting));
-  else process(std::move(waiting));
+  if (!busy_ && !environment().fires(detail::kHostSlow)) return process(std::move(waiting));
+  waiting_.push_back(std::move(waiting));
+  if (std::exchange(busy_, true)) return;
+  after(std::chrono::milliseconds(environment().random() % 100), [this] {
+    busy_ = false;
+    drain();
+  });
 }
 
 template <MachineType M>
@@ -77,6 +97,7 @@ void MachineHost<M>::drain() {
 
 template <MachineType M>
 void MachineHost<M>::process(Waiting waiting) {
+  if (environment().fires(detail::kHostCrashes)) throw std::runtime_error("fails on purpose");
   if (!waiting.timer.empty()) {
     const auto timer = timers_.find(waiting.timer);
     if (timer == timers_.end() || timer->second != 0) return;
@@ -95,6 +116,7 @@ template <MachineType M>
 Task<void> MachineHost<M>::persist(std::unique_ptr<Pending> pending) {
   const bool safe = co_await save(pending->outcome);
   if (!safe) co_return;
+  if (environment().fires(detail::kHostCrashesBeforeEffects)) throw std::runtime_error("fails on purpose");
   adopt(std::move(pending->outcome), &pending->cause);
   busy_ = false;
   drain();
@@ -103,6 +125,7 @@ Task<void> MachineHost<M>::persist(std::unique_ptr<Pending> pending) {
 /// False if it cannot be written: the host ends.
 template <MachineType M>
 Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
+  leaving_ = outcome.finished.has_value();
   for (RetryPause pause;;) {
     Status status;
     if (outcome.finished) status = co_await store_->remove(keyOf<M>(outcome.next.document), outcome.durability);
@@ -197,6 +220,7 @@ Task<void> MachineHost<M>::askUntilAnswered(Address to, Payload question, uint64
   for (RetryPause pause; phaseCount == phaseCount_;) {
     Answer answer = co_await ask(to, question, options_.askTimeout);
     if (phaseCount != phaseCount_) co_return;
+    if (environment().fires(detail::kAnswerLate)) answer = Status(ErrorCode::kExceededTimeLimit, to.toString() + " answered too late");
     if (answer.isOK()) {
       auto event = fromMessage<Event>(*answer);
       if (event.isOK() && *event) {
@@ -265,6 +289,7 @@ template <MachineType M>
 Task<void> MachineHost<M>::actUntilDone(ActionOf<M> action, uint64_t phaseCount) {
   for (RetryPause pause; phaseCount == phaseCount_;) {
     auto outcome = co_await options_.perform(*this, action);
+    if (environment().fires(detail::kOutcomeLost)) outcome = Status(ErrorCode::kInterrupted, "what came of an action was lost");
     if (outcome.isOK()) {
       if (*outcome) take(std::move(**outcome));
       co_return;

@@ -1,6 +1,7 @@
 #include "actors/machines/service_base.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "actors/kernel/actor_cell.hpp"
@@ -10,11 +11,15 @@
 namespace troupe::machines {
 
 namespace {
+
+const FaultSite kServiceCrashes("machines.service.crash", 0.002, "a primary-only service fails while it takes a request");
+
 Status notPrimary() { return {ErrorCode::kNotWritablePrimary, "not primary: this service runs on the primary only"}; }
 const Status& stepDown() {
   static const Status status(ErrorCode::kInterruptedDueToReplStateChange, "interrupted: this node is no longer primary");
   return status;
 }
+
 }  // namespace
 
 Behaviour PrimaryOnlyServiceBase::behaviour() {
@@ -34,13 +39,38 @@ Behaviour PrimaryOnlyServiceBase::behaviour() {
 }
 
 void PrimaryOnlyServiceBase::onStart() {
+  store_->reportRemovals(self());
   enter(State::kStandingBy);
+  endOrphans();
   if (limits_.primaryFromStart) become(0);
 }
 
 void PrimaryOnlyServiceBase::onStopRequested() {
   stopping_ = true;
   interrupt();
+}
+
+/// Its instances go with it, also when it has failed.
+void PrimaryOnlyServiceBase::onStop(const Status&) {
+  for (const auto& [name, instance] : instances_) {
+    if (instance.running) node().kill(self().child(name), Status(ErrorCode::kInterrupted, "its service has ended"));
+    if (instance.row) node().registry().unkeep(self().child(name).path());
+  }
+}
+
+/// What the last life of the service has left behind ends first, as if this one had become primary before: there are never two
+/// hosts of one document.
+void PrimaryOnlyServiceBase::endOrphans() {
+  RowFilter below;
+  below.under = self().path();
+  for (const ActorRow& row : node().registry().rows(below)) {
+    const Address child = node().address(row.path);
+    if (row.path == self().path() || !node().postOffice().exists(child)) continue;
+    instances_[row.path.substr(self().path().size() + 1)].running = true;
+    watch(child);
+    node().kill(child, Status(ErrorCode::kInterrupted, "its service was started again"));
+  }
+  if (!instances_.empty()) enter(State::kInterrupting);
 }
 
 bson::Document PrimaryOnlyServiceBase::describe() const {
@@ -126,6 +156,7 @@ void PrimaryOnlyServiceBase::interrupted() {
 }
 
 void PrimaryOnlyServiceBase::whenServing(Context context, std::function<void(Context)> then) {
+  if (environment().fires(kServiceCrashes)) throw std::runtime_error("fails on purpose");
   if (state_ == State::kServing) return then(std::move(context));
   if (state_ == State::kRebuilding && held_.size() < limits_.maxHeld) {
     held_.emplace_back(std::move(context), std::move(then));
@@ -158,6 +189,7 @@ Status PrimaryOnlyServiceBase::run(const std::string& name, bson::View document,
   node().spawn(address.path(), std::move(host), SpawnOptions{.parent = self(), .type = machineName()});
   watch(address);
   instance.running = true;
+  instance.removed = false;
   instance.parked.clear();
   if (std::exchange(instance.row, nullptr)) node().registry().unkeep(address.path());
   return Status::OK();
@@ -175,6 +207,8 @@ void PrimaryOnlyServiceBase::ended(const Down& down) {
     else park(name, instance, Status(ErrorCode::kInterrupted, instance.parked));
   } else if (down.reason.isOK()) {
     erase(name);
+  } else if (std::exchange(instance.removed, false)) {
+    start(revive(name, epoch_));
   } else {
     failed(name, instance, down.reason);
   }
@@ -234,13 +268,20 @@ void PrimaryOnlyServiceBase::erase(const std::string& name) {
 }
 
 void PrimaryOnlyServiceBase::removed(const DocumentRemoved& removed) {
-  const std::string name = instanceNameOf(removed.key);
+  if (!removed.key.empty()) return this->removed(instanceNameOf(removed.key));
+  std::vector<std::string> names;
+  for (const auto& [name, instance] : instances_) names.push_back(name);
+  for (const std::string& name : names) this->removed(name);
+}
+
+/// The host knows whether it removed the document itself, or has not written it yet. When it has ended, the document is looked
+/// for: it may be a new one.
+void PrimaryOnlyServiceBase::removed(const std::string& name) {
   const auto found = instances_.find(name);
   if (found == instances_.end()) return;
   if (!found->second.running) return erase(name);
-  found->second.restarting = true;  // its document is looked for when it has ended, and is not there
-  found->second.parked.clear();
-  node().kill(self().child(name), Status(ErrorCode::kInterrupted, "its document was removed"));
+  found->second.removed = true;
+  tell(self().child(name), local(DocumentRemoved{found->second.key}));
 }
 
 void PrimaryOnlyServiceBase::control(schema::ControlChild::Reader wanted, Context& context) {

@@ -26,10 +26,6 @@ struct ServiceRebuilt {
 /// one has ended, so that none of two nodes' instances overlap).
 struct StepDown {};
 struct ServiceInterrupted {};
-/// Somebody removed the document with that `_id`: its instance ends (local payload).
-struct DocumentRemoved {
-  bson::Document key;
-};
 
 struct ServiceLimits {
   size_t loadBatch = 128;         ///< documents read, and instances started, in one turn
@@ -52,6 +48,7 @@ class PrimaryOnlyServiceBase : public Actor {
   Behaviour behaviour() override;
   void onStart() override;
   void onStopRequested() override;
+  void onStop(const Status& reason) override;
   bson::Document describe() const override;
 
  protected:
@@ -75,6 +72,7 @@ class PrimaryOnlyServiceBase : public Actor {
     bson::Document key;
     bool running = false;
     bool restarting = false;             ///< an operator ended it: no failure
+    bool removed = false;                ///< it was told that its document is gone
     std::string parked;                  ///< why it is set aside; empty if it is not
     std::deque<TimePoint> failures;
     TimerId revival = 0;
@@ -83,6 +81,7 @@ class PrimaryOnlyServiceBase : public Actor {
   enum class State { kStandingBy, kRebuilding, kServing, kInterrupting };
 
   void enter(State state);
+  void endOrphans();
   void become(int64_t term);
   void interrupt();
   void interrupted();
@@ -94,6 +93,7 @@ class PrimaryOnlyServiceBase : public Actor {
   void park(const std::string& name, Instance& instance, const Status& reason);
   void erase(const std::string& name);
   void removed(const DocumentRemoved& removed);
+  void removed(const std::string& name);
   void control(schema::ControlChild::Reader wanted, Context& context);
   void refuse(Context& context) const;
   std::shared_ptr<LiveRow> keepRow(const std::string& name);

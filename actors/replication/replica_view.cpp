@@ -156,7 +156,7 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
                                                   [](const auto& m) { return m.isVoter() && !m.arbiterOnly; })));
   appendOptimes(reply, memory.applied);
   if (view.state() == MemberState::kPrimary) {
-    reply.openDocument("electionCandidateMetrics").append("lastElectionReason", view.lastElection);
+    reply.openDocument("electionCandidateMetrics").append("lastElectionReason", view.figures.lastReason());
     reply.append("lastElectionDate", bson::Date{millis(view.electedAt)}).append("electionTerm", memory.term);
     reply.append("electionTimeoutMillis", config.settings.electionTimeout.count()).close();
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/environment/environment.hpp"
+#include "actors/replication/election_figures.hpp"
 #include "messaging/bson/document.hpp"
 #include "state_machines/replication/topology.hpp"
 
@@ -28,7 +29,7 @@ struct ReplicaView {
   Snapshot<Topology> topology;
   std::map<NodeName, Contact> contacts;
   WallTime electedAt{};      ///< this node, as primary
-  std::string lastElection;  ///< why this node stood last; empty: never
+  ElectionFigures figures;
 
   MemberState state() const { return stateOf(topology); }
   bool isWritable() const { return replication::isWritable(topology); }

@@ -8,6 +8,9 @@ namespace troupe::replication {
 
 namespace {
 
+/// After a connection broke: until then a link has tried to open it again.
+constexpr Duration kSecondLook = std::chrono::milliseconds(100);
+
 machines::Loaded<Topology::Document> readOrThrow(const TopologyStore& store, const Membership& membership) {
   auto found = store.read(membership.self(), membership.setName());
   if (!found.isOK()) throw std::runtime_error(found.status().toString());
@@ -65,12 +68,22 @@ Behaviour TopologyActor::behaviour() {
     };
     handlers.add({type, std::move(handle)});
   }
+  handlers.add(on<Down>([this](const Down& down) { lost(down); }));
   return handlers;
 }
 
 void TopologyActor::onStart() {
   updatePeers();
   MachineHost::onStart();
+}
+
+/// Between two lives this node is nothing to clients: least of all a primary.
+void TopologyActor::onStop(const Status& reason) {
+  MachineHost::onStop(reason);
+  shown_.topology.memory = {};
+  shown_.contacts.clear();
+  parts_.membership->publish(shown_);
+  if (parts_.changed && !reason.isOK() && reason.code() != ErrorCode::kInterruptedAtShutdown) parts_.changed(shown_);
 }
 
 /// The members of the config, those of one that is to be, and whoever called while there is none: an answer needs a way.
@@ -96,6 +109,21 @@ bson::Document TopologyActor::describe() const {
 
 void TopologyActor::unanswered(const Event& event, Context asker) {
   if (const auto command = commandOf(event)) open_.insert_or_assign(*command, std::move(asker));
+  else if (std::holds_alternative<VoteRequest>(event) || std::holds_alternative<HeartbeatRequest>(event))
+    messageAsker_ = std::move(asker);
+}
+
+/// Members tell each other; an operator's command asks, and gets what the member would have been told.
+void TopologyActor::answerMessage(const machines::Outcome<Topology>& outcome) {
+  if (!messageAsker_) return;
+  Context asker = std::move(*messageAsker_);
+  messageAsker_.reset();
+  for (const auto& effect : outcome.effects) {
+    const auto* sent = std::get_if<machines::Send<Topology>>(&effect);
+    if (!sent) continue;
+    if (const auto* vote = std::get_if<VoteReply>(&sent->message)) return asker.reply(local(*vote));
+    if (const auto* heartbeat = std::get_if<HeartbeatReply>(&sent->message)) return asker.reply(local(*heartbeat));
+  }
 }
 
 Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Action action) {
@@ -105,13 +133,14 @@ Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Act
 std::optional<Topology::Event> TopologyActor::done(const AnnounceRole& role) {
   if (role.state == MemberState::kPrimary && shown_.state() != MemberState::kPrimary)
     shown_.electedAt = environment().wallNow();
-  if (!role.why.empty()) shown_.lastElection = role.why;
   publish();
   return {};
 }
 
 std::optional<Topology::Event> TopologyActor::done(const InterruptOperations&) {
-  if (parts_.interruptOperations) parts_.interruptOperations();
+  if (!parts_.interruptOperations) return {};
+  const auto operations = parts_.interruptOperations();
+  shown_.figures.countOperations(operations.killed, operations.left);
   return {};
 }
 
@@ -131,14 +160,40 @@ std::optional<Topology::Event> TopologyActor::done(const Conclude& outcome) {
 }
 
 void TopologyActor::heardFrom(const Envelope& envelope) {
+  if (envelope.from.node().empty() || envelope.from.node() == node().name()) return;  // a command
   Contact& contact = contacts_[envelope.from.node()];
   contact.receivedFrom = environment().wallNow();
   if (!hears(snapshot(), envelope.from.node())) contact.upSince = contact.receivedFrom;
   updatePeers();
+  if (peers_.contains(envelope.from.node())) watchMember(envelope.from.node());
   const auto sent = sentAt_.find(envelope.from.node());
   if (sent == sentAt_.end() || !envelope.payload.is<schema::HeartbeatReply>()) return;
   contact.roundTrip = environment().now() - sent->second;
   sentAt_.erase(sent);
+}
+
+void TopologyActor::watchMember(const NodeName& host) {
+  const auto [watched, isNew] = watches_.try_emplace(host, Watch::kStands);
+  watched->second = Watch::kStands;
+  if (isNew) watch(Address(host, kTopologyPath));
+}
+
+/// The member's topology has ended, or the connection to its node. It is out of reach if that is still so after a second look;
+/// then it is watched again as soon as it is heard of.
+void TopologyActor::lost(const Down& down) {
+  const NodeName host = down.who.node();
+  const auto watched = watches_.find(host);
+  if (watched == watches_.end()) return;
+  const bool again = watched->second == Watch::kBroken;
+  if (again || !peers_.contains(host)) {
+    watches_.erase(watched);
+    if (again) take(Event(Unreachable{host}));
+    return;
+  }
+  watched->second = Watch::kBroken;
+  after(kSecondLook, [this, host] {
+    if (watches_.contains(host)) watch(Address(host, kTopologyPath));
+  });
 }
 
 void TopologyActor::transitioned(const machines::Outcome<Topology>& outcome) {
@@ -148,7 +203,10 @@ void TopologyActor::transitioned(const machines::Outcome<Topology>& outcome) {
     sentAt_.try_emplace(sent->to, environment().now());
     contacts_[sent->to].sentTo = environment().wallNow();
   }
+  shown_.figures.count(before_, outcome);
+  before_ = snapshot();
   publish();
+  answerMessage(outcome);
 }
 
 void TopologyActor::publish() {

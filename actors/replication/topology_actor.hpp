@@ -18,8 +18,12 @@ struct TopologyParts {
   Membership* membership = nullptr;
   /// Told after each change of what clients see (role, primary, config): wakes waiting hellos. May be null.
   std::function<void(const ReplicaView&)> changed;
-  /// Ends operations that began under the old role (ELE-028). May be null.
-  std::function<void()> interruptOperations;
+  /// What became of the operations that began under the old role.
+  struct Interrupted {
+    int64_t killed = 0, left = 0;
+  };
+  /// Ends them (ELE-028). May be null.
+  std::function<Interrupted()> interruptOperations;
   /// The nodes it talks with, for the links; in effect when the call returns. May be null.
   std::function<void(std::vector<NodeName>)> setPeers;
   /// After each transition: for simulations. May be null.
@@ -36,15 +40,19 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
   Behaviour behaviour() override;
   void onStart() override;
+  void onStop(const Status& reason) override;
   bson::Document describe() const override;
 
  protected:
   void unanswered(const Event& event, Context asker) override;
   void adopted() override { updatePeers(); }
+  void answerMessage(const machines::Outcome<Topology>& outcome);
   void transitioned(const machines::Outcome<Topology>& outcome) override;
 
  private:
   using Action = machines::ActionOf<Topology>;
+  /// How the way to a member is: a connection that breaks may be made again at once; one that then is refused is not there.
+  enum class Watch { kStands, kBroken };
   TopologyActor(TopologyParts parts, std::shared_ptr<TopologyStore> store);
 
   static machines::HostOptions<Topology> hostOptions(const TopologyParts& parts);
@@ -59,14 +67,19 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::optional<Event> done(const Conclude& outcome);
 
   void heardFrom(const Envelope& envelope);
+  void watchMember(const NodeName& host);
+  void lost(const Down& down);
   void updatePeers();
   void publish();
 
   TopologyParts parts_;
   std::map<OpenCommand, Context> open_;
+  std::optional<Context> messageAsker_;  ///< who asked with a message of members, until the end of its transition
+  Snapshot<Topology> before_;            ///< the last transition
   std::map<NodeName, Contact> contacts_;
   std::map<NodeName, TimePoint> sentAt_;
   std::set<NodeName> peers_;
+  std::map<NodeName, Watch> watches_;  ///< of members that were heard of
   ReplicaView shown_;
 };
 

@@ -95,8 +95,10 @@ void onLivenessTimeout(Turn& t, const LivenessTimeout& event) {
 void onUnreachable(Turn& t, const Unreachable& event) {
   MemberView* v = t.view(event.host);
   if (!v) return;
+  const bool wasPrimary = primaryOf(t.now()) == event.host;
   v->state = MemberState::kDown;
   onMemberGone(t, event.host);
+  if (wasPrimary && t.mem.phase == Topology::Phase::kFollower) expectElection(t);
 }
 
 bool majorityHasCaughtUp(const Turn& t) {

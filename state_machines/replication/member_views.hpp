@@ -20,7 +20,8 @@ void note(Turn& t, const Report& report);
 /// Nothing was heard of a member over that distance for too long; a primary without a majority steps down. (ELE-032)
 void onLivenessTimeout(Turn& t, const LivenessTimeout& event);
 
-/// No connection to a member: it is down to others at once, but counts for the majority until it was silent long enough.
+/// No connection to a member: it is down to others at once, but counts for the majority until it was silent long enough. If it
+/// was the primary, this node stands soon. (ELE-001)
 void onUnreachable(Turn& t, const Unreachable& event);
 
 /// Whether that many data-bearing voters, this node included, have applied all that it has. (ELE-026)

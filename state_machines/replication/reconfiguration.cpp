@@ -97,7 +97,7 @@ void reconfigByForce(Turn& t, const Reconfig& command, ReplicaSetConfig next) {
 }  // namespace
 
 void onInitiate(Turn& t, const Initiate& command) {
-  if (t.hasConfig()) return t.refuse(ErrorCode::kIllegalOperation, "already initialized");
+  if (t.hasConfig()) return t.refuse(ErrorCode::kAlreadyInitialized, "already initialized");
   if (t.mem.phase == Phase::kInitiating)
     return t.refuse(ErrorCode::kConfigurationInProgress, "another replSetInitiate is running");
   const Status fits = checkFirstConfig(command.config, t.doc.setName, command.self);

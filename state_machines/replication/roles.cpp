@@ -8,6 +8,9 @@ namespace troupe::replication {
 
 namespace {
 
+/// Election timeouts by this number: how long a node waits whose connection to the primary is refused; at most thrice as long.
+constexpr int kGoneShare = 20;
+
 Topology::Phase phaseByConfig(const Turn& t) {
   if (!t.hasConfig()) return Topology::Phase::kStartup;
   if (!t.self()) return Topology::Phase::kRemoved;
@@ -37,6 +40,11 @@ void armElectionTimeout(Turn& t) {
   if (!t.self() || !t.self()->isElectable()) return;
   if (t.config().isOnlyVoter(t.doc.self)) t.arm(Millis(0), ElectionTimeout{});
   else t.arm(t.config().settings.electionTimeout, ElectionTimeout{}, electionSpread(t.config()));
+}
+
+void expectElection(Turn& t) {
+  const Millis timeout = t.config().settings.electionTimeout;
+  if (t.self() && t.self()->isElectable()) t.arm(timeout / kGoneShare, ElectionTimeout{}, 2 * timeout / kGoneShare);
 }
 
 Millis electionSpread(const ReplicaSetConfig& config) { return config.settings.electionTimeout * 15 / 100; }

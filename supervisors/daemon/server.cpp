@@ -17,6 +17,7 @@
 #include "actors/commands/user_store.hpp"
 #include "actors/commands/version.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/machines/document_removals.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/replication/topology_actor.hpp"
@@ -141,6 +142,7 @@ struct Server::Parts {
   commands::HelloState hello;
   commands::UserChanges userChanges;
   commands::CappedWaiters cappedWaiters;
+  machines::DocumentRemovals removals;
   storage::ResourceLocks locks;
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::Engine> engine;
@@ -157,6 +159,7 @@ struct Server::Parts {
   Status applyParameters();
   Status openStorage();
   Status makeContext();
+  machines::StorageAccess storageAccess();
   replication::TopologyParts topologyParts(const std::shared_ptr<link::Links>& links);
   void handOver();
   Status startActors();
@@ -177,6 +180,7 @@ Status Server::Parts::applyParameters() {
     TROUPE_TRY(parameters.setFromText(given.substr(0, equals), given.substr(equals + 1))
                    .withContext("--setParameter " + given));
   }
+  if (parameters.enableTestCommands) environment->setFaults(&failPoints);
   return Status::OK();
 }
 
@@ -213,7 +217,7 @@ Status Server::Parts::openStorage() {
   hooks.nowMillis = [this] {
     return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch()).count();
   };
-  hooks.observers = {&userChanges, &cappedWaiters};
+  hooks.observers = {&userChanges, &cappedWaiters, &removals};
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   users = std::make_unique<commands::UserStore>(*catalog, *storageSessions, userChanges);
@@ -291,10 +295,13 @@ Status Server::Parts::makeContext() {
   return Status::OK();
 }
 
+machines::StorageAccess Server::Parts::storageAccess() {
+  return {*node, *catalog, *storageSessions, locks, durability, context->wakeFlusher, &removals};
+}
+
 replication::TopologyParts Server::Parts::topologyParts(const std::shared_ptr<link::Links>& links) {
   replication::TopologyParts topology;
-  topology.storage = std::make_shared<machines::StorageAccess>(
-      machines::StorageAccess{*node, *catalog, *storageSessions, locks, durability, context->wakeFlusher});
+  topology.storage = std::make_shared<machines::StorageAccess>(storageAccess());
   topology.membership = membership.get();
   topology.changed = [this](const replication::ReplicaView& now) {
     hello.bump();
@@ -302,7 +309,12 @@ replication::TopologyParts Server::Parts::topologyParts(const std::shared_ptr<li
              bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable", now.isWritable(),
                        "term", now.topology.memory.term, "primary", now.primary()));
   };
-  topology.interruptOperations = [this] { commands::interruptWrites(*context); };
+  topology.interruptOperations = [this] {
+    const auto done = commands::interruptWrites(*context);
+    log.info(Component::kReplication, 21340, "topology", "Operations at a change of role",
+             bson::doc("killed", done.killed, "left", done.left));
+    return replication::TopologyParts::Interrupted{done.killed, done.left};
+  };
   topology.setPeers = [this, links](std::vector<std::string> peers) {
     for (const std::string& peer : peers) links->know(peer, link::Links::Since::kMember);
     node->tell(node->address(link::kLinksPath), local(link::SetPeers{std::move(peers)}));
@@ -404,6 +416,7 @@ void Server::stop() {
   if (p.node) p.node->shutdown();
   p.context.reset();
   p.membership.reset();
+  p.environment->setFaults(nullptr);
   p.workers.reset();
   p.node.reset();
   if (p.catalog) {

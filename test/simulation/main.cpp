@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,7 +25,7 @@ struct Options {
   uint64_t seed = 1, seeds = 1;
   std::string traceFile;
   size_t lines = 60;
-  bool once = false, quiet = false;
+  bool once = false, quiet = false, everySite = false;
 };
 
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
@@ -48,10 +49,24 @@ class Runner {
                asked_, answered_);
     for (const auto& [error, count] : refused_) fmt::print(", {} {}", count, error);
     fmt::print("\n");
-    return failed_.empty() ? kClean : kBroken;
+    const bool allFired = tellOfSites();
+    return failed_.empty() && (allFired || !options_.everySite) ? kClean : kBroken;
   }
 
  private:
+  /// How often each site of the code fired; false if one never did.
+  bool tellOfSites() const {
+    if (sites_.empty() && !options_.everySite) return true;
+    std::vector<std::string_view> silent;
+    fmt::print("fault sites:");
+    for (const auto& [site, count] : sites_) fmt::print(" {} {}", site, count);
+    for (const FaultSite* site : FaultSite::all())
+      if (!sites_.contains(site->name())) silent.push_back(site->name());
+    fmt::print("\n");
+    if (!silent.empty()) fmt::print("{}: {}\n", options_.everySite ? "FAILED  these sites never fired" : "silent", fmt::join(silent, ", "));
+    return silent.empty();
+  }
+
   bool runSeed(const Scenario& scenario, uint64_t seed) {
     std::string tail;
     const size_t keep = options_.traceFile.empty() ? options_.lines : 0;
@@ -92,6 +107,7 @@ class Runner {
     asked_ += outcome.tally.asked;
     answered_ += outcome.tally.done;
     for (const auto& [error, count] : outcome.tally.refused) refused_[error] += count;
+    for (const auto& [site, count] : outcome.sites) sites_[site] += count;
   }
 
   double wall() const { return std::max(1e-6, seconds(real_->now() - begun_)); }
@@ -116,6 +132,7 @@ class Runner {
   uint64_t done_ = 0, faults_ = 0, messages_ = 0, turns_ = 0, asked_ = 0, answered_ = 0;
   int64_t terms_ = 0;
   std::map<std::string, uint64_t> refused_;
+  SiteCounts sites_;
   std::vector<std::string> failed_;
 };
 
@@ -167,6 +184,7 @@ int main(int argc, char** argv) {
   app.add_option("--trace", options.traceFile, "where to write the timeline of the seed, for the admin page")->type_name("FILE");
   app.add_option("--lines", options.lines, "how many lines of the trace a failure shows")->capture_default_str()->type_name("N");
   app.add_flag("--once", options.once, "run each seed once, and do not compare two runs");
+  app.add_flag("--every-site", options.everySite, "fail if one of the code's fault sites never fired");
   app.add_flag("--quiet", options.quiet, "no progress on standard error");
   app.footer("Exit codes: 0 all held, 1 something was broken, 2 wrong usage or a mistake in a scenario.");
   try {

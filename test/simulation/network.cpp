@@ -195,12 +195,19 @@ void Network::deliverDue(TimePoint now) {
   }
 }
 
+/// Nobody listens where a node has died: its machine says so, and the sender learns of it, unless the network is in the way.
+void Network::refused(const Packet& packet, TimePoint now) {
+  if (!between(packet.from, packet.to).cut && !between(packet.to, packet.from).cut)
+    losses_[{now + kLossIsNoticedAfter, ++sequence_}] = {packet.to, packet.from};
+}
+
 void Network::deliver(const Packet& packet, TimePoint now) {
   const auto port = ports_.find(packet.to);
   auto envelope = decodeEnvelope(packet.bytes, now);
   const bool arrives = port != ports_.end() && envelope.isOK() && !between(packet.from, packet.to).cut;
   if (!arrives) {
     ++dropped_;
+    if (port == ports_.end()) refused(packet, now);
     return note(TraceEvent::Kind::kDrop, packet.from, packet.to, packet, "loses", now);
   }
   note(TraceEvent::Kind::kDeliver, packet.to, packet.from, packet, "gets", now);

@@ -70,6 +70,7 @@ class Network {
   void send(const Port& port, const Envelope& envelope, std::string bytes);
   void launch(const Packet& packet, const Conditions& conditions, TimePoint now);
   void deliver(const Packet& packet, TimePoint now);
+  void refused(const Packet& packet, TimePoint now);
   void note(TraceEvent::Kind kind, const std::string& node, const std::string& peer, const Packet& packet, const char* what,
             TimePoint now);
 

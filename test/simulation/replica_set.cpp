@@ -59,7 +59,7 @@ void ReplicaSet::start(NodeLife& life) {
   parts.membership = member.membership.get();
   parts.observe = [this, name](const Seen& now, const machines::Outcome<Topology>&) { observe(name, now); };
   using namespace supervisors;
-  startTree(life.node(), oneForOne("node", oneForOne("replication", permanent<replication::TopologyActor>("topology", parts))));
+  life.run(oneForOne("node", oneForOne("replication", permanent<replication::TopologyActor>("topology", parts))));
 }
 
 std::pair<std::string, int64_t> ReplicaSet::roleOf(const std::string& node) {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "test/simulation/scenario_reader.hpp"
+#include "test/simulation/site_faults.hpp"
 
 namespace troupe::sim {
 
@@ -107,6 +108,27 @@ Conditions readNetwork(TableReader table) {
   return network;
 }
 
+SiteSpec readSites(TableReader table) {
+  SiteSpec sites;
+  if (table.has("names")) sites.names = table.texts("names");
+  const auto isKnown = [](const std::string& pattern) {
+    const auto all = FaultSite::all();
+    return std::any_of(all.begin(), all.end(), [&](const auto* site) { return isMeant(site->name(), {pattern}); });
+  };
+  for (const std::string& name : sites.names)
+    if (!isKnown(name)) table.complain(*table.find("names"), fmt::format("there is no fault site '{}'", name));
+  sites.share = table.number("share", 0, 1, sites.share);
+  const auto probability = table.numbers("probability", 0.000001, 1);
+  if (!probability.empty()) {
+    if (probability.size() != 2 || probability[0] > probability[1])
+      table.complain(*table.find("probability"), "'probability' must be two numbers: the least and the most");
+    sites.least = probability[0];
+    sites.most = probability[1];
+  }
+  table.end();
+  return sites;
+}
+
 void readCheck(TableReader table, const std::vector<std::string>& known, Scenario& scenario) {
   scenario.invariants = table.texts("invariants");
   for (const std::string& name : scenario.invariants)
@@ -133,6 +155,7 @@ class FileReader {
     scenario.topology = readTopology(section("topology"));
     scenario.network = readNetwork(section("network"));
     readCheck(section("check"), known, scenario);
+    if (root_.has("sites")) scenario.sites = readSites(section("sites"));
     TableReader liveness = section("liveness");
     scenario.faultsEndAfter = liveness.duration("after", 60s);
     scenario.convergeWithin = liveness.duration("converge_within", 30s);

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,13 @@ struct FaultSpec {
   int links = 1;                ///< how many directions between two nodes
 };
 
+/// Fault sites in the code: which a seed may draw from, and how often those it draws fire.
+struct SiteSpec {
+  std::vector<std::string> names = {"*"};  ///< whole, or a beginning with a star
+  double share = 0.5;                      ///< of them are active
+  double least = 0.0005, most = 0.1;       ///< probability at each pass
+};
+
 /// What operators ask of the set meanwhile.
 enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes };
 
@@ -67,6 +75,7 @@ struct Scenario {
   Conditions network;
   std::vector<WorkSpec> workloads;
   std::vector<FaultSpec> faults;
+  std::optional<SiteSpec> sites;        ///< none: no site fires
   std::vector<std::string> invariants;  ///< to be checked; empty: all
   Duration faultsEndAfter = std::chrono::seconds(60);
   Duration convergeWithin = std::chrono::seconds(30);

@@ -35,13 +35,16 @@ RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvent
   cluster.network().setUsual(scenario.network);
   set.watch(cluster);
   Faults faults(scenario, cluster, seed);
+  SiteFaults sites(scenario, cluster, seed);
   Workload workload(scenario, cluster, set, seed);
   if (!workload.initiate(std::chrono::seconds(60))) cluster.fail("the set was never initiated");
   faults.begin();
+  sites.begin();
   workload.begin();
   cluster.run(scenario.faultsEndAfter);
   if (cluster.failure().empty()) {
     workload.end();
+    sites.end();
     faults.end();
     converge(scenario, cluster, set);
   }
@@ -55,6 +58,7 @@ RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvent
   outcome.faults = faults.struck();
   outcome.simulated = cluster.elapsed();
   outcome.tally = workload.tally();
+  outcome.sites = sites.fired();
   for (const std::string& node : scenario.nodes()) outcome.lastTerm = std::max(outcome.lastTerm, set.seen(node).memory.term);
   return outcome;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "test/simulation/scenario.hpp"
+#include "test/simulation/site_faults.hpp"
 #include "test/simulation/trace.hpp"
 #include "test/simulation/workload.hpp"
 
@@ -18,6 +19,7 @@ struct RunOutcome {
   int64_t lastTerm = 0;
   Duration simulated{};
   Tally tally;
+  SiteCounts sites;
 };
 
 /// Runs a scenario once: the set is initiated, faults strike until it is time, then the set has to come together and to

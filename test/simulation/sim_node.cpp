@@ -1,6 +1,7 @@
 #include "test/simulation/sim_node.hpp"
 
 #include "actors/maintenance/journal_flusher.hpp"
+#include "supervisors/supervision/root_watch.hpp"
 #include "test/simulation/network.hpp"
 
 namespace troupe::sim {
@@ -72,13 +73,23 @@ NodeLife::NodeLife(const std::string& name, uint64_t seed, TimePoint now, storag
   flusher_ = node_.spawn<SimulatedFlusher>("/node/storage/journal-flusher", engine_.get(), &durability_, conditions);
 }
 
-NodeLife::~NodeLife() { node_.shutdown(); }
+NodeLife::~NodeLife() {
+  dying_ = true;
+  node_.shutdown();
+}
+
+void NodeLife::run(supervisors::Tree tree) {
+  supervisors::startWatchedTree(node_, std::move(tree), [this](const Status&) {
+    if (!dying_ && over_) over_();
+  });
+}
 
 machines::StorageAccess NodeLife::storage() {
   return {node_, *catalog_, sessions_, locks_, durability_, [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); }};
 }
 
 storage::DeterministicDisk NodeLife::kill() {
+  dying_ = true;
   storage::DeterministicDisk left = engine_->disk();
   node_.shutdown();
   engine_->crash();

@@ -10,6 +10,7 @@
 #include "storage/engine/deterministic_engine.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/locks/resource_locks.hpp"
+#include "supervisors/supervision/tree.hpp"
 #include "test/simulation/network.hpp"
 
 namespace troupe::sim {
@@ -36,6 +37,9 @@ class NodeLife {
   VirtualEnvironment& time() { return *time_; }
   machines::StorageAccess storage();
   storage::Catalog& catalog() { return *catalog_; }
+  /// Starts a tree of actors. When it ends the node gives up, as a server does, and is started again.
+  void run(supervisors::Tree tree);
+  void whenOver(std::function<void()> over) { over_ = std::move(over); }
   /// The process dies at once; what is left is what its disk holds.
   storage::DeterministicDisk kill();
 
@@ -48,6 +52,8 @@ class NodeLife {
   storage::DurabilityTracker durability_;
   Node node_;
   Address flusher_;
+  std::function<void()> over_;
+  bool dying_ = false;
 };
 
 }  // namespace troupe::sim

@@ -28,12 +28,30 @@ void Simulation::boot(const std::string& name) {
   const auto place = static_cast<uint64_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
   const uint64_t seed = seed_ * 1000003 + place * 1009 + ++slot.lives;
   slot.life = std::make_unique<NodeLife>(name, seed, now_, std::move(slot.disk), &slot.conditions);
+  slot.life->whenOver([this, name, lives = slot.lives] { over(name, lives); });
+  if (eachLife_) eachLife_(name, *slot.life);
   network_.plug(slot.life->node());
   program_.start(*slot.life);
   slot.subscription = slot.life->node().registry().subscribe([this, name](const RowChange& change) {
     if (change.kind == RowChange::kPhase) note(TraceEvent::Kind::kPhase, name, change.path, change.detail, "");
     if (change.kind == RowChange::kFailed) note(TraceEvent::Kind::kActor, name, change.path, "fails", change.detail);
   });
+}
+
+void Simulation::eachLife(std::function<void(const std::string&, NodeLife&)> look) {
+  eachLife_ = std::move(look);
+  for (auto& [name, slot] : slots_)
+    if (slot.life) eachLife_(name, *slot.life);
+}
+
+/// The tree of its actors has ended: the process does, and whatever keeps it running starts it again.
+void Simulation::over(const std::string& name, uint64_t lives) {
+  at({}, [this, name, lives] {
+    if (slots_.at(name).lives != lives) return;
+    note(TraceEvent::Kind::kFault, name, "node", "gives up", "its tree has ended");
+    kill(name);
+  });
+  at(std::chrono::seconds(1), [this, name] { restart(name); });
 }
 
 void Simulation::note(TraceEvent::Kind kind, const std::string& node, std::string actor, std::string what,

@@ -52,6 +52,8 @@ class Simulation {
   bool isAlive(const std::string& node) const { return slots_.at(node).life != nullptr; }
   bool isPaused(const std::string& node) const { return slots_.at(node).paused; }
   NodeLife& life(const std::string& node) { return *slots_.at(node).life; }
+  /// Calls `look` with each node that lives, and with each later life when it begins; replaces the last one.
+  void eachLife(std::function<void(const std::string& node, NodeLife& life)> look);
   const std::vector<std::string>& nodes() const { return names_; }
   Duration elapsed() const { return now_ - simulationStart(); }
   uint64_t turns() const { return turns_; }
@@ -83,6 +85,7 @@ class Simulation {
   TimePoint nextEvent(TimePoint end) const;
   void moveTo(TimePoint when);
   void boot(const std::string& name);
+  void over(const std::string& name, uint64_t lives);
 
   const uint64_t seed_;
   Random random_;
@@ -96,6 +99,7 @@ class Simulation {
   uint64_t sequence_ = 0, turns_ = 0;
   machines::Facts facts_;
   std::function<void(const std::string&)> check_;
+  std::function<void(const std::string&, NodeLife&)> eachLife_;
   std::string failure_;
 };
 

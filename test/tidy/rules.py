@@ -191,6 +191,41 @@ def errors_page(table):
             "| code | codeName | meaning |\n|---:|---|---|\n" + body)
 
 
+_FAULT_SITE = re.compile(r'^(?:inline )?const FaultSite \w+\(\s*"([^"]*)",\s*([\d.]+),\s*((?:"[^"]*"\s*)+)\);', re.M)
+
+
+def fault_sites(sources):
+    """(name, most, meaning, path, line) of every fault site in the code, by name."""
+    return sorted((name, most, "".join(re.findall(r'"([^"]*)"', meaning)), source.path, _line(source.text, match.start()))
+                  for source in sources if source.is_cpp and source.room in BELOW
+                  for match in _FAULT_SITE.finditer(source.text)
+                  for name, most, meaning in [match.groups()])
+
+
+def documented_fault_sites(sources):
+    """Fault sites have names of their own, `room.part.what-happens`, and stand on their page."""
+    by_path = {source.path: source.text for source in sources}
+    places = {}
+    for name, _, _, path, line in fault_sites(sources):
+        if not re.fullmatch(r"[a-z-]+(\.[a-z-]+){2}", name):
+            yield path, line, f"'{name}' is no name of a fault site: room.part.what-happens"
+        if places.setdefault(name, (path, line)) != (path, line):
+            yield path, line, f"the fault site '{name}' is at {places[name][0]} already"
+    if by_path.get("docs/contributors/fault-sites.md", "") != fault_sites_page(sources):
+        yield "docs/contributors/fault-sites.md", 1, "differs from the fault sites in the code: run ./dev docs"
+
+
+def fault_sites_page(sources):
+    """docs/contributors/fault-sites.md, from the declarations in the code."""
+    rows = "".join(f"| `{name}` | {meaning} | {float(most):.1%} | `{path}` |\n"
+                   for name, most, meaning, path, _ in fault_sites(sources))
+    return ("# Fault sites\n\nGenerated from the `FaultSite` objects in the code by `./dev docs`; do not edit. A site is a place that fails on\n"
+            "purpose, as it does in reality, when somebody has asked for it: the simulator draws for each seed which of them are active\n"
+            "and how often they fire ([simulation.md](simulation.md)), and `configureFailPoint` arms one by its name on a server that was\n"
+            "started with `enableTestCommands`. Without either they cost one load of a pointer.\n\n"
+            "| site | what happens | at most | where |\n|---|---|---:|---|\n" + rows)
+
+
 def ordered_error_codes(sources):
     """The error table is in the order of the numbers; an error number and an error name occur once."""
     for source in sources:

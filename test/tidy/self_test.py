@@ -10,6 +10,8 @@ from sources import Source
 _LONG = "\n".join(f"  call({i});" for i in range(80))
 _TEST = "TEST(A, B) { EXPECT_TRUE(true); }\n"
 _MARK = "TO" "DO"
+_SITE = 'const FaultSite kTorn("kernel.link.torn", 0.02, "it is torn");\n'
+_SITES = rules.fault_sites_page([Source("actors/a.cpp", _SITE)])
 
 # rule, bad example, good example (each a list of path and text)
 CASES = [
@@ -39,6 +41,11 @@ CASES = [
     (lambda s: rules.printed_pages(s, {"docs/commands.md": "`ping`\n"}), [("docs/commands.md", "`pong`\n")], [("docs/commands.md", "`ping`\n")]),
     (rules.documented_errors, [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", "")],
      [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", rules.errors_page("1|A|a\n"))]),
+    (rules.documented_fault_sites, [("actors/a.cpp", _SITE)], [("actors/a.cpp", _SITE), ("docs/contributors/fault-sites.md", _SITES)]),
+    (rules.documented_fault_sites,
+     [("actors/a.cpp", _SITE), ("actors/b.cpp", _SITE),
+      ("docs/contributors/fault-sites.md", rules.fault_sites_page([Source("actors/a.cpp", _SITE), Source("actors/b.cpp", _SITE)]))],
+     [("actors/a.cpp", _SITE), ("docs/contributors/fault-sites.md", _SITES)]),
     (rules.machine_paths, [("docs/a.md", "see /ro" "ot/x, /ro" "ot\n")], [("actors/a.cpp", 'address("/root-watch")\n')]),
     (rules.awaited_lambdas, [("actors/a.cpp", "Task<void> f(int x) {\n  co_await g(1, [x] { return x; });\n}\n")],
      [("actors/a.cpp", "Task<void> f(int x) {\n  const auto h = [x] { return x; };\n  co_await g(a[x], [] { return 1; }, h);\n}\n")]),

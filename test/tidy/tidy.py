@@ -50,7 +50,7 @@ def checks(sources, build, with_headers):
     yield "file_length", rules.file_length(sources, exceptions.get("file_length", ()))
     yield "function_length", rules.function_length(sources, exceptions.get("function_length", ()))
     for rule in (rules.include_direction, rules.header_guards, rules.stray_marks, rules.machine_paths,
-                 rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
+                 rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors, rules.documented_fault_sites,
                  rules.ordered_error_codes, rules.awaited_lambdas):
         skipped = exceptions.get(rule.__name__, ())
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
@@ -70,6 +70,7 @@ def main():
     if options.write_docs:
         table = (ROOT / "messaging/errors/error_codes.txt").read_text()
         (ROOT / "docs/errors.md").write_text(rules.errors_page(table))
+        (ROOT / "docs/contributors/fault-sites.md").write_text(rules.fault_sites_page(project_sources()))
         pages = printed_pages(options.build or ROOT / "build")
         for path, text in (pages or {}).items():
             (ROOT / path).write_text(text)

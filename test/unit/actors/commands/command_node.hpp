@@ -14,6 +14,7 @@
 #include "actors/commands/user_store.hpp"
 #include "actors/environment/virtual_environment.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/machines/document_removals.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "messaging/wire/client.hpp"
@@ -61,11 +62,12 @@ class CommandNode {
   explicit CommandNode(Options options)
       : engine(storage::DeterministicEngine::open(std::move(options.disk))), storageSessions(*engine) {
     parameters.enableTestCommands = options.testCommands;
+    if (options.testCommands) time->setFaults(&failPoints);
     storage::CatalogHooks hooks;
     hooks.makeFilter = makeFilter;
     hooks.random = [this] { return time->random(); };
     hooks.nowMillis = [this] { return wallMillis(); };
-    hooks.observers = {&userChanges, &cappedWaiters};
+    hooks.observers = {&userChanges, &cappedWaiters, &removals};
     catalog = std::move(storage::openCatalog(*engine, storageSessions, std::move(hooks))).value();
     users = std::make_unique<UserStore>(*catalog, storageSessions, userChanges);
     workers = std::make_unique<maintenance::WorkerPool>(node, std::vector{node.address("/worker")});
@@ -75,7 +77,10 @@ class CommandNode {
     makeServer(options.authentication);
     client = connect();
   }
-  ~CommandNode() { node.shutdown(); }
+  ~CommandNode() {
+    node.shutdown();
+    time->setFaults(nullptr);
+  }
   CommandNode(const CommandNode&) = delete;
 
   std::shared_ptr<Client> connect(bool fromLoopback = true) {
@@ -113,6 +118,7 @@ class CommandNode {
   HelloState hello{objectIds.next(1)};
   UserChanges userChanges;
   CappedWaiters cappedWaiters;
+  machines::DocumentRemovals removals;
   storage::ResourceLocks locks;
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::DeterministicEngine> engine;

@@ -151,6 +151,21 @@ TEST(PrimaryOnlyService, EndsAnInstanceWhoseDocumentWasRemoved) {
   EXPECT_EQ(waiter->answer->status().code(), ErrorCode::kInterrupted);
 }
 
+TEST(PrimaryOnlyService, ItsInstancesGoWithItWhenItFailsAndTheNextOneBuildsThemAgain) {
+  ErrandNode n;
+  n.peer->answer = nullptr;
+  n.begin("a");
+  n.node.kill(n.service, Status(ErrorCode::kInternalError, "broken"));
+  // At once, as a supervisor without a pause would: the old instance has not ended yet.
+  while (n.node.postOffice().exists(n.service)) n.node.step();
+  HostOptions<Errand> options;
+  n.service = n.node.spawn<PrimaryOnlyService<Errand>>("/errands", n.store, options);
+  n.node.run();
+  EXPECT_EQ(n.phaseOf("a"), "asking");
+  EXPECT_EQ(n.peer->asked.size(), 2u) << "by one host after the other";
+  EXPECT_EQ(n.node.registry().rows({.under = "/errands"}).size(), 2u);
+}
+
 TEST(PrimaryOnlyService, SaysThatThereIsNoSuchInstance) {
   ErrandNode n;
   n.node.run();

@@ -129,6 +129,39 @@ TEST(Heartbeats, OfThePrimaryEndAnElectionThatIsForWantOfOne) {  // REP-042
       << "it has lost";
 }
 
+TEST(Heartbeats, AFollowerWhosePrimaryRefusesConnectionsStandsSoon) {  // ELE-001
+  const Snapshot<Topology> following = when(memberOf(kConfig, "b:1"), shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1")).next;
+  EXPECT_FALSE(armed<ElectionTimeout>(when(following, Unreachable{"c:1"}))) << "another member is no reason";
+  const Outcome gone = when(following, Unreachable{"a:1"});
+  ASSERT_TRUE(armed<ElectionTimeout>(gone));
+  EXPECT_EQ(armed<ElectionTimeout>(gone)->delay, Millis(50));
+  EXPECT_EQ(armed<ElectionTimeout>(gone)->spread, Millis(100));
+  EXPECT_FALSE(armed<ElectionTimeout>(when(gone.next, Unreachable{"a:1"}))) << "once";
+  const Outcome alive = when(gone.next, shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1"));
+  EXPECT_EQ(armed<ElectionTimeout>(alive)->delay, Secs(1)) << "a sign of life puts it off again";
+}
+
+TEST(Heartbeats, WhoeverStillHearsThePrimaryRefusesTheOneThatCannotReachIt) {  // ELE-007
+  Cluster set = Cluster::running(kConfig);
+  const NodeName primary = set.primary(), lonely = set.others().front();
+  const int64_t term = set.term();
+  set.cut(lonely, primary);
+  set.report(lonely, Unreachable{primary});
+  set.run(Secs(20));
+  EXPECT_EQ(set.primary(), primary);
+  EXPECT_EQ(set.term(), term);
+}
+
+TEST(Heartbeats, WhenAllAreRefusedByThePrimaryAnotherOneLeadsFarBelowTheElectionTimeout) {  // ELE-001
+  Cluster set = Cluster::running(kConfig);
+  set.kill(set.primary());
+  const Millis crash = set.clock();
+  const NodeName dead = primaryOf(set[set.others().front()].now);
+  for (const NodeName& host : set.others()) set.report(host, Unreachable{dead});
+  EXPECT_FALSE(set.runUntilPrimary().empty());
+  EXPECT_LE(set.clock() - crash, Millis(300));
+}
+
 TEST(Heartbeats, ShowThePrimaryToFollowers) {
   const Outcome out = when(memberOf(kConfig, "b:1"), requestFrom(memberOf(kConfig, "a:1", Phase::kCatchingUp, 4), "b:1"));
   EXPECT_EQ(primaryOf(out.next), "a:1");

@@ -93,7 +93,7 @@ TEST(Initiate, RefusesConfigsThatCannotBeFirst) {  // ELE-037
   config = kConfig;
   config.settings.replicaSetId = bson::ObjectId{};
   EXPECT_EQ(initiating(config), ErrorCode::kInvalidReplicaSetConfig);
-  EXPECT_EQ(refusal(when(memberOf(kConfig, "a:1"), Initiate{kConfig, "a:1", {}})), ErrorCode::kIllegalOperation)
+  EXPECT_EQ(refusal(when(memberOf(kConfig, "a:1"), Initiate{kConfig, "a:1", {}})), ErrorCode::kAlreadyInitialized)
       << "there is one already";
 }
 

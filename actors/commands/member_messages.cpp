@@ -1,0 +1,114 @@
+// What members of a replica set ask each other, for operators who look into an election: the same machine answers.
+#include "actors/commands/families.hpp"
+#include "actors/commands/server_context.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "actors/replication/topology_messages.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+using replication::ConfigVersion;
+using replication::HeartbeatReply;
+using replication::HeartbeatRequest;
+using replication::OpTime;
+using replication::VoteReply;
+using replication::VoteRequest;
+
+constexpr Duration kPatience = std::chrono::seconds(30);
+
+/// The answer of the topology to what a member would have told it.
+template <class Reply, class Message>
+Task<StatusWith<Reply>> askTopology(ServerContext& server, Message message) {
+  if (!server.membership) co_return Status(ErrorCode::kNoReplicationEnabled, "not running with --replSet");
+  if (!server.membership->view()->config())
+    co_return Status(ErrorCode::kNotYetInitialized, "no replset config has been received");
+  const Address topology = server.node.address(replication::kTopologyPath);
+  auto answer = co_await server.node.ask(topology, machines::toMessage(message), kPatience);
+  if (!answer.isOK()) co_return answer.status();
+  co_return answer->template local<Reply>();
+}
+
+OpTime opTimeOf(const bson::Element& given) {
+  if (!given.is(bson::Type::kDocument)) return {};
+  const bson::View at = given.asDocument();
+  return {at["t"].toInt64(), at["ts"].is(bson::Type::kTimestamp) ? at["ts"].asTimestamp() : bson::Timestamp{}};
+}
+
+ConfigVersion configOf(const Request& request) {
+  return {request.arg("configVersion").toInt64(0), request.arg("configTerm").toInt64(ConfigVersion::kNoTerm)};
+}
+
+Task<Status> requestVotes(Request& request) {
+  VoteRequest vote;
+  vote.setName = request.arg("setName").toStringOr();
+  vote.term = request.arg("term").toInt64();
+  vote.dryRun = request.flag("dryRun");
+  vote.config = configOf(request);
+  vote.applied = opTimeOf(request.arg("lastAppliedOpTime"));
+  if (const auto* membership = request.server().membership; membership && membership->view()->config()) {
+    const auto& members = membership->view()->config()->members;
+    const int64_t index = request.arg("candidateIndex").toInt64(-1);
+    if (index < 0 || index >= static_cast<int64_t>(members.size()))
+      co_return Status(ErrorCode::kBadValue, "'candidateIndex' must be the place of a member in the configuration");
+    vote.from = members[static_cast<size_t>(index)].host;
+  }
+  const auto answer = co_await askTopology<VoteReply>(request.server(), std::move(vote));
+  if (!answer.isOK()) co_return answer.status();
+  request.reply().append("term", answer->term).append("voteGranted", answer->granted).append("reason", answer->reason);
+  co_return Status::OK();
+}
+
+void appendHeartbeat(bson::Builder& out, const HeartbeatReply& heartbeat) {
+  const auto& sender = heartbeat.sender;
+  out.append("set", heartbeat.setName).append("term", sender.term).append("state", static_cast<int32_t>(sender.state));
+  out.append("v", sender.config.version).append("configTerm", sender.config.term);
+  out.append("opTime", bson::doc("ts", sender.applied.timestamp, "t", sender.applied.term)).append("primary", sender.primary);
+  out.openArray("others");
+  for (const auto& other : sender.others) out.push(bson::doc("host", other.host, "distance", other.distance));
+  out.close();
+  if (heartbeat.newer) out.append("config", heartbeat.newer->toBson());
+}
+
+Task<Status> heartbeat(Request& request) {
+  HeartbeatRequest message;
+  message.setName = request.body().first().toStringOr();
+  message.sender.from = request.arg("from").toStringOr();
+  message.sender.term = request.arg("term").toInt64();
+  message.sender.config = configOf(request);
+  if (const auto* membership = request.server().membership) message.to = membership->self();
+  const auto answer = co_await askTopology<HeartbeatReply>(request.server(), std::move(message));
+  if (!answer.isOK()) co_return answer.status();
+  if (!answer->refusal.isOK()) co_return answer->refusal;
+  appendHeartbeat(request.reply(), *answer);
+  co_return Status::OK();
+}
+
+constexpr Argument kVoteArguments[] = {{"setName", kStringArg, true},      {"term", kNumberArg, true},
+                                       {"candidateIndex", kNumberArg, true}, {"configVersion", kNumberArg, true},
+                                       {"configTerm", kNumberArg},         {"dryRun", kFlagArg},
+                                       {"lastAppliedOpTime", kDocumentArg}};
+constexpr Argument kHeartbeatArguments[] = {
+    {"configVersion", kNumberArg, true}, {"configTerm", kNumberArg}, {"from", kStringArg}, {"term", kNumberArg, true}};
+
+constexpr Command kCommands[] = {
+    {.name = "replSetRequestVotes",
+     .summary = "asks a member for its vote, as a candidate does",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .adminOnly = true,
+     .arguments = kVoteArguments,
+     .run = requestVotes},
+    {.name = "replSetHeartbeat",
+     .summary = "tells a member what another one is, and is told what it is itself",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .adminOnly = true,
+     .arguments = kHeartbeatArguments,
+     .run = heartbeat},
+};
+
+}  // namespace
+
+std::span<const Command> memberMessageCommands() { return kCommands; }
+
+}  // namespace troupe::commands

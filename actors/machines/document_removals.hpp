@@ -1,0 +1,42 @@
+#pragma once
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/kernel/node.hpp"
+#include "actors/machines/document_store.hpp"
+#include "storage/catalog/namespace.hpp"
+#include "storage/catalog/write_observer.hpp"
+
+namespace troupe::machines {
+
+/// Tells services with DocumentRemoved which of their documents are gone, whoever removed them, and by which command: a
+/// delete, a drop, a rename. They are told once the removal is committed. Documents of services are kept in the database
+/// `config`; what is written elsewhere costs nothing. One for a node, among the observers of its catalog. Thread-safe.
+class DocumentRemovals final : public storage::WriteObserver {
+ public:
+  static constexpr std::string_view kDatabase = "config";
+
+  /// From now on `service` is told of removals from that collection, which need not exist yet. The node outlives the last write.
+  void report(const storage::Namespace& ns, Node& node, const Address& service);
+
+  bool observes(const storage::CatalogEntry& entry) const override;
+  Status onDocuments(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                     const storage::DocumentChange& change) override;
+  Status onCollection(storage::RecoveryUnit& unit, const storage::Collection* before,
+                      const storage::Collection* after) override;
+
+ private:
+  struct Services {
+    Node* node = nullptr;
+    std::vector<Address> told;
+  };
+  void tellOnCommit(storage::RecoveryUnit& unit, const storage::Namespace& ns, bson::Document key);
+
+  std::mutex mutex_;
+  std::map<std::string, Services> services_;  ///< by collection
+};
+
+}  // namespace troupe::machines

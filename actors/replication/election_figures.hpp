@@ -1,0 +1,44 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "messaging/bson/document.hpp"
+#include "state_machines/replication/topology.hpp"
+
+namespace troupe::replication {
+
+/// What a member counts of its elections and step-downs since its start (ELE-036), as serverStatus shows it. A value.
+class ElectionFigures {
+ public:
+  /// A transition of the topology machine: what it was before, what came of it.
+  void count(const Snapshot<Topology>& before, const machines::Outcome<Topology>& outcome);
+  /// Operations that a change of role has ended, and that went on.
+  void countOperations(int64_t killed, int64_t left);
+
+  /// Why it stood last, as replSetGetStatus names it; empty: it never did.
+  std::string_view lastReason() const;
+  /// `electionMetrics` of serverStatus.
+  void appendElections(bson::Builder& out) const;
+  /// `metrics.repl.stateTransition` of serverStatus.
+  void appendStateTransitions(bson::Builder& out) const;
+
+ private:
+  struct Tries { int64_t called = 0, successful = 0; };
+  static constexpr size_t kReasons = 6;
+
+  Tries& of(ElectionReason reason) { return tries_[static_cast<size_t>(reason)]; }
+  const Tries& of(ElectionReason reason) const { return tries_[static_cast<size_t>(reason)]; }
+  void countCatchUp(const Snapshot<Topology>& before, const machines::Outcome<Topology>& outcome);
+
+  std::array<Tries, kReasons> tries_{};
+  std::optional<ElectionReason> standing_;  ///< why it stands, or stood last
+  int64_t stepDownsByHigherTerm_ = 0, stepDowns_ = 0;
+  int64_t catchUps_ = 0, catchUpsSucceeded_ = 0, catchUpsSkipped_ = 0, catchUpsTimedOut_ = 0, catchUpsByNewTerm_ = 0;
+  bool catchesUp_ = false;  ///< it fetches what others have
+  const char* lastTransition_ = "";
+  int64_t killed_ = 0, left_ = 0;
+};
+
+}  // namespace troupe::replication
