@@ -1,0 +1,134 @@
+"""Replica sets of real processes for the tests: members, sets, and what operators ask of them."""
+import threading
+import time
+import urllib.request
+
+import pymongo
+import pymongo.errors
+
+from support import SLOWNESS, Server, eventually
+
+ELECTION_TIMEOUT_MS = int(1000 * SLOWNESS)
+
+
+class Member(Server):
+    """One process of a set; its name is its address."""
+
+    def __init__(self, *options):
+        super().__init__("--replSet", "rs", *options)
+        self.name = f"127.0.0.1:{self.port}"
+        self.options += ["--nodeName", self.name]
+
+    def command(self, *arguments, **options):
+        with self.client(**getattr(self, "login", {})) as client:
+            return client.admin.command(*arguments, **options)
+
+    def ask(self, command, db="admin", **fields):
+        """The reply to a command, also if it is an error."""
+        with self.raw(60) as raw:
+            return raw.command({**(command if isinstance(command, dict) else {command: 1}), **fields, "$db": db})
+
+    def hello(self):
+        return self.ask("hello")
+
+    def status(self):
+        return self.command("replSetGetStatus")
+
+    def term(self):
+        return self.status()["term"]
+
+    def is_primary(self):
+        return self.running() and self.hello()["isWritablePrimary"]
+
+    def view_of(self, other):
+        """What this member shows of another one in its status."""
+        return next(m for m in self.status()["members"] if m["name"] == other.name)
+
+    def metrics(self):
+        return self.ask("serverStatus")
+
+    def links(self, action, *others):
+        """`park` cuts what this member says to others, `resume` lets it through again."""
+        for other in others:
+            request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}/actors/node/links/{other.name}/{action}",
+                                             method="POST", headers={"X-Troupe-Action": "1"})
+            urllib.request.urlopen(request, timeout=20 * SLOWNESS).close()
+
+
+class Set:
+    """Some members, initiated with short time-outs. Give settings by name, and fields of a member as m0, m1, ..."""
+
+    def __init__(self, count=3, *options, election_timeout_ms=ELECTION_TIMEOUT_MS, **fields):
+        self.members = [Member(*options) for _ in range(count)]
+        self.config = {
+            "_id": "rs", "version": 1,
+            "members": [{"_id": i, "host": m.name, **fields.get(f"m{i}", {})} for i, m in enumerate(self.members)],
+            "settings": {"electionTimeoutMillis": int(election_timeout_ms),
+                         "heartbeatIntervalMillis": min(int(election_timeout_ms) // 4, 500)},
+        }
+
+    def __enter__(self):
+        for member in self.members:
+            member.start()
+        return self
+
+    def __exit__(self, *_):
+        for member in self.members:
+            member.discard()
+
+    def initiate(self):
+        self.members[0].command("replSetInitiate", self.config)
+        return self.primary()
+
+    def primaries(self):
+        return [m for m in self.members if m.is_primary()]
+
+    def primary(self, seconds=30):
+        if not eventually(lambda: len(self.primaries()) == 1, seconds):
+            raise AssertionError("no single primary:\n" + "\n".join(m.log_tail(10) for m in self.members))
+        return self.primaries()[0]
+
+    def others(self, member):
+        return [m for m in self.members if m is not member]
+
+    def settled(self, seconds=30):
+        """The primary, once all others follow it and everyone sees everyone."""
+        primary = self.primary(seconds)
+
+        def is_settled():
+            return all(m.hello().get("primary") == primary.name for m in self.members) and \
+                all(m["health"] == 1 for m in primary.status()["members"])
+        if not eventually(is_settled, seconds):
+            raise AssertionError("the set does not settle:\n" + "\n".join(m.log_tail(10) for m in self.members))
+        return primary
+
+    def reconfigure(self, change, primary=None, **options):
+        """Changes the config by a function and hands it to the primary."""
+        primary = primary or self.primary()
+        config = primary.command("replSetGetConfig")["config"]
+        config["version"] += 1
+        change(config)
+        return primary.command("replSetReconfig", config, **options)
+
+
+class Background:
+    """A command that is waited for later; `reply` is what came of it."""
+
+    def __init__(self, member, command, **fields):
+        self.reply, self.seconds = None, None
+        self._work = threading.Thread(target=self._run, args=(member, command, fields))
+        self._work.start()
+
+    def _run(self, member, command, fields):
+        begun = time.monotonic()
+        self.reply = member.ask(command, **fields)
+        self.seconds = time.monotonic() - begun
+
+    def join(self):
+        self._work.join(60 * SLOWNESS)
+        return self.reply
+
+
+def client_of(group):
+    hosts = ",".join(m.name for m in group.members)
+    return pymongo.MongoClient(f"mongodb://{hosts}/?replicaSet=rs", serverSelectionTimeoutMS=int(20_000 * SLOWNESS))

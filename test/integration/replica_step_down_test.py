@@ -1,0 +1,168 @@
+"""Primaries that step down, because they are asked to or have to, and what they count of it."""
+import time
+import unittest
+
+import pymongo.errors
+
+from replica_set_support import ELECTION_TIMEOUT_MS, Background, Set
+from support import SLOWNESS, eventually
+
+NOT_IMPLEMENTED, NOT_WRITABLE_PRIMARY, EXCEEDED_TIME_LIMIT, PRIMARY_STEPPED_DOWN = 238, 10107, 262, 189
+
+
+class Asked(unittest.TestCase):
+    """By replSetStepDown and replSetStepUp. One set for all; its election timeout plays no part."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.group = Set(3, election_timeout_ms=10_000 * SLOWNESS)
+        cls.addClassCleanup(cls.group.__exit__)
+        cls.group.__enter__()
+        cls.group.initiate()
+
+    def setUp(self):
+        for member in self.group.members:
+            member.ask({"replSetMaintenance": 0})
+            member.ask({"replSetFreeze": 0})
+        self.primary = self.group.settled(60)
+        self.others = self.group.others(self.primary)
+
+    def nobody_catches_up(self):
+        """Both others are RECOVERING: neither counts for a majority that has caught up."""
+        for other in self.others:
+            self.assertEqual(other.ask({"replSetMaintenance": 1})["ok"], 1)
+            self.addCleanup(other.ask, {"replSetMaintenance": 0})
+            self.assertTrue(eventually(lambda o=other: self.primary.view_of(o)["stateStr"] == "RECOVERING"))
+
+    @staticmethod
+    def _write(member):
+        with member.raw() as raw:
+            return raw.command({"insert": "c", "documents": [{"a": 1}], "$db": "test"})["code"]
+
+    def test_a_conditional_step_down_that_nobody_can_follow_fails_and_writes_go_on(self):
+        self.nobody_catches_up()
+        attempt = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=2)
+        self.assertTrue(eventually(lambda: not self.primary.hello()["isWritablePrimary"]))
+        self.assertEqual(self._write(self.primary), NOT_WRITABLE_PRIMARY, "refused so that others can catch up")
+        self.assertEqual(attempt.join()["code"], EXCEEDED_TIME_LIMIT)
+        self.assertGreaterEqual(attempt.seconds, 2)
+        self.assertTrue(self.primary.is_primary())
+        self.assertEqual(self._write(self.primary), NOT_IMPLEMENTED, "as any write of a member, so far")
+
+    def test_by_force_it_steps_down_at_the_deadline(self):
+        self.nobody_catches_up()
+        attempt = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=1, force=True)
+        self.assertEqual(attempt.join()["ok"], 1)
+        self.assertGreaterEqual(attempt.seconds, 1)
+        self.assertFalse(self.primary.is_primary())
+
+    def test_a_second_attempt_is_refused_while_the_first_waits(self):
+        self.nobody_catches_up()
+        first = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=3)
+        self.assertTrue(eventually(lambda: not self.primary.hello()["isWritablePrimary"]))
+        self.assertEqual(self.primary.ask({"replSetStepDown": 30})["codeName"], "ConflictingOperationInProgress")
+        self.assertEqual(first.join()["code"], EXCEEDED_TIME_LIMIT, "and the first one went on")
+
+    def test_a_step_down_without_conditions_overtakes_one_that_waits(self):
+        self.nobody_catches_up()
+        attempt = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=20)
+        self.assertTrue(eventually(lambda: not self.primary.hello()["isWritablePrimary"]))
+        config = self.primary.command("replSetGetConfig")["config"]
+        self.primary.ask({"replSetHeartbeat": "rs"}, term=self.primary.term() + 1, configVersion=config["version"], configTerm=config["term"])
+        self.assertEqual(attempt.join()["code"], PRIMARY_STEPPED_DOWN)
+        self.assertLess(attempt.seconds, 10 * SLOWNESS)
+        self.assertFalse(self.primary.is_primary())
+        for other in self.others:
+            other.ask({"replSetMaintenance": 0})
+        self.others[0].ask({"replSetStepUp": 1})
+
+    def test_it_steps_down_as_soon_as_a_majority_has_caught_up(self):
+        self.nobody_catches_up()
+        attempt = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=20)
+        self.assertTrue(eventually(lambda: not self.primary.hello()["isWritablePrimary"]))
+        self.others[0].ask({"replSetMaintenance": 0})
+        self.assertEqual(attempt.join()["ok"], 1)
+        self.assertTrue(eventually(lambda: self.others[0].is_primary(), 8), "and it was handed over")
+
+    def test_a_step_up_takes_the_place_of_the_primary(self):
+        wanted, term = self.others[0], self.primary.term()
+        self.assertEqual(wanted.ask({"replSetStepUp": 1})["ok"], 1)
+        self.assertTrue(eventually(lambda: wanted.is_primary(), 5))
+        self.assertTrue(eventually(lambda: not self.primary.is_primary(), 5))
+        self.assertEqual(wanted.term(), term + 1)
+        self.assertEqual(wanted.metrics()["electionMetrics"]["stepUpCmd"]["successful"] >= 1, True)
+        self.assertEqual(wanted.status()["electionCandidateMetrics"]["electionTerm"], term + 1)
+
+    def test_a_winner_announces_itself_at_once(self):
+        wanted = self.others[0]
+        self.assertEqual(wanted.ask({"replSetStepUp": 1})["ok"], 1)
+        begun = time.monotonic()
+        for member in self.group.members:
+            self.assertTrue(eventually(lambda m=member: m.hello().get("primary") == wanted.name, 5))
+        self.assertLess(time.monotonic() - begun, 0.4 * SLOWNESS, "heartbeats of the usual round come every 500 ms")
+
+    def test_who_may_not_stand_does_not_step_up(self):
+        frozen = self.others[0]
+        self.assertEqual(frozen.ask({"replSetFreeze": 60})["ok"], 1)
+        self.assertEqual(frozen.ask({"replSetStepUp": 1})["codeName"], "CommandFailed")
+        self.assertEqual(self.primary.ask({"replSetFreeze": 60})["codeName"], "NotSecondary")
+        self.assertTrue(self.primary.is_primary())
+        self.assertEqual(frozen.ask({"replSetFreeze": 0})["ok"], 1)
+        self.assertEqual(frozen.ask({"replSetStepUp": 1})["ok"], 1)
+
+    def test_a_handoff_skips_the_dry_run(self):
+        asked = sum(o.metrics()["electionMetrics"]["stepUpCmd"]["called"] for o in self.others)
+        timeouts = sum(o.metrics()["electionMetrics"]["electionTimeout"]["called"] for o in self.others)
+        self.assertEqual(self.primary.ask({"replSetStepDown": 30})["ok"], 1)
+        begun = time.monotonic()
+        self.assertTrue(eventually(lambda: any(o.is_primary() for o in self.others), 8))
+        self.assertLess(time.monotonic() - begun, 2 * SLOWNESS)
+        self.assertEqual(sum(o.metrics()["electionMetrics"]["stepUpCmd"]["called"] for o in self.others), asked + 1)
+        self.assertEqual(sum(o.metrics()["electionMetrics"]["electionTimeout"]["called"] for o in self.others), timeouts)
+        winner = next(o for o in self.others if o.is_primary())
+        self.assertEqual(winner.status()["electionCandidateMetrics"]["lastElectionReason"], "stepUpRequestSkipDryRun")
+
+    def test_operations_that_began_under_the_old_role_are_interrupted(self):
+        self.primary.ask({"configureFailPoint": "failCommand"}, mode={"times": 1},
+                         data={"failCommands": ["update"], "blockConnection": True, "blockTimeMS": 2_000})
+        write = Background(self.primary, {"update": "slow"}, db="local", updates=[{"q": {}, "u": {"$inc": {"x": 1}}}])
+        self.assertTrue(eventually(lambda: any("update" in op.get("command", {}) for op in self.primary.command("currentOp")["inprog"]), 5))
+        self.assertEqual(self.primary.ask({"replSetStepDown": 30})["ok"], 1)
+        reply = write.join()
+        self.assertEqual(reply.get("code"), 11602, str(reply)[:300])
+        transition = self.primary.metrics()["metrics"]["repl"]["stateTransition"]
+        self.assertEqual((transition["lastStateTransition"], transition["totalOperationsKilled"]), ("stepDown", 1))
+        self.assertIn('"killed":1', self.primary.log().replace(" ", ""))
+
+
+class Forced(unittest.TestCase):
+    """By what others say, or by nobody answering; with short timeouts, and a set for each."""
+
+    def test_without_handoff_the_set_waits_for_the_election_timeout(self):
+        with Set(3, "--setParameter", "enableElectionHandoff=false") as group:
+            first = group.initiate()
+            group.settled()
+            term = first.term()
+            self.assertEqual(first.ask({"replSetStepDown": 30})["ok"], 1)
+            begun = time.monotonic()
+            second = group.primary()
+            self.assertIsNot(second, first)
+            self.assertGreater(time.monotonic() - begun, 0.4 * ELECTION_TIMEOUT_MS / 1000)
+            self.assertEqual(second.term(), term + 1)
+            self.assertEqual(second.metrics()["electionMetrics"]["electionTimeout"]["successful"] >= 1, True)
+
+    def test_a_config_that_demotes_the_primary_ends_it(self):
+        with Set(3) as group:
+            group.initiate()
+            first = group.settled()
+            second = group.others(first)[0]
+
+            def demote(config):
+                next(m for m in config["members"] if m["host"] == first.name)["priority"] = 0
+            self.assertEqual(group.reconfigure(demote, second, force=True)["ok"], 1)
+            self.assertTrue(eventually(lambda: any(m.is_primary() for m in group.others(first))))
+            self.assertTrue(eventually(lambda: first.hello()["secondary"]), first.hello())
+
+
+if __name__ == "__main__":
+    unittest.main()
