@@ -1,5 +1,8 @@
 # Everything comes from Debian packages (./dev deps). One interface target a room names what that room may link: a
 # library that is not listed for a room is not linked into it. Installed as part of the CMake package, too.
+if(TARGET troupe_libs_messaging)
+  return()
+endif()
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -15,7 +18,6 @@ find_library(DECIMAL_LIBRARY bidgcc000 REQUIRED)  # libintelrdfpmath-dev
 find_library(WIREDTIGER_LIBRARY wiredtiger REQUIRED)
 find_library(CAF_CORE_LIBRARY caf_core REQUIRED)
 find_library(PROMETHEUS_CORE_LIBRARY prometheus-cpp-core REQUIRED)
-find_library(JEMALLOC_LIBRARY jemalloc REQUIRED)
 find_library(BOOST_SERIALIZATION_LIBRARY boost_serialization REQUIRED)
 
 add_library(troupe_libs_messaging INTERFACE IMPORTED GLOBAL)

@@ -27,11 +27,13 @@ install(DIRECTORY ${TROUPE_GENERATED_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDI
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.capnp.h" PATTERN "*.inc")
 install(EXPORT TroupeTargets NAMESPACE Troupe:: DESTINATION ${package_dir} COMPONENT development)
 configure_package_config_file(cmake/TroupeConfig.cmake.in ${CMAKE_BINARY_DIR}/TroupeConfig.cmake
-  INSTALL_DESTINATION ${package_dir})
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TroupeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/TroupeConfig.cmake ${CMAKE_BINARY_DIR}/TroupeConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT development)
-install(FILES cmake/Dependencies.cmake DESTINATION ${package_dir} RENAME TroupeDependencies.cmake COMPONENT development)
+foreach(module Dependencies Schemas)
+  install(FILES cmake/${module}.cmake DESTINATION ${package_dir} RENAME Troupe${module}.cmake COMPONENT development)
+endforeach()
 
 # The Debian packages. The configuration file belongs to the package only, hence its absolute place.
 install(FILES packaging/trouped.yaml DESTINATION /etc COMPONENT server EXCLUDE_FROM_ALL)
@@ -58,7 +60,8 @@ set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME troupe-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-  "libcaf-dev, libcapnp-dev, libwiredtiger-dev, libboost-dev, libboost-serialization-dev, libspdlog-dev, libfmt-dev, libbson-dev, libicu-dev, libintelrdfpmath-dev, libpcre2-dev, libsnappy-dev, libzstd-dev, zlib1g-dev, libssl-dev, libyaml-cpp-dev, prometheus-cpp-dev")
+  "capnproto, pkg-config, libcaf-dev, libcapnp-dev, libwiredtiger-dev, libboost-dev, libboost-serialization-dev, libspdlog-dev, libfmt-dev, libbson-dev, libicu-dev, libintelrdfpmath-dev, libpcre2-dev, libsnappy-dev, libzstd-dev, zlib1g-dev, libssl-dev, libyaml-cpp-dev, prometheus-cpp-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "cmake, g++, libgtest-dev")
 set(CPACK_COMPONENT_SERVER_DESCRIPTION
   "clustered document database that speaks the MongoDB wire protocol\n Every part of the server is a supervised actor that can be watched while it works.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and libraries to extend the Troupe document database")

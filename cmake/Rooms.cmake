@@ -1,20 +1,7 @@
 # One static library a room, from every source file below its folder; programs and tests on top of them.
 
 set(TROUPE_ROOMS messaging storage state_machines actors supervisors)  # lowest first
-
-# troupe_schemas(result OUTPUT folder schemas...): compiles Cap'n Proto schemas; the sources go into <result>.
-function(troupe_schemas result)
-  cmake_parse_arguments(ARG "" "OUTPUT" "" ${ARGN})
-  set(CAPNPC_SRC_PREFIX ${PROJECT_SOURCE_DIR})
-  set(CAPNPC_OUTPUT_DIR ${ARG_OUTPUT})
-  set(schema_sources)
-  if(ARG_UNPARSED_ARGUMENTS)
-    file(MAKE_DIRECTORY ${CAPNPC_OUTPUT_DIR})
-    capnp_generate_cpp(schema_sources schema_headers ${ARG_UNPARSED_ARGUMENTS})
-    set_source_files_properties(${schema_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  endif()
-  set(${result} ${schema_sources} PARENT_SCOPE)
-endfunction()
+find_library(JEMALLOC_LIBRARY jemalloc REQUIRED)  # of programs
 
 # troupe_room(name LINK targets...): the library troupe_<name>. Cap'n Proto schemas below the folder are compiled with it.
 function(troupe_room name)

@@ -63,3 +63,9 @@ inline constexpr bool kIsOneOf<T, std::variant<All...>> = (std::is_same_v<T, All
   struct troupe::machines::SchemaOf<Type_> { \
     using Type = Schema;                    \
   };
+
+/// At global scope: a message of these fields, described (version 0) and bound to its schema.
+///   TROUPE_DESCRIBE_MESSAGE(lease::Grant, lease::schema::Grant, id, epoch)
+#define TROUPE_DESCRIBE_MESSAGE(Type_, Schema, ...) \
+  TROUPE_DESCRIBE(Type_, 0 __VA_OPT__(, ) __VA_ARGS__) \
+  TROUPE_MESSAGE(Type_, Schema)

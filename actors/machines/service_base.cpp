@@ -30,6 +30,7 @@ Behaviour PrimaryOnlyServiceBase::behaviour() {
             become(wanted.term);
           }),
           on<StepDown>([this](const StepDown&, Context& context) {
+            if (state_ == State::kStandingBy) return context.reply(local(ServiceInterrupted{}));
             awaitingInterrupt_.push_back(std::move(context));
             interrupt();
           }),
@@ -42,7 +43,7 @@ void PrimaryOnlyServiceBase::onStart() {
   store_->reportRemovals(self());
   enter(State::kStandingBy);
   endOrphans();
-  if (limits_.primaryFromStart) become(0);
+  if (!limits_.isPrimary || limits_.isPrimary()) become(0);
 }
 
 void PrimaryOnlyServiceBase::onStopRequested() {

@@ -33,7 +33,8 @@ struct ServiceLimits {
   Duration failureWindow = std::chrono::minutes(1);
   Duration firstPause = std::chrono::milliseconds(100);  ///< before an instance that failed is built again; doubled
   size_t maxHeld = 10'000;        ///< requests that wait for the end of a rebuild
-  bool primaryFromStart = true;   ///< a node without replication is its own primary
+  /// Whether this node is primary when the service starts; null: it is. Later it is told (BecomePrimary, StepDown).
+  std::function<bool()> isPrimary = {};
 };
 
 /// What all primary-only services share, whatever their machine: one host for each document of the store while this node

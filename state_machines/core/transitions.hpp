@@ -48,7 +48,7 @@ template <class M, class E, class F>
 Step<M> decideWith(const F& function, const Snapshot<M>& now, const E& event) {
   if constexpr (std::is_invocable_v<const F&, const typename M::Document&, const E&>)
     return function(now.document, event);
-  else if constexpr (std::is_invocable_v<const F&, const typename M::Document&, const MemoryOf<M>&, const E&>)
+  else if constexpr (std::is_invocable_v<const F&, const typename M::Document&, const machines::MemoryOf<M>&, const E&>)
     return function(now.document, now.memory, event);
   else
     return function(now, event);

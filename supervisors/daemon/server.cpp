@@ -114,8 +114,9 @@ StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names) 
 
 /// In the order of construction: what comes later may use what comes before.
 struct Server::Parts {
-  explicit Parts(Options given)
+  Parts(Options given, std::vector<Service> more)
       : options(std::move(given)),
+        services(std::move(more)),
         environment(makeRealEnvironment()),
         log(logOptions(options),
             [this] {
@@ -130,6 +131,7 @@ struct Server::Parts {
             std::chrono::duration_cast<std::chrono::seconds>(environment->wallNow().time_since_epoch()).count()))) {}
 
   Options options;
+  std::vector<Service> services;
   std::shared_ptr<Environment> environment;
   log::Log log;
   bson::RandomSource random;
@@ -160,6 +162,7 @@ struct Server::Parts {
   Status openStorage();
   Status makeContext();
   machines::StorageAccess storageAccess();
+  void tellServices(const replication::ReplicaView& now);
   replication::TopologyParts topologyParts(const std::shared_ptr<link::Links>& links);
   void handOver();
   Status startActors();
@@ -299,12 +302,22 @@ machines::StorageAccess Server::Parts::storageAccess() {
   return {*node, *catalog, *storageSessions, locks, durability, context->wakeFlusher, &removals};
 }
 
+/// Services that run on the primary only hear of each change: to become what they are already costs them nothing.
+void Server::Parts::tellServices(const replication::ReplicaView& now) {
+  for (const Service& service : services) {
+    if (!service.primaryOnly) continue;
+    const Payload role = now.isWritable() ? local(machines::BecomePrimary{now.topology.memory.term}) : local(machines::StepDown{});
+    node->tell(node->address(servicePath(service.name)), role);
+  }
+}
+
 replication::TopologyParts Server::Parts::topologyParts(const std::shared_ptr<link::Links>& links) {
   replication::TopologyParts topology;
   topology.storage = std::make_shared<machines::StorageAccess>(storageAccess());
   topology.membership = membership.get();
   topology.changed = [this](const replication::ReplicaView& now) {
     hello.bump();
+    tellServices(now);
     log.info(Component::kReplication, 21358, "topology", "Replica set state",
              bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable", now.isWritable(),
                        "term", now.topology.memory.term, "primary", now.primary()));
@@ -345,6 +358,8 @@ Status Server::Parts::startActors() {
   TROUPE_ASSIGN(parts.listener.tls, tlsOptions(options));
   TROUPE_ASSIGN(parts.links, makeLinks(*node, options, log));
   if (membership) parts.topology = topologyParts(parts.links);
+  const ServiceParts serviceParts{std::make_shared<machines::StorageAccess>(storageAccess()), membership.get()};
+  for (const Service& service : services) parts.services.push_back(service.make(serviceParts));
   if (options.adminPort > 0) {
     parts.admin.emplace();
     parts.admin->address = options.adminBindIp;
@@ -371,7 +386,8 @@ void Server::Parts::logStartUp() {
   }
 }
 
-Server::Server(Options options) : parts_(std::make_unique<Parts>(std::move(options))) {}
+Server::Server(Options options, std::vector<Service> services)
+    : parts_(std::make_unique<Parts>(std::move(options), std::move(services))) {}
 Server::~Server() { stop(); }
 
 Status Server::start() {

@@ -1,9 +1,11 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "messaging/errors/status.hpp"
 #include "supervisors/daemon/options.hpp"
+#include "supervisors/tree/service.hpp"
 
 namespace troupe::supervisors {
 
@@ -11,7 +13,7 @@ namespace troupe::supervisors {
 /// `stop`, in the reverse order. Used by the main thread.
 class Server {
  public:
-  explicit Server(Options options);
+  explicit Server(Options options, std::vector<Service> services = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

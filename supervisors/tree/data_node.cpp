@@ -6,11 +6,13 @@
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "supervisors/admin/admin_endpoint.hpp"
+#include "supervisors/tree/service.hpp"
 
 namespace troupe::supervisors {
 
 using namespace maintenance;
 
+std::string servicePath(std::string_view name) { return std::string(kServicesPath) + "/" + std::string(name); }
 std::string blockingWorkerPath(int worker) { return "/node/workers/worker" + std::to_string(worker); }
 
 namespace {
@@ -50,7 +52,9 @@ Tree dataNodeTree(const TreeParts& parts) {
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
   if (parts.topology)
     tree.children.push_back(oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology)));
-  tree.children.push_back(oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s)));
+  Tree services = oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s));
+  services.children.insert(services.children.end(), parts.services.begin(), parts.services.end());
+  tree.children.push_back(std::move(services));
   tree.children.push_back(front(parts));
   return tree;
 }

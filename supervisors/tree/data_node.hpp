@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "actors/commands/server_context.hpp"
 #include "actors/front/listener.hpp"
@@ -22,6 +23,7 @@ struct TreeParts {
   std::shared_ptr<link::Links> links;      ///< to the other nodes; null: none
   std::optional<replication::TopologyParts> topology;  ///< none: no member of a replica set
   std::optional<HttpServerOptions> admin;  ///< none: no admin endpoint
+  std::vector<ChildSpec> services;         ///< of extensions, under kServicesPath
   int blockingWorkers = 2;
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };
@@ -30,6 +32,7 @@ struct TreeParts {
 /// of a replica set) and services, the front last.
 Tree dataNodeTree(const TreeParts& parts);
 
+inline constexpr const char* kServicesPath = "/node/services";
 inline constexpr const char* kJournalFlusherPath = "/node/storage/journal-flusher";
 std::string blockingWorkerPath(int worker);
 

@@ -97,7 +97,7 @@ class Troupe {
     machines::HostOptions<Counter> host;
     host.perform = [this](Actor&, std::variant<machines::bench::Again>) { return again(); };
     service_ = node_.spawn<machines::PrimaryOnlyService<Counter>>("/counters", store_, host,
-                                                                  machines::ServiceLimits{.primaryFromStart = false});
+                                                                  machines::ServiceLimits{.isPrimary = [] { return false; }});
   }
   ~Troupe() { node_.shutdown(); }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/kernel/ask.hpp"
 #include "actors/kernel/future.hpp"
 #include "actors/machines/document_store.hpp"
 #include "actors/machines/instance_name.hpp"
@@ -56,6 +57,8 @@ class MemoryStore final : public machines::DocumentStore {
     held_ = false;
     for (auto& waiting : std::exchange(waiting_, {})) waiting.set(Done{});
   }
+  /// Every write takes so long from now on, on the clock of that environment.
+  void delay(Environment& environment, Duration by) { slowness_ = {&environment, by}; }
   /// The next access fails so; several are queued.
   void failNext(Status failure) { failures_.push_back(std::move(failure)); }
   /// Writes that are lost with the node: waiting ones never come through.
@@ -79,6 +82,7 @@ class MemoryStore final : public machines::DocumentStore {
       auto turn = waiting_.emplace_back().future();
       co_await turn;
     }
+    if (slowness_.by > Duration::zero()) co_await sleepUntil(*slowness_.clock, slowness_.clock->now() + slowness_.by);
     if (Status failure = nextFailure(); !failure.isOK()) co_return failure;
     if (write.document.empty()) documents_.erase(write.name);
     else documents_[write.name] = write.document;
@@ -92,7 +96,13 @@ class MemoryStore final : public machines::DocumentStore {
     return failure;
   }
 
+  struct Slowness {
+    Environment* clock = nullptr;
+    Duration by{};
+  };
+
   bool held_ = false;
+  Slowness slowness_;
   std::deque<Promise<Done>> waiting_;
   std::deque<Status> failures_;
   std::map<std::string, bson::Document> documents_;

@@ -56,7 +56,8 @@ def include_direction(sources):
         for match in _INCLUDE.finditer(source.text):
             target, line = match.group(2), _line(source.text, match.start())
             room = target.split("/")[0]
-            if match.group(1) == '"' and room not in BELOW and room not in ("test", "examples"):
+            # An example is a project of its own, with headers beside its sources.
+            if match.group(1) == '"' and room not in BELOW and room != "test" and not source.path.startswith("examples/"):
                 yield source.path, line, f'"{target}": include project headers from the root, libraries with <>'
             if source.room in BELOW and room in BELOW and room != source.room and room not in BELOW[source.room]:
                 yield source.path, line, f"{source.room}/ may not include {target}"

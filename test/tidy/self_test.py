@@ -27,6 +27,7 @@ CASES = [
     (rules.include_direction, [("storage/a.cpp", "#include <caf/all.hpp>\n")], [("actors/a.cpp", "#include <caf/all.hpp>\n")]),
     (rules.include_direction, [("actors/a.cpp", "#include <wiredtiger.h>\n")], [("storage/engine/a.cpp", "#include <wiredtiger.h>\n")]),
     (rules.include_direction, [("storage/a.cpp", '#include "b.hpp"\n')], [("storage/a.cpp", '#include "storage/b.hpp"\n')]),
+    (rules.include_direction, [("actors/a.cpp", '#include "examples/lease/b.hpp"\n')], [("examples/lease/a.cpp", '#include "b.hpp"\n')]),
     (rules.header_guards, [("storage/a.hpp", "int x;\n")], [("storage/a.hpp", "#pragma once\n")]),
     (rules.header_guards, [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include <map>\n#include "storage/a.hpp"\n')],
      [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include "storage/a.hpp"\n#include <map>\n')]),

@@ -11,6 +11,27 @@ namespace {
 
 using commands::CommandNode;
 
+/// The other side of the errands: it answers if the test says so.
+class Peer final : public Actor {
+ public:
+  Behaviour behaviour() override {
+    return {on<Prepare>([this](const Prepare&, Context& context) {
+              ++asked;
+              if (agrees) context.reply(local(Agreed{}));
+              else open.push_back(std::move(context));
+            }),
+            on<Finished>([](const Finished&) {})};
+  }
+  bool agrees = false;
+  int asked = 0;
+  std::vector<Context> open;
+};
+
+struct Asked {
+  std::optional<Answer> answer;
+};
+Task<void> keep(std::shared_ptr<Asked> asked, Future<Answer> future) { asked->answer = co_await future; }
+
 /// A whole server behind its commands, with a service of errands whose documents are in config.errands.
 class DocumentRemovalsTest : public commands::CommandTest {
  protected:
@@ -22,7 +43,6 @@ class DocumentRemovalsTest : public commands::CommandTest {
   /// The service, and a peer that never answers: an errand waits for it until a nudge.
   void begin(CommandNode& at) {
     auto made = std::make_unique<Peer>();
-    made->answer = nullptr;
     peer = made.get();
     at.node.spawn("/peer", std::move(made), SpawnOptions{});
     StorageAccess access{at.node,       *at.catalog,   at.storageSessions, at.locks,
@@ -35,9 +55,9 @@ class DocumentRemovalsTest : public commands::CommandTest {
   }
   static Task<StatusWith<std::optional<Errand::Event>>> ready() { co_return std::optional<Errand::Event>(Ready{"me"}); }
 
-  std::shared_ptr<ErrandNode::Asked> start(const std::string& id, bool untilEnd = false) {
-    auto asked = std::make_shared<ErrandNode::Asked>();
-    server.node.start(ErrandNode::keep(asked, server.node.ask(service, local(StartMachine<Errand>{{.id = id}, untilEnd}))));
+  std::shared_ptr<Asked> start(const std::string& id, bool untilEnd = false) {
+    auto asked = std::make_shared<Asked>();
+    server.node.start(keep(asked, server.node.ask(service, local(StartMachine<Errand>{{.id = id}, untilEnd}))));
     settle();
     return asked;
   }
@@ -81,7 +101,7 @@ TEST_F(DocumentRemovalsTest, WhatRemovesTheWholeCollectionEndsThemAll) {
 }
 
 TEST_F(DocumentRemovalsTest, AnInstanceThatRemovesItsDocumentItselfHasComeToItsEnd) {
-  peer->answer = [](Context& c) { c.reply(local(Agreed{})); };
+  peer->agrees = true;
   const auto waiter = start("a", true);
   ASSERT_EQ(phaseOf("a"), "telling");
   server.node.tell(service, local(Nudge{"a", 1}));
@@ -97,7 +117,7 @@ TEST_F(DocumentRemovalsTest, WhatIsWrittenElsewhereOrOnlyChangedEndsNobody) {
   EXPECT_TRUE(succeeds(R"({"update": "errands", "updates": [{"q": {"_id": "a"}, "u": {"$set": {"note": 1}}}]})", "config"));
   settle();
   EXPECT_EQ(phaseOf("a"), "asking");
-  EXPECT_EQ(peer->asked.size(), 1u) << "it was not even begun again";
+  EXPECT_EQ(peer->asked, 1) << "it was not even begun again";
 }
 
 /// The collection was there before the service.

@@ -1,14 +1,12 @@
 #pragma once
-#include <memory>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "actors/environment/virtual_environment.hpp"
-#include "actors/kernel/node.hpp"
 #include "actors/machines/primary_only_service.hpp"
-#include "test/probe/memory_store.hpp"
+#include "test/probe/test_kit.hpp"
 
 namespace troupe::machines::test {
 
@@ -79,22 +77,6 @@ struct Errand : Machine<Errand> {
   }
 };
 
-/// The other side: keeps what it is told, and answers when the test says so.
-class Peer final : public Actor {
- public:
-  Behaviour behaviour() override {
-    return {on<Prepare>([this](const Prepare& p, Context& c) {
-              asked.push_back(p.id);
-              if (answer) answer(c);
-              else open.push_back(std::move(c));
-            }),
-            on<Finished>([this](const Finished& f) { told.push_back(f.id); })};
-  }
-  std::function<void(Context&)> answer = [](Context& c) { c.reply(local(Agreed{})); };
-  std::vector<std::string> asked, told;
-  std::vector<Context> open;
-};
-
 }  // namespace troupe::machines::test
 
 TROUPE_DESCRIBE(troupe::machines::test::Agreed, 0)
@@ -108,20 +90,16 @@ TROUPE_MACHINE(troupe::machines::test::Errand, 1, id, sum, phase)
 
 namespace troupe::machines::test {
 
-/// One node on virtual time with a service of errands under /errands and their peer.
+/// A service of errands under /errands, which has found these documents, and a probe for their peer, which agrees to all.
 class ErrandNode {
  public:
-  explicit ErrandNode(std::shared_ptr<probe::MemoryStore> onDisk = std::make_shared<probe::MemoryStore>(),
-                      ServiceLimits limits = {})
-      : store(std::move(onDisk)) {
-    auto made = std::make_unique<Peer>();
-    peer = made.get();
-    node.spawn("/peer", std::move(made), SpawnOptions{});
+  explicit ErrandNode(const std::vector<bson::Document>& found = {}, ServiceLimits limits = {}) {
+    peer.alwaysAnswer<Prepare>([](const Prepare&) { return Agreed{}; });
+    for (const auto& document : found) store.set(document);
     HostOptions<Errand> options;
     options.perform = [this](Actor&, Action action) { return measure(std::move(action)); };
-    service = node.spawn<PrimaryOnlyService<Errand>>("/errands", store, options, limits);
+    service = kit.service<Errand>("/errands", options, limits);
   }
-  ~ErrandNode() { node.shutdown(); }
 
   using Action = ActionOf<Errand>;
   Task<StatusWith<std::optional<Errand::Event>>> measure(Action action) {
@@ -135,34 +113,18 @@ class ErrandNode {
     co_return std::optional<Errand::Event>(Ready{"me"});
   }
 
-  /// Asks the service and runs until nothing is ready.
-  struct Asked {
-    std::optional<Answer> answer;
-  };
-  std::shared_ptr<Asked> ask(const Address& to, Payload payload) {
-    auto asked = std::make_shared<Asked>();
-    node.start(keep(asked, node.ask(to, std::move(payload))));
-    node.run();
-    return asked;
+  probe::Question begin(std::string id, bool untilEnd = false) {
+    return kit.ask(service, StartMachine<Errand>{{.id = std::move(id)}, untilEnd});
   }
-  std::shared_ptr<Asked> begin(std::string id, bool untilEnd = false) {
-    return ask(service, local(StartMachine<Errand>{{.id = std::move(id)}, untilEnd}));
-  }
-  std::string phaseOf(const std::string& id) const {
-    const auto row = node.registry().row("/errands/" + id);
-    return row ? row->phase : "none";
-  }
+  std::string phaseOf(const std::string& id) const { return kit.phase("/errands/" + id); }
 
-  static Task<void> keep(std::shared_ptr<Asked> asked, Future<Answer> future) { asked->answer = co_await future; }
-
-  std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
-  std::shared_ptr<probe::MemoryStore> store;
   std::vector<std::string> measured;
   std::deque<Status> measureFails;
   bool measuring = false;  ///< actions do not come to an end
-  Peer* peer = nullptr;
+  probe::TestKit kit{"n1"};
+  probe::MemoryStore& store = kit.store("/errands");
+  probe::Probe peer = kit.probe("/peer");
   Address service;
-  Node node{{.name = "n1", .environment = time, .manual = true}};
 };
 
 }  // namespace troupe::machines::test

@@ -9,80 +9,70 @@ namespace {
 
 TEST(MachineHost, WritesTheDocumentBeforeItsEffectsAreSeen) {
   ErrandNode n;
-  n.node.run();
-  n.store->hold();
-  const auto started = n.begin("a");
-  EXPECT_EQ(n.store->waitingWrites(), 1u);
-  EXPECT_TRUE(n.peer->asked.empty()) << "nothing is done for a document that is not safe";
-  EXPECT_FALSE(started->answer);
-  n.store->release();
-  n.node.run();
-  EXPECT_EQ(n.peer->asked, std::vector<std::string>{"a"});
-  ASSERT_TRUE(started->answer && started->answer->isOK());
+  n.store.hold();
+  auto started = n.begin("a");
+  EXPECT_EQ(n.store.waitingWrites(), 1u);
+  n.peer.expectNone();
+  started.expectNone();
+  n.store.release();
+  EXPECT_EQ(n.peer.expect<Prepare>()->id, "a");
+  started.expectAnswer<MachineStarted>();
 }
 
 TEST(MachineHost, GoesThroughItsPhasesAndRemovesItsDocumentAtTheEnd) {
   ErrandNode n;
-  const auto ended = n.begin("a", true);
+  auto ended = n.begin("a", true);
   EXPECT_EQ(n.phaseOf("a"), "telling");
-  EXPECT_EQ(n.peer->told, std::vector<std::string>{"a"});
-  EXPECT_EQ(n.store->documents().at("a")["phase"].toStringOr(), "telling");
-  EXPECT_FALSE(ended->answer);
-  n.ask(n.service, local(Nudge{"a", 1}));
-  ASSERT_TRUE(ended->answer);
-  EXPECT_TRUE(ended->answer->isOK()) << ended->answer->status().toString();
-  EXPECT_TRUE(n.store->documents().empty());
+  n.peer.expect<Prepare>();
+  EXPECT_EQ(n.peer.expect<Finished>()->id, "a");
+  EXPECT_EQ(n.store.documents().at("a")["phase"].toStringOr(), "telling");
+  ended.expectNone();
+  n.kit.ask(n.service, Nudge{"a", 1});
+  ended.expectAnswer<MachineEnded>();
+  EXPECT_TRUE(n.store.documents().empty());
   EXPECT_EQ(n.phaseOf("a"), "none");
 }
 
 TEST(MachineHost, AnswersTheAskerOfAnEventWhenTheDocumentIsSafe) {
   ErrandNode n;
-  n.peer->answer = nullptr;
+  n.peer.answerNoMore<Prepare>();
   n.begin("a");
-  n.store->hold();
-  const auto first = n.ask(n.service, local(Nudge{"a", 2}));
-  const auto second = n.ask(n.service, local(Nudge{"a", 3}));
-  EXPECT_FALSE(first->answer);
-  n.store->release();
-  n.node.run();
-  ASSERT_TRUE(first->answer && second->answer);
-  EXPECT_EQ((*first->answer)->local<Prepare>().id, "sum 2");
-  EXPECT_EQ((*second->answer)->local<Prepare>().id, "sum 5") << "the second event waited for the first";
-  EXPECT_EQ(n.store->documents().at("a")["sum"].toInt64(), 5);
+  n.store.hold();
+  auto first = n.kit.ask(n.service, Nudge{"a", 2});
+  auto second = n.kit.ask(n.service, Nudge{"a", 3});
+  first.expectNone();
+  n.store.release();
+  EXPECT_EQ(first.expectAnswer<Prepare>()->id, "sum 2");
+  EXPECT_EQ(second.expectAnswer<Prepare>()->id, "sum 5") << "the second event waited for the first";
+  EXPECT_EQ(n.store.documents().at("a")["sum"].toInt64(), 5);
 }
 
 TEST(MachineHost, AsksAgainUntilItIsAnswered) {
   ErrandNode n;
-  int refusals = 2;
-  n.peer->answer = [&](Context& c) {
-    if (refusals-- > 0) c.fail({ErrorCode::kHostUnreachable, "gone"});
-    else c.reply(local(Agreed{}));
-  };
+  n.peer.answerNoMore<Prepare>();
   n.begin("a");
-  EXPECT_EQ(n.phaseOf("a"), "asking");
-  n.node.advance(1s);
-  EXPECT_EQ(n.peer->asked.size(), 3u);
-  EXPECT_EQ(n.phaseOf("a"), "telling");
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    n.peer.expect<Prepare>().fail({ErrorCode::kHostUnreachable, "gone"});
+    EXPECT_EQ(n.phaseOf("a"), "asking");
+  }
+  n.peer.expect<Prepare>(1s).reply(Agreed{});
+  n.kit.expectPhase("/errands/a", "telling");
 }
 
 TEST(MachineHost, TellsItsMachineOfARefusalOfTheReceiver) {
   ErrandNode n;
-  n.peer->answer = [](Context& c) { c.fail({ErrorCode::kUnauthorized, "not you"}); };
-  const auto ended = n.begin("a", true);
-  ASSERT_TRUE(ended->answer);
-  EXPECT_EQ(ended->answer->status().code(), ErrorCode::kUnauthorized);
-  EXPECT_TRUE(n.store->documents().empty());
+  n.peer.alwaysAnswer<Prepare>([](const Prepare&) { return Status(ErrorCode::kUnauthorized, "not you"); });
+  n.begin("a", true).expectFailure(ErrorCode::kUnauthorized);
+  EXPECT_TRUE(n.store.documents().empty());
 }
 
 TEST(MachineHost, TriesAFailedWriteAgain) {
   ErrandNode n;
-  n.node.run();
-  n.store->failNext({ErrorCode::kTemporarilyUnavailable, "busy"});
-  n.store->failNext({ErrorCode::kWriteConflict, "again"});
+  n.store.failNext({ErrorCode::kTemporarilyUnavailable, "busy"});
+  n.store.failNext({ErrorCode::kWriteConflict, "again"});
   n.begin("a");
-  EXPECT_TRUE(n.peer->asked.empty());
-  n.node.advance(1s);
-  EXPECT_EQ(n.phaseOf("a"), "telling");
+  n.peer.expectNone();
+  n.kit.expectPhase("/errands/a", "telling", 1s);
 }
 
 TEST(MachineHost, TriesAFailedActionAgainWithPauses) {
@@ -90,24 +80,21 @@ TEST(MachineHost, TriesAFailedActionAgainWithPauses) {
   n.measureFails = {Status(ErrorCode::kTemporarilyUnavailable, "busy"), Status(ErrorCode::kNetworkTimeout, "slow")};
   n.begin("a");
   EXPECT_EQ(n.measured.size(), 1u);
-  n.node.advance(1s);
+  n.kit.expectPhase("/errands/a", "telling", 1s);
   EXPECT_EQ(n.measured.size(), 3u);
-  EXPECT_EQ(n.phaseOf("a"), "telling");
 }
 
 TEST(MachineHost, FiresItsTimerUnlessItWasTakenBack) {
   ErrandNode n;
   n.measuring = true;
-  const auto ended = n.begin("a", true);
-  const auto other = n.begin("b");
+  auto ended = n.begin("a", true);
+  n.begin("b");
   EXPECT_EQ(n.phaseOf("a"), "measuring");
-  n.node.advance(61s);
-  ASSERT_TRUE(ended->answer);
-  EXPECT_EQ(ended->answer->status().code(), ErrorCode::kExceededTimeLimit);
+  ended.expectFailure(ErrorCode::kExceededTimeLimit, 61s);
 
   n.measuring = false;
   n.begin("c");
-  n.node.advance(61s);
+  n.kit.advance(61s);
   EXPECT_EQ(n.phaseOf("c"), "telling") << "its timer was taken back";
 }
 
@@ -115,47 +102,39 @@ TEST(MachineHost, DropsATimerThatFiredWhileATransitionTookItBack) {
   ErrandNode n;
   n.measuring = true;
   n.begin("a");
-  n.store->hold();
-  n.node.tell(n.node.address("/errands/a"), local(Ready{"late"}));
-  n.node.run();
-  n.node.advance(61s);  // TooLate fires and waits behind the write
-  n.store->release();
-  n.node.run();
+  n.store.hold();
+  n.kit.tell(n.kit.address("/errands/a"), Ready{"late"});
+  n.kit.advance(61s);  // TooLate fires and waits behind the write
+  n.store.release();
+  n.kit.run();
   EXPECT_EQ(n.phaseOf("a"), "telling");
 }
 
 TEST(MachineHost, ResumesFromItsDocumentAfterACrashOfTheNode) {
-  auto disk = std::make_shared<probe::MemoryStore>();
-  {
-    ErrandNode n(disk);
-    n.measuring = true;
-    n.begin("a");
-    EXPECT_EQ(n.phaseOf("a"), "measuring");
-  }
-  ErrandNode again(disk);
-  again.node.run();
-  EXPECT_EQ(again.measured, std::vector<std::string>{"x"}) << "the action of the phase is done again";
-  EXPECT_TRUE(again.peer->asked.empty()) << "what an earlier phase did is not";
-  EXPECT_EQ(again.phaseOf("a"), "telling");
+  ErrandNode n;
+  n.measuring = true;
+  n.begin("a");
+  EXPECT_EQ(n.phaseOf("a"), "measuring");
+  n.peer.expect<Prepare>();
+  n.kit.crash();
+  n.measuring = false;
+  n.kit.restart();
+  EXPECT_EQ(n.measured, (std::vector<std::string>{"x", "x"})) << "the action of the phase is done again";
+  n.peer.expect<Finished>();
+  n.peer.expectNone();  // what an earlier phase did is not done again
+  EXPECT_EQ(n.phaseOf("a"), "telling");
 }
 
 TEST(MachineHost, KeepsFieldsItDoesNotKnow) {
-  auto disk = std::make_shared<probe::MemoryStore>();
-  disk->set(bson::doc("_id", "a", "version", 1, "sum", int64_t{1}, "phase", "telling", "fromTheFuture", "kept"));
-  ErrandNode n(disk);
-  n.node.run();
-  n.peer->answer = nullptr;
-  disk->set(bson::doc("_id", "b", "version", 1, "sum", int64_t{1}, "phase", "asking", "fromTheFuture", "kept"));
-  ErrandNode m(disk);
-  m.node.run();
-  EXPECT_EQ(disk->documents().at("b")["phase"].toStringOr(), "telling");
-  EXPECT_EQ(disk->documents().at("b")["fromTheFuture"].toStringOr(), "kept");
+  ErrandNode n({bson::doc("_id", "b", "version", 1, "sum", int64_t{1}, "phase", "asking", "fromTheFuture", "kept")});
+  EXPECT_EQ(n.store.documents().at("b")["phase"].toStringOr(), "telling");
+  EXPECT_EQ(n.store.documents().at("b")["fromTheFuture"].toStringOr(), "kept");
 }
 
 TEST(MachineHost, ShowsPhaseDocumentAndRevisionInTheTree) {
   ErrandNode n;
   n.begin("a");
-  const auto row = n.node.registry().row("/errands/a");
+  const auto row = n.kit.node().registry().row("/errands/a");
   ASSERT_TRUE(row);
   EXPECT_EQ(row->phaseMeaning, "waits for a last nudge");
   EXPECT_EQ(row->documentId, "a");

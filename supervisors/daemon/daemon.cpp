@@ -1,0 +1,59 @@
+#include "supervisors/daemon/daemon.hpp"
+
+#include <cstdio>
+#include <iostream>
+#include <utility>
+
+#include "actors/commands/extra_commands.hpp"
+#include "actors/commands/version.hpp"
+#include "supervisors/daemon/commands_page.hpp"
+#include "supervisors/daemon/options.hpp"
+#include "supervisors/daemon/server.hpp"
+
+namespace troupe::supervisors {
+
+namespace {
+
+void listCommands() {
+  for (const auto* command : commands::builtinCommands().all()) {
+    std::printf("%-26s %s\n", std::string(command->name).c_str(), std::string(command->summary).c_str());
+  }
+}
+
+/// Serves until it is told to stop.
+int serve(Options options, std::vector<Service> services) {
+  blockSignals();
+  Server server(std::move(options), std::move(services));
+  Status status = server.start();
+  if (!status.isOK()) {
+    std::cerr << "trouped: " << status.reason() << "\n";
+    server.stop();
+    return exitCodeFor(status);
+  }
+  status = server.waitForStop();
+  server.stop();
+  if (!status.isOK()) std::cerr << "trouped: " << status.reason() << "\n";
+  return status.isOK() ? 0 : exitCodeFor(status);
+}
+
+}  // namespace
+
+int runDaemon(int argc, char** argv, Extension extension) {
+  commands::addCommands(extension.commands);
+  auto options = parseOptions(argc, argv);
+  if (!options.isOK()) {
+    std::cerr << "trouped: " << options.status().reason() << "\n";
+    return 2;
+  }
+  if (!options->help.empty()) return std::cout << options->help, 0;
+  if (options->showVersion)
+    return std::cout << "trouped " << commands::kTroupeVersion << " (speaks as server " << commands::kServerVersion
+                     << ")\n",
+           0;
+  if (options->listCommands) return listCommands(), 0;
+  if (options->commandsPage) return std::cout << commandsPage(commands::builtinCommands()), 0;
+  if (options->optionsPage) return std::cout << optionsPage(), 0;
+  return serve(std::move(*options), std::move(extension.services));
+}
+
+}  // namespace troupe::supervisors
