@@ -117,11 +117,34 @@ TEST(NamedLease, AHolderThatGoesOnAfterItSaidItHadStoppedIsNoticed) {
 
 constexpr const char* kScript = R"(model leases
 start
+  c         : revoking, id=L holder=a next=b epoch=2
+  a         : holding, id=L epoch=1
+  b         : idle, id=L epoch=0
+lose c -> a Revoke
+ask again c -> a Revoke
+deliver c -> a Revoke
+  c -> a      Revoke id=L epoch=2
+  a         : idle, epoch=2 (majority)
+crash c
+restart c
+  c         : resumes revoking
+settle
+  c -> a      Revoke id=L epoch=2
+  a -> c      Done
+  c         : granting (majority)
+  c -> b      Grant id=L epoch=2
+  b         : holding, epoch=2 (majority)
+  b -> c      Done
+  c         : held, holder=b (majority)
 )";
 
-TEST(NamedLease, GoesLikeThis) {
-  EXPECT_EQ(playScript(kScript, [](auto&) { return leases(); }), kScript);
+Model faultyLeases(const std::string&) {
+  Model model = leases();
+  model.faults = {.crashes = kAnyNumber, .losses = kAnyNumber};
+  return model;
 }
+
+TEST(NamedLease, GoesLikeThis) { EXPECT_EQ(playScript(kScript, faultyLeases), kScript); }
 
 }  // namespace
 }  // namespace named_lease

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 
-from support import BIN, SLOWNESS, free_port
+from support import BIN, SLOWNESS, Server, eventually, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("docs/extending.md", "docs/testing-protocols.md")
@@ -48,6 +49,11 @@ def script(ports):
         else:
             lines.append(text)
     return "\n".join(lines)
+
+
+def row(server, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.admin_port}/actors?under={path}", timeout=20) as answer:
+        return json.load(answer)["rows"][0]
 
 
 class Extension(unittest.TestCase):
@@ -88,6 +94,19 @@ class Extension(unittest.TestCase):
         self.assertEqual((lease["type"], lease["phase"]), ("lease", "held"))
         self.assertEqual(lease["phaseMeaning"], "its holder may use it, and nobody else")
         self.assertRegex(output, rf"'holder': 'localhost:{ports['27117']}'.*'phase': 'held'")
+        self.check_that_it_follows_elections(Path(home) / "named_lease/build/leased")
+
+    def check_that_it_follows_elections(self, program):
+        """On a member of a replica set the service runs on the primary only."""
+        with Server("--replSet", "rs", program=program) as server, server.client() as client:
+            self.assertEqual(row(server, "/node/services/leases")["phase"], "standing by")
+            host = f"127.0.0.1:{server.port}"
+            client.admin.command({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": host}]}})
+            self.assertTrue(eventually(lambda: row(server, "/node/services/leases")["phase"] == "serving"), server.log_tail())
+            client.admin.command({"moveLease": "printer", "to": host})
+            self.assertTrue(eventually(lambda: row(server, "/node/services/leases/printer")["phase"] == "held"))
+            client.admin.command({"replSetStepDown": 60, "force": True})
+            self.assertTrue(eventually(lambda: row(server, "/node/services/leases")["phase"] == "standing by"))
 
 
 if __name__ == "__main__":

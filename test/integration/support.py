@@ -47,7 +47,8 @@ def run_server(*arguments, timeout=30):
 class Server:
     """One `trouped` with a temporary data directory; used as a context manager, or with start and stop."""
 
-    def __init__(self, *options, dbpath=None, test_commands=True):
+    def __init__(self, *options, dbpath=None, test_commands=True, program=BIN / "trouped"):
+        self.program = str(program)
         self.folder = Path(tempfile.mkdtemp(prefix="troupe-integration-"))
         self.dbpath = Path(dbpath) if dbpath else self.folder / "data"
         self.dbpath.mkdir(exist_ok=True)
@@ -64,7 +65,7 @@ class Server:
 
     def start(self):
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([str(BIN / "trouped"), *self.arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.process = subprocess.Popen([self.program, *self.arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
