@@ -6,6 +6,7 @@ endif()
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
+enable_language(C)  # Cap'n Proto looks for libatomic with a check that only C passes
 find_package(CapnProto CONFIG REQUIRED)
 find_package(bson-1.0 CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)

@@ -21,7 +21,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Troupe)
 foreach(room IN LISTS TROUPE_ROOMS)
   install(TARGETS troupe_${room} EXPORT TroupeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   install(DIRECTORY ${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.capnp")
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inc" PATTERN "*.capnp")
 endforeach()
 install(DIRECTORY ${TROUPE_GENERATED_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.capnp.h" PATTERN "*.inc")
@@ -34,6 +34,10 @@ install(FILES ${CMAKE_BINARY_DIR}/TroupeConfig.cmake ${CMAKE_BINARY_DIR}/TroupeC
 foreach(module Dependencies Schemas)
   install(FILES cmake/${module}.cmake DESTINATION ${package_dir} RENAME Troupe${module}.cmake COMPONENT development)
 endforeach()
+set(development_doc_dir ${CMAKE_INSTALL_DATADIR}/doc/troupe-dev)
+install(FILES docs/extending.md docs/testing-protocols.md DESTINATION ${development_doc_dir} COMPONENT development)
+install(FILES LICENSE DESTINATION ${development_doc_dir} RENAME copyright COMPONENT development)
+install(DIRECTORY examples/named_lease DESTINATION ${development_doc_dir}/examples COMPONENT development)
 
 # The Debian packages. The configuration file belongs to the package only, hence its absolute place.
 install(FILES packaging/trouped.yaml DESTINATION /etc COMPONENT server EXCLUDE_FROM_ALL)
