@@ -3,7 +3,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
-#include "test/probe/caller.hpp"
+#include "test/probe/subjects/caller.hpp"
 #include "test/probe/test_kit.hpp"
 
 namespace troupe::probe::test {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "test/probe/caller.hpp"
+#include "test/probe/subjects/caller.hpp"
 
 namespace troupe::supervisors {
 namespace {
