@@ -34,6 +34,13 @@ install(FILES ${CMAKE_BINARY_DIR}/TroupeConfig.cmake ${CMAKE_BINARY_DIR}/TroupeC
 foreach(module Dependencies Schemas)
   install(FILES cmake/${module}.cmake DESTINATION ${package_dir} RENAME Troupe${module}.cmake COMPONENT development)
 endforeach()
+# CPack strips programs; debug information of static libraries would be most of the package.
+install(CODE [[
+  if(CMAKE_INSTALL_DO_STRIP)
+    file(GLOB archives "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib*/libtroupe_*.a")
+    execute_process(COMMAND strip --strip-debug ${archives} COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+]] COMPONENT development)
 set(development_doc_dir ${CMAKE_INSTALL_DATADIR}/doc/troupe-dev)
 install(FILES docs/extending.md docs/testing-protocols.md DESTINATION ${development_doc_dir} COMPONENT development)
 install(FILES LICENSE DESTINATION ${development_doc_dir} RENAME copyright COMPONENT development)
