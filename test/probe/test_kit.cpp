@@ -126,7 +126,7 @@ Node& TestKit::begin(const std::string& name) {
 }
 
 /// Nobody hears of the last things that happen on a node that dies.
-void TestKit::end(const std::string& name) {
+void TestKit::end(std::string name) {
   const auto wire = wires_.extract(name).mapped();
   wire->close();
   std::vector<std::optional<Context>> unanswered;

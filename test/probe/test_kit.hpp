@@ -109,7 +109,7 @@ class TestKit {
   Address add(std::function<Address(Node&)> starter);
   Node& nodeOf(const std::string& name) const;
   Node& begin(const std::string& name);
-  void end(const std::string& name);
+  void end(std::string name);
   std::shared_ptr<MemoryStore> sharedStore(const std::string& path);
   void send(const Address& from, const Address& to, Payload payload);
   Question ask(const Address& from, const Address& to, Payload payload, Duration timeout);
