@@ -11,12 +11,15 @@ import unittest
 import urllib.request
 from pathlib import Path
 
+import pymongo
+
 from support import BIN, SLOWNESS, Server, eventually, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("docs/extending.md", "docs/testing-protocols.md")
 EXAMPLE = ROOT / "examples/named_lease"
 PROTOCOL = ("named_lease.capnp", "named_lease.hpp", "main.cpp")
+LEASES, HOLDERS = "/node/services/leases", "/node/services/holders"
 BLOCK = re.compile(r"(?:^\*\*`([\w.]+)`\*\*[^\n]*\n\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -53,7 +56,15 @@ def script(ports):
 
 def row(server, path):
     with urllib.request.urlopen(f"http://127.0.0.1:{server.admin_port}/actors?under={path}", timeout=20) as answer:
-        return json.load(answer)["rows"][0]
+        return next(iter(json.load(answer)["rows"]), {})
+
+
+def node(program):
+    """A server that others reach by its name."""
+    server = Server(program=program)
+    server.name = f"127.0.0.1:{server.port}"
+    server.options += ["--nodeName", server.name]
+    return server
 
 
 class Extension(unittest.TestCase):
@@ -94,19 +105,41 @@ class Extension(unittest.TestCase):
         self.assertEqual((lease["type"], lease["phase"]), ("lease", "held"))
         self.assertEqual(lease["phaseMeaning"], "its holder may use it, and nobody else")
         self.assertRegex(output, rf"'holder': 'localhost:{ports['27117']}'.*'phase': 'held'")
-        self.check_that_it_follows_elections(Path(home) / "named_lease/build/leased")
+        program = Path(home) / "named_lease/build/leased"
+        self.check_that_it_follows_elections(program)
+        self.check_that_it_moves_between_nodes(program)
 
     def check_that_it_follows_elections(self, program):
         """On a member of a replica set the service runs on the primary only."""
         with Server("--replSet", "rs", program=program) as server, server.client() as client:
-            self.assertEqual(row(server, "/node/services/leases")["phase"], "standing by")
+            self.assertEqual(row(server, LEASES)["phase"], "standing by")
             host = f"127.0.0.1:{server.port}"
             client.admin.command({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": host}]}})
-            self.assertTrue(eventually(lambda: row(server, "/node/services/leases")["phase"] == "serving"), server.log_tail())
+            self.assertTrue(eventually(lambda: row(server, LEASES)["phase"] == "serving"), server.log_tail())
             client.admin.command({"moveLease": "printer", "to": host})
-            self.assertTrue(eventually(lambda: row(server, "/node/services/leases/printer")["phase"] == "held"))
+            self.assertTrue(eventually(lambda: row(server, f"{LEASES}/printer")["phase"] == "held"))
             client.admin.command({"replSetStepDown": 60, "force": True})
-            self.assertTrue(eventually(lambda: row(server, "/node/services/leases")["phase"] == "standing by"))
+            self.assertTrue(eventually(lambda: row(server, LEASES)["phase"] == "standing by"))
+
+    def check_that_it_moves_between_nodes(self, program):
+        """Two processes: one coordinates, and the lease goes to the other one and back, although that one dies meanwhile."""
+        def is_at(holder, other):
+            return (row(one, f"{LEASES}/printer")["phase"], row(holder, f"{HOLDERS}/printer")["phase"],
+                    row(other, f"{HOLDERS}/printer")["phase"]) == ("held", "holding", "idle")
+
+        with node(program) as one, node(program) as two, one.client() as client:
+            client.admin.command("linkPing", two.name)  # nodes link with those that they know
+            for to in (one, two):
+                client.admin.command({"moveLease": "printer", "to": to.name})
+                self.assertTrue(eventually(lambda: row(to, f"{HOLDERS}/printer").get("phase") == "holding"), one.log_tail())
+            self.assertTrue(eventually(lambda: is_at(two, one)))
+            two.kill()
+            client.admin.command({"moveLease": "printer", "to": one.name})
+            self.assertEqual(row(one, f"{LEASES}/printer")["phase"], "revoking")
+            with self.assertRaisesRegex(pymongo.errors.OperationFailure, "it moves to"):
+                client.admin.command({"moveLease": "printer", "to": two.name})
+            two.start()
+            self.assertTrue(eventually(lambda: is_at(one, two)), one.log_tail())
 
 
 if __name__ == "__main__":
