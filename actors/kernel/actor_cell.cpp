@@ -133,7 +133,7 @@ void ActorCell::onEnvelope(Envelope envelope) noexcept {
 void ActorCell::inspect(Envelope envelope) noexcept {
   guarded([&] {
     envelope.reply.complete(local(Inspection{actor_->describe(), activity().received.list(environment()),
-                                             activity().sent.list(environment())}));
+                                             activity().sent.list(environment()), actor_->outline()}));
   });
 }
 

@@ -17,6 +17,7 @@ struct Inspect {};
 struct Inspection {
   bson::Document state;
   std::vector<MessageTrace> received, sent;
+  const machines::MachineOutline* machine = nullptr;
 };
 
 /// What surrounds an actor: mailbox, executor of its coroutines, timers, and its row in the registry. The CAF actor

@@ -111,6 +111,7 @@ Task<std::optional<ActorDetails>> Node::inspect(std::string path, Duration timeo
     details.state = inspection.state;
     details.received = inspection.received;
     details.sent = inspection.sent;
+    details.machine = inspection.machine;
   }
   co_return details;
 }

@@ -47,6 +47,7 @@ struct ActorDetails {
   ActorRow row;
   bson::Document state;
   std::vector<MessageTrace> received, sent;  ///< the last 16, oldest first
+  const machines::MachineOutline* machine = nullptr;  ///< null: it carries out none; lives as long as the program
 };
 
 /// One node: its thread pool (shared by sockets and actors), its actors, its post office and its registry. Build it

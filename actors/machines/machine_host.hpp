@@ -15,6 +15,7 @@
 #include "actors/machines/instance_name.hpp"
 #include "actors/machines/message_binding.hpp"
 #include "actors/machines/retry_pause.hpp"
+#include "state_machines/core/diagram.hpp"
 #include "state_machines/core/machine.hpp"
 #include "state_machines/description/bson_archive.hpp"
 #include "state_machines/description/fingerprint.hpp"
@@ -80,6 +81,7 @@ class MachineHost : public Actor {
   void onStart() override;
   void onStop(const Status& reason) override;
   bson::Document describe() const override { return toBson(now_.document, unknown_); }
+  const MachineOutline* outline() const override;
   const Snapshot<M>& snapshot() const { return now_; }
 
  protected:

@@ -48,6 +48,12 @@ void MachineHost<M>::addHandler(Behaviour& behaviour) {
 }
 
 template <MachineType M>
+const MachineOutline* MachineHost<M>::outline() const {
+  static const MachineOutline drawn = outlineOf<M>();
+  return &drawn;
+}
+
+template <MachineType M>
 void MachineHost<M>::onStart() {
   showPhase();
   start(begin());

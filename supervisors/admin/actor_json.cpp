@@ -118,9 +118,22 @@ Json toTree(const std::vector<ActorRow>& rows) {
   return nest(below, "");
 }
 
+Json toJson(const machines::MachineOutline& machine) {
+  const auto nameOrNull = [](const char* phase) { return phase ? Json(phase) : Json(); };
+  Json phases = Json::array(), transitions = Json::array();
+  for (const auto& phase : machine.phases) phases.push_back({{"name", phase.name}, {"meaning", phase.meaning}});
+  for (const auto& row : machine.rows) {
+    Json targets = Json::array();
+    for (const char* target : row.targets) targets.push_back(nameOrNull(target));
+    transitions.push_back({{"from", nameOrNull(row.from)}, {"event", row.event}, {"to", std::move(targets)}});
+  }
+  return Json{{"name", machine.name}, {"phases", std::move(phases)}, {"transitions", std::move(transitions)}};
+}
+
 Json toJson(const ActorDetails& details, const bson::Document& specification) {
   return Json{{"row", toJson(details.row)},
               {"state", toJson(details.state.view())},
+              {"machine", details.machine ? toJson(*details.machine) : Json()},
               {"childSpecification", specification.empty() ? Json() : toJson(specification.view())},
               {"received", messages(details.received)},
               {"sent", messages(details.sent)}};

@@ -63,6 +63,24 @@ TEST(ActorJson, ShowsMessagesNewestFirstAndOutsidersWithoutPeer) {
   EXPECT_TRUE(json["received"][0]["peer"].is_null());
   EXPECT_EQ(json["received"][1]["peer"], "/node/b");
   EXPECT_TRUE(json["childSpecification"].is_null());
+  EXPECT_TRUE(json["machine"].is_null());
+}
+
+TEST(ActorJson, ShowsThePhasesAndTheTableOfAMachine) {
+  const machines::MachineOutline lamp{
+      "lamp",
+      {{"dark", "nobody needs it"}, {"lit", "somebody reads"}},
+      {{"dark", "Switch", {"lit"}}, {nullptr, "Broke", {nullptr}}, {"lit", "Dusted", {}}}};
+  ActorDetails details;
+  details.row = rowAt("/node/lamp");
+  details.machine = &lamp;
+  const Json machine = toJson(details, {})["machine"];
+  EXPECT_EQ(machine["name"], "lamp");
+  EXPECT_EQ(machine["phases"], Json::parse(R"([{"name": "dark", "meaning": "nobody needs it"},
+                                               {"name": "lit", "meaning": "somebody reads"}])"));
+  EXPECT_EQ(machine["transitions"], Json::parse(R"([{"from": "dark", "event": "Switch", "to": ["lit"]},
+                                                    {"from": null, "event": "Broke", "to": [null]},
+                                                    {"from": "lit", "event": "Dusted", "to": []}])"));
 }
 
 }  // namespace
