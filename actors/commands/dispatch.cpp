@@ -270,7 +270,7 @@ Task<void> dispatch(Request& request, const CommandTable& table) {
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
   const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
   noteLatency(request, took);
-  logIfSlow(request, status, took);
+  logOperation(request, status, took);
 }
 
 }  // namespace troupe::commands

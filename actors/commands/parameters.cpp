@@ -3,12 +3,14 @@
 #include <charconv>
 #include <limits>
 
+#include "messaging/bson/json.hpp"
+
 namespace troupe::commands {
 
 using bson::Element;
 using bson::Value;
 
-Parameters::Parameters() {
+Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(std::move(verbosity)) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   flag("enableTestCommands", enableTestCommands, false);
   flag("enableLocalhostAuthBypass", enableLocalhostAuthBypass, false);
@@ -16,7 +18,7 @@ Parameters::Parameters() {
   integer("slowOpThresholdMs", slowOperationMillis, -1, kMax);
   integer("journalCommitInterval", journalCommitIntervalMillis, 1, 500);
   integer("syncdelay", syncPeriodSeconds, 0, 9'000'000);
-  integer("logLevel", logVerbosity, 0, 5);
+  logging();
   integer("internalQueryMaxBlockingSortMemoryUsageBytes", maxQueryMemoryBytes, 0, std::numeric_limits<int64_t>::max());
   integer("temporarilyUnavailableMaxRetries", temporarilyUnavailableMaxRetries, 0, kMax);
   integer("temporarilyUnavailableBackoffBaseMs", temporarilyUnavailableBackoffBaseMillis, 0, kMax);
@@ -38,6 +40,23 @@ Parameters::Parameters() {
   readOnly("featureCompatibilityVersion", Value(bson::doc("version", "7.0")));
   readOnly("scramIterationCount", Value(10000));
   readOnly("scramSHA256IterationCount", Value(15000));
+}
+
+/// `logLevel` is the verbosity of all components that have none of their own.
+void Parameters::logging() {
+  entries_.push_back({"logLevel", true, [this] { return Value(verbosity_->base()); },
+                      [this](const Element& e) -> Status {
+                        if (!e.isNumber()) return {ErrorCode::kTypeMismatch, "logLevel must be a number"};
+                        return verbosity_->set(bson::doc("verbosity", e)).withContext("logLevel");
+                      }});
+  entries_.push_back({"logComponentVerbosity", true, [this] { return Value(verbosity_->describe()); },
+                      [this](const Element& e) -> Status {
+                        if (e.is(bson::Type::kDocument)) return verbosity_->set(e.asDocument());
+                        if (!e.is(bson::Type::kString))  // the text of an option
+                          return {ErrorCode::kTypeMismatch, "logComponentVerbosity must be a document"};
+                        TROUPE_ASSIGN(const auto parsed, bson::fromJson(e.toStringOr()));
+                        return verbosity_->set(parsed);
+                      }});
 }
 
 void Parameters::integer(std::string_view name, std::atomic<int64_t>& target, int64_t low, int64_t high) {

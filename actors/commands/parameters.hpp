@@ -2,12 +2,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "messaging/log/verbosity.hpp"
 
 namespace troupe::commands {
 
@@ -16,7 +18,8 @@ namespace troupe::commands {
 /// later.
 class Parameters {
  public:
-  Parameters();
+  /// `verbosity` is that of the log.
+  explicit Parameters(std::shared_ptr<log::Verbosity> verbosity = std::make_shared<log::Verbosity>());
 
   // At start-up only.
   std::atomic<bool> enableTestCommands{false};
@@ -26,7 +29,6 @@ class Parameters {
   std::atomic<int64_t> slowOperationMillis{100};
   std::atomic<int64_t> journalCommitIntervalMillis{100};
   std::atomic<int64_t> syncPeriodSeconds{60};
-  std::atomic<int64_t> logVerbosity{0};
   std::atomic<int64_t> maxQueryMemoryBytes{100 * 1024 * 1024};
   std::atomic<int64_t> temporarilyUnavailableMaxRetries{10};
   std::atomic<int64_t> temporarilyUnavailableBackoffBaseMillis{1000};
@@ -47,6 +49,7 @@ class Parameters {
   std::vector<std::string_view> names() const;
 
  private:
+  void logging();
   struct Entry {
     std::string_view name;
     bool runtime;
@@ -58,6 +61,7 @@ class Parameters {
   void flag(std::string_view name, std::atomic<bool>& target, bool runtime);
   void readOnly(std::string_view name, bson::Value value);
 
+  const std::shared_ptr<log::Verbosity> verbosity_;
   std::vector<Entry> entries_;
 };
 

@@ -7,13 +7,13 @@
 
 namespace troupe::commands {
 
-void logIfSlow(const Request& request, const Status& outcome, std::chrono::nanoseconds took) {
+void logOperation(const Request& request, const Status& outcome, std::chrono::nanoseconds took) {
   const ServerContext& server = request.server();
   const Operation& operation = request.operation();
   const int64_t threshold = server.parameters.slowOperationMillis.load(std::memory_order_relaxed);
-  if (threshold < 0) return;
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
-  if (millis < threshold) return;
+  const bool slow = threshold >= 0 && millis >= threshold;
+  if (!slow && !server.log.wants(1, log::Component::kCommand)) return;
   const OperationMetrics& m = operation.metrics;
   bson::Builder attributes;
   attributes.append("type", "command")
@@ -32,8 +32,9 @@ void logIfSlow(const Request& request, const Status& outcome, std::chrono::nanos
   if (!outcome.isOK())
     attributes.append("errCode", static_cast<int32_t>(outcome.code())).append("errMsg", outcome.reason());
   attributes.append("remote", request.client().remote).append("durationMillis", static_cast<int64_t>(millis));
-  server.log.info(log::Component::kCommand, 51803, "conn" + std::to_string(request.client().connectionId), "Slow query",
-                  attributes.finish());
+  const std::string context = "conn" + std::to_string(request.client().connectionId);
+  if (slow) server.log.info(log::Component::kCommand, 51803, context, "Slow query", attributes.finish());
+  else server.log.debug(1, log::Component::kCommand, 51801, context, "Operation", attributes.finish());
 }
 
 }  // namespace troupe::commands

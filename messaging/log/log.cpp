@@ -15,8 +15,6 @@ namespace {
 constexpr std::string_view kComponentNames[] = {"ACCESS",  "ACTOR", "ADMIN",    "COMMAND", "CONTROL",     "INDEX",
                                                 "NETWORK", "QUERY", "RECOVERY", "REPL", "STORAGE", "SUPERVISION", "WRITE"};
 
-int rank(Severity severity) { return static_cast<int>(std::string_view("DIWEF").find(static_cast<char>(severity))); }
-
 spdlog::sink_ptr makeSink(const std::string& file) {
   if (file.empty()) return std::make_shared<spdlog::sinks::stdout_sink_mt>();
   return std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
@@ -33,23 +31,22 @@ Log::Log(const Options& options, std::function<int64_t()> wallMillis)
   sink_->set_pattern("%v");
   sink_->set_level(spdlog::level::trace);
   sink_->flush_on(spdlog::level::info);
+  verbosity_->setBase(options.verbosity);
 }
 
 Log::~Log() { flush(); }
 
-bool Log::wants(Severity severity) const { return rank(severity) >= rank(options_.threshold); }
-
-void Log::write(Severity severity, Component component, int id, std::string_view context, std::string_view message,
-                bson::View attributes) {
-  if (!wants(severity)) return;
-  const char letter[] = {static_cast<char>(severity), '\0'};
+void Log::put(Severity severity, int level, Component component, int id, std::string_view context,
+              std::string_view message, bson::View attributes) {
+  std::string letter(1, static_cast<char>(severity));
+  if (severity == Severity::kDebug) letter += std::to_string(level);
   bson::Builder line;
   line.append("t", bson::Date{wallMillis_()}).append("s", letter).append("c", componentName(component));
   line.append("id", id).append("ctx", context).append("msg", message);
   if (!attributes.empty()) line.append("attr", attributes);
   std::string json = bson::toRelaxedJson(line.finish());
   if (options_.format == Format::kText) {
-    std::string text = std::string(letter) + " " + std::string(componentName(component)) + " [" + std::string(context) +
+    std::string text = letter + " " + std::string(componentName(component)) + " [" + std::string(context) +
                        "] " + std::string(message);
     if (!attributes.empty()) text += " " + bson::toRelaxedJson(attributes);
     sink_->info(text);

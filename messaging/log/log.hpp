@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "messaging/bson/document.hpp"
+#include "messaging/log/verbosity.hpp"
 
 namespace spdlog {
 class logger;
@@ -17,22 +18,6 @@ namespace troupe::log {
 
 enum class Severity : char { kDebug = 'D', kInfo = 'I', kWarning = 'W', kError = 'E', kFatal = 'F' };
 
-/// The part of the server a line speaks of, as the "c" field.
-enum class Component {
-  kAccess,
-  kActor,
-  kAdmin,
-  kCommand,
-  kControl,
-  kIndex,
-  kNetwork,
-  kQuery,
-  kRecovery,
-  kReplication,
-  kStorage,
-  kSupervision,
-  kWrite
-};
 std::string_view componentName(Component component);
 
 enum class Format { kJson, kText };
@@ -40,7 +25,7 @@ enum class Format { kJson, kText };
 struct Options {
   Format format = Format::kJson;
   std::string file;                      ///< empty: standard output
-  Severity threshold = Severity::kInfo;  ///< less severe lines are dropped
+  int verbosity = 0;                     ///< 1 to 5: debug lines up to this level, of all components
   size_t keep = 1024;                    ///< newest lines kept in memory for getLog
 };
 
@@ -54,23 +39,25 @@ class Log {
   Log(const Options& options, std::function<int64_t()> wallMillis);
   ~Log();
 
-  void write(Severity severity, Component component, int id, std::string_view context, std::string_view message,
-             bson::View attributes = {});
-  void debug(Component c, int id, std::string_view context, std::string_view message, bson::View attributes = {}) {
-    write(Severity::kDebug, c, id, context, message, attributes);
+  /// A line for those who look closer: kept if the component's verbosity is at least `level`, 1 to 5.
+  void debug(int level, Component c, int id, std::string_view context, std::string_view message,
+             bson::View attributes = {}) {
+    if (wants(level, c)) put(Severity::kDebug, level, c, id, context, message, attributes);
   }
   void info(Component c, int id, std::string_view context, std::string_view message, bson::View attributes = {}) {
-    write(Severity::kInfo, c, id, context, message, attributes);
+    put(Severity::kInfo, 0, c, id, context, message, attributes);
   }
   void warning(Component c, int id, std::string_view context, std::string_view message, bson::View attributes = {}) {
-    write(Severity::kWarning, c, id, context, message, attributes);
+    put(Severity::kWarning, 0, c, id, context, message, attributes);
   }
   void error(Component c, int id, std::string_view context, std::string_view message, bson::View attributes = {}) {
-    write(Severity::kError, c, id, context, message, attributes);
+    put(Severity::kError, 0, c, id, context, message, attributes);
   }
 
-  /// True when lines of this severity are kept: lets callers skip building attributes.
-  bool wants(Severity severity) const;
+  /// True when debug lines of this level are kept: lets callers skip building attributes.
+  bool wants(int level, Component component) const { return verbosity_->of(component) >= level; }
+  /// What of its debug lines is kept; may be changed at any time.
+  const std::shared_ptr<Verbosity>& verbosity() const { return verbosity_; }
   /// The newest lines as JSON, oldest first; `startupWarnings` only those of severity W written before `markStarted`.
   std::vector<std::string> recentLines() const;
   std::vector<std::string> startupWarnings() const;
@@ -79,7 +66,11 @@ class Log {
   void flush();
 
  private:
+  void put(Severity severity, int level, Component component, int id, std::string_view context, std::string_view message,
+           bson::View attributes);
+
   const Options options_;
+  const std::shared_ptr<Verbosity> verbosity_ = std::make_shared<Verbosity>();
   const std::function<int64_t()> wallMillis_;
   std::shared_ptr<spdlog::logger> sink_;
   mutable std::mutex mutex_;

@@ -140,10 +140,11 @@ Task<HttpResponse> AdminApi::handle(HttpRequest request) {
     co_return errorResponse(403, ErrorCode::kUnauthorized,
                             who.user + " may not look: it needs a role such as clusterMonitor");
   const std::string token = who.sessionToken;
+  const char* secure = request.encrypted ? "; Secure" : "";
   HttpResponse response = co_await route(std::move(request), std::move(who));
   if (!token.empty())
     response.headers.emplace_back("Set-Cookie",
-                                  std::string(kSessionCookie) + "=" + token + "; Path=/; HttpOnly; SameSite=Strict");
+                                  std::string(kSessionCookie) + "=" + token + "; Path=/; HttpOnly; SameSite=Strict" + secure);
   co_return response;
 }
 

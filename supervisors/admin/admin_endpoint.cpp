@@ -59,8 +59,14 @@ void AdminEndpoint::onStart() {
                          "The admin endpoint is open to other machines without authorization",
                          bson::doc("address", options_.address));
   }
+  const bool encrypted = options_.tls.mode != tls::TlsMode::kDisabled;
+  if (!loopback && !encrypted && server_->identity.authentication) {
+    server_->log.warning(log::Component::kAdmin, 7001004, "admin",
+                         "The admin endpoint is open to other machines without TLS: passwords can be read on the way",
+                         bson::doc("address", options_.address));
+  }
   server_->log.info(log::Component::kAdmin, 7001003, "admin", "The admin page is served",
-                    bson::doc("url", "http://" + options_.address + ":" + std::to_string(http_->port()) + "/"));
+                    bson::doc("url", (encrypted ? "https://" : "http://") + options_.address + ":" + std::to_string(http_->port()) + "/"));
   setPhase("serving", "answers operators over HTTP");
 }
 

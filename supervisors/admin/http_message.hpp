@@ -18,6 +18,7 @@ struct HttpRequest {
   std::string host, origin, authorization, cookie, ifNoneMatch;
   std::string action;  ///< X-Troupe-Action: what a page of another site cannot send
   std::string remote;  ///< "127.0.0.1:51234", for the log and the tree
+  bool encrypted = false;
 };
 
 struct HttpResponse {

@@ -11,7 +11,9 @@
 #include <set>
 #include <stdexcept>
 
+#include "messaging/tls/context.hpp"
 #include "supervisors/admin/event_queue.hpp"
+#include "supervisors/admin/http_stream.hpp"
 
 namespace troupe::supervisors {
 
@@ -67,6 +69,7 @@ struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
 
   const std::shared_ptr<AdminApi> api;
   const HttpServerOptions options;
+  std::shared_ptr<asio::ssl::context> tls;  ///< null: plain HTTP only
   tcp::acceptor acceptor;
   uint16_t port = 0;
   std::atomic<bool> stopping{false};
@@ -96,11 +99,15 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   }
 
   void run() {
-    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->awaitRequest(); });
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+      if (self->shared_->tls) self->greet();
+      else self->awaitRequest();
+    });
   }
-  /// Tells the client that there is no room, and closes.
+  /// Tells the client that there is no room, and closes. That is not worth a handshake.
   void refuse() {
     asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+      if (self->shared_->tls) return self->close();
       self->keepAlive_ = false;
       self->send(errorResponse(503, ErrorCode::kHostUnreachable, "too many connections to the admin endpoint"));
     });
@@ -115,6 +122,14 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
 
  private:
   using Self = std::shared_ptr<Session>;
+
+  void greet() {
+    stream_.expires_after(shared_->options.requestTime);
+    stream_.greet(shared_->tls, buffer_, [self = shared_from_this()](error_code error) {
+      if (error) return ++self->shared_->failures, self->close();
+      self->awaitRequest();
+    });
+  }
 
   /// Waits for the first byte with the idle time, then reads the rest within the request time.
   void awaitRequest() {
@@ -155,7 +170,12 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     const Request request = parser_->release();
     keepAlive_ = request.keep_alive() && !shared_->stopping;
     head_ = request.method() == http::verb::head;
+    if (shared_->options.tls.mode == tls::TlsMode::kRequire && !stream_.encrypted()) {
+      keepAlive_ = false;
+      return send(errorResponse(400, ErrorCode::kIllegalOperation, "this port speaks TLS only: ask by https"));
+    }
     HttpRequest asked = toRequest(request, remote_);
+    asked.encrypted = stream_.encrypted();
     const Status parsed = parseTarget(std::string_view(request.target().data(), request.target().size()), asked);
     if (!parsed.isOK()) return send(errorResponse(parsed));
     answering_ = true;
@@ -272,7 +292,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   }
 
   const std::shared_ptr<Shared> shared_;
-  beast::tcp_stream stream_;
+  HttpStream stream_;
   asio::steady_timer heartbeat_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
@@ -283,6 +303,11 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
 };
 
 void HttpServer::Shared::open() {
+  if (options.tls.mode != tls::TlsMode::kDisabled) {
+    auto context = tls::makeServerContext(options.tls);
+    if (!context.isOK()) throw std::runtime_error("the admin endpoint: " + context.status().reason());
+    tls = std::move(*context);
+  }
   error_code error;
   const auto address = asio::ip::make_address(options.address == "localhost" ? "127.0.0.1" : options.address, error);
   const std::string where = options.address + ":" + std::to_string(options.port);
@@ -352,7 +377,8 @@ bson::Document HttpServer::describe() const {
     const std::lock_guard lock(shared_->mutex);
     open = shared_->sessions.size();
   }
-  return bson::doc("address", shared_->options.address, "port", static_cast<int32_t>(shared_->port), "open",
+  return bson::doc("address", shared_->options.address, "port", static_cast<int32_t>(shared_->port), "tls",
+                   tls::tlsModeName(shared_->options.tls.mode), "open",
                    static_cast<int64_t>(open), "eventStreams", static_cast<int64_t>(shared_->streams.load()),
                    "accepted", shared_->accepted.load(), "refused", shared_->refused.load(), "requests",
                    shared_->requests.load(), "malformed", shared_->failures.load());

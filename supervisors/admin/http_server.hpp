@@ -5,6 +5,7 @@
 #include <string>
 
 #include "messaging/bson/document.hpp"
+#include "messaging/tls/options.hpp"
 #include "supervisors/admin/admin_api.hpp"
 
 namespace troupe::supervisors {
@@ -12,6 +13,7 @@ namespace troupe::supervisors {
 struct HttpServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;            ///< 0: any free one
+  tls::TlsOptions tls;          ///< allowTLS and preferTLS take plain HTTP as well
   size_t maxConnections = 128;  ///< further ones are told so and closed
   size_t maxEventStreams = 32;
   size_t maxHeaderBytes = 16 * 1024;
@@ -26,7 +28,7 @@ struct HttpServerOptions {
 /// Serves an AdminApi on the node's pool. Every function from any thread.
 class HttpServer {
  public:
-  /// Opens the port. Throws std::runtime_error when it cannot.
+  /// Opens the port. Throws std::runtime_error when it cannot, or when the certificate cannot be used.
   HttpServer(std::shared_ptr<AdminApi> api, HttpServerOptions options);
   /// Stops.
   ~HttpServer();

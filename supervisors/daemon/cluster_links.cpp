@@ -14,6 +14,15 @@ StatusWith<tls::TlsOptions> tlsOptions(const Options& options) {
   return result;
 }
 
+StatusWith<tls::TlsOptions> adminTlsOptions(const Options& options) {
+  tls::TlsOptions result;
+  auto mode = tls::tlsModeByName(options.adminTlsMode);
+  if (!mode.isOK()) return mode.status().withContext("--adminTlsMode");
+  result.mode = *mode;
+  if (result.mode != tls::TlsMode::kDisabled) result.certificateKeyFile = options.tlsCertificateKeyFile;
+  return result;
+}
+
 link::Anonymous anonymousLinks(const Options& options) {
   if (!options.keyFile.empty()) return link::Anonymous::kNobody;
   if (options.clusterAuthMode == "none") return link::Anonymous::kAnyone;

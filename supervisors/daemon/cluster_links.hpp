@@ -10,6 +10,10 @@ namespace troupe::supervisors {
 /// The TLS options of the daemon, for clients and links alike. Errors: BadValue.
 StatusWith<tls::TlsOptions> tlsOptions(const Options& options);
 
+/// Those of the admin endpoint: with the same certificate, but no authority for clients, for people log in by password.
+/// Errors: BadValue.
+StatusWith<tls::TlsOptions> adminTlsOptions(const Options& options);
+
 /// Who may link without a key: with `--clusterAuthMode none` anyone; without authorization, nodes of this machine once this
 /// one has a `--nodeName`; else nobody.
 link::Anonymous anonymousLinks(const Options& options);

@@ -41,6 +41,8 @@ const OptionRow kRows[] = {
      "accept clients without a certificate although a CA file is given"},
     {"--admin-port", "admin.port", &Options::adminPort, "port of the admin endpoint (0: none)"},
     {"--admin-bind-ip", "admin.bindIp", &Options::adminBindIp, "address of the admin endpoint"},
+    {"--adminTlsMode", "admin.tls.mode", &Options::adminTlsMode,
+     "disabled, allowTLS, preferTLS or requireTLS for the admin endpoint, with the certificate of --tlsCertificateKeyFile"},
     {"--dbpath", "storage.dbPath", &Options::dbPath, "data directory"},
     {"--wiredTigerCacheSizeGB", "storage.wiredTiger.engineConfig.cacheSizeGB", &Options::cacheSizeGB,
      "size of the storage cache in GiB"},
@@ -60,7 +62,8 @@ const OptionRow kRows[] = {
     {"--logFormat", "systemLog.format", &Options::logFormat, "json or text"},
     {"--slowms", "operationProfiling.slowOpThresholdMs", &Options::slowMs,
      "operations that take longer are logged, in milliseconds"},
-    {"--verbose", "systemLog.verbosity", &Options::verbosity, "0 to 5"},
+    {"--verbose", "systemLog.verbosity", &Options::verbosity,
+     "how much more is logged, 0 to 5 (while it runs: the parameters logLevel and logComponentVerbosity)"},
     {"--threads", "processManagement.threads", &Options::threads,
      "threads that serve connections and actors (0: one a core)"},
     {"--pidfilepath", "processManagement.pidFilePath", &Options::pidFilePath, "file to write the process id to"},
@@ -179,6 +182,7 @@ Status checkValues(const Options& options) {
   TROUPE_TRY(between("--maxConns", options.maxConnections, 5, 1'000'000));
   TROUPE_TRY(between("--journalCommitInterval", options.journalCommitIntervalMs, 1, 500));
   TROUPE_TRY(between("--syncdelay", options.syncPeriodSecs, 0, 9'000'000));
+  TROUPE_TRY(between("--verbose", options.verbosity, 0, 5));
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
   if (options.clusterAuthMode != "keyFile" && options.clusterAuthMode != "none")
     return {ErrorCode::kBadValue, "--clusterAuthMode must be keyFile or none"};

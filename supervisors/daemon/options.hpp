@@ -24,6 +24,7 @@ struct Options {
   // admin
   int64_t adminPort = 0;  ///< 0: no admin endpoint
   std::string adminBindIp = "127.0.0.1";
+  std::string adminTlsMode = "disabled";
   // storage
   std::string dbPath = "/data/db";
   double cacheSizeGB = 0;  ///< 0: half of what the machine has beyond 1 GiB, at least 0.25

@@ -24,6 +24,7 @@
 #include "messaging/auth/keyfile.hpp"
 #include "messaging/auth/random.hpp"
 #include "messaging/bson/ids.hpp"
+#include "messaging/tls/context.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "supervisors/daemon/cluster_links.hpp"
@@ -65,7 +66,7 @@ log::Options logOptions(const Options& options) {
       options.logFormat.empty() ? options.logPath.empty() && isatty(STDOUT_FILENO) : options.logFormat == "text";
   result.format = text ? log::Format::kText : log::Format::kJson;
   result.file = options.logPath;
-  if (options.verbosity > 0) result.threshold = log::Severity::kDebug;
+  result.verbosity = static_cast<int>(options.verbosity);
   return result;
 }
 
@@ -135,7 +136,7 @@ struct Server::Parts {
   std::shared_ptr<Environment> environment;
   log::Log log;
   bson::RandomSource random;
-  commands::Parameters parameters;
+  commands::Parameters parameters{log.verbosity()};
   commands::FailPoints failPoints;
   commands::ClientRegistry clients;
   commands::CursorRegistry cursors;
@@ -202,7 +203,7 @@ Status Server::Parts::openStorage() {
     if (level == storage::WiredTigerOptions::Level::kError)
       log.error(Component::kStorage, 22435, "engine", text);
     else
-      log.debug(Component::kStorage, 22430, "engine", text);
+      log.debug(1, Component::kStorage, 22430, "engine", text);
   };
   // The engine cannot be used any more: the process ends, and the next start recovers from the journal.
   engineOptions.onPanic = [this] {
@@ -364,6 +365,9 @@ Status Server::Parts::startActors() {
     parts.admin.emplace();
     parts.admin->address = options.adminBindIp;
     parts.admin->port = static_cast<uint16_t>(options.adminPort);
+    TROUPE_ASSIGN(parts.admin->tls, adminTlsOptions(options));
+    if (parts.admin->tls.mode != tls::TlsMode::kDisabled)  // a certificate that is no good is told at once
+      TROUPE_TRY(tls::makeServerContext(parts.admin->tls).status().withContext("--adminTlsMode " + options.adminTlsMode));
   }
   auto started = startWatchedTree(*node, dataNodeTree(parts), [this](const Status& reason) {
     if (!reason.isOK())

@@ -1,5 +1,9 @@
 """Encrypted connections, with certificates made on the spot."""
+import base64
+import http.client
+import json
 import shutil
+import ssl
 import subprocess
 import tempfile
 import unittest
@@ -7,7 +11,7 @@ from pathlib import Path
 
 import pymongo
 
-from support import SLOWNESS, Server, run_server
+from support import SLOWNESS, Server, eventually, run_server
 
 
 def openssl(*arguments):
@@ -92,3 +96,110 @@ class Tls(unittest.TestCase):
                 code, reason = run_server("--dbpath", str(data), "--port", "1", "--admin-port", "0", *options)
                 self.assertNotIn(code, (0, -6, -11))
                 self.assertEqual(len(reason.strip().splitlines()), 1, reason)
+
+
+class AdminTls(unittest.TestCase):
+    """The admin endpoint under TLS, with or without TLS on the database's port."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp(prefix="troupe-admin-tls-"))
+        make_certificates(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def server(self, mode, *options):
+        return Server("--adminTlsMode", mode, "--tlsCertificateKeyFile", str(self.folder / "server.pem"), *options)
+
+    def connect(self, server, encrypted=True):
+        if not encrypted:
+            return http.client.HTTPConnection("127.0.0.1", server.admin_port, timeout=10 * SLOWNESS)
+        context = ssl.create_default_context(cafile=self.folder / "ca.crt")
+        return http.client.HTTPSConnection("127.0.0.1", server.admin_port, timeout=10 * SLOWNESS, context=context)
+
+    def ask(self, server, path, *, encrypted=True, method="GET", **headers):
+        connection = self.connect(server, encrypted)
+        try:
+            connection.request(method, path, headers=headers)
+            reply = connection.getresponse()
+            return reply.status, reply.read().decode(), reply.headers
+        finally:
+            connection.close()
+
+    def await_endpoint(self, server):
+        """It starts after the database's port."""
+        def answers():
+            try:
+                return self.ask(server, "/readyz")[0] == 200
+            except OSError:
+                return False
+        self.assertTrue(eventually(answers))
+
+    def test_required_serves_https_and_refuses_plain_requests(self):
+        with self.server("requireTLS") as server:
+            self.await_endpoint(server)
+            status, body, _ = self.ask(server, "/actors?limit=3")
+            self.assertEqual((status, len(json.loads(body)["rows"])), (200, 3))
+            self.assertIn("<title>Troupe</title>", self.ask(server, "/")[1])
+            status, body, headers = self.ask(server, "/actors", encrypted=False)
+            self.assertEqual((status, headers["Connection"]), (400, "close"))
+            self.assertIn("https", json.loads(body)["error"]["message"])
+            self.assertNotIn("/node", body)
+            with server.client() as plain:  # the database's own port is asked for separately
+                self.assertEqual(plain.admin.command("ping")["ok"], 1)
+            self.assertEqual(server.stop(), 0)
+
+    def test_actions_and_events_come_through(self):
+        with self.server("requireTLS") as server:
+            self.await_endpoint(server)
+            path = "/actors/node/storage/checkpointer"
+            before = json.loads(self.ask(server, path)[1])["row"]["incarnation"]
+            stream = self.connect(server)
+            stream.request("GET", "/events")
+            events = stream.getresponse()
+            self.assertEqual(events.status, 200)
+            self.assertEqual(self.ask(server, path + "/restart", method="POST", **{"X-Troupe-Action": "restart"})[0], 202)
+            while b"restarted" not in (line := events.readline()):
+                self.assertTrue(line, "the stream has ended")
+            stream.close()
+            self.assertTrue(eventually(lambda: json.loads(self.ask(server, path)[1])["row"]["incarnation"] == before + 1))
+
+    def test_preferred_takes_both(self):
+        with self.server("preferTLS") as server:
+            self.await_endpoint(server)
+            self.assertEqual(self.ask(server, "/actors", encrypted=False)[0], 200)
+
+    def test_log_in_is_the_same_and_its_cookie_stays_on_tls(self):
+        with self.server("requireTLS", "--auth") as server:
+            with server.client() as first:
+                first.admin.command("createUser", "root", pwd="toor", roles=["root"])
+            self.await_endpoint(server)
+            self.assertEqual(self.ask(server, "/actors")[0], 401)
+            login = "Basic " + base64.b64encode(b"root:toor").decode()
+            status, _, headers = self.ask(server, "/actors", Authorization=login)
+            self.assertEqual(status, 200)
+            self.assertIn("; Secure", headers["Set-Cookie"])
+            self.assertEqual(self.ask(server, "/actors", Cookie=headers["Set-Cookie"].split(";")[0])[0], 200)
+
+    def test_noise_instead_of_a_handshake_harms_nobody(self):
+        with self.server("requireTLS") as server:
+            self.await_endpoint(server)
+            for noise in (b"\x16\x03\x01\xff\xff" + b"x" * 4000, b"\x16\x03\x01\x00\x01\x00", b"", b"\0" * 100):
+                connection = self.connect(server, encrypted=False)
+                connection.connect()
+                connection.sock.sendall(noise)
+                connection.close()
+            self.assertEqual(self.ask(server, "/healthz")[0], 200)
+
+    def test_a_bad_certificate_is_named_at_once(self):
+        data = self.folder / "data"
+        data.mkdir(exist_ok=True)
+        for options in (["--adminTlsMode", "requireTLS"], ["--adminTlsMode", "sometimes"],
+                        ["--adminTlsMode", "requireTLS", "--tlsCertificateKeyFile", "/nonexistent.pem"]):
+            with self.subTest(options=options):
+                code, reason = run_server("--dbpath", str(data), "--port", "1", "--admin-port", "1", *options)
+                self.assertNotIn(code, (0, -6, -11))
+                self.assertEqual(len(reason.strip().splitlines()), 1, reason)
+                self.assertIn("dminTlsMode", reason)

@@ -109,7 +109,7 @@ class CommandNode {
 
   std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
   log::Log log{{.file = "/dev/null"}, [this] { return wallMillis(); }};
-  Parameters parameters;
+  Parameters parameters{log.verbosity()};
   FailPoints failPoints{[this] { return time->randomShare(); }};
   ClientRegistry clients;
   CursorRegistry cursors{[this] { return static_cast<int64_t>(time->random() >> 1); }};

@@ -37,6 +37,23 @@ TEST_F(ParametersTest, ValuesOfAnotherTypeAreRefused) {
   EXPECT_EQ(set("notablescan", bson::Value("yes")), ErrorCode::kTypeMismatch);
 }
 
+TEST_F(ParametersTest, LogLevelIsTheVerbosityThatComponentsFollow) {
+  EXPECT_TRUE(set("logLevel", bson::Value(2)).isOK());
+  EXPECT_EQ(parameters.get("logComponentVerbosity").element().asDocument()["verbosity"].toInt64(), 2);
+  EXPECT_EQ(set("logLevel", bson::Value(6)), ErrorCode::kBadValue);
+  EXPECT_EQ(parameters.get("logLevel").element().toInt64(), 2);
+}
+
+TEST_F(ParametersTest, SingleComponentsAreMadeMoreVerbose) {
+  EXPECT_TRUE(set("logComponentVerbosity", bson::Value(R"({"command": {"verbosity": 3}})"_json)).isOK());
+  EXPECT_TRUE(parameters.setFromText("logComponentVerbosity", R"({"storage": {"recovery": {"verbosity": 1}}})").isOK());
+  const bson::Value levels = parameters.get("logComponentVerbosity");
+  EXPECT_EQ(levels.element().asDocument()["command"].asDocument()["verbosity"].toInt64(), 3);
+  EXPECT_EQ(levels.element().asDocument()["storage"].asDocument()["recovery"].asDocument()["verbosity"].toInt64(), 1);
+  EXPECT_EQ(set("logComponentVerbosity", bson::Value(3)), ErrorCode::kTypeMismatch);
+  EXPECT_EQ(set("logComponentVerbosity", bson::Value(R"({"nobody": {"verbosity": 3}})"_json)), ErrorCode::kBadValue);
+}
+
 TEST_F(ParametersTest, SwitchesTakeNumbersToo) {
   EXPECT_TRUE(set("notablescan", bson::Value(1)).isOK());
   EXPECT_TRUE(parameters.notablescan);
