@@ -3,17 +3,24 @@ import * as actors from "/actors.js";
 import {bytes, count, duration, element, nameOf, rate} from "/format.js";
 import * as side from "/side.js";
 import {act, begin, on, store} from "/store.js";
+import * as timeline from "/timeline.js";
 
 const kToastMs = 4500;
 const byId = (id) => document.getElementById(id);
 
 // --- selection: kept in the address, so that a link leads to an actor
 
+function showAddress() {
+  const path = actors.view.selected;
+  const place = inTimeline() ? "timeline" : path;
+  history.replaceState(null, "", place ? `#${place}` : location.pathname);
+  document.title = inTimeline() ? "Timeline · Troupe" : path ? `${nameOf(path)} · Troupe` : "Troupe";
+}
+
 function select(path) {
   if (actors.view.selected === path) return;
   actors.view.selected = path;
-  history.replaceState(null, "", path ? `#${path}` : location.pathname);
-  document.title = path ? `${nameOf(path)} · Troupe` : "Troupe";
+  showAddress();
   if (path) actors.reveal(path);
   else actors.draw();
   side.show(path);
@@ -67,7 +74,7 @@ async function perform(path, action) {
 
 function performByKey(names) {
   const row = store.byPath.get(actors.view.selected);
-  if (!row) return;
+  if (!row || inTimeline()) return;
   const action = side.actionsFor(row).find((one) => names.includes(one.name));
   if (!action) return;
   if (action.off) toast(action.off, "bad");
@@ -77,16 +84,31 @@ function performByKey(names) {
 // --- search and view
 
 function search(text) {
-  actors.view.search = text.trim().toLowerCase();
+  const wanted = text.trim().toLowerCase();
+  if (inTimeline()) return timeline.setSearch(wanted);
+  actors.view.search = wanted;
   actors.draw();
 }
 
-function setMode(mode) {
-  for (const name of ["tree", "table"]) {
-    byId(`view-${name}`).setAttribute("aria-checked", String(name === mode));
-    byId(`view-${name}`).tabIndex = name === mode ? 0 : -1;
+const kModes = ["tree", "table", "timeline"];
+const inTimeline = () => document.body.dataset.view === "timeline";
+const mode = () => (inTimeline() ? "timeline" : actors.view.mode);
+const nextMode = (by = 1) => kModes[(kModes.indexOf(mode()) + by + kModes.length) % kModes.length];
+
+function setMode(wanted) {
+  if (wanted === mode()) return;
+  for (const name of kModes) {
+    byId(`view-${name}`).setAttribute("aria-checked", String(name === wanted));
+    byId(`view-${name}`).tabIndex = name === wanted ? 0 : -1;
   }
-  actors.setMode(mode);
+  if (inTimeline() !== (wanted === "timeline")) {
+    byId("search").value = "";
+    search("");
+  }
+  document.body.dataset.view = wanted;
+  byId("search").placeholder = inTimeline() ? "Search the events of this trace" : "Search path, type, phase, error";
+  if (!inTimeline()) actors.setMode(wanted);
+  showAddress();
 }
 
 function escape() {
@@ -95,7 +117,7 @@ function escape() {
     byId("search").value = "";
     return search("");
   }
-  select("");
+  if (!inTimeline()) select("");
 }
 
 function globalKey(event) {
@@ -104,6 +126,7 @@ function globalKey(event) {
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
     if (event.target.id === "search" && (event.key === "ArrowDown" || event.key === "Enter")) {
       event.preventDefault();
+      if (inTimeline()) return timeline.nextMatch();
       const first = [...document.querySelectorAll("#rows tr[data-path]")].find((tr) => !actors.view.search || tr.querySelector("mark"));
       if (!first) return;
       select(first.dataset.path);
@@ -114,7 +137,7 @@ function globalKey(event) {
   const keys = {
     "/": () => { byId("search").focus(); byId("search").select(); },
     "?": () => byId("help").showModal(),
-    t: () => setMode(actors.view.mode === "tree" ? "table" : "tree"),
+    t: () => setMode(nextMode()),
     r: () => performByKey(["restart"]),
     p: () => performByKey(["park", "resume"]),
   };
@@ -175,7 +198,10 @@ function drawTiles() {
 
 function fromAddress() {
   const path = decodeURIComponent(location.hash.slice(1));
-  if (path.startsWith("/")) select(path);
+  if (path === "timeline") return setMode("timeline");
+  if (!path.startsWith("/")) return;
+  if (inTimeline()) setMode(actors.view.mode);
+  select(path);
 }
 
 on("rows", () => {
@@ -189,17 +215,17 @@ on("live", () => {
   live.dataset.state = store.live;
   live.textContent = {live: "live", lost: "connection lost, trying again", connecting: "connecting"}[store.live];
 });
-on("events", (event) => event.kind !== "phase" && actors.flash(event.path));
+on("events", (event) => (event.kind === "phase" ? side.phaseChanged(event) : actors.flash(event.path)));
 
 actors.begin({select, enter: () => byId("side").focus()});
 side.begin({select, act: perform});
 byId("search").addEventListener("input", (event) => search(event.target.value));
-for (const name of ["tree", "table"]) byId(`view-${name}`).addEventListener("click", () => setMode(name));
+timeline.begin({show: () => setMode("timeline")});
+for (const name of kModes) byId(`view-${name}`).addEventListener("click", () => setMode(name));
 document.querySelector(".segmented").addEventListener("keydown", (event) => {
   if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
-  const mode = actors.view.mode === "tree" ? "table" : "tree";
-  setMode(mode);
-  byId(`view-${mode}`).focus();
+  setMode(nextMode(event.key === "ArrowRight" ? 1 : -1));
+  byId(`view-${mode()}`).focus();
 });
 byId("help-button").addEventListener("click", () => byId("help").showModal());
 document.addEventListener("keydown", globalKey);

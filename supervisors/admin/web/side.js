@@ -1,5 +1,6 @@
 // The panel beside the actors: what is known of the selected one, or what has happened lately.
 import {ago, clock, count, duration, element, json, nameOf, rate, toneOf, toneOfRow} from "/format.js";
+import {makeDiagram} from "/machine.js";
 import {details, store} from "/store.js";
 
 const kMostEvents = 100;
@@ -9,6 +10,7 @@ let handlers = {};
 let current = "";
 let shownDetails = null;
 let askedFor = 0;
+let diagram = null;          // of the shown actor, if it carries out a machine; kept from one drawing to the next
 const closedSections = new Set(["specification"]);
 export const traced = new Set();
 
@@ -100,6 +102,16 @@ function section(id, title, note, ...content) {
   return element("section", {"data-section": id}, box);
 }
 
+function machineSection(row) {
+  const machine = shownDetails?.row.path === row.path ? shownDetails.machine : null;
+  if (!machine) return null;
+  diagram ??= makeDiagram();
+  diagram.box ??= section("machine", "Machine", machine.name, diagram.node);
+  diagram.update(machine, row.phase);
+  diagram.showSteps(store.steps.get(row.path) ?? []);
+  return diagram.box;
+}
+
 function messageList(title, messages, direction) {
   const items = messages.map((message) => element("li", {}, element("span", {class: "what"}, message.message), ago(message.at),
       element("span", {class: "where"}, message.peer ? `${direction} ${message.peer}` : "from outside the tree")));
@@ -122,7 +134,7 @@ function sections(row) {
 }
 
 function focusable(side) {
-  return [...side.querySelectorAll("button, summary, pre")];
+  return [...side.querySelectorAll("button, summary, pre, .phase-box")];
 }
 
 /** Draws anew, leaving focus and scrolling where they were. */
@@ -133,7 +145,7 @@ export function draw() {
   const scrolls = [side.scrollTop, ...[...side.querySelectorAll("pre.json")].map((pre) => pre.scrollTop)];
   drawContent(side);
   if (focusedAction) side.querySelector(`[data-action="${focusedAction}"]`)?.focus({preventScroll: true});
-  else if (focusedIndex >= 0) focusable(side)[focusedIndex]?.focus({preventScroll: true});
+  else if (focusedIndex >= 0 && !side.contains(document.activeElement)) focusable(side)[focusedIndex]?.focus({preventScroll: true});
   [side, ...side.querySelectorAll("pre.json")].forEach((box, index) => (box.scrollTop = scrolls[index] ?? 0));
 }
 
@@ -146,7 +158,23 @@ function drawContent(side) {
     return;
   }
   const error = row.lastError ? element("div", {class: "error", role: "note"}, element("strong", {}, "Last error"), row.lastError) : null;
-  side.replaceChildren(...[header(row), error, facts(row), ...sections(row)].filter(Boolean));
+  place(side, [header(row), error, machineSection(row), facts(row), ...sections(row)].filter(Boolean));
+}
+
+/** Like replaceChildren, but what is there already stays untouched, with its focus and the pointer over it. */
+function place(parent, nodes) {
+  for (const child of [...parent.children]) if (!nodes.includes(child)) child.remove();
+  nodes.forEach((node, index) => node !== parent.children[index] && parent.insertBefore(node, parent.children[index] ?? null));
+}
+
+/** A machine that is looked at is drawn in its new phase at once; all else waits for the next reading. */
+export function phaseChanged(event) {
+  const row = store.byPath.get(event.path);
+  const machine = shownDetails?.row.path === event.path ? shownDetails.machine : null;
+  if (event.path !== current || !row || !machine) return;
+  const phase = machine.phases.find((one) => one.name === event.detail);
+  Object.assign(row, {phase: event.detail, phaseMeaning: phase?.meaning ?? "", phaseSince: event.at});
+  if (!inUse()) draw();
 }
 
 /** True while somebody selects text or presses a button in the panel: it is then left as it is. */
@@ -172,6 +200,7 @@ export async function update() {
 
 export function show(path) {
   current = path;
+  diagram = null;
   panel().scrollTop = 0;
   draw();
   update();

@@ -6,6 +6,7 @@ const kSettleMs = 120;       // events come in bursts: one refresh for all of th
 const kBriefMs = 2000;       // a phase that lasted for less is no news
 const kKeptEvents = 300;
 const kKeptSamples = 60;
+const kKeptSteps = 12;
 const kEvents = ["started", "phase", "ended", "restarted", "failed", "removed"];
 
 export const store = {
@@ -18,6 +19,7 @@ export const store = {
   byPath: new Map(),
   status: null,
   events: [],
+  steps: new Map(),          // path -> the latest phases it went through, oldest first: also those too brief to be news
   samples: {},               // name -> latest values, oldest first
 };
 
@@ -128,6 +130,12 @@ function remember(event) {
   store.events.length = Math.min(store.events.length, kKeptEvents);
 }
 
+function rememberStep({path, detail, at}) {
+  const steps = store.steps.get(path) ?? [];
+  steps.push({phase: detail, at});
+  store.steps.set(path, steps.slice(-kKeptSteps));
+}
+
 let refreshing = false;
 export async function refresh() {
   if (refreshing) return;
@@ -154,6 +162,8 @@ function listen() {
     source.addEventListener(kind, (message) => {
       const event = {kind, ...JSON.parse(message.data)};
       remember(event);
+      if (kind === "phase") rememberStep(event);
+      if (kind === "removed") store.steps.delete(event.path);
       tell("events", event);
       settle(kind === "phase" ? kBriefMs / 2 : kSettleMs);
     });
