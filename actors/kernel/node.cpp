@@ -105,6 +105,10 @@ Task<std::optional<ActorDetails>> Node::inspect(std::string path, Duration timeo
   if (!row) co_return std::nullopt;
   ActorDetails details;
   details.row = std::move(*row);
+  if (auto state = registry().describe(path)) {
+    details.state = std::move(*state);
+    co_return details;
+  }
   Answer answer = co_await ask(address(path), local(Inspect{}), timeout, Priority::kHigh);
   if (answer.isOK() && answer->is<Inspection>()) {
     const auto& inspection = answer->local<Inspection>();

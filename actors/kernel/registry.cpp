@@ -105,6 +105,7 @@ std::shared_ptr<LiveRow> Registry::keep(const RowSpec& spec) {
   row->kept_ = true;
   if (!spec.parent.empty()) row->parent_ = Address(node_, spec.parent);
   if (*spec.type) row->type_ = spec.type;
+  if (spec.describe) row->rare().describe = spec.describe;
   return row;
 }
 
@@ -256,6 +257,19 @@ std::optional<ActorRow> Registry::row(std::string_view path) const {
     live = *found;
   }
   return snapshot(*live);
+}
+
+std::optional<bson::Document> Registry::describe(std::string_view path) const {
+  std::function<bson::Document()> describe;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = rows_.find(path);
+    if (found == rows_.end()) return std::nullopt;
+    std::lock_guard rowLock((*found)->mutex_);
+    if ((*found)->rare_) describe = (*found)->rare_->describe;
+  }
+  if (!describe) return std::nullopt;
+  return describe();
 }
 
 size_t Registry::size() const {

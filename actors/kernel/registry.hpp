@@ -70,6 +70,7 @@ class LiveRow {
   struct Rare {
     std::string lastError, documentId;
     int64_t documentRevision = 0;
+    std::function<bson::Document()> describe;
     TimePoint sampledAt;
     int64_t sampledHandled = 0, sampledBusy = 0;
     float perSecond = 0, busyShare = 0;
@@ -102,6 +103,9 @@ struct RowSpec {
   const char* type = "";
   std::string parent = {};
   const char* strategy = "";
+  /// Of what is no actor and has no mailbox, such as the storage engine: what an operator sees as its state document. Called
+  /// on any thread, as long as the row is kept.
+  std::function<bson::Document()> describe = nullptr;
 };
 
 /// What happened to a row, for an event stream.
@@ -131,6 +135,8 @@ class Registry {
 
   std::vector<ActorRow> rows(const RowFilter& filter = {}) const;
   std::optional<ActorRow> row(std::string_view path) const;
+  /// The state document of what is no actor; nothing for actors, which are asked themselves.
+  std::optional<bson::Document> describe(std::string_view path) const;
   size_t size() const;
 
   /// Calls `listener` on the thread of each change, shortly and without blocking, until the returned token dies.

@@ -32,6 +32,7 @@
 #include "supervisors/supervision/root_watch.hpp"
 #include "supervisors/supervision/supervisor.hpp"
 #include "supervisors/tree/data_node.hpp"
+#include "supervisors/tree/storage_rows.hpp"
 
 namespace troupe::supervisors {
 
@@ -156,6 +157,7 @@ struct Server::Parts {
   std::unique_ptr<maintenance::WorkerPool> workers;
   std::unique_ptr<replication::Membership> membership;  ///< null on a node that stands alone
   std::unique_ptr<commands::ServerContext> context;
+  std::unique_ptr<StorageRows> storageRows;
   Address root;
   bool stopped = false;
 
@@ -348,6 +350,7 @@ void Server::Parts::handOver() {
 }
 
 Status Server::Parts::startActors() {
+  storageRows = std::make_unique<StorageRows>(*context);
   TreeParts parts;
   parts.server = context.get();
   parts.commands = &commands::builtinCommands();
@@ -434,6 +437,7 @@ void Server::stop() {
   }
   p.durability.close({ErrorCode::kShutdownInProgress, "the server is shutting down"});
   if (p.node) p.node->shutdown();
+  p.storageRows.reset();
   p.context.reset();
   p.membership.reset();
   p.environment->setFaults(nullptr);

@@ -116,6 +116,21 @@ TEST_F(RegistryTest, InspectingAsksTheActorForItsMessages) {
   EXPECT_FALSE(node.wait(node.inspect("/nobody", 1s)).has_value());
 }
 
+TEST_F(RegistryTest, WhatIsNoActorHasARowWithAStateDocumentOfItsOwn) {
+  int asked = 0;
+  const auto row = node.registry().keep({.path = "/vault", .type = "Vault", .parent = "/node", .describe = [&asked] {
+                                           return bson::doc("asked", ++asked);
+                                         }});
+  node.registry().setPhase(*row, "open", "holds things");
+  const auto details = node.wait(node.inspect("/vault", 1s));
+  ASSERT_TRUE(details.has_value());
+  EXPECT_EQ(details->row.phase, "open");
+  EXPECT_EQ(details->state["asked"].toInt64(), 1);
+  EXPECT_EQ(node.actorCount(), 0U) << "a row makes no actor";
+  node.registry().unkeep("/vault");
+  EXPECT_FALSE(node.wait(node.inspect("/vault", 1s)).has_value());
+}
+
 TEST_F(RegistryTest, ARowBecomesADocumentWithTheNamesOfTheAdminInterface) {
   node.spawn<Echo>("/echo");
   const auto document = node.registry().row("/echo")->toBson();

@@ -1,0 +1,27 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "actors/commands/server_context.hpp"
+#include "actors/kernel/registry.hpp"
+
+namespace troupe::supervisors {
+
+/// What lives as long as the node below /node/storage and is no actor, for requests use it on their own threads: the engine,
+/// the catalog, and the pool of sessions. They have rows with state documents, but no mailboxes and nobody who restarts them.
+class StorageRows {
+ public:
+  /// `server` outlives it. The rows go with it.
+  explicit StorageRows(commands::ServerContext& server);
+  ~StorageRows();
+  StorageRows(const StorageRows&) = delete;
+  StorageRows& operator=(const StorageRows&) = delete;
+
+ private:
+  void add(RowSpec spec, const char* meaning);
+
+  Registry& registry_;
+  std::vector<std::shared_ptr<LiveRow>> rows_;
+};
+
+}  // namespace troupe::supervisors
