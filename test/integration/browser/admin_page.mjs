@@ -17,7 +17,7 @@ const {values: options} = parseArgs({options: {
 
 /** With enough history that the figures' lines say something. */
 async function takePicture(browser) {
-  const page = await browser.newPage({viewport: {width: 1360, height: 800}, colorScheme: options.dark ? "dark" : "light"});
+  const page = await browser.newPage({viewport: {width: 1360, height: 900}, colorScheme: options.dark ? "dark" : "light"});
   const address = options.url ?? (await serverOf("standalone")).address;
   await page.goto(address.includes("#") || options.trace ? address : `${address}/#/node/storage/journal-flusher`);
   if (options.trace) {
