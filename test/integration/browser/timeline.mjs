@@ -88,20 +88,21 @@ test("each message is an arrow when few enough are in sight", async ({page}) => 
   await until("all are back", async () => (await drawn(page)).arrows === expected.arrows);
 });
 
-/** Two nodes, one message, one phase, one fault: small enough to know where everything lies. */
+/** Two nodes, one message, two phases, one fault: small enough to know where everything lies. */
 const kTiny = {
   format: "troupe-trace", version: 1, title: "tiny", nodes: ["a", "b"],
   events: [
     {at: 0, kind: "phase", node: "a", role: "", term: 0, actor: "/node/x", what: "waking", detail: ""},
     {at: 1, kind: "send", node: "a", peer: "b", message: 1, role: "leader", term: 4, actor: "network", what: "sends", detail: "Ping to b"},
     {at: 3, kind: "deliver", node: "b", peer: "a", message: 1, role: "", term: 0, actor: "network", what: "gets", detail: "Ping from a"},
+    {at: 3.5, kind: "phase", node: "a", role: "", term: 0, actor: "/node/x", what: "awake", detail: ""},
     {at: 4, kind: "fault", node: "b", role: "", term: 0, actor: "operator", what: "kills", detail: ""},
   ],
 };
 
 test("pointer and click show the line of an event", async ({page}) => {
   await open(page, asFile("tiny.json", kTiny));
-  assert.deepEqual(await drawn(page), {lanes: 2, arrows: 1, bands: 1, marks: 1, dense: false});
+  assert.deepEqual(await drawn(page), {lanes: 2, arrows: 1, bands: 2, marks: 1, dense: false});
   const box = await canvas(page).boundingBox();
   // Looks along the first lane's band for the phase, and in the middle between both lanes for the message.
   const find = async (y, wanted) => {
@@ -118,7 +119,7 @@ test("pointer and click show the line of an event", async ({page}) => {
   assert.equal(await chosen(page), 2);
   assert.match(await page.locator("#trace-chosen").textContent(), /^3\.000 {2}b .* network +gets +Ping from a$/);
   assert.equal(await page.locator(".trace-line.selected").getAttribute("data-event"), "2");
-  await page.locator('.trace-line[data-event="3"]').click();
+  await page.locator('.trace-line[data-event="4"]').click();
   assert.match(await page.locator("#trace-chosen").textContent(), /operator +kills/);
 });
 
@@ -130,12 +131,14 @@ test("keys alone go through the events, zoom and move", async ({page}) => {
   await page.waitForSelector("#trace-canvas[data-lanes]");
   assert.equal(await page.evaluate(() => document.activeElement.id), "trace-canvas");
   await page.keyboard.press("Home");
-  for (const expected of [1, 2, 3, 3]) {
+  for (const expected of [1, 2, 3, 4, 4]) {
     await page.keyboard.press("ArrowDown");
     assert.equal(await chosen(page), expected);
   }
-  await page.keyboard.press("ArrowUp");
-  assert.equal(await chosen(page), 2);
+  for (const expected of [3, 2]) {
+    await page.keyboard.press("ArrowUp");
+    assert.equal(await chosen(page), expected);
+  }
   for (let i = 0; i < 8; ++i) await page.keyboard.press("+");
   await until("the fault is out of sight", async () => (await drawn(page)).marks === 0);
   await page.keyboard.press("0");
@@ -144,7 +147,7 @@ test("keys alone go through the events, zoom and move", async ({page}) => {
   await page.keyboard.type("kills");
   await until("the search leaves one line", async () => (await page.locator(".trace-line").count()) === 1);
   await page.keyboard.press("Enter");
-  assert.equal(await chosen(page), 3);
+  assert.equal(await chosen(page), 4);
 });
 
 test("a file that is dropped is opened", async ({page}) => {

@@ -145,11 +145,11 @@ TEST(MachineHost, ShowsPhaseDocumentAndRevisionInTheTree) {
 TEST(MachineHost, TellsWhoLooksAtItWhichMachineItCarriesOut) {
   ErrandNode n;
   n.begin("a");
-  const auto details = n.node.wait(n.node.inspect("/errands/a", 1s));
+  const auto details = n.kit.node().wait(n.kit.node().inspect("/errands/a", 1s));
   ASSERT_TRUE(details && details->machine);
   EXPECT_STREQ(details->machine->name, "errand");
   EXPECT_TRUE(details->machine->phase(details->row.phase)) << "the phase in the tree is one of the machine's";
-  const auto service = n.node.wait(n.node.inspect("/errands", 1s));
+  const auto service = n.kit.node().wait(n.kit.node().inspect("/errands", 1s));
   ASSERT_TRUE(service);
   EXPECT_EQ(service->machine, nullptr) << "a service is no machine itself";
 }

@@ -67,8 +67,8 @@ TEST(Log, KeepsDebugLinesUpToTheVerbosityOfTheirComponentWhileItRuns) {
   log.debug(1, Component::kNetwork, 5, "test", "another component");
   const auto lines = log.recentLines();
   ASSERT_EQ(lines.size(), 2U);
-  EXPECT_NE(lines[0].find(R"("s":"D2")"), std::string::npos) << lines[0];
-  EXPECT_NE(lines[1].find(R"("c":"NETWORK")"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[0].find(R"("s" : "D2")"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[1].find(R"("c" : "NETWORK")"), std::string::npos) << lines[1];
 }
 
 }  // namespace
