@@ -34,6 +34,7 @@ class Inserter {
     while (next < documents.size() && group_.size() < kGroupDocuments && bytes < kGroupBytes) {
       auto stored = documentToStore(documents[next], request_.server(), made_);
       Status status = stored.isOK() ? validator_.check(*stored) : stored.status();
+      if (status.isOK()) status = request_.server().disk.roomFor(stored->size());
       if (!status.isOK()) {
         pending_ = {static_cast<int32_t>(next), std::move(status)};
         ++next;
@@ -131,6 +132,7 @@ Task<Status> insert(Request& request) {
   counters.documentsInserted.fetch_add(inserter.inserted(), std::memory_order_relaxed);
   request.operation().metrics.inserted = inserter.inserted();
   target->lock.reset();
+  request.operation().lock.released();
   if (!outcome.isOK()) co_return outcome;
   request.server().durability.take();
   if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;

@@ -112,6 +112,7 @@ class Modifier {
       TROUPE_ASSIGN(result, update_->apply(input));
       const bson::View shown = before;
       if (!result->noop) TROUPE_TRY(validator_.check(result->document, &shown));
+      if (!result->noop) TROUPE_TRY(request_.server().disk.roomFor(result->document.view().size()));
     }
     executor_->save();
     if (!result || !result->noop) {
@@ -136,6 +137,7 @@ class Modifier {
     auto stored = documentToStore(*made, request_.server(), owned);
     if (!stored.isOK()) co_return stored.status();
     if (Status status = validator_.check(*stored); !status.isOK()) co_return status;
+    if (Status status = request_.server().disk.roomFor(stored->size()); !status.isOK()) co_return status;
     auto insert = [&]() -> Status { return collection().insert(unit(), *stored).status(); };
     const Status status = co_await commitWithRetry(request_, unit(), insert);
     if (!status.isOK()) {

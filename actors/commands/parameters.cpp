@@ -24,6 +24,8 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("temporarilyUnavailableBackoffBaseMs", temporarilyUnavailableBackoffBaseMillis, 0, kMax);
   flag("enableTemporarilyUnavailableExceptions", enableTemporarilyUnavailableExceptions, true);
   integer("localLogicalSessionTimeoutMinutes", sessionTimeoutMinutes, 1, kMax);
+  integer("diskSpaceReserveMB", diskSpaceReserveMB, -1, kMax);
+  integer("maxValidateMBperSec", maxValidateMBperSec, 0, kMax);
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);
   flag("enableElectionHandoff", enableElectionHandoff, true);

@@ -38,6 +38,8 @@ class Parameters {
   std::atomic<bool> requireApiVersion{false};
   std::atomic<bool> enableElectionHandoff{true};
   std::atomic<int64_t> sessionTimeoutMinutes{30};
+  std::atomic<int64_t> diskSpaceReserveMB{-1};  ///< see DiskGuard
+  std::atomic<int64_t> maxValidateMBperSec{0};  ///< of validation beside writes; 0: as fast as it can
 
   /// Sets a value from a command or (at start-up) an option's text. Returns the old value.
   /// Errors: InvalidOptions (unknown name, or not changeable now), TypeMismatch, BadValue (out of range).

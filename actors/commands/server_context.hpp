@@ -8,6 +8,7 @@
 
 #include "actors/commands/client.hpp"
 #include "actors/commands/cursor_registry.hpp"
+#include "actors/commands/disk_guard.hpp"
 #include "actors/commands/fail_points.hpp"
 #include "actors/commands/latencies.hpp"
 #include "actors/commands/parameters.hpp"
@@ -86,6 +87,7 @@ struct ServerContext {
   storage::DurabilityTracker& durability;
   storage::ConflictCounters conflicts;
   BlockingWork& blocking;
+  DiskGuard& disk;
   std::string loginSecret;                ///< random; makes decoy credentials stable
   std::string spillDirectory;             ///< where big sorts put their runs
   std::function<void()> wakeFlusher;      ///< somebody waits for a flush that has not begun

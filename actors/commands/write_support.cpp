@@ -25,6 +25,7 @@ Task<Status> createIfMissing(Request& request, Namespace ns) {
   if (Status status = storage::validateForCreate(ns); !status.isOK()) co_return status;
   const auto locks = co_await takeLocks(server.locks, locksToChange(ns));
   if (server.catalog.find(ns)) co_return Status::OK();
+  if (Status status = server.disk.roomFor(kTableBytes); !status.isOK()) co_return status;
   storage::RecoveryUnit unit(server.storageSessions);
   auto create = [&]() -> Status { return storage::createCollection(server.catalog, unit, ns, {}).status(); };
   co_return co_await commitWithRetry(request, unit, create);
@@ -35,7 +36,9 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMis
   if (Status status = checkUserWrite(ns); !status.isOK()) co_return status;
   const size_t stripe = ResourceLocks::stripeOf(ns.toString());
   for (LockMode mode = LockMode::kShared;;) {
+    request.operation().lock.await(mode == LockMode::kShared ? 'w' : 'W');
     if (!server.locks.tryAcquire(stripe, mode)) co_await acquired(server.locks, stripe, mode);
+    request.operation().lock.granted();
     LockGuard lock(server.locks, stripe, mode);
     CollectionPtr collection = server.catalog.find(ns);
     if (collection && collection->isCapped() && mode == LockMode::kShared) {

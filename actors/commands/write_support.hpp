@@ -24,6 +24,9 @@ enum class IfMissing { kLeave, kCreate };
 /// Errors: CommandNotSupportedOnView, InvalidNamespace and those of creating a collection.
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, storage::Namespace ns, IfMissing ifMissing);
 
+/// What a new table takes on the disk, about.
+inline constexpr size_t kTableBytes = 16 * 1024;
+
 /// Makes a collection when there is none; the caller holds no lock.
 Task<Status> createIfMissing(Request& request, storage::Namespace ns);
 

@@ -1,5 +1,6 @@
 #include "actors/environment/environment.hpp"
 
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include <condition_variable>
@@ -41,6 +42,13 @@ class RealEnvironment final : public Environment {
       return std::mt19937_64(seed);
     }();
     return source();
+  }
+
+  std::optional<DiskSpace> diskSpace(const std::string& path) const override {
+    struct statvfs found {};
+    if (statvfs(path.c_str(), &found) != 0) return std::nullopt;
+    const auto bytes = [&](fsblkcnt_t blocks) { return static_cast<int64_t>(blocks * found.f_frsize); };
+    return DiskSpace{bytes(found.f_bavail), bytes(found.f_blocks)};
   }
 
   TimerId schedule(TimePoint when, std::function<void()> action) override {

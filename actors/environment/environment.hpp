@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "actors/environment/fault_site.hpp"
 #include "messaging/envelope/envelope.hpp"
@@ -14,7 +16,13 @@ using WallTime = std::chrono::system_clock::time_point;
 /// Names a timer that has not fired. 0 is none.
 using TimerId = uint64_t;
 
-/// All that a node takes from the world besides storage and network: time, timers and chance. Given to a node when it
+/// Bytes of the file system that holds some path.
+struct DiskSpace {
+  int64_t free = 0;  ///< for this process to use
+  int64_t total = 0;
+};
+
+/// All that a node takes from the world besides storage and network: time, timers, chance, and how full the disk is. Given to a node when it
 /// is built; a test or a simulation gives a virtual one, and nothing else in the code may ask the machine for these.
 /// All functions may be called from any thread.
 class Environment {
@@ -30,6 +38,9 @@ class Environment {
   virtual uint64_t random() = 0;
   /// A random number in [0, 1).
   double randomShare() { return static_cast<double>(random() >> 11) * 0x1.0p-53; }
+
+  /// How full the disk below `path` is; nothing when that cannot be told (then it counts as endless).
+  virtual std::optional<DiskSpace> diskSpace(const std::string& path) const = 0;
 
   /// Calls `action` once at or soon after `when`, on a thread of the environment: it must be short, must not block and
   /// must not throw (it posts to whom it concerns).

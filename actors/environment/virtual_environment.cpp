@@ -24,6 +24,11 @@ uint64_t VirtualEnvironment::random() {
   return random_();
 }
 
+std::optional<DiskSpace> VirtualEnvironment::diskSpace(const std::string&) const {
+  std::lock_guard lock(mutex_);
+  return diskSpace_;
+}
+
 TimerId VirtualEnvironment::schedule(TimePoint when, std::function<void()> action) {
   std::lock_guard lock(mutex_);
   return timers_.add(when, std::move(action));
@@ -55,6 +60,11 @@ size_t VirtualEnvironment::advanceTo(TimePoint when) {
 void VirtualEnvironment::skewWall(Duration by) {
   std::lock_guard lock(mutex_);
   wallOffset_ += by;
+}
+
+void VirtualEnvironment::setDiskSpace(std::optional<DiskSpace> space) {
+  std::lock_guard lock(mutex_);
+  diskSpace_ = space;
 }
 
 }  // namespace troupe

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Time that stands still until a test or the simulator moves it, and chance from a seed. The same seed gives the same
+/// Time that stands still until a test or the simulator moves it, chance from a seed, and a disk as full as a test says. The same seed gives the same
 /// run. Wall time may be skewed against monotonic time.
 class VirtualEnvironment final : public Environment {
  public:
@@ -19,6 +19,7 @@ class VirtualEnvironment final : public Environment {
   TimePoint now() const override;
   WallTime wallNow() const override;
   uint64_t random() override;
+  std::optional<DiskSpace> diskSpace(const std::string& path) const override;
   TimerId schedule(TimePoint when, std::function<void()> action) override;
   bool cancel(TimerId timer) override;
 
@@ -30,6 +31,8 @@ class VirtualEnvironment final : public Environment {
   size_t advance(Duration by) { return advanceTo(now() + by); }
   /// Moves wall time alone, as an operator or a bad clock would.
   void skewWall(Duration by);
+  /// The disk is endless until this is called.
+  void setDiskSpace(std::optional<DiskSpace> space);
 
  private:
   mutable std::mutex mutex_;
@@ -37,6 +40,7 @@ class VirtualEnvironment final : public Environment {
   Duration wallOffset_{};
   std::mt19937_64 random_;
   TimerQueue timers_;
+  std::optional<DiskSpace> diskSpace_;
 };
 
 }  // namespace troupe

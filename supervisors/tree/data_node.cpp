@@ -2,6 +2,7 @@
 
 #include "actors/link/link_manager.hpp"
 #include "actors/maintenance/checkpointer.hpp"
+#include "actors/maintenance/disk_watch.hpp"
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
@@ -47,7 +48,8 @@ Tree dataNodeTree(const TreeParts& parts) {
                  permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
                                          &std::as_const(s->parameters.syncPeriodSeconds))
                      .onOwnThread(),
-                 permanent<IdentReaper>("ident-reaper", catalog).onOwnThread()),
+                 permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
+                 permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath))),
       workers(parts.blockingWorkers, parts.jobs));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
   if (parts.topology)

@@ -34,6 +34,7 @@ Tree dataNodeTree(const TreeParts& parts);
 
 inline constexpr const char* kServicesPath = "/node/services";
 inline constexpr const char* kJournalFlusherPath = "/node/storage/journal-flusher";
+inline constexpr const char* kCheckpointerPath = "/node/storage/checkpointer";
 std::string blockingWorkerPath(int worker);
 
 }  // namespace troupe::supervisors

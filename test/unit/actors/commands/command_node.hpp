@@ -128,6 +128,7 @@ class CommandNode {
   Node node{{.name = "n1", .environment = time, .manual = true}};
   std::unique_ptr<maintenance::WorkerPool> workers;
   Address flusher;
+  DiskGuard disk{*time, *engine, "/data", parameters.diskSpaceReserveMB, log};
   std::unique_ptr<ServerContext> server;
   std::shared_ptr<Client> client;  ///< whose commands run when no other client is named
   int shutdowns = 0;               ///< how often the shutdown command asked for it
@@ -174,6 +175,7 @@ class CommandNode {
                                    .durability = durability,
                                    .conflicts = {},
                                    .blocking = *workers,
+                                   .disk = disk,
                                    .loginSecret = "a secret of thirty-two characters",
                                    .spillDirectory = "/tmp",
                                    .wakeFlusher = [this] { node.tell(flusher, local(maintenance::FlushNow{})); },
