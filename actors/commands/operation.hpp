@@ -32,6 +32,19 @@ struct OperationMetrics {
   std::string planSummary;
 };
 
+/// The lock on its collection that an operation holds or waits for, as currentOp shows it. Any thread may look.
+struct ShownLock {
+  std::atomic<char> mode{0};  ///< 'w' beside other writers, 'W' alone, 0 none
+  std::atomic<bool> waiting{false};
+
+  void await(char wanted) {
+    mode.store(wanted, std::memory_order_relaxed);
+    waiting.store(true, std::memory_order_relaxed);
+  }
+  void granted() { waiting.store(false, std::memory_order_relaxed); }
+  void released() { mode.store(0, std::memory_order_relaxed); }
+};
+
 /// One command while it runs. Belongs to its connection; `kill` and `killed` may be used from any thread, all else by
 /// the operation itself, or by currentOp while it holds the client's mutex (Client::withOperation).
 class Operation {
@@ -71,6 +84,7 @@ class Operation {
   std::string_view commandName;
   bson::View command;  ///< the request's body, or the cursor's originating command
   OperationMetrics metrics;
+  ShownLock lock;
 
  private:
   const int64_t id_;

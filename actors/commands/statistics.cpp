@@ -169,15 +169,45 @@ constexpr Argument kValidateArguments[] = {
     {kAnyOther},  // older clients send what 4.2 knew
 };
 
-/// Made outside of the coroutine: g++ 12 destroys the captures of a lambda that is written in one twice.
-std::function<Status()> validation(ServerContext& server, CollectionPtr collection, storage::ValidateSettings settings,
-                                   std::shared_ptr<bson::Document> result) {
-  return [&server, collection, settings, result]() -> Status {
-    storage::RecoveryUnit unit(server.storageSessions);
-    TROUPE_ASSIGN(auto found, storage::validateCollection(server.catalog, unit, collection, settings));
-    *result = found.toDocument();
+/// A validation under way. Its snapshot stays open between its pieces, which are done one after the other.
+struct Validation {
+  Validation(ServerContext& server, CollectionPtr collection, storage::ValidateSettings settings)
+      : unit(server.storageSessions), validator(server.catalog, std::move(collection), settings) {}
+  storage::RecoveryUnit unit;
+  storage::Validator validator;
+  bool done = false;
+};
+
+/// Goes on until so many more bytes were read, or to the end. Made outside of the coroutine: g++ 12 destroys the captures of a
+/// lambda that is written in one twice.
+std::function<Status()> pieceOf(std::shared_ptr<Validation> validation, int64_t bytes) {
+  constexpr int kRowsPerStep = 500;
+  return [validation, bytes]() -> Status {
+    const int64_t until = validation->validator.bytesRead() + bytes;
+    do {
+      TROUPE_ASSIGN(validation->done, validation->validator.step(validation->unit, kRowsPerStep));
+    } while (!validation->done && validation->validator.bytesRead() < until);
     return Status::OK();
   };
+}
+
+/// Runs it to its end, not faster than `bytesPerSecond` (0: as fast as it can).
+Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validation, int64_t bytesPerSecond) {
+  constexpr int64_t kPiece = 8 * 1024 * 1024;
+  constexpr int64_t kPiecesPerSecond = 10;
+  Node& node = request.server().node;
+  const SteadyTime begun = node.environment().now();
+  while (!validation->done) {
+    const int64_t piece = bytesPerSecond > 0 ? bytesPerSecond / kPiecesPerSecond : kPiece;
+    const Status status = co_await runBlocking(request.server(), "validate " + request.operation().ns, pieceOf(validation, piece));
+    if (!status.isOK()) co_return status;
+    if (Status interrupted = request.checkForInterrupt(); !interrupted.isOK()) co_return interrupted;
+    if (bytesPerSecond == 0 || validation->done) continue;
+    const auto owed = std::chrono::milliseconds(validation->validator.bytesRead() * 1000 / bytesPerSecond);
+    const auto taken = node.environment().now() - begun;
+    if (owed > taken) co_await node.sleepFor(owed - taken);
+  }
+  co_return Status::OK();
 }
 
 Task<Status> validate(Request& request) {
@@ -204,10 +234,10 @@ Task<Status> validate(Request& request) {
   settings.checkDocuments = settings.full || request.flag("checkBSONConformance");
   settings.repair = request.flag("repair");
   settings.fixCount = !background;
-  auto result = std::make_shared<bson::Document>();
-  const Status status =
-      co_await runBlocking(server, "validate " + ns->toString(), validation(server, collection, settings, result));
-  if (status.isOK()) request.reply().appendAll(*result);
+  const auto validation = std::make_shared<Validation>(server, collection, settings);
+  const int64_t limit = background ? server.parameters.maxValidateMBperSec * 1024 * 1024 : 0;
+  const Status status = co_await runValidation(request, validation, limit);
+  if (status.isOK()) request.reply().appendAll(validation->validator.result().toDocument());
   co_return status;
 }
 

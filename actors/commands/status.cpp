@@ -134,6 +134,8 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
   b.append("journal", bson::doc("flushes", flushes.flushes, "failedFlushes", flushes.failedFlushes, "waitersCompleted",
                                 flushes.waitersCompleted, "largestGroup", flushes.largestGroup, "commitsFlushed",
                                 flushes.commitsFlushed, "totalMicros", flushes.totalMicros));
+  b.append("diskSpace", bson::doc("freeBytes", server.disk.freeBytes(), "reserveBytes", server.disk.reserveBytes(), "refusingWrites",
+                                  server.disk.refusing(), "timesFull", server.disk.refusals()));
   b.append("logicalSessionRecordCache", bson::doc("activeSessionsCount", static_cast<int64_t>(server.sessions.size())));
 }
 
@@ -148,6 +150,10 @@ void appendOperation(bson::Builder& b, ServerContext& server, const Operation& o
       .append("microsecs_running", static_cast<int64_t>(micros));
   appendShownCommand(b, operation.command);
   if (operation.killed()) b.append("killPending", true);
+  const char lock = operation.lock.mode.load(std::memory_order_relaxed);
+  b.openDocument("locks");  // reads hold none
+  if (lock != 0) b.append("Database", "w").append("Collection", std::string(1, lock));
+  b.close().append("waitingForLock", operation.lock.waiting.load(std::memory_order_relaxed));
   b.append("numYields", operation.metrics.yields);
   if (!operation.metrics.planSummary.empty()) b.append("planSummary", operation.metrics.planSummary);
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "messaging/bson/ids.hpp"
+#include "storage/catalog/catalog_publish.hpp"
 #include "storage/catalog/collection_maker.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
@@ -55,6 +56,20 @@ Status dropUnreferenced(Catalog& catalog, const std::set<std::string>& tables, c
   return Status::OK();
 }
 
+Status makeMissingTables(Catalog& catalog, const CatalogEntry& entry, std::set<std::string>& tables) {
+  const auto make = [&](const std::string& ident, std::string_view metadata) -> Status {
+    if (ident.empty() || !tables.insert(ident).second) return Status::OK();
+    catalog.hooks().warn("the table " + ident + " of " + entry.ns.toString() + " is missing; it is made anew");
+    return catalog.engine().createTable(ident, catalog.tableOptions(metadata)).status();
+  };
+  TROUPE_TRY(make(entry.ident, kRecordTableMetadata));
+  for (const auto& index : entry.indexes) {
+    TROUPE_ASSIGN(const IndexSpec spec, parseIndexSpec(index.spec, {}, false));
+    TROUPE_TRY(make(index.ident, indexTableMetadata(spec)));
+  }
+  return Status::OK();
+}
+
 }  // namespace
 
 Catalog::Catalog(Engine& engine, SessionPool& pool, CatalogHooks hooks)
@@ -75,10 +90,11 @@ StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& po
   unit.abandonSnapshot();
 
   const auto listed = engine.listTables();
-  const std::set<std::string> tables(listed.begin(), listed.end());
+  std::set<std::string> tables(listed.begin(), listed.end());
   std::set<std::string> referenced;
   std::vector<CollectionPtr> collections;
   for (auto& entry : entries) {
+    if (catalog->hooks().repair) TROUPE_TRY(makeMissingTables(*catalog, entry, tables));
     if (!entry.ident.empty() && !tables.contains(entry.ident))
       return Status(ErrorCode::kUnsupportedFormat, "the table " + entry.ident + " of the collection " + entry.ns.toString() +
                                                        " is missing; restore it from a backup, or start with --repair");

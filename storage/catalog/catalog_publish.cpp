@@ -36,12 +36,14 @@ Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const std::string
   return Status::OK();
 }
 
+/// 8 for keys of version 2, 14 for unique ones that end with a record id.
+std::string_view indexTableMetadata(const IndexSpec& spec) { return spec.unique && !spec.idIndex ? "formatVersion=14" : "formatVersion=8"; }
+
 StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit, const IndexSpec& spec,
                                            std::optional<bson::Uuid> buildUuid) {
   IndexMetadata index{.spec = spec.stored, .ident = catalog.durable().newIdent("index"), .ready = !buildUuid,
                       .multikey = false, .paths = {}, .buildUuid = buildUuid};
-  // Formats as known from other tools: 8 for keys of version 2, 14 for unique ones that end with a record id.
-  TROUPE_TRY(createTableInUnit(catalog, unit, index.ident, spec.unique && !spec.idIndex ? "formatVersion=14" : "formatVersion=8"));
+  TROUPE_TRY(createTableInUnit(catalog, unit, index.ident, indexTableMetadata(spec)));
   return index;
 }
 

@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "storage/catalog/catalog.hpp"
 
@@ -12,6 +13,10 @@ namespace troupe::storage {
 /// Writes the entry and makes its version, which is published when the unit commits.
 StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
                                          const CollectionPtr& previous);
+
+/// What is kept with the tables, as known from other tools: the format of records, and of keys.
+inline constexpr std::string_view kRecordTableMetadata = "formatVersion=1";
+std::string_view indexTableMetadata(const IndexSpec& spec);
 
 /// Creates a table; when the unit rolls back it is handed to the reaper, since creating it cannot be undone.
 Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const std::string& ident, std::string_view appMetadata);

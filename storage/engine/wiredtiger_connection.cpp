@@ -20,6 +20,7 @@ std::string describe(int code, std::string_view what) {
 std::string connectionConfig(const WiredTigerOptions& options) {
   std::string config = "create,extensions=[libwiredtiger_snappy.so,libwiredtiger_zlib.so]";
   config += ",cache_size=" + std::to_string(options.cacheBytes);
+  config += ",cache_max_wait_ms=" + std::to_string(options.cacheMaxWait.count());
   config += ",session_max=" + std::to_string(options.sessionMax);
   config += ",eviction=(threads_min=1,threads_max=4),eviction_dirty_target=5,eviction_dirty_trigger=" +
             std::to_string(kDirtyTriggerPercent) + ",eviction_trigger=" + std::to_string(kInUseTriggerPercent);
@@ -34,6 +35,9 @@ std::string connectionConfig(const WiredTigerOptions& options) {
   }
   return config;
 }
+
+/// Lines of the engine among which the cause of a panic is looked for.
+constexpr size_t kKeptErrors = 4;
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -107,7 +111,7 @@ Status WiredTigerConnection::status(int code, std::string_view what) {
   std::string reason = describe(code, what);
   switch (code) {
     case WT_ROLLBACK:
-      return rollbackStatus(0);
+      return rollbackStatus(0, false);
     case WT_PREPARE_CONFLICT:
       return {ErrorCode::kObjectIsBusy, "conflict with a prepared transaction; wait until it is decided"};
     case WT_DUPLICATE_KEY:
@@ -115,7 +119,7 @@ Status WiredTigerConnection::status(int code, std::string_view what) {
     case WT_NOTFOUND:
       return {ErrorCode::kNoSuchKey, "no such key"};
     case WT_CACHE_FULL:
-      return {ErrorCode::kTemporarilyUnavailable, "the storage cache is full; retry later"};
+      return rollbackStatus(0, true);
     case ENOENT:
       return {ErrorCode::kNoSuchKey, std::move(reason)};
     case EEXIST:
@@ -127,22 +131,16 @@ Status WiredTigerConnection::status(int code, std::string_view what) {
     case EINVAL:
     case ENOTSUP:
       return {ErrorCode::kBadValue, std::move(reason)};
-    case WT_PANIC: {
-      panic("");
-      std::lock_guard lock(mutex_);
-      if (contains(panicReason_, std::strerror(ENOSPC))) {
-        return {ErrorCode::kOutOfDiskSpace, "the storage engine stopped: no space left on the disk"};
-      }
-      return {ErrorCode::kInternalError,
-              "the storage engine stopped: " + (panicReason_.empty() ? reason : panicReason_)};
-    }
+    case WT_PANIC:
+      panic();
+      return panicStatus();
     default:
       return {ErrorCode::kInternalError, std::move(reason)};
   }
 }
 
-Status WiredTigerConnection::rollbackStatus(int64_t transactionBytes) {
-  RollbackEvidence evidence{.transactionBytes = transactionBytes};
+Status WiredTigerConnection::rollbackStatus(int64_t transactionBytes, bool waitedInVain) {
+  RollbackEvidence evidence{.waitedInVain = waitedInVain, .transactionBytes = transactionBytes};
   {
     std::lock_guard lock(mutex_);
     if (WT_CURSOR* statistics = evidenceSession_ ? openStatistics(evidenceSession_) : nullptr) {
@@ -171,12 +169,21 @@ int64_t WiredTigerConnection::statistic(WT_CURSOR* statistics, int key) {
   return statistics->get_value(statistics, &description, &printed, &value) == 0 ? value : 0;
 }
 
-void WiredTigerConnection::panic(std::string_view text) {
-  {
-    std::lock_guard lock(mutex_);
-    if (panicReason_.size() < 1000 && !text.empty()) panicReason_.append(panicReason_.empty() ? "" : "; ").append(text);
+void WiredTigerConnection::panic() {
+  if (!panicked_.exchange(true) && options_.onPanic) options_.onPanic(panicStatus());
+}
+
+/// The line that names the cause comes before the one of the panic.
+Status WiredTigerConnection::panicStatus() {
+  std::lock_guard lock(mutex_);
+  for (const std::string& line : lastErrors_) {
+    if (contains(line, std::strerror(ENOSPC)))
+      return {ErrorCode::kOutOfDiskSpace, "the storage engine stopped: no space left on the disk of " + options_.path + "; free some and start again"};
   }
-  if (!panicked_.exchange(true) && options_.onPanic) options_.onPanic();
+  std::string cause = "no reason is known";
+  for (const std::string& line : lastErrors_)
+    if (!contains(line, "WT_PANIC")) cause = line;
+  return {ErrorCode::kInternalError, "the storage engine stopped: " + cause};
 }
 
 int WiredTigerConnection::onError(WT_EVENT_HANDLER* handler, WT_SESSION*, int error, const char* text) {
@@ -189,8 +196,12 @@ int WiredTigerConnection::onError(WT_EVENT_HANDLER* handler, WT_SESSION*, int er
     opening = self->opening_;
     if (opening && self->openErrors_.size() < 1000)
       self->openErrors_.append(self->openErrors_.empty() ? "" : "; ").append(text);
+    if (!opening && !self->panicked()) {
+      if (self->lastErrors_.size() == kKeptErrors) self->lastErrors_.pop_front();
+      self->lastErrors_.emplace_back(text);
+    }
   }
-  if (error == WT_PANIC && !opening) self->panic(text);
+  if (error == WT_PANIC && !opening) self->panic();
   if (self->options_.onMessage) self->options_.onMessage(WiredTigerOptions::Level::kError, text);
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -29,8 +30,8 @@ class WiredTigerConnection {
 
   /// The Status of a result code; `what` was being done, e.g. "drop collection-1". Zero is OK. Not for hot paths.
   Status status(int code, std::string_view what);
-  /// Why a transaction that had written `transactionBytes` was rolled back.
-  Status rollbackStatus(int64_t transactionBytes);
+  /// Why a transaction that had written `transactionBytes` was rolled back, or (`waitedInVain`) got no room in the cache.
+  Status rollbackStatus(int64_t transactionBytes, bool waitedInVain);
   /// One of WT_STAT_CONN_*; zero when unknown.
   int64_t statistic(WT_CURSOR* statistics, int key);
   /// A "fast" statistics cursor of the session, or null.
@@ -46,7 +47,8 @@ class WiredTigerConnection {
   static int onError(WT_EVENT_HANDLER* handler, WT_SESSION* session, int error, const char* text);
   static int onMessage(WT_EVENT_HANDLER* handler, WT_SESSION* session, const char* text);
   Status openFailure(int code);
-  void panic(std::string_view text);
+  void panic();
+  Status panicStatus();
 
   WiredTigerOptions options_;
   Handler handler_;
@@ -54,7 +56,7 @@ class WiredTigerConnection {
   std::atomic<bool> panicked_{false};
   std::mutex mutex_;
   std::string openErrors_;  ///< what was reported while opening
-  std::string panicReason_;
+  std::deque<std::string> lastErrors_;  ///< what the engine reported last: the cause of a panic comes before it
   bool opening_ = false;
   WT_SESSION* evidenceSession_ = nullptr;  ///< reads cache statistics for rollbackStatus, under mutex_
 };

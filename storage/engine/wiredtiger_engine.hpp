@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,8 @@ struct WiredTigerOptions {
   int64_t logFileMaxBytes = 100 << 20;   ///< tests take 1 MiB: opening preallocates a log file
   std::string logCompressor = "snappy";  ///< or "none", "zlib"
   bool statistics = true;                ///< the engine's "fast" counters
+  /// How long a thread waits for room in the cache, until its operation fails with TemporarilyUnavailable (STX-007).
+  std::chrono::milliseconds cacheMaxWait{1000};
   int sessionMax = 2000;                 ///< cursors, transactions and pool together
   /// Also records writes to unlogged tables in the log, which recovery ignores (JRN-007).
   bool logUnloggedTables = false;
@@ -27,8 +30,9 @@ struct WiredTigerOptions {
   enum class Level { kInfo, kError };
   /// What the engine has to say; called from any thread, also its own.
   std::function<void(Level, std::string_view text)> onMessage;
-  /// The engine can no longer be used: end the storage tree. Called once, from any thread, must not block.
-  std::function<void()> onPanic;
+  /// The engine can no longer be used: end the storage tree. Called once, from any thread, must not block. OutOfDiskSpace
+  /// when a full disk is the cause.
+  std::function<void(Status cause)> onPanic;
 };
 
 /// The version of everything below the data directory that `openWiredTiger` writes to its file `troupe.format`.

@@ -88,6 +88,7 @@ struct Validator::State {
   std::string lastRow;        ///< key of the last index row seen
   RecordId lastRowId;
   int64_t bytes = 0;
+  int64_t bytesRead = 0;
   std::unordered_map<std::string, Entry> unmatched;  ///< second pass: keys of documents without an index row so far
   std::vector<Entry> extra;
   std::map<size_t, KeySet> multikeyMissing;          ///< per index: what its flags lack
@@ -99,6 +100,7 @@ struct Validator::State {
 Validator::Validator(Catalog& catalog, CollectionPtr collection, ValidateSettings settings)
     : state_(std::make_unique<State>(catalog, std::move(collection), settings, result_)) {}
 Validator::~Validator() = default;
+int64_t Validator::bytesRead() const { return state_->bytesRead; }
 
 StatusWith<bool> Validator::step(RecoveryUnit& unit, int maxRows) {
   using Phase = State::Phase;
@@ -186,6 +188,7 @@ StatusWith<bool> Validator::State::records(RecoveryUnit& unit, int maxRows, bool
     if (!again && cursor.id() <= lastRecord)
       collectionError("record ids are out of order: " + std::to_string(cursor.id().value) + " after " + std::to_string(lastRecord.value));
     lastRecord = cursor.id();
+    bytesRead += static_cast<int64_t>(cursor.bytes().size());
     TROUPE_TRY(oneRecord(cursor.bytes(), cursor.id(), again));
     TROUPE_ASSIGN(found, cursor.next());
   }
@@ -251,6 +254,7 @@ StatusWith<bool> Validator::State::indexRows(RecoveryUnit& unit, int maxRows, bo
     }
     while (found) {
       if (rows++ == maxRows) return false;
+      bytesRead += static_cast<int64_t>(cursor.key().size());
       oneRow(indexNumber, cursor, again);
       lastRow = cursor.key();
       lastRowId = cursor.id();

@@ -24,6 +24,7 @@ class Validator {
   /// Goes on with up to `maxRows` rows of a table; true when done. Repairs open units of work of their own.
   StatusWith<bool> step(RecoveryUnit& unit, int maxRows);
   ValidateResult& result() { return result_; }
+  int64_t bytesRead() const;
 
  private:
   struct State;

@@ -20,17 +20,13 @@ void listCommands() {
   }
 }
 
-/// Serves until it is told to stop.
+/// Serves until it is told to stop, or mends the data directory.
 int serve(Options options, std::vector<Service> services) {
   blockSignals();
+  const bool repair = options.repair;
   Server server(std::move(options), std::move(services));
-  Status status = server.start();
-  if (!status.isOK()) {
-    std::cerr << "trouped: " << status.reason() << "\n";
-    server.stop();
-    return exitCodeFor(status);
-  }
-  status = server.waitForStop();
+  Status status = repair ? server.repair() : server.start();
+  if (status.isOK() && !repair) status = server.waitForStop();
   server.stop();
   if (!status.isOK()) std::cerr << "trouped: " << status.reason() << "\n";
   return status.isOK() ? 0 : exitCodeFor(status);

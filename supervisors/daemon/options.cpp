@@ -48,6 +48,7 @@ const OptionRow kRows[] = {
      "size of the storage cache in GiB"},
     {"--journal,!--nojournal", "storage.journal.enabled", &Options::journal,
      "keep a journal (--nojournal: checkpoints only)"},
+    {"--repair", "storage.repair", &Options::repair, "mend what is damaged in the data directory, then exit"},
     {"--journalCommitInterval", "storage.journal.commitIntervalMs", &Options::journalCommitIntervalMs,
      "milliseconds between flushes of the journal"},
     {"--syncdelay", "storage.syncPeriodSecs", &Options::syncPeriodSecs, "seconds between checkpoints"},
@@ -183,6 +184,11 @@ Status checkValues(const Options& options) {
   TROUPE_TRY(between("--journalCommitInterval", options.journalCommitIntervalMs, 1, 500));
   TROUPE_TRY(between("--syncdelay", options.syncPeriodSecs, 0, 9'000'000));
   TROUPE_TRY(between("--verbose", options.verbosity, 0, 5));
+  if (options.cacheSizeGB != 0 && !(options.cacheSizeGB >= kSmallestCacheGB && options.cacheSizeGB <= 10'000)) {
+    return {ErrorCode::kBadValue,
+            "--wiredTigerCacheSizeGB must be between 0.25 and 10000: with less than 0.25 a few large documents fill the "
+            "cache; leave the option out for half of the memory beyond 1 GiB"};
+  }
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
   if (options.clusterAuthMode != "keyFile" && options.clusterAuthMode != "none")
     return {ErrorCode::kBadValue, "--clusterAuthMode must be keyFile or none"};

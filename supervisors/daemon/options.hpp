@@ -10,6 +10,9 @@
 
 namespace troupe::supervisors {
 
+/// GiB; also what is taken when nothing is said on a machine with little memory.
+inline constexpr double kSmallestCacheGB = 0.25;
+
 /// How `trouped` was asked to run: command line first, then the YAML file, then these defaults.
 struct Options {
   // net
@@ -29,6 +32,7 @@ struct Options {
   std::string dbPath = "/data/db";
   double cacheSizeGB = 0;  ///< 0: half of what the machine has beyond 1 GiB, at least 0.25
   bool journal = true;
+  bool repair = false;  ///< mend the data directory and exit
   int64_t journalCommitIntervalMs = 100;
   int64_t syncPeriodSecs = 60;
   // security

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 #include "actors/commands/capped_waiters.hpp"
@@ -27,6 +28,7 @@
 #include "messaging/tls/context.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "storage/validation/repair.hpp"
 #include "supervisors/daemon/cluster_links.hpp"
 #include "supervisors/daemon/service_manager.hpp"
 #include "supervisors/supervision/root_watch.hpp"
@@ -49,7 +51,7 @@ int64_t cacheBytes(const Options& options) {
   struct sysinfo memory {};
   sysinfo(&memory);
   const double total = static_cast<double>(memory.totalram) * memory.mem_unit;
-  return static_cast<int64_t>(std::max(0.25 * kGiB, (total - kGiB) / 2));
+  return static_cast<int64_t>(std::max(kSmallestCacheGB * kGiB, (total - kGiB) / 2));
 }
 
 std::vector<std::string> splitList(const std::string& text) {
@@ -155,11 +157,14 @@ struct Server::Parts {
   std::unique_ptr<commands::UserStore> users;
   std::unique_ptr<Node> node;
   std::unique_ptr<maintenance::WorkerPool> workers;
+  std::unique_ptr<commands::DiskGuard> disk;
   std::unique_ptr<replication::Membership> membership;  ///< null on a node that stands alone
   std::unique_ptr<commands::ServerContext> context;
   std::unique_ptr<StorageRows> storageRows;
   Address root;
   bool stopped = false;
+  std::mutex failureMutex;
+  Status failure;  ///< why the node has to end by itself; OK while it has not
 
   Status applyParameters();
   Status openStorage();
@@ -171,7 +176,18 @@ struct Server::Parts {
   Status startActors();
   commands::ServerIdentity identity(std::vector<wire::Compressor> allowed) const;
   void logStartUp();
+  storage::RepairTeller tellRepair();
+  /// Ends the process in order; the first failure is the one it ends with. Any thread.
+  void failWith(const Status& reason);
 };
+
+void Server::Parts::failWith(const Status& reason) {
+  {
+    const std::lock_guard lock(failureMutex);
+    if (failure.isOK()) failure = reason;
+  }
+  kill(getpid(), SIGTERM);
+}
 
 Status Server::Parts::applyParameters() {
   if (!options.keyFile.empty()) {
@@ -208,14 +224,15 @@ Status Server::Parts::openStorage() {
       log.debug(1, Component::kStorage, 22430, "engine", text);
   };
   // The engine cannot be used any more: the process ends, and the next start recovers from the journal.
-  engineOptions.onPanic = [this] {
+  engineOptions.onPanic = [this](const Status& cause) {
     log.error(Component::kStorage, 22446, "engine",
-              "The storage engine failed; stopping so that the next start recovers");
-    kill(getpid(), SIGTERM);
+              "The storage engine failed; stopping so that the next start recovers", bson::doc("cause", cause.reason()));
+    failWith(cause);
   };
   log.info(Component::kStorage, 22315, "main", "Opening the storage engine",
            bson::doc("dbpath", options.dbPath, "cacheBytes", engineOptions.cacheBytes, "journal", options.journal));
   TROUPE_ASSIGN(engine, storage::openWiredTiger(engineOptions));
+  if (options.repair) TROUPE_TRY(storage::salvageDamagedTables(*engine, tellRepair()).status());
   storageSessions = std::make_unique<storage::SessionPool>(*engine);
   storage::CatalogHooks hooks;
   hooks.makeFilter = makeFilter;
@@ -224,6 +241,7 @@ Status Server::Parts::openStorage() {
     return std::chrono::duration_cast<std::chrono::milliseconds>(environment->wallNow().time_since_epoch()).count();
   };
   hooks.observers = {&userChanges, &cappedWaiters, &removals};
+  hooks.repair = options.repair;
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   users = std::make_unique<commands::UserStore>(*catalog, *storageSessions, userChanges);
@@ -256,6 +274,7 @@ Status Server::Parts::makeContext() {
   std::vector<Address> addresses;
   for (int i = 0; i < kWorkers; ++i) addresses.push_back(node->address(blockingWorkerPath(i)));
   workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
+  disk = std::make_unique<commands::DiskGuard>(*environment, *engine, options.dbPath, parameters.diskSpaceReserveMB, log);
   const Address flusher = node->address(kJournalFlusherPath);
   if (!options.replSet.empty())
     membership = std::make_unique<replication::Membership>(options.replSet, node->name());
@@ -282,6 +301,7 @@ Status Server::Parts::makeContext() {
       .durability = durability,
       .conflicts = {},
       .blocking = *workers,
+      .disk = *disk,
       .loginSecret = auth::randomBytes(auth::secureRandom(), 32),
       .spillDirectory = options.dbPath + "/_tmp",
       .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
@@ -376,7 +396,7 @@ Status Server::Parts::startActors() {
     if (!reason.isOK())
       log.error(Component::kSupervision, 23379, "main", "The tree of actors has ended",
                 bson::doc("reason", reason.reason()));
-    kill(getpid(), SIGTERM);
+    failWith(reason);
   });
   root = started.root;
   return node->wait(awaitStatus(std::move(started.ready)));
@@ -411,6 +431,23 @@ Status Server::start() {
   return Status::OK();
 }
 
+storage::RepairTeller Server::Parts::tellRepair() {
+  return [this](const std::string& line) { log.warning(Component::kRecovery, 22260, "repair", line); };
+}
+
+Status Server::repair() {
+  Parts& p = *parts_;
+  p.logStartUp();
+  TROUPE_TRY(p.applyParameters());
+  TROUPE_TRY(p.openStorage());
+  TROUPE_ASSIGN(const auto report, storage::repairCollections(*p.catalog, p.tellRepair()));
+  p.log.info(Component::kRecovery, 22261, "repair", "Finished checking and repairing",
+             bson::doc("collections", report.collections, "repaired", report.repaired, "beyondRepair", report.beyondRepair));
+  if (report.beyondRepair.empty()) return Status::OK();
+  return {ErrorCode::kManualInterventionRequired, std::to_string(report.beyondRepair.size()) + " collections could not be repaired, the first is " +
+                                                      report.beyondRepair.front() + "; restore them from a backup"};
+}
+
 Status Server::waitForStop() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -419,6 +456,10 @@ Status Server::waitForStop() {
     int received = 0;
     sigwait(&signals, &received);
     if (received == SIGHUP) continue;
+    {
+      const std::lock_guard lock(parts_->failureMutex);
+      if (!parts_->failure.isOK()) return parts_->failure;
+    }
     parts_->log.info(Component::kControl, 23377, "main", "Received a signal to stop", bson::doc("signal", received));
     return Status::OK();
   }
@@ -443,6 +484,7 @@ void Server::stop() {
   p.environment->setFaults(nullptr);
   p.workers.reset();
   p.node.reset();
+  p.disk.reset();
   if (p.catalog) {
     const Status flushed = p.catalog->flush();
     if (!flushed.isOK())

@@ -7,7 +7,7 @@ import pymongo
 
 from support import SLOWNESS, Server
 
-TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE, WRITE_CONFLICT = 365, 225, 112
+TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE_FOR_CACHE, WRITE_CONFLICT = 365, 388, 112
 DOCUMENTS = 400
 
 
@@ -44,7 +44,7 @@ class CachePressure(unittest.TestCase):
         for writer in writers:
             writer.join(max(0, deadline - time.monotonic()))
         self.assertFalse([w for w in writers if w.is_alive()], f"a writer hangs; so far {outcomes}")
-        allowed = {0, TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE, WRITE_CONFLICT}
+        allowed = {0, TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE_FOR_CACHE, WRITE_CONFLICT}
         self.assertLessEqual(set(outcomes), allowed, self.server.log_tail(5))
         self.assertGreaterEqual(len(outcomes), 12)
         self.assertTrue(self.server.running(), self.server.log_tail())
@@ -55,6 +55,61 @@ class CachePressure(unittest.TestCase):
             cache = client.admin.command("serverStatus")["wiredTiger"]["cache"]
             self.assertEqual(cache["maximum bytes configured"], 256 << 20)
         print(f"      outcomes: { {code: outcomes.count(code) for code in sorted(set(outcomes))} }")
+
+
+class LargeTransactions(unittest.TestCase):
+    """One document with many keys in many indexes is one transaction, of whatever size one likes."""
+
+    def setUp(self):
+        self.server = Server("--wiredTigerCacheSizeGB", "0.25", "--setParameter", "temporarilyUnavailableBackoffBaseMs=20",
+                             "--setParameter", "temporarilyUnavailableMaxRetries=3")
+        self.addCleanup(self.server.discard)
+        self.server.start()
+
+    def operations(self, client):
+        return client.admin.command("serverStatus")["metrics"]["operation"]
+
+    def insert(self, index, indexes, outcomes):
+        """Inserts some 12 MB, and as much again for each index."""
+        with self.server.client(socketTimeoutMS=int(120_000 * SLOWNESS), retryWrites=False) as client:
+            own = client.t[f"c{index}"]
+            for i in range(indexes):
+                own.create_index([("words", 1), (f"field{i}", 1)])
+            try:
+                own.insert_one({"_id": 1, "words": [f"{i} {'x' * 10_000}" for i in range(1200)]})
+                outcomes.append(0)
+            except pymongo.errors.PyMongoError as error:
+                outcomes.append(getattr(error, "code", None) or repr(error))
+
+    def check_it_goes_on(self, client):
+        self.assertTrue(self.server.running(), self.server.log_tail())
+        client.t.after.insert_one({"_id": 1})
+        self.assertEqual(client.t.after.count_documents({}), 1)
+
+    def test_a_transaction_that_alone_fills_the_cache_is_told_so_and_not_tried_again(self):
+        outcomes = []
+        self.insert(0, 16, outcomes)
+        self.assertEqual(outcomes, [TRANSACTION_TOO_LARGE_FOR_CACHE], self.server.log_tail(5))
+        with self.server.client() as client:
+            self.assertEqual(client.t.c0.count_documents({}), 0)
+            self.assertEqual(self.operations(client)["transactionTooLargeForCacheErrors"], 1)
+            self.check_it_goes_on(client)
+
+    def test_transactions_that_fill_it_together_are_tried_again_and_then_told_to_come_back(self):
+        outcomes = []
+        writers = [threading.Thread(target=self.insert, args=(i, 5, outcomes), daemon=True) for i in range(4)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join(150 * SLOWNESS)
+        self.assertEqual(len(outcomes), 4, f"a writer hangs; so far {outcomes}")
+        self.assertLessEqual(set(outcomes), {0, TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE_FOR_CACHE, WRITE_CONFLICT}, self.server.log_tail(5))
+        with self.server.client() as client:
+            self.assertGreater(self.operations(client)["temporarilyUnavailableErrors"], 0, outcomes)
+            for i in range(4):
+                self.assertTrue(client.t.command("validate", f"c{i}")["valid"])
+            self.check_it_goes_on(client)
+        print(f"      outcomes: {sorted(outcomes)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A disk that fills up: nothing acknowledged is lost, the server ends in order, and starts again once there is space."""
+"""A disk that fills up: writes are refused in time; and where the engine fails all the same, nothing acknowledged is lost."""
 import os
 import shutil
 import subprocess
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pymongo
 
-from support import Server, run_server
+from support import Server, eventually, run_server
 
-
+OUT_OF_DISK_SPACE = 14031
 
 class DiskFull(unittest.TestCase):
     """The data directory lies on a small file system of its own (in memory), which needs the right to mount."""
@@ -31,21 +31,52 @@ class DiskFull(unittest.TestCase):
             while acknowledged < 100_000:
                 try:
                     target.insert_many([{"_id": acknowledged + i, "bytes": os.urandom(10_000)} for i in range(20)])
+                except pymongo.errors.BulkWriteError as error:
+                    return acknowledged + error.details["nInserted"], error.details["writeErrors"][0]
                 except pymongo.errors.PyMongoError as error:
-                    return acknowledged, error
+                    return acknowledged, {"code": getattr(error, "code", None), "errmsg": str(error)}
                 acknowledged += 20
         self.fail("a gigabyte went onto a disk of 64 MiB")
 
-    def test_nothing_acknowledged_is_lost_when_the_disk_is_full(self):
-        server = Server(dbpath=self.disk)
+    def start(self, *options):
+        server = Server(*options, dbpath=self.disk)
         self.addCleanup(server.discard)
-        server.start()
+        return server.start()
+
+    def check_nothing_is_lost(self, server, acknowledged):
+        with server.client() as client:
+            found = {d["_id"] for d in client.t.c.find({}, {"_id": 1})}
+            missing = set(range(acknowledged)) - found
+            self.assertFalse(missing, f"{len(missing)} of {acknowledged} acknowledged documents are gone")
+            self.assertTrue(client.t.command("validate", "c")["valid"])
+
+    def test_writes_are_refused_before_the_disk_is_full_and_come_back_by_themselves(self):
+        server = self.start("--setParameter", "diskSpaceReserveMB=16")
         acknowledged, error = self.fill(server)
         self.assertGreater(acknowledged, 100)
-        self.assertIsInstance(error, (pymongo.errors.OperationFailure, pymongo.errors.AutoReconnect))
-        server.process.wait(60)
-        self.assertGreaterEqual(server.process.returncode, 0, "it was killed by a signal")
-        self.assertIn("No space left on device", server.log())
+        self.assertEqual(error["code"], OUT_OF_DISK_SPACE, error)
+        with server.client() as client:
+            self.assertTrue(client.admin.command("serverStatus")["diskSpace"]["refusingWrites"])
+            self.assertEqual(client.t.c.count_documents({}), acknowledged)
+            with self.assertRaises(pymongo.errors.OperationFailure) as refused:
+                client.t.c.update_one({"_id": 1}, {"$set": {"more": "x" * 1000}})
+            self.assertEqual(refused.exception.code, OUT_OF_DISK_SPACE)
+            self.assertEqual(client.t.c.delete_many({"_id": {"$lt": 10}}).deleted_count, 10)
+            subprocess.run(["mount", "-o", "remount,size=600m", str(self.disk)], check=True)
+            self.assertTrue(eventually(lambda: not client.admin.command("serverStatus")["diskSpace"]["refusingWrites"]))
+            client.t.c.insert_many({"_id": i} for i in range(10))
+        self.check_nothing_is_lost(server, acknowledged)
+        self.assertTrue(server.running(), server.log_tail())
+        self.assertEqual(server.restart().stop(), 0)
+
+    def test_without_a_reserve_nothing_acknowledged_is_lost_and_the_exit_says_why(self):
+        server = self.start("--setParameter", "diskSpaceReserveMB=0")
+        acknowledged, error = self.fill(server)
+        self.assertGreater(acknowledged, 100)
+        self.assertIn(error["code"], (OUT_OF_DISK_SPACE, None), error)  # None: the connection had ended before the answer
+        self.assertGreater(server.process.wait(60), 0, "the exit code of a failure")
+        reason = server.log().splitlines()[-1]
+        self.assertRegex(reason, "^trouped: .*no space left on the disk")
 
         # As long as there is no space the next start says so, in one line.
         code, said = run_server(*server.arguments())
@@ -54,12 +85,7 @@ class DiskFull(unittest.TestCase):
 
         subprocess.run(["mount", "-o", "remount,size=600m", str(self.disk)], check=True)
         server.start()
-        with server.client() as client:
-            found = {d["_id"] for d in client.t.c.find({}, {"_id": 1})}
-            missing = set(range(acknowledged)) - found
-            self.assertFalse(missing, f"{len(missing)} of {acknowledged} acknowledged documents are gone")
-            self.assertTrue(client.t.command("validate", "c")["valid"])
-            client.t.c.insert_one({"_id": "after"})
+        self.check_nothing_is_lost(server, acknowledged)
         self.assertEqual(server.stop(), 0)
 
 

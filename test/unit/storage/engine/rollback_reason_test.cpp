@@ -24,6 +24,16 @@ TEST(RollbackReason, ATransactionThatHoldsMostOfTheDirtyCacheIsTooLarge) {
   EXPECT_EQ(classifyRollback(evidence(15, 20), 0.75).code(), ErrorCode::kTemporarilyUnavailable);
 }
 
+TEST(RollbackReason, AfterWaitingInVainItIsTheCacheWhateverItsFiguresAreByThen) {
+  auto waited = evidence(1, 5);
+  waited.waitedInVain = true;
+  EXPECT_EQ(classifyRollback(waited, 0.75).code(), ErrorCode::kTemporarilyUnavailable);
+  waited.transactionBytes = 4;
+  EXPECT_EQ(classifyRollback(waited, 0.75).code(), ErrorCode::kTransactionTooLargeForCache);
+  waited.transactionBytes = waited.cacheDirty = 0;
+  EXPECT_EQ(classifyRollback(waited, 0.75).code(), ErrorCode::kTemporarilyUnavailable) << "a reader holds nothing";
+}
+
 TEST(RollbackReason, AThresholdOfOneDisablesTooLarge) {
   EXPECT_EQ(classifyRollback(evidence(40, 20), 1.0).code(), ErrorCode::kTemporarilyUnavailable);
 }

@@ -100,7 +100,7 @@ TEST(WiredTigerEngine, ReadingADamagedBlockPanicsOnceAndClosesCleanly) {
   damage(directory.path() + "/t.wt");
   std::atomic<int> panics{0};
   WiredTigerOptions options = testOptions(directory.path());
-  options.onPanic = [&] { ++panics; };
+  options.onPanic = [&](const Status&) { ++panics; };
   auto engine = openOrFail(options);
   const Table table = *engine->openTable("t");
   Status failure;
@@ -116,6 +116,40 @@ TEST(WiredTigerEngine, ReadingADamagedBlockPanicsOnceAndClosesCleanly) {
   EXPECT_EQ(panics, 1);
   engine.reset();
   EXPECT_TRUE(openWiredTiger(testOptions(directory.path())).isOK());
+}
+
+int logFiles(const std::string& directory) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory + "/journal"))
+    count += entry.path().filename().string().starts_with("WiredTigerLog.");
+  return count;
+}
+
+TEST(WiredTigerEngine, TheLogIsCompressedAndItsOldFilesGoAfterACheckpoint) {
+  TemporaryDirectory directory;
+  auto engine = openOrFail(testOptions(directory.path()));  // log files of one megabyte
+  const Table table = *engine->createTable("t", {});
+  constexpr int kRows = 200, kBytes = 100'000;
+  const auto before = engine->statistics().logBytesWritten;
+  std::mt19937 random(1);
+  for (int i = 0; i < kRows; ++i) {
+    std::string value(kBytes, 'v');
+    for (int k = 0; k < kBytes / 4; ++k) value[static_cast<size_t>(k)] = static_cast<char>(random());  // a quarter is noise
+    ASSERT_TRUE(Transaction(*engine, table).put("key" + std::to_string(i), value).commit().isOK());
+  }
+  ASSERT_TRUE(engine->flushLog().isOK());
+  const auto written = engine->statistics().logBytesWritten - before;
+  EXPECT_GT(written, int64_t{kRows} * kBytes / 4);
+  EXPECT_LT(written, int64_t{kRows} * kBytes / 2);
+  EXPECT_GE(logFiles(directory.path()), 5);
+  // The engine's own thread removes them; it wakes with the log's use.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  for (int i = 0; logFiles(directory.path()) > 2; ++i) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << logFiles(directory.path()) << " files are left";
+    ASSERT_TRUE(Transaction(*engine, table).put("again", std::to_string(i)).commit().isOK());
+    ASSERT_TRUE(engine->flushLog().isOK());
+    ASSERT_TRUE(engine->checkpoint().isOK());
+  }
 }
 
 TEST(WiredTigerEngine, WithoutAJournalAFlushIsACheckpoint) {

@@ -53,6 +53,15 @@ TEST(Options, FlagsCanBeTurnedOff) {
   EXPECT_FALSE(options->journal);
 }
 
+TEST(Options, ACacheTooSmallForLargeDocumentsIsRefused) {
+  EXPECT_TRUE(parse({"--wiredTigerCacheSizeGB", "0.25"}).isOK());
+  for (const auto* size : {"0.1", "-1", "nan", "1e9"}) {
+    const Status refused = parse({"--wiredTigerCacheSizeGB", size}).status();
+    EXPECT_EQ(refused.code(), ErrorCode::kBadValue) << size;
+  }
+  EXPECT_NE(parse({"--wiredTigerCacheSizeGB", "0.01"}).status().reason().find("leave the option out"), std::string::npos);
+}
+
 TEST(Options, MistakesAreNamed) {
   EXPECT_NE(parse({"--prot", "1"}).status().reason().find("--prot"), std::string::npos);
   EXPECT_NE(parse({"--port", "70000"}).status().reason().find("--port"), std::string::npos);
