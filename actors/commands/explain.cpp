@@ -37,7 +37,7 @@ Task<Status> runToEnd(Request& request, ResultStream& stream) {
     const auto next = stream.next();
     if (!next.isOK()) co_return next.status();
     if (next->isEnd()) co_return Status::OK();
-    if ((n & 63) != 0) continue;
+    if (next->isDocument() && (n & 63) != 0) continue;
     if (Status status = co_await letOthersRun(request, stream, lastYield); !status.isOK()) co_return status;
   }
 }

@@ -72,6 +72,7 @@ bool staysOpen(const ClientCursor& cursor) {
 Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
   bson::Builder& reply = request.reply();
   const size_t start = reply.size();
+  cursor.stream->workFor(request.operation());
   SteadyTime lastYield = request.operation().started();
   while (!limit.documents || state.returned < *limit.documents) {
     if (cursor.held) {
@@ -153,6 +154,8 @@ void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
 
 }  // namespace
 
+SteadyTime QueryResources::coarseNow() const { return server.node.environment().coarseNow(); }
+
 Status prepareContext(QueryResources& r, const Request& request, bson::View collation, bson::View let) {
   if (!collation.empty()) {
     TROUPE_ASSIGN(auto collator, bson::Collator::parse(collation));
@@ -161,6 +164,7 @@ Status prepareContext(QueryResources& r, const Request& request, bson::View coll
     r.collator = r.collection->sharedCollator();
   }
   r.context.collator = r.collator.get();
+  r.context.clock = &r;
   const auto wall = request.server().node.environment().wallNow().time_since_epoch();
   r.context.now = bson::Date{std::chrono::duration_cast<std::chrono::milliseconds>(wall).count()};
   r.context.clusterTime = bson::Timestamp{static_cast<uint32_t>(r.context.now.millis / 1000), 1};
@@ -180,8 +184,10 @@ std::unique_ptr<ResultStream> streamOf(std::shared_ptr<QueryResources> resources
 Task<Status> letOthersRun(Request& request, ResultStream& stream, SteadyTime& lastYield) {
   const SteadyTime now = request.server().node.environment().now();
   if (Status status = request.operation().checkForInterrupt(now); !status.isOK()) co_return status;
-  if (now - lastYield < kSlice) co_return Status::OK();
+  const auto wait = stream.takeWait();
+  if (!wait && now - lastYield < kSlice) co_return Status::OK();
   stream.save();
+  if (wait) co_await request.server().node.sleepFor(*wait);
   if (Status status = co_await request.yield(); !status.isOK()) co_return status;
   lastYield = request.server().node.environment().now();
   co_return stream.restore();

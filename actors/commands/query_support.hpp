@@ -12,11 +12,13 @@
 namespace troupe::commands {
 
 /// What a query is parsed and run with, owned in one place so that it lives as long as the query: the command's bytes,
-/// collation, `let` variables, the collection and the recovery unit.
-class QueryResources {
+/// collation, `let` variables, the collection and the recovery unit; and the clock it goes by.
+class QueryResources final : public query::WorkClock {
  public:
   explicit QueryResources(ServerContext& server)
       : server(server), unit(std::make_unique<storage::RecoveryUnit>(server.storageSessions)) {}
+
+  SteadyTime coarseNow() const override;
 
   ServerContext& server;
   bson::Document command;             ///< owned copy where the query outlives its request
@@ -55,8 +57,8 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
 std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
                                         std::unique_ptr<ResultStream> stream);
 
-/// Waits a turn when the operation has held its thread for long: gives up and takes again the stream's snapshot around
-/// it.
+/// Waits a turn when the operation has held its thread for long, and as long as the stream asks: gives up and takes again
+/// the stream's snapshot around it.
 Task<Status> letOthersRun(Request& request, ResultStream& stream, SteadyTime& lastYield);
 
 }  // namespace troupe::commands

@@ -1,5 +1,6 @@
 """The promised limits, from both sides."""
 import struct
+import threading
 import time
 
 import bson
@@ -172,3 +173,42 @@ class ManyConnections(ServerTest):
         self.assertEqual(raws[500].command({"ping": 1, "$db": "admin"})["ok"], 1)
         for raw in raws:
             raw.close()
+
+
+class ExpensiveQueries(ServerTest):
+    """One thread serves everybody: a query whose every row takes milliseconds must give way between them."""
+
+    OPTIONS = ("--threads", "1")
+    COSTLY = {"$expr": {"$lt": [{"$size": {"$filter": {"input": {"$range": [0, 5000]}, "cond": {"$gt": ["$$this", 1]}}}}, 0]}}
+
+    def setUp(self):
+        super().setUp()
+        self.db.c.insert_many({"_id": i, "x": i % 3} for i in range(400))
+
+    def costly(self):
+        return {"find": self.db.c.find(self.COSTLY), "group": self.db.c.aggregate([{"$match": self.COSTLY}, {"$group": {"_id": "$x"}}], batchSize=0),
+                "join": self.db.c.aggregate([{"$limit": 1}, {"$lookup": {"from": "c", "pipeline": [{"$match": self.COSTLY}], "as": "found"}}], batchSize=0)}
+
+    def test_others_are_answered_meanwhile(self):
+        for name, cursor in self.costly().items():
+            with self.subTest(name):
+                reader = threading.Thread(target=lambda: list(cursor))
+                reader.start()
+                waits = []
+                with self.server.client() as other:
+                    while reader.is_alive():
+                        begun = time.monotonic()
+                        other.admin.command("ping")
+                        waits.append(time.monotonic() - begun)
+                self.assertGreater(len(waits), 10, "the query was not expensive")
+                self.assertLess(sorted(waits)[len(waits) // 2], 0.1 * SLOWNESS, "seconds until a ping is answered")
+
+    def test_a_time_limit_is_noticed_at_once(self):
+        begun = time.monotonic()
+        self.assertFails(50, lambda: list(self.db.c.find(self.COSTLY).max_time_ms(200)))
+        self.assertLess(time.monotonic() - begun, 0.2 + 0.2 * SLOWNESS)
+        for pipeline in ([{"$group": {"_id": {"$filter": {"input": {"$range": [0, 5000]}, "cond": {"$gt": ["$$this", 1]}}}}}],
+                         [{"$lookup": {"from": "c", "pipeline": [{"$match": self.COSTLY}], "as": "found"}}]):
+            begun = time.monotonic()
+            self.assertFails(50, lambda: list(self.db.c.aggregate(pipeline, maxTimeMS=200)))
+            self.assertLess(time.monotonic() - begun, 0.2 + 0.2 * SLOWNESS)

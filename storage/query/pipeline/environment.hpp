@@ -26,6 +26,7 @@ struct PushDown {
   int64_t skip = 0;
   std::optional<int64_t> limit;  ///< after skip; 0 asks for nothing
   const ParseContext* parse = nullptr;  ///< what to parse filter and sort with (collation, variables); outlives the scan
+  int depth = 0;                        ///< nesting of the pipeline that scans: a view it scans may join itself
 };
 
 /// Where $out collects its result: a temporary collection that replaces the target when `finish` is called.
@@ -61,6 +62,13 @@ class PipelineEnvironment {
   virtual StatusWith<bool> modifyOne(const CollectionName& in, bson::View query, const Change& change) = 0;
   /// $merge: adds a document (creating the collection). DuplicateKey when it exists.
   virtual Status insert(const CollectionName& into, bson::View document) = 0;
+
+  /// After a failure of openOut, modifyOne, insert or an OutWriter: true when the same call is to be made again once the
+  /// pipeline has yielded, for it met a conflict with another writer. Whoever pulls waits as long as that needs.
+  virtual bool mayTryAgain(const Status& failure) {
+    (void)failure;
+    return false;
+  }
 
   /// True when the operation has to stop (killed, time limit); asked regularly by blocking stages.
   virtual Status checkInterrupt() { return Status::OK(); }

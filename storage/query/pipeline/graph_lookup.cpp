@@ -73,7 +73,7 @@ class GraphLookupStage final : public Stage {
     each(start, reach);
     bson::Builder found;
     for (int64_t depth = 0; !frontier.empty() && (!spec_.maxDepth || depth <= *spec_.maxDepth); ++depth) {
-      PushDown request{.filter = levelFilter(frontier), .parse = context_.parse};
+      PushDown request{.filter = levelFilter(frontier), .parse = context_.parse, .depth = context_.depth + 1};
       frontier.clear();
       TROUPE_ASSIGN(auto scan, context_.environment->scan(spec_.from, request));
       TROUPE_TRY(drain([&] { return scan->next(); }, context_.environment, [&](bson::View document) -> Status {

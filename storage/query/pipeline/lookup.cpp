@@ -38,7 +38,9 @@ StatusWith<std::unique_ptr<Pipeline>> openPipeline(bson::View stages, const Coll
   TROUPE_ASSIGN(auto pipeline, Pipeline::parse(all.finish(), context));
   if (pipeline->startsWithSource()) return pipeline;
   TROUPE_TRY(pipeline->optimize());
-  TROUPE_ASSIGN(auto scan, context.environment->scan(from, pipeline->takePushDown()));
+  PushDown request = pipeline->takePushDown();
+  request.depth = context.depth;
+  TROUPE_ASSIGN(auto scan, context.environment->scan(from, request));
   pipeline->attach(std::move(scan));
   return pipeline;
 }
@@ -58,23 +60,32 @@ class LookupStage final : public Stage {
   LookupStage(LookupSpec spec, std::vector<std::pair<std::string, ExpressionPtr>> let, PipelineContext context)
       : spec_(std::move(spec)), let_(std::move(let)), context_(std::move(context)), local_(spec_.localField), foreign_(spec_.foreignField) {}
 
+  /// A join may take longer than its turn: it yields when its scan does, and goes on from there.
   StatusWith<Next> next() override {
-    auto in = pull();
-    if (!in.isOK() || !in->isDocument()) return in;
-    const Document outer(in->document);
-    ParseContext inner = *context_.parse;
-    TROUPE_ASSIGN(const Document variables, bind(outer));
-    inner.let = variables;
-    TROUPE_ASSIGN(auto pipeline, openPipeline(spec_.pipeline, spec_.from, joinFilter(outer), inner, context_));
-    bson::Builder found;
-    TROUPE_TRY(drain([&] { return pipeline->next(); }, context_.environment, [&](bson::View document) -> Status {
-      found.push(document);
-      if (found.size() > static_cast<size_t>(bson::kMaxDocumentSize) * 4)
-        return {ErrorCode(4568), "Total size of documents in " + spec_.from.collection + " matching pipeline's $lookup stage exceeds the limit"};
-      return Status::OK();
-    }));
-    current_ = withPath(outer, found.finishArray().element());
+    if (!join_) {
+      auto in = pull();
+      if (!in.isOK() || !in->isDocument()) return in;
+      TROUPE_TRY(beginJoin(in->document));
+    }
+    for (;;) {
+      TROUPE_ASSIGN(const Next found, join_->pipeline->next());
+      if (found.kind == Next::Kind::kYield) return found;
+      if (found.isEnd()) break;
+      join_->found.push(found.document);
+      if (join_->found.size() > static_cast<size_t>(bson::kMaxDocumentSize) * 4)
+        return Status(ErrorCode(4568), "Total size of documents in " + spec_.from.collection + " matching pipeline's $lookup stage exceeds the limit");
+    }
+    const auto join = std::move(join_);
+    current_ = withPath(join->outer, join->found.finishArray().element());
     return Next::of(current_.view());
+  }
+  void save() override {
+    Stage::save();
+    if (join_) join_->pipeline->save();
+  }
+  Status restore() override {
+    TROUPE_TRY(Stage::restore());
+    return join_ ? join_->pipeline->restore() : Status::OK();
   }
   std::string_view name() const override { return "$lookup"; }
   void serialize(bson::Builder& stages) const override { stages.push(spec_.shown); }
@@ -86,6 +97,23 @@ class LookupStage final : public Stage {
   }
 
  private:
+  /// The search for what belongs to one document.
+  struct Join {
+    Document outer, let;
+    ParseContext parse;
+    std::unique_ptr<Pipeline> pipeline;
+    bson::Builder found;
+  };
+  Status beginJoin(bson::View outer) {
+    auto join = std::make_unique<Join>();
+    join->outer = Document(outer);
+    TROUPE_ASSIGN(join->let, bind(join->outer));
+    join->parse = *context_.parse;
+    join->parse.let = join->let;
+    TROUPE_ASSIGN(join->pipeline, openPipeline(spec_.pipeline, spec_.from, joinFilter(join->outer), join->parse, context_));
+    join_ = std::move(join);
+    return Status::OK();
+  }
   StatusWith<Document> bind(bson::View outer) {
     if (let_.empty()) return Document(context_.parse->let);
     bson::Builder out;
@@ -137,6 +165,7 @@ class LookupStage final : public Stage {
   PipelineContext context_;
   ValuePath local_, foreign_;
   Variables variables_;
+  std::unique_ptr<Join> join_;  ///< the one under way
   Document current_;
 };
 

@@ -12,18 +12,36 @@ using bson::Document;
 using bson::Element;
 using bson::Type;
 
+/// Each step is repeated until it succeeds; conflicts with other writers are waited out by who pulls.
 StatusWith<Next> OutputStage::next() {
-  if (done_) return Next::end();
-  if (!begun_) TROUPE_TRY(begin());
-  begun_ = true;
-  while (true) {
-    auto in = pull();
-    if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
-    if (in->isEnd()) break;
-    TROUPE_TRY(write(in->document));
+  while (step_ != Step::kDone) {
+    Status done;
+    if (step_ == Step::kBegin) {
+      done = begin();
+      if (done.isOK()) step_ = Step::kRead;
+    } else if (step_ == Step::kWriteAgain) {
+      done = write(kept_);
+      if (done.isOK()) step_ = Step::kRead;
+    } else if (step_ == Step::kFinish) {
+      done = finish();
+      if (done.isOK()) step_ = Step::kDone;
+    } else {
+      auto in = pull();
+      if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
+      if (in->isEnd()) {
+        step_ = Step::kFinish;
+        continue;
+      }
+      done = write(in->document);
+      if (!done.isOK()) {
+        kept_ = Document(in->document);
+        step_ = Step::kWriteAgain;
+      }
+    }
+    if (done.isOK()) continue;
+    if (!context_.environment->mayTryAgain(done)) return done;
+    return Next::yield();
   }
-  TROUPE_TRY(finish());
-  done_ = true;
   return Next::end();
 }
 

@@ -23,8 +23,9 @@ class OutputStage : public Stage {
   PipelineContext context_;
 
  private:
-  bool begun_ = false;
-  bool done_ = false;
+  enum class Step { kBegin, kRead, kWriteAgain, kFinish, kDone };
+  Step step_ = Step::kBegin;
+  bson::Document kept_;  ///< to be written again: its first attempt met a conflict
 };
 
 }  // namespace troupe::query

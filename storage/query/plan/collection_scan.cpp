@@ -8,8 +8,7 @@ StatusWith<PlanStage::Step> CollectionScan::advance(Row& row) {
     TROUPE_ASSIGN(cursor_, plan_.records().cursor(*plan_.unit, forward_));
     open_ = true;
   }
-  for (; plan_.budget > 0; ++works_) {
-    --plan_.budget;
+  for (; plan_.spend(); ++works_) {
     TROUPE_ASSIGN(const bool found, cursor_.next());
     if (!found) {
       done_ = !tailable_;

@@ -52,8 +52,8 @@ enum class ExplainVerbosity { kQueryPlanner, kExecutionStats, kAllPlansExecution
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// kDocument, kEnd, or kYield after a slice of work without a result (at most 128 rows), so that the caller checks for
-  /// interrupts and lets others run. Errors: those of storage, expressions, sorting; QueryPlanKilled.
+  /// kDocument, kEnd, or kYield after a slice of work (128 rows without a result, or some milliseconds with results or
+  /// without), so that the caller checks for interrupts and lets others run. Errors: those of storage, expressions, sorting; QueryPlanKilled.
   virtual StatusWith<Next> next() = 0;
   /// The record the last result came from; none (0) after a blocking projection. For updates and deletes.
   virtual storage::RecordId recordId() const = 0;

@@ -66,8 +66,7 @@ StatusWith<bool> IndexScan::passes() {
 StatusWith<PlanStage::Step> IndexScan::advance(Row& row) {
   if (done_ || ranges_.empty()) return Step::kEnd;
   if (!open_) TROUPE_TRY(open());
-  for (; plan_.budget > 0; ++works_) {
-    --plan_.budget;
+  for (; plan_.spend(); ++works_) {
     TROUPE_ASSIGN(const bool found, move());
     const auto verdict = found ? ranges_.check(cursor_.key(), target_) : KeyRanges::Verdict::kEnd;
     if (verdict == KeyRanges::Verdict::kEnd) {

@@ -25,19 +25,25 @@ void PlanExecutor::setRoot(PlanStagePtr root) {
 }
 
 StatusWith<Next> PlanExecutor::next() {
-  plan_.budget = kSliceRows;
   row_ = {};
+  if (plan_.timeIsUp()) return endSlice();  // over results, too: who pulls may take longer for each than the plan
+  plan_.budget = kSliceRows;
   TROUPE_ASSIGN(const auto step, root_->work(row_));
   switch (step) {
     case PlanStage::Step::kRow:
       ++plan_.stats.returned;
       return Next::of(row_.document);
     case PlanStage::Step::kAgain:
-      return Next::yield();
+      return endSlice();
     case PlanStage::Step::kEnd:
       break;
   }
   return Next::end();
+}
+
+Next PlanExecutor::endSlice() {
+  plan_.sliceEnd.reset();
+  return Next::yield();
 }
 
 int64_t PlanExecutor::matchedArrayIndex() const {
@@ -50,6 +56,7 @@ void PlanExecutor::save() { root_->save(); }
 
 Status PlanExecutor::restore(storage::RecoveryUnit& unit, const storage::CatalogSnapshot& now) {
   plan_.unit = &unit;
+  plan_.sliceEnd.reset();
   if (!plan_.collection) return Status::OK();
   auto current = now.find(plan_.collection->uuid());
   if (!current) {

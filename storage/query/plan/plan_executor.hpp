@@ -29,6 +29,7 @@ class PlanExecutor final : public Executor {
 
  private:
   bson::Document parsedQuery() const;
+  Next endSlice();
 
   PlanContext plan_;
   PlanStagePtr root_;

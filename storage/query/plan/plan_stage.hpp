@@ -1,6 +1,8 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,9 @@
 
 namespace troupe::query {
 
+/// How long a query works before it offers others their turn. The clock's steps of up to 4 ms come on top.
+inline constexpr std::chrono::milliseconds kSliceTime{2};
+
 /// What the stages of one plan share, and what they borrow from. Owned by the executor; one thread at a time.
 struct PlanContext {
   storage::CollectionPtr collection;        ///< null: no such collection
@@ -22,6 +27,7 @@ struct PlanContext {
   ParseContext parse;
   ExecutionStats stats;
   int budget = 0;                           ///< rows that may still be examined before others get their turn
+  std::optional<std::chrono::steady_clock::time_point> sliceEnd;  ///< when others get it at the latest; none: no slice has begun
   uint64_t restores = 0;                    ///< grows with each new snapshot
   bool refetch = false;                     ///< results are going to be written: rows held across snapshots are read again
   bool trial = false;                       ///< plans are only being compared
@@ -33,6 +39,21 @@ struct PlanContext {
   std::unique_ptr<SortPattern> sort;
 
   storage::RecordStore& records() const { return collection->records(); }
+
+  /// Takes one row's work from the slice; false when it is used up. A row may be expensive: time ends a slice, too.
+  bool spend() {
+    if (budget <= 0) return false;
+    --budget;
+    if (timeIsUp()) budget = 0;
+    return true;
+  }
+  /// Whether the slice has lasted long enough; the first question begins it.
+  bool timeIsUp() {
+    if (!parse.clock) return false;
+    const auto now = parse.clock->coarseNow();
+    if (!sliceEnd) sliceEnd = now + kSliceTime;
+    return now >= *sliceEnd;
+  }
 };
 
 /// An index key as it lies in the index, with the index that can decode it.

@@ -25,6 +25,7 @@ struct Entry {
 
 void run(PlanContext& plan, PlanStage& root, Entry& entry, int budget, int64_t wanted) {
   plan.budget = budget;
+  plan.sliceEnd.reset();  // each plan gets the same time
   Row row;
   while (!entry.finished && entry.status.isOK()) {
     const auto step = root.work(row);

@@ -64,7 +64,18 @@ StatusWith<PlannedAccess> Planner::collectionScan(bool forward) {
     return {ErrorCode::kNoQueryExecutionPlans, "error processing query: ns=" + plan_.collection->ns().toString() +
                                                    " planner returned error :: caused by :: No query solutions"};
   }
+  if (plan_.collection->isClustered() && !request_.tailable) return sorted(clusteredScan(forward));
   return sorted(std::make_unique<CollectionScan>(plan_, plan_.filter, forward, request_.tailable));
+}
+
+/// The natural order of a clustered collection is that of its `_id`.
+PlanStagePtr Planner::clusteredScan(bool forward) {
+  IndexPlan access;
+  access.index = plan_.collection->indexes().front();
+  access.keyRange = true;
+  access.forward = forward;
+  auto scan = std::make_unique<IndexScan>(plan_, std::make_shared<const IndexPlan>(std::move(access)), false);
+  return std::make_unique<FetchRows>(plan_, std::move(scan), query_.conjuncts);
 }
 
 /// `$natural` of the hint or the sort.
@@ -88,7 +99,7 @@ StatusWith<IndexPtr> Planner::hinted() const {
   if (!request_.hint.ok()) return IndexPtr();
   for (const IndexPtr& index : plan_.collection->indexes()) {
     if (!index->usable()) continue;
-    const bool meant = request_.hint.is(Type::kString) ? request_.hint.asString() == index->spec.name
+    const bool meant = request_.hint.is(Type::kString) ? request_.hint.asString() == plan_.collection->shownName(*index)
                                                        : bson::compareDocuments(request_.hint.asDocument(), index->spec.key) == 0;
     if (meant) return index;
   }

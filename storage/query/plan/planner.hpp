@@ -40,6 +40,7 @@ class Planner {
   };
 
   StatusWith<PlannedAccess> collectionScan(bool forward);
+  PlanStagePtr clusteredScan(bool forward);
   StatusWith<PlannedChoice> natural(const bson::Element& direction);
   StatusWith<storage::IndexPtr> hinted() const;
   StatusWith<PlannedChoice> byHint();

@@ -64,8 +64,7 @@ StatusWith<PlanStage::Step> SortRows::advance(Row& row) {
     plan_.stats.usedDisk = plan_.stats.usedDisk || sorter_->stats().spills > 0;
     loaded_ = true;
   }
-  for (; plan_.budget > 0; ++works_) {
-    --plan_.budget;
+  for (; plan_.spend(); ++works_) {
     TROUPE_ASSIGN(auto item, sorter_->next());
     if (!item) return Step::kEnd;
     current_ = std::move(item->payload);

@@ -204,6 +204,40 @@ TEST_F(Queries, GiveOthersTheirTurn) {
   EXPECT_EQ((*executor)->stats().docsExamined, 300);
 }
 
+/// Each look at it costs a millisecond, as an expensive condition would.
+class SlowClock final : public WorkClock {
+ public:
+  std::chrono::steady_clock::time_point coarseNow() const override { return now_ += std::chrono::milliseconds(1); }
+
+ private:
+  mutable std::chrono::steady_clock::time_point now_{};
+};
+
+TEST_F(Queries, GiveOthersTheirTurnAfterAWhileHoweverFewRowsThatWas) {
+  insertNumbers(0, 60);
+  const SlowClock clock;
+  context.clock = &clock;
+  FindRequest request;
+  const bson::Document filter = R"({"b": 59})"_json;
+  request.filter = filter;
+  const auto executor = open(request);
+  int yields = 0;
+  for (auto next = (*executor)->next(); next->kind == Next::Kind::kYield; next = (*executor)->next()) ++yields;
+  EXPECT_GE(yields, 20);
+  EXPECT_EQ((*executor)->stats().docsExamined, 60);
+}
+
+TEST_F(Queries, GiveOthersTheirTurnBetweenResultsToo) {
+  insertNumbers(0, 60);
+  const SlowClock clock;
+  context.clock = &clock;
+  const auto executor = open(FindRequest());
+  int yields = 0, rows = 0;
+  for (auto next = (*executor)->next(); !next->isEnd(); next = (*executor)->next()) ++(next->isDocument() ? rows : yields);
+  EXPECT_EQ(rows, 60);
+  EXPECT_GE(yields, 20) << "who pulls rows without a pause holds the thread as long as the plan itself would";
+}
+
 TEST_F(Queries, ShowRecordIdsAndKeys) {
   index(R"({"key": {"a": 1}, "name": "a"})"_json);
   insertNumbers(0, 3);
