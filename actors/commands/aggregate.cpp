@@ -3,6 +3,7 @@
 
 #include "actors/commands/aggregation.hpp"
 #include "actors/commands/families.hpp"
+#include "actors/commands/stable_api.hpp"
 #include "actors/commands/write_support.hpp"
 #include "messaging/bson/compare.hpp"
 #include "storage/query/match/match_parser.hpp"
@@ -14,7 +15,7 @@ namespace {
 constexpr Argument kAggregateArguments[] = {
     {"pipeline", kArrayArg, true},
     {"cursor", kDocumentArg},
-    {"explain", kFlagArg},
+    {"explain", kFlagArg, false, false},
     {"allowDiskUse", kFlagArg},
     {"bypassDocumentValidation", kFlagArg},
     {"collation", kDocumentArg},
@@ -78,6 +79,9 @@ Task<Status> aggregate(Request& request) {
     if (!stage.is(bson::Type::kDocument))
       co_return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
   }
+  if (request.flag("apiStrict")) {
+    if (Status status = checkStagesInStableApi(request.document("pipeline")); !status.isOK()) co_return status;
+  }
   request.server().counters.command.fetch_add(1, std::memory_order_relaxed);
   if (request.flag("explain"))
     co_return co_await explainAggregate(request, request.body(), query::ExplainVerbosity::kQueryPlanner);
@@ -133,6 +137,7 @@ Task<Status> countOnView(Request& request, storage::Namespace ns) {
     if (!next.isOK()) co_return next.status();
     if (next->isEnd()) break;
     n += next->isDocument();
+    if (next->isDocument() && (n & 63) != 0) continue;
     if (Status status = co_await letOthersRun(request, *prepared->stream, lastYield); !status.isOK()) co_return status;
   }
   request.reply().append("n", static_cast<int32_t>(n));
@@ -186,7 +191,7 @@ Task<Status> count(Request& request) {
     if (!next.isOK()) co_return next.status();
     if (next->isEnd()) break;
     n += next->isDocument();
-    if ((n & 63) != 0) continue;
+    if (next->isDocument() && (n & 63) != 0) continue;
     if (Status status = co_await letOthersRun(request, *stream, lastYield); !status.isOK()) co_return status;
   }
   stream->report(request.operation().metrics);
@@ -287,7 +292,7 @@ Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::share
     if (next->isDocument()) values.addPath(next->document, key);
     if (values.bytes() > static_cast<size_t>(bson::kMaxDocumentSize))
       co_return Status(ErrorCode(17217), "distinct too big, 16mb cap");
-    if ((n & 63) != 0) continue;
+    if (next->isDocument() && (n & 63) != 0) continue;
     if (Status status = co_await letOthersRun(request, *stream, lastYield); !status.isOK()) co_return status;
   }
   stream->report(request.operation().metrics);
@@ -324,6 +329,7 @@ constexpr Command kCommands[] = {
      .access = Access::kRead,
      .stableApi = true,
      .namesCollection = true,
+     .takesUuid = true,
      .arguments = kCountArguments,
      .run = count},
     {.name = "distinct",
@@ -331,6 +337,7 @@ constexpr Command kCommands[] = {
      .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
      .access = Access::kRead,
      .namesCollection = true,
+     .takesUuid = true,
      .allowedInTransaction = true,
      .arguments = kDistinctArguments,
      .run = distinct},

@@ -1,6 +1,7 @@
 #include "actors/commands/aggregation.hpp"
 
 #include "actors/commands/pipeline_environment.hpp"
+#include "actors/commands/views.hpp"
 #include "actors/kernel/node.hpp"
 
 namespace troupe::commands {
@@ -8,8 +9,6 @@ namespace troupe::commands {
 using query::Pipeline;
 
 namespace {
-
-constexpr int kMaxViewDepth = 20;
 
 /// Feeds a pipeline from a plan.
 class ExecutorStage final : public query::Stage {
@@ -45,6 +44,8 @@ class PipelineStream final : public ResultStream {
         executor_(executor) {}
 
   StatusWith<query::Next> next() override { return pipeline_->next(); }
+  std::optional<std::chrono::milliseconds> takeWait() override { return environment_->takeWait(); }
+  void workFor(const Operation& operation) override { environment_->workFor(operation); }
   void save() override { pipeline_->save(); }
   Status restore() override { return pipeline_->restore(); }
   void report(OperationMetrics& metrics) const override {
@@ -65,31 +66,6 @@ class PipelineStream final : public ResultStream {
 bson::View documentIn(bson::View command, std::string_view name) {
   const auto e = command[name];
   return e.isObjectLike() ? e.asDocument() : bson::View();
-}
-
-/// The collection under a view and the stages that make the view, outermost last, followed by `stages`.
-struct Resolved {
-  storage::Namespace ns;
-  storage::CollectionPtr collection;
-  bson::Document stages;  ///< an array
-};
-
-StatusWith<Resolved> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns, bson::View stages) {
-  Resolved result{ns, catalog.find(ns), bson::Document(stages)};
-  for (int depth = 0; result.collection && result.collection->isView(); ++depth) {
-    if (depth == kMaxViewDepth)
-      return Status(ErrorCode(165), "View depth limit exceeded: more than 20 views on each other");
-    const storage::CollectionOptions& options = result.collection->options();
-    bson::Builder joined;
-    if (options.pipeline) {
-      for (const bson::Element& e : options.pipeline->view()) joined.push(e);
-    }
-    for (const bson::Element& e : result.stages.view()) joined.push(e);
-    result.stages = joined.finish();
-    result.ns = storage::Namespace(result.ns.db(), options.viewOn);
-    result.collection = catalog.find(result.ns);
-  }
-  return result;
 }
 
 Status openSource(PreparedAggregation& prepared, bson::View command, bool natural) {

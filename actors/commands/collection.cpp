@@ -4,6 +4,7 @@
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/stable_api.hpp"
 #include "actors/commands/write_support.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
@@ -17,16 +18,16 @@ using storage::Namespace;
 namespace {
 
 constexpr Argument kCreateArguments[] = {
-    {"capped", kFlagArg},
-    {"size", kNumberArg},
-    {"max", kNumberArg},
-    {"autoIndexId", kFlagArg},
+    {"capped", kFlagArg, false, false},
+    {"size", kNumberArg, false, false},
+    {"max", kNumberArg, false, false},
+    {"autoIndexId", kFlagArg, false, false},
     {"idIndex", kDocumentArg},
-    {"storageEngine", kDocumentArg},
+    {"storageEngine", kDocumentArg, false, false},
     {"validator", kDocumentArg},
     {"validationLevel", kStringArg},
     {"validationAction", kStringArg},
-    {"indexOptionDefaults", kDocumentArg},
+    {"indexOptionDefaults", kDocumentArg, false, false},
     {"viewOn", kStringArg},
     {"pipeline", kArrayArg},
     {"collation", kDocumentArg},
@@ -80,8 +81,12 @@ Task<Status> create(Request& request) {
   request.operation().ns = ns->toString();
   auto options = storage::parseCollectionOptions(ownOptions(request));
   if (!options.isOK()) co_return options.status();
+  if (options->pipeline && request.flag("apiStrict")) {
+    if (Status status = checkStagesInStableApi(*options->pipeline); !status.isOK()) co_return status;
+  }
   if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
   if (Status status = storage::validateForCreate(*ns); !status.isOK()) co_return status;
+  if (Status status = request.server().disk.roomFor(kTableBytes); !status.isOK()) co_return status;
   const auto locks = co_await takeLocks(request.server().locks, locksToChange(*ns));
   auto change = [&](storage::RecoveryUnit& unit) {
     return storage::createCollection(request.server().catalog, unit, *ns, *options).status();
@@ -92,14 +97,14 @@ Task<Status> create(Request& request) {
 Task<Status> drop(Request& request) {
   const auto ns = request.collection();
   if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
   if (ns->isSystem() && ns->collection() != "system.js" && ns->collection() != "system.profile" &&
       ns->collection() != "system.views" && !ns->collection().starts_with("system.buckets.")) {
     co_return Status(ErrorCode::kIllegalOperation, "can't drop system collection " + ns->toString());
   }
   ServerContext& server = request.server();
-  const auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
-  const CollectionPtr collection = server.catalog.find(*ns);
+  const auto target = co_await openForChange(request, {});
+  if (!target.isOK()) co_return target.status();
+  const CollectionPtr& collection = target->collection;
   if (!collection) co_return Status::OK();  // as of 7.0 dropping what does not exist succeeds
   const auto indexes = static_cast<int32_t>(collection->indexes().size());
   auto change = [&](storage::RecoveryUnit& unit) { return storage::dropCollection(server.catalog, unit, collection); };
@@ -234,7 +239,7 @@ bson::Document collectionRow(const storage::Collection& collection, bool nameOnl
   row.append("options", collection.options().toDocument(false)).openDocument("info").append("readOnly", view);
   if (!view) row.append("uuid", collection.uuid());
   row.close();
-  if (!view && collection.idIndex()) row.append("idIndex", collection.idIndex()->spec.stored);
+  if (!view && collection.idIndex() && !collection.isClustered()) row.append("idIndex", collection.idIndex()->spec.stored);
   return row.finish();
 }
 

@@ -33,6 +33,7 @@ struct Command {
   bool testOnly = false;         ///< needs enableTestCommands
   bool stableApi = false;        ///< part of API version 1
   bool namesCollection = false;  ///< the command's own field is a collection name
+  bool takesUuid = false;        ///< or the collection's UUID; that takes the right useUUID, too
   bool allowedInTransaction = false;
   ArgumentTable arguments;
   Task<Status> (*run)(Request& request);

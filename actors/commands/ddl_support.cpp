@@ -24,6 +24,22 @@ class RowsStream final : public ResultStream {
 
 }  // namespace
 
+Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors errors) {
+  auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  ServerContext& server = request.server();
+  request.operation().lock.await('W');
+  auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
+  request.operation().lock.granted();
+  auto collection = server.catalog.find(*ns);
+  if (!collection && !errors.missing.empty())
+    co_return Status(ErrorCode::kNamespaceNotFound, std::string(errors.missing) + ns->toString());
+  if (collection && collection->isView() && !errors.view.empty())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView, std::string(errors.view) + ns->toString());
+  co_return ChangeTarget{std::move(*ns), std::move(locks), std::move(collection)};
+}
+
 int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& collection) {
   int64_t bytes = server.engine.tableBytes(collection.records().table());
   for (const auto& index : collection.indexes()) bytes += server.engine.tableBytes(index->access->table());

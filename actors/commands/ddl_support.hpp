@@ -9,6 +9,21 @@
 
 namespace troupe::commands {
 
+/// A collection whose shape is about to change: nobody else writes to it or changes it while the locks are held.
+struct ChangeTarget {
+  storage::Namespace ns;
+  std::vector<storage::LockGuard> locks;
+  storage::CollectionPtr collection;
+};
+/// The errors of openForChange, as each command words them; the namespace follows. Empty: what is missing is left to the
+/// caller (a null collection), and so are views.
+struct ChangeErrors {
+  std::string_view missing;  ///< NamespaceNotFound
+  std::string_view view;     ///< CommandNotSupportedOnView
+};
+/// Takes the collection that the command names for a change of its shape.
+Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors errors);
+
 /// Runs a change of the catalog (a callable taking the recovery unit) in a unit of work, again after conflicts, and
 /// waits for the request's write concern. The caller holds the locks the change needs, and `change` in its own frame.
 template <class Change>

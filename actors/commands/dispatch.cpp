@@ -159,6 +159,11 @@ Status checkRights(Request& request) {
   if (needed.target == Target::kDatabase) resource = auth::Resource::db(request.db());
   if (needed.target == Target::kCollection)
     resource = auth::Resource::coll(request.db(), request.body().first().toStringOr());
+  if (request.namesCollectionByUuid()) {
+    TROUPE_TRY(request.authorize(auth::Action::kUseUuid, auth::Resource::db(request.db())));
+    TROUPE_ASSIGN(const auto named, request.collection());
+    return request.authorize(needed.action, auth::Resource::coll(named.db(), named.collection()));
+  }
   return request.authorize(needed.action, resource);
 }
 

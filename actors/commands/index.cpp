@@ -4,6 +4,7 @@
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/stable_api.hpp"
 #include "actors/commands/write_support.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/catalog/index_builder.hpp"
@@ -40,9 +41,11 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
 }
 
 /// Scans until the end of the collection, batch by batch, on a detached actor; conflicts with writers are run again.
-Status scanAll(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, storage::ConflictCounters& counters) {
+Status scanAll(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, ServerContext& server) {
   for (;;) {
-    storage::ConflictRetry retry({.immediateRetries = 100'000, .maxWriteConflictRetries = 100'000}, &counters);
+    server.disk.look();  // nobody knows how many keys a document has
+    TROUPE_TRY(server.disk.roomFor(0));
+    storage::ConflictRetry retry({.immediateRetries = 100'000, .maxWriteConflictRetries = 100'000}, &server.conflicts);
     const auto done = storage::writeConflictRetry(retry, unit, [&] { return builder.step(unit, kBuildBatch); });
     TROUPE_TRY(done.status());
     if (*done) return Status::OK();
@@ -60,7 +63,7 @@ struct BuildSteps {
     return [b = builder, u = unit] { return b->start(*u); };
   }
   std::function<Status()> scan() const {
-    return [b = builder, u = unit, s = server] { return scanAll(*b, *u, s->conflicts); };
+    return [b = builder, u = unit, s = server] { return scanAll(*b, *u, *s); };
   }
   std::function<Status()> commit() const {
     return [b = builder, u = unit] { return b->commit(*u); };
@@ -111,22 +114,22 @@ Task<Status> createIndexes(Request& request) {
       co_return Status(ErrorCode::kFailedToParse,
                        "Error in specification " + std::string("{}") +
                            " :: caused by :: The 'name' field is a required property of an index specification");
+    if (request.flag("apiStrict")) {
+      if (Status status = checkIndexInStableApi(spec); !status.isOK()) co_return status;
+    }
   }
   ServerContext& server = request.server();
   const bool existed = server.catalog.find(*ns) != nullptr;
   if (Status status = co_await createIfMissing(request, *ns); !status.isOK()) co_return status;
-  auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
-  const CollectionPtr collection = server.catalog.find(*ns);
-  if (!collection)
-    co_return Status(ErrorCode::kNamespaceNotFound, "the collection was dropped while its index was to be created");
-  if (collection->isView())
-    co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot create indexes on a view: " + ns->toString());
+  auto target = co_await openForChange(request, {"the collection was dropped while its index was to be created: ", "Cannot create indexes on a view: "});
+  if (!target.isOK()) co_return target.status();
+  const CollectionPtr& collection = target->collection;
   const auto before = static_cast<int32_t>(collection->indexes().size());
   auto specs = storage::newIndexes(server.catalog, *collection, *given);
   if (!specs.isOK()) co_return specs.status();
   if (Status status = checkPartialFilters(request, *specs); !status.isOK()) co_return status;
   if (!specs->empty()) {
-    const Status status = co_await build(request, *ns, *specs, std::move(locks));
+    const Status status = co_await build(request, *ns, *specs, std::move(target->locks));
     if (!status.isOK()) co_return status;
   }
   const auto concern = request.writeConcern();
@@ -136,6 +139,12 @@ Task<Status> createIndexes(Request& request) {
   reply.append("createdCollectionAutomatically", !existed);
   if (specs->empty()) reply.append("note", "all indexes already exist");
   co_return Status::OK();
+}
+
+/// A row of listIndexes: the index that a clustered collection is ordered by shows as it was asked for.
+bson::Document listedIndex(const storage::Collection& collection, const storage::IndexEntry& index) {
+  if (!index.spec.idIndex || !collection.isClustered()) return storage::listedSpec(index.spec);
+  return bson::Builder().appendAll(*collection.options().clusteredIndex).append("clustered", true).finish();
 }
 
 constexpr Argument kListIndexesArguments[] = {{"cursor", kDocumentArg}, {"includeBuildUUIDs", kFlagArg}};
@@ -151,7 +160,7 @@ Task<Status> listIndexes(Request& request) {
                      "Namespace " + ns->toString() + " is a view, not a collection");
   std::vector<bson::Document> rows;
   for (const auto& index : collection->indexes()) {
-    if (index->ready) rows.push_back(storage::listedSpec(index->spec));
+    if (index->ready) rows.push_back(listedIndex(*collection, *index));
   }
   co_return co_await replyWithRows(request, ns->toString(), std::move(rows), request.document("cursor")["batchSize"]);
 }
@@ -159,15 +168,10 @@ Task<Status> listIndexes(Request& request) {
 constexpr Argument kDropIndexesArguments[] = {{"index", kStringArg | kDocumentArg | kArrayArg, true}};
 
 Task<Status> dropIndexes(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  const auto target = co_await openForChange(request, {"ns not found ", "Cannot drop indexes on view "});
+  if (!target.isOK()) co_return target.status();
   ServerContext& server = request.server();
-  const auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
-  const CollectionPtr collection = server.catalog.find(*ns);
-  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns not found " + ns->toString());
-  if (collection->isView())
-    co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot drop indexes on view " + ns->toString());
+  const CollectionPtr& collection = target->collection;
   const auto names = storage::indexNamesFor(*collection, request.arg("index"));
   if (!names.isOK()) co_return names.status();
   const auto before = static_cast<int32_t>(collection->indexes().size());
@@ -287,13 +291,10 @@ Task<Status> checkUnique(Request& request, CollectionPtr collection, const stora
 }
 
 Task<Status> collMod(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  const auto target = co_await openForChange(request, {.missing = "ns does not exist: ", .view = {}});
+  if (!target.isOK()) co_return target.status();
   ServerContext& server = request.server();
-  const auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
-  const CollectionPtr collection = server.catalog.find(*ns);
-  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns->toString());
+  const CollectionPtr& collection = target->collection;
   const storage::IndexEntry* index = nullptr;
   const auto change = collModChange(request, *collection, index);
   if (!change.isOK()) co_return change.status();
@@ -327,6 +328,7 @@ constexpr Command kCommands[] = {
      .access = Access::kRead,
      .stableApi = true,
      .namesCollection = true,
+     .takesUuid = true,
      .arguments = kListIndexesArguments,
      .run = listIndexes},
     {.name = "dropIndexes",

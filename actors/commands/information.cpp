@@ -1,6 +1,6 @@
 // buildInfo, hostInfo, connectionStatus, listCommands, getLog, whatsmyuri, features of the server.
-#include <sys/sysinfo.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -30,9 +30,8 @@ Task<Status> buildInfo(Request& request) {
 Task<Status> hostInfo(Request& request) {
   struct utsname os {};
   uname(&os);
-  struct sysinfo memory {};
-  sysinfo(&memory);
-  const auto memoryMb = static_cast<int64_t>(memory.totalram * memory.mem_unit / (1024 * 1024));
+  const int64_t pageBytes = sysconf(_SC_PAGESIZE);
+  const int64_t memoryMb = sysconf(_SC_PHYS_PAGES) * pageBytes / (1024 * 1024);
   const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
                        request.server().node.environment().wallNow().time_since_epoch())
@@ -49,7 +48,7 @@ Task<Status> hostInfo(Request& request) {
       .append("numaEnabled", false)
       .close();
   reply.openDocument("os").append("type", os.sysname).append("name", os.version).append("version", os.release).close();
-  reply.openDocument("extra").append("kernelVersion", os.release).append("pageSize", int64_t{4096}).close();
+  reply.openDocument("extra").append("kernelVersion", os.release).append("pageSize", pageBytes).close();
   co_return Status::OK();
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "actors/commands/inspection.hpp"
+#include "actors/commands/session_registry.hpp"
+#include "actors/commands/views.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "storage/catalog/catalog_operations.hpp"
@@ -15,8 +17,6 @@ using query::CollectionName;
 using query::StagePtr;
 
 namespace {
-
-constexpr int kMaxViewDepth = 20;
 
 /// Documents made at once, handed out one by one.
 class RowsStage final : public query::Stage {
@@ -89,39 +89,38 @@ class ViewStage final : public query::Stage {
 /// $out: documents go into a temporary collection, which takes the target's place at the end.
 class OutCollection final : public query::OutWriter {
  public:
-  OutCollection(ServerContext& server, storage::Namespace target, storage::CollectionPtr temporary)
-      : server_(server), target_(std::move(target)), temporary_(std::move(temporary)), unit_(server.storageSessions) {}
+  OutCollection(CommandPipelineEnvironment& environment, ServerContext& server, storage::Namespace target,
+                storage::CollectionPtr temporary)
+      : environment_(environment),
+        server_(server),
+        target_(std::move(target)),
+        temporary_(std::move(temporary)),
+        unit_(server.storageSessions) {}
 
+  /// The pipeline may outlive its environment. What a failure here leaves over is an unused collection.
   ~OutCollection() override {
-    if (!finished_) (void)attempt([&] { return storage::dropCollection(server_.catalog, unit_, temporary_); });
+    const auto drop = [&] { return storage::dropCollection(server_.catalog, unit_, temporary_); };
+    if (!finished_) (void)CommandPipelineEnvironment::inUnitOfWork(unit_, drop);
   }
 
   Status insert(bson::View document) override {
     std::deque<bson::Document> made;
     TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made));
-    return attempt([&] { return temporary_->insert(unit_, stored).status(); });
+    TROUPE_TRY(server_.disk.roomFor(stored.size()));
+    return environment_.writeOnce(unit_, [&] { return temporary_->insert(unit_, stored).status(); });
   }
 
   Status finish() override {
-    TROUPE_TRY(
-        attempt([&] { return storage::renameCollection(server_.catalog, unit_, temporary_, target_, true).status(); }));
+    TROUPE_TRY(environment_.writeOnce(unit_, [&] {
+      return storage::renameCollection(server_.catalog, unit_, temporary_, target_, true).status();
+    }));
     finished_ = true;
     server_.durability.take();
     return Status::OK();
   }
 
  private:
-  /// Nobody else writes to the temporary collection, so conflicts are rare and short.
-  template <class F>
-  Status attempt(F&& body) {
-    storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
-    return storage::writeConflictRetry(retry, unit_, [&]() -> Status {
-      storage::WriteUnitOfWork work(unit_);
-      TROUPE_TRY(body());
-      return work.commit();
-    });
-  }
-
+  CommandPipelineEnvironment& environment_;
   ServerContext& server_;
   storage::Namespace target_;
   storage::CollectionPtr temporary_;
@@ -142,43 +141,52 @@ Status copyIndexes(ServerContext& server, storage::RecoveryUnit& unit, const sto
 
 CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, QueryResources& resources)
     : resources_(resources), server_(request.server()) {
+  mayListSessions_ = request.authorize(auth::Action::kListSessions, auth::Resource::cluster()).isOK();
   mayInspect_ = request.authorize(auth::Action::kInprog, auth::Resource::cluster()).isOK();
 }
 
 StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from, const query::PushDown& request) {
-  const auto catalog = server_.catalog.snapshot();
   storage::Namespace ns(from.db, from.collection);
-  auto collection = catalog->find(ns);
-  if (!collection || !collection->isView()) {
-    auto stage = std::make_unique<ScanStage>(server_);
-    TROUPE_TRY(stage->open(std::move(collection), request, request.parse ? *request.parse : resources_.context));
-    return StagePtr(std::move(stage));
-  }
-  bson::Builder stages;
-  const auto& options = collection->options();
-  if (options.pipeline) {
-    for (const bson::Element& e : options.pipeline->view()) stages.push(e);
-  }
-  if (!request.filter.empty()) stages.pushDocument().append("$match", request.filter).close();
-  if (!request.sort.empty()) stages.pushDocument().append("$sort", request.sort).close();
-  if (request.skip > 0) stages.pushDocument().append("$skip", request.skip).close();
+  auto collection = server_.catalog.find(ns);
+  if (collection && collection->isView()) return scanView(std::move(ns), request);
+  auto stage = std::make_unique<ScanStage>(server_);
+  TROUPE_TRY(stage->open(std::move(collection), request, request.parse ? *request.parse : resources_.context));
+  return StagePtr(std::move(stage));
+}
+
+StatusWith<StagePtr> CommandPipelineEnvironment::scanView(storage::Namespace ns, const query::PushDown& request) {
   if (request.limit && *request.limit == 0)
     return StagePtr(std::make_unique<RowsStage>("$limit", std::vector<bson::Document>()));
-  if (request.limit) stages.pushDocument().append("$limit", *request.limit).close();
-  bson::Document all = stages.finish();
+  bson::Builder wanted;
+  if (!request.filter.empty()) wanted.pushDocument().append("$match", request.filter).close();
+  if (!request.sort.empty()) wanted.pushDocument().append("$sort", request.sort).close();
+  if (request.skip > 0) wanted.pushDocument().append("$skip", request.skip).close();
+  if (request.limit) wanted.pushDocument().append("$limit", *request.limit).close();
+  TROUPE_ASSIGN(auto resolved, resolveViews(*server_.catalog.snapshot(), std::move(ns), wanted.finish()));
   query::PipelineContext context;
   context.parse = request.parse ? request.parse : &resources_.context;
   context.spill = query::spillToDirectory(server_.spillDirectory);
   context.environment = this;
-  context.on = {from.db, options.viewOn};
-  context.depth = kMaxViewDepth / 4;
-  TROUPE_ASSIGN(auto pipeline, query::Pipeline::parse(all, context));
+  context.on = {std::string(resolved.ns.db()), std::string(resolved.ns.collection())};
+  context.depth = request.depth + 1;
+  TROUPE_ASSIGN(auto pipeline, query::Pipeline::parse(resolved.stages, context));
   TROUPE_TRY(pipeline->optimize());
   if (!pipeline->startsWithSource()) {
     TROUPE_ASSIGN(auto source, scan(context.on, pipeline->takePushDown()));
     pipeline->attach(std::move(source));
   }
-  return StagePtr(std::make_unique<ViewStage>(std::move(all), std::move(pipeline)));
+  return StagePtr(std::make_unique<ViewStage>(std::move(resolved.stages), std::move(pipeline)));
+}
+
+std::vector<bson::Document> CommandPipelineEnvironment::localSessions() const {
+  std::vector<bson::Document> rows;
+  const SteadyTime now = server_.node.environment().now();
+  const int64_t wall = wallMillis(server_);
+  for (const auto& [id, used] : server_.sessions.uses()) {
+    const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(now - used).count();
+    rows.push_back(bson::doc("_id", bson::doc("id", bson::Binary{bson::kBinaryUuid, id}), "lastUse", bson::Date{wall - idle}));
+  }
+  return rows;
 }
 
 StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName& on,
@@ -202,7 +210,11 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
     if (!mayInspect_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listCatalog");
     if (on.collection.empty()) return rows(listCatalog(server_, nullptr));
   }
-  if (name == "$listLocalSessions" || name == "$listSessions") return rows({});
+  if (name == "$listSessions") return rows({});
+  if (name == "$listLocalSessions") {
+    if (!mayListSessions_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listLocalSessions");
+    return rows(localSessions());
+  }
   const auto collection = server_.catalog.find(storage::Namespace(on.db, on.collection));
   if (name == "$indexStats" || name == "$planCacheStats" || name == "$listCatalog") {
     if (!collection || collection->isView() || name == "$planCacheStats") return rows({});
@@ -242,18 +254,15 @@ StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOu
       name.db, "tmp.agg_out." + bson::randomUuid([this] { return server_.node.environment().random(); }).toString());
   storage::RecoveryUnit unit(server_.storageSessions);
   storage::CollectionPtr temporary;
-  storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
-  const Status created = storage::writeConflictRetry(retry, unit, [&]() -> Status {
-    storage::WriteUnitOfWork work(unit);
+  TROUPE_TRY(server_.disk.roomFor(kTableBytes));
+  TROUPE_TRY(writeOnce(unit, [&]() -> Status {
     storage::CollectionOptions options;
     if (existing) options.collation = existing->options().collation;
     TROUPE_ASSIGN(temporary, storage::createCollection(server_.catalog, unit, temporaryName, options));
-    if (existing) TROUPE_TRY(copyIndexes(server_, unit, *existing, temporary));
-    return work.commit();
-  });
-  TROUPE_TRY(created);
+    return existing ? copyIndexes(server_, unit, *existing, temporary) : Status::OK();
+  }));
   return std::unique_ptr<query::OutWriter>(
-      std::make_unique<OutCollection>(server_, ns, server_.catalog.find(temporaryName)));
+      std::make_unique<OutCollection>(*this, server_, ns, server_.catalog.find(temporaryName)));
 }
 
 StatusWith<bool> CommandPipelineEnvironment::hasUniqueIndex(const CollectionName& on,
@@ -276,9 +285,8 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
   TROUPE_ASSIGN(const auto collection, target(in));
   TROUPE_ASSIGN(const auto match, query::parseMatch(filter, resources_.context));
   storage::RecoveryUnit unit(server_.storageSessions);
-  storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
   bool found = false;
-  const Status changed = storage::writeConflictRetry(retry, unit, [&]() -> Status {
+  TROUPE_TRY(writeOnce(unit, [&]() -> Status {
     TROUPE_ASSIGN(auto executor, query::openScan(collection, *match, {}, unit, resources_.context));
     TROUPE_ASSIGN(auto next, executor->next());
     while (!next.isDocument() && !next.isEnd()) {
@@ -291,11 +299,9 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
     executor->save();
     TROUPE_ASSIGN(const auto after, change(before));
     if (!after || *after == before) return Status::OK();
-    storage::WriteUnitOfWork work(unit);
-    TROUPE_TRY(collection->update(unit, id, before, *after));
-    return work.commit();
-  });
-  TROUPE_TRY(changed);
+    TROUPE_TRY(server_.disk.roomFor(after->view().size()));
+    return collection->update(unit, id, before, *after);
+  }));
   server_.durability.take();
   return found;
 }
@@ -304,16 +310,22 @@ Status CommandPipelineEnvironment::insert(const CollectionName& into, bson::View
   TROUPE_ASSIGN(const auto collection, target(into));
   std::deque<bson::Document> made;
   TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made));
+  TROUPE_TRY(server_.disk.roomFor(stored.size()));
   storage::RecoveryUnit unit(server_.storageSessions);
-  storage::ConflictRetry retry({.immediateRetries = 1000}, &server_.conflicts);
-  const Status inserted = storage::writeConflictRetry(retry, unit, [&]() -> Status {
-    storage::WriteUnitOfWork work(unit);
-    TROUPE_TRY(collection->insert(unit, stored).status());
-    return work.commit();
-  });
-  TROUPE_TRY(inserted);
+  TROUPE_TRY(writeOnce(unit, [&] { return collection->insert(unit, stored).status(); }));
   server_.durability.take();
   return Status::OK();
+}
+
+bool CommandPipelineEnvironment::mayTryAgain(const Status& failure) {
+  if (!retry_) retry_.emplace(retryOptions(server_), &server_.conflicts);
+  wait_ = retry_->next(failure);
+  if (!wait_) retry_.reset();
+  return wait_.has_value();
+}
+
+Status CommandPipelineEnvironment::checkInterrupt() {
+  return operation_ ? operation_->checkForInterrupt(server_.node.environment().coarseNow()) : Status::OK();
 }
 
 }  // namespace troupe::commands

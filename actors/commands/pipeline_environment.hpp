@@ -1,7 +1,13 @@
 #pragma once
+#include <chrono>
+#include <optional>
+#include <utility>
+
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/request.hpp"
 #include "storage/query/pipeline/environment.hpp"
+#include "storage/transaction/conflict_retry.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::commands {
 
@@ -22,13 +28,41 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   StatusWith<bool> hasUniqueIndex(const query::CollectionName& on, const std::vector<std::string>& fields) override;
   StatusWith<bool> modifyOne(const query::CollectionName& in, bson::View query, const Change& change) override;
   Status insert(const query::CollectionName& into, bson::View document) override;
+  bool mayTryAgain(const Status& failure) override;
+  Status checkInterrupt() override;
+
+  /// How long the conflict that `mayTryAgain` was last asked about has to be waited for; once.
+  std::optional<std::chrono::milliseconds> takeWait() { return std::exchange(wait_, {}); }
+  void workFor(const Operation& operation) { operation_ = &operation; }
+  template <class Body>
+  static Status inUnitOfWork(storage::RecoveryUnit& unit, Body& body) {
+    storage::WriteUnitOfWork work(unit);
+    TROUPE_TRY(body());
+    return work.commit();
+  }
+  /// Runs `body` in a unit of work and commits it; a conflict is the caller's, see mayTryAgain.
+  template <class Body>
+  Status writeOnce(storage::RecoveryUnit& unit, Body&& body) {
+    const Status status = inUnitOfWork(unit, body);
+    if (status.isOK())
+      retry_.reset();
+    else
+      unit.abandonSnapshot();
+    return status;
+  }
 
  private:
   StatusWith<storage::CollectionPtr> target(const query::CollectionName& name);
+  std::vector<bson::Document> localSessions() const;
+  StatusWith<query::StagePtr> scanView(storage::Namespace ns, const query::PushDown& request);
 
   QueryResources& resources_;
   ServerContext& server_;
   bson::Document stages_;
+  const Operation* operation_ = nullptr;          ///< for whom the pipeline works now
+  std::optional<storage::ConflictRetry> retry_;   ///< of the write that meets conflicts
+  std::optional<std::chrono::milliseconds> wait_;
+  bool mayListSessions_ = false;
   bool mayInspect_ = false;  ///< the client may look at the server's inside
 };
 

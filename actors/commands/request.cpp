@@ -1,5 +1,8 @@
 #include "actors/commands/request.hpp"
 
+#include <algorithm>
+
+#include "actors/commands/command.hpp"
 #include "actors/commands/server_context.hpp"
 #include "actors/kernel/node.hpp"
 
@@ -29,8 +32,30 @@ StatusWith<std::vector<bson::View>> Request::documents(std::string_view name) co
   return all;
 }
 
+namespace {
+
+std::optional<bson::Uuid> uuidOf(const bson::Element& e) {
+  if (!e.is(bson::Type::kBinary)) return std::nullopt;
+  const bson::Binary binary = e.asBinary();
+  bson::Uuid uuid;
+  if (binary.subtype != bson::kBinaryUuid || binary.bytes.size() != uuid.bytes.size()) return std::nullopt;
+  std::copy(binary.bytes.begin(), binary.bytes.end(), uuid.bytes.begin());
+  return uuid;
+}
+
+}  // namespace
+
+bool Request::namesCollectionByUuid() const {
+  return command && command->takesUuid && body().first().is(bson::Type::kBinary);
+}
+
 StatusWith<storage::Namespace> Request::collection() const {
   const bson::Element name = body().first();
+  if (const auto uuid = uuidOf(name); uuid && command && command->takesUuid) {
+    const auto found = server_.catalog.snapshot()->find(*uuid);
+    if (found && found->ns().db() == db()) return found->ns();
+    return Status(ErrorCode::kNamespaceNotFound, "no collection of the database '" + std::string(db()) + "' has the UUID " + uuid->toString());
+  }
   if (!name.is(bson::Type::kString)) {
     return Status(ErrorCode::kInvalidNamespace,
                   "collection name has invalid type " + std::string(bson::typeName(name.type())));

@@ -98,8 +98,10 @@ class Request {
   }
   /// Documents given as an array in the body or as a section of kind 1.
   StatusWith<std::vector<bson::View>> documents(std::string_view name) const;
-  /// The collection the command's own field names, validated. Errors: InvalidNamespace, TypeMismatch (not a string).
+  /// The collection the command's own field names, validated; by its UUID where the command takes one.
+  /// Errors: InvalidNamespace, TypeMismatch (not a string), NamespaceNotFound (no collection of this database has the UUID).
   StatusWith<storage::Namespace> collection() const;
+  bool namesCollectionByUuid() const;
   StatusWith<WriteConcern> writeConcern() const;
   bson::View session() const { return document("lsid"); }
 

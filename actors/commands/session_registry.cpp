@@ -66,6 +66,11 @@ std::vector<std::string> SessionRegistry::ids() const {
   return all;
 }
 
+std::vector<std::pair<std::string, SteadyTime>> SessionRegistry::uses() const {
+  const std::lock_guard lock(mutex_);
+  return {lastUsed_.begin(), lastUsed_.end()};
+}
+
 size_t SessionRegistry::size() const {
   const std::lock_guard lock(mutex_);
   return lastUsed_.size();

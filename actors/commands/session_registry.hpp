@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actors/commands/operation.hpp"
@@ -27,6 +28,8 @@ class SessionRegistry {
   /// Ends sessions unused since then; returns their ids.
   std::vector<std::string> endIdle(SteadyTime unusedSince);
   std::vector<std::string> ids() const;
+  /// Each session's id and when it was last used.
+  std::vector<std::pair<std::string, SteadyTime>> uses() const;
   size_t size() const;
 
  private:

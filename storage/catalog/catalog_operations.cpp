@@ -37,7 +37,7 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
   if (!entry.options.isView()) {
     if (!entry.options.uuid) entry.options.uuid = catalog.newUuid();
     entry.ident = catalog.durable().newIdent("collection");
-    TROUPE_TRY(createTableInUnit(catalog, unit, entry.ident, "formatVersion=1"));
+    TROUPE_TRY(createTableInUnit(catalog, unit, entry.ident, kRecordTableMetadata));
     if (wantsIdIndex(ns)) {
       TROUPE_ASSIGN(auto index, createIndexTable(catalog, unit, idIndexSpec(entry.options.collation), std::nullopt));
       entry.indexes.push_back(std::move(index));

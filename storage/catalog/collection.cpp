@@ -148,6 +148,11 @@ Status Collection::truncate(RecoveryUnit& unit) const {
   return tellObservers(unit, {.kind = DocumentChange::Kind::kTruncate});
 }
 
+std::string_view Collection::shownName(const IndexEntry& index) const {
+  const std::string_view own = index.spec.name;
+  return &index == idIndex_ && isClustered() ? (*options_.clusteredIndex)["name"].toStringOr(own) : own;
+}
+
 StatusWith<std::optional<RecordId>> Collection::findById(RecoveryUnit& unit, const bson::Element& id) const {
   if (idIndex_) {
     key_string::Builder key;

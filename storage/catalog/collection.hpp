@@ -79,6 +79,8 @@ class Collection {
   const CollectionOptions& options() const { return options_; }
   bool isView() const { return options_.isView(); }
   bool isCapped() const { return options_.capped; }
+  /// Its natural order is that of its `_id`. (The records lie in a table of their own all the same.)
+  bool isClustered() const { return options_.clusteredIndex.has_value() && idIndex_ != nullptr; }
 
   /// Not for views.
   RecordStore& records() const { return *records_; }
@@ -88,6 +90,8 @@ class Collection {
   const IndexEntry* findIndex(std::string_view name) const;
   const IndexEntry* findIndexByKey(bson::View keyPattern) const;
   const IndexEntry* idIndex() const { return idIndex_; }
+  /// An index's name as clients know it: a clustered collection's `_id` index may have been given one.
+  std::string_view shownName(const IndexEntry& index) const;
   /// The default collator; null means bytewise.
   const bson::Collator* collator() const { return collator_.get(); }
   const std::shared_ptr<const bson::Collator>& sharedCollator() const { return collator_; }

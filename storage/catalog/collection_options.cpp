@@ -103,6 +103,28 @@ Status readUuid(const Element& e, CollectionOptions& out) {
   return Status::OK();
 }
 
+/// The specification as it is kept: version, key, name, unique.
+Status readClustered(const Element& e, CollectionOptions& out) {
+  if (e.is(Type::kBool)) {
+    if (e.asBool()) out.clusteredIndex = bson::doc("v", 2, "key", bson::doc("_id", 1), "name", "_id_", "unique", true);
+    return Status::OK();
+  }
+  TROUPE_TRY(readDocument(e, out.clusteredIndex));
+  const bson::View given = e.asDocument();
+  for (const auto& field : given)
+    if (field.name() != "v" && field.name() != "key" && field.name() != "name" && field.name() != "unique")
+      return {ErrorCode::kUnknownField, "BSON field 'create.clusteredIndex." + std::string(field.name()) + "' is an unknown field."};
+  const auto key = given["key"];
+  if (!key.is(Type::kDocument) || key.asDocument().count() != 1 || key.asDocument()["_id"].toInt64() != 1)
+    return invalid("The clusteredIndex option is only supported for key: {_id: 1}");
+  if (!given["unique"].truthy()) return invalid("The clusteredIndex option requires unique: true to be specified");
+  const auto version = given["v"], name = given["name"];
+  if (!version.isNullish() && version.toInt64() != 2) return invalid("The clusteredIndex option is only supported for v: 2");
+  if (!name.isNullish() && (!name.is(Type::kString) || name.asString().empty())) return invalid("The name of the clusteredIndex must be a string");
+  out.clusteredIndex = bson::doc("v", 2, "key", bson::doc("_id", 1), "name", name.toStringOr("_id_"), "unique", true);
+  return Status::OK();
+}
+
 struct Option {
   std::string_view name;
   Status (*read)(const Element&, CollectionOptions&);
@@ -119,13 +141,7 @@ constexpr Option kOptions[] = {
     {"viewOn", readView},
     {"pipeline", readView},
     {"timeseries", [](const Element& e, CollectionOptions& o) { return readDocument(e, o.timeseries); }},
-    {"clusteredIndex", [](const Element& e, CollectionOptions& o) {
-       if (e.is(Type::kBool)) {
-         if (e.asBool()) o.clusteredIndex = bson::doc("v", 2, "key", bson::doc("_id", 1), "unique", true);
-         return Status::OK();
-       }
-       return readDocument(e, o.clusteredIndex);
-     }},
+    {"clusteredIndex", readClustered},
     {"expireAfterSeconds", readExpiry},
     {"changeStreamPreAndPostImages", readPreImages},
     {"storageEngine", [](const Element& e, CollectionOptions& o) { return readDocument(e, o.storageEngine); }},
@@ -160,15 +176,6 @@ Status checkCombinations(const CollectionOptions& o, bool hasSize) {
   return Status::OK();
 }
 
-Status checkClustered(const CollectionOptions& o) {
-  if (!o.clusteredIndex) return Status::OK();
-  const Element key = (*o.clusteredIndex)["key"];
-  if (!key.is(Type::kDocument) || key.asDocument().count() != 1 || key.asDocument()["_id"].toInt64() != 1)
-    return invalid("The clusteredIndex option is only supported for key: {_id: 1}");
-  if (!(*o.clusteredIndex)["unique"].truthy()) return invalid("The clusteredIndex option requires unique: true to be specified");
-  return Status::OK();
-}
-
 }  // namespace
 
 StatusWith<CollectionOptions> parseCollectionOptions(bson::View options, bool stored) {
@@ -188,7 +195,6 @@ StatusWith<CollectionOptions> parseCollectionOptions(bson::View options, bool st
   }
   if (stored) return out;
   TROUPE_TRY(checkCombinations(out, hasSize));
-  TROUPE_TRY(checkClustered(out));
   return out;
 }
 

@@ -27,6 +27,8 @@ StatusWith<bool> existsAmong(const IndexSpec& spec, std::span<const IndexPtr> in
 }
 
 StatusWith<std::vector<std::string>> nameFor(const Collection& collection, std::string_view name) {
+  if (collection.isClustered() && name == collection.shownName(*collection.idIndex()))
+    return Status(ErrorCode::kInvalidOptions, "cannot drop the clustered index");
   if (name == "_id_") return Status(ErrorCode::kInvalidOptions, "cannot drop _id index");
   if (!collection.findIndex(name)) return Status(ErrorCode::kIndexNotFound, "index not found with name [" + std::string(name) + "]");
   return std::vector<std::string>{std::string(name)};

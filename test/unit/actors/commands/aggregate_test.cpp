@@ -1,3 +1,6 @@
+#include <optional>
+
+#include "storage/transaction/write_unit_of_work.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
@@ -52,6 +55,79 @@ TEST_F(AggregateTest, MergeAddsToACollection) {
             (Lines{R"({ "_id" : 1, "kept" : true, "x" : 1 })", R"({ "_id" : 2, "x" : 2 })"}));
 }
 
+/// Somebody else's uncommitted change of {_id: 1} in the target.
+class AggregateWriteTest : public AggregateTest {
+ protected:
+  AggregateWriteTest() {
+    EXPECT_TRUE(succeeds(R"({"insert": "target", "documents": [{"_id": 1}]})"));
+    fill("c", 3);
+    const auto target = server.catalog->find(storage::Namespace("test", "target"));
+    work.emplace(other);
+    const bson::Document before = R"({"_id": 1})"_json, after = R"({"_id": 1, "mine": true})"_json;
+    auto cursor = target->records().cursor(other);
+    EXPECT_TRUE(cursor.isOK() && *cursor->next());
+    EXPECT_TRUE(target->update(other, cursor->id(), before, after).isOK());
+  }
+  storage::RecoveryUnit other{server.storageSessions};
+  std::optional<storage::WriteUnitOfWork> work;
+};
+
+TEST_F(AggregateWriteTest, MergeWaitsForAnotherWriterWithoutAThreadAndThenGoesOn) {
+  const auto merge = server.begin(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$merge": {"into": "target"}}]})"_json);
+  server.node.advance(300ms);
+  ASSERT_FALSE(merge->done) << "the other transaction is still open";
+  ASSERT_TRUE(work->commit().isOK());
+  work.reset();
+  server.node.advance(1s);
+  ASSERT_TRUE(merge->done);
+  EXPECT_TRUE(holds(merge->takeReply(), R"({"ok": 1})"_json));
+  EXPECT_EQ(batch(R"({"find": "target", "sort": {"_id": 1}})"),
+            (Lines{R"({ "_id" : 1, "mine" : true, "x" : 1 })", R"({ "_id" : 2, "x" : 2 })", R"({ "_id" : 3, "x" : 3 })"}));
+}
+
+TEST_F(AggregateWriteTest, AMergeThatWaitsCanBeKilled) {
+  const auto merge = server.begin(R"({"aggregate": "c", "cursor": {}, "maxTimeMS": 500, "pipeline": [{"$merge": {"into": "target"}}]})"_json);
+  server.node.advance(2s);
+  ASSERT_TRUE(merge->done);
+  EXPECT_EQ(merge->takeReply()["code"].toInt64(), 50);
+  work.reset();
+}
+
+TEST_F(AggregateTest, ReadsViewsOnViewsAloneAndInJoins) {
+  fill("c", 20);
+  ASSERT_TRUE(succeeds(R"({"create": "low", "viewOn": "c", "pipeline": [{"$match": {"_id": {"$lte": 4}}}]})"));
+  ASSERT_TRUE(succeeds(R"({"create": "lowEven", "viewOn": "low", "pipeline": [{"$match": {"x": {"$in": [2, 4]}}}]})"));
+  const Lines rows{R"({ "_id" : 2, "x" : 2 })", R"({ "_id" : 4, "x" : 4 })"};
+  EXPECT_EQ(batch(R"({"aggregate": "lowEven", "cursor": {}, "pipeline": []})"), rows);
+  EXPECT_EQ(batch(R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$documents": []}, {"$unionWith": "lowEven"}]})"), rows);
+  EXPECT_EQ(batch(R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$documents": [{"k": 4}]},
+                      {"$lookup": {"from": "lowEven", "localField": "k", "foreignField": "_id", "as": "found"}}]})"),
+            Lines{R"({ "k" : 4, "found" : [ { "_id" : 4, "x" : 4 } ] })"});
+}
+
+TEST_F(AggregateTest, AViewThatJoinsItselfIsAnErrorAndNoEndlessRecursion) {
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c", "pipeline": []})"));
+  const int64_t changed = code(R"({"collMod": "v", "viewOn": "c", "pipeline": [{"$lookup": {"from": "v", "pipeline": [], "as": "x"}}]})");
+  const int64_t read = code(R"({"aggregate": "v", "cursor": {}, "pipeline": []})");
+  EXPECT_TRUE(changed != 0 || read != 0) << changed << " " << read;
+}
+
+TEST_F(AggregateTest, UnderTheStrictStableApiRefusesStagesThatAreNotPartOfIt) {
+  fill("c", 1);
+  const auto strict = [&](const std::string& pipeline) {
+    return code(R"({"aggregate": "c", "cursor": {}, "apiVersion": "1", "apiStrict": true, "pipeline": )" + pipeline + "}");
+  };
+  EXPECT_EQ(strict(R"([{"$match": {"x": 1}}, {"$collStats": {}}])"), 40602) << "a stage in the wrong place";
+  EXPECT_EQ(strict(R"([{"$collStats": {"count": {}}}])"), 0);
+  EXPECT_EQ(strict(R"([{"$collStats": {"storageStats": {}}}])"), 323);
+  EXPECT_EQ(strict(R"([{"$indexStats": {}}])"), 323);
+  EXPECT_EQ(strict(R"([{"$lookup": {"from": "c", "pipeline": [{"$indexStats": {}}], "as": "x"}}])"), 323);
+  EXPECT_EQ(strict(R"([{"$unionWith": {"coll": "c", "pipeline": [{"$planCacheStats": {}}]}}])"), 323);
+  EXPECT_EQ(strict(R"([{"$group": {"_id": "$x"}}])"), 0);
+  EXPECT_EQ(code(R"({"aggregate": "c", "cursor": {}, "apiVersion": "1", "pipeline": [{"$indexStats": {}}]})"), 0) << "not strict";
+}
+
 TEST_F(AggregateTest, WithoutACollectionTakesItsOwnDocuments) {
   EXPECT_EQ(
       batch(
@@ -66,6 +142,43 @@ TEST_F(AggregateTest, ListCatalogShowsCollectionsAndViewsAsTheyAreStored) {
                               {"$project": {"_id": 0, "ns": 1, "type": 1}}]})",
                           "admin");
   EXPECT_EQ(rows, (Lines{R"({ "type" : "collection", "ns" : "test.c" })", R"({ "type" : "view", "ns" : "test.v" })"}));
+}
+
+TEST_F(AggregateTest, ListCatalogIsOneSnapshotHoweverLongItsCursorIsRead) {
+  for (const auto* name : {"a", "b", "c"}) fill(name, 1);
+  const auto first = run(R"({"aggregate": 1, "cursor": {"batchSize": 1}, "pipeline": [{"$listCatalog": {}}, {"$sort": {"name": 1}}]})", "admin");
+  ASSERT_EQ(first.view().at("cursor.firstBatch").asArray().count(), 1);
+  ASSERT_TRUE(succeeds(R"({"drop": "b"})"));
+  ASSERT_TRUE(succeeds(R"({"create": "bb"})"));
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"));
+  const auto rest = server.run(bson::doc("getMore", first.view().at("cursor.id"), "collection", "$cmd.aggregate"), "admin");
+  const auto rows = rest.view().at("cursor.nextBatch").asArray();
+  ASSERT_EQ(rows.count(), 2) << bson::toRelaxedJson(rest);
+  EXPECT_TRUE(holds(rows["0"].asDocument(), R"({"name": "b"})"_json));
+  EXPECT_EQ(rows["1"].asDocument().at("md.indexes").asArray().count(), 1) << bson::toRelaxedJson(rest);
+}
+
+TEST_F(AggregateTest, ListCatalogShowsAnIndexWhileItIsBuilt) {
+  fill("c", 3);
+  using Mode = storage::ResourceLocks::Mode;
+  const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
+  ASSERT_TRUE(server.locks.tryAcquire(stripe, Mode::kShared));
+  const auto build = server.begin(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"_json);
+  bool ours = false;
+  server.locks.acquire(stripe, Mode::kExclusive, [&] { ours = true; });  // in turn after the build's first phase
+  server.locks.release(stripe, Mode::kShared);
+  server.node.run();
+  ASSERT_TRUE(ours);
+  ASSERT_FALSE(build->done);
+  const auto row = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$listCatalog": {}}]})").view().at("cursor.firstBatch").asArray().first();
+  const auto index = row.asDocument().at("md.indexes").asArray()["1"].asDocument();
+  EXPECT_TRUE(holds(index, R"({"spec": {"name": "x"}, "ready": false})"_json));
+  EXPECT_TRUE(index["buildUUID"].is(bson::Type::kBinary)) << bson::toRelaxedJson(index);
+  EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 1) << "it cannot be used yet";
+  server.locks.release(stripe, Mode::kExclusive);
+  server.node.advance(1s);
+  ASSERT_TRUE(build->done);
+  EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 2);
 }
 
 }  // namespace troupe::commands

@@ -68,4 +68,17 @@ TEST_F(SessionTest, KillingAllEndsAll) {
   EXPECT_EQ(server.sessions.size(), 0u);
 }
 
+TEST_F(SessionTest, LocalSessionsAreListedWithTheirLastUse) {
+  const bson::Uuid id = bson::randomUuid([this] { return server.time->random(); });
+  const auto used = server.wallMillis();
+  ASSERT_TRUE(server.run(bson::doc("ping", 1, "lsid", bson::doc("id", id)))["ok"].truthy());
+  server.node.advance(5s);
+  const auto reply = run(R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$listLocalSessions": {}}]})", "admin");
+  const auto rows = reply.view().at("cursor.firstBatch").asArray();
+  ASSERT_EQ(rows.count(), 1) << bson::toRelaxedJson(reply);
+  const bson::Document wanted = bson::doc("id", id);
+  EXPECT_TRUE(holds(rows.first().asDocument().at("_id.id"), wanted.view().first()));
+  EXPECT_NEAR(static_cast<double>(rows.first().asDocument()["lastUse"].asDate().millis), static_cast<double>(used), 100);
+}
+
 }  // namespace troupe::commands

@@ -1,0 +1,15 @@
+#pragma once
+#include "messaging/bson/view.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::commands {
+
+// What a client that asked for API version 1, strictly, may not use beyond whole commands and their arguments.
+// The failures are APIStrictError.
+
+/// Stages of a pipeline, those within $lookup, $unionWith and $facet too.
+Status checkStagesInStableApi(bson::View stages);
+/// One specification of createIndexes.
+Status checkIndexInStableApi(bson::View specification);
+
+}  // namespace troupe::commands

@@ -1,0 +1,27 @@
+#include "actors/commands/views.hpp"
+
+namespace troupe::commands {
+
+namespace {
+constexpr int kMaxViewDepth = 20;
+}
+
+StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns, bson::View stages) {
+  ResolvedViews result{ns, catalog.find(ns), bson::Document(stages)};
+  for (int depth = 0; result.collection && result.collection->isView(); ++depth) {
+    if (depth == kMaxViewDepth)
+      return Status(ErrorCode(165), "View depth limit exceeded: more than 20 views on each other");
+    const storage::CollectionOptions& options = result.collection->options();
+    bson::Builder joined;
+    if (options.pipeline) {
+      for (const bson::Element& e : options.pipeline->view()) joined.push(e);
+    }
+    for (const bson::Element& e : result.stages.view()) joined.push(e);
+    result.stages = joined.finish();
+    result.ns = storage::Namespace(result.ns.db(), options.viewOn);
+    result.collection = catalog.find(result.ns);
+  }
+  return result;
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,17 @@
+#pragma once
+#include "messaging/bson/document.hpp"
+#include "storage/catalog/collection_catalog.hpp"
+
+namespace troupe::commands {
+
+/// What reading a namespace means: the collection below its views, and the stages that make what is asked of it.
+struct ResolvedViews {
+  storage::Namespace ns;
+  storage::CollectionPtr collection;  ///< null when it does not exist
+  bson::Document stages;              ///< an array: the pipelines of the views, the innermost first, then those given
+};
+
+/// Views stand on views, up to twenty deep. Errors: 165 (deeper).
+StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns, bson::View stages);
+
+}  // namespace troupe::commands
