@@ -1,7 +1,6 @@
 # Sourced by ./dev: the conformance suite, when it lies next to the checkout, against a server of its own.
 # shellcheck shell=bash disable=SC2154
 
-readonly kConformanceAreas=(crud run-command collection-management index-management bson-corpus)
 readonly kConformancePercent=90
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
@@ -19,7 +18,7 @@ wait_for_port() {
 
 conformance_tests() {
   local suite=${TROUPE_CONFORMANCE:-$root/../shared/conformance} work=$root/build/conformance
-  local node port server area status=0
+  local node port server status=0
   if [[ ! -f $suite/run.mjs ]]; then note "no conformance suite next to the checkout: skipped"; return "$kSkipped"; fi
   node=$(find_node)
   mkdir -p "$work"
@@ -40,9 +39,7 @@ conformance_tests() {
     return 1
   fi
   "$node" "$work/smoke.mjs" "mongodb://127.0.0.1:$port" || status=1
-  local -a areas=()
-  for area in "${kConformanceAreas[@]}"; do areas+=(--area "$area"); done
-  "$node" "$work/run.mjs" --uri "mongodb://127.0.0.1:$port" --dir "$work/spec" "${areas[@]}" --require-failpoints \
+  "$node" "$work/run.mjs" --uri "mongodb://127.0.0.1:$port" --dir "$work/spec" --require-failpoints \
     --timeout 900 --json "$work/results.json" | tee "$work/run.log" || true
   awk -v floor="$kConformancePercent" '
     /^[0-9]+ passed, [0-9]+ failed/ { passed = $1; failed = $3 }

@@ -1,4 +1,6 @@
 """Collections, indexes, views, validators, capped collections: what is declared about data."""
+import threading
+
 import pymongo
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
@@ -110,6 +112,27 @@ class Indexes(ServerTest):
         self.assertTrue(found["valid"], found)
         self.assertEqual(found["keysPerIndex"], {"_id_": 200, "a_1": 300})
         self.assertEqual(self.db.c.count_documents({"a": 100}), 1)
+
+    def test_many_writers_of_arrays_do_not_get_in_each_others_way(self):
+        self.db.c.create_index([("tags", 1), ("n", 1)])
+        conflicts = lambda: self.client.admin.command("serverStatus")["metrics"]["operation"]["writeConflicts"]
+        before, failures = conflicts(), []
+
+        def write(worker):
+            try:
+                for i in range(250):
+                    self.db.c.insert_one({"_id": worker * 1000 + i, "n": i, "tags": [worker, i, "all"]})
+            except pymongo.errors.PyMongoError as error:
+                failures.append(error)
+
+        writers = [threading.Thread(target=write, args=(worker,)) for worker in range(8)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        self.assertFalse(failures)
+        self.assertEqual(self.db.c.count_documents({"tags": "all"}), 2000)
+        self.assertLess(conflicts() - before, 100, "the index becomes multikey once, not with every document")
 
     def test_hint_and_hidden(self):
         self.db.c.insert_many({"a": i} for i in range(10))
