@@ -1,13 +1,11 @@
 #include "supervisors/daemon/server.hpp"
 
 #include <signal.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <sstream>
 
 #include "actors/commands/capped_waiters.hpp"
 #include "actors/commands/command.hpp"
@@ -31,6 +29,7 @@
 #include "storage/validation/repair.hpp"
 #include "supervisors/daemon/cluster_links.hpp"
 #include "supervisors/daemon/service_manager.hpp"
+#include "supervisors/daemon/settings.hpp"
 #include "supervisors/supervision/root_watch.hpp"
 #include "supervisors/supervision/supervisor.hpp"
 #include "supervisors/tree/data_node.hpp"
@@ -44,35 +43,6 @@ using log::Component;
 namespace {
 
 constexpr auto kDrainTime = std::chrono::seconds(15);
-constexpr double kGiB = 1024.0 * 1024 * 1024;
-
-int64_t cacheBytes(const Options& options) {
-  if (options.cacheSizeGB > 0) return static_cast<int64_t>(options.cacheSizeGB * kGiB);
-  struct sysinfo memory {};
-  sysinfo(&memory);
-  const double total = static_cast<double>(memory.totalram) * memory.mem_unit;
-  return static_cast<int64_t>(std::max(kSmallestCacheGB * kGiB, (total - kGiB) / 2));
-}
-
-std::vector<std::string> splitList(const std::string& text) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) {
-    if (!part.empty()) parts.push_back(part);
-  }
-  return parts;
-}
-
-log::Options logOptions(const Options& options) {
-  log::Options result;
-  const bool text =
-      options.logFormat.empty() ? options.logPath.empty() && isatty(STDOUT_FILENO) : options.logFormat == "text";
-  result.format = text ? log::Format::kText : log::Format::kJson;
-  result.file = options.logPath;
-  result.verbosity = static_cast<int>(options.verbosity);
-  return result;
-}
-
 /// Partial indexes ask the query language whether they hold a document.
 StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson::Collator* collator) {
   query::ParseContext context;
@@ -87,32 +57,7 @@ Task<Status> outcomeOf(Future<Answer> future) {
   co_return answer.status();
 }
 
-/// The name by which other members reach this node if nothing else is said: an address it listens on, or its host's name.
-std::string reachableName(const Options& options) {
-  std::string host = splitList(options.bindIp).empty() ? "" : splitList(options.bindIp)[0];
-  if (host.empty() || host == "0.0.0.0" || host == "::" || host == "*") {
-    char name[256] = "localhost";
-    gethostname(name, sizeof name - 1);
-    host = name;
-  }
-  if (host.find(':') != std::string::npos) host = "[" + host + "]";
-  return host + ":" + std::to_string(options.port);
-}
-
 Task<Status> awaitStatus(Future<Status> future) { co_return co_await future; }
-
-StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names) {
-  std::vector<wire::Compressor> result;
-  if (names == "disabled") return result;
-  for (const auto& name : splitList(names)) {
-    const auto compressor = wire::compressorByName(name);
-    if (!compressor)
-      return Status(ErrorCode::kBadValue, "--networkMessageCompressors: unknown compressor '" + name +
-                                              "', use snappy, zstd, zlib or disabled");
-    result.push_back(*compressor);
-  }
-  return result;
-}
 
 }  // namespace
 

@@ -15,7 +15,7 @@ class Tree(ServerTest):
 
     def test_every_long_lived_thing_is_there(self):
         rows = self.rows()
-        for path in ("/node", "/node/storage", "/node/storage/engine", "/node/storage/catalog", "/node/storage/sessions", "/node/storage/journal-flusher", "/node/storage/checkpointer", "/node/storage/ident-reaper", "/node/workers",
+        for path in ("/node", "/node/storage", "/node/storage/engine", "/node/storage/catalog", "/node/storage/sessions", "/node/storage/journal-flusher", "/node/storage/checkpointer", "/node/storage/ident-reaper", "/node/storage/disk-watch", "/node/workers",
                      "/node/workers/worker0", "/node/services/idle-sweeper", "/node/front", "/node/front/listener"):
             self.assertIn(path, rows)
         for row in rows.values():
@@ -53,7 +53,7 @@ class Tree(ServerTest):
 
     def test_the_stage(self):
         rows = list(self.client.admin.aggregate([{"$actors": {}}, {"$match": {"path": {"$regex": "^/node/storage"}}}, {"$project": {"path": 1}}, {"$sort": {"path": 1}}]))
-        self.assertEqual([r["path"] for r in rows], ["/node/storage", "/node/storage/catalog", "/node/storage/checkpointer", "/node/storage/engine", "/node/storage/ident-reaper",
+        self.assertEqual([r["path"] for r in rows], ["/node/storage", "/node/storage/catalog", "/node/storage/checkpointer", "/node/storage/disk-watch", "/node/storage/engine", "/node/storage/ident-reaper",
                                                      "/node/storage/journal-flusher", "/node/storage/sessions"])
 
     def test_cursors_over_the_tree(self):

@@ -1,0 +1,66 @@
+#include "supervisors/daemon/settings.hpp"
+
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace troupe::supervisors {
+
+namespace {
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+}  // namespace
+
+std::vector<std::string> splitList(const std::string& text) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return parts;
+}
+
+int64_t cacheBytes(const Options& options) {
+  if (options.cacheSizeGB > 0) return static_cast<int64_t>(options.cacheSizeGB * kGiB);
+  struct sysinfo memory {};
+  sysinfo(&memory);
+  const double total = static_cast<double>(memory.totalram) * memory.mem_unit;
+  return static_cast<int64_t>(std::max(kSmallestCacheGB * kGiB, (total - kGiB) / 2));
+}
+
+log::Options logOptions(const Options& options) {
+  log::Options result;
+  const bool text =
+      options.logFormat.empty() ? options.logPath.empty() && isatty(STDOUT_FILENO) : options.logFormat == "text";
+  result.format = text ? log::Format::kText : log::Format::kJson;
+  result.file = options.logPath;
+  result.verbosity = static_cast<int>(options.verbosity);
+  return result;
+}
+
+std::string reachableName(const Options& options) {
+  std::string host = splitList(options.bindIp).empty() ? "" : splitList(options.bindIp)[0];
+  if (host.empty() || host == "0.0.0.0" || host == "::" || host == "*") {
+    char name[256] = "localhost";
+    gethostname(name, sizeof name - 1);
+    host = name;
+  }
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return host + ":" + std::to_string(options.port);
+}
+
+StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names) {
+  std::vector<wire::Compressor> result;
+  if (names == "disabled") return result;
+  for (const auto& name : splitList(names)) {
+    const auto compressor = wire::compressorByName(name);
+    if (!compressor)
+      return Status(ErrorCode::kBadValue, "--networkMessageCompressors: unknown compressor '" + name +
+                                              "', use snappy, zstd, zlib or disabled");
+    result.push_back(*compressor);
+  }
+  return result;
+}
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "messaging/log/log.hpp"
+#include "messaging/wire/op_compressed.hpp"
+#include "supervisors/daemon/options.hpp"
+
+namespace troupe::supervisors {
+
+// What the parts of the daemon are set to, by the options and by the machine it runs on.
+
+/// The parts of a list that is separated by commas; empty ones are left out.
+std::vector<std::string> splitList(const std::string& text);
+/// Of the storage cache: as asked for, else half of the memory beyond 1 GiB.
+int64_t cacheBytes(const Options& options);
+log::Options logOptions(const Options& options);
+/// The name by which other members reach this node if nothing else is said: an address it listens on, or its host's name.
+std::string reachableName(const Options& options);
+/// Errors: BadValue (a name that is none).
+StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names);
+
+}  // namespace troupe::supervisors
