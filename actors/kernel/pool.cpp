@@ -3,6 +3,7 @@
 #include <caf/execution_unit.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <spdlog/spdlog.h>
+#include <time.h>
 
 #include <boost/asio/defer.hpp>
 #include <boost/asio/post.hpp>
@@ -20,8 +21,17 @@ struct Turn {
 thread_local Turn* currentTurn = nullptr;
 thread_local AsioPool* currentPool = nullptr;
 
-/// How many jobs a thread runs from its own slot before sockets and others get their turn.
+/// How many jobs a thread runs from its own slot before sockets and others get their turn, and for how long: jobs that give way
+/// after milliseconds mean to let others run, not to come again at once.
 constexpr int kLongestChain = 16;
+constexpr int64_t kLongestTurnNanos = 2'000'000;
+
+/// Cheap, in steps of some milliseconds. (A pool of threads knows no other time than the machine's.)
+int64_t coarseNanos() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 class Unit final : public caf::execution_unit {
  public:
@@ -130,12 +140,13 @@ void AsioPool::post(Job job) { boost::asio::post(io_, Posted(*this, std::move(jo
 void AsioPool::runChain(Job job) noexcept {
   Turn turn{this};
   Turn* const outer = std::exchange(currentTurn, &turn);
+  const int64_t begun = coarseNanos();
   for (int count = 1;; ++count) {
     runJob(job);
     if (!turn.hasNext) break;
     job = std::move(turn.next);
     turn.hasNext = false;
-    if (count == kLongestChain) {
+    if (count == kLongestChain || coarseNanos() - begun > kLongestTurnNanos) {
       post(std::move(job));
       break;
     }

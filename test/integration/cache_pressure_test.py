@@ -88,7 +88,7 @@ class LargeTransactions(unittest.TestCase):
 
     def test_a_transaction_that_alone_fills_the_cache_is_told_so_and_not_tried_again(self):
         outcomes = []
-        self.insert(0, 16, outcomes)
+        self.insert(0, 30, outcomes)
         self.assertEqual(outcomes, [TRANSACTION_TOO_LARGE_FOR_CACHE], self.server.log_tail(5))
         with self.server.client() as client:
             self.assertEqual(client.t.c0.count_documents({}), 0)
@@ -97,7 +97,7 @@ class LargeTransactions(unittest.TestCase):
 
     def test_transactions_that_fill_it_together_are_tried_again_and_then_told_to_come_back(self):
         outcomes = []
-        writers = [threading.Thread(target=self.insert, args=(i, 5, outcomes), daemon=True) for i in range(4)]
+        writers = [threading.Thread(target=self.insert, args=(i, 12, outcomes), daemon=True) for i in range(4)]
         for writer in writers:
             writer.start()
         for writer in writers:

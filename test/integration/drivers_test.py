@@ -38,7 +38,7 @@ class Drivers(unittest.TestCase):
         node, place = self.packages()
         tour = place / "node_tour.mjs"
         tour.write_text((HERE / "node_tour.mjs").read_text())  # packages are looked for beside the program
-        self.take_tour(15, [node, tour, self.server.port])
+        self.take_tour(14, [node, tour, self.server.port])
 
     def test_mongosh(self):
         node, place = self.packages()

@@ -179,11 +179,11 @@ class ExpensiveQueries(ServerTest):
     """One thread serves everybody: a query whose every row takes milliseconds must give way between them."""
 
     OPTIONS = ("--threads", "1")
-    COSTLY = {"$expr": {"$lt": [{"$size": {"$filter": {"input": {"$range": [0, 5000]}, "cond": {"$gt": ["$$this", 1]}}}}, 0]}}
+    COSTLY = {"$expr": {"$lt": [{"$size": {"$filter": {"input": {"$range": [0, 20_000]}, "cond": {"$gt": ["$$this", 1]}}}}, 0]}}
 
     def setUp(self):
         super().setUp()
-        self.db.c.insert_many({"_id": i, "x": i % 3} for i in range(400))
+        self.db.c.insert_many({"_id": i, "x": i % 3} for i in range(600))
 
     def costly(self):
         return {"find": self.db.c.find(self.COSTLY), "group": self.db.c.aggregate([{"$match": self.COSTLY}, {"$group": {"_id": "$x"}}], batchSize=0),
@@ -193,9 +193,10 @@ class ExpensiveQueries(ServerTest):
         for name, cursor in self.costly().items():
             with self.subTest(name):
                 reader = threading.Thread(target=lambda: list(cursor))
-                reader.start()
                 waits = []
                 with self.server.client() as other:
+                    other.admin.command("ping")
+                    reader.start()
                     while reader.is_alive():
                         begun = time.monotonic()
                         other.admin.command("ping")
@@ -207,7 +208,7 @@ class ExpensiveQueries(ServerTest):
         begun = time.monotonic()
         self.assertFails(50, lambda: list(self.db.c.find(self.COSTLY).max_time_ms(200)))
         self.assertLess(time.monotonic() - begun, 0.2 + 0.2 * SLOWNESS)
-        for pipeline in ([{"$group": {"_id": {"$filter": {"input": {"$range": [0, 5000]}, "cond": {"$gt": ["$$this", 1]}}}}}],
+        for pipeline in ([{"$group": {"_id": {"$filter": {"input": {"$range": [0, 20_000]}, "cond": {"$gt": ["$$this", 1]}}}}}],
                          [{"$lookup": {"from": "c", "pipeline": [{"$match": self.COSTLY}], "as": "found"}}]):
             begun = time.monotonic()
             self.assertFails(50, lambda: list(self.db.c.aggregate(pipeline, maxTimeMS=200)))

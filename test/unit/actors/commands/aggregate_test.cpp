@@ -170,8 +170,8 @@ TEST_F(AggregateTest, ListCatalogShowsAnIndexWhileItIsBuilt) {
   server.node.run();
   ASSERT_TRUE(ours);
   ASSERT_FALSE(build->done);
-  const auto row = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$listCatalog": {}}]})").view().at("cursor.firstBatch").asArray().first();
-  const auto index = row.asDocument().at("md.indexes").asArray()["1"].asDocument();
+  const auto shown = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$listCatalog": {}}]})");
+  const auto index = shown.view().at("cursor.firstBatch").asArray().first().asDocument().at("md.indexes").asArray()["1"].asDocument();
   EXPECT_TRUE(holds(index, R"({"spec": {"name": "x"}, "ready": false})"_json));
   EXPECT_TRUE(index["buildUUID"].is(bson::Type::kBinary)) << bson::toRelaxedJson(index);
   EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 1) << "it cannot be used yet";

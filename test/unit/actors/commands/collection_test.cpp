@@ -135,7 +135,8 @@ TEST_F(CollectionTest, AClusteredIndexIsListedAsItWasAskedForAndCannotBeDropped)
   ASSERT_TRUE(succeeds(R"({"create": "c", "clusteredIndex": {"key": {"_id": 1}, "unique": true, "name": "by id"}})"));
   EXPECT_EQ(batch(R"({"listIndexes": "c"})"),
             std::vector<std::string>{R"({ "v" : 2, "key" : { "_id" : 1 }, "name" : "by id", "unique" : true, "clustered" : true })"});
-  const auto row = run(R"({"listCollections": 1})").view().at("cursor.firstBatch").asArray().first().asDocument();
+  const auto listed = run(R"({"listCollections": 1})");
+  const auto row = listed.view().at("cursor.firstBatch").asArray().first().asDocument();
   EXPECT_TRUE(holds(row, R"({"options": {"clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "by id", "unique": true}}})"_json));
   EXPECT_FALSE(row.has("idIndex"));
   EXPECT_EQ(code(R"({"dropIndexes": "c", "index": "by id"})"), 72);
