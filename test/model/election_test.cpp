@@ -22,8 +22,8 @@ TEST(Election, ThreeMembersTwoTermsAnyLossAndDuplication) {
   expectClean(check(elections({.members = votingMembers(3), .terms = kTerms})));
 }
 
-TEST(Election, ThreeMembersTwoTermsOneCrashEachTwoOfThemStand) {
-  expectClean(check(elections({.members = votingMembers(3), .terms = kTerms, .standing = 2, .crashes = 1})));
+TEST(Election, ThreeMembersTwoTermsOneCrashEachAllOfThemStand) {
+  expectClean(check(elections({.members = votingMembers(3), .terms = kTerms, .crashes = 1, .symmetric = true})));
 }
 
 TEST(Election, TwoMembersAndAnArbiter) {

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <ostream>
 #include <set>
 
 #include "test/model/narrator.hpp"
+#include "test/model/reduction.hpp"
 #include "test/model/silence.hpp"
 #include "test/model/space.hpp"
 #include "test/model/visited.hpp"
@@ -24,13 +26,13 @@ using Clock = std::chrono::steady_clock;
 class Explorer final : Space::Visitor {
  public:
   Explorer(const Model& model, const CheckOptions& options)
-      : model_(model), options_(options), space_(model), silence_(space_), invariants_(model.invariants()),
+      : model_(model), options_(options), space_(model), reduction_(space_), silence_(space_, reduction_), invariants_(model.invariants()),
         sets_(model.network == Network::kEverlasting), rows_(space_, sets_) {}
 
   Report run() {
     std::string why;
     State first = space_.initial(why);
-    space_.saturate(first);
+    reduction_.apply(first);
     if (!why.empty()) fail(why, 0);
     else remember(first);
     while (at_ < rows_.size() && report_.broken.empty() && !ended_) {
@@ -39,7 +41,8 @@ class Explorer final : Space::Visitor {
       if (!ended_) expand();
     }
     report_.exhausted = report_.broken.empty() && !ended_;
-    if (report_.exhausted && model_.goal()) sets_ ? checkProgressWithoutMessages() : checkProgress();
+    if (report_.exhausted) report_.broken = reduction_.contradiction();
+    if (report_.clean() && model_.goal()) sets_ ? checkProgressWithoutMessages() : checkProgress();
     finish();
     return report_;
   }
@@ -78,7 +81,7 @@ class Explorer final : Space::Visitor {
     ++report_.transitions;
     if (!report_.broken.empty()) return;
     State whole = state;
-    space_.saturate(whole);
+    reduction_.apply(whole);
     uint32_t known = rows_.find(whole);
     if (known == FlatMap::kNone) {
       known = static_cast<uint32_t>(rows_.size());
@@ -179,37 +182,63 @@ class Explorer final : Space::Visitor {
     if (stuck != FlatMap::kNone) fail("no way to: " + model_.goalName() + " (all messages were lost)", stuck);
   }
 
-  /// The actions that lead to that state, found again by their places among the successors.
+  /// The actions that lead to that state, found again by their places among the successors; and then once more, with each node
+  /// called the same from the beginning to the end.
   std::vector<Happening> wayTo(uint32_t state) {
     std::vector<uint32_t> path;
     for (uint32_t at = state; at != 0; at = rows_[at].parent) path.push_back(at);
-    struct Picker final : Space::Visitor {
-      void next(const Action& a, const State& s) override {
-        if (left-- == 0) (action = a, state = s);
-      }
-      void cut(const Action&) override { --left; }
-      void broken(const Action& a, const State& s, const std::string&) override { next(a, s); }
-      int left = 0;
-      Action action{};
-      State state;
-    };
     std::string why;
+    State now = space_.initial(why), named = now;
+    reduction_.apply(now);
     std::vector<Happening> way;
-    State now = space_.initial(why);
-    space_.saturate(now, &way);
-    auto take = [&](int ordinal) {
-      Picker picker;
-      picker.left = ordinal;
-      space_.successors(now, picker);
-      steps_.push_back(way.size());
-      way.push_back({now, picker.action, picker.state});
-      now = picker.state;
-      space_.saturate(now, &way);
+    reduction_.applyButNames(named, &way);
+    const auto take = [&](Picker& picker, State& from) {
+      space_.successors(from, picker);
+      from = picker.state;
     };
-    for (auto at = path.rbegin(); at != path.rend(); ++at) take(rows_[*at].ordinal);
-    if (brokenOrdinal_ >= 0) take(brokenOrdinal_);
+    const auto tell = [&](Picker& picker) {
+      const State before = named;
+      take(picker, named);
+      steps_.push_back(way.size());
+      way.push_back({before, picker.action, picker.state});
+      reduction_.applyButNames(named, &way);
+    };
+    for (auto at = path.rbegin(); at != path.rend(); ++at) {
+      Picker byPlace, byState;
+      byPlace.left = rows_[*at].ordinal;
+      take(byPlace, now);
+      reduction_.apply(now);
+      byState.isWanted = [&](State reached) {
+        reduction_.apply(reached);
+        return reached == now;
+      };
+      tell(byState);
+    }
+    if (brokenOrdinal_ >= 0) {
+      Picker last;
+      last.wantsBroken = true;
+      tell(last);
+    }
     return sets_ ? withoutIdleTalk(way) : way;
   }
+
+  /// Picks one of the successors: by its place, by what it is, or the one that is broken.
+  struct Picker final : Space::Visitor {
+    void next(const Action& a, const State& s) override {
+      if (isWanted ? !found && isWanted(s) : left-- == 0) take(a, s);
+    }
+    void cut(const Action&) override { --left; }
+    void broken(const Action& a, const State& s, const std::string&) override {
+      if (wantsBroken && !found) take(a, s);
+      else if (!isWanted) next(a, s);
+    }
+    void take(const Action& a, const State& s) { (action = a, state = s, found = true); }
+    int left = -1;
+    std::function<bool(State)> isWanted;
+    bool wantsBroken = false, found = false;
+    Action action{};
+    State state;
+  };
 
   /// Leaves out the messages that were sent in the meantime and that nobody ever takes.
   std::vector<Happening> withoutIdleTalk(const std::vector<Happening>& way) {
@@ -243,7 +272,7 @@ class Explorer final : Space::Visitor {
 
   void finish() {
     report_.states = rows_.size();
-    const double n = static_cast<double>(rows_.size());
+    const double n = static_cast<double>(rows_.hashed());
     report_.collisions = n * n / std::pow(2.0, 65);
     report_.bytes = memory_ + rows_.bytes() + silence_.bytes() + (current_.capacity() + coming_.capacity()) * 4 + edges_.bytes();
     report_.combinations = verdicts_.size();
@@ -268,6 +297,7 @@ class Explorer final : Space::Visitor {
   const Model& model_;
   const CheckOptions options_;
   Space space_;
+  Reduction reduction_;
   Silence silence_;
   const std::vector<machines::Invariant> invariants_;
   Report report_;

@@ -57,6 +57,8 @@ class Kind {
   virtual Reaction resume(SnapshotId found, bool keepMemory = false) = 0;
   /// The same document with a new memory: what a crash leaves.
   virtual SnapshotId withoutMemory(SnapshotId id) = 0;
+  /// The same with the nodes called differently.
+  virtual SnapshotId renamed(SnapshotId id, const Renaming& renaming) = 0;
   /// The event that a refused ask comes as, if the machine knows it.
   virtual std::optional<ValueId> refused(const NodeName& from, const Status& why) = 0;
   virtual void addTo(machines::World& world, const NodeName& node, bool alive, SnapshotId id) const = 0;
@@ -120,6 +122,12 @@ class KindOf final : public Kind {
     if constexpr (!kHasMemory) return id;
     else return add({snapshots_[id].document, {}});
   }
+  SnapshotId renamed(SnapshotId id, const Renaming& renaming) override {
+    Snapshot snapshot = snapshots_[id];
+    if (rename_) rename_(snapshot, renaming);
+    return add(std::move(snapshot));
+  }
+  void renames(std::function<void(Snapshot&, const Renaming&)> change) { rename_ = std::move(change); }
   std::optional<ValueId> refused(const NodeName& from, const Status& why) override {
     if constexpr (kIsAlternative<machines::Refused, Event>) return values_.add(machines::Refused{from, why});
     else return std::nullopt;
@@ -207,6 +215,7 @@ class KindOf final : public Kind {
   std::unordered_map<std::type_index, Event (*)(const void*)> events_;
   std::vector<std::function<bool(const Snapshot&)>> limits_;
   std::vector<std::function<void(Snapshot&)>> simplifications_;
+  std::function<void(Snapshot&, const Renaming&)> rename_;
 };
 
 }  // namespace troupe::model

@@ -76,6 +76,7 @@ const StepResult& Locals::step(LocalId local, ValueId event) {
   if (at == FlatMap::kNone) {
     at = static_cast<uint32_t>(results_.size());
     results_.push_back(computed(local, event));
+    stepKeys_.emplace_back(local, event);
     steps_.insert(key, at);
   }
   return results_[at];

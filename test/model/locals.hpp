@@ -113,10 +113,12 @@ class Locals {
   size_t localCount() const { return locals_.size(); }
   size_t flightCount() const { return flights_.size(); }
   size_t stepCount() const { return results_.size(); }
+  /// The state and the event (or kNoNumber) of a step that was computed.
+  std::pair<LocalId, ValueId> stepAt(size_t number) const { return stepKeys_[number]; }
+  LocalId intern(const Local& local);
   const std::vector<std::string>& outcomes() const { return outcomes_; }
 
  private:
-  LocalId intern(const Local& local);
   StepResult computed(LocalId id, ValueId event);
   void perform(const Local& before, const AnyEffect& effect, Local& next, StepResult& out);
   void addCrashes(const Local& before, const Local& after, StepResult& out);
@@ -131,6 +133,7 @@ class Locals {
   std::deque<Flight> flights_;
   std::unordered_map<std::string, FlightId> flightNumbers_;
   std::deque<StepResult> results_;
+  std::deque<std::pair<LocalId, ValueId>> stepKeys_;
   FlatMap steps_, answered_, fired_, performed_, crashed_;
   std::vector<std::vector<uint64_t>> rowsTaken_;
   std::vector<std::string> outcomes_;

@@ -137,6 +137,23 @@ class Model {
       return condition(kind[id], *static_cast<const Timer*>(timer));
     };
   }
+  /// Nodes that may take each other's places: of states that differ only in which is which one is explored. Their machines begin
+  /// alike, and the model says how their states and messages are renamed (`renames`). That the machines are symmetric is checked
+  /// at the end, of each step that was computed; that the model's invariants and outcomes are is for its author to see.
+  void interchangeable(std::vector<NodeName> nodes) { interchangeable_ = std::move(nodes); }
+  template <machines::MachineType M>
+  void renames(std::function<void(machines::Snapshot<M>&, const Renaming&)> change) { kindOf<M>().renames(std::move(change)); }
+  template <class T>
+  void renamesValue(std::function<void(T&, const Renaming&)> change) { values_->renames<T>(std::move(change)); }
+  /// On an everlasting network: once this is true of a machine, the message does nothing to it any more, whatever happens.
+  /// Fewer states, and nothing is lost: that it is so is checked at the end, of each state and step that was met.
+  template <machines::MachineType M, class Message>
+  void inertOnce(std::function<bool(const machines::Snapshot<M>&, const Message&)> condition) {
+    KindOf<M>& kind = kindOf<M>();
+    inert_[{typeid(M), typeid(Message)}] = [&kind, condition](SnapshotId id, const void* message) {
+      return condition(kind[id], *static_cast<const Message*>(message));
+    };
+  }
   /// In addition to the invariants that the machines bring.
   void never(std::string name, std::function<bool(const machines::World&)> broken) {
     invariants_.push_back(machines::never(std::move(name), std::move(broken)));
@@ -184,6 +201,12 @@ class Model {
   bool remembers(const std::string& subject) const { return subject.starts_with(factsOnly_); }
   bool isLost(std::type_index message) const { return lost_.contains(message); }
   bool neverFires(std::type_index machine, std::type_index timer) const { return never_.contains({machine, timer}); }
+  const std::vector<NodeName>& interchangeable() const { return interchangeable_; }
+  bool hasInert() const { return !inert_.empty() && network == Network::kEverlasting; }
+  const Condition* inertCondition(std::type_index machine, std::type_index message) const {
+    const auto at = inert_.find({machine, message});
+    return at == inert_.end() ? nullptr : &at->second;
+  }
   const Condition* conditionOf(std::type_index machine, std::type_index timer) const;
   /// -1 if there is no such node.
   int findNode(const NodeName& node) const;
@@ -215,7 +238,8 @@ class Model {
   std::map<std::type_index, Choices> answers_;
   std::map<Pair, Choices> outcomes_;
   std::map<Pair, Translation> translations_;
-  std::map<Pair, Condition> conditions_;
+  std::map<Pair, Condition> conditions_, inert_;
+  std::vector<NodeName> interchangeable_;
   std::set<std::type_index> lost_;
   std::set<Pair> never_;
   std::vector<std::string> hidden_;

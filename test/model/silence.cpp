@@ -11,17 +11,18 @@ constexpr size_t kPatience = 300;
 
 /// Collects the successors that are no faults.
 struct Quiet final : Space::Visitor {
-  Quiet(Space& space, std::vector<State>& queue, std::unordered_set<uint64_t>& met) : space(space), queue(queue), met(met) {}
+  Quiet(Reduction& reduction, std::vector<State>& queue, std::unordered_set<uint64_t>& met)
+      : reduction(reduction), queue(queue), met(met) {}
   void next(const Action& action, const State& state) override {
     if (action.isFault()) return;
     State whole = state;
-    space.saturate(whole);
+    reduction.apply(whole);
     if (met.insert(whole.hash()).second) queue.push_back(whole);
   }
   void cut(const Action& action) override { beyond |= !action.isFault(); }
   void broken(const Action&, const State&, const std::string&) override {}
 
-  Space& space;
+  Reduction& reduction;
   std::vector<State>& queue;
   std::unordered_set<uint64_t>& met;
   bool beyond = false;
@@ -54,7 +55,7 @@ uint32_t Silence::search() {
 
 Silence::Way Silence::wayFrom(const State& from) {
   std::unordered_set<uint64_t> met;
-  Quiet quiet(space_, queue_, met);
+  Quiet quiet(reduction_, queue_, met);
   queue_.clear();
   quiet.next({Action::What::kAskAgain}, from);
   for (size_t at = 0; at < queue_.size() && !(quiet.beyond && at > kPatience); ++at) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "test/model/flat_map.hpp"
+#include "test/model/reduction.hpp"
 #include "test/model/space.hpp"
 
 namespace troupe::model {
@@ -19,7 +20,7 @@ class Silence {
     kBeyond  ///< if anywhere, beyond the bounds of the model
   };
 
-  explicit Silence(Space& space) : space_(space) {}
+  Silence(Space& space, Reduction& reduction) : space_(space), reduction_(reduction) {}
 
   /// To be looked at later; `number` is the caller's.
   void note(uint32_t number, const State& state, bool isGoal);
@@ -33,6 +34,7 @@ class Silence {
   Way wayFrom(const State& state);
 
   Space& space_;
+  Reduction& reduction_;
   FlatMap known_;             ///< a Way, by the machines and the nodes' counters
   Chunked<uint32_t> words_;   ///< of the states to be looked at: the number, and all but the messages
   std::vector<State> queue_;  ///< of one search

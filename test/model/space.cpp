@@ -270,6 +270,8 @@ void Space::stepped(const State& base, const Action& action, const StepResult& r
   else if (!stateFacts(next, slot, why)) visitor.broken(action, base, why);
   else visitor.next(action, next);
 
+  // On an everlasting network a crash within the step is no more than one after it: there are only more messages then.
+  if (isSet_ && model_.hostBug == HostBug::kNone) return;
   if (result.crashes.empty() || !left(base, nodeByte(action.node), model_.faults.crashes)) return;
   for (const auto& point : result.crashes) {
     Action crash = action;
@@ -387,6 +389,12 @@ uint32_t Space::factsAfter(uint32_t facts, LocalId local) {
   if (now.life == Life::kRunning) locals_.kind(now.slot).stateFacts(model_.nodes()[model_.slots()[now.slot].node], now.now, told);
   for (const auto& [subject, value] : told.all())
     if (model_.remembers(subject)) after.state(subject, value);
+  const uint32_t number = numberOf(std::move(after));
+  factSteps_.insert(key, number);
+  return number;
+}
+
+uint32_t Space::numberOf(machines::Facts after) {
   std::string text = after.contradiction();
   for (const auto& [subject, value] : after.all()) text += '\n' + subject + '\t' + value;
   const auto [at, isNew] = factNumbers_.try_emplace(text, static_cast<uint32_t>(facts_.size()));
@@ -400,8 +408,23 @@ uint32_t Space::factsAfter(uint32_t facts, LocalId local) {
     }
     facts_.push_back(std::move(after));
   }
-  factSteps_.insert(key, number);
   return number;
+}
+
+uint32_t Space::factsRenamed(uint32_t facts, const Renaming& renaming) {
+  const auto renamed = [&](const std::string& text) {
+    std::string out;
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find(' ', begin), text.size());
+      out += renaming(text.substr(begin, end - begin));
+      if (end < text.size()) out += ' ';
+      begin = end + 1;
+    }
+    return out;
+  };
+  machines::Facts out;
+  for (const auto& [subject, value] : facts_[facts].all()) out.state(renamed(subject), renamed(value));
+  return numberOf(std::move(out));
 }
 
 const StepResult* Space::resultOf(const State& before, const Action& action) {

@@ -112,6 +112,9 @@ class Space {
   /// again. What may happen with fewer messages may happen with more, so nothing is missed. `told` gets the deliveries.
   void saturate(State& state, std::vector<Happening>* told = nullptr);
 
+  /// Facts with the nodes called differently.
+  uint32_t factsRenamed(uint32_t facts, const Renaming& renaming);
+
   const Model& model() const { return model_; }
   Locals& locals() { return locals_; }
   const Locals& locals() const { return locals_; }
@@ -148,6 +151,8 @@ class Space {
   const std::map<std::string, uint64_t>& untaken() const { return untaken_; }
 
  private:
+  friend class Symmetry;
+  friend class Inert;
   uint32_t lossByte() const { return 0; }
   uint32_t duplicationByte() const { return 1; }
   uint32_t nodeByte(uint8_t node) const { return 2u + node; }
@@ -202,6 +207,7 @@ class Space {
   bool stateFacts(State& state, uint8_t slot, std::string& why);
   int limitOf(uint32_t byte) const;
   uint32_t factsAfter(uint32_t facts, LocalId local);
+  uint32_t numberOf(machines::Facts facts);
 
   const Model& model_;
   Locals locals_;

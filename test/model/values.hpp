@@ -16,6 +16,8 @@
 namespace troupe::model {
 
 using ValueId = uint32_t;
+/// What a node is called when the nodes change their places.
+using Renaming = std::function<std::string(const std::string&)>;
 
 /// All messages, events and actions that a model has met, by number: equal values of one type have one number. Values
 /// are described structs (TROUPE_DESCRIBE). One thread.
@@ -34,6 +36,19 @@ class Values {
   template <class T>
   void simplify(std::function<void(T&)> change) {
     simplifications_[typeid(T)] = [change](void* value) { change(*static_cast<T*>(value)); };
+  }
+  /// How the nodes' names within values of that type are changed; types without this hold none.
+  template <class T>
+  void renames(std::function<void(T&, const Renaming&)> change) {
+    renamings_[typeid(T)] = [this, change](const void* value, const Renaming& renaming) {
+      T renamed = *static_cast<const T*>(value);
+      change(renamed, renaming);
+      return add(renamed);
+    };
+  }
+  ValueId renamed(ValueId id, const Renaming& renaming) {
+    const auto at = renamings_.find(rows_[id].type);
+    return at == renamings_.end() ? id : at->second(rows_[id].data.get(), renaming);
   }
   /// The alternative that the variant holds.
   template <class... T>
@@ -71,6 +86,7 @@ class Values {
   std::deque<Row> rows_;
   std::unordered_map<std::string, ValueId> numbers_;
   std::unordered_map<std::type_index, std::function<void(void*)>> simplifications_;
+  std::unordered_map<std::type_index, std::function<ValueId(const void*, const Renaming&)>> renamings_;
 };
 
 }  // namespace troupe::model

@@ -26,10 +26,14 @@ class Visited {
 
   /// The state that stands for this one, or kNone.
   uint32_t find(const State& state) {
-    uint32_t at = index_.find(keyOf(state));
-    if (!sets_) return at;
+    if (!sets_) return index_.find(keyOf(state));
+    const uint64_t hash = state.hash();
+    uint32_t at = answers_.find(hash);
+    if (at != FlatMap::kNone) return at;
     space_.assets(state, wanted_);
+    at = index_.find(keyOf(state));
     while (at != FlatMap::kNone && !holds(at)) at = chains_[at];
+    if (at != FlatMap::kNone) answers_.insert(hash, at);
     return at;
   }
   /// Of a state that was just looked for and wasn't found. States from number `since` on are as far from the beginning.
@@ -41,6 +45,7 @@ class Visited {
       index_.insert(key, number);
       return number;
     }
+    answers_.insert(state.hash(), number);
     space_.assets(state, wanted_);
     const uint32_t first = index_.find(key);
     for (uint32_t at = first; at != FlatMap::kNone && at >= since; at = chains_[at])
@@ -56,7 +61,9 @@ class Visited {
   Row& operator[](size_t number) { return rows_[number]; }
   const Row& operator[](size_t number) const { return rows_[number]; }
   size_t size() const { return rows_.size(); }
-  size_t bytes() const { return index_.bytes() + rows_.bytes() + chains_.bytes() + assets_.bytes() + assetsAt_.bytes(); }
+  /// How many states were told apart by their hashes.
+  size_t hashed() const { return sets_ ? answers_.size() : rows_.size(); }
+  size_t bytes() const { return index_.bytes() + answers_.bytes() + rows_.bytes() + chains_.bytes() + assets_.bytes() + assetsAt_.bytes(); }
 
  private:
   uint64_t keyOf(const State& state) const { return sets_ ? space_.placeKey(state) : state.hash(); }
@@ -77,6 +84,7 @@ class Visited {
   const Space& space_;
   const bool sets_;
   FlatMap index_;  ///< from hashes to numbers; of sets: to the newest one of those that differ in their assets
+  FlatMap answers_;  ///< of sets: what stands for a state, by its hash, so that the chain is walked once for each
   Chunked<Row> rows_;
   Chunked<uint32_t> chains_;             ///< of sets: to the next older one
   Chunked<uint32_t> assets_, assetsAt_;  ///< of sets: after their number of words, and where they begin

@@ -1,6 +1,8 @@
 #include "test/model/subjects/election.hpp"
 
 #include <algorithm>
+#include <set>
+#include <stdexcept>
 
 namespace troupe::model {
 
@@ -42,6 +44,32 @@ bool primaryOfAnOldConfig(const machines::World& world) {
     found |= newer >= leader.document.config->majority();
   });
   return found;
+}
+
+std::set<NodeName> renamed(const std::set<NodeName>& names, const Renaming& rename) {
+  std::set<NodeName> out;
+  for (const NodeName& name : names) out.insert(rename(name));
+  return out;
+}
+
+/// All members are alike. The config is the same whatever they are called, and views stand in its order.
+void makeSymmetric(Model& model, const std::vector<MemberConfig>& members) {
+  std::vector<NodeName> names;
+  for (const MemberConfig& member : members) names.push_back(member.host);
+  model.interchangeable(names);
+  model.renames<Topology>([](Snapshot<Topology>& now, const Renaming& rename) {
+    now.document.self = rename(now.document.self);
+    if (now.document.lastVote.term > 0) now.document.lastVote.candidate = rename(now.document.lastVote.candidate);
+    auto& memory = now.memory;
+    for (MemberView& view : memory.members) view.host = rename(view.host);
+    std::sort(memory.members.begin(), memory.members.end(), [](const auto& a, const auto& b) { return a.host < b.host; });
+    memory.granted = renamed(memory.granted, rename);
+    memory.refused = renamed(memory.refused, rename);
+    memory.awaited = renamed(memory.awaited, rename);
+  });
+  model.renamesValue<VoteRequest>([](VoteRequest& vote, const Renaming& rename) { vote.from = rename(vote.from); });
+  model.renamesValue<VoteReply>([](VoteReply& vote, const Renaming& rename) { vote.from = rename(vote.from); });
+  model.renamesValue<LivenessTimeout>([](LivenessTimeout& timer, const Renaming& rename) { timer.host = rename(timer.host); });
 }
 
 void addTo(Model& model, const ElectionModel& options) {
@@ -87,6 +115,12 @@ Model elections(const ElectionModel& options) {
     model.firesOnlyIf<Topology, ElectionTimeout>([standing](const auto& now, const auto&) {
       return std::find(standing.begin(), standing.end(), now.document.self) != standing.end();
     });
+  // Its term never falls below that of its vote, which no crash takes back: the answer is of an election that is over for ever.
+  model.inertOnce<Topology, VoteReply>(
+      [](const Snapshot<Topology>& now, const VoteReply& reply) { return reply.term < now.document.lastVote.term; });
+  if (options.symmetric && (!options.configVersions.empty() || standing.size() < options.members.size()))
+    throw std::invalid_argument("members that begin differently are not alike");
+  if (options.symmetric) makeSymmetric(model, options.members);
   addTo(model, options);
   model.within<Topology>([terms = options.terms](const auto& now) { return now.memory.term <= terms; });
   model.comesOf<Topology, CatchUp>(

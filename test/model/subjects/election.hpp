@@ -18,6 +18,7 @@ struct ElectionModel {
   int64_t terms = 2;           ///< up to which is looked
   int standing = 99;           ///< only so many of the members, from the first one, have an election timeout
   int crashes = 0;             ///< of each node
+  bool symmetric = false;      ///< all members are alike: of states that differ in names only one is explored
   std::vector<int64_t> configVersions;  ///< which config each node has; absent: all the first one
 };
 
