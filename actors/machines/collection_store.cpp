@@ -107,9 +107,9 @@ Task<StatusWith<CollectionStore::Open>> CollectionStore::open(bool createMissing
 }
 
 Task<Status> CollectionStore::settle(Durability durability) {
-  if (access_.node.environment().fires(kFlushFails)) co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
   const auto ticket = access_.durability.take();
   if (durability == Durability::kLocal) co_return Status::OK();
+  if (access_.node.environment().fires(kFlushFails)) co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
   co_return co_await untilDurable(access_.durability, ticket, access_.wakeFlusher);
 }
 
@@ -148,6 +148,12 @@ Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit
   if (!collection) co_return DocumentBatch{{}, 0, true};
   storage::RecoveryUnit unit(access_.sessions);
   co_return readBatch(collection, unit, from, limit);
+}
+
+/// Writers take their tickets as soon as they have committed.
+Task<Status> CollectionStore::settle() {
+  if (access_.durability.durable() == access_.durability.taken()) co_return Status::OK();
+  co_return co_await settle(Durability::kMajority);
 }
 
 void CollectionStore::reportRemovals(const Address& service) {

@@ -32,6 +32,7 @@ class CollectionStore final : public DocumentStore {
   Task<Status> remove(bson::Document key, Durability durability) override;
   Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) override;
   Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) override;
+  Task<Status> settle() override;
   void reportRemovals(const Address& service) override;
 
  private:

@@ -39,6 +39,8 @@ class DocumentStore {
   virtual Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) = 0;
   /// Up to `limit` documents from `from` on (0: the first).
   virtual Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) = 0;
+  /// Ends once all that was written so far, by whomever, survives a crash of this node.
+  virtual Task<Status> settle() { co_return Status::OK(); }
   /// From now on `service` hears DocumentRemoved of what is removed, whoever does it. For stores that others can write to.
   virtual void reportRemovals(const Address& service) { (void)service; }
 };

@@ -118,6 +118,7 @@ class MachineHost : public Actor {
   Task<void> begin();
   Task<void> persist(std::unique_ptr<Pending> pending);
   Task<bool> save(const Outcome<M>& outcome);
+  Task<bool> settle();
   void adopt(Outcome<M> outcome, Waiting* cause);
   void finish(const Status& outcome);
   void showPhase();

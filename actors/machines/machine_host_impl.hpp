@@ -59,14 +59,15 @@ void MachineHost<M>::onStart() {
   start(begin());
 }
 
-/// A new document is written before anything is done for it.
+/// A new document is written before anything is done for it. One that was found may have been written by a host that failed
+/// before it was safe: what followed from it would be done for a document that a crash takes back.
 template <MachineType M>
 Task<void> MachineHost<M>::begin() {
-  if (isNew_) {
-    Outcome<M> first{now_, true, Durability::kMajority, {}, {}, nullptr};
-    const bool safe = co_await save(first);
-    if (!safe) co_return;
-  }
+  Outcome<M> first{now_, true, Durability::kMajority, {}, {}, nullptr};
+  bool isSafe = false;
+  if (isNew_) isSafe = co_await save(first);
+  else isSafe = co_await settle();
+  if (!isSafe) co_return;
   revision_ = 1;
   setDocument(name_, revision_);
   for (Context& context : awaitingStart_) context.reply(local(MachineStarted{self()}));
@@ -136,6 +137,21 @@ Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
     Status status;
     if (outcome.finished) status = co_await store_->remove(keyOf<M>(outcome.next.document), outcome.durability);
     else status = co_await store_->put(toBson(outcome.next.document, unknown_), outcome.durability);
+    if (status.isOK()) co_return true;
+    cell().row()->setError(status.toString());
+    if (!isWorthRetrying(status)) {
+      stop(status);
+      co_return false;
+    }
+    co_await sleepFor(pause.next(environment()));
+  }
+}
+
+/// False if nobody can say that what was found is safe: the host ends.
+template <MachineType M>
+Task<bool> MachineHost<M>::settle() {
+  for (RetryPause pause;;) {
+    const Status status = co_await store_->settle();
     if (status.isOK()) co_return true;
     cell().row()->setError(status.toString());
     if (!isWorthRetrying(status)) {

@@ -10,6 +10,7 @@ namespace {
 
 /// After a connection broke: until then a link has tried to open it again.
 constexpr Duration kSecondLook = std::chrono::milliseconds(100);
+constexpr Duration kCallerIsKept = std::chrono::seconds(60);
 
 machines::Loaded<Topology::Document> readOrThrow(const TopologyStore& store, const Membership& membership) {
   auto found = store.read(membership.self(), membership.setName());
@@ -86,13 +87,14 @@ void TopologyActor::onStop(const Status& reason) {
   if (parts_.changed && !reason.isOK() && reason.code() != ErrorCode::kInterruptedAtShutdown) parts_.changed(shown_);
 }
 
-/// The members of the config, those of one that is to be, and whoever called while there is none: an answer needs a way.
+/// The members of the config, those of one that is to be, and whoever called a short while ago: an answer needs a way, also to a
+/// node that this one's config no longer names and that does not know it.
 void TopologyActor::updatePeers() {
   std::set<NodeName> peers;
   const auto& now = snapshot();
   if (now.document.config) addHosts(peers, *now.document.config);
-  else
-    for (const auto& [host, contact] : contacts_) peers.insert(host);
+  std::erase_if(calledAt_, [&](const auto& call) { return call.second + kCallerIsKept < environment().now(); });
+  for (const auto& [host, when] : calledAt_) peers.insert(host);
   if (now.memory.change) addHosts(peers, now.memory.change->next);
   peers.erase(node().name());
   if (peers == peers_) return;
@@ -144,6 +146,18 @@ std::optional<Topology::Event> TopologyActor::done(const InterruptOperations&) {
   return {};
 }
 
+std::optional<Topology::Event> TopologyActor::done(const CatchUp& catchUp) {
+  if (!parts_.catchUp) return Event(CatchUpDone{catchUp.term});
+  parts_.catchUp(catchUp);
+  return {};
+}
+
+std::optional<Topology::Event> TopologyActor::done(const Drain& drain) {
+  if (!parts_.drain) return Event(DrainDone{drain.term});
+  parts_.drain(drain);
+  return {};
+}
+
 std::optional<Topology::Event> TopologyActor::done(const InstallConfig&) {
   publish();
   return {};
@@ -163,6 +177,7 @@ void TopologyActor::heardFrom(const Envelope& envelope) {
   if (envelope.from.node().empty() || envelope.from.node() == node().name()) return;  // a command
   Contact& contact = contacts_[envelope.from.node()];
   contact.receivedFrom = environment().wallNow();
+  calledAt_[envelope.from.node()] = environment().now();
   if (!hears(snapshot(), envelope.from.node())) contact.upSince = contact.receivedFrom;
   updatePeers();
   if (peers_.contains(envelope.from.node())) watchMember(envelope.from.node());

@@ -24,6 +24,10 @@ struct TopologyParts {
   };
   /// Ends them (ELE-028). May be null.
   std::function<Interrupted()> interruptOperations;
+  /// Fetches operations up to the target, and applies what was fetched; what comes of it is told to the actor as AppliedAdvanced,
+  /// CatchUpDone and DrainDone. Null: there is no data, and both are done at once.
+  std::function<void(const CatchUp&)> catchUp;
+  std::function<void(const Drain&)> drain;
   /// The nodes it talks with, for the links; in effect when the call returns. May be null.
   std::function<void(std::vector<NodeName>)> setPeers;
   /// After each transition: for simulations. May be null.
@@ -62,8 +66,8 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::optional<Event> done(const RefuseWrites&) { return {}; }  // what is writable is in the view
   std::optional<Event> done(const AcceptWrites&) { return {}; }
   std::optional<Event> done(const InstallConfig& config);
-  std::optional<Event> done(const CatchUp& catchUp) { return Event(CatchUpDone{catchUp.term}); }
-  std::optional<Event> done(const Drain& drain) { return Event(DrainDone{drain.term}); }
+  std::optional<Event> done(const CatchUp& catchUp);
+  std::optional<Event> done(const Drain& drain);
   std::optional<Event> done(const Conclude& outcome);
 
   void heardFrom(const Envelope& envelope);
@@ -77,7 +81,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::optional<Context> messageAsker_;  ///< who asked with a message of members, until the end of its transition
   Snapshot<Topology> before_;            ///< the last transition
   std::map<NodeName, Contact> contacts_;
-  std::map<NodeName, TimePoint> sentAt_;
+  std::map<NodeName, TimePoint> sentAt_, calledAt_;
   std::set<NodeName> peers_;
   std::map<NodeName, Watch> watches_;  ///< of members that were heard of
   ReplicaView shown_;

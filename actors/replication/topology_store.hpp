@@ -21,6 +21,7 @@ class TopologyStore final : public machines::DocumentStore {
   Task<Status> remove(bson::Document key, machines::Durability durability) override;
   Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) override;
   Task<StatusWith<machines::DocumentBatch>> load(int64_t from, size_t limit) override;
+  Task<Status> settle() override { return elections_.settle(); }
 
  private:
   machines::StorageAccess access_;

@@ -151,6 +151,20 @@ class Forced(unittest.TestCase):
             self.assertEqual(second.term(), term + 1)
             self.assertEqual(second.metrics()["electionMetrics"]["electionTimeout"]["successful"] >= 1, True)
 
+    def test_a_config_without_the_primary_ends_it(self):
+        with Set(3) as group:
+            group.initiate()
+            first = group.settled()
+            second = group.others(first)[0]
+
+            def remove(config):
+                config["members"] = [m for m in config["members"] if m["host"] != first.name]
+            self.assertEqual(group.reconfigure(remove, second, force=True)["ok"], 1)
+            self.assertTrue(eventually(lambda: any(m.is_primary() for m in group.others(first))))
+            self.assertTrue(eventually(lambda: not first.is_primary()))
+            self.assertTrue(eventually(lambda: "removed" in first.hello().get("info", "")), first.hello())
+            self.assertEqual(first.ask("replSetGetStatus")["myState"], 10)
+
     def test_a_config_that_demotes_the_primary_ends_it(self):
         with Set(3) as group:
             group.initiate()

@@ -10,8 +10,8 @@
 #include <map>
 
 #include "actors/environment/environment.hpp"
-#include "test/simulation/replica_set.hpp"
 #include "test/simulation/scenario_run.hpp"
+#include "test/simulation/subject.hpp"
 
 using namespace troupe;
 using namespace troupe::sim;
@@ -45,7 +45,7 @@ class Runner {
     fmt::print("{} seeds of {} scenarios{}, {} failed: {:.1f} seeds/s, {:.0f} s simulated in {:.1f} s, {:.0f} x wall time\n",
                done_, std::min<uint64_t>(options_.seeds, scenarios.size()), options_.once ? "" : ", each twice", failed_.size(),
                static_cast<double>(done_) / wall(), seconds(simulated_), wall(), seconds(simulated_) / wall());
-    fmt::print("{} faults, {} messages, {} turns, {} terms; commands: {} asked, {} done", faults_, messages_, turns_, terms_,
+    fmt::print("{} faults, {} messages, {} turns, {} terms and hand-offs; commands: {} asked, {} done", faults_, messages_, turns_, terms_,
                asked_, answered_);
     for (const auto& [error, count] : refused_) fmt::print(", {} {}", count, error);
     fmt::print("\n");
@@ -103,7 +103,7 @@ class Runner {
     faults_ += outcome.faults;
     messages_ += outcome.messages;
     turns_ += outcome.turns;
-    terms_ += outcome.lastTerm;
+    terms_ += outcome.progress;
     asked_ += outcome.tally.asked;
     answered_ += outcome.tally.done;
     for (const auto& [error, count] : outcome.tally.refused) refused_[error] += count;
@@ -160,7 +160,7 @@ int complain(const std::string& what) {
 int simulate(Options options) {
   std::vector<Scenario> scenarios;
   for (const std::string& file : filesOf(options.scenarios)) {
-    auto scenario = readScenario(file, ReplicaSet::invariantNames());
+    auto scenario = readScenario(file, invariantNames);
     if (!scenario.isOK()) return complain(scenario.status().reason());
     scenarios.push_back(std::move(*scenario));
   }

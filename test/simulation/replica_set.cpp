@@ -7,6 +7,7 @@
 
 #include "actors/replication/topology_actor.hpp"
 #include "supervisors/supervision/supervisor.hpp"
+#include "test/simulation/set_workload.hpp"
 
 namespace troupe::sim {
 
@@ -134,7 +135,17 @@ std::vector<std::string> ReplicaSet::writable() const {
   return found;
 }
 
-std::string ReplicaSet::whyNotConverged() const {
+std::unique_ptr<Workload> ReplicaSet::workload(Simulation& cluster, uint64_t seed) {
+  return std::make_unique<SetWorkload>(scenario_, cluster, *this, seed);
+}
+
+int64_t ReplicaSet::progress() const {
+  int64_t last = 0;
+  for (const auto& [name, member] : members_) last = std::max(last, member.seen.memory.term);
+  return last;
+}
+
+std::string ReplicaSet::whyNotConverged() {
   const auto primaries = leaders();
   if (primaries.size() != 1) return fmt::format("there are {} primaries", primaries.size());
   const Seen& primary = seen(primaries[0]);

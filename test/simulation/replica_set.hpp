@@ -10,12 +10,13 @@
 #include "state_machines/core/world.hpp"
 #include "test/simulation/scenario.hpp"
 #include "test/simulation/simulation.hpp"
+#include "test/simulation/subject.hpp"
 
 namespace troupe::sim {
 
 /// The members of a replica set as a program of the simulator: on each node a supervised topology actor. Remembers what
 /// each of them is, and checks what must be true of all of them after each turn of one.
-class ReplicaSet final : public Program {
+class ReplicaSet final : public Subject {
  public:
   using Topology = replication::Topology;
   using Seen = machines::Snapshot<Topology>;
@@ -25,7 +26,9 @@ class ReplicaSet final : public Program {
 
   explicit ReplicaSet(const Scenario& scenario);
   /// Before the run: from now on turns are checked.
-  void watch(Simulation& cluster);
+  void watch(Simulation& cluster) override;
+  std::unique_ptr<Workload> workload(Simulation& cluster, uint64_t seed) override;
+  int64_t progress() const override;
 
   void start(NodeLife& life) override;
   std::pair<std::string, int64_t> roleOf(const std::string& node) override;
@@ -39,7 +42,7 @@ class ReplicaSet final : public Program {
   std::vector<std::string> writable() const;
   /// Empty if the set has come together: one primary, of the highest priority; all others of its config follow it in its
   /// term and have its config. Else what is missing.
-  std::string whyNotConverged() const;
+  std::string whyNotConverged() override;
 
  private:
   struct Member {

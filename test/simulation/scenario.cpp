@@ -43,7 +43,13 @@ const std::vector<std::string>& faultNames() {
 }
 
 const std::vector<std::string> kShapes = {"one-way", "isolate", "halves", "many-way"};
-const std::vector<std::string> kWorkloads = {"step-downs", "step-ups", "reconfigs", "freezes"};
+const std::vector<std::string> kPrograms = {"replica-set", "lease-service"};  // in the order of ProgramKind
+const std::vector<std::string> kWorkloads = {"step-downs", "step-ups", "reconfigs", "freezes", "lease-handoffs"};
+
+bool goesWith(ProgramKind program, WorkKind work) {
+  if (work == WorkKind::kStepDowns) return true;
+  return (program == ProgramKind::kLeaseService) == (work == WorkKind::kHandoffs);
+}
 
 FaultSpec readFault(TableReader table, int nodes) {
   FaultSpec fault;
@@ -63,9 +69,11 @@ FaultSpec readFault(TableReader table, int nodes) {
   return fault;
 }
 
-WorkSpec readWorkload(TableReader table) {
+WorkSpec readWorkload(TableReader table, ProgramKind program) {
   WorkSpec work;
   work.kind = static_cast<WorkKind>(table.choice("kind", kWorkloads));
+  if (!goesWith(program, work.kind))
+    table.complain(*table.find("kind"), fmt::format("a {} has no such workload", kPrograms[static_cast<size_t>(program)]));
   if (table.has("every") && table.has("rate")) table.complain("give 'every' or 'rate', not both");
   const double rate = table.number("rate", 0.001, 1000, 0.2);
   const auto usual = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate));
@@ -79,7 +87,7 @@ WorkSpec readWorkload(TableReader table) {
 
 TopologySpec readTopology(TableReader table) {
   TopologySpec topology;
-  table.choice("kind", {"replica-set"}, 0);
+  topology.kind = static_cast<ProgramKind>(table.choice("kind", kPrograms, 0));
   topology.nodes = table.count("nodes", 1, 7, 3);
   topology.priorities = table.numbers("priorities", 0, 1000);
   topology.arbiters = table.texts("arbiters");
@@ -129,11 +137,12 @@ SiteSpec readSites(TableReader table) {
   return sites;
 }
 
-void readCheck(TableReader table, const std::vector<std::string>& known, Scenario& scenario) {
+void readCheck(TableReader table, const InvariantNames& known, Scenario& scenario) {
   scenario.invariants = table.texts("invariants");
+  const auto& names = known(scenario.topology.kind);
   for (const std::string& name : scenario.invariants)
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      table.complain(*table.find("invariants"), fmt::format("there is no invariant '{}'; there are: {}", name, fmt::join(known, "; ")));
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      table.complain(*table.find("invariants"), fmt::format("there is no invariant '{}'; there are: {}", name, fmt::join(names, "; ")));
   table.end();
 }
 
@@ -142,7 +151,7 @@ class FileReader {
  public:
   FileReader(const toml::table& root, const std::string& file) : file_(file), root_(root, "a scenario", file) {}
 
-  Scenario read(const std::vector<std::string>& known) {
+  Scenario read(const InvariantNames& known) {
     static const toml::table nothing;
     Scenario scenario;
     scenario.file = file_;
@@ -160,7 +169,7 @@ class FileReader {
     scenario.faultsEndAfter = liveness.duration("after", 60s);
     scenario.convergeWithin = liveness.duration("converge_within", 30s);
     liveness.end();
-    each("workload", [&](TableReader table) { scenario.workloads.push_back(readWorkload(std::move(table))); });
+    each("workload", [&](TableReader table) { scenario.workloads.push_back(readWorkload(std::move(table), scenario.topology.kind)); });
     each("fault", [&](TableReader table) { scenario.faults.push_back(readFault(std::move(table), scenario.topology.nodes)); });
     root_.end();
     return scenario;
@@ -188,7 +197,7 @@ std::vector<std::string> Scenario::nodes() const {
   return names;
 }
 
-StatusWith<Scenario> parseScenario(std::string_view text, const std::string& file, const std::vector<std::string>& known) {
+StatusWith<Scenario> parseScenario(std::string_view text, const std::string& file, const InvariantNames& known) {
   try {
     const toml::table root = toml::parse(text, file);
     return FileReader(root, file).read(known);
@@ -199,7 +208,7 @@ StatusWith<Scenario> parseScenario(std::string_view text, const std::string& fil
   }
 }
 
-StatusWith<Scenario> readScenario(const std::string& file, const std::vector<std::string>& known) {
+StatusWith<Scenario> readScenario(const std::string& file, const InvariantNames& known) {
   std::ifstream in(file);
   std::ostringstream text;
   if (!in || !(text << in.rdbuf())) return Status(ErrorCode::kFileNotOpen, "cannot read " + file);

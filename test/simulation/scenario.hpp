@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,7 +49,7 @@ struct SiteSpec {
 };
 
 /// What operators ask of the set meanwhile.
-enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes };
+enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes, kHandoffs };
 
 struct WorkSpec {
   WorkKind kind{};
@@ -57,8 +58,13 @@ struct WorkSpec {
   Span period;       ///< step-downs, freezes: for how long the node will not stand
 };
 
-/// The replica set of a scenario: nodes "n1", "n2" and so on, each a member (by the name "n1:1", a host and a port).
+/// What runs on the nodes: the programs of scenarios.
+enum class ProgramKind { kReplicaSet, kLeaseService };
+
+/// The nodes of a scenario: "n1", "n2" and so on (by the name "n1:1", a host and a port), and what they are. All but the program
+/// and the number of nodes is of replica sets.
 struct TopologySpec {
+  ProgramKind kind = ProgramKind::kReplicaSet;
   int nodes = 3;
   std::vector<double> priorities;  ///< one for each node; empty: all 1
   std::vector<std::string> arbiters;
@@ -83,10 +89,13 @@ struct Scenario {
   std::vector<std::string> nodes() const;
 };
 
-/// Reads a scenario strictly. `known`: the names of invariants that there are. Errors: FailedToParse, "FILE:LINE: ..." with
+/// The names of the invariants that a program has.
+using InvariantNames = std::function<const std::vector<std::string>&(ProgramKind)>;
+
+/// Reads a scenario strictly. Errors: FailedToParse, "FILE:LINE: ..." with
 /// what is allowed there.
-StatusWith<Scenario> parseScenario(std::string_view text, const std::string& file, const std::vector<std::string>& known);
+StatusWith<Scenario> parseScenario(std::string_view text, const std::string& file, const InvariantNames& known);
 /// The same from a file. Also FileNotOpen.
-StatusWith<Scenario> readScenario(const std::string& file, const std::vector<std::string>& known);
+StatusWith<Scenario> readScenario(const std::string& file, const InvariantNames& known);
 
 }  // namespace troupe::sim

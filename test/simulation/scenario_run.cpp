@@ -5,22 +5,22 @@
 #include <algorithm>
 
 #include "test/simulation/faults.hpp"
-#include "test/simulation/replica_set.hpp"
+#include "test/simulation/subject.hpp"
 
 namespace troupe::sim {
 
 namespace {
 
 /// What must be true at the end: together, and still so after a while.
-void converge(const Scenario& scenario, Simulation& cluster, const ReplicaSet& set) {
+void converge(const Scenario& scenario, Simulation& cluster, Subject& subject) {
   const Duration end = cluster.elapsed() + scenario.convergeWithin;
   const Duration calm = 3 * scenario.topology.electionTimeout;
   while (cluster.failure().empty()) {
-    const bool together = cluster.runUntil([&] { return set.whyNotConverged().empty(); }, end - cluster.elapsed());
+    const bool together = cluster.runUntil([&] { return subject.whyNotConverged().empty(); }, end - cluster.elapsed());
     if (!cluster.failure().empty()) return;
-    if (!together) return cluster.fail("the set does not come together again: " + set.whyNotConverged());
+    if (!together) return cluster.fail("it does not come together again: " + subject.whyNotConverged());
     cluster.run(calm);
-    if (set.whyNotConverged().empty()) return;
+    if (subject.whyNotConverged().empty()) return;
   }
 }
 
@@ -29,24 +29,25 @@ void converge(const Scenario& scenario, Simulation& cluster, const ReplicaSet& s
 RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvents,
                        const std::function<void(const Trace&)>& look,
                        const std::function<void(const TraceEvent&)>& follow) {
-  ReplicaSet set(scenario);
-  Simulation cluster(seed, scenario.nodes(), set, keepEvents);
+  const auto subject = makeSubject(scenario);
+  Simulation cluster(seed, scenario.nodes(), *subject, keepEvents);
   if (follow) cluster.trace().follow(follow);
   cluster.network().setUsual(scenario.network);
-  set.watch(cluster);
+  subject->watch(cluster);
   Faults faults(scenario, cluster, seed);
   SiteFaults sites(scenario, cluster, seed);
-  Workload workload(scenario, cluster, set, seed);
-  if (!workload.initiate(std::chrono::seconds(60))) cluster.fail("the set was never initiated");
+  const auto workload = subject->workload(cluster, seed);
+  if (!workload->prepare(std::chrono::seconds(60))) cluster.fail("it was never ready");
   faults.begin();
   sites.begin();
-  workload.begin();
+  workload->begin();
   cluster.run(scenario.faultsEndAfter);
   if (cluster.failure().empty()) {
-    workload.end();
+    workload->end();
     sites.end();
     faults.end();
-    converge(scenario, cluster, set);
+    subject->calm(cluster);
+    converge(scenario, cluster, *subject);
   }
   if (look) look(cluster.trace());
   RunOutcome outcome;
@@ -57,9 +58,9 @@ RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvent
   outcome.messages = cluster.network().sent();
   outcome.faults = faults.struck();
   outcome.simulated = cluster.elapsed();
-  outcome.tally = workload.tally();
+  outcome.tally = workload->tally();
   outcome.sites = sites.fired();
-  for (const std::string& node : scenario.nodes()) outcome.lastTerm = std::max(outcome.lastTerm, set.seen(node).memory.term);
+  outcome.progress = subject->progress();
   return outcome;
 }
 

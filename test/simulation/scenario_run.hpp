@@ -16,14 +16,14 @@ struct RunOutcome {
   std::string broken;  ///< empty: all that was checked held
   uint64_t hash = 0;   ///< of its trace
   uint64_t events = 0, turns = 0, messages = 0, faults = 0;
-  int64_t lastTerm = 0;
+  int64_t progress = 0;  ///< of a set: its last term; of leases: how many changed hands
   Duration simulated{};
   Tally tally;
   SiteCounts sites;
 };
 
-/// Runs a scenario once: the set is initiated, faults strike until it is time, then the set has to come together and to
-/// stay so for three election timeouts. Everything follows from the seed. `look` gets the trace before it goes; `follow`
+/// Runs a scenario once: the cluster is made ready, faults strike until it is time, then it has to come together and to stay so
+/// for three election timeouts. Everything follows from the seed. `look` gets the trace before it goes; `follow`
 /// gets each event. Both may be null.
 RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvents = 200,
                        const std::function<void(const Trace&)>& look = nullptr,

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "test/simulation/replica_set.hpp"
 #include "test/simulation/scenario_run.hpp"
+#include "test/simulation/subject.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -13,14 +13,15 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::vector<std::string> kKnown = {"two holders"};
+const std::vector<std::string>& knownAlone(ProgramKind) { return kKnown; }
 
-Scenario read(const std::string& text, const std::vector<std::string>& known = ReplicaSet::invariantNames()) {
+Scenario read(const std::string& text, const InvariantNames& known = invariantNames) {
   auto scenario = parseScenario(text, "a.toml", known);
   if (!scenario.isOK()) throw std::runtime_error(scenario.status().toString());
   return std::move(*scenario);
 }
 std::string mistakeIn(const std::string& text) {
-  const auto scenario = parseScenario(text, "a.toml", kKnown);
+  const auto scenario = parseScenario(text, "a.toml", knownAlone);
   return scenario.isOK() ? "none" : scenario.status().reason();
 }
 
@@ -52,7 +53,7 @@ invariants = ["two holders"]
 [liveness]
 after = "1m"
 converge_within = "30s"
-)", kKnown);
+)", knownAlone);
   EXPECT_EQ(s.nodes(), (std::vector<std::string>{"n1:1", "n2:1", "n3:1", "n4:1", "n5:1"}));
   EXPECT_EQ(s.topology.priorities[1], 1.5);
   EXPECT_EQ(s.topology.electionTimeout, 2s);
@@ -91,14 +92,36 @@ TEST(Scenario, NamesTheLineOfAMistakeAndWhatIsAllowed) {
   EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\narbiters = [\"n4\"]\n"), "a.toml:3: 'arbiters' must name nodes: n1 to n3");
 }
 
+TEST(Scenario, SaysWhichFaultSitesMayFire) {
+  const Scenario s = read("name = \"x\"\n[sites]\nnames = [\"machines.host.*\"]\nshare = 1\nprobability = [0.01, 0.02]\n");
+  ASSERT_TRUE(s.sites.has_value());
+  EXPECT_TRUE(isMeant("machines.host.crash", s.sites->names));
+  EXPECT_FALSE(isMeant("kernel.timer.late", s.sites->names));
+  EXPECT_EQ(s.sites->share, 1);
+  EXPECT_EQ(s.sites->most, 0.02);
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[sites]\nnames = [\"machines.host.laughs\"]\n"),
+            "a.toml:3: there is no fault site 'machines.host.laughs'");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[sites]\nprobability = [0.2, 0.1]\n"),
+            "a.toml:3: 'probability' must be two numbers: the least and the most");
+}
+
+TEST(ScenarioRun, FaultSitesFireAndAreSeenInTheTrace) {
+  const Scenario s = read("name = \"x\"\n[sites]\nnames = [\"machines.host.slow\"]\nshare = 1\nprobability = [0.02, 0.02]\n[liveness]\nafter = \"10s\"\n");
+  size_t seen = 0;
+  const RunOutcome outcome = runScenario(s, 5, 0, nullptr, [&](const TraceEvent& e) { seen += e.what == "fires" ? 1 : 0; });
+  EXPECT_EQ(outcome.broken, "");
+  EXPECT_GT(seen, 0u);
+  EXPECT_EQ(outcome.sites, (SiteCounts{{"machines.host.slow", seen}}));
+}
+
 TEST(Scenario, AFileThatIsNotThereIsAnError) {
-  EXPECT_EQ(readScenario("no/such.toml", kKnown).status().code(), ErrorCode::kFileNotOpen);
+  EXPECT_EQ(readScenario("no/such.toml", knownAlone).status().code(), ErrorCode::kFileNotOpen);
 }
 
 TEST(Scenario, AllOfTheHouseCanBeRead) {
   int count = 0;
   for (const auto& file : std::filesystem::directory_iterator("test/simulation/scenarios")) {
-    EXPECT_TRUE(readScenario(file.path().string(), ReplicaSet::invariantNames()).isOK()) << file.path();
+    EXPECT_TRUE(readScenario(file.path().string(), invariantNames).isOK()) << file.path();
     ++count;
   }
   EXPECT_GE(count, 10);
@@ -173,7 +196,47 @@ after = "60s"
   std::string broken;
   for (uint64_t seed = 1; seed <= 10 && broken.empty(); ++seed) broken = runScenario(scenario, seed).broken;
   EXPECT_NE(broken, "");
-  EXPECT_EQ(broken.find("the set does not come"), std::string::npos) << broken;
+  EXPECT_EQ(broken.find("it does not come"), std::string::npos) << broken;
+}
+
+TEST(ScenarioRun, HandoffsThatALyingDiskForgetsAreFound) {
+  const Scenario scenario = read(R"(
+name = "lies"
+[topology]
+kind = "lease-service"
+[[workload]]
+kind = "lease-handoffs"
+rate = 20
+[[fault]]
+kind = "lying-flush"
+every = "200ms..400ms"
+for = "10s"
+share = 1
+[[fault]]
+kind = "kill"
+every = "500ms..1s"
+for = "10ms"
+leave = 0
+[liveness]
+after = "30s"
+)");
+  std::string broken;
+  for (uint64_t seed = 1; seed <= 10 && broken.empty(); ++seed) broken = runScenario(scenario, seed).broken;
+  EXPECT_NE(broken, "");
+  EXPECT_EQ(broken.find("it does not come"), std::string::npos) << broken;
+}
+
+TEST(ScenarioRun, LeasesChangeHandsAndEveryHandoffComesToItsEnd) {
+  const Scenario scenario = read("name = \"x\"\n[topology]\nkind = \"lease-service\"\n[[workload]]\nkind = \"lease-handoffs\"\nrate = 5\n[liveness]\nafter = \"30s\"\n");
+  const RunOutcome outcome = runScenario(scenario, 3);
+  EXPECT_EQ(outcome.broken, "");
+  EXPECT_GT(outcome.progress, 10);
+}
+
+TEST(Scenario, EachProgramHasItsOwnWorkloads) {
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\nkind = \"lease-service\"\n[[workload]]\nkind = \"reconfigs\"\n"),
+            "a.toml:5: a lease-service has no such workload");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[[workload]]\nkind = \"lease-handoffs\"\n"), "a.toml:3: a replica-set has no such workload");
 }
 
 TEST(ScenarioRun, ASetThatDoesNotComeTogetherInTimeIsFound) {
@@ -182,7 +245,7 @@ TEST(ScenarioRun, ASetThatDoesNotComeTogetherInTimeIsFound) {
   scenario.faults = {{.kind = FaultKind::kKill, .every = {4900ms, 4900ms}, .lasts = {1s, 1s}, .leave = 0}};
   EXPECT_EQ(runScenario(scenario, 3).broken, "");
   scenario.convergeWithin = 1ms;
-  EXPECT_TRUE(runScenario(scenario, 3).broken.starts_with("the set does not come together again: ")) << runScenario(scenario, 3).broken;
+  EXPECT_TRUE(runScenario(scenario, 3).broken.starts_with("it does not come together again: ")) << runScenario(scenario, 3).broken;
 }
 
 }  // namespace

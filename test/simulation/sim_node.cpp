@@ -69,6 +69,7 @@ NodeLife::NodeLife(const std::string& name, uint64_t seed, TimePoint now, storag
   hooks.nowMillis = [this] {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time_->wallNow().time_since_epoch()).count();
   };
+  hooks.observers = {&removals_};
   catalog_ = std::move(storage::openCatalog(*engine_, sessions_, std::move(hooks))).value();
   flusher_ = node_.spawn<SimulatedFlusher>("/node/storage/journal-flusher", engine_.get(), &durability_, conditions);
 }
@@ -85,7 +86,7 @@ void NodeLife::run(supervisors::Tree tree) {
 }
 
 machines::StorageAccess NodeLife::storage() {
-  return {node_, *catalog_, sessions_, locks_, durability_, [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); }};
+  return {node_, *catalog_, sessions_, locks_, durability_, [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); }, &removals_};
 }
 
 storage::DeterministicDisk NodeLife::kill() {

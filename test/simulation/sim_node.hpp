@@ -6,6 +6,7 @@
 #include "actors/environment/virtual_environment.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/machines/collection_store.hpp"
+#include "actors/machines/document_removals.hpp"
 #include "storage/catalog/catalog.hpp"
 #include "storage/engine/deterministic_engine.hpp"
 #include "storage/journal/durability_tracker.hpp"
@@ -47,6 +48,7 @@ class NodeLife {
   std::shared_ptr<VirtualEnvironment> time_;
   std::unique_ptr<storage::DeterministicEngine> engine_;
   storage::SessionPool sessions_;
+  machines::DocumentRemovals removals_;
   std::unique_ptr<storage::Catalog> catalog_;
   storage::ResourceLocks locks_;
   storage::DurabilityTracker durability_;

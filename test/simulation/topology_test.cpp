@@ -2,80 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "test/simulation/simulation.hpp"
+#include "test/simulation/topology_fixture.hpp"
 
 namespace troupe::replication {
 namespace {
-
-using namespace std::chrono_literals;
-
-/// Three members on virtual time and a simulated network, each with its topology actor.
-class Members final : public sim::Program {
- public:
-  void start(sim::NodeLife& life) override {
-    const std::string& name = life.node().name();
-    Member& member = members_[name];
-    member.storage = std::make_shared<machines::StorageAccess>(life.storage());
-    member.membership = std::make_shared<Membership>("rs", name);
-    TopologyParts parts;
-    parts.storage = member.storage;
-    parts.membership = member.membership.get();
-    life.node().spawn<TopologyActor>(kTopologyPath, parts);
-  }
-  void died(const std::string& node) override { members_.erase(node); }
-
-  std::shared_ptr<const ReplicaView> view(const std::string& node) const { return members_.at(node).membership->view(); }
-  std::vector<std::string> primaries() const {
-    std::vector<std::string> found;
-    for (const auto& [name, member] : members_)
-      if (member.membership->view()->isWritable()) found.push_back(name);
-    return found;
-  }
-  const Membership& membership(const std::string& node) const { return *members_.at(node).membership; }
-
- private:
-  struct Member {
-    std::shared_ptr<machines::StorageAccess> storage;
-    std::shared_ptr<Membership> membership;
-  };
-  std::map<std::string, Member> members_;
-};
-
-const std::vector<std::string> kNames = {"n1:1", "n2:1", "n3:1"};
-
-ReplicaSetConfig config() {
-  ReplicaSetConfig made;
-  made.id = "rs";
-  for (int32_t i = 0; i < 3; ++i) {
-    MemberConfig member;
-    member.id = i;
-    member.host = kNames[static_cast<size_t>(i)];
-    made.members.push_back(member);
-  }
-  return made;
-}
-
-class TopologyActorTest : public testing::Test {
- protected:
-  Members members;
-  sim::Simulation cluster{7, kNames, members};
-
-  template <class Command>
-  std::shared_ptr<std::optional<Answer>> ask(const std::string& node, Command command) {
-    auto answer = std::make_shared<std::optional<Answer>>();
-    Node& at = cluster.life(node).node();
-    at.start(keep(answer, at.ask(at.address(kTopologyPath), local(std::move(command)))));
-    return answer;
-  }
-  static Task<void> keep(std::shared_ptr<std::optional<Answer>> to, Future<Answer> from) { to->emplace(co_await from); }
-
-  std::string elect() {
-    const auto initiated = ask("n1:1", Initiate{config(), "n1:1", {}});
-    cluster.runUntil([&] { return members.primaries().size() == 1; }, 60s);
-    EXPECT_TRUE(*initiated && (*initiated)->isOK()) << (*initiated ? (*initiated)->status().toString() : "no answer") << cluster.trace().text();
-    return members.primaries().empty() ? "" : members.primaries()[0];
-  }
-};
 
 TEST_F(TopologyActorTest, ThreeMembersElectAPrimaryAndKeepIt) {
   const std::string primary = elect();
@@ -100,6 +30,25 @@ TEST_F(TopologyActorTest, TheOthersElectANewPrimaryWhenItIsKilled) {
   cluster.run(10s);
   EXPECT_EQ(members.view(first)->state(), MemberState::kSecondary) << cluster.trace().text();
   EXPECT_EQ(members.view(first)->primary(), members.primaries()[0]);
+}
+
+TEST_F(TopologyActorTest, WhoIsRefusedAConnectionByThePrimaryDoesNotWaitForTheElectionTimeout) {
+  const std::string first = elect();
+  ASSERT_NE(first, "");
+  cluster.run(5s);
+  cluster.kill(first);
+  EXPECT_TRUE(cluster.runUntil([&] { return members.primaries().size() == 1; }, 3s)) << "of an election timeout of 10 s\n" << cluster.trace().text();
+}
+
+TEST_F(TopologyActorTest, AnActorThatFailsIsNoPrimaryUntilItIsBack) {
+  const std::string first = elect();
+  ASSERT_NE(first, "");
+  Node& node = cluster.life(first).node();
+  node.kill(node.address(kTopologyPath), Status(ErrorCode::kInternalError, "broken"));
+  cluster.run(1ms);
+  EXPECT_FALSE(members.view(first)->isWritable());
+  EXPECT_EQ(members.view(first)->state(), MemberState::kStartup);
+  EXPECT_TRUE(members.view(first)->config().has_value());
 }
 
 TEST_F(TopologyActorTest, AVoteSurvivesTheCrashOfTheVoter) {

@@ -3,47 +3,47 @@
 #include <memory>
 #include <string>
 
-#include "test/simulation/replica_set.hpp"
 #include "test/simulation/scenario.hpp"
 #include "test/simulation/simulation.hpp"
 
 namespace troupe::sim {
 
-/// What was asked of the set, and how it was answered.
+/// What was asked of a cluster, and how it was answered.
 struct Tally {
   uint64_t asked = 0, done = 0;
   std::map<std::string, uint64_t> refused;  ///< by the name of the error
 };
 
-/// Asks the members what operators ask, as a scenario says. Outlives the run.
+/// Asks the nodes what a scenario says, at times that the seed says. Outlives the run.
 class Workload {
  public:
-  Workload(const Scenario& scenario, Simulation& cluster, ReplicaSet& set, uint64_t seed);
+  Workload(const Scenario& scenario, Simulation& cluster, uint64_t seed)
+      : scenario_(scenario), cluster_(cluster), random_(seed ^ 0x3039303930393039ull) {}
+  virtual ~Workload() = default;
+  Workload(const Workload&) = delete;
 
-  /// Initiates the set and waits for its first primary; false if there was none within the limit.
-  bool initiate(Duration atMost);
+  /// Makes the cluster ready for the safety phase; false if it was not within the limit.
+  virtual bool prepare(Duration atMost) = 0;
   void begin();
   void end() { over_ = true; }
   const Tally& tally() const { return *tally_; }
 
- private:
-  void planNext(size_t work);
-  void ask(const WorkSpec& work);
-  void askForStepDown(const WorkSpec& work);
-  void askForStepUp();
-  void askForReconfig();
-  void askForFreeze(const WorkSpec& work);
-  replication::ReplicaSetConfig changed(replication::ReplicaSetConfig config);
+ protected:
+  virtual void ask(const WorkSpec& work) = 0;
+  /// Asks an actor of a living node; `answered` becomes true with the answer, whatever it is. May be null.
+  void send(const std::string& node, const char* path, const char* name, Payload command,
+            std::shared_ptr<bool> answered = nullptr);
+  /// A node that lives; "" if none does.
   std::string anyWorking();
-  template <class Command>
-  void send(const std::string& node, const char* name, Command command, std::shared_ptr<bool> answered = nullptr);
-
   size_t below(size_t count) { return static_cast<size_t>(random_() % count); }
 
   const Scenario& scenario_;
   Simulation& cluster_;
-  ReplicaSet& set_;
   Random random_;
+
+ private:
+  void planNext(size_t work);
+
   std::shared_ptr<Tally> tally_ = std::make_shared<Tally>();  ///< also of those that still wait for an answer
   bool over_ = false;
 };

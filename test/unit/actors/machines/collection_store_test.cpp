@@ -88,5 +88,28 @@ TEST(CollectionStore, LoadsInBatchesUntilTheLast) {
   EXPECT_TRUE(none->last && none->documents.empty());
 }
 
+TEST(CollectionStore, FailsWhereAFaultSiteIsArmed) {
+  CommandNode server;
+  CollectionStore store(accessOf(server), kLeases);
+  const auto put = [&] { return done(server, store.put(bson::doc("_id", "a"), Durability::kJournaled)); };
+  ASSERT_TRUE(put().isOK());
+  for (const char* site : {"machines.store.write-fails", "machines.store.no-session", "machines.store.flush-fails"}) {
+    const auto armed = server.run(bson::doc("configureFailPoint", site, "mode", bson::doc("times", 1)), "admin");
+    ASSERT_TRUE(armed["ok"].truthy()) << bson::toRelaxedJson(armed);
+    EXPECT_FALSE(put().isOK()) << site;
+    EXPECT_TRUE(put().isOK()) << site << " fires once";
+  }
+  server.run(R"({"configureFailPoint": "machines.store.read-fails", "mode": {"times": 1}})"_json, "admin");
+  EXPECT_FALSE(done(server, store.load(0, 4)).isOK());
+  EXPECT_TRUE(done(server, store.load(0, 4)).isOK());
+}
+
+TEST(CollectionStore, HasNoFaultsOnAServerWithoutTestCommands) {
+  CommandNode server(CommandNode::Options{.testCommands = false});
+  CollectionStore store(accessOf(server), kLeases);
+  EXPECT_FALSE(server.run(R"({"configureFailPoint": "machines.store.write-fails", "mode": "alwaysOn"})"_json, "admin")["ok"].truthy());
+  EXPECT_TRUE(done(server, store.put(bson::doc("_id", "a"), Durability::kJournaled)).isOK());
+}
+
 }  // namespace
 }  // namespace troupe::machines

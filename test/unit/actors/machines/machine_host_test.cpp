@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "test/unit/actors/machines/errand_node.hpp"
+#include "test/unit/actors/machines/errand_server.hpp"
 
 namespace troupe::machines::test {
 namespace {
@@ -152,6 +153,24 @@ TEST(MachineHost, TellsWhoLooksAtItWhichMachineItCarriesOut) {
   const auto service = n.kit.node().wait(n.kit.node().inspect("/errands", 1s));
   ASSERT_TRUE(service);
   EXPECT_EQ(service->machine, nullptr) << "a service is no machine itself";
+}
+
+using MachineHostOnAServer = ErrandServer;
+
+TEST_F(MachineHostOnAServer, DoesNothingForADocumentThatItFoundUntilThatIsSafe) {
+  server.node.kill(server.flusher, Status::OK());
+  start("a");
+  EXPECT_TRUE(answers(R"({"count": "errands"})", R"({"n": 1})", "config")) << "it is written, and not safe";
+  for (int lives = 1; lives < 4; ++lives) {
+    server.node.tell(service, local(StepDown{}));
+    server.node.tell(service, local(BecomePrimary{lives}));
+    settle();
+    EXPECT_EQ(peer->asked, 0) << "a crash would take the document back";
+  }
+  server.node.spawn<maintenance::JournalFlusher>("/flusher", server.engine.get(), &server.durability, storage::FlushKind::kLog,
+                                                 &std::as_const(server.parameters.journalCommitIntervalMillis));
+  settle();
+  EXPECT_EQ(peer->asked, 1);
 }
 
 }  // namespace

@@ -1,0 +1,102 @@
+#include "test/simulation/set_workload.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/replication/topology_actor.hpp"
+
+namespace troupe::sim {
+
+namespace {
+
+using machines::Millis;
+
+Millis inMillis(Duration time) { return std::chrono::duration_cast<Millis>(time); }
+
+}  // namespace
+
+template <class Command>
+void SetWorkload::send(const std::string& node, const char* name, Command command, std::shared_ptr<bool> answered) {
+  Workload::send(node, replication::kTopologyPath, name, local(std::move(command)), std::move(answered));
+}
+
+bool SetWorkload::prepare(Duration atMost) {
+  const auto config = set_.config();
+  const Duration end = cluster_.elapsed() + atMost;
+  const auto isUp = [&] { return !set_.writable().empty(); };
+  while (cluster_.failure().empty() && cluster_.elapsed() < end && !isUp()) {
+    std::string node;
+    for (const auto& member : config.members)
+      if (member.isElectable()) node = member.host;
+    auto answered = std::make_shared<bool>(false);
+    cluster_.run(std::chrono::milliseconds(10));  // its actor is there
+    send(node, "replSetInitiate", replication::Initiate{config, node, bson::ObjectId()}, answered);
+    cluster_.runUntil([&] { return isUp() || (*answered && !set_.seen(node).document.config); }, end - cluster_.elapsed());
+  }
+  return isUp();
+}
+
+void SetWorkload::ask(const WorkSpec& work) {
+  switch (work.kind) {
+    case WorkKind::kStepDowns: return askForStepDown(work);
+    case WorkKind::kStepUps: return askForStepUp();
+    case WorkKind::kReconfigs: return askForReconfig();
+    case WorkKind::kFreezes: return askForFreeze(work);
+    case WorkKind::kHandoffs: return;  // of another program
+  }
+}
+
+void SetWorkload::askForStepDown(const WorkSpec& work) {
+  const auto leaders = set_.leaders();
+  if (leaders.empty()) return;
+  replication::StepDown command;
+  command.force = share(random_) < work.force;
+  command.stepDownPeriod = inMillis(work.period.draw(random_));
+  command.catchUpPeriod = std::min(command.stepDownPeriod, Millis(500));
+  send(leaders[below(leaders.size())], command.force ? "replSetStepDown, with force" : "replSetStepDown", command);
+}
+
+void SetWorkload::askForStepUp() {
+  const std::string node = anyWorking();
+  if (!node.empty()) send(node, "replSetStepUp", replication::StepUp{below(2) == 0});
+}
+
+void SetWorkload::askForFreeze(const WorkSpec& work) {
+  const std::string node = anyWorking();
+  if (!node.empty()) send(node, "replSetFreeze", replication::Freeze{inMillis(work.period.draw(random_))});
+}
+
+void SetWorkload::askForReconfig() {
+  const auto leaders = set_.leaders();
+  if (leaders.empty()) return;
+  const std::string& node = leaders[below(leaders.size())];
+  const auto& present = set_.seen(node).document.config;
+  if (present) send(node, "replSetReconfig", replication::Reconfig{changed(*present), false, 0});
+}
+
+/// Another priority, another right to vote, a member less, or one that comes back.
+replication::ReplicaSetConfig SetWorkload::changed(replication::ReplicaSetConfig config) {
+  config.version += 1;
+  const auto first = set_.config();
+  auto& members = config.members;
+  auto& chosen = members[below(members.size())];
+  const auto& whole = first.members[below(first.members.size())];
+  switch (below(4)) {
+    case 0:
+      if (!chosen.arbiterOnly && chosen.isVoter()) chosen.priority = static_cast<double>(below(4));
+      break;
+    case 1:
+      if (chosen.arbiterOnly) break;
+      chosen.votes = 1 - chosen.votes;
+      chosen.priority = chosen.votes;
+      break;
+    case 2:
+      if (members.size() > 2) members.erase(members.begin() + (&chosen - members.data()));
+      break;
+    default:
+      if (!config.has(whole.host)) members.push_back(whole);
+  }
+  return config;
+}
+
+}  // namespace troupe::sim

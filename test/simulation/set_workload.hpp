@@ -1,0 +1,32 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "test/simulation/replica_set.hpp"
+#include "test/simulation/workload.hpp"
+
+namespace troupe::sim {
+
+/// What operators ask of the members of a replica set.
+class SetWorkload final : public Workload {
+ public:
+  SetWorkload(const Scenario& scenario, Simulation& cluster, ReplicaSet& set, uint64_t seed)
+      : Workload(scenario, cluster, seed), set_(set) {}
+
+  /// Initiates the set and waits for its first primary.
+  bool prepare(Duration atMost) override;
+
+ private:
+  void ask(const WorkSpec& work) override;
+  void askForStepDown(const WorkSpec& work);
+  void askForStepUp();
+  void askForReconfig();
+  void askForFreeze(const WorkSpec& work);
+  replication::ReplicaSetConfig changed(replication::ReplicaSetConfig config);
+  template <class Command>
+  void send(const std::string& node, const char* name, Command command, std::shared_ptr<bool> answered = nullptr);
+
+  ReplicaSet& set_;
+};
+
+}  // namespace troupe::sim
