@@ -68,6 +68,7 @@ void PrimaryOnlyServiceBase::endOrphans() {
     const Address child = node().address(row.path);
     if (row.path == self().path() || !node().postOffice().exists(child)) continue;
     instances_[row.path.substr(self().path().size() + 1)].running = true;
+    ++running_;
     watch(child);
     node().kill(child, Status(ErrorCode::kInterrupted, "its service was started again"));
   }
@@ -146,8 +147,7 @@ void PrimaryOnlyServiceBase::interrupt() {
 
 /// Goes on once the last instance has ended.
 void PrimaryOnlyServiceBase::interrupted() {
-  for (const auto& [name, instance] : instances_)
-    if (instance.running) return;
+  if (running_ > 0) return;
   while (!instances_.empty()) erase(instances_.begin()->first);
   for (Context& context : awaitingInterrupt_) context.reply(local(ServiceInterrupted{}));
   awaitingInterrupt_.clear();
@@ -191,6 +191,7 @@ Status PrimaryOnlyServiceBase::run(const std::string& name, bson::View document,
   watch(address);
   instance.running = true;
   instance.removed = false;
+  ++running_;
   instance.parked.clear();
   if (std::exchange(instance.row, nullptr)) node().registry().unkeep(address.path());
   return Status::OK();
@@ -202,6 +203,7 @@ void PrimaryOnlyServiceBase::ended(const Down& down) {
   if (found == instances_.end() || !found->second.running) return;
   Instance& instance = found->second;
   instance.running = false;
+  --running_;
   if (state_ == State::kInterrupting) return interrupted();
   if (std::exchange(instance.restarting, false)) {
     if (instance.parked.empty()) start(revive(name, epoch_));

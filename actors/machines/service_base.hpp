@@ -28,7 +28,7 @@ struct StepDown {};
 struct ServiceInterrupted {};
 
 struct ServiceLimits {
-  size_t loadBatch = 128;         ///< documents read, and instances started, in one turn
+  size_t loadBatch = 32;          ///< documents read, and instances started, in one turn
   int maxFailures = 5;            ///< of one instance within `failureWindow`; then it is set aside
   Duration failureWindow = std::chrono::minutes(1);
   Duration firstPause = std::chrono::milliseconds(100);  ///< before an instance that failed is built again; doubled
@@ -107,6 +107,7 @@ class PrimaryOnlyServiceBase : public Actor {
   uint64_t epoch_ = 0;  ///< grows with each step up and down: what began in an older one is over
   bool stopping_ = false, wantsPrimary_ = false;
   std::map<std::string, Instance> instances_;
+  size_t running_ = 0;  ///< of the instances: those whose host lives
   std::deque<std::pair<Context, std::function<void(Context)>>> held_;
   std::vector<Context> awaitingRebuild_, awaitingInterrupt_;
 };

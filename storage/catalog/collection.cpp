@@ -95,7 +95,10 @@ Status Collection::update(RecoveryUnit& unit, RecordId id, bson::View before, bs
     return {ErrorCode::kCannotGrowDocumentInCappedNamespace, "Cannot change the size of a document in a capped collection: " +
                 std::to_string(before.size()) + " != " + std::to_string(after.size())};
   KeySet oldKeys, newKeys;
+  // Nearly every update leaves `_id` as it is, byte for byte, and with it the entry of its index.
+  const IndexEntry* unchanged = before["_id"].identical(after["_id"]) ? idIndex_ : nullptr;
   for (const auto& index : indexes_) {
+    if (index.get() == unchanged) continue;
     oldKeys.clear();
     newKeys.clear();
     if (index->covers(before)) TROUPE_TRY(index->access->generator().generate(before, oldKeys));

@@ -5,6 +5,7 @@ from pathlib import Path
 import headers
 import rules
 from functions import functions
+from precompiled import precompiled_headers
 from sources import Source
 
 _LONG = "\n".join(f"  call({i});" for i in range(80))
@@ -54,6 +55,9 @@ CASES = [
      [("actors/a.cpp", "  if (!(co_await g()).isOK()) h([&] { return x; });\n")]),
     (rules.awaited_lambdas, [("actors/a.cpp", "  auto x = one ? kept : co_await other();\n")],
      [("actors/a.cpp", "  auto x = one ? kept : other();\n  if (one) x = co_await other();\n")]),
+    (precompiled_headers, [("actors/a.hpp", "std::vector<int> f();\n")], [("actors/a.hpp", "#include <vector>\nstd::vector<int> f();\n")]),
+    (precompiled_headers, [("actors/a.hpp", '#include "actors/b.hpp"\nstd::map<int, int> f();\n'), ("actors/b.hpp", "int x;\n")],
+     [("actors/a.hpp", '#include "actors/b.hpp"\nstd::map<int, int> f();\n'), ("actors/b.hpp", "#include <map>\n")]),
     (rules.ordered_error_codes, [("messaging/errors/error_codes.txt", "2|B|b\n1|A|a\n")],
      [("messaging/errors/error_codes.txt", "# 3\n1|A|a\n2|B|b\n")]),
     (rules.ordered_error_codes, [("messaging/errors/error_codes.txt", "1|A|a\n1|B|b\n")],

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import headers  # noqa: E402
 import rules  # noqa: E402
 import self_test  # noqa: E402
+from precompiled import precompiled_headers  # noqa: E402
 from sources import ROOT, project_sources  # noqa: E402
 
 
@@ -50,8 +51,8 @@ def checks(sources, build, with_headers):
     yield "file_length", rules.file_length(sources, exceptions.get("file_length", ()))
     yield "function_length", rules.function_length(sources, exceptions.get("function_length", ()))
     for rule in (rules.include_direction, rules.header_guards, rules.stray_marks, rules.machine_paths,
-                 rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors, rules.documented_fault_sites,
-                 rules.ordered_error_codes, rules.awaited_lambdas):
+                 rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
+                 rules.documented_fault_sites, rules.ordered_error_codes, rules.awaited_lambdas, precompiled_headers):
         skipped = exceptions.get(rule.__name__, ())
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
     pages = printed_pages(build) if build else None
