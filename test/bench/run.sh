@@ -26,7 +26,7 @@ while [[ $# -gt 0 ]]; do
   esac
   shift
 done
-[[ ${#steps[@]} -gt 0 ]] || steps=(actors links storage echo find insert ycsb memory)  # machines: see open-ends.md
+[[ ${#steps[@]} -gt 0 ]] || steps=(actors links machines storage echo find insert ycsb memory)
 # wanted PART...: whether one of them is.
 wanted() {
   local part
