@@ -23,7 +23,7 @@ TEST(Election, ThreeMembersTwoTermsAnyLossAndDuplication) {
 }
 
 TEST(Election, ThreeMembersTwoTermsOneCrashEachAllOfThemStand) {
-  expectClean(check(elections({.members = votingMembers(3), .terms = kTerms, .crashes = 1, .symmetric = true})));
+  expectClean(check(elections({.members = votingMembers(3), .terms = kTerms, .crashes = 1, .reduced = true})));
 }
 
 TEST(Election, TwoMembersAndAnArbiter) {

@@ -15,8 +15,8 @@ using replication::VoteRequest;
 using Bug = Mutation<Topology>;
 using Now = machines::Snapshot<Topology>;
 
-Report explored(bool symmetric, int crashes = 0) {
-  return check(elections({.members = votingMembers(3), .terms = 1, .crashes = crashes, .symmetric = symmetric}));
+Report explored(bool reduced, int crashes = 0) {
+  return check(elections({.members = votingMembers(3), .terms = 1, .crashes = crashes, .reduced = reduced}));
 }
 
 TEST(Reduction, OfStatesThatDifferInNamesOnlyOneIsExplored) {

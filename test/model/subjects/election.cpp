@@ -53,7 +53,7 @@ std::set<NodeName> renamed(const std::set<NodeName>& names, const Renaming& rena
 }
 
 /// All members are alike. The config is the same whatever they are called, and views stand in its order.
-void makeSymmetric(Model& model, const std::vector<MemberConfig>& members) {
+void reduce(Model& model, const std::vector<MemberConfig>& members) {
   std::vector<NodeName> names;
   for (const MemberConfig& member : members) names.push_back(member.host);
   model.interchangeable(names);
@@ -70,6 +70,9 @@ void makeSymmetric(Model& model, const std::vector<MemberConfig>& members) {
   model.renamesValue<VoteRequest>([](VoteRequest& vote, const Renaming& rename) { vote.from = rename(vote.from); });
   model.renamesValue<VoteReply>([](VoteReply& vote, const Renaming& rename) { vote.from = rename(vote.from); });
   model.renamesValue<LivenessTimeout>([](LivenessTimeout& timer, const Renaming& rename) { timer.host = rename(timer.host); });
+  // Its term never falls below that of its vote, which no crash takes back: the answer is of an election that is over for ever.
+  model.inertOnce<Topology, VoteReply>(
+      [](const Snapshot<Topology>& now, const VoteReply& reply) { return reply.term < now.document.lastVote.term; });
 }
 
 void addTo(Model& model, const ElectionModel& options) {
@@ -115,12 +118,9 @@ Model elections(const ElectionModel& options) {
     model.firesOnlyIf<Topology, ElectionTimeout>([standing](const auto& now, const auto&) {
       return std::find(standing.begin(), standing.end(), now.document.self) != standing.end();
     });
-  // Its term never falls below that of its vote, which no crash takes back: the answer is of an election that is over for ever.
-  model.inertOnce<Topology, VoteReply>(
-      [](const Snapshot<Topology>& now, const VoteReply& reply) { return reply.term < now.document.lastVote.term; });
-  if (options.symmetric && (!options.configVersions.empty() || standing.size() < options.members.size()))
+  if (options.reduced && (!options.configVersions.empty() || standing.size() < options.members.size()))
     throw std::invalid_argument("members that begin differently are not alike");
-  if (options.symmetric) makeSymmetric(model, options.members);
+  if (options.reduced) reduce(model, options.members);
   addTo(model, options);
   model.within<Topology>([terms = options.terms](const auto& now) { return now.memory.term <= terms; });
   model.comesOf<Topology, CatchUp>(
