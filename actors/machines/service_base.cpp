@@ -266,8 +266,8 @@ void PrimaryOnlyServiceBase::erase(const std::string& name) {
   if (found == instances_.end()) return;
   if (found->second.revival != 0) cancelTimer(found->second.revival);
   if (found->second.row) node().registry().unkeep(self().child(name).path());
-  instances_.erase(found);
   forget(name);
+  instances_.erase(found);  // last: `name` may be its key
 }
 
 void PrimaryOnlyServiceBase::removed(const DocumentRemoved& removed) {
