@@ -23,6 +23,7 @@ Status checkUserWrite(const Namespace& ns) {
 Task<Status> createIfMissing(Request& request, Namespace ns) {
   ServerContext& server = request.server();
   if (Status status = storage::validateForCreate(ns); !status.isOK()) co_return status;
+  if (server.catalog.find(ns)) co_return Status::OK();  // the usual case waits for nobody
   const auto locks = co_await takeLocks(server.locks, locksToChange(ns));
   if (server.catalog.find(ns)) co_return Status::OK();
   if (Status status = server.disk.roomFor(kTableBytes); !status.isOK()) co_return status;

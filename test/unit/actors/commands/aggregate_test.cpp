@@ -158,4 +158,27 @@ TEST_F(AggregateTest, ListCatalogIsOneSnapshotHoweverLongItsCursorIsRead) {
   EXPECT_EQ(rows["1"].asDocument().at("md.indexes").asArray().count(), 1) << bson::toRelaxedJson(rest);
 }
 
+TEST_F(AggregateTest, ListCatalogShowsAnIndexWhileItIsBuilt) {
+  fill("c", 3);
+  using Mode = storage::ResourceLocks::Mode;
+  const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
+  ASSERT_TRUE(server.locks.tryAcquire(stripe, Mode::kShared));
+  const auto build = server.begin(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"_json);
+  bool ours = false;
+  server.locks.acquire(stripe, Mode::kExclusive, [&] { ours = true; });  // in turn after the build's first phase
+  server.locks.release(stripe, Mode::kShared);
+  server.node.run();
+  ASSERT_TRUE(ours);
+  ASSERT_FALSE(build->done);
+  const auto shown = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$listCatalog": {}}]})");
+  const auto index = shown.view().at("cursor.firstBatch").asArray().first().asDocument().at("md.indexes").asArray()["1"].asDocument();
+  EXPECT_TRUE(holds(index, R"({"spec": {"name": "x"}, "ready": false})"_json));
+  EXPECT_TRUE(index["buildUUID"].is(bson::Type::kBinary)) << bson::toRelaxedJson(index);
+  EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 1) << "it cannot be used yet";
+  server.locks.release(stripe, Mode::kExclusive);
+  server.node.advance(1s);
+  ASSERT_TRUE(build->done);
+  EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 2);
+}
+
 }  // namespace troupe::commands
