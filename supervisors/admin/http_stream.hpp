@@ -1,18 +1,21 @@
 #pragma once
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/beast/core/detect_ssl.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace troupe::supervisors {
 
 /// The bytes of one connection, plain or under TLS, as the HTTP library reads and writes them. All of it on the
-/// connection's strand; an operation that is under way keeps nothing alive.
+/// connection's strand; an operation that is under way keeps nothing alive. What is called at its end is of one type, so
+/// that TLS is compiled once and not for each use.
 class HttpStream {
  public:
   using error_code = boost::system::error_code;
@@ -28,27 +31,16 @@ class HttpStream {
   bool encrypted() const { return tls_.has_value(); }
 
   /// Finds out whether the client begins with TLS and, if so, shakes hands. `done(error)`; what was read lies in `buffer`.
-  template <class Done>
-  void greet(std::shared_ptr<boost::asio::ssl::context> context, boost::beast::flat_buffer& buffer, Done done) {
-    boost::beast::async_detect_ssl(
-        tcp_, buffer, [this, context = std::move(context), &buffer, done = std::move(done)](error_code error, bool isTls) mutable {
-          if (error || !isTls) return done(error);
-          context_ = std::move(context);
-          tls_.emplace(tcp_, *context_);
-          tls_->async_handshake(boost::asio::ssl::stream_base::server, buffer.data(),
-                                [&buffer, done = std::move(done)](error_code failed, size_t used) mutable {
-                                  buffer.consume(used);
-                                  done(failed);
-                                });
-        });
-  }
+  void greet(std::shared_ptr<boost::asio::ssl::context> context, boost::beast::flat_buffer& buffer,
+             std::function<void(error_code)> done);
 
+  // What the library asks of a stream; the names are its own.
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& into, Token&& token) {
     return boost::asio::async_initiate<Token, void(error_code, size_t)>(
         [this](auto done, const Buffers& buffers) {
-          if (tls_) tls_->async_read_some(buffers, std::move(done));
-          else tcp_.async_read_some(buffers, std::move(done));
+          readSome({boost::asio::buffer_sequence_begin(buffers), boost::asio::buffer_sequence_end(buffers)},
+                   shared(std::move(done)));
         },
         token, into);
   }
@@ -56,13 +48,23 @@ class HttpStream {
   auto async_write_some(const Buffers& from, Token&& token) {
     return boost::asio::async_initiate<Token, void(error_code, size_t)>(
         [this](auto done, const Buffers& buffers) {
-          if (tls_) tls_->async_write_some(buffers, std::move(done));
-          else tcp_.async_write_some(buffers, std::move(done));
+          writeSome({boost::asio::buffer_sequence_begin(buffers), boost::asio::buffer_sequence_end(buffers)},
+                    shared(std::move(done)));
         },
         token, from);
   }
 
  private:
+  using Done = std::function<void(error_code, size_t)>;
+
+  /// The library's handlers can only be moved.
+  template <class Handler>
+  static Done shared(Handler handler) {
+    return [kept = std::make_shared<Handler>(std::move(handler))](error_code error, size_t size) { (*kept)(error, size); };
+  }
+  void readSome(std::vector<boost::asio::mutable_buffer> into, Done done);
+  void writeSome(std::vector<boost::asio::const_buffer> from, Done done);
+
   boost::beast::tcp_stream tcp_;
   std::shared_ptr<boost::asio::ssl::context> context_;
   std::optional<boost::asio::ssl::stream<boost::beast::tcp_stream&>> tls_;

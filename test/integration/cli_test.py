@@ -174,7 +174,7 @@ class SimulatorTest(unittest.TestCase):
         code, out, _ = self.simulate('name = "late"\n[[fault]]\nkind = "kill"\nevery = "2900ms"\nfor = "1s"\nleave = 0\n'
                                      '[liveness]\nafter = "3s"\nconverge_within = "1ms"\n', "--seed", 5)
         self.assertEqual(code, 1)
-        self.assertIn("FAILED  late: the set does not come together again", out)
+        self.assertIn("FAILED  late: it does not come together again: ", out)
         self.assertIn(f"again: troupe sim --scenario {self.scenario} --seed 5", out)
 
     def test_a_mistake_in_a_scenario_is_named_with_its_line(self):
