@@ -72,7 +72,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME troupe-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "capnproto, pkg-config, libcaf-dev, libcapnp-dev, libwiredtiger-dev, libboost-dev, libboost-serialization-dev, libspdlog-dev, libfmt-dev, libbson-dev, libicu-dev, libintelrdfpmath-dev, libpcre2-dev, libsnappy-dev, libzstd-dev, zlib1g-dev, libssl-dev, libyaml-cpp-dev, prometheus-cpp-dev")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "cmake, g++, libgtest-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "cmake, g++, libgtest-dev, ninja-build")
 set(CPACK_COMPONENT_SERVER_DESCRIPTION
   "clustered document database that speaks the MongoDB wire protocol\n Every part of the server is a supervised actor that can be watched while it works.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and libraries to extend the Troupe document database")
