@@ -119,6 +119,7 @@ class MachineHost : public Actor {
   Task<void> persist(std::unique_ptr<Pending> pending);
   Task<bool> save(const Outcome<M>& outcome);
   Task<bool> settle();
+  Task<bool> untilDone(std::function<Task<Status>()> attempt);
   void adopt(Outcome<M> outcome, Waiting* cause);
   void finish(const Status& outcome);
   void showPhase();

@@ -133,25 +133,23 @@ Task<void> MachineHost<M>::persist(std::unique_ptr<Pending> pending) {
 template <MachineType M>
 Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
   leaving_ = outcome.finished.has_value();
-  for (RetryPause pause;;) {
-    Status status;
-    if (outcome.finished) status = co_await store_->remove(keyOf<M>(outcome.next.document), outcome.durability);
-    else status = co_await store_->put(toBson(outcome.next.document, unknown_), outcome.durability);
-    if (status.isOK()) co_return true;
-    cell().row()->setError(status.toString());
-    if (!isWorthRetrying(status)) {
-      stop(status);
-      co_return false;
-    }
-    co_await sleepFor(pause.next(environment()));
-  }
+  return untilDone([this, &outcome] {
+    if (outcome.finished) return store_->remove(keyOf<M>(outcome.next.document), outcome.durability);
+    return store_->put(toBson(outcome.next.document, unknown_), outcome.durability);
+  });
 }
 
 /// False if nobody can say that what was found is safe: the host ends.
 template <MachineType M>
 Task<bool> MachineHost<M>::settle() {
+  return untilDone([this] { return store_->settle(); });
+}
+
+/// Tries until the store has done it; false if trying again is of no use: the host ends.
+template <MachineType M>
+Task<bool> MachineHost<M>::untilDone(std::function<Task<Status>()> attempt) {
   for (RetryPause pause;;) {
-    const Status status = co_await store_->settle();
+    const Status status = co_await attempt();
     if (status.isOK()) co_return true;
     cell().row()->setError(status.toString());
     if (!isWorthRetrying(status)) {
