@@ -2,26 +2,9 @@
 
 #include "actors/link/connector.hpp"
 #include "messaging/auth/keyfile.hpp"
+#include "supervisors/daemon/settings.hpp"
 
 namespace troupe::supervisors {
-
-StatusWith<tls::TlsOptions> tlsOptions(const Options& options) {
-  tls::TlsOptions result;
-  TROUPE_ASSIGN(result.mode, tls::tlsModeByName(options.tlsMode));
-  result.certificateKeyFile = options.tlsCertificateKeyFile;
-  result.caFile = options.tlsCAFile;
-  result.allowConnectionsWithoutCertificates = options.tlsAllowConnectionsWithoutCertificates;
-  return result;
-}
-
-StatusWith<tls::TlsOptions> adminTlsOptions(const Options& options) {
-  tls::TlsOptions result;
-  auto mode = tls::tlsModeByName(options.adminTlsMode);
-  if (!mode.isOK()) return mode.status().withContext("--adminTlsMode");
-  result.mode = *mode;
-  if (result.mode != tls::TlsMode::kDisabled) result.certificateKeyFile = options.tlsCertificateKeyFile;
-  return result;
-}
 
 link::Anonymous anonymousLinks(const Options& options) {
   if (!options.keyFile.empty()) return link::Anonymous::kNobody;

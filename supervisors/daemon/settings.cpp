@@ -63,4 +63,22 @@ StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names) 
   return result;
 }
 
+StatusWith<tls::TlsOptions> tlsOptions(const Options& options) {
+  tls::TlsOptions result;
+  TROUPE_ASSIGN(result.mode, tls::tlsModeByName(options.tlsMode));
+  result.certificateKeyFile = options.tlsCertificateKeyFile;
+  result.caFile = options.tlsCAFile;
+  result.allowConnectionsWithoutCertificates = options.tlsAllowConnectionsWithoutCertificates;
+  return result;
+}
+
+StatusWith<tls::TlsOptions> adminTlsOptions(const Options& options) {
+  tls::TlsOptions result;
+  auto mode = tls::tlsModeByName(options.adminTlsMode);
+  if (!mode.isOK()) return mode.status().withContext("--adminTlsMode");
+  result.mode = *mode;
+  if (result.mode != tls::TlsMode::kDisabled) result.certificateKeyFile = options.tlsCertificateKeyFile;
+  return result;
+}
+
 }  // namespace troupe::supervisors

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "messaging/log/log.hpp"
+#include "messaging/tls/options.hpp"
 #include "messaging/wire/op_compressed.hpp"
 #include "supervisors/daemon/options.hpp"
 
@@ -20,5 +21,12 @@ log::Options logOptions(const Options& options);
 std::string reachableName(const Options& options);
 /// Errors: BadValue (a name that is none).
 StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names);
+
+/// The TLS options of the daemon, for clients and links alike. Errors: BadValue.
+StatusWith<tls::TlsOptions> tlsOptions(const Options& options);
+
+/// Those of the admin endpoint: with the same certificate, but no authority for clients, for people log in by password.
+/// Errors: BadValue.
+StatusWith<tls::TlsOptions> adminTlsOptions(const Options& options);
 
 }  // namespace troupe::supervisors
