@@ -22,6 +22,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-dangling-pointer
                       -Wno-stringop-overread)
   add_compile_options(-fpch-preprocess)
+  # Half a gigabyte before it first looks for garbage: a twelfth of the time to compile is saved.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=524288>")
 endif()
 
 # Sanitizers say the same of less optimised code, and g++ then needs a third of the time for it.
