@@ -123,22 +123,9 @@ Status Request::checkForInterrupt() const {
   return operation_.checkForInterrupt(server_.node.environment().coarseNow());
 }
 
-namespace {
-
-/// Completes when the pool has come round to it. No coroutine: g++ 12 destroys the captures of a lambda written in one
-/// twice.
-Future<Done> nextTurn(Node& node) {
-  auto promise = std::make_shared<Promise<Done>>();
-  auto turn = promise->future();
-  node.post([promise] { promise->set(Done{}); });
-  return turn;
-}
-
-}  // namespace
-
 Task<Status> Request::yield() {
   ++operation_.metrics.yields;
-  co_await nextTurn(server_.node);
+  co_await server_.node.nextTurn();
   co_return checkForInterrupt();
 }
 

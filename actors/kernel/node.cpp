@@ -125,6 +125,12 @@ void Node::start(Task<void> task) { impl_->pool->start(std::move(task)); }
 void Node::runAsTurn(const std::function<void()>& action) { AsioPool::runAsTurn(action); }
 
 void Node::post(std::function<void()> action) { impl_->pool->submit({nullptr, {}, std::move(action)}); }
+Future<Done> Node::nextTurn() {
+  auto promise = std::make_shared<Promise<Done>>();
+  auto turn = promise->future();
+  post([promise] { promise->set(Done{}); });
+  return turn;
+}
 Future<Done> Node::sleepFor(Duration duration) { return sleepUntil(environment(), environment().now() + duration); }
 
 size_t Node::actorCount() const {

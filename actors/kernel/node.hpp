@@ -97,6 +97,8 @@ class Node {
   static void runAsTurn(const std::function<void()>& action);
   /// Runs `action` on the pool.
   void post(std::function<void()> action);
+  /// Gives way: comes when the pool has come round to it, behind what this turn has made ready.
+  Future<Done> nextTurn();
   Future<Done> sleepFor(Duration duration);
   /// Runs a task to its end and waits for it: for `main` and tests, never on a pool thread. A manual node runs itself.
   template <class T>

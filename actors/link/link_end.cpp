@@ -43,7 +43,7 @@ void LinkEnd::setError(std::string error) {
 void LinkEnd::ended(const std::shared_ptr<Stream>& stream, const Status& why) {
   if (stream != stream_) return;
   std::optional<Rejected> rejected;
-  if (stream->reader->buffered() > 0) rejected = {Rejection::kTruncated, "the connection ended within a frame"};
+  if (stream->begun > 0) rejected = {Rejection::kTruncated, "the connection ended within a frame"};
   streamLost("the connection ended: " + why.reason(), std::move(rejected));
 }
 
@@ -69,6 +69,7 @@ Task<void> LinkEnd::readFrames(std::shared_ptr<Stream> stream) {
       co_await outbox_->drained();  // the other side asks faster than it takes the answers
       if (stream != stream_) co_return;
     }
+    stream->begun = stream->reader->buffered();
     const auto n = co_await stream->transport->read(stream->reader);
     if (stream != stream_) co_return;
     if (!n.isOK()) {
@@ -106,15 +107,8 @@ Task<void> LinkEnd::writeBlocks(std::shared_ptr<Stream> stream) {
     outbox_->written(std::move(*block), size);
     if (++inARow < kBlocksInARow) continue;
     inARow = 0;
-    co_await otherTurns();
+    co_await node().nextTurn();  // of the other coroutine and the mailbox
   }
-}
-
-Future<Done> LinkEnd::otherTurns() {
-  auto promise = std::make_shared<Promise<Done>>();
-  auto future = promise->future();
-  node().post([promise] { promise->set(Done{}); });
-  return future;
 }
 
 }  // namespace troupe::link

@@ -46,6 +46,7 @@ class LinkEnd : public Actor {
   struct Stream {
     std::shared_ptr<front::Transport> transport;
     std::shared_ptr<FrameReader> reader;  ///< the transport's while it reads
+    size_t begun = 0;                     ///< bytes of an incomplete frame when it last began to read
     bool writing = false;                 ///< the transport has the rest of a block
   };
   Task<void> readFrames(std::shared_ptr<Stream> stream);
@@ -53,8 +54,6 @@ class LinkEnd : public Actor {
   /// Hands over all whole frames; false if the stream has gone.
   bool takeFrames(const std::shared_ptr<Stream>& stream);
   void ended(const std::shared_ptr<Stream>& stream, const Status& why);
-  /// Lets the other coroutine and the mailbox have a turn.
-  Future<Done> otherTurns();
 
   std::shared_ptr<Outbox> outbox_;
   std::shared_ptr<Stream> stream_;

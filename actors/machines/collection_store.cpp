@@ -26,14 +26,6 @@ const FaultSite kReadFails("machines.store.read-fails", 0.2, "documents cannot b
 
 Status readFailure() { return {ErrorCode::kInterrupted, "the documents cannot be read just now"}; }
 
-Status write(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View document) {
-  TROUPE_ASSIGN(const auto record, collection->findById(unit, document["_id"]));
-  if (!record) return collection->insert(unit, document).status();
-  bson::Document before;
-  TROUPE_TRY(collection->find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
-  return collection->update(unit, *record, before, document);
-}
-
 Status erase(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View key) {
   TROUPE_ASSIGN(const auto record, collection->findById(unit, key["_id"]));
   if (!record) return Status::OK();
@@ -117,8 +109,14 @@ Task<Status> CollectionStore::put(bson::Document document, Durability durability
   {
     auto opened = co_await open(true);
     if (!opened.isOK()) co_return opened.status();
-    auto body = [&](storage::RecoveryUnit& unit) { return write(opened->collection, unit, document); };
+    std::atomic<int64_t>& place = places_[std::hash<std::string_view>()(document.view()["_id"].raw()) % places_.size()];
+    storage::RecordId written{place.load(std::memory_order_relaxed)};
+    auto body = [&](storage::RecoveryUnit& unit) -> Status {
+      TROUPE_ASSIGN(written, opened->collection->put(unit, document, written));
+      return Status::OK();
+    };
     if (Status status = co_await commit(body); !status.isOK()) co_return status;
+    place.store(written.value, std::memory_order_relaxed);
   }
   co_return co_await settle(durability);
 }

@@ -108,7 +108,7 @@ void PrimaryOnlyServiceBase::become(int64_t term) {
 Task<void> PrimaryOnlyServiceBase::rebuild(uint64_t epoch) {
   RetryPause pause;
   for (int64_t from = 0;;) {
-    auto batch = co_await store_->load(from, limits_.loadBatch);
+    auto batch = co_await store_->load(from, limits_.batch);
     if (epoch != epoch_) co_return;
     if (!batch.isOK()) {
       cell().row()->setError(batch.status().toString());
@@ -124,7 +124,7 @@ Task<void> PrimaryOnlyServiceBase::rebuild(uint64_t epoch) {
     }
     if (batch->last) break;
     from = batch->next;
-    co_await sleepFor(Duration::zero());
+    co_await node().nextTurn();
     if (epoch != epoch_) co_return;
   }
   enter(State::kServing);
@@ -140,8 +140,21 @@ void PrimaryOnlyServiceBase::interrupt() {
   for (Context& context : awaitingRebuild_) context.fail(stepDown());
   awaitingRebuild_.clear();
   for (auto& [context, then] : std::exchange(held_, {})) refuse(context);
-  for (auto& [name, instance] : instances_)
-    if (instance.running) node().kill(self().child(name), stepDown());
+  start(endHosts(epoch_));
+}
+
+/// A batch a turn, as in a rebuild.
+Task<void> PrimaryOnlyServiceBase::endHosts(uint64_t epoch) {
+  std::string from;
+  for (;;) {
+    auto next = instances_.lower_bound(from);
+    for (size_t left = limits_.batch; next != instances_.end() && left > 0; ++next, --left)
+      if (next->second.running) node().kill(self().child(next->first), stepDown());
+    if (next == instances_.end()) break;
+    from = next->first;
+    co_await node().nextTurn();
+    if (epoch != epoch_ || state_ != State::kInterrupting) co_return;
+  }
   interrupted();
 }
 
@@ -204,7 +217,10 @@ void PrimaryOnlyServiceBase::ended(const Down& down) {
   Instance& instance = found->second;
   instance.running = false;
   --running_;
-  if (state_ == State::kInterrupting) return interrupted();
+  if (state_ == State::kInterrupting) {
+    erase(name);
+    return interrupted();
+  }
   if (std::exchange(instance.restarting, false)) {
     if (instance.parked.empty()) start(revive(name, epoch_));
     else park(name, instance, Status(ErrorCode::kInterrupted, instance.parked));

@@ -28,7 +28,7 @@ struct StepDown {};
 struct ServiceInterrupted {};
 
 struct ServiceLimits {
-  size_t loadBatch = 32;          ///< documents read, and instances started, in one turn
+  size_t batch = 32;              ///< instances started (their documents read), or ended, in one turn
   int maxFailures = 5;            ///< of one instance within `failureWindow`; then it is set aside
   Duration failureWindow = std::chrono::minutes(1);
   Duration firstPause = std::chrono::milliseconds(100);  ///< before an instance that failed is built again; doubled
@@ -87,6 +87,7 @@ class PrimaryOnlyServiceBase : public Actor {
   void interrupt();
   void interrupted();
   Task<void> rebuild(uint64_t epoch);
+  Task<void> endHosts(uint64_t epoch);
   Task<void> revive(std::string name, uint64_t epoch);
   Status run(const std::string& name, bson::View document, bool isNew);
   void ended(const Down& down);

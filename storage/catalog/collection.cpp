@@ -91,6 +91,33 @@ Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> do
 }
 
 Status Collection::update(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const {
+  TROUPE_TRY(prepareUpdate(unit, id, before, after));
+  TROUPE_TRY(records_->update(unit, id, after.bytes(), before.size()));
+  return tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&before, 1}, .after = {&after, 1}});
+}
+
+StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, RecordId guess) const {
+  TROUPE_ASSIGN(auto cursor, records_->cursor(unit));
+  bool found = false;
+  if (guess.ok()) {
+    TROUPE_ASSIGN(found, cursor.seekExact(guess));
+    found = found && cursor.document()["_id"].identical(document["_id"]);
+  }
+  if (!found) {
+    TROUPE_ASSIGN(const auto id, findById(unit, document["_id"]));
+    if (!id) return insert(unit, document);
+    TROUPE_ASSIGN(found, cursor.seekExact(*id));
+    if (!found) return Status(ErrorCode::kInternalError, "the index of _id names a record that is not there; run validate");
+  }
+  const bson::Document before(cursor.document());
+  const bson::View old = before.view();
+  TROUPE_TRY(prepareUpdate(unit, cursor.id(), old, document));
+  TROUPE_TRY(records_->update(unit, cursor, document.bytes()));
+  TROUPE_TRY(tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&old, 1}, .after = {&document, 1}}));
+  return cursor.id();
+}
+
+Status Collection::prepareUpdate(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const {
   if (options_.capped && after.size() > before.size() && records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
     return {ErrorCode::kCannotGrowDocumentInCappedNamespace, "Cannot change the size of a document in a capped collection: " +
                 std::to_string(before.size()) + " != " + std::to_string(after.size())};
@@ -106,8 +133,7 @@ Status Collection::update(RecoveryUnit& unit, RecordId id, bson::View before, bs
     TROUPE_TRY(noteMultikey(unit, *index, newKeys));
     TROUPE_TRY(index->access->updateKeys(unit, oldKeys, newKeys, id, writeOptions(*index)));
   }
-  TROUPE_TRY(records_->update(unit, id, after.bytes(), before.size()));
-  return tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&before, 1}, .after = {&after, 1}});
+  return Status::OK();
 }
 
 Status Collection::removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const {

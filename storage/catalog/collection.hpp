@@ -100,6 +100,9 @@ class Collection {
   /// All or none; `ids` gets the new ids when not empty.
   Status insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids = {}) const;
   Status update(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const;
+  /// Adds the document, or replaces the one of its `_id`, which is looked for at `guess` before the index is asked. Says
+  /// where it lies.
+  StatusWith<RecordId> put(RecoveryUnit& unit, bson::View document, RecordId guess) const;
   Status remove(RecoveryUnit& unit, RecordId id, bson::View document) const;
   /// Removes all documents and all keys.
   Status truncate(RecoveryUnit& unit) const;
@@ -123,6 +126,8 @@ class Collection {
   Status indexDocument(RecoveryUnit& unit, const IndexEntry& index, RecordId id, bson::View document,
                        KeySet& scratch) const;
   Status trimCapped(RecoveryUnit& unit, RecordId newest) const;
+  /// What an update does before it changes the record.
+  Status prepareUpdate(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const;
   Status removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const;
   Status tellObservers(RecoveryUnit& unit, const DocumentChange& change) const;
 

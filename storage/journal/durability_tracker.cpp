@@ -1,6 +1,7 @@
 #include "storage/journal/durability_tracker.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -12,11 +13,10 @@ bool DurabilityTracker::wait(DurabilityTicket ticket, Callback done) {
     std::lock_guard lock(mutex_);
     if (!isDurable(ticket)) {
       if (!closed_) {
-        waiters_.emplace(ticket, std::move(done));
-        // A flush that is under way covers tickets up to flushUpTo_; beyond that, one wake-up is enough for all.
-        const bool covered = (flushing_ && ticket <= flushUpTo_) || wakeRequested_;
-        if (!covered) wakeRequested_ = true;
-        return !covered;
+        const bool covered = flushing_ && ticket <= flushUpTo_;
+        (covered ? covered_ : waiting_).push_back(std::move(done));
+        // Beyond the flush under way, one wake-up is enough for all.
+        return !covered && !std::exchange(wakeRequested_, true);
       }
       outcome = closeReason_;
     }
@@ -27,12 +27,12 @@ bool DurabilityTracker::wait(DurabilityTicket ticket, Callback done) {
 
 bool DurabilityTracker::hasWork() const {
   std::lock_guard lock(mutex_);
-  return !waiters_.empty() || durable() < taken();
+  return !covered_.empty() || !waiting_.empty() || durable() < taken();
 }
 
 size_t DurabilityTracker::waiters() const {
   std::lock_guard lock(mutex_);
-  return waiters_.size();
+  return covered_.size() + waiting_.size();
 }
 
 DurabilityTicket DurabilityTracker::beginFlush() {
@@ -40,6 +40,7 @@ DurabilityTicket DurabilityTracker::beginFlush() {
   if (flushing_) throw std::logic_error("a flush is under way already");
   flushing_ = true;
   wakeRequested_ = false;
+  covered_.swap(waiting_);
   return flushUpTo_ = taken();
 }
 
@@ -49,7 +50,7 @@ void DurabilityTracker::endFlush(const Status& outcome, std::chrono::microsecond
     std::lock_guard lock(mutex_);
     if (!flushing_) throw std::logic_error("no flush is under way");
     flushing_ = false;
-    completed = takeWaiters(flushUpTo_);
+    completed.swap(covered_);
     if (outcome.isOK()) {
       statistics_.commitsFlushed += static_cast<int64_t>(flushUpTo_ - durable());
       durable_.store(flushUpTo_, std::memory_order_release);
@@ -73,7 +74,9 @@ void DurabilityTracker::close(Status reason) {
     std::lock_guard lock(mutex_);
     closed_ = true;
     closeReason_ = reason;
-    completed = takeWaiters(UINT64_MAX);
+    completed.swap(covered_);
+    std::move(waiting_.begin(), waiting_.end(), std::back_inserter(completed));
+    waiting_.clear();
   }
   for (Callback& done : completed) done(reason);
 }
@@ -81,14 +84,6 @@ void DurabilityTracker::close(Status reason) {
 DurabilityTracker::Statistics DurabilityTracker::statistics() const {
   std::lock_guard lock(mutex_);
   return statistics_;
-}
-
-std::vector<DurabilityTracker::Callback> DurabilityTracker::takeWaiters(DurabilityTicket upTo) {
-  std::vector<Callback> taken;
-  const auto end = waiters_.upper_bound(upTo);
-  for (auto it = waiters_.begin(); it != end; ++it) taken.push_back(std::move(it->second));
-  waiters_.erase(waiters_.begin(), end);
-  return taken;
 }
 
 }  // namespace troupe::storage

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <vector>
 
@@ -63,12 +62,12 @@ class DurabilityTracker {
   Statistics statistics() const;
 
  private:
-  std::vector<Callback> takeWaiters(DurabilityTicket upTo);
-
-  std::atomic<DurabilityTicket> taken_{0};
-  std::atomic<DurabilityTicket> durable_{0};
+  // Each writer adds to the first; what changes with every waiter stays off its cache line.
+  alignas(64) std::atomic<DurabilityTicket> taken_{0};
+  alignas(64) std::atomic<DurabilityTicket> durable_{0};
   mutable std::mutex mutex_;
-  std::multimap<DurabilityTicket, Callback> waiters_;
+  std::vector<Callback> covered_;  ///< by the flush under way
+  std::vector<Callback> waiting_;  ///< for the next: all their tickets are taken when it begins
   bool flushing_ = false;
   DurabilityTicket flushUpTo_ = 0;
   bool wakeRequested_ = false;  ///< somebody was told to wake the flusher, which has not begun since

@@ -114,6 +114,14 @@ Status RecordStore::update(RecoveryUnit& unit, RecordId id, std::string_view doc
   return Status::OK();
 }
 
+Status RecordStore::update(RecoveryUnit& unit, RecordCursor& at, std::string_view document) {
+  TROUPE_TRY(unit.writable());
+  const int64_t change = static_cast<int64_t>(document.size()) - at.document().size();
+  TROUPE_TRY(at.cursor_->update(RecordKey(at.id()), document));
+  if (change != 0) adjust(unit, 0, change);
+  return Status::OK();
+}
+
 Status RecordStore::remove(RecoveryUnit& unit, RecordId id, int64_t oldSize) {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   TROUPE_TRY(cursor->remove(RecordKey(id)));

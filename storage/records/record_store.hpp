@@ -63,6 +63,8 @@ class RecordStore {
   Status insertAt(RecoveryUnit& unit, RecordId id, std::string_view document);
   /// `oldSize` is the size of the document that is replaced. Errors: NoSuchKey.
   Status update(RecoveryUnit& unit, RecordId id, std::string_view document, int64_t oldSize);
+  /// Replaces the record on which the cursor stands, without another search.
+  Status update(RecoveryUnit& unit, RecordCursor& at, std::string_view document);
   /// Errors: NoSuchKey.
   Status remove(RecoveryUnit& unit, RecordId id, int64_t oldSize);
   /// Removes everything.

@@ -57,13 +57,19 @@ Status RecoveryUnit::beginSlow() {
   return {};
 }
 
+Status RecoveryUnit::writable() const {
+  if (inUnitOfWork()) [[likely]]
+    return {};
+  return {ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work"};
+}
+
 StatusWith<Session::CursorLease> RecoveryUnit::writeCursor(const Table& table) {
-  if (depth_ == 0) return Status(ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work");
+  TROUPE_TRY(writable());
   return cursor(table);
 }
 
 Status RecoveryUnit::truncate(const Table& table, std::string_view from, std::string_view to) {
-  if (depth_ == 0) return {ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work"};
+  TROUPE_TRY(writable());
   TROUPE_TRY(begin());
   return session_->truncate(table, from, to);
 }

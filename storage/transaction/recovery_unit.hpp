@@ -69,6 +69,8 @@ class RecoveryUnit {
   void releaseSession();
 
   bool inUnitOfWork() const { return depth_ > 0; }
+  /// IllegalOperation outside of a unit of work.
+  Status writable() const;
   /// Writes that follow carry this commit time (IllegalOperation outside of a unit of work).
   Status setCommitTimestamp(Timestamp ts);
   std::optional<Timestamp> commitTimestamp() const { return commitTimestamp_; }

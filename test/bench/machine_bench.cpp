@@ -1,11 +1,8 @@
 // State machines inside the server: durable transitions of many instances against raw WiredTiger commits with a shared
 // flusher, and how long a service with many documents needs after a step-up. Prints one JSON line per figure.
-#include <wiredtiger.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -18,6 +15,7 @@
 #include "storage/engine/wiredtiger_engine.hpp"
 #include "test/bench/support/directory.hpp"
 #include "test/bench/support/measure.hpp"
+#include "test/bench/support/raw_wiredtiger.hpp"
 
 namespace troupe::machines::bench {
 
@@ -65,10 +63,9 @@ using Clock = std::chrono::steady_clock;
 void require(const Status& status) {
   if (!status.isOK()) throw BenchError(status.toString());
 }
-void require(int code) {
-  if (code != 0) throw BenchError(std::string("WiredTiger: ") + wiredtiger_strerror(code));
-}
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+constexpr int64_t kCacheBytes = int64_t{1} << 30;
 
 Counter::Document document(int64_t id) { return {.id = id, .count = 0, .note = std::string(100, 'x')}; }
 
@@ -78,7 +75,7 @@ class Troupe {
   explicit Troupe(const std::string& path) {
     storage::WiredTigerOptions options;
     options.path = path;
-    options.cacheBytes = int64_t{1} << 30;
+    options.cacheBytes = kCacheBytes;
     auto engine = storage::openWiredTiger(options);
     require(engine.status());
     engine_ = std::move(*engine);
@@ -155,11 +152,9 @@ class Troupe {
 class Raw {
  public:
   Raw(const std::string& path, int64_t rows) : rows_(rows) {
-    std::filesystem::create_directory(path + "/journal");
-    require(wiredtiger_open(path.c_str(), nullptr, "create,cache_size=1GB,session_max=100,log=(enabled=true,path=journal,file_max=100MB)",
-                            &connection_));
-    WT_SESSION* session = open();
-    require(session->create(session, "table:counters", "key_format=q,value_format=u,allocation_size=512,log=(enabled=true)"));
+    connection_ = openRaw(path, kCacheBytes);
+    WT_SESSION* session = openRawSession(connection_);
+    requireRaw(session->create(session, "table:counters", kRawTable));
     session->close(session, nullptr);
   }
   ~Raw() { connection_->close(connection_, nullptr); }
@@ -181,15 +176,10 @@ class Raw {
   }
 
  private:
-  WT_SESSION* open() {
-    WT_SESSION* session = nullptr;
-    require(connection_->open_session(connection_, nullptr, "isolation=snapshot", &session));
-    return session;
-  }
   void write(int thread, const std::atomic<bool>& over, std::atomic<int64_t>& done) {
-    WT_SESSION* session = open();
+    WT_SESSION* session = openRawSession(connection_);
     WT_CURSOR* cursor = nullptr;
-    require(session->open_cursor(session, "table:counters", nullptr, nullptr, &cursor));
+    requireRaw(session->open_cursor(session, "table:counters", nullptr, nullptr, &cursor));
     for (int64_t count = 0; !over; ++count) {
       for (int64_t row = thread; row < rows_; row += 2) put(session, cursor, row, count);
       waitForFlush();
@@ -200,15 +190,15 @@ class Raw {
   static void put(WT_SESSION* session, WT_CURSOR* cursor, int64_t row, int64_t count) {
     Counter::Document next = document(row);
     next.count = count;
-    const bson::Document bytes = machines::toBson(next);
-    WT_ITEM item{};
-    item.data = bytes.view().data();
-    item.size = bytes.view().size();
-    require(session->begin_transaction(session, nullptr));
-    cursor->set_key(cursor, row);
+    const bson::Document document = machines::toBson(next);
+    const storage::RecordKey key(storage::RecordId{row + 1});
+    requireRaw(session->begin_transaction(session, nullptr));
+    WT_ITEM item = rawItem(key);
+    cursor->set_key(cursor, &item);
+    item = rawItem(document.view().bytes());
     cursor->set_value(cursor, &item);
-    require(cursor->insert(cursor));
-    require(session->commit_transaction(session, nullptr));
+    requireRaw(cursor->insert(cursor));
+    requireRaw(session->commit_transaction(session, nullptr));
   }
   /// Until a flush that began after now has ended.
   void waitForFlush() {
@@ -220,13 +210,13 @@ class Raw {
     --waiters_;
   }
   void flush(const std::atomic<bool>& written) {
-    WT_SESSION* session = open();
+    WT_SESSION* session = openRawSession(connection_);
     std::unique_lock lock(mutex_);
     while (!written) {
       wake_.wait_for(lock, std::chrono::milliseconds(1), [&] { return waiters_ > 0; });
       const int64_t flush = ++begun_;
       lock.unlock();
-      require(session->log_flush(session, "sync=on"));
+      requireRaw(session->log_flush(session, "sync=on"));
       lock.lock();
       ended_ = flush;
       flushed_.notify_all();
@@ -242,19 +232,20 @@ class Raw {
   int64_t begun_ = 0, ended_ = 0, waiters_ = 0;
 };
 
+/// Asks the service again and again, on the pool, and notes the longest wait for an answer in milliseconds.
+Task<void> probe(Node& node, Address service, const std::atomic<bool>& over, double& longest) {
+  while (!over) {
+    const auto start = Clock::now();
+    co_await node.ask(service, local(Inspect{}));
+    longest = std::max(longest, secondsSince(start) * 1000);
+  }
+}
+
 /// The longest time for which the service did not answer, in milliseconds, while `work` ran.
 double longestSilence(Troupe& ours, const std::function<void()>& work) {
   std::atomic<bool> over{false};
   double longest = 0;
-  std::thread asker([&] {
-    while (!over) {
-      const auto start = Clock::now();
-      ours.node().wait([](Node& node, Address service) -> Task<void> {
-        co_await node.ask(service, local(Inspect{}));
-      }(ours.node(), ours.service()));
-      longest = std::max(longest, secondsSince(start) * 1000);
-    }
-  });
+  std::thread asker([&] { ours.node().wait(probe(ours.node(), ours.service(), over, longest)); });
   work();
   over = true;
   asker.join();

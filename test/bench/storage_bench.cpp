@@ -1,10 +1,7 @@
 // Inserts inside the server, without network and command, against raw WiredTiger writing the same rows to the same kind of
 // tables: what records, indexes, catalog and units of work cost. Prints one JSON line per figure.
-#include <wiredtiger.h>
-
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <optional>
@@ -17,6 +14,7 @@
 #include "storage/transaction/write_unit_of_work.hpp"
 #include "test/bench/support/directory.hpp"
 #include "test/bench/support/measure.hpp"
+#include "test/bench/support/raw_wiredtiger.hpp"
 #include "test/bench/support/store.hpp"
 
 namespace {
@@ -26,7 +24,6 @@ using namespace troupe::bench;
 using storage::RecordId;
 using storage::RecordKey;
 
-constexpr const char* kCacheConfig = "cache_size=2GB";
 constexpr int64_t kCacheBytes = int64_t{2} << 30;
 
 /// What one thread writes in one round, made before the clock starts.
@@ -107,53 +104,38 @@ class Troupe {
 class Raw {
  public:
   explicit Raw(const std::string& path) {
-    std::filesystem::create_directory(path + "/journal");
-    const std::string config = std::string("create,extensions=[libwiredtiger_snappy.so],session_max=2000,statistics=(fast),") + kCacheConfig +
-                               ",eviction=(threads_min=1,threads_max=4),eviction_dirty_target=5,eviction_dirty_trigger=20,"
-                               "log=(enabled=true,archive=true,path=journal,compressor=snappy,file_max=100MB)";
-    require(wiredtiger_open(path.c_str(), nullptr, config.c_str(), &connection_));
-    WT_SESSION* session = open();
-    for (const char* table : {"table:records", "table:ids"}) {
-      require(session->create(session, table, "key_format=u,value_format=u,allocation_size=512,memory_page_max=10m,split_pct=90,leaf_value_max=64MB,"
-                                              "block_compressor=snappy,log=(enabled=true)"));
-    }
+    connection_ = openRaw(path, kCacheBytes);
+    WT_SESSION* session = openRawSession(connection_);
+    for (const char* table : {"table:records", "table:ids"}) requireRaw(session->create(session, table, kRawTable));
     session->close(session, nullptr);
   }
   ~Raw() { connection_->close(connection_, nullptr); }
 
   void insert(const Rows& rows, size_t perTransaction) {
-    WT_SESSION* session = open();
+    WT_SESSION* session = openRawSession(connection_);
     WT_CURSOR* records = nullptr;
     WT_CURSOR* ids = nullptr;
-    require(session->open_cursor(session, "table:records", nullptr, "overwrite=false", &records));
-    require(session->open_cursor(session, "table:ids", nullptr, "overwrite=false", &ids));
+    requireRaw(session->open_cursor(session, "table:records", nullptr, "overwrite=false", &records));
+    requireRaw(session->open_cursor(session, "table:ids", nullptr, "overwrite=false", &ids));
     for (size_t i = 0; i < rows.documents.size();) {
-      require(session->begin_transaction(session, nullptr));
+      requireRaw(session->begin_transaction(session, nullptr));
       for (size_t n = 0; n < perTransaction && i < rows.documents.size(); ++n, ++i) {
         const RecordKey key(RecordId{next_.fetch_add(1, std::memory_order_relaxed)});
         put(records, key, rows.documents[i].view().bytes());
         put(ids, rows.idKeys[i], key);
       }
-      require(session->commit_transaction(session, nullptr));
+      requireRaw(session->commit_transaction(session, nullptr));
     }
     session->close(session, nullptr);
   }
 
  private:
-  WT_SESSION* open() {
-    WT_SESSION* session = nullptr;
-    require(connection_->open_session(connection_, nullptr, "isolation=snapshot", &session));
-    return session;
-  }
   static void put(WT_CURSOR* cursor, std::string_view key, std::string_view value) {
-    WT_ITEM item{};
-    item.data = key.data();
-    item.size = key.size();
+    WT_ITEM item = rawItem(key);
     cursor->set_key(cursor, &item);
-    item.data = value.data();
-    item.size = value.size();
+    item = rawItem(value);
     cursor->set_value(cursor, &item);
-    require(cursor->insert(cursor));
+    requireRaw(cursor->insert(cursor));
   }
 
   WT_CONNECTION* connection_ = nullptr;

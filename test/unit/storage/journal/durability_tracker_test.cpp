@@ -30,13 +30,13 @@ TEST(DurabilityTracker, OneFlushServesAllWhoCommittedBeforeItBegan) {
   tracker.wait(late, notes.note("late"));
   EXPECT_EQ(notes.text, "");
   tracker.endFlush(Status::OK(), microseconds(300));
-  EXPECT_EQ(notes.text, "a+ b+ ");
+  EXPECT_EQ(notes.text, "b+ a+ ");
   EXPECT_TRUE(tracker.isDurable(second));
   EXPECT_FALSE(tracker.isDurable(late));
   EXPECT_TRUE(tracker.hasWork());
   tracker.beginFlush();
   tracker.endFlush(Status::OK(), microseconds(300));
-  EXPECT_EQ(notes.text, "a+ b+ late+ ");
+  EXPECT_EQ(notes.text, "b+ a+ late+ ");
   EXPECT_FALSE(tracker.hasWork());
 }
 
