@@ -24,15 +24,8 @@ const FaultSite kNoSession("machines.store.no-session", 0.05, "the engine has no
 const FaultSite kFlushFails("machines.store.flush-fails", 0.03, "a document is written, and nobody can say that it is safe");
 const FaultSite kReadFails("machines.store.read-fails", 0.2, "documents cannot be read");
 
+Status flushFailure() { return {ErrorCode::kInternalError, "the journal cannot be flushed"}; }
 Status readFailure() { return {ErrorCode::kInterrupted, "the documents cannot be read just now"}; }
-
-Status erase(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View key) {
-  TROUPE_ASSIGN(const auto record, collection->findById(unit, key["_id"]));
-  if (!record) return Status::OK();
-  bson::Document before;
-  TROUPE_TRY(collection->find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
-  return collection->remove(unit, *record, before);
-}
 
 StatusWith<std::optional<bson::Document>> readOne(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View key) {
   std::optional<bson::Document> found;
@@ -58,39 +51,46 @@ StatusWith<DocumentBatch> readBatch(const CollectionPtr& collection, storage::Re
 
 }  // namespace
 
+/// One transaction, tried again at once after conflicts; `retry` says whether to try again later.
 template <class Body>
-Task<Status> CollectionStore::commit(Body& body) {
+Status CollectionStore::attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body) {
   Environment& environment = access_.node.environment();
-  if (environment.fires(kWriteSlow)) co_await access_.node.sleepFor(std::chrono::milliseconds(environment.random() % 300));
-  if (environment.fires(kNoSession)) co_return Status(ErrorCode::kExceededMemoryLimit, "no session is left");
-  if (environment.fires(kWriteFails)) co_return Status(ErrorCode::kWriteConflict, "the document is written by others again and again");
-  storage::RecoveryUnit unit(access_.sessions);
-  storage::ConflictRetry retry;
-  for (;;) {
-    const Status status = storage::writeConflictRetry(retry, unit, [&]() -> Status {
-      storage::WriteUnitOfWork work(unit);
-      TROUPE_TRY(body(unit));
-      return work.commit();
-    });
-    if (status.isOK() || !retry.pendingDelay()) co_return status;
-    co_await access_.node.sleepFor(*retry.pendingDelay());
-  }
+  if (environment.fires(kNoSession)) return {ErrorCode::kExceededMemoryLimit, "no session is left"};
+  if (environment.fires(kWriteFails)) return {ErrorCode::kWriteConflict, "the document is written by others again and again"};
+  return storage::writeConflictRetry(retry, unit, [&]() -> Status {
+    storage::WriteUnitOfWork work(unit);
+    TROUPE_TRY(body());
+    return work.commit();
+  });
 }
 
+/// After a conflict it waits without the locks, and leaves it to the caller to look again.
 Task<Status> CollectionStore::create() {
-  const auto locks = co_await takeLocks(access_.locks, locksToChange(ns_));
-  if (access_.catalog.find(ns_)) co_return Status::OK();
-  auto body = [this](storage::RecoveryUnit& unit) {
-    return storage::createCollection(access_.catalog, unit, ns_, {}).status();
-  };
-  co_return co_await commit(body);
+  storage::ConflictRetry retry;
+  {
+    const auto locks = co_await takeLocks(access_.locks, locksToChange(ns_));
+    if (access_.catalog.find(ns_)) co_return Status::OK();
+    storage::RecoveryUnit unit(access_.sessions);
+    const Status status = attempt(unit, retry, [&] { return storage::createCollection(access_.catalog, unit, ns_, {}).status(); });
+    if (status.isOK() || !retry.pendingDelay()) co_return status;
+  }
+  co_await access_.node.sleepFor(*retry.pendingDelay());
+  co_return Status::OK();
+}
+
+/// Without waiting, where the collection is there and nobody changes what it is: nearly always.
+std::optional<CollectionStore::Open> CollectionStore::tryOpen() {
+  if (!access_.locks.tryAcquire(stripe_, LockMode::kShared)) return std::nullopt;
+  LockGuard lock(access_.locks, stripe_, LockMode::kShared);
+  CollectionPtr collection = access_.catalog.find(ns_);
+  if (!collection) return std::nullopt;
+  return Open{std::move(lock), std::move(collection)};
 }
 
 Task<StatusWith<CollectionStore::Open>> CollectionStore::open(bool createMissing) {
   for (;;) {
-    const size_t stripe = ResourceLocks::stripeOf(ns_.toString());
-    if (!access_.locks.tryAcquire(stripe, LockMode::kShared)) co_await acquired(access_.locks, stripe, LockMode::kShared);
-    LockGuard lock(access_.locks, stripe, LockMode::kShared);
+    if (!access_.locks.tryAcquire(stripe_, LockMode::kShared)) co_await acquired(access_.locks, stripe_, LockMode::kShared);
+    LockGuard lock(access_.locks, stripe_, LockMode::kShared);
     CollectionPtr collection = access_.catalog.find(ns_);
     if (collection || !createMissing) co_return Open{std::move(lock), std::move(collection)};
     lock.reset();
@@ -98,38 +98,55 @@ Task<StatusWith<CollectionStore::Open>> CollectionStore::open(bool createMissing
   }
 }
 
-Task<Status> CollectionStore::settle(Durability durability) {
+/// One coroutine, and no other where nothing waits: the way of every transition of every machine.
+Task<Status> CollectionStore::write(bson::Document document, Change change, bool createMissing, Durability durability) {
+  Environment& environment = access_.node.environment();
+  if (environment.fires(kWriteSlow)) co_await access_.node.sleepFor(std::chrono::milliseconds(environment.random() % 300));
+  {
+    std::optional<Open> opened = tryOpen();
+    if (!opened) {
+      auto waited = co_await open(createMissing);
+      if (!waited.isOK()) co_return waited.status();
+      if (!waited->collection) co_return Status::OK();
+      opened = std::move(*waited);
+    }
+    storage::RecoveryUnit unit(access_.sessions);
+    storage::ConflictRetry retry;
+    for (;;) {
+      const Status status = attempt(unit, retry, [&] { return (this->*change)(*opened->collection, unit, document); });
+      if (status.isOK()) break;
+      if (!retry.pendingDelay()) co_return status;
+      co_await access_.node.sleepFor(*retry.pendingDelay());
+    }
+  }
   const auto ticket = access_.durability.take();
   if (durability == Durability::kLocal) co_return Status::OK();
-  if (access_.node.environment().fires(kFlushFails)) co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
+  if (environment.fires(kFlushFails)) co_return flushFailure();
   co_return co_await untilDurable(access_.durability, ticket, access_.wakeFlusher);
 }
 
+Status CollectionStore::replace(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View document) {
+  std::atomic<int64_t>& place = places_[std::hash<std::string_view>()(document["_id"].raw()) % places_.size()];
+  const storage::RecordId guess{place.load(std::memory_order_relaxed)};
+  TROUPE_ASSIGN(const auto written, collection.put(unit, document, guess));
+  if (written != guess) place.store(written.value, std::memory_order_relaxed);
+  return Status::OK();
+}
+
+Status CollectionStore::erase(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View key) {
+  TROUPE_ASSIGN(const auto record, collection.findById(unit, key["_id"]));
+  if (!record) return Status::OK();
+  bson::Document before;
+  TROUPE_TRY(collection.find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
+  return collection.remove(unit, *record, before);
+}
+
 Task<Status> CollectionStore::put(bson::Document document, Durability durability) {
-  {
-    auto opened = co_await open(true);
-    if (!opened.isOK()) co_return opened.status();
-    std::atomic<int64_t>& place = places_[std::hash<std::string_view>()(document.view()["_id"].raw()) % places_.size()];
-    storage::RecordId written{place.load(std::memory_order_relaxed)};
-    auto body = [&](storage::RecoveryUnit& unit) -> Status {
-      TROUPE_ASSIGN(written, opened->collection->put(unit, document, written));
-      return Status::OK();
-    };
-    if (Status status = co_await commit(body); !status.isOK()) co_return status;
-    place.store(written.value, std::memory_order_relaxed);
-  }
-  co_return co_await settle(durability);
+  return write(std::move(document), &CollectionStore::replace, true, durability);
 }
 
 Task<Status> CollectionStore::remove(bson::Document key, Durability durability) {
-  {
-    auto opened = co_await open(false);
-    if (!opened.isOK()) co_return opened.status();
-    if (!opened->collection) co_return Status::OK();
-    auto body = [&](storage::RecoveryUnit& unit) { return erase(opened->collection, unit, key); };
-    if (Status status = co_await commit(body); !status.isOK()) co_return status;
-  }
-  co_return co_await settle(durability);
+  return write(std::move(key), &CollectionStore::erase, false, durability);
 }
 
 Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Document key) {
@@ -151,7 +168,9 @@ Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit
 /// Writers take their tickets as soon as they have committed.
 Task<Status> CollectionStore::settle() {
   if (access_.durability.durable() == access_.durability.taken()) co_return Status::OK();
-  co_return co_await settle(Durability::kMajority);
+  const auto ticket = access_.durability.take();
+  if (access_.node.environment().fires(kFlushFails)) co_return flushFailure();
+  co_return co_await untilDurable(access_.durability, ticket, access_.wakeFlusher);
 }
 
 void CollectionStore::reportRemovals(const Address& service) {

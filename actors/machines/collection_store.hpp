@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "actors/kernel/node.hpp"
@@ -8,6 +9,7 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/locks/resource_locks.hpp"
+#include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::machines {
 
@@ -42,14 +44,19 @@ class CollectionStore final : public DocumentStore {
     storage::LockGuard lock;
     storage::CollectionPtr collection;  ///< null: there is none
   };
-  Task<StatusWith<Open>> open(bool create);
+  using Change = Status (CollectionStore::*)(const storage::Collection&, storage::RecoveryUnit&, bson::View);
+  std::optional<Open> tryOpen();
+  Task<StatusWith<Open>> open(bool createMissing);
   Task<Status> create();
-  Task<Status> settle(Durability durability);
+  Task<Status> write(bson::Document document, Change change, bool createMissing, Durability durability);
   template <class Body>
-  Task<Status> commit(Body& body);
+  Status attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body);
+  Status replace(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View document);
+  Status erase(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View key);
 
   StorageAccess access_;
   storage::Namespace ns_;
+  size_t stripe_ = storage::ResourceLocks::stripeOf(ns_.toString());
   /// Where documents were written last, by a hash of their `_id`: guesses, which spare most writes a search of the index.
   std::vector<std::atomic<int64_t>> places_ = std::vector<std::atomic<int64_t>>(4096);
 };

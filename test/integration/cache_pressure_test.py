@@ -9,6 +9,7 @@ from support import SLOWNESS, Server
 
 TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE_FOR_CACHE, WRITE_CONFLICT = 365, 388, 112
 DOCUMENTS = 400
+ROUNDS = 3 if SLOWNESS == 1 else 1
 
 
 class CachePressure(unittest.TestCase):
@@ -22,7 +23,7 @@ class CachePressure(unittest.TestCase):
     def write(self, index, outcomes):
         with self.server.client(socketTimeoutMS=int(60_000 * SLOWNESS), retryWrites=False) as client:
             own = client.t[f"c{index}"]
-            for round_number in range(3):
+            for round_number in range(ROUNDS):
                 try:
                     own.insert_many([{"_id": round_number * DOCUMENTS + i, "text": "x" * 20_000} for i in range(DOCUMENTS)])
                     own.update_many({}, {"$set": {"text": str(round_number) * 20_000, "round": round_number}})

@@ -37,6 +37,7 @@ class MemoryStore final : public machines::DocumentStore {
     co_return std::optional(found->second);
   }
   Task<StatusWith<machines::DocumentBatch>> load(int64_t from, size_t limit) override {
+    if (slowness_.by > Duration::zero()) co_await slowness_.pass();
     if (Status failure = nextFailure(); !failure.isOK()) co_return failure;
     machines::DocumentBatch batch;
     int64_t place = 0;
@@ -57,7 +58,7 @@ class MemoryStore final : public machines::DocumentStore {
     held_ = false;
     for (auto& waiting : std::exchange(waiting_, {})) waiting.set(Done{});
   }
-  /// Every write takes so long from now on, on the clock of that environment.
+  /// Every write, and every batch that is loaded, takes so long from now on, on the clock of that environment.
   void delay(Environment& environment, Duration by) { slowness_ = {&environment, by}; }
   /// The next access fails so; several are queued.
   void failNext(Status failure) { failures_.push_back(std::move(failure)); }
@@ -82,7 +83,7 @@ class MemoryStore final : public machines::DocumentStore {
       auto turn = waiting_.emplace_back().future();
       co_await turn;
     }
-    if (slowness_.by > Duration::zero()) co_await sleepUntil(*slowness_.clock, slowness_.clock->now() + slowness_.by);
+    if (slowness_.by > Duration::zero()) co_await slowness_.pass();
     if (Status failure = nextFailure(); !failure.isOK()) co_return failure;
     if (write.document.empty()) documents_.erase(write.name);
     else documents_[write.name] = write.document;
@@ -99,6 +100,7 @@ class MemoryStore final : public machines::DocumentStore {
   struct Slowness {
     Environment* clock = nullptr;
     Duration by{};
+    Future<Done> pass() const { return sleepUntil(*clock, clock->now() + by); }
   };
 
   bool held_ = false;

@@ -93,7 +93,8 @@ namespace troupe::machines::test {
 /// A service of errands under /errands, which has found these documents, and a probe for their peer, which agrees to all.
 class ErrandNode {
  public:
-  explicit ErrandNode(const std::vector<bson::Document>& found = {}, ServiceLimits limits = {}) {
+  explicit ErrandNode(const std::vector<bson::Document>& found = {}, ServiceLimits limits = {}, Duration storage = {}) {
+    store.delay(kit.time(), storage);
     peer.alwaysAnswer<Prepare>([](const Prepare&) { return Agreed{}; });
     for (const auto& document : found) store.set(document);
     HostOptions<Errand> options;

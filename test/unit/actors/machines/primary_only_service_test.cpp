@@ -75,14 +75,15 @@ TEST(PrimaryOnlyService, InterruptsItsInstancesOnStepDownAndRebuildsThemOnStepUp
 }
 
 TEST(PrimaryOnlyService, HoldsNewRequestsWhileItRebuilds) {
-  ErrandNode n(tenDocuments(), {.batch = 2});
+  ErrandNode n(tenDocuments(), {.batch = 2}, 1ms);
   auto started = n.begin("a");
   EXPECT_FALSE(started.isAnswered()) << "still rebuilding";
   started.expectAnswer<MachineStarted>();
 }
 
 TEST(PrimaryOnlyService, AStepDownInTheMiddleOfARebuildLeavesNothingRunning) {
-  ErrandNode n(tenDocuments(), {.batch = 2});
+  ErrandNode n(tenDocuments(), {.batch = 2}, 1ms);
+  n.kit.advance(3ms);
   n.kit.ask(n.service, StepDown{}).expectAnswer<ServiceInterrupted>();
   n.kit.advance(1s);
   EXPECT_EQ(n.kit.node().registry().rows({.under = "/errands"}).size(), 1u);
