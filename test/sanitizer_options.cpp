@@ -26,6 +26,7 @@ extern "C" const char* __tsan_default_suppressions() {
   return
       // Their own locks and atomics are invisible: what they copy into and out of our buffers looks unordered.
       "called_from_lib:libwiredtiger.so\n"
+      "called_from_lib:libsnappy\n"
       "called_from_lib:libcaf_core\n"
       // CAF locks in its own library, which the line above hides, and unlocks by a jump that looks like our call.
       "mutex:runAlone\n";

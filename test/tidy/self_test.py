@@ -6,16 +6,21 @@ import headers
 import rules
 from functions import functions
 from precompiled import precompiled_headers
+from proofs import existing_proofs
 from sources import Source
 
 _LONG = "\n".join(f"  call({i});" for i in range(80))
 _TEST = "TEST(A, B) { EXPECT_TRUE(true); }\n"
 _MARK = "TO" "DO"
+_ROW = "| A-1 | a | works | `A.*`, `a_test.py` (it_holds, many times) |\n"
 _SITE = 'const FaultSite kTorn("kernel.link.torn", 0.02, "it is torn");\n'
 _SITES = rules.fault_sites_page([Source("actors/a.cpp", _SITE)])
 
 # rule, bad example, good example (each a list of path and text)
 CASES = [
+    (existing_proofs, [("docs/features.md", "| A-1 | a | works | |\n")], [("docs/features.md", "| A-1 | a | not yet | |\n")]),
+    (existing_proofs, [("docs/features.md", _ROW), ("test/unit/a_test.cpp", _TEST)],
+     [("docs/features.md", _ROW), ("test/unit/a_test.cpp", _TEST), ("test/integration/a_test.py", "def test_it_holds(self):\n")]),
     (rules.file_length, [("storage/a.cpp", "int x;\n" * 501)], [("storage/a.cpp", "int x;\n" * 500)]),
     (rules.function_length, [("storage/a.cpp", f"void f(int a) {{\n{_LONG}\n}}\n")],
      [("storage/a.cpp", "void f(int a) {\n  call(1);\n}\n" + f"int k[] = {{\n{_LONG.replace(';', ',')}\n}};\n")]),

@@ -12,6 +12,7 @@ import headers  # noqa: E402
 import rules  # noqa: E402
 import self_test  # noqa: E402
 from precompiled import precompiled_headers  # noqa: E402
+from proofs import existing_proofs  # noqa: E402
 from sources import ROOT, project_sources  # noqa: E402
 
 
@@ -52,7 +53,8 @@ def checks(sources, build, with_headers):
     yield "function_length", rules.function_length(sources, exceptions.get("function_length", ()))
     for rule in (rules.include_direction, rules.header_guards, rules.stray_marks, rules.machine_paths,
                  rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
-                 rules.documented_fault_sites, rules.ordered_error_codes, rules.awaited_lambdas, precompiled_headers):
+                 rules.documented_fault_sites, rules.ordered_error_codes, rules.awaited_lambdas, precompiled_headers,
+                 existing_proofs):
         skipped = exceptions.get(rule.__name__, ())
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
     pages = printed_pages(build) if build else None
