@@ -86,6 +86,23 @@ function(troupe_tests name)
     ENVIRONMENT "RC_PARAMS=max_success=1000")
 endfunction()
 
+# troupe_test_library(name LINK targets...): the library troupe_<name> of what authors of protocols test with, from every source in
+# test/<name> itself that is no test; installed with its headers, where it is Troupe::<name>.
+function(troupe_test_library name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  set(folder ${PROJECT_SOURCE_DIR}/test/${name})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  add_library(troupe_${name} STATIC ${sources})
+  set_target_properties(troupe_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(troupe_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/troupe>)
+  target_link_libraries(troupe_${name} PUBLIC ${ARG_LINK})
+  install(TARGETS troupe_${name} EXPORT TroupeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.hpp)
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/test/${name} COMPONENT development)
+endfunction()
+
 # troupe_highest_room(source result): the library of the highest room that the source includes headers from, so that a
 # program is built without the rooms it does not need.
 function(troupe_highest_room source result)
