@@ -1,5 +1,8 @@
 #include "test/lease/lease.hpp"
 
+#include <algorithm>
+#include <map>
+
 namespace troupe::lease {
 
 const Transitions<Handoff>& Handoff::transitions() {
@@ -55,6 +58,14 @@ const Transitions<Holder>& Holder::transitions() {
                         return to(Phase::kHolding, Durability::kMajority).with(changed).then(reply(Taken{}));
                       })};
   return table;
+}
+
+std::vector<Invariant> Holder::invariants() {
+  return {machines::never(kTwoUsers, [](const machines::World& world) {
+    std::map<std::string, int> users;
+    world.each<Holder>([&](const NodeName&, bool, const auto& h) { users[h.document.id] += h.document.phase != Phase::kFree ? 1 : 0; });
+    return std::any_of(users.begin(), users.end(), [](const auto& lease) { return lease.second > 1; });
+  })};
 }
 
 }  // namespace troupe::lease

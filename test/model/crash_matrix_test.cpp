@@ -70,7 +70,7 @@ TEST(CrashMatrix, CoversEachPointOfAMachineThatAsks) {
 
 TEST(CrashMatrix, FindsAMachineThatDoesNotComeBackToWhatItHadBegun) {
   const auto bug = Mutation<Handoff>::on<lease::Drained>([](const auto&, const auto& now, const lease::Drained&) {
-    return Handoff::finish().then(Handoff::send(now.document.to, lease::Grant{now.document.epoch}));
+    return Handoff::finish().then(Handoff::send(now.document.to, lease::Grant{now.document.lease, now.document.epoch}));
   });
   Sample sample = allSamples()[1];
   sample.outcome = [](const machines::World& world) {

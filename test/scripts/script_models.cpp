@@ -28,7 +28,7 @@ Model named(const std::string& name) {
     members[2].priority = 0;
     return electionsOf(std::move(members));
   }
-  if (name == "lease") return lease::handoffs(false);
+  if (name == "lease") return leaseHandoffs(false);
   throw std::invalid_argument("no such model: " + name);
 }
 

@@ -19,7 +19,6 @@ using lease::Holder;
 
 namespace {
 
-constexpr const char* kTwoHolders = "two nodes use one lease";
 constexpr const char* kForgotten = "a hand-off that forgets what it has done";
 constexpr const char* kBack = "a hand-off that is back after its end";
 constexpr const char* kOldEpoch = "a holder that forgets a hand-off";
@@ -38,7 +37,7 @@ Task<StatusWith<std::optional<Holder::Event>>> finishWork(Actor& host) {
 }  // namespace
 
 const std::vector<std::string>& LeaseService::invariantNames() {
-  static const std::vector<std::string> names{kTwoHolders, kForgotten, kBack, kOldEpoch};
+  static const std::vector<std::string> names{lease::kTwoUsers, kForgotten, kBack, kOldEpoch};
   return names;
 }
 
@@ -106,7 +105,7 @@ void LeaseService::observe(const std::string& node, const machines::Snapshot<Hol
   for (const auto& [other, member] : members_)
     if (const auto found = member.holders.find(name); found != member.holders.end() && found->second.phase != Holder::Phase::kFree)
       users.push_back(other);
-  if (users.size() > 1) breakIt(kTwoHolders, fmt::format("{} by {} and {}", name, users[0], users[1]));
+  if (users.size() > 1) breakIt(lease::kTwoUsers, fmt::format("{} by {} and {}", name, users[0], users[1]));
 }
 
 std::string LeaseService::holderOf(const std::string& name) const {

@@ -12,12 +12,12 @@ using machines::Step;
 namespace {
 
 Model once() {
-  Model model = lease::handoffs(false);
+  Model model = leaseHandoffs(false);
   model.faults = {.crashes = 1, .losses = 1, .duplications = 1};
   return model;
 }
 Model thereAndBack() {
-  Model model = lease::handoffs(true);
+  Model model = leaseHandoffs(true);
   model.faults = {.losses = 0, .duplications = 2};
   return model;
 }
@@ -35,7 +35,8 @@ using HolderReal = Mutation<Holder>::Decide;
 using HandoffReal = Mutation<Handoff>::Decide;
 
 Step<Handoff> grantsAtOnce(const HandoffReal&, const Snapshot<Handoff>& now, const lease::Accepted&) {
-  return Handoff::to(Handoff::Phase::kGranting, Durability::kMajority).then(Handoff::ask(now.document.to, lease::Grant{now.document.epoch}));
+  const auto& d = now.document;
+  return Handoff::to(Handoff::Phase::kGranting, Durability::kMajority).then(Handoff::ask(d.to, lease::Grant{d.lease, d.epoch}));
 }
 
 Step<Holder> drainedWhileItWorks(const HolderReal& real, const Snapshot<Holder>& now, const lease::Drain& e) {
@@ -59,7 +60,8 @@ Step<Holder> takesAnOldGrant(const HolderReal& real, const Snapshot<Holder>& now
 }
 
 Step<Handoff> tellsInsteadOfAsking(const HandoffReal&, const Snapshot<Handoff>& now, const lease::Drained&) {
-  return Handoff::to(Handoff::Phase::kGranting, Durability::kMajority).then(Handoff::send(now.document.to, lease::Grant{now.document.epoch}));
+  const auto& d = now.document;
+  return Handoff::to(Handoff::Phase::kGranting, Durability::kMajority).then(Handoff::send(d.to, lease::Grant{d.lease, d.epoch}));
 }
 
 Step<Handoff> forgetsThatItDrained(const HandoffReal&, const Snapshot<Handoff>&, const lease::Drained&) {
@@ -69,12 +71,11 @@ Step<Handoff> forgetsThatItDrained(const HandoffReal&, const Snapshot<Handoff>&,
 }  // namespace
 
 std::vector<Mutant> leaseMutants() {
-  constexpr const char* kTwo = "two nodes use one lease";
   return {
-      {"lease", "granted before the holder has drained", kTwo, once, on<Handoff, lease::Accepted>(grantsAtOnce)},
-      {"lease", "a holder says it has drained while it works", kTwo, once, on<Holder, lease::Drain>(drainedWhileItWorks)},
-      {"lease", "what a holder persists is undone by a crash", kTwo, once, nothingIsSafe},
-      {"lease", "a grant of an older hand-off is taken", kTwo, thereAndBack, on<Holder, lease::Grant>(takesAnOldGrant)},
+      {"lease", "granted before the holder has drained", lease::kTwoUsers, once, on<Handoff, lease::Accepted>(grantsAtOnce)},
+      {"lease", "a holder says it has drained while it works", lease::kTwoUsers, once, on<Holder, lease::Drain>(drainedWhileItWorks)},
+      {"lease", "what a holder persists is undone by a crash", lease::kTwoUsers, once, nothingIsSafe},
+      {"lease", "a grant of an older hand-off is taken", lease::kTwoUsers, thereAndBack, on<Holder, lease::Grant>(takesAnOldGrant)},
       {"lease", "the next holder is told, not asked", "no way to", once, on<Handoff, lease::Drained>(tellsInsteadOfAsking)},
       {"lease", "the coordinator ends before it grants", "no way to", once, on<Handoff, lease::Drained>(forgetsThatItDrained)},
       {"lease", "answers are sent before the document is safe", "no way to", answersBeforeItIsSafe, {}},

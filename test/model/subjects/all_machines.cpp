@@ -34,15 +34,15 @@ Sample election() {
 }
 
 Sample handoff() {
-  return {.type = "Handoff", .make = [] { return lease::handoffs(false); }, .node = "c", .slot = 0};
+  return {.type = "Handoff", .make = [] { return leaseHandoffs(false); }, .node = "c", .slot = 0};
 }
 
 Sample holderThatGives() {
-  return {.type = "Holder", .make = [] { return lease::handoffs(false); }, .node = "a", .slot = 1};
+  return {.type = "Holder", .make = [] { return leaseHandoffs(false); }, .node = "a", .slot = 1};
 }
 
 Sample holderThatTakes() {
-  Sample sample{.type = "Holder", .make = [] { return lease::handoffs(false); }, .node = "b", .slot = 2};
+  Sample sample{.type = "Holder", .make = [] { return leaseHandoffs(false); }, .node = "b", .slot = 2};
   sample.without = {{"draining", "the one that gives goes through it"}};
   return sample;
 }
