@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   int caught = 0, all = 0;
   std::printf("%-10s %-50s %9s %5s  %s\n", "protocol", "planted bug", "states", "steps", "caught by");
   for (const Mutant& mutant : allMutants()) {
-    if (std::string(mutant.name).find(filter) == std::string::npos) continue;
+    if ((std::string(mutant.protocol) + " " + mutant.name).find(filter) == std::string::npos) continue;
     const Verdict verdict = examine(mutant);
     ++all;
     caught += verdict.isCaught ? 1 : 0;
