@@ -242,11 +242,11 @@ void writeError(wire::MessageBuilder& reply, const Status& status) {
 }
 
 Task<void> dispatch(Request& request, const CommandTable& table) {
-  const Running running(request);
   Operation& operation = request.operation();
   operation.database = request.db();
   operation.commandName = request.commandName();
   operation.command = request.body();
+  const Running running(request);  // others may look from now on
   Status status = checkCommand(request, table);
   if (status.isOK() && request.flag("help")) {  // a question about the command: it does not run
     request.reply().append("help", request.command->summary).append("ok", 1.0);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
@@ -16,7 +17,26 @@ namespace troupe::commands {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// What an operation cost, for slow-operation lines and currentOp. Written by the operation only.
+/// A text that its operation sets while others may look at it.
+class SharedText {
+ public:
+  SharedText& operator=(std::string text) {
+    const std::lock_guard lock(mutex_);
+    text_ = std::move(text);
+    return *this;
+  }
+  std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
+/// What an operation cost, for slow-operation lines and currentOp. Written by the operation only; others look at what currentOp
+/// shows, the yields and the plan.
 struct OperationMetrics {
   int64_t keysExamined = 0;
   int64_t docsExamined = 0;
@@ -25,11 +45,11 @@ struct OperationMetrics {
   int64_t modified = 0;
   int64_t deleted = 0;
   int64_t writeConflicts = 0;
-  int64_t yields = 0;
+  std::atomic<int64_t> yields{0};
   int64_t replyBytes = 0;
   std::chrono::nanoseconds awaited{0};  ///< spent waiting for news, as the client asked: no part of its latency
   bool hasSortStage = false;
-  std::string planSummary;
+  SharedText planSummary;
 };
 
 /// The lock on its collection that an operation holds or waits for, as currentOp shows it. Any thread may look.
@@ -45,8 +65,9 @@ struct ShownLock {
   void released() { mode.store(0, std::memory_order_relaxed); }
 };
 
-/// One command while it runs. Belongs to its connection; `kill` and `killed` may be used from any thread, all else by
-/// the operation itself, or by currentOp while it holds the client's mutex (Client::withOperation).
+/// One command while it runs. Belongs to its connection. Others meet it only through Client::withOperation, once `database`,
+/// `commandName` and `command` are set: they may kill it, and look at these three, the namespace, the lock, and what its metrics
+/// share. All else is the operation's own.
 class Operation {
  public:
   Operation(int64_t id, SteadyTime started) : id_(id), started_(started) {}
@@ -80,7 +101,12 @@ class Operation {
   }
 
   std::string_view database;
-  std::string ns;  ///< "db.collection" once known
+  SharedText ns;  ///< "db.collection" once known
+  /// The namespace as operators see it, also while it is not known.
+  std::string shownNs() const {
+    std::string known = ns.text();
+    return known.empty() ? std::string(database) + ".$cmd" : known;
+  }
   std::string_view commandName;
   bson::View command;  ///< the request's body, or the cursor's originating command
   OperationMetrics metrics;

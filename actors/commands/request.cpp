@@ -124,7 +124,7 @@ Status Request::checkForInterrupt() const {
 }
 
 Task<Status> Request::yield() {
-  ++operation_.metrics.yields;
+  operation_.metrics.yields.fetch_add(1, std::memory_order_relaxed);
   co_await server_.node.nextTurn();
   co_return checkForInterrupt();
 }

@@ -17,9 +17,9 @@ void logOperation(const Request& request, const Status& outcome, std::chrono::na
   const OperationMetrics& m = operation.metrics;
   bson::Builder attributes;
   attributes.append("type", "command")
-      .append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
+      .append("ns", operation.shownNs());
   appendShownCommand(attributes, operation.command);
-  if (!m.planSummary.empty()) attributes.append("planSummary", m.planSummary);
+  if (const auto plan = m.planSummary.text(); !plan.empty()) attributes.append("planSummary", plan);
   attributes.append("keysExamined", m.keysExamined)
       .append("docsExamined", m.docsExamined)
       .append("nreturned", m.returned);
@@ -28,7 +28,7 @@ void logOperation(const Request& request, const Status& outcome, std::chrono::na
   if (m.deleted) attributes.append("ndeleted", m.deleted);
   if (m.writeConflicts) attributes.append("writeConflicts", m.writeConflicts);
   if (m.hasSortStage) attributes.append("hasSortStage", true);
-  attributes.append("numYields", m.yields).append("reslen", m.replyBytes);
+  attributes.append("numYields", m.yields.load(std::memory_order_relaxed)).append("reslen", m.replyBytes);
   if (!outcome.isOK())
     attributes.append("errCode", static_cast<int32_t>(outcome.code())).append("errMsg", outcome.reason());
   attributes.append("remote", request.client().remote).append("durationMillis", static_cast<int64_t>(millis));

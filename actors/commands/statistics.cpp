@@ -199,7 +199,7 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
   const SteadyTime begun = node.environment().now();
   while (!validation->done) {
     const int64_t piece = bytesPerSecond > 0 ? bytesPerSecond / kPiecesPerSecond : kPiece;
-    const Status status = co_await runBlocking(request.server(), "validate " + request.operation().ns, pieceOf(validation, piece));
+    const Status status = co_await runBlocking(request.server(), "validate " + request.operation().ns.text(), pieceOf(validation, piece));
     if (!status.isOK()) co_return status;
     if (Status interrupted = request.checkForInterrupt(); !interrupted.isOK()) co_return interrupted;
     if (bytesPerSecond == 0 || validation->done) continue;

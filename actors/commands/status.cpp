@@ -145,7 +145,7 @@ void appendOperation(bson::Builder& b, ServerContext& server, const Operation& o
   b.append("active", true)
       .append("opid", operation.id())
       .append("op", "command")
-      .append("ns", operation.ns.empty() ? std::string(operation.database) + ".$cmd" : operation.ns);
+      .append("ns", operation.shownNs());
   b.append("secs_running", static_cast<int64_t>(micros / 1'000'000))
       .append("microsecs_running", static_cast<int64_t>(micros));
   appendShownCommand(b, operation.command);
@@ -154,8 +154,8 @@ void appendOperation(bson::Builder& b, ServerContext& server, const Operation& o
   b.openDocument("locks");  // reads hold none
   if (lock != 0) b.append("Database", "w").append("Collection", std::string(1, lock));
   b.close().append("waitingForLock", operation.lock.waiting.load(std::memory_order_relaxed));
-  b.append("numYields", operation.metrics.yields);
-  if (!operation.metrics.planSummary.empty()) b.append("planSummary", operation.metrics.planSummary);
+  b.append("numYields", operation.metrics.yields.load(std::memory_order_relaxed));
+  if (const auto plan = operation.metrics.planSummary.text(); !plan.empty()) b.append("planSummary", plan);
 }
 
 Task<Status> serverStatusCommand(Request& request) {
