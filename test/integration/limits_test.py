@@ -179,7 +179,7 @@ class ExpensiveQueries(ServerTest):
     """One thread serves everybody: a query whose every row takes milliseconds must give way between them."""
 
     OPTIONS = ("--threads", "1")
-    COSTLY = {"$expr": {"$lt": [{"$size": {"$filter": {"input": {"$range": [0, 20_000]}, "cond": {"$gt": ["$$this", 1]}}}}, 0]}}
+    COSTLY = {"$expr": {"$lt": [{"$size": {"$filter": {"input": {"$range": [0, int(20_000 / SLOWNESS)]}, "cond": {"$gt": ["$$this", 1]}}}}, 0]}}
 
     def setUp(self):
         super().setUp()
