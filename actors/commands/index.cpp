@@ -73,6 +73,20 @@ struct BuildSteps {
   }
 };
 
+/// Takes locks of the collection under the name it has by now: it may have been renamed while nobody held it. A dropped one is
+/// locked under its last name.
+Task<std::vector<storage::LockGuard>> lockWhereItIs(ServerContext& server, bson::Uuid uuid, Namespace last,
+                                                    std::vector<LockWish> (*wishes)(const Namespace&)) {
+  for (;;) {
+    auto locks = co_await takeLocks(server.locks, wishes(last));
+    const CollectionPtr collection = server.catalog.snapshot()->find(uuid);
+    if (!collection || collection->ns() == last) co_return locks;
+    last = collection->ns();
+  }
+}
+
+std::vector<LockWish> locksToScan(const Namespace& ns) { return {{ns.toString(), LockMode::kShared}}; }
+
 /// Builds indexes over an existing collection: short exclusive phases at both ends, and in between a scan that lets
 /// others read and write. (IXB)
 Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpec> specs,
@@ -84,11 +98,10 @@ Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpe
   exclusive.clear();
   if (!status.isOK()) co_return status;
   {
-    std::vector<LockWish> wishes{{ns.toString(), LockMode::kShared}};
-    const auto shared = co_await takeLocks(server.locks, std::move(wishes));
+    const auto shared = co_await lockWhereItIs(server, steps.builder->uuid(), ns, locksToScan);
     status = co_await runBlocking(server, "index build: scan", steps.scan());
   }
-  const auto locks = co_await takeLocks(server.locks, locksToChange(ns));
+  const auto locks = co_await lockWhereItIs(server, steps.builder->uuid(), ns, locksToChange);
   if (status.isOK()) {
     status = co_await runBlocking(server, "index build: commit", steps.commit());
   }

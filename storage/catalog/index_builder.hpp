@@ -18,6 +18,8 @@ class IndexBuilder {
 
   /// Creates the tables and the unfinished indexes. Lock: collection X. Errors: NamespaceNotFound, WriteConflict (try again).
   Status start(RecoveryUnit& unit);
+  /// Of the collection, once `start` has succeeded; its name may change while nobody holds its lock.
+  const bson::Uuid& uuid() const { return uuid_; }
   /// Indexes up to `maxDocuments` more. True when the scan has reached the end. Lock: collection IX. Errors: WriteConflict
   /// (call again), DuplicateKey and errors of keys (the build must be aborted), IndexBuildAborted (the collection went away).
   StatusWith<bool> step(RecoveryUnit& unit, int maxDocuments);
