@@ -12,6 +12,7 @@ from sources import Source
 _LONG = "\n".join(f"  call({i});" for i in range(80))
 _TEST = "TEST(A, B) { EXPECT_TRUE(true); }\n"
 _MARK = "TO" "DO"
+_PLACE = "wor" "k/x"
 _ROW = "| A-1 | a | works | `A.*`, `a_test.py` (it_holds, many times) |\n"
 _SITE = 'const FaultSite kTorn("kernel.link.torn", 0.02, "it is torn");\n'
 _SITES = rules.fault_sites_page([Source("actors/a.cpp", _SITE)])
@@ -38,7 +39,7 @@ CASES = [
     (rules.header_guards, [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include <map>\n#include "storage/a.hpp"\n')],
      [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include "storage/a.hpp"\n#include <map>\n')]),
     (rules.stray_marks, [("storage/a.cpp", f"// {_MARK}: later\n")], [("storage/a.cpp", '"/tmp/tmp.XXXXXX"\n')]),
-    (rules.machine_paths, [("docs/a.md", "see /wor" "k/x\n")], [("docs/a.md", "see docs/work/x and ./work\n")]),
+    (rules.machine_paths, [("docs/a.md", f"see /{_PLACE}\n")], [("docs/a.md", f"see docs/{_PLACE} and ./{_PLACE}\n")]),
     (rules.registered_tests, [("test/unit/a_test.cpp", _TEST)], [("test/unit/storage/engine/a_test.cpp", _TEST)]),
     (rules.registered_tests, [("test/unit/storage/engine/a_test.cpp", "int x;\n")], [("test/unit/storage/engine/a_test.cpp", _TEST)]),
     (rules.unit_test_places, [("storage/engine/a.cpp", ""), ("test/unit/storage/motor/a_test.cpp", _TEST)],
