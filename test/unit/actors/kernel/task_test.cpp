@@ -20,6 +20,25 @@ TEST_F(TaskTest, AwaitsAnyNumberOfTasksThatDoNotWaitWithoutGrowingTheStack) {
   EXPECT_EQ(reached, 1'000'000);
 }
 
+Task<void> makeOthersReady(Node& node, std::string* order) {
+  for (const char each : {'a', 'b', 'c'}) node.post([order, each] { *order += each; });
+  co_await node.nextTurn();
+  *order += "me";
+}
+
+TEST_F(TaskTest, GivesWayToWhatItHasMadeReady) {
+  std::string order;
+  node.start(makeOthersReady(node, &order));
+  node.run();
+  EXPECT_EQ(order, "abcme");
+
+  Node threads{{.name = "n2", .threads = 1}};
+  order.clear();
+  threads.wait(makeOthersReady(threads, &order));
+  EXPECT_EQ(order, "abcme");
+  threads.shutdown();
+}
+
 Task<int64_t> after(Future<int64_t> value) { co_return co_await value; }
 
 Task<void> sum(Future<int64_t> first, Future<int64_t> second, int64_t* result) {

@@ -25,6 +25,33 @@ TEST_P(CollectionTest, WritesDataAndKeysInOneTransaction) {
   EXPECT_TRUE(findById(2));
 }
 
+TEST_P(CollectionTest, PutsADocumentInPlaceOfTheOneOfItsIdWhereverItIsSaidToBe) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
+  RecordId place;
+  const auto put = [&](const bson::Document& document, RecordId guess) {
+    return write([&]() -> Status {
+      TROUPE_ASSIGN(place, current()->put(*unit, document, guess));
+      return Status::OK();
+    });
+  };
+  ASSERT_TRUE(put(R"({"_id": 1, "a": [1, 2, 3]})"_json, {}).isOK()) << "it is new";
+  const RecordId first = place;
+  ASSERT_TRUE(put(R"({"_id": 2, "a": 7})"_json, first).isOK()) << "another one lies there";
+  const RecordId second = place;
+  EXPECT_NE(first, second);
+  for (const RecordId guess : {first, second, RecordId{}, RecordId{second.value + 1000}}) {
+    ASSERT_TRUE(put(bson::doc("_id", 1, "a", guess.value), guess).isOK());
+    EXPECT_EQ(place, first);
+    EXPECT_EQ(findById(1), first);
+    EXPECT_EQ(findById(2), second);
+    EXPECT_EQ(keys("a"), 2) << "those of the older version are gone";
+    ASSERT_TRUE(current()->find(*unit, first, [&](bson::View now) { EXPECT_EQ(now["a"].toInt64(), guess.value); }).isOK());
+  }
+  EXPECT_EQ(current()->records().count(), 2);
+  EXPECT_EQ(current()->put(*unit, R"({"_id": 1})"_json, first).status().code(), ErrorCode::kIllegalOperation) << "not without a unit of work";
+}
+
 TEST_P(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a.b": 1, "c": 1}, "name": "x"})"_json).isOK());
