@@ -108,7 +108,7 @@ class Operation {
     return known.empty() ? std::string(database) + ".$cmd" : known;
   }
   std::string_view commandName;
-  bson::View command;  ///< the request's body, or the cursor's originating command
+  bson::View command;  ///< the request's body
   OperationMetrics metrics;
   ShownLock lock;
 
