@@ -1,7 +1,6 @@
 // troupe tree, top, actor: the live actor tree in a terminal.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -134,37 +133,29 @@ int top(ActorOptions options) {
 
 }  // namespace
 
-void addTree(CLI::App& app, Action& action) {
+void addTree(ArgumentParser& program) {
   auto options = std::make_shared<ActorOptions>();
-  auto* command = app.add_subcommand("tree", "draw the actors of a server as a tree");
-  command->add_option("PATH", options->path, "only this actor and what is below it");
-  addServerOption(*command, options->server);
-  command->callback([options, &action] { action = [options] { return tree(*options); }; });
+  auto& command = program.command("tree", "draw the actors of a server as a tree", [options] { return tree(*options); });
+  command.add("PATH", &options->path, "only this actor and what is below it");
+  addServerOption(command, options->server);
 }
 
-void addTop(CLI::App& app, Action& action) {
+void addTop(ArgumentParser& program) {
   auto options = std::make_shared<ActorOptions>();
-  auto* command = app.add_subcommand("top", "watch the busiest actors of a server");
-  addServerOption(*command, options->server);
-  command->add_option("--sort", options->sort, "rate, handled, busy, mailbox, restarts or path")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"rate", "handled", "busy", "mailbox", "restarts", "path"}));
-  command->add_option("--interval", options->interval, "seconds between two looks")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
-  command
-      ->add_option("-n,--count", options->count,
-                   "end after so many looks (0: at Ctrl-C; 1 when the output is no terminal)")
-      ->check(CLI::NonNegativeNumber);
-  command->callback([options, &action] { action = [options] { return top(*options); }; });
+  auto& command = program.command("top", "watch the busiest actors of a server", [options] { return top(*options); });
+  addServerOption(command, options->server);
+  command.add("--sort", &options->sort, "what the first rows have most of",
+              {.showDefault = true, .oneOf = {"rate", "handled", "busy", "mailbox", "restarts", "path"}});
+  command.add("--interval", &options->interval, "seconds between two looks", {.showDefault = true, .least = 0.1, .most = 3600});
+  command.add("-n,--count", &options->count, "end after so many looks (0: at Ctrl-C; 1 when the output is no terminal)",
+              {.least = 0});
 }
 
-void addActor(CLI::App& app, Action& action) {
+void addActor(ArgumentParser& program) {
   auto options = std::make_shared<ActorOptions>();
-  auto* command = app.add_subcommand("actor", "show all that is known of one actor");
-  command->add_option("PATH", options->path, "its path, or as much of its end as names it alone")->required();
-  addServerOption(*command, options->server);
-  command->callback([options, &action] { action = [options] { return actor(*options); }; });
+  auto& command = program.command("actor", "show all that is known of one actor", [options] { return actor(*options); });
+  command.add("PATH", &options->path, "its path, or as much of its end as names it alone", {.required = true});
+  addServerOption(command, options->server);
 }
 
 }  // namespace troupe::supervisors

@@ -1,16 +1,12 @@
 #include "supervisors/cli/command_line.hpp"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 namespace troupe::supervisors {
 
-void addServerOption(CLI::App& command, ServerOption& option) {
-  command
-      .add_option("--uri", option.uri, "the server: host:port or mongodb://[user:password@]host:port/[?tls=true...]")
-      ->envname("TROUPE_URI")
-      ->capture_default_str()
-      ->type_name("URI");
+void addServerOption(ArgumentParser& command, ServerOption& option) {
+  command.add("--uri", &option.uri, "the server: host:port or mongodb://[user:password@]host:port/[?tls=true...]",
+              {.showDefault = true, .valueName = "URI", .variable = "TROUPE_URI"});
 }
 
 std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option) {

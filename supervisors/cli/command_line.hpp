@@ -1,15 +1,11 @@
 #pragma once
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "messaging/client/connection.hpp"
 #include "messaging/errors/status.hpp"
-
-namespace CLI {
-class App;
-}
+#include "supervisors/arguments/argument_parser.hpp"
 
 namespace troupe::supervisors {
 
@@ -21,14 +17,11 @@ enum ExitCode : int {
   kExitUnreachable = 3,  ///< no server, or it refuses the log-in
 };
 
-/// What the chosen subcommand does; set while the command line is parsed.
-using Action = std::function<int()>;
-
 /// How to reach the server.
 struct ServerOption {
   std::string uri = "mongodb://127.0.0.1:27017";
 };
-void addServerOption(CLI::App& command, ServerOption& option);
+void addServerOption(ArgumentParser& command, ServerOption& option);
 
 /// Connects, or says on standard error why not and what to do; the result is then empty.
 std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option);
@@ -38,14 +31,14 @@ int complain(const Status& status);
 int complain(std::string_view message, int code = kExitFailed);
 
 // The subcommands (tree, top and actor share a source, ping and status another).
-void addDemo(CLI::App& app, Action& action);
-void addImport(CLI::App& app, Action& action);
-void addExport(CLI::App& app, Action& action);
-void addTree(CLI::App& app, Action& action);
-void addTop(CLI::App& app, Action& action);
-void addActor(CLI::App& app, Action& action);
-void addPing(CLI::App& app, Action& action);
-void addStatus(CLI::App& app, Action& action);
-void addSim(CLI::App& app, Action& action);
+void addDemo(ArgumentParser& program);
+void addImport(ArgumentParser& program);
+void addExport(ArgumentParser& program);
+void addTree(ArgumentParser& program);
+void addTop(ArgumentParser& program);
+void addActor(ArgumentParser& program);
+void addPing(ArgumentParser& program);
+void addStatus(ArgumentParser& program);
+void addSim(ArgumentParser& program);
 
 }  // namespace troupe::supervisors

@@ -1,7 +1,6 @@
 // troupe demo: a server on real data, some questions to it, and then it is yours.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -23,8 +22,8 @@ namespace fs = std::filesystem;
 struct DemoOptions {
   bool once = false;
   std::string dbPath;
-  uint16_t port = 27017, adminPort = 28017;
-  bool portGiven = false;
+  uint16_t port = 0;  ///< 0: the first that is free
+  uint16_t adminPort = 28017;
 };
 
 /// A folder of its own that goes away with this object.
@@ -93,7 +92,7 @@ class Demo {
     if (error || serverOptions_.dbPath.empty())
       return {ErrorCode::kFileNotOpen, "cannot make the folder " + serverOptions_.dbPath + ": " + error.message()};
     serverOptions_.logPath = (fs::path(serverOptions_.dbPath) / "trouped.log").string();
-    serverOptions_.port = freePort(options_.port, options_.portGiven ? 1 : 50);
+    serverOptions_.port = options_.port == 0 ? freePort(27017, 50) : freePort(options_.port, 1);
     if (serverOptions_.port == 0)
       return {ErrorCode::kHostUnreachable, fmt::format("port {} is in use; choose another with --port", options_.port)};
     serverOptions_.adminPort = freePort(options_.adminPort);
@@ -156,21 +155,16 @@ class Demo {
 
 }  // namespace
 
-void addDemo(CLI::App& app, Action& action) {
+void addDemo(ArgumentParser& program) {
   auto options = std::make_shared<DemoOptions>();
-  auto* command = app.add_subcommand(
-      "demo", "start a server on real data (this machine's Debian packages, ISO codes) and ask it questions");
-  command->add_flag("--once", options->once,
-                    "stop after the answers; the data directory is temporary unless --dbpath names one");
-  command->add_option("--dbpath", options->dbPath, "data directory (./data; a temporary one with --once)")
-      ->type_name("DIR");
-  auto* port = command->add_option("--port", options->port, "port of the server (27017, or the next free one)");
-  command->add_option("--admin-port", options->adminPort, "port of the admin page (28017, or the next free one)");
-  command->footer("A second run on the same directory does not load again.");
-  command->callback([options, port, &action] {
-    options->portGiven = port->count() > 0;
-    action = [options] { return Demo(*options).run(); };
-  });
+  auto& command = program.command(
+      "demo", "start a server on real data (this machine's Debian packages, ISO codes) and ask it questions",
+      [options] { return Demo(*options).run(); });
+  command.add("--once", &options->once, "stop after the answers; the data directory is temporary unless --dbpath names one");
+  command.add("--dbpath", &options->dbPath, "data directory (./data; a temporary one with --once)", {.valueName = "DIR"});
+  command.add("--port", &options->port, "port of the server (27017, or the next free one)");
+  command.add("--admin-port", &options->adminPort, "port of the admin page (28017, or the next free one)");
+  command.footer("A second run on the same directory does not load again.");
 }
 
 }  // namespace troupe::supervisors

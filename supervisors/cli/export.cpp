@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -167,28 +166,24 @@ int runExport(ExportOptions options) {
 
 }  // namespace
 
-void addExport(CLI::App& app, Action& action) {
+void addExport(ArgumentParser& program) {
   auto options = std::make_shared<ExportOptions>();
-  auto* command = app.add_subcommand("export", "write a collection to a file as JSON or CSV");
-  addServerOption(*command, options->server);
-  command->add_option("-d,--db", options->database, "database")->required();
-  command->add_option("-c,--collection", options->collection, "collection")->required();
-  command->add_option("-o,--out", options->out, "the file; otherwise standard output");
-  command
-      ->add_option("--type", options->type,
-                   "jsonl (one document a line), json (an array) or csv; otherwise by the file's name")
-      ->check(CLI::IsMember({"json", "jsonl", "csv"}));
-  command->add_option("--query", options->query, "only documents that match, e.g. '{\"age\": {\"$gt\": 30}}'")
-      ->type_name("JSON");
-  command->add_option("--sort", options->sort, "order, e.g. '{\"name\": 1}'")->type_name("JSON");
-  command->add_option("--fields", options->fields, "only these fields, separated by commas (needed for csv)");
-  command->add_option("--limit", options->limit, "at most so many documents")->check(CLI::NonNegativeNumber);
-  command->add_flag("--relaxed", options->relaxed, "numbers and dates as people write them; the exact types are lost");
-  command->add_flag("-q,--quiet", options->quiet, "no progress");
-  command->footer(
+  auto& command = program.command("export", "write a collection to a file as JSON or CSV", [options] { return runExport(*options); });
+  addServerOption(command, options->server);
+  command.add("-d,--db", &options->database, "database", {.required = true});
+  command.add("-c,--collection", &options->collection, "collection", {.required = true});
+  command.add("-o,--out", &options->out, "the file; otherwise standard output");
+  command.add("--type", &options->type, "jsonl (one document a line), json (an array) or csv; otherwise by the file's name",
+              {.oneOf = {"json", "jsonl", "csv"}});
+  command.add("--query", &options->query, "only documents that match, e.g. '{\"age\": {\"$gt\": 30}}'", {.valueName = "JSON"});
+  command.add("--sort", &options->sort, "order, e.g. '{\"name\": 1}'", {.valueName = "JSON"});
+  command.add("--fields", &options->fields, "only these fields, separated by commas (needed for csv)");
+  command.add("--limit", &options->limit, "at most so many documents", {.least = 0});
+  command.add("--relaxed", &options->relaxed, "numbers and dates as people write them; the exact types are lost");
+  command.add("-q,--quiet", &options->quiet, "no progress");
+  command.footer(
       "JSON is canonical Extended JSON: `troupe import` gives every type back.\n"
       "Example: troupe export --db test --collection people --sort '{\"name\": 1}' --out people.jsonl");
-  command->callback([options, &action] { action = [options] { return runExport(*options); }; });
 }
 
 }  // namespace troupe::supervisors

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -174,35 +173,27 @@ int import(const ImportOptions& options) {
 
 }  // namespace
 
-void addImport(CLI::App& app, Action& action) {
+void addImport(ArgumentParser& program) {
   auto options = std::make_shared<ImportOptions>();
-  auto* command = app.add_subcommand("import", "load a file of JSON or CSV into a collection");
-  command->add_option("FILE", options->file, "the file; - reads standard input")->required();
-  addServerOption(*command, options->server);
-  command->add_option("-d,--db", options->database, "database")->required();
-  command->add_option("-c,--collection", options->collection, "collection")->required();
-  command
-      ->add_option("--type", options->type, "json (also one document a line), csv or tsv; otherwise by the file's name")
-      ->check(CLI::IsMember({"json", "jsonl", "csv", "tsv"}));
-  command->add_flag("--drop", options->drop, "drop the collection first");
-  command->add_option("--upsert-key", options->upsertKey,
-                      "replace the document with the same value in this field, or insert");
-  command->add_option("--batch", options->batch, "documents sent at once")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
-  command->add_option("--columns", options->columns,
-                      "names of the CSV columns, separated by commas; otherwise the first line has them");
-  command->add_option("--separator", options->separator, "character between the fields of CSV")
-      ->capture_default_str()
-      ->check([](const std::string& text) { return text.size() == 1 || text == "\\t" ? "" : "must be one character"; });
-  command->add_flag("--types", options->inferTypes,
-                    "read numbers, true, false and ISO dates in CSV as such, not as text");
-  command->add_flag("--stop-on-error", options->stopOnError, "end at the first bad document instead of skipping it");
-  command->add_flag("-q,--quiet", options->quiet, "no progress");
-  command->footer(
+  auto& command = program.command("import", "load a file of JSON or CSV into a collection", [options] { return import(*options); });
+  command.add("FILE", &options->file, "the file; - reads standard input", {.required = true});
+  addServerOption(command, options->server);
+  command.add("-d,--db", &options->database, "database", {.required = true});
+  command.add("-c,--collection", &options->collection, "collection", {.required = true});
+  command.add("--type", &options->type, "json (also one document a line), csv or tsv; otherwise by the file's name",
+              {.oneOf = {"json", "jsonl", "csv", "tsv"}});
+  command.add("--drop", &options->drop, "drop the collection first");
+  command.add("--upsert-key", &options->upsertKey, "replace the document with the same value in this field, or insert");
+  command.add("--batch", &options->batch, "documents sent at once", {.showDefault = true, .least = 1, .most = 100000});
+  command.add("--columns", &options->columns, "names of the CSV columns, separated by commas; otherwise the first line has them");
+  const auto isSeparator = [](const std::string& text) { return text.size() == 1 || text == "\\t" ? "" : "must be one character"; };
+  command.add("--separator", &options->separator, "character between the fields of CSV", {.showDefault = true, .check = isSeparator});
+  command.add("--types", &options->inferTypes, "read numbers, true, false and ISO dates in CSV as such, not as text");
+  command.add("--stop-on-error", &options->stopOnError, "end at the first bad document instead of skipping it");
+  command.add("-q,--quiet", &options->quiet, "no progress");
+  command.footer(
       "Errors name the line. Exit code 1 when any document was not imported.\n"
       "Example: troupe import people.csv --db test --collection people --types --drop");
-  command->callback([options, &action] { action = [options] { return import(*options); }; });
 }
 
 }  // namespace troupe::supervisors

@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -26,14 +25,11 @@ int becomeSimulator(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-void addSim(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("sim", "runs clusters in one process on virtual time, with faults, from a seed");
-  command->set_help_flag();  // its help is that of the simulator
-  command->set_help_all_flag();
-  command->prefix_command();
-  command->callback([command, &action] {
-    action = [arguments = command->remaining()] { return becomeSimulator(arguments); };
-  });
+void addSim(ArgumentParser& program) {
+  auto arguments = std::make_shared<std::vector<std::string>>();
+  auto& command = program.command("sim", "runs clusters in one process on virtual time, with faults, from a seed",
+                                  [arguments] { return becomeSimulator(*arguments); });
+  command.takesRest(*arguments);
 }
 
 }  // namespace troupe::supervisors

@@ -1,7 +1,6 @@
 // troupe ping, status: is a server there, and how is it?
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 #include <thread>
@@ -89,21 +88,18 @@ int status(const StatusOptions& options) {
 
 }  // namespace
 
-void addPing(CLI::App& app, Action& action) {
+void addPing(ArgumentParser& program) {
   auto options = std::make_shared<StatusOptions>();
-  auto* command = app.add_subcommand("ping", "ask a server whether it is there");
-  addServerOption(*command, options->server);
-  command->add_option("-n,--count", options->count, "how often, once a second")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->callback([options, &action] { action = [options] { return ping(*options); }; });
+  auto& command = program.command("ping", "ask a server whether it is there", [options] { return ping(*options); });
+  addServerOption(command, options->server);
+  command.add("-n,--count", &options->count, "how often, once a second", {.showDefault = true, .least = 1});
 }
 
-void addStatus(CLI::App& app, Action& action) {
+void addStatus(ArgumentParser& program) {
   auto options = std::make_shared<StatusOptions>();
-  auto* command = app.add_subcommand("status", "show how a server is: connections, operations, memory, databases");
-  addServerOption(*command, options->server);
-  command->callback([options, &action] { action = [options] { return status(*options); }; });
+  auto& command = program.command("status", "show how a server is: connections, operations, memory, databases",
+                                  [options] { return status(*options); });
+  addServerOption(command, options->server);
 }
 
 }  // namespace troupe::supervisors

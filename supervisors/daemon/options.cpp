@@ -2,14 +2,14 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <optional>
 #include <variant>
 
 #include "actors/commands/parameters.hpp"
-#include "messaging/link/node_name.hpp"
 #include "messaging/bson/json.hpp"
+#include "messaging/link/node_name.hpp"
+#include "supervisors/arguments/argument_parser.hpp"
 
 namespace troupe::supervisors {
 
@@ -161,17 +161,6 @@ Status readConfigFile(const std::string& file, Options& options, Given& given) {
   }
 }
 
-void addRow(CLI::App& app, Options& options, const OptionRow& row) {
-  std::visit(
-      [&](auto member) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(options.*member)>, bool>)
-          app.add_flag(row.flag, options.*member, row.help);
-        else
-          app.add_option(row.flag, options.*member, row.help);
-      },
-      row.target);
-}
-
 Status checkValues(const Options& options) {
   const auto between = [](const char* name, int64_t v, int64_t low, int64_t high) {
     if (v >= low && v <= high) return Status::OK();
@@ -208,24 +197,22 @@ StatusWith<Options> parseOptions(int argc, const char* const* argv) {
   Options options;
   Given given;
   for (const bool second : {false, true}) {
-    CLI::App app("trouped - a clustered document database in which every service is a supervised actor", "trouped");
+    ArgumentParser program("trouped - a clustered document database in which every service is a supervised actor", "trouped");
     std::string configFile;
-    for (const OptionRow& row : kRows) addRow(app, options, row);
-    app.add_option("-f,--config", configFile, "YAML file with options");
+    for (const OptionRow& row : kRows)
+      std::visit([&](auto member) { program.add(row.flag, &(options.*member), row.help); }, row.target);
+    program.add("-f,--config", &configFile, "YAML file with options");
     std::vector<std::string> parameters;
-    app.add_option("--setParameter", parameters, "server parameter, name=value (may be repeated)")
-        ->allow_extra_args(false);
-    app.add_flag("--version", options.showVersion, "print the version and exit");
-    app.add_flag("--list-commands", options.listCommands, "print the commands of the wire protocol and exit");
-    app.add_flag("--commands-page", options.commandsPage, "print docs/commands.md and exit");
-    app.add_flag("--options-page", options.optionsPage, "print docs/operators/options.md and exit");
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-      options.help = app.help();
+    program.add("--setParameter", &parameters, "server parameter, name=value (may be repeated)");
+    program.add("--version", &options.showVersion, "print the version and exit");
+    program.add("--list-commands", &options.listCommands, "print the commands of the wire protocol and exit");
+    program.add("--commands-page", &options.commandsPage, "print docs/commands.md and exit");
+    program.add("--options-page", &options.optionsPage, "print docs/operators/options.md and exit");
+    const auto outcome = program.parse(argc, argv);
+    if (outcome.kind == ArgumentParser::Outcome::kWrong) return Status(ErrorCode::kBadValue, outcome.text);
+    if (outcome.kind == ArgumentParser::Outcome::kTell) {
+      options.help = outcome.text;
       return options;
-    } catch (const CLI::ParseError& e) {
-      return Status(ErrorCode::kBadValue, std::string(e.what()) + " (see trouped --help)");
     }
     if (!second) {
       if (!configFile.empty()) {
@@ -244,7 +231,7 @@ StatusWith<Options> parseOptions(int argc, const char* const* argv) {
     }
     for (const OptionRow& row : kRows) {
       const std::string name = std::string(row.flag).substr(0, std::string(row.flag).find(','));
-      if (app.count(name) > 0) given.set(row.yaml, valueOf(options, row.target));
+      if (program.given(name)) given.set(row.yaml, valueOf(options, row.target));
     }
   }
   TROUPE_TRY(checkValues(options));

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <map>
 
 #include "actors/environment/environment.hpp"
+#include "supervisors/arguments/argument_parser.hpp"
 #include "test/simulation/scenario_run.hpp"
 #include "test/simulation/subject.hpp"
 
@@ -172,28 +172,26 @@ int simulate(Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Runs a cluster in one process on virtual time, with faults, from a seed. A failing seed prints how to run it "
-               "again, what was broken, and the last lines of its trace.",
-               "troupe sim"};
+  using supervisors::ArgumentParser;
+  ArgumentParser program(
+      "Runs a cluster in one process on virtual time, with faults, from a seed. A failing seed prints how to run it "
+      "again, what was broken, and the last lines of its trace.",
+      "troupe sim");
   Options options;
-  app.add_option("--scenario", options.scenarios, "a scenario file, or a folder of them; may be given more than once")
-      ->required()->type_name("FILE");
-  app.add_option("--seed", options.seed, "the first seed")->capture_default_str()->type_name("N");
-  app.add_option("--seeds", options.seeds, "how many seeds, spread over the scenarios")->capture_default_str()
-      ->type_name("COUNT")->check(CLI::PositiveNumber);
-  app.add_option("--trace", options.traceFile, "where to write the timeline of the seed, for the admin page")->type_name("FILE");
-  app.add_option("--lines", options.lines, "how many lines of the trace a failure shows")->capture_default_str()->type_name("N");
-  app.add_flag("--once", options.once, "run each seed once, and do not compare two runs");
-  app.add_flag("--every-site", options.everySite, "fail if one of the code's fault sites never fired");
-  app.add_flag("--quiet", options.quiet, "no progress on standard error");
-  app.footer("Exit codes: 0 all held, 1 something was broken, 2 wrong usage or a mistake in a scenario.");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    return complain(std::string(e.what()) + "; see `troupe sim --help`");
-  }
+  program.add("--scenario", &options.scenarios, "a scenario file, or a folder of them; may be given more than once",
+              {.required = true, .valueName = "FILE"});
+  program.add("--seed", &options.seed, "the first seed", {.showDefault = true, .valueName = "N"});
+  program.add("--seeds", &options.seeds, "how many seeds, spread over the scenarios",
+              {.showDefault = true, .valueName = "COUNT", .least = 1});
+  program.add("--trace", &options.traceFile, "where to write the timeline of the seed, for the admin page", {.valueName = "FILE"});
+  program.add("--lines", &options.lines, "how many lines of the trace a failure shows", {.showDefault = true, .valueName = "N"});
+  program.add("--once", &options.once, "run each seed once, and do not compare two runs");
+  program.add("--every-site", &options.everySite, "fail if one of the code's fault sites never fired");
+  program.add("--quiet", &options.quiet, "no progress on standard error");
+  program.footer("Exit codes: 0 all held, 1 something was broken, 2 wrong usage or a mistake in a scenario.");
+  const auto outcome = program.parse(argc, argv);
+  if (outcome.kind == ArgumentParser::Outcome::kTell) return std::cout << outcome.text, kClean;
+  if (outcome.kind == ArgumentParser::Outcome::kWrong) return complain(outcome.text);
   try {
     return simulate(std::move(options));
   } catch (const std::exception& e) {

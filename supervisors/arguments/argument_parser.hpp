@@ -1,0 +1,71 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace troupe::supervisors {
+
+/// Where the value of an argument goes, which is its default too. Those of a bool are flags: present or absent.
+using ArgumentTarget = std::variant<std::string*, std::vector<std::string>*, bool*, int64_t*, uint64_t*, uint16_t*, double*>;
+
+/// What holds for an argument besides its type.
+struct ArgumentRules {
+  bool required = false;
+  bool showDefault = false;
+  std::string valueName = {};           ///< what the help calls the value ("FILE"); empty: its type
+  std::string variable = {};            ///< of the environment: gives the value where the command line does not
+  std::vector<std::string> oneOf = {};  ///< the values allowed; empty: any
+  std::optional<double> least = std::nullopt, most = std::nullopt;
+  /// Says what is wrong with a value; empty: nothing.
+  std::function<std::string(const std::string&)> check = nullptr;
+};
+
+/// Reads the command line of a program, or of one of its commands, and writes its help. CLI11 does the work; no other file
+/// includes it, for its headers take a compiler six seconds. Used by one thread; what arguments point to outlives it.
+/// Mistakes in the declarations throw CLI::Error.
+class ArgumentParser {
+ public:
+  ArgumentParser(std::string description, std::string program);
+  ~ArgumentParser();
+  ArgumentParser(const ArgumentParser&) = delete;
+
+  /// `names`: "-n,--count"; "FILE" for one by position; "--auth,!--noauth" for a flag that can be taken back.
+  ArgumentParser& add(const std::string& names, ArgumentTarget target, const std::string& help, const ArgumentRules& rules = {});
+  /// What the help ends with.
+  ArgumentParser& footer(const std::string& text);
+  /// Adds --version, and --help-all for the help of all commands.
+  ArgumentParser& version(const std::string& text);
+  /// From now on one of the commands must be given. The reference lasts as long as this.
+  ArgumentParser& command(const std::string& name, const std::string& help, std::function<int()> action);
+  /// All that follows the name of this command, unread, its --help too.
+  ArgumentParser& takesRest(std::vector<std::string>& rest);
+
+  struct Outcome {
+    enum Kind { kRun, kTell, kWrong } kind;
+    std::string text = {};  ///< to tell instead of running (help, version), or what is wrong
+  };
+  Outcome parse(int argc, const char* const* argv);
+
+  // After parse().
+  /// `name`: one of an argument's names.
+  bool given(const std::string& name) const;
+  std::string help() const;
+  /// The command given, or null.
+  const ArgumentParser* chosen() const;
+  std::string name() const;
+  /// Does what the command is for.
+  int run() const { return action_(); }
+
+ private:
+  struct Reader;
+  explicit ArgumentParser(std::unique_ptr<Reader> reader);
+  std::unique_ptr<Reader> reader_;
+  std::vector<std::unique_ptr<ArgumentParser>> commands_;
+  std::function<int()> action_;
+};
+
+}  // namespace troupe::supervisors
