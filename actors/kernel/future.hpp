@@ -31,6 +31,7 @@ class FutureState {
     return true;
   }
   bool isDone() const noexcept { return phase_.load(std::memory_order_acquire) == kDone; }
+  bool isAbandoned() const noexcept { return phase_.load(std::memory_order_acquire) == kAbandoned; }
   /// False if it is done already: the waiter goes on at once.
   bool wait(std::coroutine_handle<> waiter, Executor* executor) noexcept {
     waiter_ = waiter;
@@ -107,6 +108,8 @@ class Promise {
   }
   /// Call once.
   Future<T> future() { state_->retain(); return Future<T>(state_); }
+  /// False once the future has gone away: nobody will see a value.
+  bool isAwaited() const { return !state_->isAbandoned(); }
   /// False if it had a value already.
   bool set(T value) { return state_->complete(std::move(value)); }
 

@@ -1,36 +1,19 @@
 #pragma once
-#include <atomic>
-#include <functional>
+#include <array>
+#include <memory>
 #include <optional>
-#include <vector>
+#include <utility>
 
-#include "actors/kernel/node.hpp"
 #include "actors/machines/document_store.hpp"
-#include "storage/catalog/catalog.hpp"
-#include "storage/journal/durability_tracker.hpp"
-#include "storage/locks/resource_locks.hpp"
-#include "storage/transaction/conflict_retry.hpp"
+#include "actors/machines/group_commit.hpp"
 
 namespace troupe::machines {
 
-class DocumentRemovals;
-
-/// What a store needs of its node; all of it outlives the store.
-struct StorageAccess {
-  Node& node;
-  storage::Catalog& catalog;
-  storage::SessionPool& sessions;
-  storage::ResourceLocks& locks;
-  storage::DurabilityTracker& durability;
-  std::function<void()> wakeFlusher;
-  DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
-};
-
-/// Documents in a collection, where `find` shows them. The collection is made with the first document. A write and its
-/// index keys are one storage transaction, tried again after conflicts.
+/// Documents in a collection, where `find` shows them. Writes of many at once share transactions (see GroupCommit); reading
+/// waits for those that were handed over before.
 class CollectionStore final : public DocumentStore {
  public:
-  CollectionStore(StorageAccess access, storage::Namespace ns) : access_(std::move(access)), ns_(std::move(ns)) {}
+  CollectionStore(StorageAccess access, storage::Namespace ns);
 
   Task<Status> put(bson::Document document, Durability durability) override;
   Task<Status> remove(bson::Document key, Durability durability) override;
@@ -40,25 +23,13 @@ class CollectionStore final : public DocumentStore {
   void reportRemovals(const Address& service) override;
 
  private:
-  struct Open {
-    storage::LockGuard lock;
-    storage::CollectionPtr collection;  ///< null: there is none
-  };
-  using Change = Status (CollectionStore::*)(const storage::Collection&, storage::RecoveryUnit&, bson::View);
-  std::optional<Open> tryOpen();
-  Task<StatusWith<Open>> open(bool createMissing);
-  Task<Status> create();
-  Task<Status> write(bson::Document document, Change change, bool createMissing, Durability durability);
-  template <class Body>
-  Status attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body);
-  Status replace(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View document);
-  Status erase(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View key);
+  GroupCommit& laneOf(bson::View key) const;
+  Task<Status> write(bson::Document document, GroupCommit::Change change, Durability durability);
 
   StorageAccess access_;
   storage::Namespace ns_;
-  size_t stripe_ = storage::ResourceLocks::stripeOf(ns_.toString());
-  /// Where documents were written last, by a hash of their `_id`: guesses, which spare most writes a search of the index.
-  std::vector<std::atomic<int64_t>> places_ = std::vector<std::atomic<int64_t>>(4096);
+  /// A document's writes all go the same way, by its `_id`: in their order, and beside those of others.
+  std::array<std::shared_ptr<GroupCommit>, 2> lanes_;
 };
 
 }  // namespace troupe::machines

@@ -2,30 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "test/unit/actors/commands/command_fixture.hpp"
+#include "test/unit/actors/machines/store_fixture.hpp"
 
 namespace troupe::machines {
 namespace {
 
 using commands::CommandNode;
 using bson::operator""_json;
-
-const storage::Namespace kLeases("config", "leases");
-
-StorageAccess accessOf(CommandNode& server) {
-  return {server.node, *server.catalog, server.storageSessions, server.locks, server.durability,
-          [&server] { server.node.tell(server.flusher, local(maintenance::FlushNow{})); }};
-}
-
-/// Runs a task of the store on the node's pool to its end.
-template <class T>
-T done(CommandNode& server, Task<T> task) {
-  std::optional<T> result;
-  auto keep = [](std::optional<T>* to, Task<T> from) -> Task<void> { to->emplace(co_await std::move(from)); };
-  server.node.start(keep(&result, std::move(task)));
-  for (int i = 0; !result && i < 100; ++i) server.node.advance(std::chrono::milliseconds(10));
-  return std::move(*result);
-}
 
 TEST(CollectionStore, KeepsDocumentsWhereFindShowsThem) {
   CommandNode server;
@@ -86,6 +69,17 @@ TEST(CollectionStore, LoadsInBatchesUntilTheLast) {
   const auto none = done(server, CollectionStore(accessOf(server), storage::Namespace("config", "none")).load(0, 4));
   ASSERT_TRUE(none.isOK());
   EXPECT_TRUE(none->last && none->documents.empty());
+}
+
+TEST(CollectionStore, ReadingWaitsForWhatWasHandedOverBefore) {
+  CommandNode server;
+  CollectionStore store(accessOf(server), kLeases);
+  auto put = [](CollectionStore* at) -> Task<void> { (void)co_await at->put(bson::doc("_id", "a"), Durability::kLocal); };
+  server.node.start(put(&store));  // has not had its turn when it is looked for
+  const auto found = done(server, store.find(bson::doc("_id", "a")));
+  EXPECT_TRUE(found.isOK() && found->has_value());
+  server.node.start(put(&store));
+  EXPECT_EQ(done(server, store.load(0, 4))->documents.size(), 1u);
 }
 
 TEST(CollectionStore, FailsWhereAFaultSiteIsArmed) {

@@ -1,0 +1,189 @@
+#include "actors/machines/group_commit.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "actors/storage/storage_waits.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+
+namespace troupe::machines {
+
+using storage::CollectionPtr;
+using storage::LockGuard;
+
+namespace {
+
+const FaultSite kWriteFails("machines.store.write-fails", 0.05, "a document cannot be written: its conflicts outlast the retries");
+const FaultSite kNoSession("machines.store.no-session", 0.05, "the engine has no session to give");
+const FaultSite kFlushFails("machines.store.flush-fails", 0.03, "a document is written, and nobody can say that it is safe");
+
+/// Enough to share what a transaction costs, and few enough that none is long.
+constexpr size_t kLargestGroup = 64;
+
+}  // namespace
+
+Future<Status> GroupCommit::write(bson::Document document, Change change, Durability durability) {
+  Write write{std::move(document), change, durability, {}};
+  auto done = write.done.future();
+  add(std::move(write));
+  return done;
+}
+
+Task<void> GroupCommit::written() {
+  if (isIdle()) co_return;
+  co_await write({}, Change::kNone, Durability::kLocal);
+}
+
+bool GroupCommit::isIdle() {
+  std::lock_guard lock(mutex_);
+  return !running_;
+}
+
+void GroupCommit::add(Write write) {
+  {
+    std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(write));
+    if (std::exchange(running_, true)) return;
+  }
+  access_.node.start(run(shared_from_this()));
+}
+
+/// Nobody runs any more once it gives none.
+std::vector<GroupCommit::Write> GroupCommit::takeQueue() {
+  std::lock_guard lock(mutex_);
+  running_ = !queue_.empty();
+  return std::exchange(queue_, {});
+}
+
+/// Whoever is about to write in this round of the pool comes first, and joins.
+Task<void> GroupCommit::run(std::shared_ptr<GroupCommit> self) {
+  for (;;) {
+    co_await self->access_.node.nextTurn();
+    std::vector<Write> taken = self->takeQueue();
+    if (taken.empty()) co_return;
+    for (size_t begin = 0; begin < taken.size(); begin += kLargestGroup) {
+      if (begin % 256 == 0 && begin > 0) co_await self->access_.node.nextTurn();
+      co_await self->commit(std::span(taken).subspan(begin, std::min(kLargestGroup, taken.size() - begin)));
+    }
+  }
+}
+
+/// After a conflict it waits without the locks, and leaves it to the caller to look again.
+Task<Status> GroupCommit::create() {
+  storage::ConflictRetry retry;
+  {
+    const auto locks = co_await takeLocks(access_.locks, locksToChange(ns_));
+    if (access_.catalog.find(ns_)) co_return Status::OK();
+    storage::RecoveryUnit unit(access_.sessions);
+    const Status status = attempt(unit, retry, [&] { return storage::createCollection(access_.catalog, unit, ns_, {}).status(); });
+    if (status.isOK() || !retry.pendingDelay()) co_return status;
+  }
+  co_await access_.node.sleepFor(*retry.pendingDelay());
+  co_return Status::OK();
+}
+
+Task<StatusWith<GroupCommit::Open>> GroupCommit::open(bool createMissing) {
+  for (;;) {
+    if (!access_.locks.tryAcquire(stripe_, LockMode::kShared)) co_await acquired(access_.locks, stripe_, LockMode::kShared);
+    LockGuard lock(access_.locks, stripe_, LockMode::kShared);
+    CollectionPtr collection = access_.catalog.find(ns_);
+    if (collection || !createMissing) co_return Open{std::move(lock), std::move(collection)};
+    lock.reset();
+    if (Status created = co_await create(); !created.isOK()) co_return created;
+  }
+}
+
+/// One transaction, tried again at once after conflicts; `retry` says whether to try again later.
+template <class Body>
+Status GroupCommit::attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body) {
+  Environment& environment = access_.node.environment();
+  if (environment.fires(kNoSession)) return {ErrorCode::kExceededMemoryLimit, "no session is left"};
+  if (environment.fires(kWriteFails)) return {ErrorCode::kWriteConflict, "the document is written by others again and again"};
+  return storage::writeConflictRetry(retry, unit, [&]() -> Status {
+    storage::WriteUnitOfWork work(unit);
+    TROUPE_TRY(body());
+    return work.commit();
+  });
+}
+
+/// Those that cannot be written together are written one by one.
+Task<void> GroupCommit::commit(std::span<Write> group) {
+  const auto isPut = [](const Write& write) { return write.change == Change::kPut; };
+  const auto opened = co_await open(std::any_of(group.begin(), group.end(), isPut));
+  if (!opened.isOK() || !opened->collection) {
+    answer(group, opened.status());
+    co_return;
+  }
+  storage::RecoveryUnit unit(access_.sessions);
+  storage::ConflictRetry retry;
+  const auto all = [&]() -> Status {
+    for (const Write& write : group) TROUPE_TRY(apply(*opened->collection, unit, write));
+    return Status::OK();
+  };
+  if (group.size() > 1 && attempt(unit, retry, all).isOK()) {
+    answer(group, Status::OK());
+    co_return;
+  }
+  for (Write& write : group) commitAlone(*opened->collection, unit, write);
+}
+
+/// What has to wait for others comes again later, behind what comes meanwhile.
+void GroupCommit::commitAlone(const storage::Collection& collection, storage::RecoveryUnit& unit, Write& write) {
+  if (!write.retry) write.retry = std::make_unique<storage::ConflictRetry>();
+  const Status status = attempt(unit, *write.retry, [&] { return apply(collection, unit, write); });
+  if (!status.isOK() && write.retry->pendingDelay()) return access_.node.start(addLater(shared_from_this(), std::move(write)));
+  answer({&write, 1}, status);
+}
+
+Task<void> GroupCommit::addLater(std::shared_ptr<GroupCommit> self, Write write) {
+  co_await self->access_.node.sleepFor(*write.retry->pendingDelay());
+  self->add(std::move(write));
+}
+
+Status GroupCommit::apply(const storage::Collection& collection, storage::RecoveryUnit& unit, const Write& write) {
+  if (!write.done.isAwaited()) return Status::OK();
+  switch (write.change) {
+    case Change::kNone: return Status::OK();
+    case Change::kPut: return put(collection, unit, write.document);
+    case Change::kRemove: return remove(collection, unit, write.document);
+  }
+  return Status::OK();
+}
+
+Status GroupCommit::put(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View document) {
+  int64_t& place = places_[std::hash<std::string_view>()(document["_id"].raw()) % places_.size()];
+  TROUPE_ASSIGN(const auto written, collection.put(unit, document, storage::RecordId{place}));
+  place = written.value;
+  return Status::OK();
+}
+
+Status GroupCommit::remove(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View key) {
+  TROUPE_ASSIGN(const auto record, collection.findById(unit, key["_id"]));
+  if (!record) return Status::OK();
+  bson::Document before;
+  TROUPE_TRY(collection.find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
+  return collection.remove(unit, *record, before);
+}
+
+void GroupCommit::answer(std::span<Write> writes, const Status& outcome) {
+  const auto ticket = access_.durability.take();
+  auto waiting = std::make_shared<std::vector<Promise<Status>>>();
+  for (Write& write : writes) {
+    if (!outcome.isOK() || write.durability == Durability::kLocal) write.done.set(outcome);
+    else if (access_.node.environment().fires(kFlushFails)) write.done.set({ErrorCode::kInternalError, "the journal cannot be flushed"});
+    else waiting->push_back(std::move(write.done));
+  }
+  if (waiting->empty()) return;
+  // On the pool: the flusher is to flush.
+  const auto tell = [waiting, &node = access_.node](const Status& flushed) {
+    node.post([waiting, flushed] { for (auto& done : *waiting) done.set(flushed); });
+  };
+  if (access_.durability.wait(ticket, tell)) access_.wakeFlusher();
+}
+
+}  // namespace troupe::machines

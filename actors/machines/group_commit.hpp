@@ -1,0 +1,93 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "actors/kernel/future.hpp"
+#include "actors/kernel/node.hpp"
+#include "messaging/bson/document.hpp"
+#include "state_machines/core/step.hpp"
+#include "storage/catalog/catalog.hpp"
+#include "storage/journal/durability_tracker.hpp"
+#include "storage/locks/resource_locks.hpp"
+#include "storage/transaction/conflict_retry.hpp"
+
+namespace troupe::machines {
+
+class DocumentRemovals;
+
+/// What stores need of their node; all of it outlives them.
+struct StorageAccess {
+  Node& node;
+  storage::Catalog& catalog;
+  storage::SessionPool& sessions;
+  storage::ResourceLocks& locks;
+  storage::DurabilityTracker& durability;
+  std::function<void()> wakeFlusher;
+  DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
+};
+
+/// The writes of many actors to one collection, in few transactions: those that come while one is being written share the
+/// next, and wait for its flush together. If they cannot be written together, each is written by itself, and tried again after
+/// conflicts. Written in the order in which they came, but for those; one whose asker has gone away is left out.
+/// The collection is made with the first document. To be made with make_shared; any thread.
+class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
+ public:
+  enum class Change {
+    kNone,    ///< waits for those before it
+    kPut,     ///< the document, in place of the one of its `_id`
+    kRemove,  ///< what has its `_id`; nothing there will do
+  };
+
+  GroupCommit(StorageAccess access, storage::Namespace ns) : access_(std::move(access)), ns_(std::move(ns)) {}
+
+  /// Done once it is as safe as asked for.
+  Future<Status> write(bson::Document document, Change change, Durability durability);
+  /// Ends once no write that was handed over before, by whomever, can come any more unless its asker still waits.
+  Task<void> written();
+
+ private:
+  struct Write {
+    bson::Document document;
+    Change change;
+    Durability durability;
+    Promise<Status> done;
+    std::unique_ptr<storage::ConflictRetry> retry = nullptr;  ///< of one that met conflicts
+  };
+  struct Open {
+    storage::LockGuard lock;
+    storage::CollectionPtr collection;  ///< null: there is none
+  };
+
+  bool isIdle();
+  void add(Write write);
+  std::vector<Write> takeQueue();
+  static Task<void> run(std::shared_ptr<GroupCommit> self);
+  static Task<void> addLater(std::shared_ptr<GroupCommit> self, Write write);
+  Task<StatusWith<Open>> open(bool createMissing);
+  Task<Status> create();
+  Task<void> commit(std::span<Write> group);
+  void commitAlone(const storage::Collection& collection, storage::RecoveryUnit& unit, Write& write);
+  template <class Body>
+  Status attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body);
+  Status apply(const storage::Collection& collection, storage::RecoveryUnit& unit, const Write& write);
+  Status put(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View document);
+  Status remove(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View key);
+  void answer(std::span<Write> writes, const Status& outcome);
+
+  const StorageAccess access_;
+  const storage::Namespace ns_;
+  const size_t stripe_ = storage::ResourceLocks::stripeOf(ns_.toString());
+  std::mutex mutex_;
+  std::vector<Write> queue_;
+  bool running_ = false;  ///< somebody writes what is in the queue
+  /// Where documents were written last, by a hash of their `_id`: guesses, which spare most writes a search of the index.
+  /// Of whoever runs.
+  std::vector<int64_t> places_ = std::vector<int64_t>(4096);
+};
+
+}  // namespace troupe::machines

@@ -1,0 +1,110 @@
+#include "actors/machines/group_commit.hpp"
+
+#include <gtest/gtest.h>
+
+#include "storage/transaction/write_unit_of_work.hpp"
+#include "test/unit/actors/machines/store_fixture.hpp"
+
+namespace troupe::machines {
+namespace {
+
+using bson::operator""_json;
+using Change = GroupCommit::Change;
+
+struct GroupCommitTest : commands::CommandTest {
+  std::shared_ptr<GroupCommit> writes = std::make_shared<GroupCommit>(accessOf(server), kLeases);
+
+  Future<Status> put(bson::Document document, Durability durability = Durability::kLocal) {
+    return writes->write(std::move(document), Change::kPut, durability);
+  }
+  /// The documents there, in the order of their `_id`.
+  std::vector<std::string> found() { return batch(R"({"find": "leases", "sort": {"_id": 1}, "batchSize": 1000})", "config"); }
+};
+
+TEST_F(GroupCommitTest, ThoseThatComeTogetherShareATransaction) {
+  const auto before = server.durability.taken();
+  std::vector<Future<Status>> all;
+  for (int i = 0; i < 100; ++i) all.push_back(put(bson::doc("_id", i), Durability::kJournaled));
+  server.node.run();
+  for (auto& each : all) ASSERT_TRUE(each.isReady() && each.take().isOK());
+  EXPECT_EQ(server.durability.taken() - before, 2u) << "64 and 36";
+  EXPECT_EQ(server.durability.durable(), server.durability.taken());
+  EXPECT_EQ(found().size(), 100u);
+}
+
+TEST_F(GroupCommitTest, TheyAreWrittenInTheOrderInWhichTheyCame) {
+  auto first = put(bson::doc("_id", "a", "n", 1)), second = put(bson::doc("_id", "a", "n", 2));
+  auto third = put(bson::doc("_id", "b")), gone = writes->write(bson::doc("_id", "b"), Change::kRemove, Durability::kLocal);
+  server.node.run();
+  EXPECT_TRUE(first.take().isOK() && second.take().isOK() && third.take().isOK() && gone.take().isOK());
+  EXPECT_EQ(found(), std::vector<std::string>{R"({ "_id" : "a", "n" : 2 })"});
+}
+
+TEST_F(GroupCommitTest, OnlyThoseThatAskForTheJournalWaitForIt) {
+  auto quick = put(bson::doc("_id", "a")), safe = put(bson::doc("_id", "b"), Durability::kJournaled);
+  while (!quick.isReady()) ASSERT_TRUE(server.node.step());
+  EXPECT_FALSE(safe.isReady());
+  EXPECT_LT(server.durability.durable(), server.durability.taken());
+  server.node.run();
+  EXPECT_TRUE(quick.take().isOK() && safe.take().isOK());
+}
+
+TEST_F(GroupCommitTest, WhatNobodyWaitsForAnyMoreIsLeftOut) {
+  auto stays = put(bson::doc("_id", "a"));
+  { auto goes = put(bson::doc("_id", "b")); }
+  server.node.run();
+  EXPECT_TRUE(stays.take().isOK());
+  EXPECT_EQ(found(), std::vector<std::string>{R"({ "_id" : "a" })"});
+}
+
+TEST_F(GroupCommitTest, OneThatCannotBeWrittenDoesNotHinderTheOthers) {
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "leases", "indexes": [{"key": {"x": 1}, "name": "x", "unique": true}]})", "config"));
+  auto first = put(bson::doc("_id", 1, "x", 1)), twice = put(bson::doc("_id", 2, "x", 1)), other = put(bson::doc("_id", 3, "x", 3));
+  server.node.run();
+  EXPECT_TRUE(first.take().isOK() && other.take().isOK());
+  EXPECT_EQ(twice.take().code(), ErrorCode::kDuplicateKey);
+  EXPECT_EQ(found().size(), 2u);
+}
+
+TEST_F(GroupCommitTest, OneThatMeetsAConflictComesAgainLater) {
+  auto made = put(bson::doc("_id", "a", "n", 0));
+  server.node.run();
+  ASSERT_TRUE(made.take().isOK());
+  std::optional<Future<Status>> held, free;
+  {
+    const auto collection = server.catalog->find(kLeases);
+    storage::RecoveryUnit other(server.storageSessions);
+    storage::WriteUnitOfWork work(other);
+    ASSERT_TRUE(collection->put(other, bson::doc("_id", "a", "n", 1), {}).isOK());
+    held.emplace(put(bson::doc("_id", "a", "n", 2)));
+    free.emplace(put(bson::doc("_id", "b", "n", 2)));
+    server.node.run();
+    EXPECT_FALSE(held->isReady());
+    EXPECT_TRUE(free->take().isOK());
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  server.node.advance(std::chrono::seconds(1));
+  EXPECT_TRUE(held->take().isOK());
+  EXPECT_EQ(found(), (std::vector<std::string>{R"({ "_id" : "a", "n" : 2 })", R"({ "_id" : "b", "n" : 2 })"}));
+}
+
+TEST_F(GroupCommitTest, WhatIsInTheWayOfTheCollectionIsInTheWayOfItsWrites) {
+  const size_t stripe = storage::ResourceLocks::stripeOf(kLeases.toString());
+  ASSERT_TRUE(server.locks.tryAcquire(stripe, storage::ResourceLocks::Mode::kExclusive));
+  auto waits = put(bson::doc("_id", "a"));
+  server.node.run();
+  EXPECT_FALSE(waits.isReady());
+  server.locks.release(stripe, storage::ResourceLocks::Mode::kExclusive);
+  server.node.run();
+  EXPECT_TRUE(waits.take().isOK());
+}
+
+TEST_F(GroupCommitTest, RemovingFromWhatIsNotThereMakesNothing) {
+  auto gone = writes->write(bson::doc("_id", "a"), Change::kRemove, Durability::kJournaled);
+  server.node.run();
+  EXPECT_TRUE(gone.take().isOK());
+  EXPECT_EQ(server.catalog->find(kLeases), nullptr);
+}
+
+}  // namespace
+}  // namespace troupe::machines
