@@ -15,7 +15,7 @@ namespace {
 
 const FaultSite kWriteSlow("machines.store.write-slow", 0.05, "storage takes up to 300 ms for a document");
 const FaultSite kReadFails("machines.store.read-fails", 0.2, "documents cannot be read");
-const FaultSite kSettlingFails("machines.store.settling-fails", 0.03, "nobody can say whether what was found is safe");
+const FaultSite kSettlingFails("machines.store.settling-fails", 0.3, "nobody can say whether what was found is safe");
 
 Status readFailure() { return {ErrorCode::kInterrupted, "the documents cannot be read just now"}; }
 

@@ -24,6 +24,8 @@ const FaultSite kFlushFails("machines.store.flush-fails", 0.03, "a document is w
 
 /// Enough to share what a transaction costs, and few enough that none is long.
 constexpr size_t kLargestGroup = 64;
+/// About a millisecond; then others get the thread.
+constexpr size_t kWritesPerTurn = 4 * kLargestGroup;
 
 }  // namespace
 
@@ -67,7 +69,7 @@ Task<void> GroupCommit::run(std::shared_ptr<GroupCommit> self) {
     std::vector<Write> taken = self->takeQueue();
     if (taken.empty()) co_return;
     for (size_t begin = 0; begin < taken.size(); begin += kLargestGroup) {
-      if (begin % 256 == 0 && begin > 0) co_await self->access_.node.nextTurn();
+      if (begin > 0 && begin % kWritesPerTurn == 0) co_await self->access_.node.nextTurn();
       co_await self->commit(std::span(taken).subspan(begin, std::min(kLargestGroup, taken.size() - begin)));
     }
   }
@@ -98,17 +100,22 @@ Task<StatusWith<GroupCommit::Open>> GroupCommit::open(bool createMissing) {
   }
 }
 
-/// One transaction, tried again at once after conflicts; `retry` says whether to try again later.
+/// One transaction, tried again at once after conflicts; `retry` says whether to try again later. What is thrown must not take
+/// the writes of others with it.
 template <class Body>
 Status GroupCommit::attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body) {
   Environment& environment = access_.node.environment();
   if (environment.fires(kNoSession)) return {ErrorCode::kExceededMemoryLimit, "no session is left"};
   if (environment.fires(kWriteFails)) return {ErrorCode::kWriteConflict, "the document is written by others again and again"};
-  return storage::writeConflictRetry(retry, unit, [&]() -> Status {
-    storage::WriteUnitOfWork work(unit);
-    TROUPE_TRY(body());
-    return work.commit();
-  });
+  try {
+    return storage::writeConflictRetry(retry, unit, [&]() -> Status {
+      storage::WriteUnitOfWork work(unit);
+      TROUPE_TRY(body());
+      return work.commit();
+    });
+  } catch (const std::exception& failure) {
+    return {ErrorCode::kInternalError, failure.what()};
+  }
 }
 
 /// Those that cannot be written together are written one by one.
@@ -171,10 +178,14 @@ Status GroupCommit::remove(const storage::Collection& collection, storage::Recov
 }
 
 void GroupCommit::answer(std::span<Write> writes, const Status& outcome) {
+  if (!outcome.isOK()) {
+    for (Write& write : writes) write.done.set(outcome);
+    return;
+  }
   const auto ticket = access_.durability.take();
   auto waiting = std::make_shared<std::vector<Promise<Status>>>();
   for (Write& write : writes) {
-    if (!outcome.isOK() || write.durability == Durability::kLocal) write.done.set(outcome);
+    if (write.durability == Durability::kLocal) write.done.set(outcome);
     else if (access_.node.environment().fires(kFlushFails)) write.done.set({ErrorCode::kInternalError, "the journal cannot be flushed"});
     else waiting->push_back(std::move(write.done));
   }

@@ -127,7 +127,7 @@ measure() {
 started=$SECONDS
 if wanted actors; then measure "Actors" actor_bench; fi
 if wanted links; then measure "Links against a bare echo" link_bench --rounds "$rounds" --seconds "$seconds"; fi
-if wanted machines; then measure "State machines against raw WiredTiger" machine_bench --directory "$work" --seconds "$seconds"; fi
+if wanted machines; then measure "State machines against raw WiredTiger" machine_bench --directory "$work" --rounds "$rounds" --seconds "$seconds"; fi
 if wanted storage; then measure "Storage against raw WiredTiger" storage_bench --directory "$work" --rounds "$rounds" --documents "$documents"; fi
 if wanted find insert ycsb; then start_postgres; fi
 if wanted echo find insert ycsb; then start_trouped first; fi
