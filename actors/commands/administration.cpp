@@ -131,7 +131,7 @@ Task<Status> linkPing(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kAdministrationCommands[] = {
     {.name = "fsync",
      .summary = "takes a checkpoint now",
      .requirement = {Requirement::Target::kCluster, auth::Action::kFsync},
@@ -182,6 +182,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> administrationCommands() { return kCommands; }
+std::span<const Command> administrationCommands() { return kAdministrationCommands; }
 
 }  // namespace troupe::commands

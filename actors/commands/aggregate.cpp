@@ -313,7 +313,7 @@ Task<Status> distinct(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kAggregateCommands[] = {
     {.name = "aggregate",
      .summary = "runs a pipeline of stages over a collection; answers with a cursor",
      .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
@@ -345,6 +345,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> aggregateCommands() { return kCommands; }
+std::span<const Command> aggregateCommands() { return kAggregateCommands; }
 
 }  // namespace troupe::commands

@@ -259,7 +259,7 @@ Task<Status> listCollections(Request& request) {
                                    batchSize);
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kCollectionCommands[] = {
     {.name = "create",
      .summary = "makes a collection or view",
      .requirement = {Requirement::Target::kCollection, auth::Action::kCreateCollection},
@@ -307,6 +307,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> collectionCommands() { return kCommands; }
+std::span<const Command> collectionCommands() { return kCollectionCommands; }
 
 }  // namespace troupe::commands

@@ -130,7 +130,7 @@ Task<Status> explain(Request& request) {
   co_return Status(ErrorCode::kCommandNotFound, "Explain failed due to unknown command: " + std::string(name));
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kExplainCommands[] = {
     {.name = "explain",
      .summary = "how a find, aggregate, count, distinct, update, delete or findAndModify runs",
      .requirement = {Requirement::Target::kAuthenticated},
@@ -179,6 +179,6 @@ Task<Status> explainAggregate(Request& request, bson::View command, ExplainVerbo
   co_return Status::OK();
 }
 
-std::span<const Command> explainCommands() { return kCommands; }
+std::span<const Command> explainCommands() { return kExplainCommands; }
 
 }  // namespace troupe::commands

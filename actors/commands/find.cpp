@@ -243,7 +243,7 @@ Task<Status> killCursors(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kFindCommands[] = {
     {.name = "find",
      .summary = "finds documents by a filter; answers with a cursor",
      .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
@@ -275,6 +275,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> findCommands() { return kCommands; }
+std::span<const Command> findCommands() { return kFindCommands; }
 
 }  // namespace troupe::commands

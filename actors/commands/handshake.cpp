@@ -163,7 +163,7 @@ Task<Status> hello(Request& request) {
 
 Task<Status> ping(Request&) { co_return Status::OK(); }
 
-constexpr Command kCommands[] = {
+constexpr Command kHandshakeCommands[] = {
     {.name = "hello",
      .summary = "what the server is and can do, for drivers",
      .stableApi = true,
@@ -179,6 +179,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> handshakeCommands() { return kCommands; }
+std::span<const Command> handshakeCommands() { return kHandshakeCommands; }
 
 }  // namespace troupe::commands

@@ -326,7 +326,7 @@ Task<Status> collMod(Request& request) {
   co_return co_await changeCatalog(request, apply);
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kIndexCommands[] = {
     {.name = "createIndexes",
      .summary = "builds indexes",
      .requirement = {Requirement::Target::kCollection, auth::Action::kCreateIndex},
@@ -365,6 +365,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> indexCommands() { return kCommands; }
+std::span<const Command> indexCommands() { return kIndexCommands; }
 
 }  // namespace troupe::commands

@@ -111,7 +111,7 @@ Task<Status> whatsMyUri(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kInformationCommands[] = {
     {.name = "buildInfo", .alias = "buildinfo", .summary = "version and build of the server", .run = buildInfo},
     {.name = "hostInfo",
      .summary = "the machine the server runs on",
@@ -133,6 +133,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> informationCommands() { return kCommands; }
+std::span<const Command> informationCommands() { return kInformationCommands; }
 
 }  // namespace troupe::commands

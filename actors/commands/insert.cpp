@@ -141,7 +141,7 @@ Task<Status> insert(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kInsertCommands[] = {
     {.name = "insert",
      .summary = "adds documents to a collection, which is made when it does not exist",
      .requirement = {Requirement::Target::kCollection, auth::Action::kInsert},
@@ -155,6 +155,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> insertCommands() { return kCommands; }
+std::span<const Command> insertCommands() { return kInsertCommands; }
 
 }  // namespace troupe::commands

@@ -111,7 +111,7 @@ constexpr Argument kSaslStartArguments[] = {{"mechanism", kStringArg, true},
 constexpr Argument kSaslContinueArguments[] = {{"conversationId", kNumberArg, true},
                                                {"payload", kBinaryArg | kStringArg, true}};
 
-constexpr Command kCommands[] = {
+constexpr Command kLoginCommands[] = {
     {.name = "saslStart",
      .summary = "begins a log-in by SCRAM",
      .stableApi = true,
@@ -152,6 +152,6 @@ Task<void> speculativeLogin(Request& request, bson::View command) {
   if (answer.isOK()) request.reply().append("speculativeAuthenticate", *answer);
 }
 
-std::span<const Command> loginCommands() { return kCommands; }
+std::span<const Command> loginCommands() { return kLoginCommands; }
 
 }  // namespace troupe::commands

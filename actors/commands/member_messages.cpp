@@ -92,7 +92,7 @@ constexpr Argument kVoteArguments[] = {{"setName", kStringArg, true},      {"ter
 constexpr Argument kHeartbeatArguments[] = {
     {"configVersion", kNumberArg, true}, {"configTerm", kNumberArg}, {"from", kStringArg}, {"term", kNumberArg, true}};
 
-constexpr Command kCommands[] = {
+constexpr Command kMemberMessagesCommands[] = {
     {.name = "replSetRequestVotes",
      .summary = "asks a member for its vote, as a candidate does",
      .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
@@ -109,6 +109,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> memberMessageCommands() { return kCommands; }
+std::span<const Command> memberMessageCommands() { return kMemberMessagesCommands; }
 
 }  // namespace troupe::commands

@@ -9,8 +9,6 @@ namespace troupe::commands {
 
 namespace {
 
-constexpr auto kSlice = std::chrono::milliseconds(10);
-
 /// A modification with everything parsed, and the collection held for writing.
 class Modifier {
  public:

@@ -78,7 +78,7 @@ Task<Status> configureFailPoint(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kParameterCommands[] = {
     {.name = "getParameter",
      .summary = "values of server parameters",
      .requirement = {Requirement::Target::kCluster, auth::Action::kGetParameter},
@@ -109,6 +109,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> parameterCommands() { return kCommands; }
+std::span<const Command> parameterCommands() { return kParameterCommands; }
 
 }  // namespace troupe::commands

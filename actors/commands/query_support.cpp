@@ -9,8 +9,6 @@ namespace troupe::commands {
 
 namespace {
 
-/// How long an operation may keep its thread before others get their turn.
-constexpr auto kSlice = std::chrono::milliseconds(10);
 /// Results between two looks at the clock.
 constexpr int kResultsPerLook = 64;
 /// What the framing of the cursor and of reply fields may need beside the documents.

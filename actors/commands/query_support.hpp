@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -10,6 +11,9 @@
 #include "storage/query/plan/executor.hpp"
 
 namespace troupe::commands {
+
+/// How long an operation may keep its thread before others get their turn.
+inline constexpr auto kSlice = std::chrono::milliseconds(10);
 
 /// What a query is parsed and run with, owned in one place so that it lives as long as the query: the command's bytes,
 /// collation, `let` variables, the collection and the recovery unit; and the clock it goes by.

@@ -127,7 +127,7 @@ constexpr Argument kReconfigArguments[] = {{"force", kFlagArg}, {"maxTimeMS", kN
 constexpr Argument kStepDownArguments[] = {{"force", kFlagArg}, {"secondaryCatchUpPeriodSecs", kNumberArg}};
 constexpr Argument kStepUpArguments[] = {{"skipDryRun", kFlagArg}};
 
-constexpr Command kCommands[] = {
+constexpr Command kReplicationCommands[] = {
     {.name = "replSetGetStatus",
      .summary = "the state of the replica set as this member sees it",
      .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetGetStatus},
@@ -180,6 +180,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> replicationCommands() { return kCommands; }
+std::span<const Command> replicationCommands() { return kReplicationCommands; }
 
 }  // namespace troupe::commands

@@ -94,7 +94,7 @@ Task<Status> killAllSessions(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kSessionCommands[] = {
     {.name = "startSession", .summary = "begins a logical session", .stableApi = true, .run = startSession},
     {.name = "refreshSessions",
      .summary = "keeps sessions from timing out",
@@ -115,6 +115,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> sessionCommands() { return kCommands; }
+std::span<const Command> sessionCommands() { return kSessionCommands; }
 
 }  // namespace troupe::commands

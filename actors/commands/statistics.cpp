@@ -241,7 +241,7 @@ Task<Status> validate(Request& request) {
   co_return status;
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kStatisticsCommands[] = {
     {.name = "collStats",
      .alias = "collstats",
      .summary = "sizes and counts of a collection",
@@ -274,6 +274,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> statisticsCommands() { return kCommands; }
+std::span<const Command> statisticsCommands() { return kStatisticsCommands; }
 
 }  // namespace troupe::commands

@@ -169,7 +169,7 @@ Task<Status> serverStatusCommand(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kStatusCommands[] = {
     {.name = "serverStatus",
      .summary = "the state and figures of the server",
      .requirement = {Requirement::Target::kCluster, auth::Action::kServerStatus},
@@ -220,6 +220,6 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
   return rows;
 }
 
-std::span<const Command> statusCommands() { return kCommands; }
+std::span<const Command> statusCommands() { return kStatusCommands; }
 
 }  // namespace troupe::commands

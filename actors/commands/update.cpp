@@ -236,7 +236,7 @@ Task<Status> findAndModify(Request& request) {
   co_return appendValue(request, request.flag("new") ? outcome->after : outcome->before);
 }
 
-constexpr Command kCommands[] = {
+constexpr Command kUpdateCommands[] = {
     {.name = "update",
      .summary = "changes documents that match filters",
      .requirement = {Requirement::Target::kCollection, auth::Action::kUpdate},
@@ -269,6 +269,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> updateCommands() { return kCommands; }
+std::span<const Command> updateCommands() { return kUpdateCommands; }
 
 }  // namespace troupe::commands

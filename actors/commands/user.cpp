@@ -13,8 +13,6 @@ namespace troupe::commands {
 
 namespace {
 
-const storage::Namespace kUsers("admin", "system.users");
-
 constexpr Argument kCreateUserArguments[] = {
     {"pwd", kStringArg},
     {"customData", kDocumentArg},
@@ -384,7 +382,7 @@ Task<Status> rolesInfo(Request& request) {
 constexpr Argument kRolesArguments[] = {{"roles", kArrayArg, true}};
 
 using Target = Requirement::Target;
-constexpr Command kCommands[] = {
+constexpr Command kUserCommands[] = {
     {.name = "createUser",
      .summary = "makes a user",
      .requirement = {Target::kDatabase, auth::Action::kCreateUser},
@@ -433,6 +431,6 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> userCommands() { return kCommands; }
+std::span<const Command> userCommands() { return kUserCommands; }
 
 }  // namespace troupe::commands

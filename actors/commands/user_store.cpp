@@ -7,8 +7,6 @@ namespace troupe::commands {
 
 namespace {
 
-const storage::Namespace kUsers("admin", "system.users");
-
 /// Calls `use` with each user's document until it answers false.
 template <class F>
 Status eachUser(storage::Catalog& catalog, storage::SessionPool& sessions, F&& use) {

@@ -12,6 +12,7 @@
 #include "messaging/auth/roles.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/catalog/namespace.hpp"
 #include "storage/catalog/write_observer.hpp"
 
 namespace troupe::storage {
@@ -20,6 +21,9 @@ class SessionPool;
 }  // namespace troupe::storage
 
 namespace troupe::commands {
+
+/// Where users are kept.
+inline const storage::Namespace kUsers("admin", "system.users");
 
 /// Counts changes of `admin.system.users`, whoever makes them, so that connections see that what they know of their users may
 /// be out of date. Thread-safe.

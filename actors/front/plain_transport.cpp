@@ -13,8 +13,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUnreachable, error.message()}; }
-
 class PlainTransport final : public Transport, public std::enable_shared_from_this<PlainTransport> {
  public:
   explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {

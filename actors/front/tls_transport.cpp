@@ -18,8 +18,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUnreachable, error.message()}; }
-
 /// The TLS engine is not thread-safe, so all its operations run on one strand.
 class TlsTransport final : public Transport, public std::enable_shared_from_this<TlsTransport> {
  public:

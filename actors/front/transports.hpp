@@ -3,8 +3,12 @@
 #include <memory>
 
 #include "actors/front/transport.hpp"
+#include "messaging/errors/status.hpp"
 
 namespace troupe::front {
+
+/// What an error of a socket means for who uses it.
+inline Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUnreachable, error.message()}; }
 
 /// A TCP connection without encryption; the socket is made non-blocking.
 std::shared_ptr<Transport> makePlainTransport(boost::asio::ip::tcp::socket socket);

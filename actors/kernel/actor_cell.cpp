@@ -14,10 +14,6 @@ constexpr size_t kRemembered = 16;
 
 const FaultSite kTimerLate("kernel.timer.late", 0.02, "an actor's timer fires up to 200 ms late");
 
-uint32_t millis(TimePoint t) {
-  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count());
-}
-
 /// Keeps a cell alive in a timer's action.
 class CellReference {
  public:
@@ -43,7 +39,7 @@ void ActorCell::Ring::add(const char* name, Address peer, uint32_t atMs) {
 }
 
 std::vector<MessageTrace> ActorCell::Ring::list(Environment& environment) const {
-  const auto nowMs = millis(environment.coarseNow());
+  const auto nowMs = ageStamp(environment.coarseNow());
   const auto wall = environment.wallNow();
   std::vector<MessageTrace> out;
   for (size_t i = 0; i < entries_.size(); ++i) {
@@ -101,13 +97,13 @@ void ActorCell::ready() {
 
 void ActorCell::send(Envelope envelope) {
   envelope.from = self_;
-  activity().sent.add(envelope.payload.typeName(), envelope.to, millis(environment().coarseNow()));
+  activity().sent.add(envelope.payload.typeName(), envelope.to, ageStamp(environment().coarseNow()));
   node_.postOffice().send(std::move(envelope));
 }
 
 Future<Answer> ActorCell::ask(Envelope envelope, Duration timeout) {
   envelope.from = self_;
-  activity().sent.add(envelope.payload.typeName(), envelope.to, millis(environment().coarseNow()));
+  activity().sent.add(envelope.payload.typeName(), envelope.to, ageStamp(environment().coarseNow()));
   return sendAsk(node_.postOffice(), environment(), std::move(envelope), timeout, row_);
 }
 

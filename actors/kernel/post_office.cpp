@@ -27,9 +27,6 @@ namespace {
 const FaultSite kMessageLost("kernel.remote.message-lost", 0.05, "a message for another node is lost on its way out");
 const FaultSite kLinkBreaks("kernel.remote.link-breaks", 0.005, "the connection to another node breaks: who watches actors there is told");
 
-uint32_t millis(TimePoint t) {
-  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count());
-}
 }  // namespace
 
 PostOffice::PostOffice(std::string node, Environment& environment)
@@ -55,7 +52,7 @@ void PostOffice::send(Envelope envelope) noexcept {
 }
 
 void PostOffice::deliver(Envelope envelope) noexcept {
-  envelope.enqueuedAtMs = millis(environment_.coarseNow());
+  envelope.enqueuedAtMs = ageStamp(environment_.coarseNow());
   auto& s = shard(envelope.to);
   DeadLetter reason = DeadLetter::kNoSuchActor;
   {

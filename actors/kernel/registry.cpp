@@ -6,9 +6,6 @@ namespace troupe {
 
 namespace {
 
-uint32_t millis(TimePoint t) {
-  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count());
-}
 bson::Date date(WallTime t) {
   return bson::Date{std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count()};
 }
@@ -207,7 +204,7 @@ ActorRow Registry::snapshot(LiveRow& row) const {
                                            row.dequeued.load(std::memory_order_relaxed));
   out.mailboxLength = std::max(0, length);
   if (length > 0)
-    out.mailboxOldestMs = std::max(0, static_cast<int32_t>(millis(environment_.coarseNow()) -
+    out.mailboxOldestMs = std::max(0, static_cast<int32_t>(ageStamp(environment_.coarseNow()) -
                                                            row.oldestAtMs.load(std::memory_order_relaxed)));
   out.handled = handled;
   out.handledPerSecond = sample.perSecond;

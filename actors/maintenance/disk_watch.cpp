@@ -3,12 +3,12 @@
 namespace troupe::maintenance {
 
 namespace {
-constexpr auto kLookEvery = std::chrono::seconds(1);
+constexpr auto kMeasureEvery = std::chrono::seconds(1);
 }
 
 void DiskWatch::onStart() {
   look();
-  every(kLookEvery, [this] { look(); });
+  every(kMeasureEvery, [this] { look(); });
 }
 
 void DiskWatch::look() {

@@ -3,12 +3,12 @@
 namespace troupe::maintenance {
 
 namespace {
-constexpr auto kLookEvery = std::chrono::seconds(1);
+constexpr auto kReapEvery = std::chrono::seconds(1);
 }
 
 void IdentReaper::onStart() {
   setPhase("waiting", "for dropped tables that nobody uses any more");
-  every(kLookEvery, [this] { reap(); });
+  every(kReapEvery, [this] { reap(); });
 }
 
 void IdentReaper::reap() {

@@ -7,12 +7,12 @@
 namespace troupe::maintenance {
 
 namespace {
-constexpr auto kLookEvery = std::chrono::seconds(2);
+constexpr auto kSweepEvery = std::chrono::seconds(2);
 }
 
 void IdleSweeper::onStart() {
   setPhase("waiting", "for cursors and sessions that time out");
-  every(kLookEvery, [this] { sweep(); });
+  every(kSweepEvery, [this] { sweep(); });
 }
 
 void IdleSweeper::sweep() {

@@ -55,6 +55,11 @@ struct ClusterMetadata {
   bson::Document replMetadata;
 };
 
+/// Milliseconds, as in `Envelope::enqueuedAtMs`; they wrap after seven weeks.
+inline uint32_t ageStamp(TimePoint time) {
+  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count());
+}
+
 /// A message on its way, as it is within one process: small, movable, its payload shared. It becomes a Cap'n Proto
 /// `Envelope` only when it leaves the node (envelope_codec.hpp). One owner at a time; may be moved between threads.
 struct Envelope {

@@ -8,7 +8,7 @@
 namespace troupe::storage {
 namespace {
 
-Status invalid(std::string reason) { return {ErrorCode::kInvalidOptions, std::move(reason)}; }
+Status invalidChange(std::string reason) { return {ErrorCode::kInvalidOptions, std::move(reason)}; }
 
 Status changeIndex(const Collection& collection, const CollectionChange& change, CatalogEntry& entry) {
   const IndexEntry* index = collection.findIndex(change.index);
@@ -18,11 +18,11 @@ Status changeIndex(const Collection& collection, const CollectionChange& change,
     return {ErrorCode::kBadValue, "can't change options of the _id index"};
   if (wanted.unique && !*wanted.unique) return {ErrorCode::kBadValue, "Cannot make index non-unique"};
   if (wanted.unique && !index->spec.unique && !index->spec.prepareUnique)
-    return invalid("Cannot make index unique with 'prepareUnique=false'. Run collMod to set it first.");
+    return invalidChange("Cannot make index unique with 'prepareUnique=false'. Run collMod to set it first.");
   if (wanted.expireAfterSeconds && index->spec.fields.size() > 1)
-    return invalid("TTL indexes are single-field indexes, compound indexes do not support TTL");
+    return invalidChange("TTL indexes are single-field indexes, compound indexes do not support TTL");
   if (wanted.expireAfterSeconds && (*wanted.expireAfterSeconds < 0 || *wanted.expireAfterSeconds > INT32_MAX))
-    return invalid("TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number");
+    return invalidChange("TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number");
   const IndexSpec next = changedSpec(index->spec, wanted);
   for (auto& metadata : entry.indexes)
     if (metadata.ident == index->ident) metadata.spec = next.stored;
@@ -44,9 +44,9 @@ Status changeValidation(const CollectionChange& change, CollectionOptions& optio
 
 Status changeCapped(const CollectionChange& change, CollectionOptions& options) {
   if (!change.cappedSize && !change.cappedMax) return Status::OK();
-  if (!options.capped) return invalid("Collection must be capped.");
+  if (!options.capped) return invalidChange("Collection must be capped.");
   if (change.cappedSize) {
-    if (*change.cappedSize < 1) return invalid("cappedSize must be positive");
+    if (*change.cappedSize < 1) return invalidChange("cappedSize must be positive");
     options.cappedSize = *change.cappedSize;
   }
   if (change.cappedMax) options.cappedMax = std::max<int64_t>(0, *change.cappedMax);
@@ -55,7 +55,7 @@ Status changeCapped(const CollectionChange& change, CollectionOptions& options) 
 
 Status changeView(const Collection& collection, const CollectionChange& change, CollectionOptions& options) {
   if (!change.viewOn && !change.pipeline) return Status::OK();
-  if (!collection.isView()) return invalid("option only supported on a view: viewOn, pipeline");
+  if (!collection.isView()) return invalidChange("option only supported on a view: viewOn, pipeline");
   if (change.viewOn) {
     if (change.viewOn->empty()) return {ErrorCode::kBadValue, "'viewOn' cannot be empty"};
     options.viewOn = *change.viewOn;
@@ -70,7 +70,7 @@ StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit,
                                            const CollectionChange& change) {
   const bool forCollections = !change.index.empty() || change.validator || change.validationLevel || change.validationAction ||
                               change.expireAfterSeconds || change.recordPreImages;
-  if (collection->isView() && forCollections) return invalid("option not supported on a view");
+  if (collection->isView() && forCollections) return invalidChange("option not supported on a view");
   CatalogEntry entry = collection->toEntry();
   if (!change.index.empty()) TROUPE_TRY(changeIndex(*collection, change, entry));
   TROUPE_TRY(changeValidation(change, entry.options));
@@ -78,7 +78,7 @@ StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit,
   TROUPE_TRY(changeView(*collection, change, entry.options));
   if (change.expireAfterSeconds) {
     if (!entry.options.clusteredIndex)
-      return invalid("'expireAfterSeconds' is only supported on collections with a clustered index");
+      return invalidChange("'expireAfterSeconds' is only supported on collections with a clustered index");
     entry.options.expireAfterSeconds = *change.expireAfterSeconds;
   }
   if (change.recordPreImages) entry.options.recordPreImages = *change.recordPreImages;

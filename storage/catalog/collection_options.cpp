@@ -17,7 +17,7 @@ Status wrongType(const Element& e, std::string_view expected) {
                                         std::string(typeName(e.type())) + "', expected type '" + std::string(expected) + "'"};
 }
 
-Status invalid(std::string reason) { return {ErrorCode::kInvalidOptions, std::move(reason)}; }
+Status invalidOption(std::string reason) { return {ErrorCode::kInvalidOptions, std::move(reason)}; }
 
 Status readFlag(const Element& e, bool& out) {
   if (!e.is(Type::kBool) && !e.isNumber()) return wrongType(e, "bool");
@@ -86,7 +86,7 @@ Status readExpiry(const Element& e, CollectionOptions& out) {
   if (e.is(Type::kString) && e.asString() == "off") return Status::OK();
   if (!e.isNumber()) return wrongType(e, "long");
   out.expireAfterSeconds = e.toInt64();
-  if (*out.expireAfterSeconds < 0) return invalid("collection option 'expireAfterSeconds' must not be negative");
+  if (*out.expireAfterSeconds < 0) return invalidOption("collection option 'expireAfterSeconds' must not be negative");
   return Status::OK();
 }
 
@@ -116,11 +116,11 @@ Status readClustered(const Element& e, CollectionOptions& out) {
       return {ErrorCode::kUnknownField, "BSON field 'create.clusteredIndex." + std::string(field.name()) + "' is an unknown field."};
   const auto key = given["key"];
   if (!key.is(Type::kDocument) || key.asDocument().count() != 1 || key.asDocument()["_id"].toInt64() != 1)
-    return invalid("The clusteredIndex option is only supported for key: {_id: 1}");
-  if (!given["unique"].truthy()) return invalid("The clusteredIndex option requires unique: true to be specified");
+    return invalidOption("The clusteredIndex option is only supported for key: {_id: 1}");
+  if (!given["unique"].truthy()) return invalidOption("The clusteredIndex option requires unique: true to be specified");
   const auto version = given["v"], name = given["name"];
-  if (!version.isNullish() && version.toInt64() != 2) return invalid("The clusteredIndex option is only supported for v: 2");
-  if (!name.isNullish() && (!name.is(Type::kString) || name.asString().empty())) return invalid("The name of the clusteredIndex must be a string");
+  if (!version.isNullish() && version.toInt64() != 2) return invalidOption("The clusteredIndex option is only supported for v: 2");
+  if (!name.isNullish() && (!name.is(Type::kString) || name.asString().empty())) return invalidOption("The name of the clusteredIndex must be a string");
   out.clusteredIndex = bson::doc("v", 2, "key", bson::doc("_id", 1), "name", name.toStringOr("_id_"), "unique", true);
   return Status::OK();
 }
@@ -161,18 +161,18 @@ bool isGeneric(std::string_view name) {
 }
 
 Status checkCombinations(const CollectionOptions& o, bool hasSize) {
-  if (o.capped && !hasSize) return invalid("the 'size' field is required when 'capped' is true");
+  if (o.capped && !hasSize) return invalidOption("the 'size' field is required when 'capped' is true");
   if (!o.capped && (hasSize || o.cappedMax > 0))
-    return invalid("the 'capped' field needs to be true when either the 'size' or 'max' fields are present");
+    return invalidOption("the 'capped' field needs to be true when either the 'size' or 'max' fields are present");
   if (o.isView() && (o.capped || o.validator || o.timeseries || o.clusteredIndex || o.storageEngine || o.recordPreImages ||
                      !o.validationLevel.empty() || !o.validationAction.empty()))
-    return invalid("options not supported on a view");
-  if (!o.isView() && o.pipeline) return invalid("'pipeline' requires 'viewOn' to also be specified");
+    return invalidOption("options not supported on a view");
+  if (!o.isView() && o.pipeline) return invalidOption("'pipeline' requires 'viewOn' to also be specified");
   if (o.timeseries && !(*o.timeseries)["timeField"].is(Type::kString))
     return {ErrorCode::kMissingRequiredField, "BSON field 'create.timeseries.timeField' is missing but a required field"};
   if (o.expireAfterSeconds && !o.timeseries && !o.clusteredIndex)
-    return invalid("'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified");
-  if (o.capped && (o.clusteredIndex || o.timeseries)) return invalid("The 'capped' option goes with neither 'clusteredIndex' nor 'timeseries'");
+    return invalidOption("'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified");
+  if (o.capped && (o.clusteredIndex || o.timeseries)) return invalidOption("The 'capped' option goes with neither 'clusteredIndex' nor 'timeseries'");
   return Status::OK();
 }
 

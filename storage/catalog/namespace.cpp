@@ -8,7 +8,7 @@
 namespace troupe::storage {
 namespace {
 
-Status invalid(std::string reason) { return {ErrorCode::kInvalidNamespace, std::move(reason)}; }
+Status invalidName(std::string reason) { return {ErrorCode::kInvalidNamespace, std::move(reason)}; }
 
 /// Names after "system." that the server makes or reads itself; those ending in a dot are prefixes.
 constexpr std::array<std::string_view, 14> kSystemNames = {
@@ -39,7 +39,7 @@ Namespace Namespace::split(std::string_view full) {
 
 StatusWith<Namespace> Namespace::parse(std::string_view full) {
   if (full.find('.') == std::string_view::npos)
-    return invalid("Invalid namespace specified '" + std::string(full) + "'");
+    return invalidName("Invalid namespace specified '" + std::string(full) + "'");
   Namespace ns = split(full);
   TROUPE_TRY(validateNamespace(ns));
   return ns;
@@ -47,34 +47,34 @@ StatusWith<Namespace> Namespace::parse(std::string_view full) {
 
 Status validateDatabaseName(std::string_view db) {
   if (db.size() > kMaxDatabaseNameBytes)
-    return invalid("db name must be at most 63 characters, found: " + std::to_string(db.size()));
+    return invalidName("db name must be at most 63 characters, found: " + std::to_string(db.size()));
   const auto forbidden = [](char c) { return c == '/' || c == '\\' || c == '.' || c == ' ' || c == '"' || c == '$' || c == '\0'; };
   if (db.empty() || std::any_of(db.begin(), db.end(), forbidden))
-    return invalid("Invalid database name: '" + std::string(db) + "'");
+    return invalidName("Invalid database name: '" + std::string(db) + "'");
   return Status::OK();
 }
 
 Status validateNamespace(const Namespace& ns) {
   TROUPE_TRY(validateDatabaseName(ns.db()));
   const std::string_view name = ns.collection();
-  if (name.empty()) return invalid("Invalid namespace specified '" + std::string(ns.db()) + ".'");
-  if (name.find('\0') != std::string_view::npos) return invalid("namespaces cannot have embedded null characters");
-  if (name.front() == '.') return invalid("Collection names cannot start with '.': " + std::string(name));
-  if (name.back() == '.') return invalid("Collection names cannot end with '.': " + std::string(name));
+  if (name.empty()) return invalidName("Invalid namespace specified '" + std::string(ns.db()) + ".'");
+  if (name.find('\0') != std::string_view::npos) return invalidName("namespaces cannot have embedded null characters");
+  if (name.front() == '.') return invalidName("Collection names cannot start with '.': " + std::string(name));
+  if (name.back() == '.') return invalidName("Collection names cannot end with '.': " + std::string(name));
   if (ns.toString().size() > kMaxNamespaceBytes)
-    return invalid("Fully qualified namespace is too long. Namespace: " + ns.toString() + " Max: 255");
+    return invalidName("Fully qualified namespace is too long. Namespace: " + ns.toString() + " Max: 255");
   return Status::OK();
 }
 
 Status validateForCreate(const Namespace& ns) {
   TROUPE_TRY(validateNamespace(ns));
-  if (!bson::isUtf8(ns.toString())) return invalid("Invalid namespace: it is not UTF-8");  // clients read names as strings
+  if (!bson::isUtf8(ns.toString())) return invalidName("Invalid namespace: it is not UTF-8");  // clients read names as strings
   const std::string_view name = ns.collection();
   if (name.find('$') != std::string_view::npos && !(ns.isLocal() && name == "oplog.$main"))
-    return invalid("Invalid collection name: " + std::string(name));
+    return invalidName("Invalid collection name: " + std::string(name));
   const bool systemCollection = name == "system" || ns.isSystem();
   if (systemCollection && !(ns.isSystem() && (ns.db() == "config" || knownSystemName(name.substr(7)))))
-    return invalid("Invalid system namespace: " + ns.toString());
+    return invalidName("Invalid system namespace: " + ns.toString());
   return Status::OK();
 }
 

@@ -8,8 +8,6 @@ namespace troupe::storage {
 namespace deterministic {
 namespace {
 
-constexpr Timestamp kNoTime{};
-
 class EngineImpl final : public DeterministicEngine {
  public:
   explicit EngineImpl(DeterministicDisk disk);

@@ -5,7 +5,6 @@
 namespace troupe::storage::deterministic {
 namespace {
 
-constexpr Timestamp kNoTime{};
 Status bad(const char* reason) { return {ErrorCode::kBadValue, reason}; }
 Status illegal(const char* reason) { return {ErrorCode::kIllegalOperation, reason}; }
 

@@ -5,8 +5,6 @@
 namespace troupe::storage::deterministic {
 namespace {
 
-constexpr Timestamp kNoTime{};
-
 /// Snapshots from before the preparation will never see its outcome and pass it by.
 bool seesPrepared(const Txn& reader, const Txn& prepared) {
   if (prepared.sequence > reader.snapshot) return false;

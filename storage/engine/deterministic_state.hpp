@@ -11,6 +11,8 @@
 
 namespace troupe::storage::deterministic {
 
+inline constexpr Timestamp kNoTime{};
+
 /// A transaction as the rows it wrote know it. Shared by its session and its updates.
 struct Txn {
   enum class State { kActive, kPrepared, kCommitted };

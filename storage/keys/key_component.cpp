@@ -11,8 +11,6 @@ namespace troupe::storage::key_string {
 
 namespace {
 
-constexpr int kMaxDepth = 255;
-
 /// Steps over components without reading their values.
 class Skipper {
  public:

@@ -27,7 +27,6 @@ using bson::Type;
 
 constexpr uint64_t kSignBit = 1ULL << 63;
 constexpr size_t kRecordIdSize = 8;
-constexpr int kMaxDepth = 255;
 
 /// The byte that stands for all values of a rank.
 uint8_t rankTag(Type type) {

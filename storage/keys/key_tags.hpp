@@ -3,6 +3,8 @@
 
 namespace troupe::storage::key_string {
 
+constexpr int kMaxDepth = 255;  ///< of documents and arrays in a key
+
 /// The first byte of a component of a key, as described in key_string.hpp: writers, readers and skippers share it.
 enum Tag : uint8_t {
   kClose = 0x00,

@@ -8,7 +8,7 @@
 namespace troupe::probe::test {
 namespace {
 
-struct Note {};  // stays within its process
+struct Remark {};  // stays within its process
 
 class TestKitTest : public ::testing::Test {
  protected:
@@ -82,9 +82,9 @@ TEST_F(TestKitTest, FailsAndDelaysTheDocumentStore) {
 }
 
 TEST_F(TestKitTest, LetsOnlyWhatCanLeaveItsProcessGoToAnotherNode) {
-  kit.ask(peer.address(), Note{}).expectFailure(ErrorCode::kIllegalOperation);
+  kit.ask(peer.address(), Remark{}).expectFailure(ErrorCode::kIllegalOperation);
   Question question = kit.ask(peer.address(), Call{1});
-  peer.expect<Call>().reply(Note{});
+  peer.expect<Call>().reply(Remark{});
   question.expectFailure(ErrorCode::kIllegalOperation);
 }
 

@@ -1,4 +1,4 @@
-"""Compiles alone each header that no source of the same name proves to be self-contained."""
+"""Compiles each header of the rooms alone."""
 import json
 import os
 import re
@@ -32,11 +32,9 @@ def _arguments(entry):
     return kept
 
 
-def header_only(sources):
-    """Headers without a source of the same stem (`header_guards` sees to the others)."""
-    paths = {source.path for source in sources}
-    return [p for p in sorted(paths) if p.endswith(".hpp") and p.removesuffix(".hpp") + ".cpp" not in paths
-            and not p.startswith(("test/", "examples/"))]
+def headers_of_rooms(sources):
+    """Sources are compiled together, so that they prove nothing of their headers."""
+    return [s.path for s in sources if s.suffix == ".hpp" and not s.path.startswith(("test/", "examples/"))]
 
 
 def compile_header(root, build, entry, header):
@@ -58,7 +56,7 @@ def compile_header(root, build, entry, header):
 def self_contained_headers(sources, root, build, jobs=os.cpu_count()):
     """Every header compiles alone."""
     commands = commands_by_room(build)
-    wanted = [header for header in header_only(sources) if header.split("/")[0] in commands]
+    wanted = [header for header in headers_of_rooms(sources) if header.split("/")[0] in commands]
     with ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda h: compile_header(root, build, commands[h.split("/")[0]], h), wanted)
         for header, complaint in zip(wanted, results):

@@ -22,10 +22,10 @@ Result aggregate(Arguments& arguments, const Operator& op) {
 }
 
 constexpr Operator any(std::string_view name) { return {.name = name, .maxArity = Operator::kAny, .function = aggregate}; }
-constexpr Operator kOperators[] = {any("$sum"), any("$avg"), any("$min"), any("$max"), any("$stdDevPop"), any("$stdDevSamp")};
+constexpr Operator kAggregatesOperators[] = {any("$sum"), any("$avg"), any("$min"), any("$max"), any("$stdDevPop"), any("$stdDevSamp")};
 
 }  // namespace
 
-std::span<const Operator> aggregateOperators() { return kOperators; }
+std::span<const Operator> aggregateOperators() { return kAggregatesOperators; }
 
 }  // namespace troupe::query

@@ -304,7 +304,7 @@ constexpr Operator binary(std::string_view name, Function function, bool nullIfN
   return {.name = name, .minArity = 2, .maxArity = 2, .function = function, .nullIfNull = nullIfNull};
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kArithmeticOperators[] = {
     {.name = "$add", .maxArity = Operator::kAny, .function = add},
     {.name = "$multiply", .maxArity = Operator::kAny, .function = multiply},
     binary("$subtract", subtract),
@@ -340,6 +340,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> arithmeticOperators() { return kOperators; }
+std::span<const Operator> arithmeticOperators() { return kArithmeticOperators; }
 
 }  // namespace troupe::query

@@ -210,7 +210,7 @@ StatusWith<ExpressionPtr> parseReduce(Parser& parser, const Element& e, const Op
                                                 std::move(*bodyExpression)));
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kArrayFormsOperators[] = {
     {.name = "$let", .parse = parseLet},
     {.name = "$map", .parse = parseEach},
     {.name = "$filter", .parse = parseEach},
@@ -219,6 +219,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> arrayFormOperators() { return kOperators; }
+std::span<const Operator> arrayFormOperators() { return kArrayFormsOperators; }
 
 }  // namespace troupe::query

@@ -190,7 +190,7 @@ constexpr Operator exactly(std::string_view name, int arity, Function function) 
 }
 constexpr Operator ofN(std::string_view name) { return {.name = name, .function = firstOrLastN, .named = kNArguments}; }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kArraysOperators[] = {
     exactly("$arrayElemAt", 2, arrayElementAt),
     exactly("$first", 1, firstOrLast),
     exactly("$last", 1, firstOrLast),
@@ -210,6 +210,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> arrayOperators() { return kOperators; }
+std::span<const Operator> arrayOperators() { return kArraysOperators; }
 
 }  // namespace troupe::query

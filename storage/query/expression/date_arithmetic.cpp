@@ -113,7 +113,7 @@ Result dateTrunc(Arguments& arguments, const Operator& op) {
   return Operand(date(zone->toInstant(truncate(zone->toLocal(*instant), unit, bin, week))));
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kDateArithmeticOperators[] = {
     {.name = "$dateAdd", .function = dateAdd, .named = kAddArguments},
     {.name = "$dateSubtract", .function = dateAdd, .named = kAddArguments},
     {.name = "$dateDiff", .function = dateDiff, .named = kDiffArguments},
@@ -122,6 +122,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> dateArithmeticOperators() { return kOperators; }
+std::span<const Operator> dateArithmeticOperators() { return kDateArithmeticOperators; }
 
 }  // namespace troupe::query

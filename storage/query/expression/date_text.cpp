@@ -278,13 +278,13 @@ Result dateFromString(Arguments& arguments, const Operator&) {
   return Operand(date(*result));
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kDateTextOperators[] = {
     {.name = "$dateToString", .function = dateToString, .named = kToStringArguments},
     {.name = "$dateFromString", .function = dateFromString, .named = kFromStringArguments},
 };
 
 }  // namespace
 
-std::span<const Operator> dateTextOperators() { return kOperators; }
+std::span<const Operator> dateTextOperators() { return kDateTextOperators; }
 
 }  // namespace troupe::query

@@ -111,7 +111,7 @@ constexpr Operator partOperator(std::string_view name) {
   return {.name = name, .minArity = 1, .maxArity = 1, .function = part<Part, Long>, .named = kPartArguments, .positionalToo = true};
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kDatesOperators[] = {
     partOperator<year>("$year"),
     partOperator<month>("$month"),
     partOperator<dayOfMonth>("$dayOfMonth"),
@@ -131,6 +131,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> dateOperators() { return kOperators; }
+std::span<const Operator> dateOperators() { return kDatesOperators; }
 
 }  // namespace troupe::query

@@ -186,7 +186,7 @@ constexpr Operator comparison(std::string_view name, Function function) {
   return {.name = name, .minArity = 2, .maxArity = 2, .function = function};
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kLogicOperators[] = {
     comparison("$cmp", cmp),
     comparison("$eq", eq),
     comparison("$ne", ne),
@@ -204,6 +204,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> logicOperators() { return kOperators; }
+std::span<const Operator> logicOperators() { return kLogicOperators; }
 
 }  // namespace troupe::query

@@ -88,7 +88,7 @@ constexpr Operator unary(std::string_view name, Function function) {
   return {.name = name, .minArity = 1, .maxArity = 1, .function = function, .nullIfNull = true};
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kMiscellaneousOperators[] = {
     {.name = "$literal", .parse = parseLiteral},
     {.name = "$const", .parse = parseLiteral},
     {.name = "$meta", .parse = parseMeta},
@@ -106,6 +106,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> miscellaneousOperators() { return kOperators; }
+std::span<const Operator> miscellaneousOperators() { return kMiscellaneousOperators; }
 
 }  // namespace troupe::query

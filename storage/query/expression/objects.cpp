@@ -102,7 +102,7 @@ StatusWith<ExpressionPtr> parseGetField(Parser& parser, const Element& e, const 
   return ExpressionPtr(std::make_unique<CallExpression>(kCall, std::move(parts), parser.context.collator));
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kObjectsOperators[] = {
     {.name = "$mergeObjects", .maxArity = Operator::kAny, .function = mergeObjects},
     {.name = "$getField", .parse = parseGetField},
     {.name = "$setField", .function = setField, .named = kSetArguments},
@@ -111,6 +111,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> objectOperators() { return kOperators; }
+std::span<const Operator> objectOperators() { return kObjectsOperators; }
 
 }  // namespace troupe::query

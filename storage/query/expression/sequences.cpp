@@ -148,7 +148,7 @@ Result objectToArray(Arguments& arguments, const Operator&) {
   return Operand(out.finishArray());
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kSequencesOperators[] = {
     {.name = "$zip", .function = zip, .named = kZipArguments},
     {.name = "$sortArray", .function = sortArray, .named = kSortArguments},
     {.name = "$arrayToObject", .minArity = 1, .maxArity = 1, .function = arrayToObject, .nullIfNull = true},
@@ -157,6 +157,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> sequenceOperators() { return kOperators; }
+std::span<const Operator> sequenceOperators() { return kSequencesOperators; }
 
 }  // namespace troupe::query

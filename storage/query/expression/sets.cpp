@@ -114,7 +114,7 @@ Result elementsTrue(Arguments& arguments, const Operator& op) {
   return Operand(boolean(all));
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kSetsOperators[] = {
     {.name = "$setUnion", .maxArity = Operator::kAny, .function = unionOrIntersection},
     {.name = "$setIntersection", .maxArity = Operator::kAny, .function = unionOrIntersection},
     {.name = "$setEquals", .minArity = 2, .maxArity = Operator::kAny, .function = equals},
@@ -126,6 +126,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> setOperators() { return kOperators; }
+std::span<const Operator> setOperators() { return kSetsOperators; }
 
 }  // namespace troupe::query

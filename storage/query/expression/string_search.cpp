@@ -139,7 +139,7 @@ Result regexFindAll(Arguments& arguments, const Operator& op) {
   return Operand(out.finishArray());
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kStringSearchOperators[] = {
     {.name = "$regexMatch", .function = regexMatch, .named = kArguments},
     {.name = "$regexFind", .function = regexFind, .named = kArguments},
     {.name = "$regexFindAll", .function = regexFindAll, .named = kArguments},
@@ -147,6 +147,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> stringSearchOperators() { return kOperators; }
+std::span<const Operator> stringSearchOperators() { return kStringSearchOperators; }
 
 }  // namespace troupe::query

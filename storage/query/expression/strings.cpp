@@ -230,7 +230,7 @@ constexpr Operator exactly(std::string_view name, int arity, Function function) 
   return {.name = name, .minArity = arity, .maxArity = arity, .function = function};
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kStringsOperators[] = {
     {.name = "$concat", .maxArity = Operator::kAny, .function = concat},
     exactly("$toLower", 1, toLower),
     exactly("$toUpper", 1, toUpper),
@@ -252,6 +252,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> stringOperators() { return kOperators; }
+std::span<const Operator> stringOperators() { return kStringsOperators; }
 
 }  // namespace troupe::query

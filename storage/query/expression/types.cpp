@@ -217,7 +217,7 @@ constexpr Operator unary(std::string_view name, Function function, bool nullIfNu
   return {.name = name, .minArity = 1, .maxArity = 1, .function = function, .nullIfNull = nullIfNull};
 }
 
-constexpr Operator kOperators[] = {
+constexpr Operator kTypesOperators[] = {
     unary("$type", type, false),
     unary("$isNumber", isNumber, false),
     {.name = "$convert", .function = convert, .named = kConvertArguments},
@@ -233,6 +233,6 @@ constexpr Operator kOperators[] = {
 
 }  // namespace
 
-std::span<const Operator> typeOperators() { return kOperators; }
+std::span<const Operator> typeOperators() { return kTypesOperators; }
 
 }  // namespace troupe::query

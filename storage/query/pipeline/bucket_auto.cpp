@@ -138,10 +138,10 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {{"$bucketAuto", parseBucketAuto}};
+constexpr StageRow kBucketAutoStages[] = {{"$bucketAuto", parseBucketAuto}};
 
 }  // namespace
 
-std::span<const StageRow> bucketAutoStages() { return kStages; }
+std::span<const StageRow> bucketAutoStages() { return kBucketAutoStages; }
 
 }  // namespace troupe::query

@@ -96,10 +96,10 @@ Status parseFacet(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {{"$facet", parseFacet}};
+constexpr StageRow kFacetStages[] = {{"$facet", parseFacet}};
 
 }  // namespace
 
-std::span<const StageRow> facetStages() { return kStages; }
+std::span<const StageRow> facetStages() { return kFacetStages; }
 
 }  // namespace troupe::query

@@ -17,7 +17,7 @@ namespace {
 
 enum class Method { kValue, kLastSeen, kLinear };
 
-struct Output {
+struct FilledField {
   std::string path;
   Method method = Method::kValue;
   ExpressionPtr value;
@@ -27,7 +27,7 @@ struct FillSpec {
   Document shown;
   ExpressionPtr partitionBy;
   std::optional<SortPattern> sort;
-  std::vector<Output> outputs;
+  std::vector<FilledField> outputs;
 };
 
 double position(const Element& e) { return e.is(Type::kDate) ? static_cast<double>(e.asDate().millis) : e.toDouble(); }
@@ -82,7 +82,7 @@ class FillStage final : public Stage {
     for (size_t first = 0; first < rows_.size();) {
       size_t end = first;
       while (end < rows_.size() && compare(rows_[first], rows_[end]) == 0) ++end;
-      for (const Output& output : spec_.outputs) TROUPE_TRY(fill(output, first, end));
+      for (const FilledField& output : spec_.outputs) TROUPE_TRY(fill(output, first, end));
       first = end;
     }
     return Status::OK();
@@ -95,7 +95,7 @@ class FillStage final : public Stage {
     return Status::OK();
   }
 
-  Status fill(const Output& output, size_t first, size_t end) {
+  Status fill(const FilledField& output, size_t first, size_t end) {
     if (output.method == Method::kLinear) return interpolate(output, first, end);
     Value last = nullValue();
     for (size_t i = first; i < end; ++i) {
@@ -112,7 +112,7 @@ class FillStage final : public Stage {
 
   Element keyOf(size_t row) const { return rows_[row].document.view().at(spec_.sort->parts().front().path.text()); }
 
-  Status interpolate(const Output& output, size_t first, size_t end) {
+  Status interpolate(const FilledField& output, size_t first, size_t end) {
     std::optional<size_t> known;
     for (size_t i = first; i <= end; ++i) {
       const Element present = i < end ? rows_[i].document.view().at(output.path) : Element();
@@ -126,7 +126,7 @@ class FillStage final : public Stage {
     return Status::OK();
   }
 
-  Value between(const Output& output, size_t left, size_t right, size_t at) const {
+  Value between(const FilledField& output, size_t left, size_t right, size_t at) const {
     const double x0 = position(keyOf(left)), x1 = position(keyOf(right)), x = position(keyOf(at));
     const double y0 = rows_[left].document.view().at(output.path).toDouble(), y1 = rows_[right].document.view().at(output.path).toDouble();
     return real(x1 == x0 ? y0 : y0 + (x - x0) * (y1 - y0) / (x1 - x0));
@@ -142,8 +142,8 @@ class FillStage final : public Stage {
   Document current_;
 };
 
-StatusWith<Output> parseOutput(const Element& e, const ParseContext& context) {
-  Output output;
+StatusWith<FilledField> parseOutput(const Element& e, const ParseContext& context) {
+  FilledField output;
   output.path = e.name();
   if (!e.is(Type::kDocument) || e.asDocument().count() != 1)
     return Status(ErrorCode(6050202), "$fill: each output must be an object with exactly one of 'value' and 'method'");
@@ -191,7 +191,7 @@ Status parseFill(const Element& e, StageParser& parser) {
     }
   }
   if (spec.outputs.empty()) return {ErrorCode(40414), "BSON field '$fill.output' is missing but a required field"};
-  for (const Output& output : spec.outputs)
+  for (const FilledField& output : spec.outputs)
     if (output.method == Method::kLinear && (!spec.sort || spec.sort->parts().size() != 1))
       return {ErrorCode(605001), "linear filling requires sortBy with exactly one field"};
   bson::Builder shown;
@@ -201,10 +201,10 @@ Status parseFill(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {{"$fill", parseFill}};
+constexpr StageRow kFillStages[] = {{"$fill", parseFill}};
 
 }  // namespace
 
-std::span<const StageRow> fillStages() { return kStages; }
+std::span<const StageRow> fillStages() { return kFillStages; }
 
 }  // namespace troupe::query

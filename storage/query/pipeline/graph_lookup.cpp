@@ -154,10 +154,10 @@ Status parseGraphLookup(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {{"$graphLookup", parseGraphLookup}};
+constexpr StageRow kGraphLookupStages[] = {{"$graphLookup", parseGraphLookup}};
 
 }  // namespace
 
-std::span<const StageRow> graphLookupStages() { return kStages; }
+std::span<const StageRow> graphLookupStages() { return kGraphLookupStages; }
 
 }  // namespace troupe::query

@@ -15,7 +15,7 @@ using bson::Value;
 
 namespace {
 
-struct Output {
+struct AccumulatedField {
   std::string name;
   std::unique_ptr<AccumulatorSpec> spec;
 };
@@ -70,7 +70,7 @@ class GroupTable {
 /// their key, and are grouped hash by hash after those in memory have been handed out.
 class GroupStage final : public Stage {
  public:
-  GroupStage(Document spec, ExpressionPtr id, std::vector<Output> outputs, PipelineContext context)
+  GroupStage(Document spec, ExpressionPtr id, std::vector<AccumulatedField> outputs, PipelineContext context)
       : spec_(std::move(spec)), id_(std::move(id)), outputs_(std::move(outputs)), context_(std::move(context)),
         table_(context_.parse->collator) {
     variables_.random = context_.random;
@@ -97,13 +97,13 @@ class GroupStage final : public Stage {
   void serialize(bson::Builder& stages) const override {
     stages.pushDocument().openDocument("$group");
     id_->serialize("_id", stages);
-    for (const Output& output : outputs_) output.spec->serialize(output.name, stages);
+    for (const AccumulatedField& output : outputs_) output.spec->serialize(output.name, stages);
     stages.close().close();
   }
   StageTraits traits() const override { return {.blocking = true}; }
   bool addDependencies(Dependencies& dependencies) const override {
     id_->addDependencies(dependencies);
-    for (const Output& output : outputs_) output.spec->addDependencies(dependencies);
+    for (const AccumulatedField& output : outputs_) output.spec->addDependencies(dependencies);
     return false;
   }
 
@@ -133,7 +133,7 @@ class GroupStage final : public Stage {
   Group& open(uint64_t hash, const Element& key) {
     Group& group = table_.insert(hash, key);
     group.states.reserve(outputs_.size());
-    for (const Output& output : outputs_) group.states.push_back(output.spec->make());
+    for (const AccumulatedField& output : outputs_) group.states.push_back(output.spec->make());
     bytes_ += kGroupOverhead + key.valueSize() + kStateOverhead * static_cast<int64_t>(outputs_.size());
     return group;
   }
@@ -208,7 +208,7 @@ class GroupStage final : public Stage {
 
   Document spec_;
   ExpressionPtr id_;
-  std::vector<Output> outputs_;
+  std::vector<AccumulatedField> outputs_;
   PipelineContext context_;
   Variables variables_;
   GroupTable table_;
@@ -223,7 +223,7 @@ class GroupStage final : public Stage {
 
 Status addGroup(bson::View spec, StageParser& parser) {
   ExpressionPtr id;
-  std::vector<Output> outputs;
+  std::vector<AccumulatedField> outputs;
   for (const Element& field : spec) {
     if (field.name() == "_id") {
       if (id) return {ErrorCode(15948), "a group's _id may only be specified once"};
@@ -310,10 +310,10 @@ Status parseBucket(const Element& e, StageParser& parser) {
   return parseByName("$sort", bson::doc("_id", 1), parser);
 }
 
-constexpr StageRow kStages[] = {{"$group", parseGroup}, {"$sortByCount", parseSortByCount}, {"$bucket", parseBucket}};
+constexpr StageRow kGroupStages[] = {{"$group", parseGroup}, {"$sortByCount", parseSortByCount}, {"$bucket", parseBucket}};
 
 }  // namespace
 
-std::span<const StageRow> groupStages() { return kStages; }
+std::span<const StageRow> groupStages() { return kGroupStages; }
 
 }  // namespace troupe::query

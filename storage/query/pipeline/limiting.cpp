@@ -207,12 +207,12 @@ Status parseSample(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {
+constexpr StageRow kLimitingStages[] = {
     {"$sort", parseSort}, {"$limit", parseLimit}, {"$skip", parseSkip}, {"$count", parseCount}, {"$sample", parseSample},
 };
 
 }  // namespace
 
-std::span<const StageRow> limitingStages() { return kStages; }
+std::span<const StageRow> limitingStages() { return kLimitingStages; }
 
 }  // namespace troupe::query

@@ -303,10 +303,10 @@ Status parseUnionWith(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {{"$lookup", parseLookup}, {"$unionWith", parseUnionWith}};
+constexpr StageRow kLookupStages[] = {{"$lookup", parseLookup}, {"$unionWith", parseUnionWith}};
 
 }  // namespace
 
-std::span<const StageRow> lookupStages() { return kStages; }
+std::span<const StageRow> lookupStages() { return kLookupStages; }
 
 }  // namespace troupe::query

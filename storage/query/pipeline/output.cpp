@@ -226,10 +226,10 @@ Status parseMerge(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {{"$out", parseOut}, {"$merge", parseMerge}};
+constexpr StageRow kOutputStages[] = {{"$out", parseOut}, {"$merge", parseMerge}};
 
 }  // namespace
 
-std::span<const StageRow> outputStages() { return kStages; }
+std::span<const StageRow> outputStages() { return kOutputStages; }
 
 }  // namespace troupe::query

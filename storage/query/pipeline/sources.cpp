@@ -89,7 +89,7 @@ Status refuseGeoNear(const Element&, StageParser&) {
   return {ErrorCode::kIndexNotFound, "$geoNear requires a 2d or 2dsphere index, but none were found"};
 }
 
-constexpr StageRow kStages[] = {
+constexpr StageRow kSourcesStages[] = {
     {"$documents", parseDocuments},
     {"$collStats", parseEnvironmentSource},
     {"$indexStats", parseEnvironmentSource},
@@ -105,6 +105,6 @@ constexpr StageRow kStages[] = {
 
 }  // namespace
 
-std::span<const StageRow> sourceStages() { return kStages; }
+std::span<const StageRow> sourceStages() { return kSourcesStages; }
 
 }  // namespace troupe::query

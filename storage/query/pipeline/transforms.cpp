@@ -310,7 +310,7 @@ Status parseRedact(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {
+constexpr StageRow kTransformsStages[] = {
     {"$match", parseMatchStage},
     {"$project", parseProject, true},
     {"$addFields", parseAddFields, true},
@@ -323,6 +323,6 @@ constexpr StageRow kStages[] = {
 
 }  // namespace
 
-std::span<const StageRow> transformStages() { return kStages; }
+std::span<const StageRow> transformStages() { return kTransformsStages; }
 
 }  // namespace troupe::query

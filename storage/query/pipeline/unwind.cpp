@@ -138,10 +138,10 @@ Status parseUnwind(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {{"$unwind", parseUnwind}};
+constexpr StageRow kUnwindStages[] = {{"$unwind", parseUnwind}};
 
 }  // namespace
 
-std::span<const StageRow> unwindStages() { return kStages; }
+std::span<const StageRow> unwindStages() { return kUnwindStages; }
 
 }  // namespace troupe::query

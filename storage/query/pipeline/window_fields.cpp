@@ -28,7 +28,7 @@ struct Window {
   std::optional<Unit> unit;
 };
 
-struct Output {
+struct WindowedField {
   std::string path;
   std::string function;                    ///< "$rank" ..., or an accumulator's name
   std::unique_ptr<AccumulatorSpec> spec;   ///< for accumulators
@@ -46,7 +46,7 @@ struct Partition {
 /// The values of one output for all documents of a partition.
 class WindowEvaluator {
  public:
-  WindowEvaluator(const Partition& partition, const Output& output) : partition_(partition), output_(output) {}
+  WindowEvaluator(const Partition& partition, const WindowedField& output) : partition_(partition), output_(output) {}
 
   StatusWith<std::vector<Value>> run() {
     if (output_.spec) return accumulate();
@@ -142,13 +142,13 @@ class WindowEvaluator {
   }
 
   const Partition& partition_;
-  const Output& output_;
+  const WindowedField& output_;
   Variables variables_;
 };
 
 class WindowStage final : public Stage {
  public:
-  WindowStage(Document shown, ExpressionPtr partitionBy, std::optional<SortPattern> sort, std::vector<Output> outputs, PipelineContext context)
+  WindowStage(Document shown, ExpressionPtr partitionBy, std::optional<SortPattern> sort, std::vector<WindowedField> outputs, PipelineContext context)
       : shown_(std::move(shown)), partitionBy_(std::move(partitionBy)), sort_(std::move(sort)), outputs_(std::move(outputs)), context_(std::move(context)) {}
 
   StatusWith<Next> next() override {
@@ -208,7 +208,7 @@ class WindowStage final : public Stage {
   }
   Status addOutputs(const Partition& partition) {
     std::vector<std::vector<Value>> columns;
-    for (const Output& output : outputs_) {
+    for (const WindowedField& output : outputs_) {
       TROUPE_ASSIGN(auto column, WindowEvaluator(partition, output).run());
       columns.push_back(std::move(column));
     }
@@ -226,7 +226,7 @@ class WindowStage final : public Stage {
   Document shown_;
   ExpressionPtr partitionBy_;
   std::optional<SortPattern> sort_;
-  std::vector<Output> outputs_;
+  std::vector<WindowedField> outputs_;
   PipelineContext context_;
   Variables variables_;
   std::vector<Row> rows_;
@@ -278,7 +278,7 @@ Status parseWindow(const Element& e, Window& window, bool sorted) {
   return parseBounds(bounds, window);
 }
 
-Status parseShift(const Element& e, Output& output, const ParseContext& context) {
+Status parseShift(const Element& e, WindowedField& output, const ParseContext& context) {
   if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "Argument to $shift must be an object"};
   for (const Element& field : e.asDocument()) {
     if (field.name() == "output") { TROUPE_ASSIGN(output.shifted, parseExpression(field, context)); }
@@ -290,8 +290,8 @@ Status parseShift(const Element& e, Output& output, const ParseContext& context)
   return Status::OK();
 }
 
-StatusWith<Output> parseOutput(const Element& e, bool sorted, const ParseContext& context) {
-  Output output;
+StatusWith<WindowedField> parseOutput(const Element& e, bool sorted, const ParseContext& context) {
+  WindowedField output;
   output.path = e.name();
   if (!e.is(Type::kDocument)) return Status(ErrorCode::kFailedToParse, "The field '" + output.path + "' must be an object");
   bson::Builder function;
@@ -324,7 +324,7 @@ Status parseSetWindowFields(const Element& e, StageParser& parser) {
   ExpressionPtr partitionBy;
   std::optional<SortPattern> sort;
   const Element sortBy = e.asDocument()["sortBy"];
-  std::vector<Output> outputs;
+  std::vector<WindowedField> outputs;
   if (sortBy.is(Type::kDocument)) { TROUPE_ASSIGN(sort, SortPattern::parse(sortBy.asDocument(), parser.parse())); }
   if (!e.asDocument()["output"].is(Type::kDocument)) return {ErrorCode(40414), "BSON field '$setWindowFields.output' is missing but a required field"};
   for (const Element& field : e.asDocument()) {
@@ -346,10 +346,10 @@ Status parseSetWindowFields(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-constexpr StageRow kStages[] = {{"$setWindowFields", parseSetWindowFields}};
+constexpr StageRow kWindowFieldsStages[] = {{"$setWindowFields", parseSetWindowFields}};
 
 }  // namespace
 
-std::span<const StageRow> windowStages() { return kStages; }
+std::span<const StageRow> windowStages() { return kWindowFieldsStages; }
 
 }  // namespace troupe::query

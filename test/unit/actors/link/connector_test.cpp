@@ -60,7 +60,7 @@ class SocketNode {
   Node node;
 };
 
-class Echo final : public Actor {
+class Answering final : public Actor {
  public:
   Behaviour behaviour() override {
     return {on<schema::Ping>([](schema::Ping::Reader in, Context& context) {
@@ -106,7 +106,7 @@ void await(const std::atomic<int>& a, const std::atomic<int>& b, int sum) {
 
 TEST(SocketLinks, ManyActorsAskAcrossAtOnce) {
   SocketNode a, b;
-  b.node.spawn<Echo>("/echo");
+  b.node.spawn<Answering>("/echo");
   const auto reached = a.node.wait(pinged(a.node, b.node.name()));
   ASSERT_TRUE(reached.isOK()) << reached.status().toString();
   std::atomic<int> right{0}, failed{0};
@@ -121,7 +121,7 @@ TEST(SocketLinks, ManyActorsAskAcrossAtOnce) {
 
 TEST(SocketLinks, EveryAskIsAnsweredThoughLinksAreCutAgainAndAgain) {
   SocketNode a, b;
-  b.node.spawn<Echo>("/echo");
+  b.node.spawn<Answering>("/echo");
   const auto reached = a.node.wait(pinged(a.node, b.node.name()));
   ASSERT_TRUE(reached.isOK()) << reached.status().toString();
   std::atomic<int> right{0}, failed{0};

@@ -7,14 +7,14 @@ namespace {
 
 using bson::doc;
 
-constexpr Mechanism kBoth[] = {Mechanism::kScramSha1, Mechanism::kScramSha256};
+constexpr Mechanism kMechanisms[] = {Mechanism::kScramSha1, Mechanism::kScramSha256};
 
 /// Users as a server has them, cheap to verify.
 class SaslLogin : public testing::TestWithParam<Mechanism> {
  protected:
   static bson::Document stored() {
     static const auto credentials =
-        makeUserCredentials("user", "pencil", kBoth, secureRandom(), {kMinIterations, kMinIterations}).value();
+        makeUserCredentials("user", "pencil", kMechanisms, secureRandom(), {kMinIterations, kMinIterations}).value();
     return credentials;
   }
   ScramClient client(std::string_view password) const {
@@ -25,7 +25,7 @@ class SaslLogin : public testing::TestWithParam<Mechanism> {
   }
   ScramCredentials credentials() const { return *readUserCredentials(stored(), GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Sasl, SaslLogin, testing::ValuesIn(kBoth),
+INSTANTIATE_TEST_SUITE_P(Sasl, SaslLogin, testing::ValuesIn(kMechanisms),
                          [](const auto& info) { return info.param == Mechanism::kScramSha1 ? "Sha1" : "Sha256"; });
 
 TEST_P(SaslLogin, TakesTwoCommandsWhenTheEmptyExchangeIsSkipped) {

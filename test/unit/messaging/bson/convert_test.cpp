@@ -9,12 +9,12 @@
 namespace troupe::bson {
 namespace {
 
-Value dec(const char* text) { return Value(decimalFromString(text).value()); }
+Value decimalValue(const char* text) { return Value(decimalFromString(text).value()); }
 Status failed(const StatusWith<Value>& v) { return v.status(); }
 
 TEST(Convert, TruncatesNumbersToIntegers) {
   EXPECT_EQ(toInt32Value(Value(-1.9).element())->element().asInt32(), -1);
-  EXPECT_EQ(toInt32Value(dec("2147483647.9").element())->element().asInt32(), 2147483647);
+  EXPECT_EQ(toInt32Value(decimalValue("2147483647.9").element())->element().asInt32(), 2147483647);
   EXPECT_EQ(toInt64Value(Value(true).element())->element().asInt64(), 1);
   EXPECT_EQ(toInt64Value(Value(Date{77}).element())->element().asInt64(), 77);
 }
@@ -22,11 +22,11 @@ TEST(Convert, TruncatesNumbersToIntegers) {
 TEST(Convert, FailsWhereAnIntegerIsOutOfRange) {
   EXPECT_EQ(failed(toInt32Value(Value(2147483648.0).element())).code(), ErrorCode::kConversionFailure);
   EXPECT_EQ(failed(toInt64Value(Value(9223372036854775808.0).element())).code(), ErrorCode::kConversionFailure);
-  EXPECT_EQ(failed(toInt64Value(dec("1E30").element())).code(), ErrorCode::kConversionFailure);
+  EXPECT_EQ(failed(toInt64Value(decimalValue("1E30").element())).code(), ErrorCode::kConversionFailure);
   EXPECT_EQ(failed(toInt64Value(Value(std::nan("")).element())).reason(),
             "Attempt to convert NaN value to integer type in $convert with no onError value");
   EXPECT_EQ(failed(toInt32Value(Value(INFINITY).element())).code(), ErrorCode::kConversionFailure);
-  EXPECT_EQ(failed(toDoubleValue(dec("1E400").element())).code(), ErrorCode::kConversionFailure);
+  EXPECT_EQ(failed(toDoubleValue(decimalValue("1E400").element())).code(), ErrorCode::kConversionFailure);
 }
 
 TEST(Convert, ReadsStrings) {

@@ -5,7 +5,6 @@
 namespace troupe::replication::test {
 namespace {
 
-const ReplicaSetConfig kConfig = configOf(kThree);
 const ReplicaSetConfig kFive = configOf({"a:1", "b:1", "c:1", "d:1", "e:1"});
 
 VoteReply vote(const NodeName& from, int64_t term, bool dryRun, bool granted) { return {from, term, dryRun, granted, ""}; }

@@ -5,8 +5,6 @@
 namespace troupe::replication::test {
 namespace {
 
-const ReplicaSetConfig kConfig = configOf(kThree);
-
 HeartbeatRequest requestFrom(const Snapshot<Topology>& sender, const NodeName& to) {
   const HeartbeatReply shape = shown(sender, to);
   return {shape.sender, to, shape.setName};

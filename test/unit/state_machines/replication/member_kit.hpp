@@ -86,5 +86,6 @@ inline HeartbeatReply shown(const Snapshot<Topology>& of, const NodeName& to) {
 }
 
 inline const std::vector<NodeName> kThree = {"a:1", "b:1", "c:1"};
+inline const ReplicaSetConfig kConfig = configOf(kThree);
 
 }  // namespace troupe::replication::test

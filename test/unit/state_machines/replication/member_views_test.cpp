@@ -7,8 +7,6 @@
 namespace troupe::replication::test {
 namespace {
 
-const ReplicaSetConfig kConfig = configOf(kThree);
-
 /// What "b" tells "a": itself, and "c" over that distance.
 HeartbeatReply withNewsOfC(int distance, uint32_t second = 0) {
   HeartbeatReply reply = shown(memberOf(kConfig, "b:1"), "a:1");

@@ -5,8 +5,6 @@
 namespace troupe::replication::test {
 namespace {
 
-const ReplicaSetConfig kConfig = configOf(kThree);
-
 ReplicaSetConfig next(ReplicaSetConfig config = kConfig) {
   ++config.version;
   return config;

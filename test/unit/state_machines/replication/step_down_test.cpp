@@ -5,8 +5,6 @@
 namespace troupe::replication::test {
 namespace {
 
-const ReplicaSetConfig kConfig = configOf(kThree);
-
 /// "a" leads term 3 and is at second 10; the others are at these.
 Snapshot<Topology> primary(uint32_t b, uint32_t c, const ReplicaSetConfig& config = kConfig) {
   Snapshot<Topology> now = memberOf(config, "a:1", Phase::kPrimary);

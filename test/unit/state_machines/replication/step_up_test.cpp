@@ -5,8 +5,6 @@
 namespace troupe::replication::test {
 namespace {
 
-const ReplicaSetConfig kConfig = configOf(kThree);
-
 /// "a" lacks the vote of "b" to win term 4; its data is at second 10.
 Snapshot<Topology> almostElected(const ReplicaSetConfig& config = kConfig) {
   Snapshot<Topology> now = memberOf(config, "a:1", Phase::kCandidate, 4);
@@ -21,13 +19,13 @@ Outcome elected(const ReplicaSetConfig& config = kConfig) {
   return when(almostElected(config), VoteReply{"b:1", 4, false, true, ""});
 }
 /// What a member at that second answers to the round of heartbeats.
-HeartbeatReply at(const NodeName& host, uint32_t second) {
+HeartbeatReply caughtUpAt(const NodeName& host, uint32_t second) {
   Snapshot<Topology> member = memberOf(kConfig, host, Phase::kFollower, 4);
   member.memory.applied = opTime(3, second);
   return shown(member, "a:1");
 }
 /// Elected, and "c" is ahead of it.
-Outcome behindC() { return when(when(elected().next, at("b:1", 10)).next, at("c:1", 17)); }
+Outcome behindC() { return when(when(elected().next, caughtUpAt("b:1", 10)).next, caughtUpAt("c:1", 17)); }
 
 TEST(StepUp, AWinnerAnnouncesItselfToAllAtOnce) {  // ELE-018
   const Outcome out = elected();
@@ -41,7 +39,7 @@ TEST(StepUp, AWinnerAnnouncesItselfToAllAtOnce) {  // ELE-018
 }
 
 TEST(StepUp, CatchesUpToTheNewestOperationThatTheRoundTellsOf) {  // ELE-019
-  EXPECT_FALSE(did<CatchUp>(when(elected().next, at("b:1", 10)))) << "c has not answered";
+  EXPECT_FALSE(did<CatchUp>(when(elected().next, caughtUpAt("b:1", 10)))) << "c has not answered";
   const Outcome out = behindC();
   ASSERT_TRUE(did<CatchUp>(out));
   EXPECT_EQ(did<CatchUp>(out)->target, opTime(3, 17));
@@ -49,7 +47,7 @@ TEST(StepUp, CatchesUpToTheNewestOperationThatTheRoundTellsOf) {  // ELE-019
 }
 
 TEST(StepUp, HasNothingToCatchUpWhenNobodyIsAhead) {
-  const Outcome out = when(when(elected().next, at("b:1", 10)).next, at("c:1", 9));
+  const Outcome out = when(when(elected().next, caughtUpAt("b:1", 10)).next, caughtUpAt("c:1", 9));
   EXPECT_EQ(phaseAfter(out), Phase::kDraining);
   EXPECT_EQ(did<Drain>(out)->term, 4);
 }
@@ -57,7 +55,7 @@ TEST(StepUp, HasNothingToCatchUpWhenNobodyIsAhead) {
 TEST(StepUp, DoesNotWaitLongForMembersThatDoNotAnswer) {
   EXPECT_EQ(armed<CatchUpRoundOver>(elected())->delay, Millis(100));
   EXPECT_EQ(phaseAfter(when(elected().next, CatchUpRoundOver{})), Phase::kDraining);
-  Snapshot<Topology> now = when(elected().next, at("b:1", 10)).next;
+  Snapshot<Topology> now = when(elected().next, caughtUpAt("b:1", 10)).next;
   EXPECT_EQ(phaseAfter(when(now, Unreachable{"c:1"})), Phase::kDraining);
   EXPECT_EQ(phaseAfter(when(now, LivenessTimeout{"c:1", 0})), Phase::kDraining);
 }
@@ -68,7 +66,7 @@ TEST(StepUp, NeitherWaitsForNorCatchesUpWithAMemberThatOnlyOthersHaveHeard) {  /
   viewOf(now, "c:1").applied = opTime(3, 99);
   const Outcome won = when(now, VoteReply{"b:1", 4, false, true, ""});
   EXPECT_EQ(won.next.memory.awaited, std::set<NodeName>{"b:1"});
-  EXPECT_EQ(phaseAfter(when(won.next, at("b:1", 10))), Phase::kDraining);
+  EXPECT_EQ(phaseAfter(when(won.next, caughtUpAt("b:1", 10))), Phase::kDraining);
 }
 
 TEST(StepUp, DoesNotCatchUpWithWhoeverDidNotAnswer) {  // ELE-019

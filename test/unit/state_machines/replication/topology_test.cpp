@@ -12,8 +12,6 @@
 namespace troupe::replication::test {
 namespace {
 
-const ReplicaSetConfig kConfig = configOf(kThree);
-
 /// Names of the invariants that a world of these machines breaks.
 std::vector<std::string> broken(const std::vector<Snapshot<Topology>>& nodes) {
   machines::World world;

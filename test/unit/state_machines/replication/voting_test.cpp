@@ -5,8 +5,6 @@
 namespace troupe::replication::test {
 namespace {
 
-const ReplicaSetConfig kConfig = configOf(kThree);
-
 /// "a" asks "b", who is in term 3, for its vote in the next.
 VoteRequest request(int64_t term = 4) {
   VoteRequest r;

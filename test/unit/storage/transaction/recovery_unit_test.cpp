@@ -8,7 +8,7 @@
 namespace troupe::storage {
 namespace {
 
-Timestamp at(uint64_t value) { return Timestamp::fromUint64(value); }
+Timestamp timeOf(uint64_t value) { return Timestamp::fromUint64(value); }
 
 struct FixedTimes final : ReadTimes {
   Timestamp applied, majorityPoint;
@@ -38,7 +38,7 @@ class RecoveryUnitTest : public testing::Test {
     RecoveryUnit unit(pool_);
     WriteUnitOfWork work(unit);
     if (ts) {
-      ASSERT_TRUE(unit.setCommitTimestamp(at(*ts)).isOK());
+      ASSERT_TRUE(unit.setCommitTimestamp(timeOf(*ts)).isOK());
     }
     ASSERT_TRUE(put(unit, table_, key, value).isOK());
     ASSERT_TRUE(work.commit().isOK());
@@ -82,8 +82,8 @@ TEST_F(RecoveryUnitTest, ReadSourcesChooseTheTime) {
   commit("k", "20", 20);
   commit("k", "30", 30);
   FixedTimes times;
-  times.applied = at(25);
-  times.majorityPoint = at(15);
+  times.applied = timeOf(25);
+  times.majorityPoint = timeOf(15);
   const auto readFrom = [&](ReadSource source, std::optional<Timestamp> provided = std::nullopt) {
     RecoveryUnit unit(pool_, &times);
     EXPECT_TRUE(unit.setReadSource(source, provided).isOK());
@@ -92,11 +92,11 @@ TEST_F(RecoveryUnitTest, ReadSourcesChooseTheTime) {
   EXPECT_EQ(readFrom(ReadSource::kNoTimestamp), "30");
   EXPECT_EQ(readFrom(ReadSource::kLastApplied), "20");
   EXPECT_EQ(readFrom(ReadSource::kMajority), "10");
-  EXPECT_EQ(readFrom(ReadSource::kProvided, at(5)), "-");
+  EXPECT_EQ(readFrom(ReadSource::kProvided, timeOf(5)), "-");
   EXPECT_EQ(readFrom(ReadSource::kAllDurable), "30");
   RecoveryUnit slow(pool_);
   WriteUnitOfWork hole(slow);
-  ASSERT_TRUE(slow.setCommitTimestamp(at(12)).isOK());
+  ASSERT_TRUE(slow.setCommitTimestamp(timeOf(12)).isOK());
   EXPECT_EQ(readFrom(ReadSource::kAllDurable), "10");
 }
 
@@ -112,18 +112,18 @@ TEST_F(RecoveryUnitTest, WithoutReplicationEverySourceReadsTheNewest) {
 TEST_F(RecoveryUnitTest, TheSourceIsFixedWhileASnapshotIsOpen) {
   RecoveryUnit unit(pool_);
   EXPECT_EQ(unit.setReadSource(ReadSource::kProvided).code(), ErrorCode::kBadValue);
-  ASSERT_TRUE(unit.setReadSource(ReadSource::kProvided, at(7)).isOK());
+  ASSERT_TRUE(unit.setReadSource(ReadSource::kProvided, timeOf(7)).isOK());
   EXPECT_FALSE(unit.readTimestamp());
   ASSERT_TRUE(unit.begin().isOK());
-  EXPECT_EQ(unit.readTimestamp(), at(7));
+  EXPECT_EQ(unit.readTimestamp(), timeOf(7));
   EXPECT_EQ(unit.setReadSource(ReadSource::kNoTimestamp).code(), ErrorCode::kIllegalOperation);
 }
 
 TEST_F(RecoveryUnitTest, AProvidedTimeBeforeTheHistoryIsTooOld) {
   commit("k", "10", 10);
-  ASSERT_TRUE(engine_->setOldestTimestamp(at(10)).isOK());
+  ASSERT_TRUE(engine_->setOldestTimestamp(timeOf(10)).isOK());
   RecoveryUnit unit(pool_);
-  ASSERT_TRUE(unit.setReadSource(ReadSource::kProvided, at(9)).isOK());
+  ASSERT_TRUE(unit.setReadSource(ReadSource::kProvided, timeOf(9)).isOK());
   EXPECT_EQ(unit.begin().code(), ErrorCode::kSnapshotTooOld);
 }
 
@@ -131,7 +131,7 @@ TEST_F(RecoveryUnitTest, WritesAreLegalOnlyInAUnitOfWork) {
   RecoveryUnit unit(pool_);
   EXPECT_EQ(unit.writeCursor(table_).status().code(), ErrorCode::kIllegalOperation);
   EXPECT_EQ(unit.truncate(table_, "", "").code(), ErrorCode::kIllegalOperation);
-  EXPECT_EQ(unit.setCommitTimestamp(at(1)).code(), ErrorCode::kIllegalOperation);
+  EXPECT_EQ(unit.setCommitTimestamp(timeOf(1)).code(), ErrorCode::kIllegalOperation);
   EXPECT_THROW(unit.onCommit(nullptr), std::logic_error);
   ASSERT_TRUE((*unit.cursor(table_))->put("stray", "").isOK());
   unit.abandonSnapshot();
@@ -196,7 +196,7 @@ TEST_F(RecoveryUnitTest, CommitHandlersRunInOrderWithTheTimeAndTheUnitStillHeld)
   };
   {
     WriteUnitOfWork work(unit);
-    ASSERT_TRUE(unit.setCommitTimestamp(at(5)).isOK());
+    ASSERT_TRUE(unit.setCommitTimestamp(timeOf(5)).isOK());
     ASSERT_TRUE(put(unit, table_, "k", "v").isOK());
     unit.onCommit(note("first"));
     unit.onChange(note("second"), [&] { order += "never"; });
@@ -242,7 +242,7 @@ TEST_F(RecoveryUnitTest, APreparedUnitIsDecidedLater) {
   WriteUnitOfWork work(unit);
   ASSERT_TRUE(put(unit, table_, "k", "1").isOK());
   unit.onCommit([&](auto ts) { committedAt = ts; });
-  ASSERT_TRUE(work.prepare(at(20)).isOK());
+  ASSERT_TRUE(work.prepare(timeOf(20)).isOK());
   {
     RecoveryUnit reader(pool_);
     EXPECT_EQ((*reader.cursor(table_))->seek("k").status().code(), ErrorCode::kObjectIsBusy);
@@ -250,8 +250,8 @@ TEST_F(RecoveryUnitTest, APreparedUnitIsDecidedLater) {
     reader.setIgnorePrepare(true);
     EXPECT_EQ(read(reader, "k"), "-");
   }
-  ASSERT_TRUE(work.commitPrepared(at(21), at(22)).isOK());
-  EXPECT_EQ(committedAt, at(21));
+  ASSERT_TRUE(work.commitPrepared(timeOf(21), timeOf(22)).isOK());
+  EXPECT_EQ(committedAt, timeOf(21));
   EXPECT_EQ(readFresh("k"), "1");
 }
 

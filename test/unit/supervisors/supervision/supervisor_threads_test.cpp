@@ -9,7 +9,7 @@
 namespace troupe::supervisors {
 namespace {
 
-struct Crash {};
+struct CrashOnThread {};
 
 /// Answers Ping and fails when told to.
 class Worker : public Actor {
@@ -19,7 +19,7 @@ class Worker : public Actor {
               setPhase(in.getNumber() % 2 ? "odd" : "even", "what it was asked last");
               context.reply<schema::Pong>([&](schema::Pong::Builder out) { out.setNumber(in.getNumber()); });
             }),
-            on<Crash>([](const Crash&) { throw std::runtime_error("boom"); })};
+            on<CrashOnThread>([](const CrashOnThread&) { throw std::runtime_error("boom"); })};
   }
   void onStopRequested() override { stop(); }
 };
@@ -61,7 +61,7 @@ TEST_F(SupervisorThreads, KeepATreeAliveWhileEverybodyActsOnIt) {
   std::atomic<int> changes{0};
   const auto all = node.registry().subscribe([&](const RowChange&) { ++changes; });
   std::vector<std::thread> threads;
-  threads.push_back(repeatedly(1, [&](const std::string& path, int) { node.tell(node.address(path), local(Crash{})); }));
+  threads.push_back(repeatedly(1, [&](const std::string& path, int) { node.tell(node.address(path), local(CrashOnThread{})); }));
   threads.push_back(repeatedly(2, [&](const std::string& path, int i) {
     (void)node.wait(controlActor(node, path, i % 2 ? ControlAction::kPark : ControlAction::kRestart, "the test asks"));
     (void)node.wait(controlActor(node, path, ControlAction::kResume, "the test asks"));
@@ -69,7 +69,7 @@ TEST_F(SupervisorThreads, KeepATreeAliveWhileEverybodyActsOnIt) {
   threads.push_back(repeatedly(3, [&](const std::string& path, int i) {
     const auto token = node.registry().subscribe([](const RowChange&) {});
     const Answer answer = node.wait(question(&node, node.address(path), i));
-    if (answer.isOK()) EXPECT_EQ(answer->read<schema::Pong>()->getNumber(), i);
+    if (answer.isOK()) { EXPECT_EQ(answer->read<schema::Pong>()->getNumber(), i); }
   }));
   threads.push_back(repeatedly(4, [&](const std::string& path, int) {
     EXPECT_LE(node.registry().rows({.sort = "-handled"}).size(), 6U);
@@ -89,7 +89,7 @@ TEST_F(SupervisorThreads, KeepATreeAliveWhileEverybodyActsOnIt) {
 TEST_F(SupervisorThreads, ANodeEndsInTheMiddleOfRestarts) {
   for (const auto& path : paths)
     while (!answers(path)) std::this_thread::yield();
-  std::thread crashing = repeatedly(1, [&](const std::string& path, int) { node.tell(node.address(path), local(Crash{})); });
+  std::thread crashing = repeatedly(1, [&](const std::string& path, int) { node.tell(node.address(path), local(CrashOnThread{})); });
   node.shutdown();
   crashing.join();
   EXPECT_EQ(node.actorCount(), 0U);

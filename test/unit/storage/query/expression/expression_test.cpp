@@ -32,8 +32,8 @@ std::string evaluate(const std::string& expression, const std::string& over = kS
   return value->ok() ? bson::toRelaxedJson(value->element()) : "missing";
 }
 
-struct Case { const char* expression; const char* expected; };
-void check(const std::vector<Case>& cases) {
+struct ExpressionCase { const char* expression; const char* expected; };
+void check(const std::vector<ExpressionCase>& cases) {
   for (const auto& [expression, expected] : cases) {
     std::string text, want = bson::fromJson(std::string("{\"v\": ") + expected + "}").isOK()
                                  ? bson::toRelaxedJson((*bson::fromJson(std::string("{\"v\": ") + expected + "}"))["v"]) : expected;

@@ -8,14 +8,14 @@
 namespace troupe::query {
 namespace {
 
-struct Case {
+struct ProjectionCase {
   const char* projection;
   const char* document;
   const char* shown;
   const char* filter = "{}";
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.projection << " of " << c.document; }
-class Projecting : public testing::TestWithParam<Case> {};
+void PrintTo(const ProjectionCase& c, std::ostream* out) { *out << c.projection << " of " << c.document; }
+class Projecting : public testing::TestWithParam<ProjectionCase> {};
 
 TEST_P(Projecting, Shows) {
   const auto filter = parseMatch(filterJson(GetParam().filter), {});
@@ -28,36 +28,36 @@ TEST_P(Projecting, Shows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Inclusion, Projecting, testing::Values(
-    Case{R"({})", R"({"_id": 1, "a": 1})", R"({"_id": 1, "a": 1})"},
-    Case{R"({"a": 1})", R"({"_id": 1, "a": 1, "b": 2})", R"({"_id": 1, "a": 1})"},
-    Case{R"({"b": 1, "a": true})", R"({"a": 1, "b": 2, "_id": 1})", R"({"a": 1, "b": 2, "_id": 1})"},
-    Case{R"({"a": 1, "_id": 0})", R"({"_id": 1, "a": 1, "b": 2})", R"({"a": 1})"},
-    Case{R"({"_id": 1})", R"({"_id": 1, "a": 1})", R"({"_id": 1})"},
-    Case{R"({"a.b": 1})", R"({"_id": 1, "a": {"b": 1, "c": 2}})", R"({"_id": 1, "a": {"b": 1}})"},
-    Case{R"({"a": {"b": 1}})", R"({"_id": 1, "a": {"b": 1, "c": 2}})", R"({"_id": 1, "a": {"b": 1}})"},
-    Case{R"({"a.b": 1})", R"({"a": [{"b": 1, "c": 2}, 5, {"c": 1}, [{"b": 2}]]})", R"({"a": [{"b": 1}, {}, [{"b": 2}]]})"},
-    Case{R"({"a.b": 1})", R"({"a": 5})", R"({})"},
-    Case{R"({"a.b": 1, "a.c": 1})", R"({"a": {"c": 1, "d": 2, "b": 3}})", R"({"a": {"c": 1, "b": 3}})"},
-    Case{R"({"a": 1, "b": {"$add": ["$a", 1]}, "c": "x"})", R"({"b": 9, "a": 1})", R"({"a": 1, "b": 2, "c": "x"})"}));
+    ProjectionCase{R"({})", R"({"_id": 1, "a": 1})", R"({"_id": 1, "a": 1})"},
+    ProjectionCase{R"({"a": 1})", R"({"_id": 1, "a": 1, "b": 2})", R"({"_id": 1, "a": 1})"},
+    ProjectionCase{R"({"b": 1, "a": true})", R"({"a": 1, "b": 2, "_id": 1})", R"({"a": 1, "b": 2, "_id": 1})"},
+    ProjectionCase{R"({"a": 1, "_id": 0})", R"({"_id": 1, "a": 1, "b": 2})", R"({"a": 1})"},
+    ProjectionCase{R"({"_id": 1})", R"({"_id": 1, "a": 1})", R"({"_id": 1})"},
+    ProjectionCase{R"({"a.b": 1})", R"({"_id": 1, "a": {"b": 1, "c": 2}})", R"({"_id": 1, "a": {"b": 1}})"},
+    ProjectionCase{R"({"a": {"b": 1}})", R"({"_id": 1, "a": {"b": 1, "c": 2}})", R"({"_id": 1, "a": {"b": 1}})"},
+    ProjectionCase{R"({"a.b": 1})", R"({"a": [{"b": 1, "c": 2}, 5, {"c": 1}, [{"b": 2}]]})", R"({"a": [{"b": 1}, {}, [{"b": 2}]]})"},
+    ProjectionCase{R"({"a.b": 1})", R"({"a": 5})", R"({})"},
+    ProjectionCase{R"({"a.b": 1, "a.c": 1})", R"({"a": {"c": 1, "d": 2, "b": 3}})", R"({"a": {"c": 1, "b": 3}})"},
+    ProjectionCase{R"({"a": 1, "b": {"$add": ["$a", 1]}, "c": "x"})", R"({"b": 9, "a": 1})", R"({"a": 1, "b": 2, "c": "x"})"}));
 
 INSTANTIATE_TEST_SUITE_P(Exclusion, Projecting, testing::Values(
-    Case{R"({"a": 0})", R"({"_id": 1, "a": 1, "b": 2})", R"({"_id": 1, "b": 2})"},
-    Case{R"({"_id": 0})", R"({"_id": 1, "a": 1})", R"({"a": 1})"},
-    Case{R"({"a.b": 0})", R"({"a": [{"b": 1, "c": 2}, 5], "z": 1})", R"({"a": [{"c": 2}, 5], "z": 1})"},
-    Case{R"({"a": 0, "_id": 1})", R"({"_id": 1, "a": 1, "b": 2})", R"({"_id": 1, "b": 2})"}));
+    ProjectionCase{R"({"a": 0})", R"({"_id": 1, "a": 1, "b": 2})", R"({"_id": 1, "b": 2})"},
+    ProjectionCase{R"({"_id": 0})", R"({"_id": 1, "a": 1})", R"({"a": 1})"},
+    ProjectionCase{R"({"a.b": 0})", R"({"a": [{"b": 1, "c": 2}, 5], "z": 1})", R"({"a": [{"c": 2}, 5], "z": 1})"},
+    ProjectionCase{R"({"a": 0, "_id": 1})", R"({"_id": 1, "a": 1, "b": 2})", R"({"_id": 1, "b": 2})"}));
 
 INSTANTIATE_TEST_SUITE_P(ArrayOperators, Projecting, testing::Values(
-    Case{R"({"a": {"$slice": 2}})", R"({"a": [1, 2, 3], "b": 1})", R"({"a": [1, 2], "b": 1})"},
-    Case{R"({"a": {"$slice": -2}})", R"({"a": [1, 2, 3]})", R"({"a": [2, 3]})"},
-    Case{R"({"a": {"$slice": [1, 1]}})", R"({"a": [1, 2, 3]})", R"({"a": [2]})"},
-    Case{R"({"a": {"$slice": [-2, 1]}})", R"({"a": [1, 2, 3]})", R"({"a": [2]})"},
-    Case{R"({"a": {"$slice": 1}, "b": 1})", R"({"a": [1, 2, 3], "b": 1, "c": 1})", R"({"a": [1], "b": 1})"},
-    Case{R"({"a": {"$slice": 1}})", R"({"a": 5})", R"({"a": 5})"},
-    Case{R"({"a": {"$elemMatch": {"x": 2}}})", R"({"_id": 1, "a": [{"x": 1}, {"x": 2, "y": 1}, {"x": 2}], "b": 1})",
+    ProjectionCase{R"({"a": {"$slice": 2}})", R"({"a": [1, 2, 3], "b": 1})", R"({"a": [1, 2], "b": 1})"},
+    ProjectionCase{R"({"a": {"$slice": -2}})", R"({"a": [1, 2, 3]})", R"({"a": [2, 3]})"},
+    ProjectionCase{R"({"a": {"$slice": [1, 1]}})", R"({"a": [1, 2, 3]})", R"({"a": [2]})"},
+    ProjectionCase{R"({"a": {"$slice": [-2, 1]}})", R"({"a": [1, 2, 3]})", R"({"a": [2]})"},
+    ProjectionCase{R"({"a": {"$slice": 1}, "b": 1})", R"({"a": [1, 2, 3], "b": 1, "c": 1})", R"({"a": [1], "b": 1})"},
+    ProjectionCase{R"({"a": {"$slice": 1}})", R"({"a": 5})", R"({"a": 5})"},
+    ProjectionCase{R"({"a": {"$elemMatch": {"x": 2}}})", R"({"_id": 1, "a": [{"x": 1}, {"x": 2, "y": 1}, {"x": 2}], "b": 1})",
          R"({"_id": 1, "a": [{"x": 2, "y": 1}]})"},
-    Case{R"({"a": {"$elemMatch": {"x": 3}}})", R"({"_id": 1, "a": [{"x": 1}]})", R"({"_id": 1})"},
-    Case{R"({"a.$": 1})", R"({"_id": 1, "a": [1, 5, 9]})", R"({"_id": 1, "a": [5]})", R"({"a": {"$gt": 2}})"},
-    Case{R"({"a.b.$": 1})", R"({"a": {"b": [1, 5], "c": 1}})", R"({"a": {"b": [5]}})", R"({"a.b": 5})"}));
+    ProjectionCase{R"({"a": {"$elemMatch": {"x": 3}}})", R"({"_id": 1, "a": [{"x": 1}]})", R"({"_id": 1})"},
+    ProjectionCase{R"({"a.$": 1})", R"({"_id": 1, "a": [1, 5, 9]})", R"({"_id": 1, "a": [5]})", R"({"a": {"$gt": 2}})"},
+    ProjectionCase{R"({"a.b.$": 1})", R"({"a": {"b": [1, 5], "c": 1}})", R"({"a": {"b": [5]}})", R"({"a.b": 5})"}));
 
 struct Refusal {
   const char* projection;
