@@ -15,7 +15,7 @@ namespace {
 
 const FaultSite kWriteSlow("machines.store.write-slow", 0.05, "storage takes up to 300 ms for a document");
 const FaultSite kReadFails("machines.store.read-fails", 0.2, "documents cannot be read");
-const FaultSite kSettlingFails("machines.store.settling-fails", 0.3, "nobody can say whether what was found is safe");
+const FaultSite kSettlingFails("machines.store.settling-fails", 0.1, "nobody can say whether what was found is safe");
 
 Status readFailure() { return {ErrorCode::kInterrupted, "the documents cannot be read just now"}; }
 
@@ -86,9 +86,9 @@ Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit
 
 /// Writers take their tickets as soon as they have committed.
 Task<Status> CollectionStore::settle() {
+  if (access_.node.environment().fires(kSettlingFails)) co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
   if (access_.durability.durable() == access_.durability.taken()) co_return Status::OK();
   const auto ticket = access_.durability.take();
-  if (access_.node.environment().fires(kSettlingFails)) co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
   co_return co_await untilDurable(access_.durability, ticket, access_.wakeFlusher);
 }
 
