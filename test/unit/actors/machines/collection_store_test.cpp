@@ -96,6 +96,9 @@ TEST(CollectionStore, FailsWhereAFaultSiteIsArmed) {
   server.run(R"({"configureFailPoint": "machines.store.read-fails", "mode": {"times": 1}})"_json, "admin");
   EXPECT_FALSE(done(server, store.load(0, 4)).isOK());
   EXPECT_TRUE(done(server, store.load(0, 4)).isOK());
+  server.run(R"({"configureFailPoint": "machines.store.settling-fails", "mode": {"times": 1}})"_json, "admin");
+  EXPECT_FALSE(done(server, store.settle()).isOK());
+  EXPECT_TRUE(done(server, store.settle()).isOK());
 }
 
 TEST(CollectionStore, HasNoFaultsOnAServerWithoutTestCommands) {
