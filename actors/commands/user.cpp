@@ -71,7 +71,7 @@ void appendRoles(bson::Builder& b, const std::vector<auth::RoleName>& roles) {
 StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request) {
   const auto given = request.document("mechanisms");
   std::vector<auth::Mechanism> result;
-  if (given.empty()) return std::vector<auth::Mechanism>{auth::Mechanism::kScramSha1, auth::Mechanism::kScramSha256};
+  if (given.empty()) return std::vector(std::begin(auth::kMechanisms), std::end(auth::kMechanisms));
   for (const bson::Element& e : given) {
     if (e.toStringOr() == "SCRAM-SHA-1")
       result.push_back(auth::Mechanism::kScramSha1);

@@ -56,7 +56,7 @@ std::string_view mechanismName(Mechanism mechanism) {
 }
 
 StatusWith<Mechanism> mechanismByName(std::string_view name) {
-  for (const auto mechanism : {Mechanism::kScramSha1, Mechanism::kScramSha256})
+  for (const auto mechanism : kMechanisms)
     if (name == mechanismName(mechanism)) return mechanism;
   return {ErrorCode::kBadValue, "'" + std::string(name) + "' is not a valid auth mechanism"};
 }

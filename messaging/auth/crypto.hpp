@@ -8,6 +8,7 @@ namespace troupe::auth {
 
 /// The mechanisms users log in with.
 enum class Mechanism { kScramSha1, kScramSha256 };
+inline constexpr Mechanism kMechanisms[] = {Mechanism::kScramSha1, Mechanism::kScramSha256};
 
 /// "SCRAM-SHA-1", "SCRAM-SHA-256".
 std::string_view mechanismName(Mechanism mechanism);

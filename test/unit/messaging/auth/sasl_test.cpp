@@ -7,8 +7,6 @@ namespace {
 
 using bson::doc;
 
-constexpr Mechanism kMechanisms[] = {Mechanism::kScramSha1, Mechanism::kScramSha256};
-
 /// Users as a server has them, cheap to verify.
 class SaslLogin : public testing::TestWithParam<Mechanism> {
  protected:

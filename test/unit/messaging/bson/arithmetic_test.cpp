@@ -6,13 +6,13 @@
 #include <limits>
 
 #include "messaging/bson/json.hpp"
+#include "test/unit/messaging/bson/decimal_value.hpp"
 
 namespace troupe::bson {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
 
-Value decimalOf(const char* text) { return Value(decimalFromString(text).value()); }
 std::string shown(const Value& v) { return toCanonicalJson(doc("", v)); }
 std::string shown(const StatusWith<Value>& v) { return v.isOK() ? shown(*v) : std::to_string(static_cast<int>(v.status().code())); }
 
@@ -31,7 +31,7 @@ const auto kSqrt = [](const Element& a) { return sqrt(a); };
 
 TEST(Arithmetic, DivisionOfIntegersGivesDoubles) {
   EXPECT_EQ(of(kDivide, Value(4), Value(2)), shown(Value(2.0)));
-  EXPECT_EQ(of(kDivide, decimalOf("1"), Value(4)), shown(decimalOf("0.25")));
+  EXPECT_EQ(of(kDivide, decimalValue("1"), Value(4)), shown(decimalValue("0.25")));
   EXPECT_EQ(of(kDivide, Value(1), Value(0.0)), "2");
 }
 
@@ -46,7 +46,7 @@ TEST(Arithmetic, RemaindersKeepTheSignOfTheDividend) {
 TEST(Arithmetic, AbsoluteValuesWidenTheLeastInt32AndRefuseTheLeastInt64) {
   EXPECT_EQ(of(kAbs, Value(std::numeric_limits<int32_t>::min())), shown(Value(int64_t{2147483648})));
   EXPECT_EQ(of(kAbs, Value(kMin)), "28680");
-  EXPECT_EQ(of(kAbs, decimalOf("-1.50")), shown(decimalOf("1.50")));
+  EXPECT_EQ(of(kAbs, decimalValue("-1.50")), shown(decimalValue("1.50")));
 }
 
 TEST(Arithmetic, RoundsHalfToEvenAtAnyPlace) {
@@ -62,7 +62,7 @@ TEST(Arithmetic, RoundsHalfToEvenAtAnyPlace) {
 
 TEST(Arithmetic, CeilingAndFloorKeepTheType) {
   EXPECT_EQ(shown(ceil(Value(-1.5).element())), shown(Value(-1.0)));
-  EXPECT_EQ(shown(floor(decimalOf("-1.5").element())), shown(decimalOf("-2")));
+  EXPECT_EQ(shown(floor(decimalValue("-1.5").element())), shown(decimalValue("-2")));
   EXPECT_EQ(shown(floor(Value(3).element())), shown(Value(3)));
 }
 

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "messaging/bson/json.hpp"
+#include "test/unit/messaging/bson/decimal_value.hpp"
 
 namespace troupe::bson {
 namespace {
 
-Value decimalValue(const char* text) { return Value(decimalFromString(text).value()); }
 Status failed(const StatusWith<Value>& v) { return v.status(); }
 
 TEST(Convert, TruncatesNumbersToIntegers) {

@@ -4,13 +4,13 @@
 #include <rapidcheck/gtest.h>
 
 #include "test/unit/messaging/bson/arbitrary.hpp"
+#include "test/unit/messaging/bson/decimal_value.hpp"
 
 namespace troupe::bson {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
 
-Value number(const char* decimal) { return Value(decimalFromString(decimal).value()); }
 int order(const Value& a, const Value& b) { return compareNumbers(a.element(), b.element()); }
 Value sum(const Value& a, const Value& b, Overflow overflow = Overflow::kWiden) {
   return add(a.element(), b.element(), overflow).value();
@@ -39,16 +39,16 @@ TEST(Numeric, ComparesInt64WithDoublesBeyondTheirPrecision) {
 }
 
 TEST(Numeric, ComparesDoublesWithDecimalsExactly) {
-  EXPECT_EQ(order(Value(0.1), number("0.1")), 1);
-  EXPECT_EQ(order(Value(-0.1), number("-0.1")), -1);
-  EXPECT_EQ(order(Value(0.5), number("0.50")), 0);
-  EXPECT_EQ(order(Value(1e308), number("1E309")), -1);
-  EXPECT_EQ(order(Value(5e-324), number("1E-400")), 1);
-  EXPECT_EQ(order(Value(INFINITY), number("Infinity")), 0);
-  EXPECT_EQ(order(Value(-INFINITY), number("-1E6144")), -1);
-  EXPECT_EQ(order(Value(std::nan("")), number("NaN")), 0);
-  EXPECT_EQ(order(number("NaN"), Value(-INFINITY)), -1);
-  EXPECT_EQ(order(Value(-0.0), number("0E+5")), 0);
+  EXPECT_EQ(order(Value(0.1), decimalValue("0.1")), 1);
+  EXPECT_EQ(order(Value(-0.1), decimalValue("-0.1")), -1);
+  EXPECT_EQ(order(Value(0.5), decimalValue("0.50")), 0);
+  EXPECT_EQ(order(Value(1e308), decimalValue("1E309")), -1);
+  EXPECT_EQ(order(Value(5e-324), decimalValue("1E-400")), 1);
+  EXPECT_EQ(order(Value(INFINITY), decimalValue("Infinity")), 0);
+  EXPECT_EQ(order(Value(-INFINITY), decimalValue("-1E6144")), -1);
+  EXPECT_EQ(order(Value(std::nan("")), decimalValue("NaN")), 0);
+  EXPECT_EQ(order(decimalValue("NaN"), Value(-INFINITY)), -1);
+  EXPECT_EQ(order(Value(-0.0), decimalValue("0E+5")), 0);
 }
 
 TEST(Numeric, WidensInt32ToInt64AndInt64ToDouble) {
@@ -64,8 +64,8 @@ TEST(Numeric, WidensInt32ToInt64AndInt64ToDouble) {
 
 TEST(Numeric, DoublesAndDecimalsSpread) {
   EXPECT_EQ(sum(Value(1), Value(0.5)).element().asDouble(), 1.5);
-  EXPECT_EQ(toString(sum(Value(0.1), number("0.2")).element().asDecimal()), "0.300000000000000");
-  EXPECT_EQ(toString(subtract(Value(1).element(), number("0.9").element(), Overflow::kFail)->element().asDecimal()), "0.1");
+  EXPECT_EQ(toString(sum(Value(0.1), decimalValue("0.2")).element().asDecimal()), "0.300000000000000");
+  EXPECT_EQ(toString(subtract(Value(1).element(), decimalValue("0.9").element(), Overflow::kFail)->element().asDecimal()), "0.1");
 }
 
 TEST(Numeric, SaturatesDoubles) {
