@@ -1,35 +1,19 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "actors/kernel/future.hpp"
-#include "actors/kernel/node.hpp"
+#include "actors/machines/storage_access.hpp"
 #include "messaging/bson/document.hpp"
 #include "state_machines/core/step.hpp"
-#include "storage/catalog/catalog.hpp"
-#include "storage/journal/durability_tracker.hpp"
-#include "storage/locks/resource_locks.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::machines {
-
-class DocumentRemovals;
-
-/// What stores need of their node; all of it outlives them.
-struct StorageAccess {
-  Node& node;
-  storage::Catalog& catalog;
-  storage::SessionPool& sessions;
-  storage::ResourceLocks& locks;
-  storage::DurabilityTracker& durability;
-  std::function<void()> wakeFlusher;
-  DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
-};
 
 /// The writes of many actors to one collection, in few transactions: those that come while one is being written share the
 /// next, and wait for its flush together. If they cannot be written together, each is written by itself, and tried again after

@@ -1,0 +1,24 @@
+#pragma once
+#include <functional>
+
+#include "actors/kernel/node.hpp"
+#include "storage/catalog/catalog.hpp"
+#include "storage/journal/durability_tracker.hpp"
+#include "storage/locks/resource_locks.hpp"
+
+namespace troupe::machines {
+
+class DocumentRemovals;
+
+/// What stores need of their node; all of it outlives them.
+struct StorageAccess {
+  Node& node;
+  storage::Catalog& catalog;
+  storage::SessionPool& sessions;
+  storage::ResourceLocks& locks;
+  storage::DurabilityTracker& durability;
+  std::function<void()> wakeFlusher;
+  DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
+};
+
+}  // namespace troupe::machines
