@@ -48,7 +48,8 @@ CollectionStore::CollectionStore(StorageAccess access, storage::Namespace ns) : 
 }
 
 GroupCommit& CollectionStore::laneOf(bson::View key) const {
-  return *lanes_[std::hash<std::string_view>()(key["_id"].raw()) % lanes_.size()];
+  const size_t hash = std::hash<std::string_view>()(key["_id"].raw());
+  return *lanes_[(hash >> 32) % lanes_.size()];  // a lane spreads its guesses by the low bits
 }
 
 Task<Status> CollectionStore::put(bson::Document document, Durability durability) {

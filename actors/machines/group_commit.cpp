@@ -118,10 +118,17 @@ Status GroupCommit::attempt(storage::RecoveryUnit& unit, storage::ConflictRetry&
   }
 }
 
-/// Those that cannot be written together are written one by one.
+/// Those that cannot be written together are written one by one. Nothing to write costs neither a transaction nor a flush.
 Task<void> GroupCommit::commit(std::span<Write> group) {
-  const auto isPut = [](const Write& write) { return write.change == Change::kPut; };
-  const auto opened = co_await open(std::any_of(group.begin(), group.end(), isPut));
+  const auto holds = [group](Change change) {
+    return std::any_of(group.begin(), group.end(), [&](const Write& w) { return w.change == change && w.done.isAwaited(); });
+  };
+  const bool puts = holds(Change::kPut);
+  if (!puts && !holds(Change::kRemove)) {
+    for (Write& write : group) write.done.set(Status::OK());
+    co_return;
+  }
+  const auto opened = co_await open(puts);
   if (!opened.isOK() || !opened->collection) {
     answer(group, opened.status());
     co_return;

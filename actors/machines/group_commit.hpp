@@ -40,7 +40,7 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
     Change change;
     Durability durability;
     Promise<Status> done;
-    std::unique_ptr<storage::ConflictRetry> retry = nullptr;  ///< of one that met conflicts
+    std::unique_ptr<storage::ConflictRetry> retry = nullptr;  ///< of one that is written by itself
   };
   struct Open {
     storage::LockGuard lock;

@@ -74,12 +74,12 @@ TEST(CollectionStore, LoadsInBatchesUntilTheLast) {
 TEST(CollectionStore, ReadingWaitsForWhatWasHandedOverBefore) {
   CommandNode server;
   CollectionStore store(accessOf(server), kLeases);
-  auto put = [](CollectionStore* at) -> Task<void> { (void)co_await at->put(bson::doc("_id", "a"), Durability::kLocal); };
-  server.node.start(put(&store));  // has not had its turn when it is looked for
+  auto put = [](CollectionStore* at, const char* id) -> Task<void> { (void)co_await at->put(bson::doc("_id", id), Durability::kLocal); };
+  server.node.start(put(&store, "a"));  // has not had its turn when it is looked for
   const auto found = done(server, store.find(bson::doc("_id", "a")));
   EXPECT_TRUE(found.isOK() && found->has_value());
-  server.node.start(put(&store));
-  EXPECT_EQ(done(server, store.load(0, 4))->documents.size(), 1u);
+  for (const char* id : {"b", "c", "d"}) server.node.start(put(&store, id));
+  EXPECT_EQ(done(server, store.load(0, 9))->documents.size(), 4u);
 }
 
 TEST(CollectionStore, FailsWhereAFaultSiteIsArmed) {

@@ -57,6 +57,19 @@ TEST_F(GroupCommitTest, WhatNobodyWaitsForAnyMoreIsLeftOut) {
   EXPECT_EQ(found(), std::vector<std::string>{R"({ "_id" : "a" })"});
 }
 
+TEST_F(GroupCommitTest, NothingToWriteCostsNeitherCollectionNorFlush) {
+  const auto before = server.durability.taken();
+  { auto goes = put(bson::doc("_id", "a")); }
+  auto wait = [](std::shared_ptr<GroupCommit> on, bool* over) -> Task<void> { co_await on->written(); *over = true; };
+  bool over = false;
+  server.node.start(wait(writes, &over));
+  EXPECT_FALSE(over) << "somebody still runs";
+  server.node.run();
+  EXPECT_TRUE(over);
+  EXPECT_EQ(server.catalog->find(kLeases), nullptr);
+  EXPECT_EQ(server.durability.taken(), before);
+}
+
 TEST_F(GroupCommitTest, OneThatCannotBeWrittenDoesNotHinderTheOthers) {
   ASSERT_TRUE(succeeds(R"({"createIndexes": "leases", "indexes": [{"key": {"x": 1}, "name": "x", "unique": true}]})", "config"));
   auto first = put(bson::doc("_id", 1, "x", 1)), twice = put(bson::doc("_id", 2, "x", 1)), other = put(bson::doc("_id", 3, "x", 3));
