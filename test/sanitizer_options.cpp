@@ -1,5 +1,5 @@
-// Linked into every program of a sanitizer build, so that it behaves the same by hand as in `./dev test --full`. What is
-// suppressed lies in libraries of the distribution, which are not instrumented; the reason stands beside each.
+// Linked into every program of a sanitizer build, so that it behaves the same by hand as in `./dev test --full`. What
+// is suppressed lies in libraries of the distribution, which are not instrumented; the reason stands beside each.
 // ASAN_OPTIONS, LSAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS come on top of these.
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -20,7 +20,9 @@ extern "C" const char* __lsan_default_suppressions() {
 
 #elif defined(__SANITIZE_THREAD__)
 
-extern "C" const char* __tsan_default_options() { return "history_size=4:second_deadlock_stack=1:print_suppressions=0"; }
+extern "C" const char* __tsan_default_options() {
+  return "history_size=4:second_deadlock_stack=1:print_suppressions=0";
+}
 
 extern "C" const char* __tsan_default_suppressions() {
   return

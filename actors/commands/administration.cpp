@@ -4,7 +4,7 @@
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
-#include "actors/link/links.hpp"
+#include "actors/transport/links.hpp"
 #include "messaging/link/node_name.hpp"
 #include "storage/query/match/match_parser.hpp"
 
@@ -84,13 +84,15 @@ constexpr Argument kProfileArguments[] = {{"slowms", kNumberArg}, {"sampleRate",
 /// Slow operations are logged, all of them; none are kept in system.profile.
 Task<Status> profile(Request& request) {
   const auto level = request.body().first();
-  if (!level.isNumber()) co_return Status(ErrorCode::kTypeMismatch, "'profile' must be a number: -1 shows, 0 sets slowms");
+  if (!level.isNumber())
+    co_return Status(ErrorCode::kTypeMismatch, "'profile' must be a number: -1 shows, 0 sets slowms");
   if (level.toInt64() > 0) {
     co_return Status(ErrorCode::kCommandNotSupported,
                      "this server keeps no system.profile: slow operations are in the log (see slowms, and getLog)");
   }
   if (request.arg("filter") || request.arg("sampleRate").toDouble(1) != 1)
-    co_return Status(ErrorCode::kCommandNotSupported, "every slow operation is logged: 'filter' and 'sampleRate' are not supported");
+    co_return Status(ErrorCode::kCommandNotSupported,
+                     "every slow operation is logged: 'filter' and 'sampleRate' are not supported");
   Parameters& parameters = request.server().parameters;
   const int64_t was = parameters.slowOperationMillis;
   if (const auto slow = request.arg("slowms"); slow && level.toInt64() == 0) {

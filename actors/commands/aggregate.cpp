@@ -1,10 +1,10 @@
 // aggregate, count, distinct.
 #include <set>
 
-#include "actors/commands/aggregation.hpp"
 #include "actors/commands/families.hpp"
-#include "actors/commands/stable_api.hpp"
+#include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/stable_api.hpp"
 #include "messaging/bson/compare.hpp"
 #include "storage/query/match/match_parser.hpp"
 
@@ -147,10 +147,8 @@ Task<Status> countOnView(Request& request, storage::Namespace ns) {
 void appendCount(Request& request, int64_t n, int64_t skip, int64_t limit) {
   n = std::max<int64_t>(0, n - skip);
   if (limit > 0) n = std::min(n, limit);
-  if (n <= INT32_MAX)
-    request.reply().append("n", static_cast<int32_t>(n));
-  else
-    request.reply().append("n", n);
+  if (n <= INT32_MAX) request.reply().append("n", static_cast<int32_t>(n));
+  else request.reply().append("n", n);
 }
 
 Task<Status> count(Request& request) {

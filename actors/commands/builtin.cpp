@@ -24,11 +24,24 @@ void addCommands(std::span<const Command> commands) {
 
 const CommandTable& builtinCommands() {
   static const CommandTable table{
-      handshakeCommands(), informationCommands(), parameterCommands(), statusCommands(),
-      insertCommands(),    findCommands(),        updateCommands(),    aggregateCommands(),
-      explainCommands(),   collectionCommands(),  indexCommands(),     statisticsCommands(),
-      userCommands(),      loginCommands(),       sessionCommands(),   administrationCommands(),
-      replicationCommands(), memberMessageCommands(),
+      handshakeCommands(),
+      informationCommands(),
+      parameterCommands(),
+      statusCommands(),
+      insertCommands(),
+      findCommands(),
+      updateCommands(),
+      aggregateCommands(),
+      explainCommands(),
+      collectionCommands(),
+      indexCommands(),
+      statisticsCommands(),
+      userCommands(),
+      loginCommands(),
+      sessionCommands(),
+      administrationCommands(),
+      replicationCommands(),
+      memberMessageCommands(),
       std::span<const Command>((extra().taken = true, extra().commands)),
   };
   return table;

@@ -4,8 +4,8 @@
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
-#include "actors/commands/stable_api.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/stable_api.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
@@ -239,7 +239,8 @@ bson::Document collectionRow(const storage::Collection& collection, bool nameOnl
   row.append("options", collection.options().toDocument(false)).openDocument("info").append("readOnly", view);
   if (!view) row.append("uuid", collection.uuid());
   row.close();
-  if (!view && collection.idIndex() && !collection.isClustered()) row.append("idIndex", collection.idIndex()->spec.stored);
+  if (!view && collection.idIndex() && !collection.isClustered())
+    row.append("idIndex", collection.idIndex()->spec.stored);
   return row.finish();
 }
 

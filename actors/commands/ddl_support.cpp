@@ -1,7 +1,7 @@
 #include "actors/commands/ddl_support.hpp"
 
 #include "actors/commands/query_support.hpp"
-#include "actors/commands/server_context.hpp"
+#include "actors/server/server_context.hpp"
 
 namespace troupe::commands {
 

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/commands/request.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/request.hpp"
 #include "storage/catalog/collection.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
@@ -15,8 +15,8 @@ struct ChangeTarget {
   std::vector<storage::LockGuard> locks;
   storage::CollectionPtr collection;
 };
-/// The errors of openForChange, as each command words them; the namespace follows. Empty: what is missing is left to the
-/// caller (a null collection), and so are views.
+/// The errors of openForChange, as each command words them; the namespace follows. Empty: what is missing is left to
+/// the caller (a null collection), and so are views.
 struct ChangeErrors {
   std::string_view missing;  ///< NamespaceNotFound
   std::string_view view;     ///< CommandNotSupportedOnView

@@ -1,9 +1,9 @@
 // explain: how a query would run, or ran, in three verbosities.
-#include "actors/commands/aggregation.hpp"
 #include "actors/commands/families.hpp"
+#include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/query_support.hpp"
-#include "actors/commands/version.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/version.hpp"
 
 namespace troupe::commands {
 

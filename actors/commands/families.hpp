@@ -1,7 +1,7 @@
 #pragma once
 #include <span>
 
-#include "actors/commands/command.hpp"
+#include "actors/server/command.hpp"
 
 namespace troupe::commands {
 

@@ -1,6 +1,6 @@
 // find, getMore, killCursors: queries and their cursors.
-#include "actors/commands/aggregation.hpp"
 #include "actors/commands/families.hpp"
+#include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
@@ -87,10 +87,11 @@ bool answeredAtOnce(const Request& request) {
   return request.number("limit") == 1 && !(batchSize && batchSize.toInt64() == 0);
 }
 
-/// The `_id` a find asks for, if it asks for nothing else: no order, no shape, no cursor that could stay open. Else absent.
+/// The `_id` a find asks for, if it asks for nothing else: no order, no shape, no cursor that could stay open. Else
+/// absent.
 bson::Element wantedId(const Request& request, const storage::Collection& collection, int64_t documents) {
-  constexpr std::string_view kMore[] = {"sort",      "projection",   "hint",      "skip", "min", "max",
-                                        "returnKey", "showRecordId", "collation", "let"};
+  constexpr std::string_view kMore[] = {"sort", "projection", "hint",         "skip",      "min",
+                                        "max",  "returnKey",  "showRecordId", "collation", "let"};
   for (const auto name : kMore)
     if (request.fields().mayHave(name)) return {};
   if (documents < (answeredAtOnce(request) ? 1 : 2)) return {};
@@ -100,8 +101,10 @@ bson::Element wantedId(const Request& request, const storage::Collection& collec
   return alone && query::isIdLookup(id, collection, collection.collator()) ? id : bson::Element();
 }
 
-/// Answers a find of one document by its `_id`: the same as the plan IDHACK, without plan, cursor, and what they allocate.
-Status answerWithDocument(Request& request, const storage::Namespace& ns, const storage::Collection& collection, const bson::Element& id) {
+/// Answers a find of one document by its `_id`: the same as the plan IDHACK, without plan, cursor, and what they
+/// allocate.
+Status answerWithDocument(Request& request, const storage::Namespace& ns, const storage::Collection& collection,
+                          const bson::Element& id) {
   ServerContext& server = request.server();
   storage::RecoveryUnit unit(server.storageSessions);
   TROUPE_ASSIGN(const auto match, query::matchById(collection, unit, id));
@@ -134,7 +137,8 @@ Task<Status> find(Request& request) {
   const auto batchSize = request.arg("batchSize");
   const int64_t documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
   if (collection && !*tailable) {
-    if (const auto id = wantedId(request, *collection, documents)) co_return answerWithDocument(request, *ns, *collection, id);
+    if (const auto id = wantedId(request, *collection, documents))
+      co_return answerWithDocument(request, *ns, *collection, id);
   }
   auto resources = std::make_shared<QueryResources>(server);
   resources->collection = std::move(collection);
@@ -155,7 +159,8 @@ Task<Status> find(Request& request) {
   auto executor = query::openFind(resources->collection, wanted, *resources->unit, resources->context);
   if (!executor.isOK()) co_return executor.status();
   if (atOnce) {
-    co_return co_await replyWithOnlyBatch(request, ns->toString(), streamOf(resources, std::move(*executor)), documents);
+    co_return co_await replyWithOnlyBatch(request, ns->toString(), streamOf(resources, std::move(*executor)),
+                                          documents);
   }
   auto cursor = newCursor(request, ns->toString(), streamOf(resources, std::move(*executor)));
   cursor->noTimeout = request.flag("noCursorTimeout");

@@ -1,11 +1,11 @@
 // hello, isMaster and ping: what drivers ask first and all the time.
 #include "actors/commands/families.hpp"
-#include "actors/commands/hello_state.hpp"
 #include "actors/commands/sasl_login.hpp"
-#include "actors/commands/server_context.hpp"
-#include "actors/commands/user_store.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
+#include "actors/server/hello_state.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/user_store.hpp"
 
 namespace troupe::commands {
 
@@ -153,8 +153,7 @@ Task<Status> hello(Request& request) {
       if (e.name() == "topologyVersion")
         next.append("topologyVersion",
                     bson::doc("processId", server.hello.processId(), "counter", server.hello.counter()));
-      else
-        next.append(e);
+      else next.append(e);
     }
     request.streamOn = next.finish();
   }

@@ -4,8 +4,8 @@
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
-#include "actors/commands/stable_api.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/stable_api.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/catalog/index_builder.hpp"
 #include "storage/query/match/match_parser.hpp"
@@ -73,8 +73,8 @@ struct BuildSteps {
   }
 };
 
-/// Takes locks of the collection under the name it has by now: it may have been renamed while nobody held it. A dropped one is
-/// locked under its last name.
+/// Takes locks of the collection under the name it has by now: it may have been renamed while nobody held it. A dropped
+/// one is locked under its last name.
 Task<std::vector<storage::LockGuard>> lockWhereItIs(ServerContext& server, bson::Uuid uuid, Namespace last,
                                                     std::vector<LockWish> (*wishes)(const Namespace&)) {
   for (;;) {
@@ -134,7 +134,8 @@ Task<Status> createIndexes(Request& request) {
   ServerContext& server = request.server();
   const bool existed = server.catalog.find(*ns) != nullptr;
   if (Status status = co_await createIfMissing(request, *ns); !status.isOK()) co_return status;
-  auto target = co_await openForChange(request, {"the collection was dropped while its index was to be created: ", "Cannot create indexes on a view: "});
+  auto target = co_await openForChange(
+      request, {"the collection was dropped while its index was to be created: ", "Cannot create indexes on a view: "});
   if (!target.isOK()) co_return target.status();
   const CollectionPtr& collection = target->collection;
   const auto before = static_cast<int32_t>(collection->indexes().size());
@@ -228,11 +229,11 @@ StatusWith<const storage::IndexEntry*> indexToModify(const storage::Collection& 
   if (byName != keyPattern.isNullish())
     return Status(ErrorCode::kInvalidOptions, byName ? "Cannot specify both key pattern and name."
                                                      : "Must specify either index name or key pattern.");
-  const auto* entry = byName ? collection.findIndex(name.asString()) : collection.findIndexByKey(keyPattern.asDocument());
+  const auto* entry =
+      byName ? collection.findIndex(name.asString()) : collection.findIndexByKey(keyPattern.asDocument());
   if (!entry) {
     return Status(ErrorCode::kIndexNotFound,
-                  "cannot find index " +
-                      (byName ? std::string(name.asString()) : std::string("by its key pattern")) +
+                  "cannot find index " + (byName ? std::string(name.asString()) : std::string("by its key pattern")) +
                       " for ns " + collection.ns().toString());
   }
   return entry;

@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "actors/commands/families.hpp"
-#include "actors/commands/server_context.hpp"
-#include "actors/commands/version.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/version.hpp"
 
 namespace troupe::commands {
 

@@ -2,8 +2,8 @@
 #include <optional>
 #include <vector>
 
-#include "actors/commands/request.hpp"
-#include "actors/commands/server_context.hpp"
+#include "actors/server/request.hpp"
+#include "actors/server/server_context.hpp"
 #include "storage/catalog/collection_catalog.hpp"
 
 namespace troupe::commands {

@@ -1,8 +1,8 @@
 // saslStart, saslContinue, logout: who the client is.
 #include "actors/commands/families.hpp"
 #include "actors/commands/sasl_login.hpp"
-#include "actors/commands/server_context.hpp"
-#include "actors/commands/user_store.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/user_store.hpp"
 
 namespace troupe::commands {
 

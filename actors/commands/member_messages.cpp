@@ -1,9 +1,9 @@
 // What members of a replica set ask each other, for operators who look into an election: the same machine answers.
 #include "actors/commands/families.hpp"
-#include "actors/commands/server_context.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/topology_messages.hpp"
+#include "actors/server/server_context.hpp"
 
 namespace troupe::commands {
 
@@ -64,7 +64,8 @@ void appendHeartbeat(bson::Builder& out, const HeartbeatReply& heartbeat) {
   const auto& sender = heartbeat.sender;
   out.append("set", heartbeat.setName).append("term", sender.term).append("state", static_cast<int32_t>(sender.state));
   out.append("v", sender.config.version).append("configTerm", sender.config.term);
-  out.append("opTime", bson::doc("ts", sender.applied.timestamp, "t", sender.applied.term)).append("primary", sender.primary);
+  out.append("opTime", bson::doc("ts", sender.applied.timestamp, "t", sender.applied.term))
+      .append("primary", sender.primary);
   out.openArray("others");
   for (const auto& other : sender.others) out.push(bson::doc("host", other.host, "distance", other.distance));
   out.close();
@@ -85,9 +86,9 @@ Task<Status> heartbeat(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kVoteArguments[] = {{"setName", kStringArg, true},      {"term", kNumberArg, true},
+constexpr Argument kVoteArguments[] = {{"setName", kStringArg, true},        {"term", kNumberArg, true},
                                        {"candidateIndex", kNumberArg, true}, {"configVersion", kNumberArg, true},
-                                       {"configTerm", kNumberArg},         {"dryRun", kFlagArg},
+                                       {"configTerm", kNumberArg},           {"dryRun", kFlagArg},
                                        {"lastAppliedOpTime", kDocumentArg}};
 constexpr Argument kHeartbeatArguments[] = {
     {"configVersion", kNumberArg, true}, {"configTerm", kNumberArg}, {"from", kStringArg}, {"term", kNumberArg, true}};

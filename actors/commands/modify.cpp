@@ -115,10 +115,8 @@ class Modifier {
     executor_->save();
     if (!result || !result->noop) {
       storage::WriteUnitOfWork work(unit());
-      if (result)
-        TROUPE_TRY(collection().update(unit(), id, before, result->document));
-      else
-        TROUPE_TRY(collection().remove(unit(), id, before));
+      if (result) TROUPE_TRY(collection().update(unit(), id, before, result->document));
+      else TROUPE_TRY(collection().remove(unit(), id, before));
       TROUPE_TRY(work.commit());
       ++outcome_.modified;
     }

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "actors/commands/inspection.hpp"
-#include "actors/commands/session_registry.hpp"
 #include "actors/commands/views.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/session_registry.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
@@ -111,9 +111,8 @@ class OutCollection final : public query::OutWriter {
   }
 
   Status finish() override {
-    TROUPE_TRY(environment_.writeOnce(unit_, [&] {
-      return storage::renameCollection(server_.catalog, unit_, temporary_, target_, true).status();
-    }));
+    TROUPE_TRY(environment_.writeOnce(
+        unit_, [&] { return storage::renameCollection(server_.catalog, unit_, temporary_, target_, true).status(); }));
     finished_ = true;
     server_.durability.take();
     return Status::OK();
@@ -184,7 +183,8 @@ std::vector<bson::Document> CommandPipelineEnvironment::localSessions() const {
   const int64_t wall = wallMillis(server_);
   for (const auto& [id, used] : server_.sessions.uses()) {
     const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(now - used).count();
-    rows.push_back(bson::doc("_id", bson::doc("id", bson::Binary{bson::kBinaryUuid, id}), "lastUse", bson::Date{wall - idle}));
+    rows.push_back(
+        bson::doc("_id", bson::doc("id", bson::Binary{bson::kBinaryUuid, id}), "lastUse", bson::Date{wall - idle}));
   }
   return rows;
 }

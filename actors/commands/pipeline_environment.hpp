@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/commands/query_support.hpp"
-#include "actors/commands/request.hpp"
+#include "actors/server/request.hpp"
 #include "storage/query/pipeline/environment.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
@@ -44,10 +44,8 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   template <class Body>
   Status writeOnce(storage::RecoveryUnit& unit, Body&& body) {
     const Status status = inUnitOfWork(unit, body);
-    if (status.isOK())
-      retry_.reset();
-    else
-      unit.abandonSnapshot();
+    if (status.isOK()) retry_.reset();
+    else unit.abandonSnapshot();
     return status;
   }
 
@@ -59,8 +57,8 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   QueryResources& resources_;
   ServerContext& server_;
   bson::Document stages_;
-  const Operation* operation_ = nullptr;          ///< for whom the pipeline works now
-  std::optional<storage::ConflictRetry> retry_;   ///< of the write that meets conflicts
+  const Operation* operation_ = nullptr;         ///< for whom the pipeline works now
+  std::optional<storage::ConflictRetry> retry_;  ///< of the write that meets conflicts
   std::optional<std::chrono::milliseconds> wait_;
   bool mayListSessions_ = false;
   bool mayInspect_ = false;  ///< the client may look at the server's inside

@@ -1,8 +1,8 @@
 #include "actors/commands/query_support.hpp"
 
-#include "actors/commands/capped_waiters.hpp"
 #include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/capped_waiters.hpp"
 #include "storage/query/expression/expression.hpp"
 
 namespace troupe::commands {
@@ -227,7 +227,8 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
   co_return Status::OK();
 }
 
-Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream, std::optional<int64_t> documents) {
+Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream,
+                                std::optional<int64_t> documents) {
   BatchLimit limit{documents};
   limit.bytes -= kReplyOverhead;
   ClientCursor unregistered;
@@ -252,10 +253,8 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
   reply.openDocument("cursor").openArray("nextBatch");
   BatchState state;
   Status filled;
-  if (patience)
-    filled = co_await fillWhenThereAreNews(request, *cursor, limit, *patience, state);
-  else
-    filled = co_await fillNextBatch(request, *cursor, limit, state);
+  if (patience) filled = co_await fillWhenThereAreNews(request, *cursor, limit, *patience, state);
+  else filled = co_await fillNextBatch(request, *cursor, limit, state);
   if (!filled.isOK()) co_return filled;
   reply.close();
   noteResults(request, *cursor, state.returned);

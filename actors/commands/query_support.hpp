@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
-#include "actors/commands/cursor_registry.hpp"
-#include "actors/commands/request.hpp"
-#include "actors/commands/server_context.hpp"
+#include "actors/server/cursor_registry.hpp"
+#include "actors/server/request.hpp"
+#include "actors/server/server_context.hpp"
 #include "messaging/bson/collation.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/plan/executor.hpp"
@@ -51,7 +51,8 @@ struct BatchLimit {
 Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single);
 
 /// The same for a query whose one batch is its whole answer: no cursor is made, so it may borrow from the request.
-Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream, std::optional<int64_t> documents);
+Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream,
+                                std::optional<int64_t> documents);
 
 /// The same for getMore with a pinned cursor. A tailable one waits for its first result as long as `patience`.
 Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit,
@@ -61,8 +62,8 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
 std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
                                         std::unique_ptr<ResultStream> stream);
 
-/// Waits a turn when the operation has held its thread for long, and as long as the stream asks: gives up and takes again
-/// the stream's snapshot around it.
+/// Waits a turn when the operation has held its thread for long, and as long as the stream asks: gives up and takes
+/// again the stream's snapshot around it.
 Task<Status> letOthersRun(Request& request, ResultStream& stream, SteadyTime& lastYield);
 
 }  // namespace troupe::commands

@@ -1,9 +1,9 @@
 // What operators and tools ask of a replica set's member. A standalone node says that it is none.
 #include "actors/commands/families.hpp"
-#include "actors/commands/server_context.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
+#include "actors/server/server_context.hpp"
 #include "state_machines/replication/topology_messages.hpp"
 
 namespace troupe::commands {
@@ -62,7 +62,8 @@ StatusWith<ReplicaSetConfig> configToInitiate(const Membership& membership, bson
   TROUPE_ASSIGN(auto config, ReplicaSetConfig::parse(given));
   if (config.id != membership.setName())
     return Status(ErrorCode::kInvalidReplicaSetConfig, "Attempting to initiate a replica set with name " + config.id +
-                                                           ", but command line reports " + membership.setName() + "; rejecting");
+                                                           ", but command line reports " + membership.setName() +
+                                                           "; rejecting");
   if (!config.has(membership.self()))
     return Status(ErrorCode::kInvalidReplicaSetConfig,
                   "No host described in new configuration maps to this node: it is called " + membership.self() +
@@ -75,7 +76,8 @@ Task<Status> initiate(Request& request) {
   if (!server.membership)
     co_return Status(ErrorCode::kNoReplicationEnabled, "This node was not started with replication enabled.");
   const bson::Element given = request.body().first();
-  auto config = configToInitiate(*server.membership, given.is(bson::Type::kDocument) ? given.asDocument() : bson::View());
+  auto config =
+      configToInitiate(*server.membership, given.is(bson::Type::kDocument) ? given.asDocument() : bson::View());
   if (!config.isOK()) co_return config.status();
   replication::Initiate command{std::move(*config), server.membership->self(), newObjectId(server)};
   co_return co_await askTopology(request, std::move(command));
@@ -100,7 +102,8 @@ Task<Status> stepDown(Request& request) {
   const int64_t period = request.body().first().toInt64(60);
   if (period < 0) co_return Status(ErrorCode::kBadValue, "stepdown period must be a positive integer");
   const int64_t catchUp = request.arg("secondaryCatchUpPeriodSecs").toInt64(command.force ? 0 : 10);
-  if (catchUp < 0) co_return Status(ErrorCode::kBadValue, "secondaryCatchUpPeriodSecs period must be a positive or absent");
+  if (catchUp < 0)
+    co_return Status(ErrorCode::kBadValue, "secondaryCatchUpPeriodSecs period must be a positive or absent");
   if (period > 0 && period < catchUp)
     co_return Status(ErrorCode::kBadValue, "stepdown period must be longer than secondaryCatchUpPeriodSecs");
   command.stepDownPeriod = seconds(period == 0 ? 60 : period);
@@ -115,7 +118,8 @@ Task<Status> stepUp(Request& request) {
 
 Task<Status> freeze(Request& request) {
   const int64_t secs = request.body().first().toInt64(-1);
-  if (secs < 0) co_return Status(ErrorCode::kBadValue, "replSetFreeze: give the seconds for which this node will not stand");
+  if (secs < 0)
+    co_return Status(ErrorCode::kBadValue, "replSetFreeze: give the seconds for which this node will not stand");
   co_return co_await askTopology(request, replication::Freeze{std::chrono::seconds(secs)});
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "actors/commands/request.hpp"
+#include "actors/server/request.hpp"
 
 namespace troupe::commands {
 

@@ -3,9 +3,9 @@
 #include <unordered_set>
 
 #include "actors/commands/families.hpp"
-#include "actors/commands/server_context.hpp"
-#include "actors/commands/session_registry.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/session_registry.hpp"
 
 namespace troupe::commands {
 

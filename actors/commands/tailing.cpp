@@ -1,9 +1,9 @@
 #include "actors/commands/tailing.hpp"
 
-#include "actors/commands/capped_waiters.hpp"
-#include "actors/commands/hello_state.hpp"
-#include "actors/commands/server_context.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/capped_waiters.hpp"
+#include "actors/server/hello_state.hpp"
+#include "actors/server/server_context.hpp"
 
 namespace troupe::commands {
 
@@ -12,7 +12,9 @@ namespace {
 /// What a getMore waits for that names no time.
 constexpr auto kDefaultPatience = std::chrono::milliseconds(1000);
 
-bool isForward(bson::View order) { return order.empty() || (order.first().name() == "$natural" && order.first().toDouble() == 1); }
+bool isForward(bson::View order) {
+  return order.empty() || (order.first().name() == "$natural" && order.first().toDouble() == 1);
+}
 
 /// Tells a waiting coroutine of its operation's end, for as long as it lives.
 class KillWatch {
@@ -42,7 +44,8 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
   if (request.flag("singleBatch"))
     return Status(ErrorCode::kFailedToParse, "Cannot use the 'tailable' option with the 'singleBatch' option");
   const auto hint = request.arg("hint");
-  if (!isForward(request.document("sort")) || (hint.is(bson::Type::kDocument) && hint.asDocument()["$natural"].toDouble() < 0))
+  if (!isForward(request.document("sort")) ||
+      (hint.is(bson::Type::kDocument) && hint.asDocument()["$natural"].toDouble() < 0))
     return Status(ErrorCode::kBadValue, "Cannot use the 'tailable' option with a sort other than {$natural: 1}");
   if (collection && !collection->isCapped())
     return Status(ErrorCode::kBadValue, "error processing query: ns=" + collection->ns().toString() +
@@ -53,13 +56,15 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
 StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor) {
   const auto limit = getMore.arg("maxTimeMS");
   if (!cursor.tail || !cursor.tail->awaitData) {
-    if (limit) return Status(ErrorCode::kBadValue, "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
+    if (limit)
+      return Status(ErrorCode::kBadValue, "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
     return std::optional<std::chrono::milliseconds>();
   }
   if (!limit) return std::optional(kDefaultPatience);
   const int64_t millis = limit.toInt64(-1);
   if (millis < 0 || millis > INT32_MAX)
-    return Status(ErrorCode::kBadValue, std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]");
+    return Status(ErrorCode::kBadValue,
+                  std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]");
   return std::optional(millis == 0 ? kDefaultPatience : std::chrono::milliseconds(millis));
 }
 

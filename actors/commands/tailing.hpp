@@ -1,6 +1,6 @@
 #pragma once
-#include "actors/commands/cursor_registry.hpp"
-#include "actors/commands/request.hpp"
+#include "actors/server/cursor_registry.hpp"
+#include "actors/server/request.hpp"
 #include "storage/catalog/collection.hpp"
 
 namespace troupe::commands {
@@ -8,15 +8,16 @@ namespace troupe::commands {
 // Tailable cursors: after the last document of a capped collection they stay open and go on with what comes later; with
 // `awaitData` their getMore waits a while for it. One whose position was removed ends with CappedPositionLost.
 
-/// Whether the command (a find) asks for a tailable cursor, and may: FailedToParse and BadValue for options that do not go
-/// together. `collection` may be null.
+/// Whether the command (a find) asks for a tailable cursor, and may: FailedToParse and BadValue for options that do not
+/// go together. `collection` may be null.
 StatusWith<bool> wantsTailable(const Request& request, const storage::Collection* collection);
 
-/// How long a getMore may wait for news; nothing when it does not wait. BadValue when it says so of a cursor that cannot.
+/// How long a getMore may wait for news; nothing when it does not wait. BadValue when it says so of a cursor that
+/// cannot.
 StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor);
 
-/// Waits, without thread or snapshot, for news of the cursor's collection since `known`, at most until `until`. True when there are
-/// some. Errors: the operation was killed; InterruptedAtShutdown.
+/// Waits, without thread or snapshot, for news of the cursor's collection since `known`, at most until `until`. True
+/// when there are some. Errors: the operation was killed; InterruptedAtShutdown.
 Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, SteadyTime until);
 
 }  // namespace troupe::commands

@@ -4,9 +4,9 @@
 
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
-#include "actors/commands/server_context.hpp"
-#include "actors/commands/user_store.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/user_store.hpp"
 #include "messaging/bson/ids.hpp"
 
 namespace troupe::commands {
@@ -73,12 +73,9 @@ StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request)
   std::vector<auth::Mechanism> result;
   if (given.empty()) return std::vector(std::begin(auth::kMechanisms), std::end(auth::kMechanisms));
   for (const bson::Element& e : given) {
-    if (e.toStringOr() == "SCRAM-SHA-1")
-      result.push_back(auth::Mechanism::kScramSha1);
-    else if (e.toStringOr() == "SCRAM-SHA-256")
-      result.push_back(auth::Mechanism::kScramSha256);
-    else
-      return Status(ErrorCode::kBadValue, "Unknown auth mechanism '" + std::string(e.toStringOr()) + "'");
+    if (e.toStringOr() == "SCRAM-SHA-1") result.push_back(auth::Mechanism::kScramSha1);
+    else if (e.toStringOr() == "SCRAM-SHA-256") result.push_back(auth::Mechanism::kScramSha256);
+    else return Status(ErrorCode::kBadValue, "Unknown auth mechanism '" + std::string(e.toStringOr()) + "'");
   }
   return result;
 }
@@ -197,12 +194,9 @@ Task<Status> updateUser(Request& request) {
     if (!before) return userNotFound(request, *user);
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
-      if (e.name() == "credentials" && credentials)
-        b.append("credentials", *credentials);
-      else if (e.name() == "roles" && roles)
-        appendRoles(b, *roles);
-      else if (e.name() != "customData" || !request.arg("customData"))
-        b.append(e);
+      if (e.name() == "credentials" && credentials) b.append("credentials", *credentials);
+      else if (e.name() == "roles" && roles) appendRoles(b, *roles);
+      else if (e.name() != "customData" || !request.arg("customData")) b.append(e);
     }
     if (const auto data = request.arg("customData"); data) b.append("customData", data);
     return std::optional<bson::Document>(b.finish());
@@ -231,10 +225,8 @@ Task<Status> changeRoles(Request& request, bool grant) {
     }
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
-      if (e.name() == "roles")
-        appendRoles(b, roles);
-      else
-        b.append(e);
+      if (e.name() == "roles") appendRoles(b, roles);
+      else b.append(e);
     }
     return std::optional<bson::Document>(b.finish());
   };

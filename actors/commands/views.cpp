@@ -6,7 +6,8 @@ namespace {
 constexpr int kMaxViewDepth = 20;
 }
 
-StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns, bson::View stages) {
+StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns,
+                                       bson::View stages) {
   ResolvedViews result{ns, catalog.find(ns), bson::Document(stages)};
   for (int depth = 0; result.collection && result.collection->isView(); ++depth) {
     if (depth == kMaxViewDepth)

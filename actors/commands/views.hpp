@@ -12,6 +12,7 @@ struct ResolvedViews {
 };
 
 /// Views stand on views, up to twenty deep. Errors: 165 (deeper).
-StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns, bson::View stages);
+StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns,
+                                       bson::View stages);
 
 }  // namespace troupe::commands

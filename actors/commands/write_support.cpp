@@ -124,10 +124,8 @@ StatusWith<bson::View> documentToStore(bson::View document, ServerContext& serve
   if (id.ok() && document.first().name() == "_id") return document;
   bson::Builder stored;
   stored.reserve(document.size() + 24);
-  if (id.ok())
-    stored.append(id);
-  else
-    stored.append("_id", newObjectId(server));
+  if (id.ok()) stored.append(id);
+  else stored.append("_id", newObjectId(server));
   for (const bson::Element& e : document) {
     if (e.name() != "_id") stored.append(e);
   }

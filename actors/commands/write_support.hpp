@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "actors/commands/request.hpp"
-#include "actors/commands/server_context.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/request.hpp"
+#include "actors/server/server_context.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "storage/catalog/collection_catalog.hpp"
 #include "storage/locks/resource_locks.hpp"
@@ -56,8 +56,8 @@ Task<Status> commitWithRetry(Request& request, storage::RecoveryUnit& unit, Body
   }
 }
 
-/// Runs work that blocks (an index scan, a checkpoint) on a detached actor and waits for it by message. Have `work` made
-/// by an ordinary function: g++ 12 destroys the captures of a lambda that is written in a coroutine twice.
+/// Runs work that blocks (an index scan, a checkpoint) on a detached actor and waits for it by message. Have `work`
+/// made by an ordinary function: g++ 12 destroys the captures of a lambda that is written in a coroutine twice.
 Future<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work);
 
 /// Statements one write command may have.

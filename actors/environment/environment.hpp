@@ -22,9 +22,9 @@ struct DiskSpace {
   int64_t total = 0;
 };
 
-/// All that a node takes from the world besides storage and network: time, timers, chance, and how full the disk is. Given to a node when it
-/// is built; a test or a simulation gives a virtual one, and nothing else in the code may ask the machine for these.
-/// All functions may be called from any thread.
+/// All that a node takes from the world besides storage and network: time, timers, chance, and how full the disk is.
+/// Given to a node when it is built; a test or a simulation gives a virtual one, and nothing else in the code may ask
+/// the machine for these. All functions may be called from any thread.
 class Environment {
  public:
   virtual ~Environment() = default;

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// A named place in the code where something may fail as it does in reality: a static object that stands where it is asked.
-/// What the code does when the site fires must be what a real failure would make it do. Whether it fires is the
+/// A named place in the code where something may fail as it does in reality: a static object that stands where it is
+/// asked. What the code does when the site fires must be what a real failure would make it do. Whether it fires is the
 /// environment's to say (`Environment::fires`): never, unless a test or a simulation has asked for it.
 ///
 ///   const FaultSite kNoSession("machines.store.no-session", 0.02, "the engine has no session to give");
@@ -15,8 +15,8 @@ namespace troupe {
 /// The page docs/contributors/fault-sites.md lists all of them.
 class FaultSite {
  public:
-  /// `name`: room, part and what happens. `most`: the largest share of passes that may fail without making everything stand
-  /// still. `meaning`: one line for people. Texts are static.
+  /// `name`: room, part and what happens. `most`: the largest share of passes that may fail without making everything
+  /// stand still. `meaning`: one line for people. Texts are static.
   FaultSite(const char* name, double most, const char* meaning) noexcept;
   FaultSite(const FaultSite&) = delete;
 

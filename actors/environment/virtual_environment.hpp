@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Time that stands still until a test or the simulator moves it, chance from a seed, and a disk as full as a test says. The same seed gives the same
-/// run. Wall time may be skewed against monotonic time.
+/// Time that stands still until a test or the simulator moves it, chance from a seed, and a disk as full as a test
+/// says. The same seed gives the same run. Wall time may be skewed against monotonic time.
 class VirtualEnvironment final : public Environment {
  public:
   /// Monotonic time starts at one hour; wall time at 2024-01-01T00:00:00Z.

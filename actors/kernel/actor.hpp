@@ -55,7 +55,8 @@ class Actor {
   virtual void onStopRequested() { stop(); }
   /// What an operator sees as the actor's state document.
   virtual bson::Document describe() const { return {}; }
-  /// The machine it carries out, to be drawn beside its phase; null if it carries out none. Lives as long as the program.
+  /// The machine it carries out, to be drawn beside its phase; null if it carries out none. Lives as long as the
+  /// program.
   virtual const machines::MachineOutline* outline() const { return nullptr; }
 
   const Address& self() const;

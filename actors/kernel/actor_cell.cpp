@@ -50,11 +50,7 @@ std::vector<MessageTrace> ActorCell::Ring::list(Environment& environment) const 
 }
 
 ActorCell::ActorCell(Node& node, Address self, std::unique_ptr<Actor> actor, const SpawnOptions& options)
-    : TaskHost(false),
-      node_(node),
-      self_(std::move(self)),
-      parent_(options.parent),
-      actor_(std::move(actor)) {
+    : TaskHost(false), node_(node), self_(std::move(self)), parent_(options.parent), actor_(std::move(actor)) {
   actor_->cell_ = this;
   const char* type = options.type;
   if (!type) {
@@ -115,7 +111,8 @@ void ActorCell::onEnvelope(Envelope envelope) noexcept {
   row_->lastMessage.store(envelope.payload.typeName(), std::memory_order_relaxed);
   if (envelope.deadline != kNoDeadline && environment().now() >= envelope.deadline) {
     node_.postOffice().countDead(DeadLetter::kExpired);
-    envelope.reply.complete(Status(ErrorCode::kExceededTimeLimit, "the deadline passed before the message was handled"));
+    envelope.reply.complete(
+        Status(ErrorCode::kExceededTimeLimit, "the deadline passed before the message was handled"));
     return;
   }
   activity().received.add(envelope.payload.typeName(), envelope.from, envelope.enqueuedAtMs);
@@ -138,8 +135,8 @@ void ActorCell::dispatch(Context& context) {
   if (!handler) {
     if (dispatchBuiltIn(context)) return;
     node_.postOffice().countDead(DeadLetter::kUnknownType);
-    context.fail(Status(ErrorCode::kCommandNotFound,
-                        self_.path() + " does not understand " + context.payload().typeName()));
+    context.fail(
+        Status(ErrorCode::kCommandNotFound, self_.path() + " does not understand " + context.payload().typeName()));
     return;
   }
   // A payload whose reading fails is the sender's fault, not a crash of the actor. Only words from outside can be
@@ -148,7 +145,8 @@ void ActorCell::dispatch(Context& context) {
     (*handler)(context);
   } catch (const kj::Exception& damage) {
     node_.postOffice().countDead(DeadLetter::kMalformed);
-    context.fail(Status(ErrorCode::kProtocolError, std::string("a malformed message: ") + damage.getDescription().cStr()));
+    context.fail(
+        Status(ErrorCode::kProtocolError, std::string("a malformed message: ") + damage.getDescription().cStr()));
   }
 }
 

@@ -34,7 +34,9 @@ class ActorCell : public TaskHost, public Mailbox {
   Future<Answer> ask(Envelope envelope, Duration timeout);
   TimerId startTimer(Duration delay, Duration period, std::function<void()> action);
   void cancelTimer(TimerId timer);
-  void stop(Status reason) { if (!ending_) ending_ = std::move(reason); }
+  void stop(Status reason) {
+    if (!ending_) ending_ = std::move(reason);
+  }
   void deferReady() { readyDeferred_ = true; }
   void ready();
 
@@ -70,8 +72,13 @@ class ActorCell : public TaskHost, public Mailbox {
    public:
     void add(const char* name, Address peer, uint32_t atMs);
     std::vector<MessageTrace> list(Environment& environment) const;
+
    private:
-    struct Entry { const char* name; Address peer; uint32_t atMs; };
+    struct Entry {
+      const char* name;
+      Address peer;
+      uint32_t atMs;
+    };
     std::vector<Entry> entries_;
     size_t oldest_ = 0;
   };

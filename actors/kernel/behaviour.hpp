@@ -47,19 +47,18 @@ void runHandler(F& handler, Context& context) {
     Received<T> received(context.payload());
     Actor& actor = context.actor();
     using Result = std::invoke_result_t<F&, Received<T>, Context>;
-    if constexpr (std::is_same_v<Result, Task<void>>) startOnActor(actor, handler(std::move(received), std::move(context)));
+    if constexpr (std::is_same_v<Result, Task<void>>)
+      startOnActor(actor, handler(std::move(received), std::move(context)));
     else handler(std::move(received), std::move(context));
   }
 }
 
 template <class T, class F>
-inline constexpr bool kHandles =
-    std::invocable<F&, Received<T>, Context> || [] {
-      if constexpr (SchemaType<T>)
-        return std::invocable<F&, typename T::Reader, Context&> || std::invocable<F&, typename T::Reader>;
-      else
-        return std::invocable<F&, const T&, Context&> || std::invocable<F&, const T&>;
-    }();
+inline constexpr bool kHandles = std::invocable<F&, Received<T>, Context> || [] {
+  if constexpr (SchemaType<T>)
+    return std::invocable<F&, typename T::Reader, Context&> || std::invocable<F&, typename T::Reader>;
+  else return std::invocable<F&, const T&, Context&> || std::invocable<F&, const T&>;
+}();
 }  // namespace detail
 
 /// A handler for payloads of type T (a schema struct or a local C++ type). `handler` is one of
@@ -70,9 +69,8 @@ template <class T, class F>
 Handler on(F handler) {
   static_assert(detail::kHandles<T, F>, "the handler's parameters do not fit: see above");
   (void)detail::payloadTypeInfo<T>();  // from now on its name is known
-  return {payloadType<T>(), [handler = std::move(handler)](Context& context) mutable {
-            detail::runHandler<T>(handler, context);
-          }};
+  return {payloadType<T>(),
+          [handler = std::move(handler)](Context& context) mutable { detail::runHandler<T>(handler, context); }};
 }
 
 /// The same with a member function: `on<schema::Ping>(this, &Service::ping)`.
@@ -86,8 +84,8 @@ class Behaviour {
  public:
   Behaviour() = default;
   template <class... Handlers>
-    requires(std::same_as<std::decay_t<Handlers>, Handler> && ...)
-  Behaviour(Handlers&&... handlers) {  // NOLINT: `return {on<A>(..), on<B>(..)};`
+  requires(std::same_as<std::decay_t<Handlers>, Handler>&&...)
+      Behaviour(Handlers&&... handlers) {  // NOLINT: `return {on<A>(..), on<B>(..)};`
     handlers_.reserve(sizeof...(handlers));
     (add(std::forward<Handlers>(handlers)), ...);
   }

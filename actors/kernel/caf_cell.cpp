@@ -54,14 +54,17 @@ class Queue {
     if (!first_) last_ = nullptr;
     return std::unique_ptr<Element>(element);
   }
-  void clear() { while (!empty()) take(); }
+  void clear() {
+    while (!empty()) take();
+  }
 
  private:
   Element::node_pointer first_ = nullptr, last_ = nullptr;
 };
 
-/// An actor of the kernel is a CAF actor on CAF's scheduler, with a mailbox of its own: the one of `scheduled_actor` and what
-/// else that class brings (streams, behaviour stacks, response tables) would take a kilobyte an actor, and nobody needs it.
+/// An actor of the kernel is a CAF actor on CAF's scheduler, with a mailbox of its own: the one of `scheduled_actor`
+/// and what else that class brings (streams, behaviour stacks, response tables) would take a kilobyte an actor, and
+/// nobody needs it.
 class CafCell final : public caf::monitorable_actor, public caf::resumable, public ActorCell {
  public:
   CafCell(caf::actor_config& config, Node& node, Node::Impl& impl, Address self, std::unique_ptr<Actor> actor,
@@ -209,8 +212,8 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
 
   Node::Impl& impl_;
   Inbox inbox_;
-  Queue urgent_, normal_;                         ///< what has been taken out of the inbox; the turn's
-  std::unique_ptr<std::binary_semaphore> wake_;   ///< of an actor with its own thread
+  Queue urgent_, normal_;                        ///< what has been taken out of the inbox; the turn's
+  std::unique_ptr<std::binary_semaphore> wake_;  ///< of an actor with its own thread
   uint32_t turns_ = 0;
   bool started_ = false;
 };
@@ -220,8 +223,8 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
 void launchCell(Node& node, Node::Impl& impl, Address self, std::unique_ptr<Actor> actor, const SpawnOptions& options) {
   caf::actor_config config;
   auto& system = *impl.system;
-  const auto made = caf::make_actor<CafCell, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system, config, node,
-                                                                    impl, std::move(self), std::move(actor), options);
+  const auto made = caf::make_actor<CafCell, caf::strong_actor_ptr>(
+      system.next_actor_id(), system.node(), &system, config, node, impl, std::move(self), std::move(actor), options);
   static_cast<CafCell*>(made->get())->launch(options.detached && !impl.options.manual);
 }
 

@@ -7,9 +7,9 @@ namespace troupe {
 
 class Actor;
 
-/// The message being handled, and the ways to answer it. Handlers that answer at once take it by reference; a coroutine,
-/// or an actor that answers later, moves it away and answers through it. An ask whose context goes away unanswered is
-/// answered with an error. Belongs to the actor; not to be used from other threads.
+/// The message being handled, and the ways to answer it. Handlers that answer at once take it by reference; a
+/// coroutine, or an actor that answers later, moves it away and answers through it. An ask whose context goes away
+/// unanswered is answered with an error. Belongs to the actor; not to be used from other threads.
 class Context {
  public:
   Context(Actor& actor, Envelope envelope) : actor_(&actor), envelope_(std::move(envelope)) {}
@@ -30,7 +30,9 @@ class Context {
   void fail(Status why) { envelope_.reply.complete(std::move(why)); }
   /// `ctx.reply<schema::Pong>([&](auto pong) { ... })`
   template <SchemaType T, class Fill>
-  void reply(Fill&& fill) { reply(build<T>(std::forward<Fill>(fill))); }
+  void reply(Fill&& fill) {
+    reply(build<T>(std::forward<Fill>(fill)));
+  }
   /// Hands the message, with the duty to answer it, to another actor.
   void forward(const Address& to);
   /// Takes the envelope out (for routers and probes).

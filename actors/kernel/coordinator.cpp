@@ -14,8 +14,7 @@ void NoClock::schedule_message(time_point, caf::strong_actor_ptr, caf::mailbox_e
 void NoClock::schedule_message(time_point, caf::group, caf::strong_actor_ptr, caf::message) {}
 
 Coordinator::Coordinator(caf::actor_system& system)
-    : caf::scheduler::abstract_coordinator(system),
-      pool_(static_cast<const KernelConfig&>(system.config()).pool) {
+    : caf::scheduler::abstract_coordinator(system), pool_(static_cast<const KernelConfig&>(system.config()).pool) {
   pool_.setSystem(&system);
 }
 

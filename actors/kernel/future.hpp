@@ -17,7 +17,9 @@ template <class T>
 class FutureState {
  public:
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept { if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this; }
+  void release() noexcept {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
 
   /// False if it was completed before.
   bool complete(T value) noexcept {
@@ -72,7 +74,10 @@ class [[nodiscard]] Future {
   /// Takes over one reference.
   explicit Future(State* state) : state_(state) {}
   Future(Future&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
-  Future& operator=(Future&& other) noexcept { std::swap(state_, other.state_); return *this; }
+  Future& operator=(Future&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
   ~Future() {
     if (!state_) return;
     state_->abandon();
@@ -85,7 +90,9 @@ class [[nodiscard]] Future {
 
   bool await_ready() const noexcept { return state_->isDone(); }
   template <class P>
-  bool await_suspend(std::coroutine_handle<P> waiter) noexcept { return state_->wait(waiter, waiter.promise().executor); }
+  bool await_suspend(std::coroutine_handle<P> waiter) noexcept {
+    return state_->wait(waiter, waiter.promise().executor);
+  }
   T await_resume() { return state_->take(); }
 
  private:
@@ -99,7 +106,10 @@ class Promise {
  public:
   Promise() : state_(new detail::FutureState<T>()) {}
   Promise(Promise&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
-  Promise& operator=(Promise&& other) noexcept { std::swap(state_, other.state_); return *this; }
+  Promise& operator=(Promise&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
   ~Promise() {
     if (!state_) return;
     if constexpr (std::is_constructible_v<T, Status>)
@@ -107,7 +117,10 @@ class Promise {
     state_->release();
   }
   /// Call once.
-  Future<T> future() { state_->retain(); return Future<T>(state_); }
+  Future<T> future() {
+    state_->retain();
+    return Future<T>(state_);
+  }
   /// False once the future has gone away: nobody will see a value.
   bool isAwaited() const { return !state_->isAbandoned(); }
   /// False if it had a value already.

@@ -19,9 +19,9 @@ class io_context;
 namespace troupe {
 
 struct NodeOptions {
-  std::string name = "local";                ///< "host:port" in a cluster
-  unsigned threads = 0;                      ///< of the pool; 0: one per core
-  unsigned messagesPerTurn = 50;             ///< before a busy actor lets its neighbours go on
+  std::string name = "local";                          ///< "host:port" in a cluster
+  unsigned threads = 0;                                ///< of the pool; 0: one per core
+  unsigned messagesPerTurn = 50;                       ///< before a busy actor lets its neighbours go on
   std::shared_ptr<Environment> environment = nullptr;  ///< null: the real one
   /// No threads at all: the owner calls `run`, `step` and `advance`. For tests and the simulator; give a
   /// VirtualEnvironment with it.
@@ -46,7 +46,7 @@ struct MessageTrace {
 struct ActorDetails {
   ActorRow row;
   bson::Document state;
-  std::vector<MessageTrace> received, sent;  ///< the last 16, oldest first
+  std::vector<MessageTrace> received, sent;           ///< the last 16, oldest first
   const machines::MachineOutline* machine = nullptr;  ///< null: it carries out none; lives as long as the program
 };
 
@@ -63,14 +63,15 @@ class Node {
   Environment& environment() const;
   Registry& registry() const;
   PostOffice& postOffice() const;
-  /// The pool's context, for sockets. Handlers run on the threads that run the actors, so they may answer without a hop.
+  /// The pool's context, for sockets. Handlers run on the threads that run the actors, so they may answer without a
+  /// hop.
   boost::asio::io_context& io() const;
   bool isManual() const;
 
   Address address(std::string_view path) const { return Address(name(), path); }
 
-  /// Starts an actor under a path "/a/b". The path must be free (throws std::invalid_argument otherwise: a broken rule of
-  /// whoever names). Construction happens on the calling thread, `onStart` as the actor's first turn.
+  /// Starts an actor under a path "/a/b". The path must be free (throws std::invalid_argument otherwise: a broken rule
+  /// of whoever names). Construction happens on the calling thread, `onStart` as the actor's first turn.
   template <class A, class... Args>
   Address spawn(std::string_view path, Args&&... args) {
     return spawn(path, std::make_unique<A>(std::forward<Args>(args)...), SpawnOptions{});
@@ -121,8 +122,8 @@ class Node {
   /// Moves the VirtualEnvironment's time, running whatever becomes ready at each point. Returns the number of turns.
   size_t advance(Duration by);
 
-  /// Ends every actor and task, then the threads. Idempotent; the destructor calls it. Supervisors stop their children in
-  /// order before (`supervisors`); what is left here is killed. Not from a pool thread.
+  /// Ends every actor and task, then the threads. Idempotent; the destructor calls it. Supervisors stop their children
+  /// in order before (`supervisors`); what is left here is killed. Not from a pool thread.
   void shutdown();
 
   struct Impl;  ///< internal to the kernel

@@ -1,9 +1,9 @@
 #include "actors/kernel/pool.hpp"
 
-#include <caf/execution_unit.hpp>
-#include <caf/scheduler/abstract_coordinator.hpp>
 #include <spdlog/spdlog.h>
 #include <time.h>
+#include <caf/execution_unit.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
 
 #include <boost/asio/defer.hpp>
 #include <boost/asio/post.hpp>
@@ -21,8 +21,8 @@ struct Turn {
 thread_local Turn* currentTurn = nullptr;
 thread_local AsioPool* currentPool = nullptr;
 
-/// How many jobs a thread runs from its own slot before sockets and others get their turn, and for how long: jobs that give way
-/// after milliseconds mean to let others run, not to come again at once.
+/// How many jobs a thread runs from its own slot before sockets and others get their turn, and for how long: jobs that
+/// give way after milliseconds mean to let others run, not to come again at once.
 constexpr int kLongestChain = 16;
 constexpr int64_t kLongestTurnNanos = 2'000'000;
 
@@ -59,19 +59,13 @@ void Pool::runJob(Job& job) noexcept {
     }
     return;
   }
-  if (draining)
-    return caf::scheduler::abstract_coordinator::cleanup_and_release(job.actor);
+  if (draining) return caf::scheduler::abstract_coordinator::cleanup_and_release(job.actor);
   Unit unit(*this, system_);
   switch (job.actor->resume(&unit, messagesPerTurn_)) {
-    case caf::resumable::resume_later:
-      submit(std::move(job));
-      break;
+    case caf::resumable::resume_later: submit(std::move(job)); break;
     case caf::resumable::done:
-    case caf::resumable::awaiting_message:
-      caf::intrusive_ptr_release(job.actor);
-      break;
-    case caf::resumable::shutdown_execution_unit:
-      break;
+    case caf::resumable::awaiting_message: caf::intrusive_ptr_release(job.actor); break;
+    case caf::resumable::shutdown_execution_unit: break;
   }
 }
 

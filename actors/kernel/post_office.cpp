@@ -25,7 +25,8 @@ const char* deadLetterName(DeadLetter reason) {
 namespace {
 
 const FaultSite kMessageLost("kernel.remote.message-lost", 0.05, "a message for another node is lost on its way out");
-const FaultSite kLinkBreaks("kernel.remote.link-breaks", 0.005, "the connection to another node breaks: who watches actors there is told");
+const FaultSite kLinkBreaks("kernel.remote.link-breaks", 0.005,
+                            "the connection to another node breaks: who watches actors there is told");
 
 }  // namespace
 
@@ -75,11 +76,13 @@ void PostOffice::sendRemote(Envelope envelope) noexcept {
     if (found == routes_.end()) found = routes_.find("*");
     if (found != routes_.end()) route = found->second;
   }
-  if (environment_.fires(kLinkBreaks)) nodeLost(envelope.to.node(), Status(ErrorCode::kHostUnreachable, "the connection was lost"));
+  if (environment_.fires(kLinkBreaks))
+    nodeLost(envelope.to.node(), Status(ErrorCode::kHostUnreachable, "the connection was lost"));
   const bool lost = environment_.fires(kMessageLost);
   if (route && envelope.to && !lost) return route->send(std::move(envelope));
   countDead(lost ? DeadLetter::kNotConnected : DeadLetter::kNoRoute);
-  const Status unreachable(ErrorCode::kHostUnreachable, (lost ? "lost on the way to " : "there is no route to ") + envelope.to.toString());
+  const Status unreachable(ErrorCode::kHostUnreachable,
+                           (lost ? "lost on the way to " : "there is no route to ") + envelope.to.toString());
   if (envelope.kind == MessageKind::kWatch) watchFailed(envelope.from, envelope.to, unreachable);
   envelope.reply.complete(unreachable);
 }

@@ -38,7 +38,12 @@ class Route {
 
 /// Why a message was not delivered.
 enum class DeadLetter {
-  kNoSuchActor, kNoRoute, kActorEnded, kUnknownType, kExpired, kMalformed,
+  kNoSuchActor,
+  kNoRoute,
+  kActorEnded,
+  kUnknownType,
+  kExpired,
+  kMalformed,
   kNotConnected,  ///< the link to the node is not open
   kQueueFull,     ///< the link's queue is full
   kUnsendable,    ///< may not leave the process, or is larger than a link carries
@@ -76,7 +81,9 @@ class PostOffice {
   void nodeLost(const std::string& node, const Status& reason);
 
   void countDead(DeadLetter reason) { dead_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed); }
-  uint64_t deadLetters(DeadLetter reason) const { return dead_[static_cast<size_t>(reason)].load(std::memory_order_relaxed); }
+  uint64_t deadLetters(DeadLetter reason) const {
+    return dead_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
+  }
   uint64_t deadLetters() const;
 
  private:

@@ -107,10 +107,12 @@ std::shared_ptr<LiveRow> Registry::keep(const RowSpec& spec) {
 }
 
 std::shared_ptr<LiveRow> Registry::enter(const RowSpec& spec) {
-  return enter(Address(node_, spec.path), spec.type, spec.parent.empty() ? Address() : Address(node_, spec.parent), spec.strategy);
+  return enter(Address(node_, spec.path), spec.type, spec.parent.empty() ? Address() : Address(node_, spec.parent),
+               spec.strategy);
 }
 
-std::shared_ptr<LiveRow> Registry::enter(const Address& self, const char* type, const Address& parent, const char* strategy) {
+std::shared_ptr<LiveRow> Registry::enter(const Address& self, const char* type, const Address& parent,
+                                         const char* strategy) {
   const auto now = environment_.wallNow();
   std::shared_ptr<LiveRow> row;
   bool again;
@@ -185,7 +187,8 @@ ActorRow Registry::snapshot(LiveRow& row) const {
     const auto since = sample.sampledAt == TimePoint() ? row.enteredAt_ : sample.sampledAt;
     const double seconds = std::max(0.001, std::chrono::duration<double>(now - since).count());
     sample.perSecond = static_cast<float>(static_cast<double>(handled - sample.sampledHandled) / seconds);
-    sample.busyShare = std::min(1.0F, static_cast<float>(static_cast<double>(busy - sample.sampledBusy) / seconds / 1e9));
+    sample.busyShare =
+        std::min(1.0F, static_cast<float>(static_cast<double>(busy - sample.sampledBusy) / seconds / 1e9));
     sample.sampledAt = now;
     sample.sampledHandled = handled;
     sample.sampledBusy = busy;
@@ -200,12 +203,12 @@ ActorRow Registry::snapshot(LiveRow& row) const {
   out.phaseSince = row.phaseSince_;
   out.startedAt = row.startedAt_;
   // Two counters read one after the other: a message may fall in between.
-  const auto length = static_cast<int32_t>(row.enqueued.load(std::memory_order_relaxed) -
-                                           row.dequeued.load(std::memory_order_relaxed));
+  const auto length =
+      static_cast<int32_t>(row.enqueued.load(std::memory_order_relaxed) - row.dequeued.load(std::memory_order_relaxed));
   out.mailboxLength = std::max(0, length);
   if (length > 0)
-    out.mailboxOldestMs = std::max(0, static_cast<int32_t>(ageStamp(environment_.coarseNow()) -
-                                                           row.oldestAtMs.load(std::memory_order_relaxed)));
+    out.mailboxOldestMs = std::max(
+        0, static_cast<int32_t>(ageStamp(environment_.coarseNow()) - row.oldestAtMs.load(std::memory_order_relaxed)));
   out.handled = handled;
   out.handledPerSecond = sample.perSecond;
   out.busyShare = sample.busyShare;
@@ -237,9 +240,8 @@ std::vector<ActorRow> Registry::rows(const RowFilter& filter) const {
   if (!filter.sort.empty()) {
     const bool descending = filter.sort.front() == '-';
     const std::string_view field = std::string_view(filter.sort).substr(descending ? 1 : 0);
-    std::sort(out.begin(), out.end(), [&](const ActorRow& a, const ActorRow& b) {
-      return descending ? less(b, a, field) : less(a, b, field);
-    });
+    std::sort(out.begin(), out.end(),
+              [&](const ActorRow& a, const ActorRow& b) { return descending ? less(b, a, field) : less(a, b, field); });
   }
   if (filter.limit > 0 && out.size() > filter.limit) out.resize(filter.limit);
   return out;

@@ -23,17 +23,17 @@ struct ActorRow {
   std::string phase, phaseMeaning;
   WallTime phaseSince, startedAt;
   int64_t mailboxLength = 0;
-  int64_t mailboxOldestMs = 0;     ///< upper bound of the age of the oldest waiting message
-  int64_t handled = 0;             ///< over all incarnations
-  double handledPerSecond = 0;     ///< since the last look, at least a second ago
-  double busyShare = 0;            ///< share of time spent in handlers since then, 0 to 1; sampled
-  int64_t restarts = 0;            ///< within the supervisor's window
-  int64_t restartLimit = 0;        ///< 0: not supervised
+  int64_t mailboxOldestMs = 0;  ///< upper bound of the age of the oldest waiting message
+  int64_t handled = 0;          ///< over all incarnations
+  double handledPerSecond = 0;  ///< since the last look, at least a second ago
+  double busyShare = 0;         ///< share of time spent in handlers since then, 0 to 1; sampled
+  int64_t restarts = 0;         ///< within the supervisor's window
+  int64_t restartLimit = 0;     ///< 0: not supervised
   std::string lastMessage, lastError;
   std::string documentId;
   int64_t documentRevision = 0;
   int64_t pendingAsks = 0;
-  std::string parent, strategy;    ///< path of the supervisor; strategy if it is one
+  std::string parent, strategy;  ///< path of the supervisor; strategy if it is one
 
   bson::Document toBson() const;
 };
@@ -45,10 +45,10 @@ class LiveRow {
   explicit LiveRow(Address self) : self_(std::move(self)) {}
   std::atomic<int64_t> handled{0};
   std::atomic<int64_t> busyNanos{0};
-  std::atomic<uint32_t> enqueued{0}, dequeued{0};   ///< difference: mailbox length
-  std::atomic<uint32_t> oldestAtMs{0};              ///< coarse stamp of the message handled last or first waiting
+  std::atomic<uint32_t> enqueued{0}, dequeued{0};  ///< difference: mailbox length
+  std::atomic<uint32_t> oldestAtMs{0};             ///< coarse stamp of the message handled last or first waiting
   std::atomic<int32_t> pendingAsks{0};
-  std::atomic<const char*> lastMessage{""};         ///< static text
+  std::atomic<const char*> lastMessage{""};  ///< static text
 
   /// Texts must be static.
   void setPhase(const char* phase, const char* meaning, WallTime since);
@@ -62,8 +62,11 @@ class LiveRow {
   /// Held for a few instructions at a time; a tenth of a mutex's size.
   class Lock {
    public:
-    void lock() { while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield(); }
+    void lock() {
+      while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    }
     void unlock() { flag_.clear(std::memory_order_release); }
+
    private:
     std::atomic_flag flag_;
   };
@@ -93,8 +96,8 @@ class LiveRow {
 /// Which rows to return. Empty fields do not filter.
 struct RowFilter {
   std::string type = {}, phase = {}, under = {};  ///< `under`: this path and all below it
-  std::string sort = {};           ///< a field name, "-" before it for descending; default by path
-  size_t limit = 0;                ///< 0: all
+  std::string sort = {};                          ///< a field name, "-" before it for descending; default by path
+  size_t limit = 0;                               ///< 0: all
 };
 
 /// What a row is entered with. `type` and `strategy` must be static text.
@@ -103,8 +106,8 @@ struct RowSpec {
   const char* type = "";
   std::string parent = {};
   const char* strategy = "";
-  /// Of what is no actor and has no mailbox, such as the storage engine: what an operator sees as its state document. Called
-  /// on any thread, as long as the row is kept.
+  /// Of what is no actor and has no mailbox, such as the storage engine: what an operator sees as its state document.
+  /// Called on any thread, as long as the row is kept.
   std::function<bson::Document()> describe = nullptr;
 };
 
@@ -112,7 +115,7 @@ struct RowSpec {
 struct RowChange {
   enum Kind { kStarted, kPhase, kEnded, kRestarted, kFailed, kRemoved } kind;
   std::string path;
-  std::string detail;   ///< the phase, or the error
+  std::string detail;  ///< the phase, or the error
 };
 
 /// All rows of a node. Thread-safe. Reading costs the readers, not the actors.
@@ -126,8 +129,8 @@ class Registry {
   std::shared_ptr<LiveRow> enter(const Address& self, const char* type, const Address& parent, const char* strategy);
   /// The actor behind it has ended: the row goes, unless it is kept.
   void leave(const std::shared_ptr<LiveRow>& row, const std::string& error);
-  /// A kept row outlives its actor (supervised children between two lives); ending the keeping of a row without an actor
-  /// removes it.
+  /// A kept row outlives its actor (supervised children between two lives); ending the keeping of a row without an
+  /// actor removes it.
   std::shared_ptr<LiveRow> keep(const RowSpec& spec);
   void unkeep(std::string_view path);
   /// Sets the phase and tells the subscribers.

@@ -23,7 +23,8 @@ class Executor {
   ~Executor() = default;
 };
 
-template <class T> class Task;
+template <class T>
+class Task;
 class TaskHost;
 
 namespace detail {
@@ -33,7 +34,8 @@ struct TaskPromiseBase {
   Executor* executor = nullptr;
   std::coroutine_handle<> continuation;
   std::exception_ptr failure;
-  /// The task's end and the return of the call that began it meet here; the second continues the waiter. See Task::Awaiter.
+  /// The task's end and the return of the call that began it meet here; the second continues the waiter. See
+  /// Task::Awaiter.
   std::atomic<bool> met{false};
   // Only of the outermost task: its place among the running tasks of its host.
   TaskHost* host = nullptr;
@@ -49,7 +51,8 @@ struct TaskPromiseBase {
     template <class P>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<P> done) noexcept {
       TaskPromiseBase& promise = done.promise();
-      if (promise.continuation) return promise.met.exchange(true, std::memory_order_acq_rel) ? promise.continuation : std::noop_coroutine();
+      if (promise.continuation)
+        return promise.met.exchange(true, std::memory_order_acq_rel) ? promise.continuation : std::noop_coroutine();
       finished(promise);
       return std::noop_coroutine();
     }
@@ -65,7 +68,9 @@ struct TaskPromise : TaskPromiseBase {
   std::optional<T> value;
   Task<T> get_return_object() noexcept;
   template <class U>
-  void return_value(U&& v) { value.emplace(std::forward<U>(v)); }
+  void return_value(U&& v) {
+    value.emplace(std::forward<U>(v));
+  }
   T take() {
     if (failure) std::rethrow_exception(failure);
     return std::move(*value);
@@ -76,7 +81,9 @@ template <>
 struct TaskPromise<void> : TaskPromiseBase {
   Task<void> get_return_object() noexcept;
   void return_void() noexcept {}
-  void take() { if (failure) std::rethrow_exception(failure); }
+  void take() {
+    if (failure) std::rethrow_exception(failure);
+  }
 };
 
 }  // namespace detail
@@ -92,11 +99,17 @@ class [[nodiscard]] Task {
 
   explicit Task(Handle handle) : handle_(handle) {}
   Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
-  Task& operator=(Task&& other) noexcept { std::swap(handle_, other.handle_); return *this; }
-  ~Task() { if (handle_) handle_.destroy(); }
+  Task& operator=(Task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
 
-  /// Begins the task on the waiter's stack. A task that ends without having waited returns through here, and the waiter goes on
-  /// where it is: a loop over such tasks needs no stack, whether or not the compiler turns transfers into jumps.
+  /// Begins the task on the waiter's stack. A task that ends without having waited returns through here, and the waiter
+  /// goes on where it is: a loop over such tasks needs no stack, whether or not the compiler turns transfers into
+  /// jumps.
   struct Awaiter {
     Handle handle;
     bool await_ready() noexcept { return false; }

@@ -19,16 +19,19 @@ const FaultSite kSettlingFails("machines.store.settling-fails", 0.1, "nobody can
 
 Status readFailure() { return {ErrorCode::kInterrupted, "the documents cannot be read just now"}; }
 
-StatusWith<std::optional<bson::Document>> readOne(const CollectionPtr& collection, storage::RecoveryUnit& unit, bson::View key) {
+StatusWith<std::optional<bson::Document>> readOne(const CollectionPtr& collection, storage::RecoveryUnit& unit,
+                                                  bson::View key) {
   std::optional<bson::Document> found;
   TROUPE_ASSIGN(const auto record, collection->findById(unit, key["_id"]));
   if (record)
-    TROUPE_TRY(collection->find(unit, *record, [&](bson::View document) { found = bson::Document(document); }).status());
+    TROUPE_TRY(
+        collection->find(unit, *record, [&](bson::View document) { found = bson::Document(document); }).status());
   return found;
 }
 
 /// Reads up to `limit` records from `from` on.
-StatusWith<DocumentBatch> readBatch(const CollectionPtr& collection, storage::RecoveryUnit& unit, int64_t from, size_t limit) {
+StatusWith<DocumentBatch> readBatch(const CollectionPtr& collection, storage::RecoveryUnit& unit, int64_t from,
+                                    size_t limit) {
   DocumentBatch batch;
   TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
   TROUPE_ASSIGN(bool found, cursor.seekNear(storage::RecordId{from}));
@@ -43,7 +46,8 @@ StatusWith<DocumentBatch> readBatch(const CollectionPtr& collection, storage::Re
 
 }  // namespace
 
-CollectionStore::CollectionStore(StorageAccess access, storage::Namespace ns) : access_(std::move(access)), ns_(std::move(ns)) {
+CollectionStore::CollectionStore(StorageAccess access, storage::Namespace ns)
+    : access_(std::move(access)), ns_(std::move(ns)) {
   for (auto& lane : lanes_) lane = std::make_shared<GroupCommit>(access_, ns_);
 }
 
@@ -62,7 +66,8 @@ Task<Status> CollectionStore::remove(bson::Document key, Durability durability) 
 
 Task<Status> CollectionStore::write(bson::Document document, GroupCommit::Change change, Durability durability) {
   Environment& environment = access_.node.environment();
-  if (environment.fires(kWriteSlow)) co_await access_.node.sleepFor(std::chrono::milliseconds(environment.random() % 300));
+  if (environment.fires(kWriteSlow))
+    co_await access_.node.sleepFor(std::chrono::milliseconds(environment.random() % 300));
   GroupCommit& lane = laneOf(document);
   co_return co_await lane.write(std::move(document), change, durability);
 }
@@ -87,7 +92,8 @@ Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit
 
 /// Writers take their tickets as soon as they have committed.
 Task<Status> CollectionStore::settle() {
-  if (access_.node.environment().fires(kSettlingFails)) co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
+  if (access_.node.environment().fires(kSettlingFails))
+    co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
   if (access_.durability.durable() == access_.durability.taken()) co_return Status::OK();
   const auto ticket = access_.durability.take();
   co_return co_await untilDurable(access_.durability, ticket, access_.wakeFlusher);

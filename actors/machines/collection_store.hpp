@@ -9,8 +9,8 @@
 
 namespace troupe::machines {
 
-/// Documents in a collection, where `find` shows them. Writes of many at once share transactions (see GroupCommit); reading
-/// waits for those that were handed over before.
+/// Documents in a collection, where `find` shows them. Writes of many at once share transactions (see GroupCommit);
+/// reading waits for those that were handed over before.
 class CollectionStore final : public DocumentStore {
  public:
   CollectionStore(StorageAccess access, storage::Namespace ns);

@@ -13,7 +13,8 @@ void DocumentRemovals::report(const storage::Namespace& ns, Node& node, const Ad
   const std::lock_guard lock(mutex_);
   Services& services = services_[ns.toString()];
   services.node = &node;
-  if (std::find(services.told.begin(), services.told.end(), service) == services.told.end()) services.told.push_back(service);
+  if (std::find(services.told.begin(), services.told.end(), service) == services.told.end())
+    services.told.push_back(service);
 }
 
 bool DocumentRemovals::observes(const storage::CatalogEntry& entry) const { return entry.ns.db() == kDatabase; }

@@ -13,13 +13,15 @@
 namespace troupe::machines {
 
 /// Tells services with DocumentRemoved which of their documents are gone, whoever removed them, and by which command: a
-/// delete, a drop, a rename. They are told once the removal is committed. Documents of services are kept in the database
-/// `config`; what is written elsewhere costs nothing. One for a node, among the observers of its catalog. Thread-safe.
+/// delete, a drop, a rename. They are told once the removal is committed. Documents of services are kept in the
+/// database `config`; what is written elsewhere costs nothing. One for a node, among the observers of its catalog.
+/// Thread-safe.
 class DocumentRemovals final : public storage::WriteObserver {
  public:
   static constexpr std::string_view kDatabase = "config";
 
-  /// From now on `service` is told of removals from that collection, which need not exist yet. The node outlives the last write.
+  /// From now on `service` is told of removals from that collection, which need not exist yet. The node outlives the
+  /// last write.
   void report(const storage::Namespace& ns, Node& node, const Address& service);
 
   bool observes(const storage::CatalogEntry& entry) const override;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "actors/kernel/task.hpp"
-#include "messaging/envelope/envelope.hpp"
 #include "messaging/bson/document.hpp"
+#include "messaging/envelope/envelope.hpp"
 #include "messaging/errors/status.hpp"
 #include "state_machines/core/step.hpp"
 
@@ -14,20 +14,20 @@ namespace troupe::machines {
 /// Some of a store's documents, in the order in which they lie.
 struct DocumentBatch {
   std::vector<bson::Document> documents;
-  int64_t next = 0;    ///< where the batch behind this one begins
-  bool last = false;   ///< nothing comes behind it
+  int64_t next = 0;   ///< where the batch behind this one begins
+  bool last = false;  ///< nothing comes behind it
 };
 
-/// Somebody removed the document with that `_id` (empty: all of them, with their collection): told to a service, and by it to
-/// the instance, which ends unless it was about to anyway (local payload).
+/// Somebody removed the document with that `_id` (empty: all of them, with their collection): told to a service, and by
+/// it to the instance, which ends unless it was about to anyway (local payload).
 struct DocumentRemoved {
   bson::Document key;
 };
 
-/// Where the documents of one service's machines are kept, one each, by `_id`. Shared by the service and its hosts; may be
-/// called on any actor. Tasks run on the caller; its handler is not blocked while they wait.
-/// Errors are those of storage: recoverable ones (conflicts that outlast their retries, cache pressure, a failed flush)
-/// are tried again by the host.
+/// Where the documents of one service's machines are kept, one each, by `_id`. Shared by the service and its hosts; may
+/// be called on any actor. Tasks run on the caller; its handler is not blocked while they wait. Errors are those of
+/// storage: recoverable ones (conflicts that outlast their retries, cache pressure, a failed flush) are tried again by
+/// the host.
 class DocumentStore {
  public:
   virtual ~DocumentStore() = default;
@@ -41,7 +41,8 @@ class DocumentStore {
   virtual Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) = 0;
   /// Ends once all that was written so far, by whomever, survives a crash of this node.
   virtual Task<Status> settle() { co_return Status::OK(); }
-  /// From now on `service` hears DocumentRemoved of what is removed, whoever does it. For stores that others can write to.
+  /// From now on `service` hears DocumentRemoved of what is removed, whoever does it. For stores that others can write
+  /// to.
   virtual void reportRemovals(const Address& service) { (void)service; }
 };
 

@@ -18,9 +18,11 @@ using storage::LockGuard;
 
 namespace {
 
-const FaultSite kWriteFails("machines.store.write-fails", 0.05, "a document cannot be written: its conflicts outlast the retries");
+const FaultSite kWriteFails("machines.store.write-fails", 0.05,
+                            "a document cannot be written: its conflicts outlast the retries");
 const FaultSite kNoSession("machines.store.no-session", 0.05, "the engine has no session to give");
-const FaultSite kFlushFails("machines.store.flush-fails", 0.03, "a document is written, and nobody can say that it is safe");
+const FaultSite kFlushFails("machines.store.flush-fails", 0.03,
+                            "a document is written, and nobody can say that it is safe");
 
 /// Enough to share what a transaction costs, and few enough that none is long.
 constexpr size_t kLargestGroup = 64;
@@ -82,7 +84,8 @@ Task<Status> GroupCommit::create() {
     const auto locks = co_await takeLocks(access_.locks, locksToChange(ns_));
     if (access_.catalog.find(ns_)) co_return Status::OK();
     storage::RecoveryUnit unit(access_.sessions);
-    const Status status = attempt(unit, retry, [&] { return storage::createCollection(access_.catalog, unit, ns_, {}).status(); });
+    const Status status =
+        attempt(unit, retry, [&] { return storage::createCollection(access_.catalog, unit, ns_, {}).status(); });
     if (status.isOK() || !retry.pendingDelay()) co_return status;
   }
   co_await access_.node.sleepFor(*retry.pendingDelay());
@@ -91,7 +94,8 @@ Task<Status> GroupCommit::create() {
 
 Task<StatusWith<GroupCommit::Open>> GroupCommit::open(bool createMissing) {
   for (;;) {
-    if (!access_.locks.tryAcquire(stripe_, LockMode::kShared)) co_await acquired(access_.locks, stripe_, LockMode::kShared);
+    if (!access_.locks.tryAcquire(stripe_, LockMode::kShared))
+      co_await acquired(access_.locks, stripe_, LockMode::kShared);
     LockGuard lock(access_.locks, stripe_, LockMode::kShared);
     CollectionPtr collection = access_.catalog.find(ns_);
     if (collection || !createMissing) co_return Open{std::move(lock), std::move(collection)};
@@ -100,13 +104,14 @@ Task<StatusWith<GroupCommit::Open>> GroupCommit::open(bool createMissing) {
   }
 }
 
-/// One transaction, tried again at once after conflicts; `retry` says whether to try again later. What is thrown must not take
-/// the writes of others with it.
+/// One transaction, tried again at once after conflicts; `retry` says whether to try again later. What is thrown must
+/// not take the writes of others with it.
 template <class Body>
 Status GroupCommit::attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body) {
   Environment& environment = access_.node.environment();
   if (environment.fires(kNoSession)) return {ErrorCode::kExceededMemoryLimit, "no session is left"};
-  if (environment.fires(kWriteFails)) return {ErrorCode::kWriteConflict, "the document is written by others again and again"};
+  if (environment.fires(kWriteFails))
+    return {ErrorCode::kWriteConflict, "the document is written by others again and again"};
   try {
     return storage::writeConflictRetry(retry, unit, [&]() -> Status {
       storage::WriteUnitOfWork work(unit);
@@ -118,10 +123,12 @@ Status GroupCommit::attempt(storage::RecoveryUnit& unit, storage::ConflictRetry&
   }
 }
 
-/// Those that cannot be written together are written one by one. Nothing to write costs neither a transaction nor a flush.
+/// Those that cannot be written together are written one by one. Nothing to write costs neither a transaction nor a
+/// flush.
 Task<void> GroupCommit::commit(std::span<Write> group) {
   const auto holds = [group](Change change) {
-    return std::any_of(group.begin(), group.end(), [&](const Write& w) { return w.change == change && w.done.isAwaited(); });
+    return std::any_of(group.begin(), group.end(),
+                       [&](const Write& w) { return w.change == change && w.done.isAwaited(); });
   };
   const bool puts = holds(Change::kPut);
   if (!puts && !holds(Change::kRemove)) {
@@ -150,7 +157,8 @@ Task<void> GroupCommit::commit(std::span<Write> group) {
 void GroupCommit::commitAlone(const storage::Collection& collection, storage::RecoveryUnit& unit, Write& write) {
   if (!write.retry) write.retry = std::make_unique<storage::ConflictRetry>();
   const Status status = attempt(unit, *write.retry, [&] { return apply(collection, unit, write); });
-  if (!status.isOK() && write.retry->pendingDelay()) return access_.node.start(addLater(shared_from_this(), std::move(write)));
+  if (!status.isOK() && write.retry->pendingDelay())
+    return access_.node.start(addLater(shared_from_this(), std::move(write)));
   answer({&write, 1}, status);
 }
 
@@ -193,13 +201,16 @@ void GroupCommit::answer(std::span<Write> writes, const Status& outcome) {
   auto waiting = std::make_shared<std::vector<Promise<Status>>>();
   for (Write& write : writes) {
     if (write.durability == Durability::kLocal) write.done.set(outcome);
-    else if (access_.node.environment().fires(kFlushFails)) write.done.set({ErrorCode::kInternalError, "the journal cannot be flushed"});
+    else if (access_.node.environment().fires(kFlushFails))
+      write.done.set({ErrorCode::kInternalError, "the journal cannot be flushed"});
     else waiting->push_back(std::move(write.done));
   }
   if (waiting->empty()) return;
   // On the pool: the flusher is to flush.
   const auto tell = [waiting, &node = access_.node](const Status& flushed) {
-    node.post([waiting, flushed] { for (auto& done : *waiting) done.set(flushed); });
+    node.post([waiting, flushed] {
+      for (auto& done : *waiting) done.set(flushed);
+    });
   };
   if (access_.durability.wait(ticket, tell)) access_.wakeFlusher();
 }

@@ -15,10 +15,10 @@
 
 namespace troupe::machines {
 
-/// The writes of many actors to one collection, in few transactions: those that come while one is being written share the
-/// next, and wait for its flush together. If they cannot be written together, each is written by itself, and tried again after
-/// conflicts. Written in the order in which they came, but for those; one whose asker has gone away is left out.
-/// The collection is made with the first document. To be made with make_shared; any thread.
+/// The writes of many actors to one collection, in few transactions: those that come while one is being written share
+/// the next, and wait for its flush together. If they cannot be written together, each is written by itself, and tried
+/// again after conflicts. Written in the order in which they came, but for those; one whose asker has gone away is left
+/// out. The collection is made with the first document. To be made with make_shared; any thread.
 class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
  public:
   enum class Change {
@@ -69,8 +69,8 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
   std::mutex mutex_;
   std::vector<Write> queue_;
   bool running_ = false;  ///< somebody writes what is in the queue
-  /// Where documents were written last, by a hash of their `_id`: guesses, which spare most writes a search of the index.
-  /// Of whoever runs.
+  /// Where documents were written last, by a hash of their `_id`: guesses, which spare most writes a search of the
+  /// index. Of whoever runs.
   std::vector<int64_t> places_ = std::vector<int64_t>(4096);
 };
 

@@ -15,10 +15,10 @@
 #include "actors/machines/instance_name.hpp"
 #include "actors/machines/message_binding.hpp"
 #include "actors/machines/retry_pause.hpp"
+#include "messaging/description/bson_archive.hpp"
+#include "messaging/description/fingerprint.hpp"
 #include "state_machines/core/diagram.hpp"
 #include "state_machines/core/machine.hpp"
-#include "state_machines/description/bson_archive.hpp"
-#include "state_machines/description/fingerprint.hpp"
 
 namespace troupe::machines {
 
@@ -60,8 +60,8 @@ std::string instanceName(const typename M::Document& document) {
 }
 
 /// The only code that runs machines in production. One event at a time: decide, write the document, wait until it is as
-/// safe as the transition asks for, then perform the effects; the next event waits meanwhile. What fails for reasons that
-/// pass is tried again. Events come as messages of their types, from timers, as answers to asks, and from actions.
+/// safe as the transition asks for, then perform the effects; the next event waits meanwhile. What fails for reasons
+/// that pass is tried again. Events come as messages of their types, from timers, as answers to asks, and from actions.
 /// A host ends when its machine finishes; a crash or a step-down ends it in between, and the next one resumes from the
 /// document. Runs anywhere a Node runs: on real time and WiredTiger, or simulated.
 template <MachineType M>

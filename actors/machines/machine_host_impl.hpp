@@ -12,16 +12,17 @@ inline const FaultSite kHostCrashes("machines.host.crash", 0.001, "a host fails 
 inline const FaultSite kHostCrashesBeforeEffects("machines.host.crash-before-effects", 0.01,
                                                  "a host fails when its document is safe and nothing is done yet");
 inline const FaultSite kHostSlow("machines.host.slow", 0.02, "a host takes up to 100 ms before it handles an event");
-inline const FaultSite kAnswerLate("machines.host.answer-late", 0.1, "the answer to a question comes when nobody waits any more");
-inline const FaultSite kOutcomeLost("machines.host.outcome-lost", 0.05, "an action is done, and what came of it is lost");
+inline const FaultSite kAnswerLate("machines.host.answer-late", 0.1,
+                                   "the answer to a question comes when nobody waits any more");
+inline const FaultSite kOutcomeLost("machines.host.outcome-lost", 0.05,
+                                    "an action is done, and what came of it is lost");
 }  // namespace detail
 
 template <MachineType M>
 Behaviour MachineHost<M>::behaviour() {
   Behaviour handlers;
-  [&]<size_t... I>(std::index_sequence<I...>) {
-    (addHandler<I>(handlers), ...);
-  }(std::make_index_sequence<std::variant_size_v<Event>>());
+  [&]<size_t... I>(std::index_sequence<I...>) { (addHandler<I>(handlers), ...); }
+  (std::make_index_sequence<std::variant_size_v<Event>>());
   handlers.add(on<AwaitEnd>([this](const AwaitEnd&, Context& context) { awaitingEnd_.push_back(std::move(context)); }));
   handlers.add(on<StartMachine<M>>([this](const StartMachine<M>& wanted, Context& context) {
     if (wanted.untilEnd) awaitingEnd_.push_back(std::move(context));
@@ -59,8 +60,8 @@ void MachineHost<M>::onStart() {
   start(begin());
 }
 
-/// A new document is written before anything is done for it. One that was found may have been written by a host that failed
-/// before it was safe: what followed from it would be done for a document that a crash takes back.
+/// A new document is written before anything is done for it. One that was found may have been written by a host that
+/// failed before it was safe: what followed from it would be done for a document that a crash takes back.
 template <MachineType M>
 Task<void> MachineHost<M>::begin() {
   Outcome<M> first{now_, true, Durability::kMajority, {}, {}, nullptr};
@@ -192,7 +193,8 @@ void MachineHost<M>::finish(const Status& outcome) {
 
 template <MachineType M>
 void MachineHost<M>::onStop(const Status& reason) {
-  const Status why = reason.isOK() ? Status(ErrorCode::kInterruptedDueToReplStateChange, "the service was stopped") : reason;
+  const Status why =
+      reason.isOK() ? Status(ErrorCode::kInterruptedDueToReplStateChange, "the service was stopped") : reason;
   for (auto* waiters : {&awaitingStart_, &awaitingEnd_})
     for (Context& context : *waiters) context.fail(why);
 }
@@ -240,7 +242,8 @@ Task<void> MachineHost<M>::askUntilAnswered(Address to, Payload question, uint64
   for (RetryPause pause; phaseCount == phaseCount_;) {
     Answer answer = co_await ask(to, question, options_.askTimeout);
     if (phaseCount != phaseCount_) co_return;
-    if (environment().fires(detail::kAnswerLate)) answer = Status(ErrorCode::kExceededTimeLimit, to.toString() + " answered too late");
+    if (environment().fires(detail::kAnswerLate))
+      answer = Status(ErrorCode::kExceededTimeLimit, to.toString() + " answered too late");
     if (answer.isOK()) {
       auto event = fromMessage<Event>(*answer);
       if (event.isOK() && *event) {
@@ -309,7 +312,8 @@ template <MachineType M>
 Task<void> MachineHost<M>::actUntilDone(ActionOf<M> action, uint64_t phaseCount) {
   for (RetryPause pause; phaseCount == phaseCount_;) {
     auto outcome = co_await options_.perform(*this, action);
-    if (environment().fires(detail::kOutcomeLost)) outcome = Status(ErrorCode::kInterrupted, "what came of an action was lost");
+    if (environment().fires(detail::kOutcomeLost))
+      outcome = Status(ErrorCode::kInterrupted, "what came of an action was lost");
     if (outcome.isOK()) {
       if (*outcome) take(std::move(**outcome));
       co_return;

@@ -5,25 +5,31 @@
 #include <utility>
 #include <variant>
 
+#include "messaging/description/message_archive.hpp"
 #include "messaging/envelope/payload.hpp"
 #include "state_machines/core/step.hpp"
-#include "state_machines/description/message_archive.hpp"
 
 namespace troupe::machines {
 
-/// The schema that carries a described struct between nodes; given by TROUPE_MESSAGE. A struct without one stays within its
-/// process.
+/// The schema that carries a described struct between nodes; given by TROUPE_MESSAGE. A struct without one stays within
+/// its process.
 template <class T>
 struct SchemaOf {};
 
 template <class T>
-concept HasSchema = requires { typename SchemaOf<T>::Type; };
+concept HasSchema = requires {
+  typename SchemaOf<T>::Type;
+};
 
 /// What handlers of messages that carry a T are registered for.
 template <class T>
-struct CarrierOf { using Type = T; };
+struct CarrierOf {
+  using Type = T;
+};
 template <HasSchema T>
-struct CarrierOf<T> { using Type = typename SchemaOf<T>::Type; };
+struct CarrierOf<T> {
+  using Type = typename SchemaOf<T>::Type;
+};
 
 template <class T>
 Payload toMessage(const T& value) {
@@ -31,8 +37,8 @@ Payload toMessage(const T& value) {
   else return local(value);
 }
 
-/// The alternative of `Variant` that the payload carries: BadValue or the like for a damaged one, nothing for a payload of
-/// another type.
+/// The alternative of `Variant` that the payload carries: BadValue or the like for a damaged one, nothing for a payload
+/// of another type.
 template <class Variant, size_t I = 0>
 StatusWith<std::optional<Variant>> fromMessage(const Payload& payload) {
   if constexpr (I == std::variant_size_v<Variant>) {
@@ -58,14 +64,14 @@ inline constexpr bool kIsOneOf<T, std::variant<All...>> = (std::is_same_v<T, All
 }  // namespace troupe::machines
 
 /// At global scope: messages of `Type` travel as `Schema`, a Cap'n Proto struct with fields of the same names.
-#define TROUPE_MESSAGE(Type_, Schema)       \
-  template <>                               \
+#define TROUPE_MESSAGE(Type_, Schema)        \
+  template <>                                \
   struct troupe::machines::SchemaOf<Type_> { \
-    using Type = Schema;                    \
+    using Type = Schema;                     \
   };
 
 /// At global scope: a message of these fields, described (version 0) and bound to its schema.
 ///   TROUPE_DESCRIBE_MESSAGE(lease::Grant, lease::schema::Grant, id, epoch)
-#define TROUPE_DESCRIBE_MESSAGE(Type_, Schema, ...) \
+#define TROUPE_DESCRIBE_MESSAGE(Type_, Schema, ...)    \
   TROUPE_DESCRIBE(Type_, 0 __VA_OPT__(, ) __VA_ARGS__) \
   TROUPE_MESSAGE(Type_, Schema)

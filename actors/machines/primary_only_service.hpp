@@ -18,7 +18,8 @@ namespace troupe::machines {
 ///   static bool sameRequest(const Document& running, const Document& wanted);  // default: same but for the phase
 ///   static bool conflicts(const Document& running, const Document& wanted);    // of different ids; default: never
 ///   static auto idOf(const SomeEvent&);           // the `id` of the document whose instance takes such messages
-///   static std::optional<Document> open(const SomeEvent&);  // the document of a new instance that such a message starts
+///   static std::optional<Document> open(const SomeEvent&);  // the document of a new instance that such a message
+///   starts
 /// Messages to instances are sent to the service's path.
 template <MachineType M>
 class PrimaryOnlyService final : public PrimaryOnlyServiceBase {
@@ -34,9 +35,8 @@ class PrimaryOnlyService final : public PrimaryOnlyServiceBase {
     handlers.add(on<StartMachine<M>>([this](const StartMachine<M>&, Context& context) {
       whenServing(std::move(context), [this](Context asked) { open(std::move(asked)); });
     }));
-    [&]<size_t... I>(std::index_sequence<I...>) {
-      (addRoute<I>(handlers), ...);
-    }(std::make_index_sequence<std::variant_size_v<Event>>());
+    [&]<size_t... I>(std::index_sequence<I...>) { (addRoute<I>(handlers), ...); }
+    (std::make_index_sequence<std::variant_size_v<Event>>());
     return handlers;
   }
 
@@ -96,8 +96,10 @@ class PrimaryOnlyService final : public PrimaryOnlyServiceBase {
 
   void pass(Context context, const std::string& name) {
     if (const Address host = hostOf(name)) return context.forward(host);
-    if (knows(name)) return context.fail({ErrorCode::kConflictingOperationInProgress, std::string(M::kName) + " '" + name +
-                                          "' is set aside or being built again; see the actor tree"});
+    if (knows(name))
+      return context.fail(
+          {ErrorCode::kConflictingOperationInProgress,
+           std::string(M::kName) + " '" + name + "' is set aside or being built again; see the actor tree"});
     context.fail({ErrorCode::kNoSuchKey, std::string("no ") + M::kName + " '" + name + "' is running"});
   }
 

@@ -12,10 +12,8 @@ bool isWorthRetrying(const Status& status) {
     case ErrorCode::kBSONObjectTooLarge:
     case ErrorCode::kBadValue:
     case ErrorCode::kInvalidNamespace:
-    case ErrorCode::kCommandNotSupportedOnView:
-      return false;
-    default:
-      return true;
+    case ErrorCode::kCommandNotSupportedOnView: return false;
+    default: return true;
   }
 }
 
@@ -32,8 +30,7 @@ bool isFailureOfTheWay(const Status& status) {
     case ErrorCode::kPrimarySteppedDown:
     case ErrorCode::kInternalError:  // the receiver failed and is being restarted
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 

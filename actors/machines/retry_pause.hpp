@@ -12,8 +12,9 @@ class RetryPause {
   explicit RetryPause(Duration first = std::chrono::milliseconds(50), Duration longest = std::chrono::seconds(5))
       : next_(first), longest_(longest) {}
   Duration next(Environment& environment) {
-    const Duration pause = next_ / 2 + Duration(static_cast<Duration::rep>(
-                                           environment.randomShare() * static_cast<double>((next_ / 2).count())));
+    const Duration pause =
+        next_ / 2 +
+        Duration(static_cast<Duration::rep>(environment.randomShare() * static_cast<double>((next_ / 2).count())));
     next_ = std::min(next_ * 2, longest_);
     return pause;
   }

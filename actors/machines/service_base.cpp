@@ -12,11 +12,13 @@ namespace troupe::machines {
 
 namespace {
 
-const FaultSite kServiceCrashes("machines.service.crash", 0.002, "a primary-only service fails while it takes a request");
+const FaultSite kServiceCrashes("machines.service.crash", 0.002,
+                                "a primary-only service fails while it takes a request");
 
 Status notPrimary() { return {ErrorCode::kNotWritablePrimary, "not primary: this service runs on the primary only"}; }
 const Status& stepDown() {
-  static const Status status(ErrorCode::kInterruptedDueToReplStateChange, "interrupted: this node is no longer primary");
+  static const Status status(ErrorCode::kInterruptedDueToReplStateChange,
+                             "interrupted: this node is no longer primary");
   return status;
 }
 
@@ -59,8 +61,8 @@ void PrimaryOnlyServiceBase::onStop(const Status&) {
   }
 }
 
-/// What the last life of the service has left behind ends first, as if this one had become primary before: there are never two
-/// hosts of one document.
+/// What the last life of the service has left behind ends first, as if this one had become primary before: there are
+/// never two hosts of one document.
 void PrimaryOnlyServiceBase::endOrphans() {
   RowFilter below;
   below.under = self().path();
@@ -76,8 +78,8 @@ void PrimaryOnlyServiceBase::endOrphans() {
 }
 
 bson::Document PrimaryOnlyServiceBase::describe() const {
-  return bson::doc("machine", machineName(), "term", term_, "instances", static_cast<int64_t>(instances_.size()), "parked",
-                   static_cast<int64_t>(parkedCount()), "held", static_cast<int64_t>(held_.size()));
+  return bson::doc("machine", machineName(), "term", term_, "instances", static_cast<int64_t>(instances_.size()),
+                   "parked", static_cast<int64_t>(parkedCount()), "held", static_cast<int64_t>(held_.size()));
 }
 
 void PrimaryOnlyServiceBase::enter(State state) {
@@ -293,8 +295,8 @@ void PrimaryOnlyServiceBase::removed(const DocumentRemoved& removed) {
   for (const std::string& name : names) this->removed(name);
 }
 
-/// The host knows whether it removed the document itself, or has not written it yet. When it has ended, the document is looked
-/// for: it may be a new one.
+/// The host knows whether it removed the document itself, or has not written it yet. When it has ended, the document is
+/// looked for: it may be a new one.
 void PrimaryOnlyServiceBase::removed(const std::string& name) {
   const auto found = instances_.find(name);
   if (found == instances_.end()) return;

@@ -22,25 +22,25 @@ struct BecomePrimary {
 struct ServiceRebuilt {
   size_t instances = 0, parked = 0;
 };
-/// This node is no longer primary: instances are interrupted (local payload; answered with ServiceInterrupted when the last
-/// one has ended, so that none of two nodes' instances overlap).
+/// This node is no longer primary: instances are interrupted (local payload; answered with ServiceInterrupted when the
+/// last one has ended, so that none of two nodes' instances overlap).
 struct StepDown {};
 struct ServiceInterrupted {};
 
 struct ServiceLimits {
-  size_t batch = 32;              ///< instances started (their documents read), or ended, in one turn
-  int maxFailures = 5;            ///< of one instance within `failureWindow`; then it is set aside
+  size_t batch = 32;    ///< instances started (their documents read), or ended, in one turn
+  int maxFailures = 5;  ///< of one instance within `failureWindow`; then it is set aside
   Duration failureWindow = std::chrono::minutes(1);
   Duration firstPause = std::chrono::milliseconds(100);  ///< before an instance that failed is built again; doubled
-  size_t maxHeld = 10'000;        ///< requests that wait for the end of a rebuild
+  size_t maxHeld = 10'000;                               ///< requests that wait for the end of a rebuild
   /// Whether this node is primary when the service starts; null: it is. Later it is told (BecomePrimary, StepDown).
   std::function<bool()> isPrimary = {};
 };
 
-/// What all primary-only services share, whatever their machine: one host for each document of the store while this node
-/// is primary, none otherwise, and never two of one `_id`. Hosts that fail are built again from their document; those that
-/// fail too often, and documents that cannot be read, are set aside with their reason in the tree, and can be resumed
-/// there. The machine's side is `PrimaryOnlyService`.
+/// What all primary-only services share, whatever their machine: one host for each document of the store while this
+/// node is primary, none otherwise, and never two of one `_id`. Hosts that fail are built again from their document;
+/// those that fail too often, and documents that cannot be read, are set aside with their reason in the tree, and can
+/// be resumed there. The machine's side is `PrimaryOnlyService`.
 class PrimaryOnlyServiceBase : public Actor {
  public:
   PrimaryOnlyServiceBase(std::shared_ptr<DocumentStore> store, ServiceLimits limits)
@@ -72,9 +72,9 @@ class PrimaryOnlyServiceBase : public Actor {
   struct Instance {
     bson::Document key;
     bool running = false;
-    bool restarting = false;             ///< an operator ended it: no failure
-    bool removed = false;                ///< it was told that its document is gone
-    std::string parked;                  ///< why it is set aside; empty if it is not
+    bool restarting = false;  ///< an operator ended it: no failure
+    bool removed = false;     ///< it was told that its document is gone
+    std::string parked;       ///< why it is set aside; empty if it is not
     std::deque<TimePoint> failures;
     TimerId revival = 0;
     std::shared_ptr<LiveRow> row = nullptr;  ///< kept while no host has it

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/commands/server_context.hpp"
 #include "actors/kernel/actor.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/server_context.hpp"
 
 namespace troupe::maintenance {
 

@@ -23,8 +23,8 @@ void DiskWatch::look() {
 }
 
 bson::Document DiskWatch::describe() const {
-  return bson::doc("freeBytes", guard_->freeBytes(), "reserveBytes", guard_->reserveBytes(), "refusing", guard_->refusing(), "timesFull",
-                   guard_->refusals());
+  return bson::doc("freeBytes", guard_->freeBytes(), "reserveBytes", guard_->reserveBytes(), "refusing",
+                   guard_->refusing(), "timesFull", guard_->refusals());
 }
 
 }  // namespace troupe::maintenance

@@ -1,12 +1,13 @@
 #pragma once
-#include "actors/commands/disk_guard.hpp"
 #include "actors/kernel/actor.hpp"
 #include "actors/maintenance/checkpointer.hpp"
+#include "actors/server/disk_guard.hpp"
 
 namespace troupe::maintenance {
 
 /// Looks at the disk once a second, so that writes come back when there is space again, and others than this server are
-/// noticed. When the disk becomes nearly full it asks for a checkpoint, after which the engine lets old journal files go.
+/// noticed. When the disk becomes nearly full it asks for a checkpoint, after which the engine lets old journal files
+/// go.
 class DiskWatch final : public Actor {
  public:
   DiskWatch(commands::DiskGuard* guard, Address checkpointer) : guard_(guard), checkpointer_(std::move(checkpointer)) {}

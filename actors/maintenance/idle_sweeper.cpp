@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "actors/commands/session_registry.hpp"
+#include "actors/server/session_registry.hpp"
 
 namespace troupe::maintenance {
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "actors/commands/server_context.hpp"
 #include "actors/kernel/actor.hpp"
+#include "actors/server/server_context.hpp"
 
 namespace troupe::maintenance {
 

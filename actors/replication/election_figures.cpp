@@ -79,7 +79,9 @@ void ElectionFigures::appendElections(bson::Builder& out) const {
 }
 
 void ElectionFigures::appendStateTransitions(bson::Builder& out) const {
-  out.append("lastStateTransition", lastTransition_).append("totalOperationsKilled", killed_).append("totalOperationsRunning", left_);
+  out.append("lastStateTransition", lastTransition_)
+      .append("totalOperationsKilled", killed_)
+      .append("totalOperationsRunning", left_);
 }
 
 }  // namespace troupe::replication

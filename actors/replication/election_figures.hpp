@@ -25,7 +25,9 @@ class ElectionFigures {
   void appendStateTransitions(bson::Builder& out) const;
 
  private:
-  struct Tries { int64_t called = 0, successful = 0; };
+  struct Tries {
+    int64_t called = 0, successful = 0;
+  };
   static constexpr size_t kReasons = 6;
 
   Tries& of(ElectionReason reason) { return tries_[static_cast<size_t>(reason)]; }

@@ -127,7 +127,8 @@ void appendHello(bson::Builder& reply, const Membership& membership, const Repli
   const auto& config = view.config();
   if (!config || view.state() == MemberState::kRemoved) {
     reply.append(writable, false).append("secondary", false).append("isreplicaset", true);
-    reply.append("info", config ? "this node was removed from its replica set" : "Does not have a valid replica set config");
+    reply.append("info",
+                 config ? "this node was removed from its replica set" : "Does not have a valid replica set config");
     return;
   }
   appendHosts(reply, *config);

@@ -23,12 +23,12 @@ struct Contact {
   Duration roundTrip{};
 };
 
-/// What the node is within its replica set at one moment: what `hello`, replSetGetStatus and the checks of commands need
-/// of the topology. Immutable.
+/// What the node is within its replica set at one moment: what `hello`, replSetGetStatus and the checks of commands
+/// need of the topology. Immutable.
 struct ReplicaView {
   Snapshot<Topology> topology;
   std::map<NodeName, Contact> contacts;
-  WallTime electedAt{};      ///< this node, as primary
+  WallTime electedAt{};  ///< this node, as primary
   ElectionFigures figures;
 
   MemberState state() const { return stateOf(topology); }
@@ -67,6 +67,7 @@ bson::ObjectId electionIdOf(int64_t term);
 /// What hello says of the set (BOOT-005): setName, setVersion, hosts, primary, me, electionId and so on.
 void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view, bool modern);
 /// replSetGetStatus.
-void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view, WallTime now, int64_t uptimeSecs);
+void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view, WallTime now,
+                  int64_t uptimeSecs);
 
 }  // namespace troupe::replication

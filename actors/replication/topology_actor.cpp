@@ -87,8 +87,8 @@ void TopologyActor::onStop(const Status& reason) {
   if (parts_.changed && !reason.isOK() && reason.code() != ErrorCode::kInterruptedAtShutdown) parts_.changed(shown_);
 }
 
-/// The members of the config, those of one that is to be, and whoever called a short while ago: an answer needs a way, also to a
-/// node that this one's config no longer names and that does not know it.
+/// The members of the config, those of one that is to be, and whoever called a short while ago: an answer needs a way,
+/// also to a node that this one's config no longer names and that does not know it.
 void TopologyActor::updatePeers() {
   std::set<NodeName> peers;
   const auto& now = snapshot();
@@ -193,8 +193,8 @@ void TopologyActor::watchMember(const NodeName& host) {
   if (isNew) watch(Address(host, kTopologyPath));
 }
 
-/// The member's topology has ended, or the connection to its node. It is out of reach if that is still so after a second look;
-/// then it is watched again as soon as it is heard of.
+/// The member's topology has ended, or the connection to its node. It is out of reach if that is still so after a
+/// second look; then it is watched again as soon as it is heard of.
 void TopologyActor::lost(const Down& down) {
   const NodeName host = down.who.node();
   const auto watched = watches_.find(host);

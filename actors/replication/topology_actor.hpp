@@ -24,8 +24,8 @@ struct TopologyParts {
   };
   /// Ends them (ELE-028). May be null.
   std::function<Interrupted()> interruptOperations;
-  /// Fetches operations up to the target, and applies what was fetched; what comes of it is told to the actor as AppliedAdvanced,
-  /// CatchUpDone and DrainDone. Null: there is no data, and both are done at once.
+  /// Fetches operations up to the target, and applies what was fetched; what comes of it is told to the actor as
+  /// AppliedAdvanced, CatchUpDone and DrainDone. Null: there is no data, and both are done at once.
   std::function<void(const CatchUp&)> catchUp;
   std::function<void(const Drain&)> drain;
   /// The nodes it talks with, for the links; in effect when the call returns. May be null.
@@ -34,9 +34,9 @@ struct TopologyParts {
   std::function<void(const Snapshot<Topology>&, const machines::Outcome<Topology>&)> observe;
 };
 
-/// The actor around the topology machine of a member: `/node/replication/topology`. Keeps its document, publishes what it
-/// is, answers commands, and feeds what the node reports. No data is replicated yet, so there is nothing to catch up with
-/// or to drain.
+/// The actor around the topology machine of a member: `/node/replication/topology`. Keeps its document, publishes what
+/// it is, answers commands, and feeds what the node reports. No data is replicated yet, so there is nothing to catch up
+/// with or to drain.
 class TopologyActor final : public machines::MachineHost<Topology> {
  public:
   /// Reads its document; throws if it cannot be read (the supervisor deals with that).
@@ -55,7 +55,8 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
  private:
   using Action = machines::ActionOf<Topology>;
-  /// How the way to a member is: a connection that breaks may be made again at once; one that then is refused is not there.
+  /// How the way to a member is: a connection that breaks may be made again at once; one that then is refused is not
+  /// there.
   enum class Watch { kStands, kBroken };
   TopologyActor(TopologyParts parts, std::shared_ptr<TopologyStore> store);
 

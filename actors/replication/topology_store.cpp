@@ -32,7 +32,8 @@ bson::Document electionDocument(const Topology::Document& document) {
 TopologyStore::TopologyStore(machines::StorageAccess access)
     : access_(access), elections_(access, kElections), configs_(access, kConfigs) {}
 
-StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeName& self, const std::string& setName) const {
+StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeName& self,
+                                                                     const std::string& setName) const {
   machines::Loaded<Topology::Document> found;
   found.value.self = self;
   found.value.setName = setName;
@@ -45,8 +46,8 @@ StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeN
   if (config.empty()) return found;
   TROUPE_ASSIGN(auto parsed, ReplicaSetConfig::parse(config));
   if (parsed.id != setName)
-    return Status(ErrorCode::kInvalidReplicaSetConfig,
-                  "this node's data belongs to the replica set '" + parsed.id + "', and it was started with --replSet " + setName);
+    return Status(ErrorCode::kInvalidReplicaSetConfig, "this node's data belongs to the replica set '" + parsed.id +
+                                                           "', and it was started with --replSet " + setName);
   found.value.config = std::move(parsed);
   return found;
 }

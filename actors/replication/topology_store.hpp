@@ -2,7 +2,7 @@
 #include <string>
 
 #include "actors/machines/collection_store.hpp"
-#include "state_machines/description/bson_archive.hpp"
+#include "messaging/description/bson_archive.hpp"
 #include "state_machines/replication/topology.hpp"
 
 namespace troupe::replication {

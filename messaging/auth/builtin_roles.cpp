@@ -7,30 +7,48 @@ using enum Action;
 using Kind = ResourcePattern::Kind;
 
 // Groups of actions that several roles share.
-const ActionSet kRead = actions({kChangeStream, kCollStats, kDbHash, kDbStats, kFind, kKillCursors, kListCollections,
-                                 kListIndexes});
+const ActionSet kRead =
+    actions({kChangeStream, kCollStats, kDbHash, kDbStats, kFind, kKillCursors, kListCollections, kListIndexes});
 const ActionSet kReadWrite = kRead | actions({kConvertToCapped, kCreateCollection, kCreateIndex, kDropCollection,
                                               kDropIndex, kInsert, kRemove, kRenameCollectionSameDb, kUpdate});
-const ActionSet kDbAdmin = actions(
-    {kBypassDocumentValidation, kCollMod, kCollStats, kCompact, kConvertToCapped, kCreateCollection, kCreateIndex,
-     kDbStats, kDropCollection, kDropDatabase, kDropIndex, kEnableProfiler, kIndexStats, kListCollections, kListIndexes,
-     kPlanCacheIndexFilter, kPlanCacheRead, kPlanCacheWrite, kReIndex, kRenameCollectionSameDb, kStorageDetails,
-     kValidate});
-const ActionSet kProfile = actions({kChangeStream, kCollStats, kConvertToCapped, kCreateCollection, kDbHash, kDbStats,
-                                    kDropCollection, kFind, kKillCursors, kListCollections, kListIndexes,
-                                    kPlanCacheRead});
-const ActionSet kUserAdmin = actions({kChangeCustomData, kChangePassword, kCreateRole, kCreateUser, kDropRole, kDropUser,
-                                      kGrantRole, kRevokeRole, kSetAuthenticationRestriction, kViewRole, kViewUser});
+const ActionSet kDbAdmin = actions({kBypassDocumentValidation,
+                                    kCollMod,
+                                    kCollStats,
+                                    kCompact,
+                                    kConvertToCapped,
+                                    kCreateCollection,
+                                    kCreateIndex,
+                                    kDbStats,
+                                    kDropCollection,
+                                    kDropDatabase,
+                                    kDropIndex,
+                                    kEnableProfiler,
+                                    kIndexStats,
+                                    kListCollections,
+                                    kListIndexes,
+                                    kPlanCacheIndexFilter,
+                                    kPlanCacheRead,
+                                    kPlanCacheWrite,
+                                    kReIndex,
+                                    kRenameCollectionSameDb,
+                                    kStorageDetails,
+                                    kValidate});
+const ActionSet kProfile =
+    actions({kChangeStream, kCollStats, kConvertToCapped, kCreateCollection, kDbHash, kDbStats, kDropCollection, kFind,
+             kKillCursors, kListCollections, kListIndexes, kPlanCacheRead});
+const ActionSet kUserAdmin =
+    actions({kChangeCustomData, kChangePassword, kCreateRole, kCreateUser, kDropRole, kDropUser, kGrantRole,
+             kRevokeRole, kSetAuthenticationRestriction, kViewRole, kViewUser});
 const ActionSet kInspect = actions({kCollStats, kDbHash, kDbStats, kFind, kGetShardVersion, kIndexStats, kKillCursors,
                                     kListCollections, kListIndexes, kPlanCacheRead});
-const ActionSet kUserCollections = actions({kCollStats, kDbHash, kDbStats, kFind, kKillCursors, kListCollections,
-                                            kListIndexes, kPlanCacheRead});
+const ActionSet kUserCollections =
+    actions({kCollStats, kDbHash, kDbStats, kFind, kKillCursors, kListCollections, kListIndexes, kPlanCacheRead});
 const ActionSet kShardedData = actions({kCheckMetadataConsistency, kClearJumboFlag, kEnableSharding, kMoveChunk,
                                         kRefineCollectionShardKey, kReshardCollection, kSplitChunk, kSplitVector});
 const ActionSet kBackup = actions({kCollStats, kDbStats, kFind, kListCollections, kListIndexes});
-const ActionSet kRestore = actions({kBypassDocumentValidation, kCollMod, kConvertToCapped, kCreateCollection,
-                                    kCreateIndex, kDropCollection, kDropIndex, kInsert, kListCollections, kListIndexes,
-                                    kUseUuid});
+const ActionSet kRestore =
+    actions({kBypassDocumentValidation, kCollMod, kConvertToCapped, kCreateCollection, kCreateIndex, kDropCollection,
+             kDropIndex, kInsert, kListCollections, kListIndexes, kUseUuid});
 
 // Rows read as "<where>(actions)".
 BuiltinGrant onOwn(ActionSet what) { return {Kind::kNamespace, kOwn, "", what}; }
@@ -57,7 +75,9 @@ void addAnyDatabaseRoles(std::vector<BuiltinRole>& roles) {
   roles.push_back({"readAnyDatabase", true, {}, {onEach(kRead), onEach("system.js", kRead), listing}});
   roles.push_back({"readWriteAnyDatabase", true, {}, {onEach(kReadWrite), onEach("system.js", kReadWrite), listing}});
   roles.push_back({"dbAdminAnyDatabase", true, {}, {onEach(kDbAdmin), onEach("system.profile", kProfile), listing}});
-  roles.push_back({"userAdminAnyDatabase", true, {},
+  roles.push_back({"userAdminAnyDatabase",
+                   true,
+                   {},
                    {onEach(kUserAdmin), on("local", "", kUserAdmin), on("config", "", kUserAdmin),
                     on("admin", "system.users", kUserCollections), on("admin", "system.roles", kUserCollections),
                     onCluster(actions({kInvalidateUserCache, kListDatabases}))}});
@@ -65,7 +85,9 @@ void addAnyDatabaseRoles(std::vector<BuiltinRole>& roles) {
 
 void addClusterRoles(std::vector<BuiltinRole>& roles) {
   roles.push_back(
-      {"clusterMonitor", true, {},
+      {"clusterMonitor",
+       true,
+       {},
        {onCluster(actions({kConnPoolStats, kGetCmdLineOpts, kGetDefaultRwConcern, kGetLog, kGetParameter, kGetShardMap,
                            kHostInfo, kInprog, kListDatabases, kListSessions, kListShards, kNetstat, kReplSetGetConfig,
                            kReplSetGetStatus, kServerStatus, kShardingState, kTop, kViewActors})),
@@ -73,7 +95,9 @@ void addClusterRoles(std::vector<BuiltinRole>& roles) {
         onEach("system.profile", actions({kFind})), on("config", "", kInspect), on("local", "", kInspect),
         on("local", "system.replset", kInspect)}});
   roles.push_back(
-      {"clusterManager", true, {},
+      {"clusterManager",
+       true,
+       {},
        {onCluster(actions({kAddShard, kAppendOplogNote, kCleanupOrphaned, kFlushRouterConfig, kGetDefaultRwConcern,
                            kGetShardMap, kListSessions, kListShards, kRemoveShard, kReplSetConfigure, kReplSetGetConfig,
                            kReplSetGetStatus, kReplSetStateChange, kResync, kSetDefaultRwConcern,
@@ -81,31 +105,35 @@ void addClusterRoles(std::vector<BuiltinRole>& roles) {
         onEach(kShardedData), on("config", "", kReadWrite | kInspect | kShardedData),
         on("local", "", kReadWrite | kInspect), on("local", "system.replset", kInspect)}});
   roles.push_back(
-      {"hostManager", true, {},
-       {onCluster(actions({kConnPoolSync, kCpuProfiler, kDropConnections, kFlushRouterConfig, kFsync, kGetDefaultRwConcern,
-                           kInvalidateUserCache, kKillAnyCursor, kKillAnySession, kKillop, kLogRotate, kResync,
-                           kSetDefaultRwConcern, kSetParameter, kShutdown, kTouch, kUnlock})),
+      {"hostManager",
+       true,
+       {},
+       {onCluster(actions({kConnPoolSync, kCpuProfiler, kDropConnections, kFlushRouterConfig, kFsync,
+                           kGetDefaultRwConcern, kInvalidateUserCache, kKillAnyCursor, kKillAnySession, kKillop,
+                           kLogRotate, kResync, kSetDefaultRwConcern, kSetParameter, kShutdown, kTouch, kUnlock})),
         onEach(actions({kKillCursors})), on("config", "", actions({kKillCursors})),
         on("local", "", actions({kKillCursors}))}});
-  roles.push_back({"clusterAdmin", true, {"clusterMonitor", "clusterManager", "hostManager"},
-                   {onEach(actions({kDropDatabase}))}});
+  roles.push_back(
+      {"clusterAdmin", true, {"clusterMonitor", "clusterManager", "hostManager"}, {onEach(actions({kDropDatabase}))}});
 }
 
 void addBackupRoles(std::vector<BuiltinRole>& roles) {
   roles.push_back(
-      {"backup", true, {},
+      {"backup",
+       true,
+       {},
        {onCluster(actions({kAppendOplogNote, kGetParameter, kListDatabases, kServerStatus, kSetUserWriteBlockMode})),
-        onAnything(actions({kCollStats, kListCollections, kListIndexes})), onEach(kBackup),
-        on("config", "", kBackup), on("local", "", kBackup), onEach("system.js", kBackup),
-        onEach("system.profile", kBackup), onEach("system.views", kBackup), on("admin", "system.users", kBackup),
-        on("admin", "system.roles", kBackup), on("admin", "system.version", kBackup),
-        on("local", "system.replset", kBackup)}});
+        onAnything(actions({kCollStats, kListCollections, kListIndexes})), onEach(kBackup), on("config", "", kBackup),
+        on("local", "", kBackup), onEach("system.js", kBackup), onEach("system.profile", kBackup),
+        onEach("system.views", kBackup), on("admin", "system.users", kBackup), on("admin", "system.roles", kBackup),
+        on("admin", "system.version", kBackup), on("local", "system.replset", kBackup)}});
   roles.push_back(
-      {"restore", true, {},
-       {onCluster(actions({kBypassWriteBlockingMode, kGetParameter, kListDatabases})),
-        onEach(kRestore | kUserAdmin), on("config", "", kRestore | kUserAdmin), on("local", "", kRestore | kUserAdmin),
-        onEach("system.js", kRestore), onEach("system.views", kRestore),
-        on("admin", "system.users", kRestore | actions({kFind, kRemove, kUpdate})),
+      {"restore",
+       true,
+       {},
+       {onCluster(actions({kBypassWriteBlockingMode, kGetParameter, kListDatabases})), onEach(kRestore | kUserAdmin),
+        on("config", "", kRestore | kUserAdmin), on("local", "", kRestore | kUserAdmin), onEach("system.js", kRestore),
+        onEach("system.views", kRestore), on("admin", "system.users", kRestore | actions({kFind, kRemove, kUpdate})),
         on("admin", "system.roles", kRestore | actions({kFind, kRemove, kUpdate})),
         on("admin", "system.version", kRestore | actions({kFind, kRemove, kUpdate}))}});
 }
@@ -116,10 +144,11 @@ std::vector<BuiltinRole> makeRoles() {
   addAnyDatabaseRoles(roles);
   addClusterRoles(roles);
   addBackupRoles(roles);
-  roles.push_back({"root", true,
-                   {"readWriteAnyDatabase", "dbAdminAnyDatabase", "userAdminAnyDatabase", "clusterAdmin", "backup",
-                    "restore"},
-                   {onAnything(actions({kValidate}))}});
+  roles.push_back(
+      {"root",
+       true,
+       {"readWriteAnyDatabase", "dbAdminAnyDatabase", "userAdminAnyDatabase", "clusterAdmin", "backup", "restore"},
+       {onAnything(actions({kValidate}))}});
   // The cluster's own user: everything.
   roles.push_back({"__system", true, {}, {onAnything(ActionSet().set())}});
   return roles;

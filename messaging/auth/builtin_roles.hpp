@@ -7,8 +7,8 @@
 
 namespace troupe::auth {
 
-/// One row of a built-in role: actions on resources. In `database` and `collection`, kOwn stands for the database the role
-/// is held on; empty ones are those of ResourcePattern.
+/// One row of a built-in role: actions on resources. In `database` and `collection`, kOwn stands for the database the
+/// role is held on; empty ones are those of ResourcePattern.
 struct BuiltinGrant {
   ResourcePattern::Kind kind;
   std::string_view database;

@@ -40,8 +40,8 @@ StatusWith<bson::Document> makeUserCredentials(std::string_view user, std::strin
   for (const auto mechanism : mechanisms) {
     TROUPE_ASSIGN(const auto prepared, preparePassword(mechanism, user, password));
     const auto salt = randomBytes(random, saltSize(mechanism));
-    credentials.append(mechanismName(mechanism), toDocument(deriveCredentials(mechanism, prepared, salt,
-                                                                              iterationsFor(mechanism, iterations))));
+    credentials.append(mechanismName(mechanism),
+                       toDocument(deriveCredentials(mechanism, prepared, salt, iterationsFor(mechanism, iterations))));
   }
   return credentials.finish();
 }

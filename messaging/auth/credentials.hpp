@@ -38,8 +38,9 @@ struct IterationCounts {
   int sha256 = kDefaultIterationsSha256;
 };
 
-/// The `credentials` field of a user in admin.system.users: `{"SCRAM-SHA-1": {iterationCount, salt, storedKey, serverKey}, ...}`
-/// with a fresh salt for each mechanism. Errors: BadValue (password or user name empty, password refused).
+/// The `credentials` field of a user in admin.system.users: `{"SCRAM-SHA-1": {iterationCount, salt, storedKey,
+/// serverKey}, ...}` with a fresh salt for each mechanism. Errors: BadValue (password or user name empty, password
+/// refused).
 StatusWith<bson::Document> makeUserCredentials(std::string_view user, std::string_view password,
                                                std::span<const Mechanism> mechanisms, const RandomSource& random,
                                                const IterationCounts& iterations = {});
@@ -51,8 +52,8 @@ StatusWith<ScramCredentials> readUserCredentials(bson::View credentials, Mechani
 /// The names of the mechanisms a user has credentials for (hello's `saslSupportedMechs`): an array of strings.
 bson::Value mechanismsOf(bson::View credentials);
 
-/// Credentials that no password fits, for a user that does not exist: the same name gets the same salt as long as `secret`
-/// (random bytes made at start-up) lives, so that a stranger cannot tell which users exist.
+/// Credentials that no password fits, for a user that does not exist: the same name gets the same salt as long as
+/// `secret` (random bytes made at start-up) lives, so that a stranger cannot tell which users exist.
 ScramCredentials decoyCredentials(Mechanism mechanism, std::string_view user, std::string_view database,
                                   std::string_view secret, const IterationCounts& iterations = {});
 

@@ -14,9 +14,7 @@
 namespace troupe::auth {
 namespace {
 
-const EVP_MD* digestOf(Mechanism mechanism) {
-  return mechanism == Mechanism::kScramSha1 ? EVP_sha1() : EVP_sha256();
-}
+const EVP_MD* digestOf(Mechanism mechanism) { return mechanism == Mechanism::kScramSha1 ? EVP_sha1() : EVP_sha256(); }
 
 const unsigned char* bytesOf(std::string_view s) { return reinterpret_cast<const unsigned char*>(s.data()); }
 unsigned char* bytesOf(std::string& s) { return reinterpret_cast<unsigned char*>(s.data()); }
@@ -76,8 +74,8 @@ std::string hmac(Mechanism mechanism, std::string_view key, std::string_view byt
 std::string pbkdf2(Mechanism mechanism, std::string_view password, std::string_view salt, int iterations) {
   std::string result(digestSize(mechanism), '\0');
   if (PKCS5_PBKDF2_HMAC(password.data(), static_cast<int>(password.size()), bytesOf(salt),
-                        static_cast<int>(salt.size()), iterations, digestOf(mechanism),
-                        static_cast<int>(result.size()), bytesOf(result)) != 1)
+                        static_cast<int>(salt.size()), iterations, digestOf(mechanism), static_cast<int>(result.size()),
+                        bytesOf(result)) != 1)
     throw std::runtime_error("OpenSSL refused to derive a key");
   return result;
 }
@@ -124,7 +122,8 @@ StatusWith<std::string> saslPrep(std::string_view text) {
   UErrorCode error = U_ZERO_ERROR;
   const std::unique_ptr<UStringPrepProfile, decltype(&usprep_close)> profile(
       usprep_openByType(USPREP_RFC4013_SASLPREP, &error), &usprep_close);
-  if (U_FAILURE(error)) return {ErrorCode::kInternalError, std::string("SASLprep is not available: ") + u_errorName(error)};
+  if (U_FAILURE(error))
+    return {ErrorCode::kInternalError, std::string("SASLprep is not available: ") + u_errorName(error)};
   std::vector<UChar> prepared(wide.size() * 2 + 1);
   const auto prepare = [&] {
     error = U_ZERO_ERROR;

@@ -20,10 +20,11 @@ StatusWith<std::string> readKeyFile(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (error || !std::filesystem::is_regular_file(status))
-    return {ErrorCode::kFileNotOpen, "cannot read the key file " + path.string() +
-                                         (error ? ": " + error.message() : ": it is not a file")};
+    return {ErrorCode::kFileNotOpen,
+            "cannot read the key file " + path.string() + (error ? ": " + error.message() : ": it is not a file")};
   if ((status.permissions() & (perms::group_all | perms::others_all)) != perms::none)
-    return {ErrorCode::kBadValue, "permissions on " + path.string() + " are too open; allow its owner alone (chmod 600)"};
+    return {ErrorCode::kBadValue,
+            "permissions on " + path.string() + " are too open; allow its owner alone (chmod 600)"};
 
   std::ifstream file(path, std::ios::binary);
   if (!file) return {ErrorCode::kFileNotOpen, "cannot read the key file " + path.string()};
@@ -35,8 +36,8 @@ StatusWith<std::string> readKeyFile(const std::filesystem::path& path) {
   if (!std::ranges::all_of(key, isBase64))
     return {ErrorCode::kBadValue, "the key file " + path.string() + " holds characters that are not base64"};
   if (key.size() < kMinLength || key.size() > kMaxLength)
-    return {ErrorCode::kBadValue, "the key in " + path.string() + " has " + std::to_string(key.size()) +
-                                      " characters; it needs 6 to 1024"};
+    return {ErrorCode::kBadValue,
+            "the key in " + path.string() + " has " + std::to_string(key.size()) + " characters; it needs 6 to 1024"};
   return key;
 }
 

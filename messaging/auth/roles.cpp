@@ -87,10 +87,8 @@ Status PrivilegeSet::addRole(std::string_view role, std::string_view database) {
 
 void PrivilegeSet::add(const ResourcePattern& resource, const ActionSet& actions) {
   const auto found = std::ranges::find(privileges_, resource, &Privilege::resource);
-  if (found == privileges_.end())
-    privileges_.push_back({resource, actions});
-  else
-    found->actions |= actions;
+  if (found == privileges_.end()) privileges_.push_back({resource, actions});
+  else found->actions |= actions;
 }
 
 bool PrivilegeSet::allows(Action action, const Resource& resource) const {

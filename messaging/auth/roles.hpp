@@ -40,8 +40,9 @@ struct Resource {
   }
 };
 
-/// Which resources a privilege covers. An empty database stands for all but local and config, an empty collection for all
-/// but system collections and for actions on the database itself ({db: "x", collection: ""} covers "dropDatabase" on x).
+/// Which resources a privilege covers. An empty database stands for all but local and config, an empty collection for
+/// all but system collections and for actions on the database itself ({db: "x", collection: ""} covers "dropDatabase"
+/// on x).
 struct ResourcePattern {
   enum class Kind : uint8_t { kNamespace, kCluster, kAny };
   Kind kind = Kind::kNamespace;

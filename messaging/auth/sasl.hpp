@@ -14,12 +14,13 @@ namespace troupe::auth {
 ///   auto stored = readUserCredentials(<user sasl.user()@sasl.database()>, sasl.mechanism());
 ///   reply = sasl.challenge(stored or decoyCredentials(...));
 ///   TROUPE_ASSIGN(reply, sasl.proceed(command));                                // saslContinue, until done()
-/// speculativeAuthenticate is a saslStart whose database is its field `db`; its answer goes into hello's reply, and where
-/// `start` fails the field is left out. One per connection; a new saslStart replaces it, a failure ends it.
+/// speculativeAuthenticate is a saslStart whose database is its field `db`; its answer goes into hello's reply, and
+/// where `start` fails the field is left out. One per connection; a new saslStart replaces it, a failure ends it.
 class SaslConversation {
  public:
   /// `command`: {saslStart: 1, mechanism, payload, options: {skipEmptyExchange}}. Errors: BadValue / TypeMismatch for
-  /// missing or wrong fields, MechanismUnavailable for a mechanism that is not served, AuthenticationFailed for a bad payload.
+  /// missing or wrong fields, MechanismUnavailable for a mechanism that is not served, AuthenticationFailed for a bad
+  /// payload.
   static StatusWith<SaslConversation> start(bson::View command, std::string_view database, const RandomSource& random);
 
   const std::string& user() const { return server_.user(); }
@@ -28,8 +29,8 @@ class SaslConversation {
 
   /// {conversationId, done: false, payload}: the fields of the answer to saslStart, without `ok`.
   bson::Document challenge(ScramCredentials credentials);
-  /// The answer to saslContinue {conversationId, payload}. Errors: ProtocolError for another conversation or one that has
-  /// ended, AuthenticationFailed.
+  /// The answer to saslContinue {conversationId, payload}. Errors: ProtocolError for another conversation or one that
+  /// has ended, AuthenticationFailed.
   StatusWith<bson::Document> proceed(bson::View command);
   /// The user has proven the password and the exchange has ended: they are logged in now.
   bool done() const { return done_; }

@@ -68,8 +68,7 @@ Status ScramServer::clientFirst(std::string_view message) {
   if (phase_ != Phase::kStart) return fail("SCRAM message out of order");
   if (message.size() > kMaxMessage) return fail("SCRAM message too long");
   // "n" or "y": no channel binding; then an authorisation identity, which may only repeat the user.
-  if (!message.starts_with("n,") && !message.starts_with("y,"))
-    return fail("SCRAM channel binding is not supported");
+  if (!message.starts_with("n,") && !message.starts_with("y,")) return fail("SCRAM channel binding is not supported");
   const auto comma = message.find(',', 2);
   if (comma == message.npos) return fail("malformed SCRAM client-first message");
   gs2Header_ = message.substr(0, comma + 1);
@@ -92,7 +91,8 @@ Status ScramServer::clientFirst(std::string_view message) {
 
 std::string ScramServer::challenge(ScramCredentials credentials) {
   credentials_ = std::move(credentials);
-  serverFirst_ = "r=" + nonce_ + ",s=" + toBase64(credentials_.salt) + ",i=" + std::to_string(credentials_.iterationCount);
+  serverFirst_ =
+      "r=" + nonce_ + ",s=" + toBase64(credentials_.salt) + ",i=" + std::to_string(credentials_.iterationCount);
   phase_ = phase_ == Phase::kUserKnown ? Phase::kChallenged : Phase::kFailed;
   return serverFirst_;
 }
@@ -133,7 +133,8 @@ StatusWith<std::string> ScramClient::final(std::string_view serverFirst) {
   const auto salt = takeAttribute(rest, 's');
   const auto count = takeAttribute(rest, 'i');
   if (!nonce || !salt || !count) return failure("malformed SCRAM server-first message");
-  if (!nonce->starts_with(nonce_) || nonce->size() == nonce_.size()) return failure("the server changed the SCRAM nonce");
+  if (!nonce->starts_with(nonce_) || nonce->size() == nonce_.size())
+    return failure("the server changed the SCRAM nonce");
   int iterations = 0;
   const auto parsed = std::from_chars(count->data(), count->data() + count->size(), iterations);
   if (parsed.ec != std::errc() || parsed.ptr != count->data() + count->size() || iterations < kMinIterations ||
@@ -147,8 +148,8 @@ StatusWith<std::string> ScramClient::final(std::string_view serverFirst) {
   const auto withoutProof = "c=" + toBase64(kGs2Header) + ",r=" + std::string(*nonce);
   const auto authMessage = firstBare_ + "," + std::string(serverFirst) + "," + withoutProof;
   serverSignature_ = hmac(mechanism_, hmac(mechanism_, salted, "Server Key"), authMessage);
-  return withoutProof + ",p=" +
-         toBase64(exclusiveOr(clientKey, hmac(mechanism_, digest(mechanism_, clientKey), authMessage)));
+  return withoutProof +
+         ",p=" + toBase64(exclusiveOr(clientKey, hmac(mechanism_, digest(mechanism_, clientKey), authMessage)));
 }
 
 Status ScramClient::verify(std::string_view serverFinal) const {

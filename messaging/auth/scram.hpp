@@ -10,14 +10,16 @@ namespace troupe::auth {
 /// A fresh nonce: 24 random bytes in base64.
 std::string makeNonce(const RandomSource& random);
 
-/// The server's half of SCRAM (RFC 5802, RFC 7677) as a state machine over the messages of the exchange. No input but its
-/// arguments. All failures are AuthenticationFailed (18) with a reason for the log; tell the client only "Authentication failed."
+/// The server's half of SCRAM (RFC 5802, RFC 7677) as a state machine over the messages of the exchange. No input but
+/// its arguments. All failures are AuthenticationFailed (18) with a reason for the log; tell the client only
+/// "Authentication failed."
 class ScramServer {
  public:
   /// `nonce`: this side's part, from `makeNonce`.
   ScramServer(Mechanism mechanism, std::string nonce) : mechanism_(mechanism), nonce_(std::move(nonce)) {}
 
-  /// Takes the client's first message ("n,,n=user,r=nonce"); `user()` is known afterwards and its credentials can be read.
+  /// Takes the client's first message ("n,,n=user,r=nonce"); `user()` is known afterwards and its credentials can be
+  /// read.
   Status clientFirst(std::string_view message);
   const std::string& user() const { return user_; }
   Mechanism mechanism() const { return mechanism_; }

@@ -33,7 +33,8 @@ Value integerLike(int64_t v, bool int32) {
 
 Status failure(int code, std::string reason) { return {ErrorCode(code), std::move(reason)}; }
 
-StatusWith<Value> positive(const Element& v, int code, std::string_view name, Decimal128 (*decimal)(Decimal128), double (*real)(double)) {
+StatusWith<Value> positive(const Element& v, int code, std::string_view name, Decimal128 (*decimal)(Decimal128),
+                           double (*real)(double)) {
   if (!isNaN(v) && signOf(v) <= 0)
     return failure(code, "$" + std::string(name) + "'s argument must be a positive number, but is " + toRelaxedJson(v));
   return isDecimal(v) ? Value(decimal(v.asDecimal())) : Value(real(v.toDouble()));
@@ -43,8 +44,8 @@ StatusWith<Value> roundedInteger(const Element& v, int place, Rounding rounding,
   if (place >= 0) return Value(v);
   const auto rounded = truncatedInt64(roundTo(decimalFromInt64(v.toInt64()), place, rounding));
   if (!rounded)
-    return failure(51080, "invalid conversion from Decimal128 result in $" + std::string(name) + " resulting from arguments: [" +
-                              toRelaxedJson(v) + "," + std::to_string(place) + "]");
+    return failure(51080, "invalid conversion from Decimal128 result in $" + std::string(name) +
+                              " resulting from arguments: [" + toRelaxedJson(v) + "," + std::to_string(place) + "]");
   return integerLike(*rounded, v.is(Type::kInt32));
 }
 

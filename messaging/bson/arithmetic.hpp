@@ -15,8 +15,8 @@ StatusWith<Value> abs(const Element& v);
 /// Integers stay as they are; double and decimal keep their type.
 Value ceil(const Element& v);
 Value floor(const Element& v);
-/// Rounds half to even (or towards zero) to `place` decimals; a negative place zeroes digits before the point. Keeps the
-/// type; an int32 that leaves its range gives int64. Error: 51080 where an int64 leaves its range.
+/// Rounds half to even (or towards zero) to `place` decimals; a negative place zeroes digits before the point. Keeps
+/// the type; an int32 that leaves its range gives int64. Error: 51080 where an int64 leaves its range.
 StatusWith<Value> round(const Element& v, int place = 0);
 StatusWith<Value> truncate(const Element& v, int place = 0);
 /// Decimal for decimal, else double. Error: 28714 below zero.

@@ -25,19 +25,23 @@ struct Choice {
   int value;
 };
 constexpr std::array<Choice, 2> kFlag{{{"", UCOL_OFF}, {"", UCOL_ON}}};
-constexpr std::array<Choice, 3> kCaseFirst{{{"upper", UCOL_UPPER_FIRST}, {"lower", UCOL_LOWER_FIRST}, {"off", UCOL_OFF}}};
+constexpr std::array<Choice, 3> kCaseFirst{
+    {{"upper", UCOL_UPPER_FIRST}, {"lower", UCOL_LOWER_FIRST}, {"off", UCOL_OFF}}};
 constexpr std::array<Choice, 2> kAlternate{{{"non-ignorable", UCOL_NON_IGNORABLE}, {"shifted", UCOL_SHIFTED}}};
-constexpr std::array<Choice, 2> kMaxVariable{{{"punct", UCOL_REORDER_CODE_PUNCTUATION}, {"space", UCOL_REORDER_CODE_SPACE}}};
+constexpr std::array<Choice, 2> kMaxVariable{
+    {{"punct", UCOL_REORDER_CODE_PUNCTUATION}, {"space", UCOL_REORDER_CODE_SPACE}}};
 constexpr std::array<Choice, 5> kStrength{
     {{"", UCOL_PRIMARY}, {"", UCOL_SECONDARY}, {"", UCOL_TERTIARY}, {"", UCOL_QUATERNARY}, {"", UCOL_IDENTICAL}}};
 
 Status wrongType(const Element& e, std::string_view expected) {
   return {ErrorCode::kTypeMismatch, "BSON field 'collation." + std::string(e.name()) + "' is the wrong type '" +
-                                        std::string(typeName(e.type())) + "', expected type '" + std::string(expected) + "'"};
+                                        std::string(typeName(e.type())) + "', expected type '" + std::string(expected) +
+                                        "'"};
 }
 
 Status wrongValue(const Element& e) {
-  return {ErrorCode::kBadValue, "Enumeration value '" + (e.is(Type::kString) ? std::string(e.asString()) : toRelaxedJson(e)) +
+  return {ErrorCode::kBadValue, "Enumeration value '" +
+                                    (e.is(Type::kString) ? std::string(e.asString()) : toRelaxedJson(e)) +
                                     "' for field 'collation." + std::string(e.name()) + "' is not a valid value."};
 }
 
@@ -104,9 +108,9 @@ class Reader {
   Status version(const Element& e) {
     if (!e.is(Type::kString)) return wrongType(e, "string");
     if (e.asString() == kVersion) return {};
-    return {ErrorCode::kIncompatibleCollationVersion,
-            "Requested collation version '" + std::string(e.asString()) + "' but the only available collation version was '" +
-                std::string(kVersion) + "'"};
+    return {ErrorCode::kIncompatibleCollationVersion, "Requested collation version '" + std::string(e.asString()) +
+                                                          "' but the only available collation version was '" +
+                                                          std::string(kVersion) + "'"};
   }
 
   icu::Collator& rules_;
@@ -181,17 +185,14 @@ void replaceStrings(Builder& b, View document, const Collator& collator);
 void replaceString(Builder& b, const Element& e, const Collator& collator) {
   switch (e.type()) {
     case Type::kString:
-    case Type::kSymbol:
-      b.append(e.name(), collator.comparisonKey(e.asString()));
-      break;
+    case Type::kSymbol: b.append(e.name(), collator.comparisonKey(e.asString())); break;
     case Type::kDocument:
     case Type::kArray:
       e.is(Type::kArray) ? b.openArray(e.name()) : b.openDocument(e.name());
       replaceStrings(b, e.asDocument(), collator);
       b.close();
       break;
-    default:
-      b.append(e);
+    default: b.append(e);
   }
 }
 
@@ -207,8 +208,7 @@ Collator::~Collator() = default;
 
 StatusWith<std::shared_ptr<const Collator>> Collator::parse(View specification) {
   const Element locale = specification["locale"];
-  if (!locale.ok())
-    return {ErrorCode::kFailedToParse, "BSON field 'collation.locale' is missing but a required field"};
+  if (!locale.ok()) return {ErrorCode::kFailedToParse, "BSON field 'collation.locale' is missing but a required field"};
   if (!locale.is(Type::kString)) return wrongType(locale, "string");
   if (locale.asString() == "simple") {
     if (specification.count() > 1)
@@ -221,8 +221,7 @@ StatusWith<std::shared_ptr<const Collator>> Collator::parse(View specification) 
   for (const Element& e : specification) TROUPE_TRY(reader.read(e));
   TROUPE_TRY(checkCombination(*rules));
   Document full = describe(*rules, locale.asString());
-  return std::shared_ptr<const Collator>(
-      new Collator(std::make_unique<Icu>(Icu{std::move(rules)}), std::move(full)));
+  return std::shared_ptr<const Collator>(new Collator(std::make_unique<Icu>(Icu{std::move(rules)}), std::move(full)));
 }
 
 int Collator::compare(std::string_view a, std::string_view b) const {

@@ -38,8 +38,8 @@ class Collator {
   Document specification_;
 };
 
-/// The value with every string in it (also in nested documents and arrays) replaced by its comparison key, as index keys
-/// and hashes of a collation need it. Symbols are strings here; field names stay as they are.
+/// The value with every string in it (also in nested documents and arrays) replaced by its comparison key, as index
+/// keys and hashes of a collation need it. Symbols are strings here; field names stay as they are.
 Value withComparisonKeys(const Element& value, const Collator& collator);
 
 }  // namespace troupe::bson

@@ -11,7 +11,9 @@ namespace troupe::bson {
 namespace {
 
 template <class T>
-int order(const T& a, const T& b) { return static_cast<int>(b < a) - static_cast<int>(a < b); }
+int order(const T& a, const T& b) {
+  return static_cast<int>(b < a) - static_cast<int>(a < b);
+}
 
 int order(std::string_view a, std::string_view b) {
   const int c = a.compare(b);
@@ -53,37 +55,24 @@ int compareSameRank(const Element& a, const Element& b, const Collator* collator
     case Type::kDouble:
     case Type::kInt32:
     case Type::kInt64:
-    case Type::kDecimal128:
-      return compareNumbers(a, b);
+    case Type::kDecimal128: return compareNumbers(a, b);
     case Type::kString:
-    case Type::kSymbol:
-      return compareStrings(a, b, collator);
-    case Type::kDocument:
-      return compareDocuments(a.asDocument(), b.asDocument(), collator);
-    case Type::kArray:
-      return compareArrays(a.asArray(), b.asArray(), collator);
-    case Type::kBinary:
-      return compareBinary(a.asBinary(), b.asBinary());
-    case Type::kObjectId:
-      return order(a.asObjectId(), b.asObjectId());
-    case Type::kBool:
-      return order(a.asBool(), b.asBool());
-    case Type::kDate:
-      return order(a.asDate(), b.asDate());
-    case Type::kTimestamp:
-      return order(a.asTimestamp(), b.asTimestamp());
-    case Type::kRegex:
-      return compareRegex(a.asRegex(), b.asRegex());
-    case Type::kDBPointer:
-      return comparePointers(a.asDBPointer(), b.asDBPointer());
-    case Type::kCode:
-      return order(a.asString(), b.asString());
+    case Type::kSymbol: return compareStrings(a, b, collator);
+    case Type::kDocument: return compareDocuments(a.asDocument(), b.asDocument(), collator);
+    case Type::kArray: return compareArrays(a.asArray(), b.asArray(), collator);
+    case Type::kBinary: return compareBinary(a.asBinary(), b.asBinary());
+    case Type::kObjectId: return order(a.asObjectId(), b.asObjectId());
+    case Type::kBool: return order(a.asBool(), b.asBool());
+    case Type::kDate: return order(a.asDate(), b.asDate());
+    case Type::kTimestamp: return order(a.asTimestamp(), b.asTimestamp());
+    case Type::kRegex: return compareRegex(a.asRegex(), b.asRegex());
+    case Type::kDBPointer: return comparePointers(a.asDBPointer(), b.asDBPointer());
+    case Type::kCode: return order(a.asString(), b.asString());
     case Type::kCodeWithScope: {
       const int c = order(a.codeWithScopeCode(), b.codeWithScopeCode());
       return c ? c : compareDocuments(a.codeWithScopeScope(), b.codeWithScopeScope());
     }
-    default:
-      return 0;  // MinKey, undefined, null and MaxKey have one value each
+    default: return 0;  // MinKey, undefined, null and MaxKey have one value each
   }
 }
 

@@ -48,8 +48,7 @@ StatusWith<int64_t> toInteger(const Element& v, std::string_view target) {
   switch (v.type()) {
     case Type::kInt32:
     case Type::kInt64:
-    case Type::kBool:
-      return v.toInt64();
+    case Type::kBool: return v.toInt64();
     case Type::kDouble: {
       const double d = v.asDouble();
       if (std::isnan(d)) return failure("Attempt to convert NaN value to integer type");
@@ -65,10 +64,8 @@ StatusWith<int64_t> toInteger(const Element& v, std::string_view target) {
       if (!integer) return overflow(v);
       return *integer;
     }
-    case Type::kString:
-      return parse<int64_t>(v.asString());
-    default:
-      return unsupported(v, target);
+    case Type::kString: return parse<int64_t>(v.asString());
+    default: return unsupported(v, target);
   }
 }
 
@@ -92,21 +89,18 @@ StatusWith<Value> toDoubleValue(const Element& v) {
     case Type::kInt32:
     case Type::kInt64:
     case Type::kBool:
-    case Type::kDouble:
-      return Value(v.toDouble());
+    case Type::kDouble: return Value(v.toDouble());
     case Type::kDecimal128: {
       const double d = toDoubleLossy(v.asDecimal());
       if (std::isinf(d) && !isInfinite(v.asDecimal())) return overflow(v);
       return Value(d);
     }
-    case Type::kDate:
-      return Value(static_cast<double>(v.asDate().millis));
+    case Type::kDate: return Value(static_cast<double>(v.asDate().millis));
     case Type::kString: {
       TROUPE_ASSIGN(const double d, parse<double>(v.asString()));
       return Value(d);
     }
-    default:
-      return unsupported(v, "double");
+    default: return unsupported(v, "double");
   }
 }
 
@@ -114,21 +108,16 @@ StatusWith<Value> toDecimalValue(const Element& v) {
   switch (v.type()) {
     case Type::kInt32:
     case Type::kInt64:
-    case Type::kBool:
-      return Value(decimalFromInt64(v.toInt64()));
-    case Type::kDouble:
-      return Value(decimalFromDouble(v.asDouble()));
-    case Type::kDecimal128:
-      return Value(v);
-    case Type::kDate:
-      return Value(decimalFromInt64(v.asDate().millis));
+    case Type::kBool: return Value(decimalFromInt64(v.toInt64()));
+    case Type::kDouble: return Value(decimalFromDouble(v.asDouble()));
+    case Type::kDecimal128: return Value(v);
+    case Type::kDate: return Value(decimalFromInt64(v.asDate().millis));
     case Type::kString: {
       const auto parsed = decimalFromString(v.asString());
       if (!parsed.isOK()) return notANumber(v.asString(), parsed.status().reason());
       return Value(*parsed);
     }
-    default:
-      return unsupported(v, "decimal");
+    default: return unsupported(v, "decimal");
   }
 }
 

@@ -5,7 +5,8 @@
 // caller's. Errors: ConversionFailure, with the text $convert gives without `onError`.
 namespace troupe::bson {
 
-/// From numbers (truncated), booleans and strings of decimal digits. Fails where the result is out of range, NaN or infinite.
+/// From numbers (truncated), booleans and strings of decimal digits. Fails where the result is out of range, NaN or
+/// infinite.
 StatusWith<Value> toInt32Value(const Element& v);
 /// As `toInt32Value`, and from dates (milliseconds).
 StatusWith<Value> toInt64Value(const Element& v);

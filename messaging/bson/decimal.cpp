@@ -53,7 +53,8 @@ size_t skipDigits(std::string_view text, size_t from) {
   return from;
 }
 
-/// Intel's reader takes anything (and gives NaN), so the syntax is checked first: [sign] digits [. digits] [E [sign] digits].
+/// Intel's reader takes anything (and gives NaN), so the syntax is checked first: [sign] digits [. digits] [E [sign]
+/// digits].
 bool isFiniteNumber(std::string_view text) {
   size_t at = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
   const size_t point = skipDigits(text, at);

@@ -28,9 +28,21 @@ std::string_view Builder::nextIndex(char (&digits)[12]) {
   return {digits, static_cast<size_t>(end - digits)};
 }
 
-Builder& Builder::append(std::string_view name, double v) { header(name, Type::kDouble); put(v); return *this; }
-Builder& Builder::append(std::string_view name, int32_t v) { header(name, Type::kInt32); put(v); return *this; }
-Builder& Builder::append(std::string_view name, int64_t v) { header(name, Type::kInt64); put(v); return *this; }
+Builder& Builder::append(std::string_view name, double v) {
+  header(name, Type::kDouble);
+  put(v);
+  return *this;
+}
+Builder& Builder::append(std::string_view name, int32_t v) {
+  header(name, Type::kInt32);
+  put(v);
+  return *this;
+}
+Builder& Builder::append(std::string_view name, int64_t v) {
+  header(name, Type::kInt64);
+  put(v);
+  return *this;
+}
 
 Builder& Builder::append(std::string_view name, bool v) {
   header(name, Type::kBool);
@@ -50,7 +62,9 @@ Builder& Builder::append(std::string_view name, View document) {
   return appendRaw(name, Type::kDocument, document.bytes());
 }
 
-Builder& Builder::appendArray(std::string_view name, View array) { return appendRaw(name, Type::kArray, array.bytes()); }
+Builder& Builder::appendArray(std::string_view name, View array) {
+  return appendRaw(name, Type::kArray, array.bytes());
+}
 
 Builder& Builder::append(std::string_view name, const ObjectId& v) {
   return appendRaw(name, Type::kObjectId, {reinterpret_cast<const char*>(v.bytes.data()), v.bytes.size()});
@@ -60,7 +74,11 @@ Builder& Builder::append(std::string_view name, const Uuid& v) {
   return append(name, Binary{kBinaryUuid, {reinterpret_cast<const char*>(v.bytes.data()), v.bytes.size()}});
 }
 
-Builder& Builder::append(std::string_view name, Date v) { header(name, Type::kDate); put(v.millis); return *this; }
+Builder& Builder::append(std::string_view name, Date v) {
+  header(name, Type::kDate);
+  put(v.millis);
+  return *this;
+}
 
 Builder& Builder::append(std::string_view name, Timestamp v) {
   header(name, Type::kTimestamp);
@@ -112,10 +130,22 @@ Builder& Builder::append(std::string_view name, const DBPointer& v) {
   return *this;
 }
 
-Builder& Builder::append(std::string_view name, Null) { header(name, Type::kNull); return *this; }
-Builder& Builder::append(std::string_view name, Undefined) { header(name, Type::kUndefined); return *this; }
-Builder& Builder::append(std::string_view name, MinKey) { header(name, Type::kMinKey); return *this; }
-Builder& Builder::append(std::string_view name, MaxKey) { header(name, Type::kMaxKey); return *this; }
+Builder& Builder::append(std::string_view name, Null) {
+  header(name, Type::kNull);
+  return *this;
+}
+Builder& Builder::append(std::string_view name, Undefined) {
+  header(name, Type::kUndefined);
+  return *this;
+}
+Builder& Builder::append(std::string_view name, MinKey) {
+  header(name, Type::kMinKey);
+  return *this;
+}
+Builder& Builder::append(std::string_view name, MaxKey) {
+  header(name, Type::kMaxKey);
+  return *this;
+}
 
 Builder& Builder::append(std::string_view name, const Element& e) {
   if (e.ok()) appendRaw(name, e.type(), e.valueBytes());

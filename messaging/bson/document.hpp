@@ -16,7 +16,11 @@ class Document {
   Document() : bytes_(View().bytes()) {}
   explicit Document(View view) : bytes_(view.bytes()) {}
   /// Takes bytes that are known to be a valid document.
-  static Document adopt(std::string bytes) { Document d(Raw{}); d.bytes_ = std::move(bytes); return d; }
+  static Document adopt(std::string bytes) {
+    Document d(Raw{});
+    d.bytes_ = std::move(bytes);
+    return d;
+  }
 
   operator View() const { return view(); }  // NOLINT: a document is usable as its view
   View view() const { return View(bytes_.data()); }
@@ -84,20 +88,35 @@ class Builder {
   /// All fields of a document.
   Builder& appendAll(View document);
   /// A block of neighbouring elements, as they lie in a document.
-  Builder& appendElements(std::string_view rawElements) { buffer_.append(rawElements); return *this; }
+  Builder& appendElements(std::string_view rawElements) {
+    buffer_.append(rawElements);
+    return *this;
+  }
   /// A value by type and bytes.
   Builder& appendRaw(std::string_view name, Type type, std::string_view valueBytes);
 
   /// Appends to the innermost open array, naming the field by its index.
   template <class T>
-  Builder& push(const T& v) { char digits[12]; return append(nextIndex(digits), v); }
-  Builder& pushArray(View array) { char digits[12]; return appendArray(nextIndex(digits), array); }
+  Builder& push(const T& v) {
+    char digits[12];
+    return append(nextIndex(digits), v);
+  }
+  Builder& pushArray(View array) {
+    char digits[12];
+    return appendArray(nextIndex(digits), array);
+  }
 
   Builder& openDocument(std::string_view name) { return open(name, Type::kDocument); }
   Builder& openArray(std::string_view name) { return open(name, Type::kArray); }
   /// Opens a document inside the innermost open array.
-  Builder& pushDocument() { char digits[12]; return openDocument(nextIndex(digits)); }
-  Builder& pushOpenArray() { char digits[12]; return openArray(nextIndex(digits)); }
+  Builder& pushDocument() {
+    char digits[12];
+    return openDocument(nextIndex(digits));
+  }
+  Builder& pushOpenArray() {
+    char digits[12];
+    return openArray(nextIndex(digits));
+  }
   /// Closes the innermost open document or array.
   Builder& close();
 
@@ -112,12 +131,17 @@ class Builder {
   Value finishArray();
 
  private:
-  struct Level { uint32_t start; uint32_t next; };
+  struct Level {
+    uint32_t start;
+    uint32_t next;
+  };
   Builder& open(std::string_view name, Type type);
   void header(std::string_view name, Type type);
   std::string_view nextIndex(char (&digits)[12]);
   template <class T>
-  void put(const T& v) { buffer_.append(reinterpret_cast<const char*>(&v), sizeof(T)); }
+  void put(const T& v) {
+    buffer_.append(reinterpret_cast<const char*>(&v), sizeof(T));
+  }
 
   std::string buffer_;
   std::vector<Level> levels_;
@@ -129,7 +153,8 @@ class Value {
  public:
   Value() = default;
   explicit Value(const Element& e);
-  template <class T, class = std::enable_if_t<!std::is_same_v<std::decay_t<T>, Value> && !std::is_same_v<std::decay_t<T>, Element>>>
+  template <class T, class = std::enable_if_t<!std::is_same_v<std::decay_t<T>, Value> &&
+                                              !std::is_same_v<std::decay_t<T>, Element>>>
   explicit Value(const T& v) {
     Builder b;
     b.append("", v);

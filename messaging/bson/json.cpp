@@ -43,7 +43,8 @@ StatusWith<Document> fromJson(std::string_view json) {
       return {ErrorCode::kFailedToParse, std::string("invalid JSON: ") + type + " is not supported"};
   }
   bson_error_t error{};
-  bson_t* wire = bson_new_from_json(reinterpret_cast<const uint8_t*>(json.data()), static_cast<ssize_t>(json.size()), &error);
+  bson_t* wire =
+      bson_new_from_json(reinterpret_cast<const uint8_t*>(json.data()), static_cast<ssize_t>(json.size()), &error);
   if (!wire) return {ErrorCode::kFailedToParse, std::string("invalid JSON: ") + error.message};
   Document document(View(reinterpret_cast<const char*>(bson_get_data(wire))));
   bson_destroy(wire);

@@ -48,7 +48,8 @@ Decimal128 calculate(Operation operation, Decimal128 a, Decimal128 b) {
 }
 
 StatusWith<Value> calculate(Operation operation, const Element& a, const Element& b, Overflow overflow) {
-  if (a.is(Type::kDecimal128) || b.is(Type::kDecimal128)) return Value(calculate(operation, asDecimal(a), asDecimal(b)));
+  if (a.is(Type::kDecimal128) || b.is(Type::kDecimal128))
+    return Value(calculate(operation, asDecimal(a), asDecimal(b)));
   if (a.is(Type::kDouble) || b.is(Type::kDouble)) return Value(calculate(operation, a.toDouble(), b.toDouble()));
   int64_t result;
   if (overflows(operation, a.toInt64(), b.toInt64(), &result)) {
@@ -84,7 +85,7 @@ int compareNumbers(int64_t a, double b) {
   if (b < -kTwoTo63) return 1;
   // Within int64 the truncated double is exact as an integer; equal integers leave the fraction to decide.
   const auto truncated = static_cast<int64_t>(b);
-  if (a != truncated) return sign(a < truncated, a > truncated);
+  if (a != truncated) return sign(a<truncated, a> truncated);
   const double fraction = b - static_cast<double>(truncated);
   return sign(fraction > 0, fraction < 0);
 }
@@ -94,7 +95,8 @@ int compareNumbers(int64_t a, Decimal128 b) { return compareDecimals(decimalFrom
 int compareNumbers(double a, Decimal128 b) {
   if (std::isnan(a) || isNaN(b)) return sign(std::isnan(a) && !isNaN(b), isNaN(b) && !std::isnan(a));
   if (std::isinf(a)) return isInfinite(b) && isNegative(b) == (a < 0) ? 0 : (a < 0 ? -1 : 1);
-  // A decimal lies on the grid of 34 digits: if it differs from the truncated double, it is on the same side of the double.
+  // A decimal lies on the grid of 34 digits: if it differs from the truncated double, it is on the same side of the
+  // double.
   const TruncatedDecimal truncated = truncatedToDecimal(a);
   const int order = compareDecimals(truncated.value, b);
   if (order != 0 || truncated.exact) return order;
@@ -106,13 +108,16 @@ int compareNumbers(const Element& a, const Element& b) {
   const bool integerA = a.is(Type::kInt32) || a.is(Type::kInt64), integerB = b.is(Type::kInt32) || b.is(Type::kInt64);
   if (integerA && integerB) {
     const int64_t x = a.toInt64(), y = b.toInt64();
-    return sign(x < y, x > y);
+    return sign(x<y, x> y);
   }
-  if (integerA) return b.is(Type::kDouble) ? compareNumbers(a.toInt64(), b.asDouble()) : compareNumbers(a.toInt64(), b.asDecimal());
+  if (integerA)
+    return b.is(Type::kDouble) ? compareNumbers(a.toInt64(), b.asDouble()) : compareNumbers(a.toInt64(), b.asDecimal());
   if (integerB) return -compareNumbers(b, a);
   if (a.is(Type::kDouble))
-    return b.is(Type::kDouble) ? compareNumbers(a.asDouble(), b.asDouble()) : compareNumbers(a.asDouble(), b.asDecimal());
-  return b.is(Type::kDouble) ? -compareNumbers(b.asDouble(), a.asDecimal()) : compareDecimals(a.asDecimal(), b.asDecimal());
+    return b.is(Type::kDouble) ? compareNumbers(a.asDouble(), b.asDouble())
+                               : compareNumbers(a.asDouble(), b.asDecimal());
+  return b.is(Type::kDouble) ? -compareNumbers(b.asDouble(), a.asDecimal())
+                             : compareDecimals(a.asDecimal(), b.asDecimal());
 }
 
 StatusWith<Value> add(const Element& a, const Element& b, Overflow overflow) {

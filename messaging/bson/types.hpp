@@ -92,9 +92,16 @@ struct Regex {
   std::string_view pattern;
   std::string_view options;
 };
-struct Code { std::string_view code; };
-struct Symbol { std::string_view symbol; };
-struct DBPointer { std::string_view ns; ObjectId id; };
+struct Code {
+  std::string_view code;
+};
+struct Symbol {
+  std::string_view symbol;
+};
+struct DBPointer {
+  std::string_view ns;
+  ObjectId id;
+};
 struct Null {};
 struct Undefined {};
 struct MinKey {};

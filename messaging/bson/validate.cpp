@@ -86,18 +86,15 @@ class Walk {
     switch (type) {
       case Type::kString:
       case Type::kCode:
-      case Type::kSymbol:
-        return string();
+      case Type::kSymbol: return string();
       case Type::kDocument:
-      case Type::kArray:
-        return open(static_cast<size_t>(end_ - at_));
+      case Type::kArray: return open(static_cast<size_t>(end_ - at_));
       case Type::kBool:
         if (end_ == at_) return kShort;
         if (static_cast<uint8_t>(*at_) > 1) return "a boolean is neither 0 nor 1";
         ++at_;
         return nullptr;
-      case Type::kBinary:
-        return binary();
+      case Type::kBinary: return binary();
       case Type::kRegex:
         if (const char* wrong = cstring()) return wrong;
         return cstring();
@@ -106,10 +103,8 @@ class Walk {
         if (end_ - at_ < 12) return kShort;
         at_ += 12;
         return nullptr;
-      case Type::kCodeWithScope:
-        return codeWithScope();
-      default:
-        return "a field has an unknown type";
+      case Type::kCodeWithScope: return codeWithScope();
+      default: return "a field has an unknown type";
     }
   }
 
@@ -150,7 +145,8 @@ class Walk {
     const char* const whole = at_ + total;
     at_ += 4;
     if (const char* wrong = string()) return wrong;
-    if (at_ > whole || whole - at_ < 5 || load<int32_t>(at_) != whole - at_) return "code with scope has a wrong length";
+    if (at_ > whole || whole - at_ < 5 || load<int32_t>(at_) != whole - at_)
+      return "code with scope has a wrong length";
     return open(static_cast<size_t>(whole - at_));
   }
 

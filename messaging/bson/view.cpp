@@ -15,33 +15,23 @@ uint32_t valueSizeOf(Type type, const char* value) {
     case Type::kUndefined:
     case Type::kNull:
     case Type::kMinKey:
-    case Type::kMaxKey:
-      return 0;
-    case Type::kBool:
-      return 1;
-    case Type::kInt32:
-      return 4;
+    case Type::kMaxKey: return 0;
+    case Type::kBool: return 1;
+    case Type::kInt32: return 4;
     case Type::kDouble:
     case Type::kDate:
     case Type::kTimestamp:
-    case Type::kInt64:
-      return 8;
-    case Type::kObjectId:
-      return 12;
-    case Type::kDecimal128:
-      return 16;
+    case Type::kInt64: return 8;
+    case Type::kObjectId: return 12;
+    case Type::kDecimal128: return 16;
     case Type::kString:
     case Type::kCode:
-    case Type::kSymbol:
-      return 4 + static_cast<uint32_t>(load<int32_t>(value));
+    case Type::kSymbol: return 4 + static_cast<uint32_t>(load<int32_t>(value));
     case Type::kDocument:
     case Type::kArray:
-    case Type::kCodeWithScope:
-      return static_cast<uint32_t>(load<int32_t>(value));
-    case Type::kBinary:
-      return 5 + static_cast<uint32_t>(load<int32_t>(value));
-    case Type::kDBPointer:
-      return 4 + static_cast<uint32_t>(load<int32_t>(value)) + 12;
+    case Type::kCodeWithScope: return static_cast<uint32_t>(load<int32_t>(value));
+    case Type::kBinary: return 5 + static_cast<uint32_t>(load<int32_t>(value));
+    case Type::kDBPointer: return 4 + static_cast<uint32_t>(load<int32_t>(value)) + 12;
     case Type::kRegex: {
       const size_t pattern = std::strlen(value) + 1;
       return static_cast<uint32_t>(pattern + std::strlen(value + pattern) + 1);
@@ -55,10 +45,8 @@ bool Element::isNumber() const {
     case Type::kDouble:
     case Type::kInt32:
     case Type::kInt64:
-    case Type::kDecimal128:
-      return true;
-    default:
-      return false;
+    case Type::kDecimal128: return true;
+    default: return false;
   }
 }
 
@@ -94,35 +82,23 @@ View Element::codeWithScopeScope() const { return View(value() + 8 + load<int32_
 
 int64_t Element::toInt64(int64_t fallback) const {
   switch (type()) {
-    case Type::kInt32:
-      return asInt32();
-    case Type::kInt64:
-      return asInt64();
-    case Type::kBool:
-      return asBool() ? 1 : 0;
-    case Type::kDouble:
-      return saturatingInt64(asDouble());
-    case Type::kDecimal128:
-      return saturatingInt64(toDoubleLossy(asDecimal()));
-    default:
-      return fallback;
+    case Type::kInt32: return asInt32();
+    case Type::kInt64: return asInt64();
+    case Type::kBool: return asBool() ? 1 : 0;
+    case Type::kDouble: return saturatingInt64(asDouble());
+    case Type::kDecimal128: return saturatingInt64(toDoubleLossy(asDecimal()));
+    default: return fallback;
   }
 }
 
 double Element::toDouble(double fallback) const {
   switch (type()) {
-    case Type::kInt32:
-      return asInt32();
-    case Type::kInt64:
-      return static_cast<double>(asInt64());
-    case Type::kBool:
-      return asBool() ? 1 : 0;
-    case Type::kDouble:
-      return asDouble();
-    case Type::kDecimal128:
-      return toDoubleLossy(asDecimal());
-    default:
-      return fallback;
+    case Type::kInt32: return asInt32();
+    case Type::kInt64: return static_cast<double>(asInt64());
+    case Type::kBool: return asBool() ? 1 : 0;
+    case Type::kDouble: return asDouble();
+    case Type::kDecimal128: return toDoubleLossy(asDecimal());
+    default: return fallback;
   }
 }
 
@@ -130,20 +106,13 @@ bool Element::truthy() const {
   switch (type()) {
     case Type::kEnd:
     case Type::kNull:
-    case Type::kUndefined:
-      return false;
-    case Type::kBool:
-      return asBool();
-    case Type::kInt32:
-      return asInt32() != 0;
-    case Type::kInt64:
-      return asInt64() != 0;
-    case Type::kDouble:
-      return asDouble() != 0;
-    case Type::kDecimal128:
-      return !isZero(asDecimal());
-    default:
-      return true;
+    case Type::kUndefined: return false;
+    case Type::kBool: return asBool();
+    case Type::kInt32: return asInt32() != 0;
+    case Type::kInt64: return asInt64() != 0;
+    case Type::kDouble: return asDouble() != 0;
+    case Type::kDecimal128: return !isZero(asDecimal());
+    default: return true;
   }
 }
 

@@ -91,7 +91,8 @@ class Element {
   uint32_t valueSize_ = 0;
 };
 
-/// A borrowed, validated document or array. Cheap to copy; must not outlive its bytes. The default is the empty document.
+/// A borrowed, validated document or array. Cheap to copy; must not outlive its bytes. The default is the empty
+/// document.
 class View {
  public:
   View() : data_(kEmpty) {}
@@ -116,10 +117,19 @@ class View {
     explicit Iterator(const char* at) { load(at); }
     const Element& operator*() const { return element_; }
     const Element* operator->() const { return &element_; }
-    Iterator& operator++() { load(element_.raw().data() + element_.size()); return *this; }
-    Iterator operator++(int) { auto old = *this; ++*this; return old; }
-    bool operator==(const Iterator& other) const { return element_.ok() == other.element_.ok() &&
-        (!element_.ok() || element_.raw().data() == other.element_.raw().data()); }
+    Iterator& operator++() {
+      load(element_.raw().data() + element_.size());
+      return *this;
+    }
+    Iterator operator++(int) {
+      auto old = *this;
+      ++*this;
+      return old;
+    }
+    bool operator==(const Iterator& other) const {
+      return element_.ok() == other.element_.ok() &&
+             (!element_.ok() || element_.raw().data() == other.element_.raw().data());
+    }
 
    private:
     void load(const char* at) { element_ = *at ? Element(at) : Element(); }

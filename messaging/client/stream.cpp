@@ -27,10 +27,8 @@ class AsioStream final : public Stream {
   Status write(std::string_view bytes) override {
     const auto buffer = asio::buffer(bytes);
     const auto outcome = drive(target_.socketTimeoutMs, [&](auto done) {
-      if (tls_)
-        asio::async_write(*tls_, buffer, done);
-      else
-        asio::async_write(socket_, buffer, done);
+      if (tls_) asio::async_write(*tls_, buffer, done);
+      else asio::async_write(socket_, buffer, done);
     });
     return outcome.isOK() ? Status::OK() : outcome.status();
   }
@@ -38,10 +36,8 @@ class AsioStream final : public Stream {
   StatusWith<size_t> read(std::span<char> room) override {
     const auto buffer = asio::buffer(room.data(), room.size());
     return drive(target_.socketTimeoutMs, [&](auto done) {
-      if (tls_)
-        tls_->async_read_some(buffer, done);
-      else
-        socket_.async_read_some(buffer, done);
+      if (tls_) tls_->async_read_some(buffer, done);
+      else socket_.async_read_some(buffer, done);
     });
   }
 
@@ -53,10 +49,8 @@ class AsioStream final : public Stream {
     size_t size = 0;
     start([&](error_code error, size_t transferred) { ended = error, size = transferred; });
     io_.restart();
-    if (timeoutMs > 0)
-      io_.run_for(std::chrono::milliseconds(timeoutMs));
-    else
-      io_.run();
+    if (timeoutMs > 0) io_.run_for(std::chrono::milliseconds(timeoutMs));
+    else io_.run();
     if (!ended) {
       closeSocket();
       io_.restart();

@@ -9,15 +9,18 @@
 namespace troupe {
 
 /// The name of an actor: its node and its path there. Names are what actors keep of each other; what stands behind
-/// a name may be restarted at any time. A value of one pointer to immutable text: copies are cheap and may cross threads.
-/// The default is nobody. A path has the form "/a/b".
+/// a name may be restarted at any time. A value of one pointer to immutable text: copies are cheap and may cross
+/// threads. The default is nobody. A path has the form "/a/b".
 class Address {
  public:
   Address() = default;
   Address(std::string_view node, std::string_view path);
   Address(const Address& other) : name_(other.name_) { acquire(); }
   Address(Address&& other) noexcept : name_(std::exchange(other.name_, nullptr)) {}
-  Address& operator=(Address other) noexcept { std::swap(name_, other.name_); return *this; }
+  Address& operator=(Address other) noexcept {
+    std::swap(name_, other.name_);
+    return *this;
+  }
   ~Address() { release(); }
 
   explicit operator bool() const { return name_ != nullptr; }
@@ -40,8 +43,12 @@ class Address {
     const std::string* node;  ///< shared by all addresses of the node, kept for ever: a process meets few nodes
     std::string path;
   };
-  void acquire() const { if (name_) name_->references.fetch_add(1, std::memory_order_relaxed); }
-  void release() { if (name_ && name_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete name_; }
+  void acquire() const {
+    if (name_) name_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  void release() {
+    if (name_ && name_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete name_;
+  }
   Name* name_ = nullptr;
 };
 

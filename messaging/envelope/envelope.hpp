@@ -26,6 +26,7 @@ enum class MessageKind : uint8_t { kTell, kAsk, kReply, kFailure, kWatch, kUnwat
 class ReplySink {
  public:
   virtual void complete(StatusWith<Payload> answer) noexcept = 0;
+
  protected:
   ~ReplySink() = default;
 };
@@ -37,11 +38,18 @@ class ReplyDuty {
   ReplyDuty() = default;
   explicit ReplyDuty(ReplySink* sink) : sink_(sink) {}  ///< the sink keeps itself alive until completed
   ReplyDuty(ReplyDuty&& other) noexcept : sink_(std::exchange(other.sink_, nullptr)) {}
-  ReplyDuty& operator=(ReplyDuty&& other) noexcept { std::swap(sink_, other.sink_); return *this; }
-  ~ReplyDuty() { if (sink_) abandon(); }
+  ReplyDuty& operator=(ReplyDuty&& other) noexcept {
+    std::swap(sink_, other.sink_);
+    return *this;
+  }
+  ~ReplyDuty() {
+    if (sink_) abandon();
+  }
 
   explicit operator bool() const { return sink_ != nullptr; }
-  void complete(StatusWith<Payload> answer) noexcept { if (auto* s = std::exchange(sink_, nullptr)) s->complete(std::move(answer)); }
+  void complete(StatusWith<Payload> answer) noexcept {
+    if (auto* s = std::exchange(sink_, nullptr)) s->complete(std::move(answer));
+  }
 
  private:
   void abandon() noexcept;
@@ -64,16 +72,16 @@ inline uint32_t ageStamp(TimePoint time) {
 /// `Envelope` only when it leaves the node (envelope_codec.hpp). One owner at a time; may be moved between threads.
 struct Envelope {
   Address to;
-  Address from;                     ///< nobody for a sender that is no actor
-  uint64_t correlation = 0;         ///< of an ask or its answer on a link; local asks carry `reply` instead
+  Address from;              ///< nobody for a sender that is no actor
+  uint64_t correlation = 0;  ///< of an ask or its answer on a link; local asks carry `reply` instead
   uint64_t trace = 0;
   TimePoint deadline = kNoDeadline;
   MessageKind kind = MessageKind::kTell;
   Priority priority = Priority::kNormal;
-  uint32_t enqueuedAtMs = 0;        ///< coarse age stamp set by the post office
+  uint32_t enqueuedAtMs = 0;  ///< coarse age stamp set by the post office
   Payload payload;
-  ReplyDuty reply;                  ///< set for an ask
-  Status failure;                   ///< of kFailure and kDown
+  ReplyDuty reply;  ///< set for an ask
+  Status failure;   ///< of kFailure and kDown
   std::unique_ptr<ClusterMetadata> metadata;
 };
 

@@ -133,13 +133,11 @@ StatusWith<Envelope> decodeEnvelope(std::string_view bytes, TimePoint now) {
   std::memcpy(static_cast<void*>(aligned.data()), bytes.data(), bytes.size());
   try {
     // Each word once, and the few of addresses again.
-    capnp::FlatArrayMessageReader reader(kj::arrayPtr(aligned.data(), aligned.size()),
-                                         {aligned.size() * 2 + 1024, 16});
+    capnp::FlatArrayMessageReader reader(kj::arrayPtr(aligned.data(), aligned.size()), {aligned.size() * 2 + 1024, 16});
     const auto in = reader.getRoot<schema::Envelope>();
     return readEnvelopeHead(in, now, {}, view(in.getPayload().getWords()), view(in.getPayload().getAttachment()));
   } catch (const kj::Exception& damage) {
-    return Status(ErrorCode::kProtocolError,
-                  std::string("a damaged envelope: ") + damage.getDescription().cStr());
+    return Status(ErrorCode::kProtocolError, std::string("a damaged envelope: ") + damage.getDescription().cStr());
   }
 }
 

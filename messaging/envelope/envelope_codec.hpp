@@ -20,8 +20,8 @@ struct ImpliedNodes {
   std::string_view receiver, sender;
 };
 
-/// All of an envelope but words and attachment of its payload, for a link, which carries these beside it. Names of nodes
-/// that are implied are left out.
+/// All of an envelope but words and attachment of its payload, for a link, which carries these beside it. Names of
+/// nodes that are implied are left out.
 void writeEnvelopeHead(schema::Envelope::Builder out, const Envelope& envelope, TimePoint now,
                        const ImpliedNodes& implied);
 /// The same back; the words are not looked at here, their reader finds out about damage. Names that were left out are

@@ -18,7 +18,11 @@ namespace troupe {
 
 /// A struct of a Cap'n Proto schema.
 template <class T>
-concept SchemaType = requires { typename T::Reader; typename T::Builder; typename T::_capnpPrivate; };
+concept SchemaType = requires {
+  typename T::Reader;
+  typename T::Builder;
+  typename T::_capnpPrivate;
+};
 
 /// Identifies what a payload is: the Cap'n Proto type id, or an address unique to a local type. Never 0 for a type.
 using PayloadType = uint64_t;
@@ -54,7 +58,8 @@ PayloadType payloadType() {
   else return detail::payloadTypeInfo<T>().id;
 }
 
-template <SchemaType T> class Reading;
+template <SchemaType T>
+class Reading;
 
 /// What a message says: an immutable, reference-counted block, passed by reference within a node and never copied.
 /// It holds a Cap'n Proto message in flat form (`build`), or any C++ value that must not leave the process
@@ -64,12 +69,15 @@ class Payload {
   Payload() = default;
   Payload(const Payload& other) : block_(other.block_) { acquire(); }
   Payload(Payload&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
-  Payload& operator=(Payload other) noexcept { std::swap(block_, other.block_); return *this; }
+  Payload& operator=(Payload other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
   ~Payload() { release(); }
 
   /// Words that came from elsewhere; they are copied. Nothing is trusted: reading throws kj::Exception on damage,
-  /// which a handler's caller turns into an answered error. `typeName` must be static text or null, which stands for the
-  /// name of the type if this process has handlers for it or has built one.
+  /// which a handler's caller turns into an answered error. `typeName` must be static text or null, which stands for
+  /// the name of the type if this process has handlers for it or has built one.
   static Payload fromWords(PayloadType type, std::string_view bytes, std::shared_ptr<const std::string> attachment,
                            const char* typeName = nullptr);
 
@@ -77,7 +85,10 @@ class Payload {
   PayloadType type() const { return block_ ? block_->type : 0; }
   /// Static text, for logs and the tree: "Ping", or "unknown" for words of an unknown type.
   const char* typeName() const { return block_ ? block_->name : "nothing"; }
-  template <class T> bool is() const { return type() == payloadType<T>(); }
+  template <class T>
+  bool is() const {
+    return type() == payloadType<T>();
+  }
   /// True if the payload can leave the process.
   bool isSerializable() const { return !block_ || !block_->destroy; }
   /// The flat Cap'n Proto message, borrowed; empty for a local value.
@@ -88,11 +99,18 @@ class Payload {
   /// Opens the message for reading, on the caller's stack, with limits sized from the message:
   ///   auto ping = payload.read<schema::Ping>();  use(ping->getNumber());
   /// The result borrows from this payload. `is<T>()` must hold.
-  template <SchemaType T> Reading<T> read() const;
+  template <SchemaType T>
+  Reading<T> read() const;
   /// The value of a local payload, borrowed. `is<T>()` must hold.
-  template <class T> const T& local() const { return *static_cast<const T*>(localValue()); }
+  template <class T>
+  const T& local() const {
+    return *static_cast<const T*>(localValue());
+  }
   /// The value of a local payload, for a receiver that alone owns the message and takes what is inside.
-  template <class T> T& takeLocal() { return *static_cast<T*>(const_cast<void*>(localValue())); }
+  template <class T>
+  T& takeLocal() {
+    return *static_cast<T*>(const_cast<void*>(localValue()));
+  }
 
   /// A short text for logs: the type's name and the sizes, at most `limit` bytes.
   std::string summary(size_t limit = 200) const;
@@ -110,8 +128,12 @@ class Payload {
   };
   static constexpr size_t kBodyOffset = (sizeof(Block) + 15) / 16 * 16;
   const void* localValue() const { return reinterpret_cast<const char*>(block_) + kBodyOffset; }
-  void acquire() const { if (block_) block_->references.fetch_add(1, std::memory_order_relaxed); }
-  void release() { if (block_ && block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) free(block_); }
+  void acquire() const {
+    if (block_) block_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  void release() {
+    if (block_ && block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) free(block_);
+  }
   static void free(Block* block);
   explicit Payload(Block* block) : block_(block) {}
   Block* block_ = nullptr;
@@ -136,7 +158,9 @@ class Reading {
 };
 
 template <SchemaType T>
-Reading<T> Payload::read() const { return Reading<T>(*this); }
+Reading<T> Payload::read() const {
+  return Reading<T>(*this);
+}
 
 /// A payload known to hold a T; what coroutine handlers take by value. `read()` for schema types, `*` for local ones.
 template <class T>
@@ -192,8 +216,8 @@ class ScratchSegment {
 ///   build<schema::Ping>([&](auto ping) { ping.setNumber(7); })
 /// `attachment` rides along by reference; it is not copied on this node.
 template <SchemaType T, class Fill>
-  requires std::invocable<Fill, typename T::Builder>
-Payload build(Fill&& fill, std::shared_ptr<const std::string> attachment = nullptr) {
+requires std::invocable<Fill, typename T::Builder> Payload
+build(Fill&& fill, std::shared_ptr<const std::string> attachment = nullptr) {
   ScratchSegment scratch;
   if (scratch.words().size() == 0) {
     capnp::MallocMessageBuilder message;
@@ -206,10 +230,14 @@ Payload build(Fill&& fill, std::shared_ptr<const std::string> attachment = nullp
 }
 /// A payload of schema type T with all defaults.
 template <SchemaType T>
-Payload build() { return build<T>([](typename T::Builder) {}); }
+Payload build() {
+  return build<T>([](typename T::Builder) {});
+}
 
 /// A payload holding a C++ value that never leaves this process.
 template <class T>
-Payload local(T value) { return PayloadFactory::local<T>(std::move(value)); }
+Payload local(T value) {
+  return PayloadFactory::local<T>(std::move(value));
+}
 
 }  // namespace troupe

@@ -35,16 +35,16 @@ Status::Status(ErrorCode code, std::string reason)
     : info_(std::make_shared<const Info>(Info{code, std::move(reason), nullptr})) {}
 
 Status::Status(ErrorCode code, std::string reason, const bson::Document& extra)
-    : info_(std::make_shared<const Info>(
-          Info{code, std::move(reason), std::make_shared<const bson::Document>(extra)})) {}
+    : info_(
+          std::make_shared<const Info>(Info{code, std::move(reason), std::make_shared<const bson::Document>(extra)})) {}
 
 const std::string& Status::reason() const { return info_ ? info_->reason : kNoReason; }
 
 Status Status::withContext(std::string_view context) const {
   if (isOK()) return *this;
   Status result;
-  result.info_ = std::make_shared<const Info>(
-      Info{info_->code, std::string(context) + ": " + info_->reason, info_->extra});
+  result.info_ =
+      std::make_shared<const Info>(Info{info_->code, std::string(context) + ": " + info_->reason, info_->extra});
   return result;
 }
 

@@ -53,8 +53,8 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] StatusWith {
  public:
-  StatusWith(T value) : value_(std::move(value)) {}                  // NOLINT: implicit by design
-  StatusWith(Status status) : status_(std::move(status)) {}          // NOLINT: implicit by design
+  StatusWith(T value) : value_(std::move(value)) {}          // NOLINT: implicit by design
+  StatusWith(Status status) : status_(std::move(status)) {}  // NOLINT: implicit by design
   StatusWith(ErrorCode code, std::string reason) : status_(code, std::move(reason)) {}
 
   bool isOK() const { return status_.isOK(); }
@@ -76,10 +76,9 @@ class [[nodiscard]] StatusWith {
 }  // namespace troupe
 
 /// Returns the failure of `expression` (a Status) from the enclosing function.
-#define TROUPE_TRY(expression)                                     \
-  do {                                                             \
-    if (auto troupeStatus_ = (expression); !troupeStatus_.isOK()) \
-      return troupeStatus_;                                        \
+#define TROUPE_TRY(expression)                                                          \
+  do {                                                                                  \
+    if (auto troupeStatus_ = (expression); !troupeStatus_.isOK()) return troupeStatus_; \
   } while (false)
 
 #define TROUPE_JOIN_(a, b) a##b

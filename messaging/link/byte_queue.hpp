@@ -7,8 +7,8 @@
 
 namespace troupe::link {
 
-/// Frames that wait to be written, gathered into blocks that never grow once begun: what is appended is copied once and not
-/// again.
+/// Frames that wait to be written, gathered into blocks that never grow once begun: what is appended is copied once and
+/// not again.
 class ByteQueue {
  public:
   static constexpr size_t kBlock = 128 * 1024;

@@ -26,8 +26,8 @@ template <SchemaType T, class Look>
 bool readFlat(std::string_view bytes, Look&& look) {
   const size_t words = bytes.size() / sizeof(capnp::word);
   try {
-    capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(bytes.data()), words), {words * 2 + 64, 16});
+    capnp::FlatArrayMessageReader reader(kj::arrayPtr(reinterpret_cast<const capnp::word*>(bytes.data()), words),
+                                         {words * 2 + 64, 16});
     look(reader.getRoot<T>());
     return true;
   } catch (const kj::Exception&) {

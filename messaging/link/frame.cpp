@@ -67,8 +67,7 @@ std::string frameBytes(const Frame& frame, bool checksummed) {
 
 void FrameReader::resize(size_t capacity) {
   auto bigger = std::make_unique_for_overwrite<uint64_t[]>(padded(capacity) / 8);
-  if (buffered())
-    std::memcpy(bigger.get(), reinterpret_cast<const char*>(buffer_.get()) + consumed_, buffered());
+  if (buffered()) std::memcpy(bigger.get(), reinterpret_cast<const char*>(buffer_.get()) + consumed_, buffered());
   buffer_ = std::move(bigger);
   capacity_ = padded(capacity);
   filled_ -= consumed_;

@@ -24,10 +24,14 @@ inline constexpr size_t kHandshakeFrame = 4096;
 inline constexpr size_t kLargestFrame = 64 * 1024 * 1024;
 
 enum class FrameType : uint8_t {
-  kHello = 1, kChallenge, kProof, kWelcome,  ///< the handshake, in this order
-  kMessage,                                  ///< an envelope
-  kBeat, kBeatBack,                          ///< heartbeat and its answer
-  kClosing,                                  ///< the sender closes
+  kHello = 1,
+  kChallenge,
+  kProof,
+  kWelcome,  ///< the handshake, in this order
+  kMessage,  ///< an envelope
+  kBeat,
+  kBeatBack,  ///< heartbeat and its answer
+  kClosing,   ///< the sender closes
 };
 
 /// A frame, borrowed from where it was read. `head` and `words` are flat Cap'n Proto messages, aligned to words.
@@ -39,8 +43,8 @@ struct Frame {
 };
 
 /// Every frame begins with 16 bytes, little-endian: size of the whole in bytes, a multiple of 8 (4); type, with the top
-/// bit set if there is a checksum (1); bytes of padding at the end (1); words of the head (2); CRC-32C of the frame with
-/// this field zero (4); words of the payload (4). Head, payload, attachment and padding follow.
+/// bit set if there is a checksum (1); bytes of padding at the end (1); words of the head (2); CRC-32C of the frame
+/// with this field zero (4); words of the payload (4). Head, payload, attachment and padding follow.
 inline constexpr size_t kFrameHeader = 16;
 inline constexpr size_t kLargestHead = 0xFFFF * 8;
 
@@ -58,8 +62,8 @@ std::string frameBytes(const Frame& frame, bool checksummed = true);
 ///     else if (outcome == kMore) reader.commit(read(reader.prepare()));  // the socket reads straight into it
 ///     else reject(reader.rejected());
 ///   }
-/// A size is checked against the limit before room is made for it; then the room is made at once, so that a large frame is
-/// read where it stays.
+/// A size is checked against the limit before room is made for it; then the room is made at once, so that a large frame
+/// is read where it stays.
 class FrameReader final : public wire::ReadBuffer {
  public:
   enum class Outcome { kFrame, kMore, kRejected };

@@ -181,14 +181,14 @@ HandshakeStep AcceptorHandshake::takeHello(const Frame& frame) {
   });
   if (!readable) return unreadable();
   if (version != kProtocolVersion) return otherVersion(version);
-  if (nonce.size() != kNonceSize || agreed_.maxFrame < kSmallestFrame || !nameIsUsable(agreed_.peer)) return unreadable();
+  if (nonce.size() != kNonceSize || agreed_.maxFrame < kSmallestFrame || !nameIsUsable(agreed_.peer))
+    return unreadable();
   if (to != self_.node) return reject(Rejection::kWrongNode, "this node is " + self_.node + ", not " + to);
   if (agreed_.peer == self_.node) return reject(Rejection::kWrongNode, "both nodes are called " + self_.node);
   const bool keyed = authentication == Authentication::KEY_FILE;
   if (keyed && self_.key.empty()) return reject(Rejection::kNotAllowed, "this node has no key file");
   if (!keyed && !self_.key.empty()) return reject(Rejection::kNotAllowed, "this node asks for the cluster's key");
-  if (!keyed && !anonymous_)
-    return reject(Rejection::kNotAllowed, "this node takes no links without a key from there");
+  if (!keyed && !anonymous_) return reject(Rejection::kNotAllowed, "this node takes no links without a key from there");
   agreed_.authenticated = keyed;
   transcript_ = transcriptOf({agreed_.peer, self_.node, nonce, nonce_, agreed_.maxFrame, self_.maxFrame});
   due_ = FrameType::kProof;

@@ -11,8 +11,8 @@ namespace troupe::link {
 
 /// What a node brings into every handshake.
 struct Identity {
-  std::string node;   ///< the own name, as "host:port"
-  std::string key;    ///< the cluster's key; empty: links without authentication
+  std::string node;                 ///< the own name, as "host:port"
+  std::string key;                  ///< the cluster's key; empty: links without authentication
   size_t maxFrame = kLargestFrame;  ///< the largest frame this node takes
 };
 

@@ -57,9 +57,7 @@ LinkLife::Actions LinkLife::loseTo(TimePoint now, Rejection reason, std::string 
   return actions;
 }
 
-LinkLife::Actions LinkLife::peerLives(TimePoint now) {
-  return phase_ == Phase::kWaiting ? connect(now) : Actions{};
-}
+LinkLife::Actions LinkLife::peerLives(TimePoint now) { return phase_ == Phase::kWaiting ? connect(now) : Actions{}; }
 
 LinkLife::Actions LinkLife::tick(TimePoint now, double chance) {
   if (now < due()) return {};
@@ -77,8 +75,6 @@ LinkLife::Actions LinkLife::tick(TimePoint now, double chance) {
   return {.beat = true};
 }
 
-TimePoint LinkLife::due() const {
-  return phase_ == Phase::kOpen ? std::min(beatAt_, heardAt_ + times_.idle) : until_;
-}
+TimePoint LinkLife::due() const { return phase_ == Phase::kOpen ? std::min(beatAt_, heardAt_ + times_.idle) : until_; }
 
 }  // namespace troupe::link

@@ -20,16 +20,16 @@ PhaseText phaseText(Phase phase);
 
 /// The times of a link.
 struct LinkTimes {
-  Duration connect = std::chrono::seconds(5);        ///< to a connection
-  Duration handshake = std::chrono::seconds(5);      ///< from the connection to its being open
-  Duration heartbeat = std::chrono::seconds(1);      ///< between two heartbeats
-  Duration idle = std::chrono::seconds(10);          ///< without a byte from the other side: it is lost
+  Duration connect = std::chrono::seconds(5);           ///< to a connection
+  Duration handshake = std::chrono::seconds(5);         ///< from the connection to its being open
+  Duration heartbeat = std::chrono::seconds(1);         ///< between two heartbeats
+  Duration idle = std::chrono::seconds(10);             ///< without a byte from the other side: it is lost
   Duration firstPause = std::chrono::milliseconds(50);  ///< before the first try again; doubled with each failure
   Duration longestPause = std::chrono::seconds(2);
 };
 
-/// The life of a link that this node opens, as decisions: the clock and chance are given, what is to be done is returned.
-/// The actor around it owns the connection and does it.
+/// The life of a link that this node opens, as decisions: the clock and chance are given, what is to be done is
+/// returned. The actor around it owns the connection and does it.
 ///
 ///   connecting ─▶ authenticating ─▶ open
 ///       ▲               │            │
@@ -43,7 +43,8 @@ class LinkLife {
     bool opened = false;   ///< let messages flow
     bool beat = false;     ///< send a heartbeat
     std::string why = {};  ///< of `lost`, for people
-    std::optional<Rejection> counted = {};  ///< of `lost`: the reason it counts under, if it was this side that ended it
+    std::optional<Rejection> counted =
+        {};  ///< of `lost`: the reason it counts under, if it was this side that ended it
   };
 
   explicit LinkLife(LinkTimes times) : times_(times) {}
@@ -72,7 +73,7 @@ class LinkLife {
   LinkTimes times_;
   Phase phase_ = Phase::kWaiting;
   int failures_ = 0;
-  TimePoint until_;    ///< of the phase, unless open
+  TimePoint until_;  ///< of the phase, unless open
   TimePoint heardAt_, beatAt_;
 };
 

@@ -29,7 +29,8 @@ Frame partsOf(const Envelope& envelope) {
 
 Status checkSendable(const Envelope& envelope, size_t largestFrame) {
   if (!envelope.payload.isSerializable())
-    return {ErrorCode::kIllegalOperation, std::string("a ") + envelope.payload.typeName() + " may not leave the process"};
+    return {ErrorCode::kIllegalOperation,
+            std::string("a ") + envelope.payload.typeName() + " may not leave the process"};
   const size_t size = frameSize(partsOf(envelope));
   if (size > largestFrame)
     return {ErrorCode::kInvalidLength, std::string("a ") + envelope.payload.typeName() + " of " + std::to_string(size) +
@@ -69,8 +70,8 @@ StatusWith<Envelope> readMessage(const Frame& frame, TimePoint now, const Implie
   const size_t words = frame.head.size() / sizeof(capnp::word);
   try {
     // Each word once, and the few of addresses again.
-    capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(frame.head.data()), words), {words * 2 + 64, 16});
+    capnp::FlatArrayMessageReader reader(kj::arrayPtr(reinterpret_cast<const capnp::word*>(frame.head.data()), words),
+                                         {words * 2 + 64, 16});
     result = readEnvelopeHead(reader.getRoot<schema::Envelope>(), now, implied, frame.words, frame.attachment);
   } catch (const kj::Exception& damage) {
     result = Status(ErrorCode::kProtocolError, std::string("a damaged envelope: ") + damage.getDescription().cStr());

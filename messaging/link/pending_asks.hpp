@@ -6,8 +6,8 @@
 
 namespace troupe::link {
 
-/// The duties to answer of the asks that a link has carried away, each under the number its answer will bear. Numbers of
-/// asks that are over mean nothing any more, even when their place is used again. Not thread-safe.
+/// The duties to answer of the asks that a link has carried away, each under the number its answer will bear. Numbers
+/// of asks that are over mean nothing any more, even when their place is used again. Not thread-safe.
 class PendingAsks {
  public:
   /// Never 0.

@@ -12,8 +12,9 @@ namespace troupe::log {
 
 namespace {
 
-constexpr std::string_view kComponentNames[] = {"ACCESS",  "ACTOR", "ADMIN",    "COMMAND", "CONTROL",     "INDEX",
-                                                "NETWORK", "QUERY", "RECOVERY", "REPL", "STORAGE", "SUPERVISION", "WRITE"};
+constexpr std::string_view kComponentNames[] = {"ACCESS",  "ACTOR",       "ADMIN", "COMMAND",  "CONTROL",
+                                                "INDEX",   "NETWORK",     "QUERY", "RECOVERY", "REPL",
+                                                "STORAGE", "SUPERVISION", "WRITE"};
 
 spdlog::sink_ptr makeSink(const std::string& file) {
   if (file.empty()) return std::make_shared<spdlog::sinks::stdout_sink_mt>();
@@ -46,8 +47,8 @@ void Log::put(Severity severity, int level, Component component, int id, std::st
   if (!attributes.empty()) line.append("attr", attributes);
   std::string json = bson::toRelaxedJson(line.finish());
   if (options_.format == Format::kText) {
-    std::string text = letter + " " + std::string(componentName(component)) + " [" + std::string(context) +
-                       "] " + std::string(message);
+    std::string text = letter + " " + std::string(componentName(component)) + " [" + std::string(context) + "] " +
+                       std::string(message);
     if (!attributes.empty()) text += " " + bson::toRelaxedJson(attributes);
     sink_->info(text);
   } else {

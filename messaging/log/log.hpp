@@ -24,9 +24,9 @@ enum class Format { kJson, kText };
 
 struct Options {
   Format format = Format::kJson;
-  std::string file;                      ///< empty: standard output
-  int verbosity = 0;                     ///< 1 to 5: debug lines up to this level, of all components
-  size_t keep = 1024;                    ///< newest lines kept in memory for getLog
+  std::string file;    ///< empty: standard output
+  int verbosity = 0;   ///< 1 to 5: debug lines up to this level, of all components
+  size_t keep = 1024;  ///< newest lines kept in memory for getLog
 };
 
 /// The node's structured log: one JSON line `{t,s,c,id,ctx,msg,attr}` for each event, or human text on a terminal. The
@@ -66,8 +66,8 @@ class Log {
   void flush();
 
  private:
-  void put(Severity severity, int level, Component component, int id, std::string_view context, std::string_view message,
-           bson::View attributes);
+  void put(Severity severity, int level, Component component, int id, std::string_view context,
+           std::string_view message, bson::View attributes);
 
   const Options options_;
   const std::shared_ptr<Verbosity> verbosity_ = std::make_shared<Verbosity>();

@@ -38,8 +38,8 @@ Status readLevel(const bson::Element& given, const std::string& place, int least
   if (!given.isNumber()) return {ErrorCode::kTypeMismatch, "logComponentVerbosity: " + place + " must be a number"};
   const int64_t level = given.toInt64();
   if (level < least || level > Verbosity::kMost)
-    return {ErrorCode::kBadValue, "logComponentVerbosity: " + place + " must be between " + std::to_string(least) + " and " +
-                                      std::to_string(Verbosity::kMost) + ", not " + std::to_string(level)};
+    return {ErrorCode::kBadValue, "logComponentVerbosity: " + place + " must be between " + std::to_string(least) +
+                                      " and " + std::to_string(Verbosity::kMost) + ", not " + std::to_string(level)};
   into = static_cast<int8_t>(level);
   return Status::OK();
 }
@@ -55,7 +55,8 @@ Status read(bson::View given, const std::string& place, std::optional<Component>
     const auto component = childNamed(field.name(), here);
     if (!component) return {ErrorCode::kBadValue, "logComponentVerbosity: there is no component " + name};
     if (!field.is(bson::Type::kDocument))
-      return {ErrorCode::kTypeMismatch, "logComponentVerbosity: " + name + " must be a document such as {verbosity: 1}"};
+      return {ErrorCode::kTypeMismatch,
+              "logComponentVerbosity: " + name + " must be a document such as {verbosity: 1}"};
     TROUPE_TRY(read(field.asDocument(), name + ".", component, into));
   }
   return Status::OK();
@@ -84,7 +85,8 @@ bson::Document Verbosity::describe() const {
     out.append("verbosity", static_cast<int32_t>(levels_[i].load(std::memory_order_relaxed)));
     for (size_t child = 0; child < kComponents; ++child) {
       if (kRows[child].parent != static_cast<Component>(i)) continue;
-      out.append(kRows[child].name, bson::doc("verbosity", static_cast<int32_t>(levels_[child].load(std::memory_order_relaxed))));
+      out.append(kRows[child].name,
+                 bson::doc("verbosity", static_cast<int32_t>(levels_[child].load(std::memory_order_relaxed))));
     }
     out.close();
   }

@@ -27,9 +27,9 @@ enum class Component {
 };
 inline constexpr size_t kComponents = static_cast<size_t>(Component::kWrite) + 1;
 
-/// How much is logged for those who look closer: 0 (nothing more) to 5, for all components or for single ones. A component
-/// that has no level of its own follows the one it belongs to (recovery: storage), and those follow the base. Thread-safe;
-/// asking is at most three relaxed loads.
+/// How much is logged for those who look closer: 0 (nothing more) to 5, for all components or for single ones. A
+/// component that has no level of its own follows the one it belongs to (recovery: storage), and those follow the base.
+/// Thread-safe; asking is at most three relaxed loads.
 class Verbosity {
  public:
   static constexpr int kMost = 5;
@@ -41,8 +41,8 @@ class Verbosity {
   /// What counts for a component.
   int of(Component component) const;
 
-  /// {verbosity: 0, command: {verbosity: -1}, storage: {verbosity: -1, recovery: {verbosity: -1}}, ...}: the levels as set,
-  /// by the names operators know.
+  /// {verbosity: 0, command: {verbosity: -1}, storage: {verbosity: -1, recovery: {verbosity: -1}}, ...}: the levels as
+  /// set, by the names operators know.
   bson::Document describe() const;
   /// Sets the levels that such a document names; all of them or, on an error, none. Errors: TypeMismatch, BadValue
   /// (unknown component, or a level that is not between -1 and 5; the base can't inherit).

@@ -14,8 +14,8 @@ namespace troupe::tls {
 /// `checkOptions`. With mode `disabled` that is an error too: ask first.
 StatusWith<std::shared_ptr<boost::asio::ssl::context>> makeServerContext(const TlsOptions& options);
 
-/// A context for outgoing connections; the certificate is optional. Without caFile the system's authorities are trusted.
-/// Checking the host's name is the caller's (boost::asio::ssl::host_name_verification).
+/// A context for outgoing connections; the certificate is optional. Without caFile the system's authorities are
+/// trusted. Checking the host's name is the caller's (boost::asio::ssl::host_name_verification).
 StatusWith<std::shared_ptr<boost::asio::ssl::context>> makeClientContext(const TlsOptions& options);
 
 }  // namespace troupe::tls

@@ -33,7 +33,8 @@ Status checkOptions(const TlsOptions& options) {
     return {ErrorCode::kInvalidOptions, "need tlsCAFile with tlsCRLFile"};
   for (const auto& protocol : options.disabledProtocols)
     if (!std::ranges::count(kProtocols, protocol))
-      return {ErrorCode::kBadValue, "unrecognized TLS protocol '" + protocol + "'; expected TLS1_0, TLS1_1, TLS1_2 or TLS1_3"};
+      return {ErrorCode::kBadValue,
+              "unrecognized TLS protocol '" + protocol + "'; expected TLS1_0, TLS1_1, TLS1_2 or TLS1_3"};
   const auto off = [&](std::string_view name) { return std::ranges::count(options.disabledProtocols, name) > 0; };
   if (off("TLS1_2") && off("TLS1_3")) return {ErrorCode::kInvalidOptions, "all TLS protocols are disabled"};
   return {};

@@ -14,8 +14,8 @@ bool isEnvelopeField(std::string_view name) {
 
 Status checkAnswers(const MsgHeader& header, int32_t requestId) {
   if (header.responseTo != requestId)
-    return {ErrorCode::kProtocolError, "reply to request " + std::to_string(header.responseTo) + ", expected one to " +
-                                           std::to_string(requestId)};
+    return {ErrorCode::kProtocolError,
+            "reply to request " + std::to_string(header.responseTo) + ", expected one to " + std::to_string(requestId)};
   return {};
 }
 

@@ -30,8 +30,8 @@ class FrameReader final : public ReadBuffer {
   /// Copies bytes in (tests, first bytes read elsewhere).
   void feed(std::string_view bytes);
 
-  /// The next whole frame, or an empty view when more bytes are needed. Valid until the next call of `prepare`, `feed` or
-  /// `next`. Errors: ProtocolError for a bad length; the stream cannot be resumed.
+  /// The next whole frame, or an empty view when more bytes are needed. Valid until the next call of `prepare`, `feed`
+  /// or `next`. Errors: ProtocolError for a bad length; the stream cannot be resumed.
   StatusWith<std::string_view> next();
 
   /// What was read and not yet given as a frame.

@@ -37,10 +37,8 @@ bool closesConnection(ErrorCode code) {
     case ErrorCode::kProtocolError:
     case ErrorCode::kIllegalOpMsgFlag:
     case ErrorCode::kChecksumMismatch:
-    case ErrorCode::kTooManyDocumentSequences:
-      return true;
-    default:
-      return false;
+    case ErrorCode::kTooManyDocumentSequences: return true;
+    default: return false;
   }
 }
 

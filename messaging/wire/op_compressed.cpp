@@ -34,14 +34,12 @@ ZSTD_DCtx* zstdDecompressor() {
 /// Whether the data can be worth `size` bytes, asked before that much memory is taken.
 bool announces(Compressor compressor, std::string_view data, size_t size) {
   switch (compressor) {
-    case Compressor::kNoop:
-      return data.size() == size;
+    case Compressor::kNoop: return data.size() == size;
     case Compressor::kSnappy: {
       size_t length = 0;
       return snappy::GetUncompressedLength(data.data(), data.size(), &length) && length == size;
     }
-    case Compressor::kZlib:
-      return size / 1032 <= data.size();  // deflate's best ratio
+    case Compressor::kZlib: return size / 1032 <= data.size();  // deflate's best ratio
     case Compressor::kZstd: {
       const auto length = ZSTD_getFrameContentSize(data.data(), data.size());
       return length == size || length == ZSTD_CONTENTSIZE_UNKNOWN;
@@ -53,32 +51,25 @@ bool announces(Compressor compressor, std::string_view data, size_t size) {
 /// Unpacks into exactly `size` bytes at `out`.
 bool unpack(Compressor compressor, std::string_view data, char* out, size_t size) {
   switch (compressor) {
-    case Compressor::kNoop:
-      std::memcpy(out, data.data(), size);
-      return true;
-    case Compressor::kSnappy:
-      return snappy::RawUncompress(data.data(), data.size(), out);
+    case Compressor::kNoop: std::memcpy(out, data.data(), size); return true;
+    case Compressor::kSnappy: return snappy::RawUncompress(data.data(), data.size(), out);
     case Compressor::kZlib: {
       uLongf written = size;
       return uncompress(reinterpret_cast<Bytef*>(out), &written, reinterpret_cast<const Bytef*>(data.data()),
-                        data.size()) == Z_OK && written == size;
+                        data.size()) == Z_OK &&
+             written == size;
     }
-    case Compressor::kZstd:
-      return ZSTD_decompressDCtx(zstdDecompressor(), out, size, data.data(), data.size()) == size;
+    case Compressor::kZstd: return ZSTD_decompressDCtx(zstdDecompressor(), out, size, data.data(), data.size()) == size;
   }
   return false;
 }
 
 size_t packedBound(Compressor compressor, size_t size) {
   switch (compressor) {
-    case Compressor::kSnappy:
-      return snappy::MaxCompressedLength(size);
-    case Compressor::kZlib:
-      return compressBound(size);
-    case Compressor::kZstd:
-      return ZSTD_compressBound(size);
-    default:
-      return size;
+    case Compressor::kSnappy: return snappy::MaxCompressedLength(size);
+    case Compressor::kZlib: return compressBound(size);
+    case Compressor::kZstd: return ZSTD_compressBound(size);
+    default: return size;
   }
 }
 
@@ -98,13 +89,12 @@ std::optional<size_t> pack(Compressor compressor, std::string_view data, char* o
       return written;
     }
     case Compressor::kZstd: {
-      const auto written = ZSTD_compressCCtx(zstdCompressor(), out, bound, data.data(), data.size(), ZSTD_CLEVEL_DEFAULT);
+      const auto written =
+          ZSTD_compressCCtx(zstdCompressor(), out, bound, data.data(), data.size(), ZSTD_CLEVEL_DEFAULT);
       if (ZSTD_isError(written)) return {};
       return written;
     }
-    default:
-      std::memcpy(out, data.data(), data.size());
-      return data.size();
+    default: std::memcpy(out, data.data(), data.size()); return data.size();
   }
 }
 
@@ -146,8 +136,7 @@ StatusWith<std::string> decompress(std::string_view frame) {
   if (header.opCode != OpCode::kCompressed || frame.size() < kPrefix)
     return {ErrorCode::kProtocolError, "not an OP_COMPRESSED, or truncated"};
   header.opCode = static_cast<OpCode>(bson::load<int32_t>(frame.data() + kHeaderSize));
-  if (header.opCode == OpCode::kCompressed)
-    return {ErrorCode::kProtocolError, "OP_COMPRESSED inside OP_COMPRESSED"};
+  if (header.opCode == OpCode::kCompressed) return {ErrorCode::kProtocolError, "OP_COMPRESSED inside OP_COMPRESSED"};
   const auto size = bson::load<int32_t>(frame.data() + kHeaderSize + 4);
   if (size < 0 || size > kMaxMessageSize - static_cast<int32_t>(kHeaderSize))
     return {ErrorCode::kProtocolError, "OP_COMPRESSED announces an uncompressed size of " + std::to_string(size)};
@@ -155,8 +144,9 @@ StatusWith<std::string> decompress(std::string_view frame) {
   if (!compressor)
     return {ErrorCode::kBadValue, "Unknown compressor id " + std::to_string(static_cast<uint8_t>(frame[kPrefix - 1]))};
 
-  const Status corrupt(ErrorCode::kBadValue, "OP_COMPRESSED does not unpack by " + std::string(compressorName(*compressor)) +
-                                                 " to the announced " + std::to_string(size) + " bytes");
+  const Status corrupt(ErrorCode::kBadValue, "OP_COMPRESSED does not unpack by " +
+                                                 std::string(compressorName(*compressor)) + " to the announced " +
+                                                 std::to_string(size) + " bytes");
   const auto data = frame.substr(kPrefix);
   const auto unpackedSize = static_cast<size_t>(size);
   if (!announces(*compressor, data, unpackedSize)) return corrupt;

@@ -33,8 +33,15 @@ class DocumentRange {
     Iterator() = default;
     explicit Iterator(const char* at) : at_(at) {}
     bson::View operator*() const { return bson::View(at_); }
-    Iterator& operator++() { at_ += bson::View(at_).size(); return *this; }
-    Iterator operator++(int) { auto old = *this; ++*this; return old; }
+    Iterator& operator++() {
+      at_ += bson::View(at_).size();
+      return *this;
+    }
+    Iterator operator++(int) {
+      auto old = *this;
+      ++*this;
+      return old;
+    }
     bool operator==(const Iterator&) const = default;
 
    private:
@@ -77,7 +84,8 @@ enum class Direction { kRequest, kReply };
 
 /// Parses a whole frame. Every document is validated in the same pass; nothing is copied.
 /// Errors: IllegalOpMsgFlag, ChecksumMismatch, ProtocolError, TooManyDocumentSequences (see `closesConnection`);
-/// InvalidBSON, BSONObjectTooLarge, Overflow, Location40430 ... 40433, 40587 for sections, 40571 for a request without `$db`.
+/// InvalidBSON, BSONObjectTooLarge, Overflow, Location40430 ... 40433, 40587 for sections, 40571 for a request without
+/// `$db`.
 StatusWith<OpMsg> parseOpMsg(std::string_view frame, Direction direction = Direction::kRequest);
 
 /// False for an OP_MSG that wants no answer, also when its sections are malformed.

@@ -12,13 +12,13 @@ namespace troupe::wire {
 struct OpQuery {
   MsgHeader header;
   uint32_t flags = 0;
-  std::string_view ns;        ///< "<database>.$cmd"
+  std::string_view ns;  ///< "<database>.$cmd"
   std::string_view database;
-  bson::View command;         ///< the query, taken out of a `$query` wrapper
+  bson::View command;  ///< the query, taken out of a `$query` wrapper
 };
 
-/// Parses a whole frame. Errors: ProtocolError for a broken layout (close the connection); InvalidBSON, BSONObjectTooLarge
-/// for its documents; UnsupportedOpQueryCommand for all but hello and isMaster on `<db>.$cmd`.
+/// Parses a whole frame. Errors: ProtocolError for a broken layout (close the connection); InvalidBSON,
+/// BSONObjectTooLarge for its documents; UnsupportedOpQueryCommand for all but hello and isMaster on `<db>.$cmd`.
 StatusWith<OpQuery> parseOpQuery(std::string_view frame);
 
 /// A parsed OP_REPLY of a server to a client's OP_QUERY. Borrows its frame.

@@ -58,12 +58,9 @@ std::string Request::reply(MessageBuilder&& answer, int32_t replyId, uint32_t re
 StatusWith<Request> parseRequest(std::string_view frame) {
   TROUPE_ASSIGN(const auto header, parseFrameHeader(frame));
   switch (header.opCode) {
-    case OpCode::kMsg:
-      return fromOpMsg(frame);
-    case OpCode::kQuery:
-      return fromOpQuery(frame);
-    case OpCode::kCompressed:
-      return fromCompressed(frame);
+    case OpCode::kMsg: return fromOpMsg(frame);
+    case OpCode::kQuery: return fromOpQuery(frame);
+    case OpCode::kCompressed: return fromCompressed(frame);
     default:
       return {ErrorCode::kProtocolError, "unsupported opcode " + std::to_string(static_cast<int32_t>(header.opCode))};
   }

@@ -16,11 +16,11 @@ namespace troupe::wire {
 /// A driver's request, whichever opcode carried it. Borrows the frame; what had to be unpacked it owns.
 struct Request {
   int32_t requestId = 0;
-  uint32_t flags = 0;                       ///< of OP_MSG
-  bool legacy = false;                      ///< came as OP_QUERY and is answered with OP_REPLY
-  std::optional<Compressor> compressor;     ///< the answer is packed with the same one
+  uint32_t flags = 0;                    ///< of OP_MSG
+  bool legacy = false;                   ///< came as OP_QUERY and is answered with OP_REPLY
+  std::optional<Compressor> compressor;  ///< the answer is packed with the same one
   std::string_view database;
-  bson::View body;                          ///< the command; its first field names it
+  bson::View body;  ///< the command; its first field names it
   std::vector<DocumentSequence> sequences;
   std::shared_ptr<const std::string> unpacked;  ///< keeps the bytes of a compressed request
 
@@ -36,9 +36,9 @@ struct Request {
   std::string reply(MessageBuilder&& answer, int32_t replyId, uint32_t replyFlags = 0, int32_t inReplyTo = 0) const;
 };
 
-/// Parses a frame of any opcode. When it fails, `closesConnection(code)` tells whether to hang up; otherwise the failure is
-/// answered with `replyToMalformed`. Errors: those of op_msg.hpp, op_query.hpp and op_compressed.hpp; ProtocolError for
-/// other opcodes.
+/// Parses a frame of any opcode. When it fails, `closesConnection(code)` tells whether to hang up; otherwise the
+/// failure is answered with `replyToMalformed`. Errors: those of op_msg.hpp, op_query.hpp and op_compressed.hpp;
+/// ProtocolError for other opcodes.
 StatusWith<Request> parseRequest(std::string_view frame);
 
 /// The answer to a frame that `parseRequest` refused, written from `answer`; empty when the client wants none.

@@ -14,7 +14,6 @@ std::string identifier(const char* phase) {
   return out;
 }
 
-
 /// One arrow for each pair of phases, with the events that lead along it. Null stands for the end.
 std::vector<std::pair<std::pair<const char*, const char*>, std::string>> arrows(const MachineOutline& outline) {
   std::vector<std::pair<std::pair<const char*, const char*>, std::string>> all;
@@ -57,7 +56,8 @@ std::string toMermaid(const MachineOutline& outline, std::string_view current) {
   for (const auto& phase : outline.phases) out += "  " + identifier(phase.name) + " : " + phase.name + "\n";
   if (!outline.phases.empty()) out += "  [*] --> " + identifier(outline.phases.front().name) + "\n";
   for (const auto& [ends, events] : arrows(outline))
-    out += "  " + identifier(ends.first) + " --> " + (ends.second ? identifier(ends.second) : "[*]") + " : " + events + "\n";
+    out += "  " + identifier(ends.first) + " --> " + (ends.second ? identifier(ends.second) : "[*]") + " : " + events +
+           "\n";
   if (const auto* lit = outline.phase(current)) {
     out += "  classDef current fill:#2b7,color:#fff\n";
     out += "  class " + identifier(lit->name) + " current\n";
@@ -74,8 +74,8 @@ std::string toDot(const MachineOutline& outline, std::string_view current) {
   }
   out += "  end [shape=doublecircle, label=\"\"];\n";
   for (const auto& [ends, events] : arrows(outline))
-    out += "  " + identifier(ends.first) + " -> " + (ends.second ? identifier(ends.second) : "end") + " [label=\"" + events +
-           "\"];\n";
+    out += "  " + identifier(ends.first) + " -> " + (ends.second ? identifier(ends.second) : "end") + " [label=\"" +
+           events + "\"];\n";
   return out + "}\n";
 }
 

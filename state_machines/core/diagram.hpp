@@ -14,9 +14,9 @@ struct MachineOutline {
     const char* meaning;
   };
   struct Row {
-    const char* from;                   ///< null: any phase
+    const char* from;  ///< null: any phase
     const char* event;
-    std::vector<const char*> targets;   ///< null among them: the end; empty: it stays
+    std::vector<const char*> targets;  ///< null among them: the end; empty: it stays
   };
   const char* name = "";
   std::vector<Phase> phases;
@@ -33,7 +33,8 @@ MachineOutline outlineOf() {
   for (const auto& row : M::kPhases) outline.phases.push_back({row.name, row.meaning});
   for (const auto& row : M::transitions()) {
     MachineOutline::Row shown{row.from ? M::kPhases[*row.from].name : nullptr, row.eventName, {}};
-    for (const auto& target : row.targets) shown.targets.push_back(target.phase ? M::kPhases[*target.phase].name : nullptr);
+    for (const auto& target : row.targets)
+      shown.targets.push_back(target.phase ? M::kPhases[*target.phase].name : nullptr);
     outline.rows.push_back(std::move(shown));
   }
   return outline;

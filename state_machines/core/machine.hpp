@@ -56,20 +56,30 @@ struct Machine {
   }
 
   template <class Message>
-  static auto send(NodeName to, Message message) { return Send<M>{std::move(to), std::move(message)}; }
+  static auto send(NodeName to, Message message) {
+    return Send<M>{std::move(to), std::move(message)};
+  }
   template <class Message>
-  static auto ask(NodeName to, Message message) { return Ask<M>{std::move(to), std::move(message)}; }
+  static auto ask(NodeName to, Message message) {
+    return Ask<M>{std::move(to), std::move(message)};
+  }
   template <class Message>
-  static auto reply(Message message) { return Reply<M>{std::move(message)}; }
+  static auto reply(Message message) {
+    return Reply<M>{std::move(message)};
+  }
   static Refuse refuse(Status why) { return {std::move(why)}; }
   template <class Event>
   static auto after(Millis delay, Event event, Millis spread = Millis(0)) {
     return Arm<M>{std::move(event), delay, spread};
   }
   template <class Event>
-  static auto cancel(Event event) { return Disarm<M>{std::move(event)}; }
+  static auto cancel(Event event) {
+    return Disarm<M>{std::move(event)};
+  }
   template <class Action>
-  static auto perform(Action action) { return Do<M>{std::move(action)}; }
+  static auto perform(Action action) {
+    return Do<M>{std::move(action)};
+  }
 
   /// `row<Accepted>(Phase::kOffering, {Phase::kDraining}, [](const Document& d, const Accepted& e) { ... })`.
   /// The targets are where it may go besides staying; `kEnd` is among them if it may finish.
@@ -97,7 +107,9 @@ concept MachineType = requires(const typename M::Document& document) {
 
 /// True if the phase is part of the document, and so outlives a crash.
 template <class M>
-inline constexpr bool kPhaseIsPersisted = requires(typename M::Document d) { d.phase; };
+inline constexpr bool kPhaseIsPersisted = requires(typename M::Document d) {
+  d.phase;
+};
 
 template <class M>
 typename M::Phase phaseOf(const Snapshot<M>& now) {
@@ -105,7 +117,9 @@ typename M::Phase phaseOf(const Snapshot<M>& now) {
   else return now.memory.phase;
 }
 template <class M>
-const char* phaseName(const Snapshot<M>& now) { return M::kPhases[phaseOf(now)].name; }
+const char* phaseName(const Snapshot<M>& now) {
+  return M::kPhases[phaseOf(now)].name;
+}
 
 /// A machine did what its table doesn't allow.
 class BrokenMachine : public std::logic_error {

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "messaging/description/description.hpp"
 #include "messaging/errors/status.hpp"
-#include "state_machines/description/description.hpp"
 
 namespace troupe::machines {
 
@@ -27,20 +27,44 @@ enum class Durability {
 struct Nothing {};
 
 namespace detail {
-template <class M> struct MemoryOf { using Type = Nothing; };
-template <class M> requires requires { typename M::Memory; } struct MemoryOf<M> { using Type = typename M::Memory; };
-template <class M> struct MessageOf { using Type = std::variant<Nothing>; };
-template <class M> requires requires { typename M::Message; } struct MessageOf<M> { using Type = typename M::Message; };
-template <class M> struct ActionOf { using Type = std::variant<Nothing>; };
-template <class M> requires requires { typename M::Action; } struct ActionOf<M> { using Type = typename M::Action; };
+template <class M>
+struct MemoryOf {
+  using Type = Nothing;
+};
+template <class M>
+requires requires { typename M::Memory; }
+struct MemoryOf<M> {
+  using Type = typename M::Memory;
+};
+template <class M>
+struct MessageOf {
+  using Type = std::variant<Nothing>;
+};
+template <class M>
+requires requires { typename M::Message; }
+struct MessageOf<M> {
+  using Type = typename M::Message;
+};
+template <class M>
+struct ActionOf {
+  using Type = std::variant<Nothing>;
+};
+template <class M>
+requires requires { typename M::Action; }
+struct ActionOf<M> {
+  using Type = typename M::Action;
+};
 }  // namespace detail
 
 /// What a machine keeps only while its node lives.
-template <class M> using MemoryOf = typename detail::MemoryOf<M>::Type;
+template <class M>
+using MemoryOf = typename detail::MemoryOf<M>::Type;
 /// What it says to others: a variant of described structs.
-template <class M> using MessageOf = typename detail::MessageOf<M>::Type;
+template <class M>
+using MessageOf = typename detail::MessageOf<M>::Type;
 /// What it has done on its own node by the actor around it: a variant of described structs.
-template <class M> using ActionOf = typename detail::ActionOf<M>::Type;
+template <class M>
+using ActionOf = typename detail::ActionOf<M>::Type;
 
 /// All that a machine is at one moment. After a crash the document is there and the memory is a new one.
 template <class M>
@@ -74,7 +98,8 @@ struct Reply {
 struct Refuse {
   Status why;
 };
-/// Brings `event` after `delay` and a random part of `spread`. There is one timer per event value: arming again replaces.
+/// Brings `event` after `delay` and a random part of `spread`. There is one timer per event value: arming again
+/// replaces.
 template <class M>
 struct Arm {
   typename M::Event event;
@@ -112,9 +137,15 @@ struct [[nodiscard]] Step {
   std::vector<Effect<M>> effects;
 
   /// These fields from now on (persisted before the effects).
-  Step&& with(typename M::Document changed) && { document = std::move(changed); return std::move(*this); }
+  Step&& with(typename M::Document changed) && {
+    document = std::move(changed);
+    return std::move(*this);
+  }
   /// This memory from now on (not persisted).
-  Step&& remembering(MemoryOf<M> changed) && { memory = std::move(changed); return std::move(*this); }
+  Step&& remembering(MemoryOf<M> changed) && {
+    memory = std::move(changed);
+    return std::move(*this);
+  }
   /// To be done once the document is safe, in this order. Takes effects and vectors of effects.
   template <class... More>
   Step&& then(More&&... more) && {
@@ -126,7 +157,8 @@ struct [[nodiscard]] Step {
   void add(std::vector<Effect<M>> more) {
     for (auto& effect : more) effects.push_back(std::move(effect));
   }
-  template <class E> requires std::constructible_from<Effect<M>, E>
+  template <class E>
+  requires std::constructible_from<Effect<M>, E>
   void add(E&& effect) { effects.push_back(Effect<M>(std::forward<E>(effect))); }
 };
 

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "messaging/description/description.hpp"
 #include "state_machines/core/step.hpp"
-#include "state_machines/description/description.hpp"
 
 namespace troupe::machines {
 
@@ -27,17 +27,20 @@ struct Target {
 /// One row of a machine's table.
 template <class M>
 struct Transition {
-  std::optional<typename M::Phase> from;           ///< absent: any phase
-  size_t event = 0;                                ///< which alternative of M::Event
+  std::optional<typename M::Phase> from;  ///< absent: any phase
+  size_t event = 0;                       ///< which alternative of M::Event
   const char* eventName = "";
   std::vector<Target<typename M::Phase>> targets;  ///< besides staying
   std::function<Step<M>(const Snapshot<M>&, const typename M::Event&)> decide;
 };
 
 namespace detail {
-template <class T, class Variant> struct IndexIn;
+template <class T, class Variant>
+struct IndexIn;
 template <class T, class... Rest>
-struct IndexIn<T, std::variant<T, Rest...>> { static constexpr size_t value = 0; };
+struct IndexIn<T, std::variant<T, Rest...>> {
+  static constexpr size_t value = 0;
+};
 template <class T, class First, class... Rest>
 struct IndexIn<T, std::variant<First, Rest...>> {
   static constexpr size_t value = 1 + IndexIn<T, std::variant<Rest...>>::value;
@@ -50,8 +53,7 @@ Step<M> decideWith(const F& function, const Snapshot<M>& now, const E& event) {
     return function(now.document, event);
   else if constexpr (std::is_invocable_v<const F&, const typename M::Document&, const machines::MemoryOf<M>&, const E&>)
     return function(now.document, now.memory, event);
-  else
-    return function(now, event);
+  else return function(now, event);
 }
 
 template <class M, class E, class F>

@@ -10,8 +10,8 @@
 
 namespace troupe::machines {
 
-/// What was once true and must stay so, by subject: "leader of term 3" is "n1". Kept over the whole of a run, or of a path
-/// of the model checker; a second value for a subject is a broken invariant.
+/// What was once true and must stay so, by subject: "leader of term 3" is "n1". Kept over the whole of a run, or of a
+/// path of the model checker; a second value for a subject is a broken invariant.
 class Facts {
  public:
   /// False if the subject is known with another value; the first one stays.
@@ -30,15 +30,16 @@ class Facts {
   std::string contradiction_;
 };
 
-/// All machines of a cluster at one moment, as invariants look at them: in the model checker, in the simulator, in tests.
-/// Borrows the snapshots.
+/// All machines of a cluster at one moment, as invariants look at them: in the model checker, in the simulator, in
+/// tests. Borrows the snapshots.
 class World {
  public:
   template <class M>
   void add(NodeName node, bool alive, const Snapshot<M>* machine) {
     entries_.push_back({std::move(node), alive, typeid(M), machine});
   }
-  /// Calls `look(node, alive, snapshot)` for each machine of type M. The memory of a node that isn't alive is a new one.
+  /// Calls `look(node, alive, snapshot)` for each machine of type M. The memory of a node that isn't alive is a new
+  /// one.
   template <class M, class F>
   void each(F&& look) const {
     for (const Entry& entry : entries_)

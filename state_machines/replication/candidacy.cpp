@@ -128,8 +128,10 @@ void onFreezeOver(Turn& t, const FreezeOver&) {
 
 void onMaintenance(Turn& t, const Maintenance& command) {
   if (t.mem.phase != Phase::kFollower)
-    return t.refuse(ErrorCode::kNotSecondary, "only a secondary that does not stand for election can be in maintenance mode");
-  if (!command.on && !t.mem.maintenance) return t.refuse(ErrorCode::kOperationFailed, "this node is not in maintenance mode");
+    return t.refuse(ErrorCode::kNotSecondary,
+                    "only a secondary that does not stand for election can be in maintenance mode");
+  if (!command.on && !t.mem.maintenance)
+    return t.refuse(ErrorCode::kOperationFailed, "this node is not in maintenance mode");
   t.mem.maintenance = command.on;
   t.why = "replSetMaintenance";
   t.done();

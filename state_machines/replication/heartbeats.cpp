@@ -18,9 +18,9 @@ using Phase = Topology::Phase;
 
 ConfigVersion configVersion(const Turn& t) { return t.hasConfig() ? t.config().configVersion() : ConfigVersion{}; }
 
-/// REP-042: the primary of this term is there, so nobody has to be elected. This ends an election that was held for want
-/// of a primary, and one that another node has won. What others say of the primary counts for nothing here: after it has
-/// died, each would hold the others up.
+/// REP-042: the primary of this term is there, so nobody has to be elected. This ends an election that was held for
+/// want of a primary, and one that another node has won. What others say of the primary counts for nothing here: after
+/// it has died, each would hold the others up.
 void sawPrimary(Turn& t) {
   if (t.mem.phase == Phase::kCandidate ||
       (t.mem.phase == Phase::kDryRun && t.mem.standing == ElectionReason::kElectionTimeout))
@@ -52,7 +52,8 @@ Report reportFor(const Turn& t, const NodeName& to) {
 
 void sendHeartbeats(Turn& t) {
   if (!t.self()) return t.cancel(HeartbeatDue{});
-  for (const MemberView& v : t.mem.members) t.send(v.host, HeartbeatRequest{reportFor(t, v.host), v.host, t.doc.setName});
+  for (const MemberView& v : t.mem.members)
+    t.send(v.host, HeartbeatRequest{reportFor(t, v.host), v.host, t.doc.setName});
   if (!t.mem.members.empty()) t.arm(t.config().heartbeatInterval(), HeartbeatDue{});
 }
 

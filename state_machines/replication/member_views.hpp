@@ -4,11 +4,12 @@
 /// What a node knows of the others: who is alive, through whom, and how far they are.
 namespace troupe::replication {
 
-/// Over how many others a sign of life may have come: longer ways do not exist in small sets, and are rare in large ones.
+/// Over how many others a sign of life may have come: longer ways do not exist in small sets, and are rare in large
+/// ones.
 int maxDistance(const ReplicaSetConfig& config);
 
-/// One view for each other member of the config; those of members that stay are kept. For a primary all members count as
-/// heard of now: it steps down if it then hears nothing of a majority.
+/// One view for each other member of the config; those of members that stay are kept. For a primary all members count
+/// as heard of now: it steps down if it then hears nothing of a majority.
 void rebuildViews(Turn& t);
 
 /// There was a sign of life of that member over that distance: it counts for the election timeout. (ELE-032, REP-052)
@@ -20,8 +21,8 @@ void note(Turn& t, const Report& report);
 /// Nothing was heard of a member over that distance for too long; a primary without a majority steps down. (ELE-032)
 void onLivenessTimeout(Turn& t, const LivenessTimeout& event);
 
-/// No connection to a member: it is down to others at once, but counts for the majority until it was silent long enough. If it
-/// was the primary, this node stands soon. (ELE-001)
+/// No connection to a member: it is down to others at once, but counts for the majority until it was silent long
+/// enough. If it was the primary, this node stands soon. (ELE-001)
 void onUnreachable(Turn& t, const Unreachable& event);
 
 /// Whether that many data-bearing voters, this node included, have applied all that it has. (ELE-026)

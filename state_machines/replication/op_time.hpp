@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "messaging/bson/types.hpp"
-#include "state_machines/description/description.hpp"
+#include "messaging/description/description.hpp"
 
 namespace troupe::replication {
 

@@ -41,7 +41,8 @@ Status checkPlaceIn(const ReplicaSetConfig& config, const NodeName& self) {
     return Status(ErrorCode::kNewReplicaSetConfigurationIncompatible,
                   fmt::format("no member of the new config is this node, {}", self));
   if (!isElectableIn(config, self))
-    return Status(ErrorCode::kNodeNotElectable, fmt::format("this node, {}, could not be elected in the new config", self));
+    return Status(ErrorCode::kNodeNotElectable,
+                  fmt::format("this node, {}, could not be elected in the new config", self));
   return Status::OK();
 }
 
@@ -53,7 +54,8 @@ Status checkFirstConfig(const ReplicaSetConfig& config, const std::string& setNa
   if (config.version != 1)
     return Status(ErrorCode::kInvalidReplicaSetConfig, "the first config must have the version 1");
   if (config.settings.replicaSetId)
-    return Status(ErrorCode::kInvalidReplicaSetConfig, "settings.replicaSetId is drawn for the set and must not be given");
+    return Status(ErrorCode::kInvalidReplicaSetConfig,
+                  "settings.replicaSetId is drawn for the set and must not be given");
   return checkPlaceIn(config, self);
 }
 
@@ -142,8 +144,7 @@ void onReconfig(Turn& t, const Reconfig& command) {
   if (command.force) next.version = std::max(next.version, t.config().version + 1);
   else if (t.mem.phase != Phase::kPrimary)
     return t.refuse(ErrorCode::kNotWritablePrimary, "replSetReconfig without force needs the primary");
-  else if (t.mem.change)
-    return t.refuse(ErrorCode::kConfigurationInProgress, "another replSetReconfig is running");
+  else if (t.mem.change) return t.refuse(ErrorCode::kConfigurationInProgress, "another replSetReconfig is running");
   Status fits = next.validate();
   if (fits.isOK()) fits = checkSuccessor(t.config(), next, command.force);
   if (fits.isOK() && !command.force) fits = checkPlaceIn(next, t.doc.self);

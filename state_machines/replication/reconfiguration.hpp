@@ -11,14 +11,15 @@ void askMembersOfNewSet(Turn& t);
 void onMemberOfNewSet(Turn& t, const HeartbeatReply& reply);
 void onInitiateDeadline(Turn& t, const InitiateDeadline&);
 
-/// replSetReconfig. Without force, a config follows another one only when a majority holds the one before in the term of
-/// this primary, and it differs by one voter at most: so no two majorities of configs in use are without a common member.
+/// replSetReconfig. Without force, a config follows another one only when a majority holds the one before in the term
+/// of this primary, and it differs by one voter at most: so no two majorities of configs in use are without a common
+/// member.
 void onReconfig(Turn& t, const Reconfig& command);
 /// Goes on with a change that waits for a majority.
 void proceedWithReconfig(Turn& t);
 
-/// A newer config came with a heartbeat; the sender calls this node `self`. A node in the middle of a step-up takes it only
-/// if it has no place for a primary there; the next heartbeat brings it again. (REP-039)
+/// A newer config came with a heartbeat; the sender calls this node `self`. A node in the middle of a step-up takes it
+/// only if it has no place for a primary there; the next heartbeat brings it again. (REP-039)
 void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self);
 
 }  // namespace troupe::replication

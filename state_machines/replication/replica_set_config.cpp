@@ -91,7 +91,8 @@ Status ReplicaSetConfig::validate() const {
     if (!ids.insert(m.id).second) return invalid("two members have the _id {}", m.id);
     if (!hosts.insert(m.host).second) return invalid("two members have the host {}", m.host);
     if (isLocal(m.host) != isLocal(members.front().host))
-      return invalid("either all host names must refer to the local host, or none: {} and {}", members.front().host, m.host);
+      return invalid("either all host names must refer to the local host, or none: {} and {}", members.front().host,
+                     m.host);
   }
   if (voters() > kMaxVoters) return invalid("at most {} members may vote, not {}", kMaxVoters, voters());
   if (std::none_of(members.begin(), members.end(), [](const auto& m) { return m.isElectable(); }))
@@ -110,8 +111,8 @@ int ReplicaSetConfig::voters() const {
 }
 
 int ReplicaSetConfig::writeMajority() const {
-  const auto holders = std::count_if(members.begin(), members.end(),
-                                     [](const auto& m) { return m.isVoter() && !m.arbiterOnly; });
+  const auto holders =
+      std::count_if(members.begin(), members.end(), [](const auto& m) { return m.isVoter() && !m.arbiterOnly; });
   return std::min(majority(), static_cast<int>(holders));
 }
 
@@ -140,12 +141,14 @@ Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& n
     return incompatible("settings.replicaSetId must not change");
   if (next.configServer != present.configServer) return incompatible("configsvr must not change");
   if (next.version <= present.version)
-    return incompatible(fmt::format("the new version, {}, must be above the present one, {}", next.version, present.version));
+    return incompatible(
+        fmt::format("the new version, {}, must be above the present one, {}", next.version, present.version));
   for (const MemberConfig& m : next.members) {
     const MemberConfig* before = present.member(m.host);
     if (!before) continue;
     if (before->id != m.id) return incompatible(fmt::format("the _id of {} must not change", m.host));
-    if (before->arbiterOnly != m.arbiterOnly) return incompatible(fmt::format("arbiterOnly of {} must not change", m.host));
+    if (before->arbiterOnly != m.arbiterOnly)
+      return incompatible(fmt::format("arbiterOnly of {} must not change", m.host));
     if (before->buildIndexes != m.buildIndexes)
       return incompatible(fmt::format("buildIndexes of {} must not change", m.host));
   }

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "messaging/bson/document.hpp"
+#include "messaging/description/description.hpp"
 #include "messaging/errors/status.hpp"
 #include "state_machines/core/step.hpp"
-#include "state_machines/description/description.hpp"
 
 namespace troupe::replication {
 
@@ -19,11 +19,11 @@ using machines::NodeName;
 /// One member of a replica set, as operators configure it.
 struct MemberConfig {
   int32_t id = 0;
-  NodeName host;                ///< "host:port"; by this name all members know it
-  double priority = 1;          ///< 0: never primary; the highest one is primary if it can
-  int32_t votes = 1;            ///< 0 or 1
-  bool arbiterOnly = false;     ///< votes, holds no data, never primary
-  bool hidden = false;          ///< not shown to drivers
+  NodeName host;             ///< "host:port"; by this name all members know it
+  double priority = 1;       ///< 0: never primary; the highest one is primary if it can
+  int32_t votes = 1;         ///< 0 or 1
+  bool arbiterOnly = false;  ///< votes, holds no data, never primary
+  bool hidden = false;       ///< not shown to drivers
   bool buildIndexes = true;
   int64_t secondaryDelaySecs = 0;
   std::map<std::string, std::string> tags;
@@ -40,7 +40,7 @@ struct ReplicaSetSettings {
   Millis heartbeatInterval{2000};
   int32_t heartbeatTimeoutSecs = 10;
   Millis electionTimeout{10'000};
-  Millis catchUpTimeout{-1};  ///< how long a new primary may catch up; -1: as long as it takes, 0: not at all
+  Millis catchUpTimeout{-1};            ///< how long a new primary may catch up; -1: as long as it takes, 0: not at all
   Millis catchUpTakeoverDelay{30'000};  ///< -1: never
   bson::Document getLastErrorModes;
   bson::Document getLastErrorDefaults;
@@ -77,8 +77,8 @@ struct ReplicaSetConfig {
   bool writeConcernMajorityJournalDefault = true;
   ReplicaSetSettings settings;
 
-  /// Reads a config as replSetInitiate and replSetReconfig are given it, strictly, and validates it. Left out fields get
-  /// their defaults, an arbiter the priority 0. Errors: TypeMismatch, UnknownField, MissingRequiredField,
+  /// Reads a config as replSetInitiate and replSetReconfig are given it, strictly, and validates it. Left out fields
+  /// get their defaults, an arbiter the priority 0. Errors: TypeMismatch, UnknownField, MissingRequiredField,
   /// InvalidReplicaSetConfig; each names the field.
   static StatusWith<ReplicaSetConfig> parse(bson::View document);
   /// The rules that a config has to keep by itself. Errors: InvalidReplicaSetConfig.
@@ -105,8 +105,8 @@ struct ReplicaSetConfig {
   bool operator==(const ReplicaSetConfig&) const = default;
 };
 
-/// Whether `next` may follow `present`: the same set, the same identity, a higher version; unless `force`, also at most one
-/// voting member added or taken away, so that any majority of the one and any of the other have a member in common.
+/// Whether `next` may follow `present`: the same set, the same identity, a higher version; unless `force`, also at most
+/// one voting member added or taken away, so that any majority of the one and any of the other have a member in common.
 /// Errors: NewReplicaSetConfigurationIncompatible, InvalidReplicaSetConfig.
 Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& next, bool force);
 

@@ -8,7 +8,8 @@ namespace troupe::replication {
 
 namespace {
 
-/// Election timeouts by this number: how long a node waits whose connection to the primary is refused; at most thrice as long.
+/// Election timeouts by this number: how long a node waits whose connection to the primary is refused; at most thrice
+/// as long.
 constexpr int kGoneShare = 20;
 
 Topology::Phase phaseByConfig(const Turn& t) {

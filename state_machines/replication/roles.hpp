@@ -17,8 +17,8 @@ void settle(Turn& t);
 /// other vote does not wait.
 void armElectionTimeout(Turn& t);
 
-/// The primary seems to be gone: waits for a short part of the election timeout only. That is safe, for whoever still sees the
-/// primary refuses in the dry run, and the next sign of life of the primary puts the election off.
+/// The primary seems to be gone: waits for a short part of the election timeout only. That is safe, for whoever still
+/// sees the primary refuses in the dry run, and the next sign of life of the primary puts the election off.
 void expectElection(Turn& t);
 
 /// What random part the timers of elections have, so that two nodes seldom stand at once: up to 15 % more.

@@ -22,7 +22,8 @@ void leaveLeadership(Turn& t) {
   t.mem.stepDown.reset();
   if (!t.mem.change) return;
   t.mem.change.reset();
-  t.conclude(OpenCommand::kReconfig, Status(ErrorCode::kPrimarySteppedDown, "this node is no longer primary: " + t.why));
+  t.conclude(OpenCommand::kReconfig,
+             Status(ErrorCode::kPrimarySteppedDown, "this node is no longer primary: " + t.why));
 }
 
 /// Who can take over at once: alive, electable, and not behind; the highest priority first. Null: nobody.
@@ -55,7 +56,8 @@ void stepDown(Turn& t, std::string why) {
   t.why = std::move(why);
   if (t.mem.stepDown)
     t.conclude(OpenCommand::kStepDown,
-               Status(ErrorCode::kPrimarySteppedDown, "while this node waited for secondaries, it stepped down because " + t.why));
+               Status(ErrorCode::kPrimarySteppedDown,
+                      "while this node waited for secondaries, it stepped down because " + t.why));
   leaveLeadership(t);
   settle(t);
 }
@@ -86,9 +88,9 @@ void onStepDownDeadline(Turn& t, const StepDownDeadline&) {
   t.mem.phase = Phase::kPrimary;
   t.why = "no electable secondary has caught up; still primary";
   t.perform(AcceptWrites{t.mem.term});
-  t.conclude(OpenCommand::kStepDown,
-             Status(ErrorCode::kExceededTimeLimit, "no electable secondaries caught up in time; still primary. "
-                                                   "Use force: true to step down nevertheless"));
+  t.conclude(OpenCommand::kStepDown, Status(ErrorCode::kExceededTimeLimit,
+                                            "no electable secondaries caught up in time; still primary. "
+                                            "Use force: true to step down nevertheless"));
 }
 
 }  // namespace troupe::replication

@@ -114,7 +114,8 @@ void addHeartbeatRules(Table& table) {
       .elsewhere<HeartbeatRequest>(onHeartbeatRequest);
   table.in<HeartbeatReply>({kStartup}, {kFollower, kArbiter, kRemoved}, onHeartbeatReply)
       .in<HeartbeatReply>({kInitiating}, {kStartup, kFollower}, onHeartbeatReply)
-      .in<HeartbeatReply>({kRemoved, kArbiter, kFollower, kDryRun, kCandidate}, {kFollower, kArbiter, kRemoved}, onHeartbeatReply)
+      .in<HeartbeatReply>({kRemoved, kArbiter, kFollower, kDryRun, kCandidate}, {kFollower, kArbiter, kRemoved},
+                          onHeartbeatReply)
       .in<HeartbeatReply>({kCatchingUp}, {kDraining, kFollower, kArbiter, kRemoved}, onHeartbeatReply)
       .in<HeartbeatReply>(kElected, {kFollower, kArbiter, kRemoved}, onHeartbeatReply);
   table.in<LivenessTimeout>({kCatchingUp}, {kDraining, kFollower}, onLivenessTimeout)
@@ -136,8 +137,8 @@ bool twoPrimariesInOneTerm(const machines::World& world) {
   return broken;
 }
 
-/// Whoever voted since then in a later term may have voted for it. Looks at new primaries only: they still have the config
-/// in which they were elected.
+/// Whoever voted since then in a later term may have voted for it. Looks at new primaries only: they still have the
+/// config in which they were elected.
 bool electedByNoMajority(const machines::World& world) {
   bool broken = false;
   world.each<T>([&](const NodeName& name, bool alive, const Snapshot<T>& leader) {
@@ -156,9 +157,8 @@ bool electedByNoMajority(const machines::World& world) {
 
 bool anyNode(const machines::World& world, bool (*condition)(const NodeName&, const Snapshot<T>&)) {
   bool found = false;
-  world.each<T>([&](const NodeName& name, bool alive, const Snapshot<T>& node) {
-    found |= alive && condition(name, node);
-  });
+  world.each<T>(
+      [&](const NodeName& name, bool alive, const Snapshot<T>& node) { found |= alive && condition(name, node); });
   return found;
 }
 

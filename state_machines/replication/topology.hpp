@@ -31,7 +31,8 @@ struct MemberView {
   OpTime applied;
   ConfigVersion config;
   /// Over which distances something was heard of it within the election timeout: 0 is from itself, 1 from someone who
-  /// heard from it, and so on. A report from a distance stands for one from the next distance only, so that rumours die.
+  /// heard from it, and so on. A report from a distance stands for one from the next distance only, so that rumours
+  /// die.
   std::set<int32_t> heard;
 
   bool isAlive() const { return !heard.empty(); }
@@ -39,7 +40,12 @@ struct MemberView {
 };
 
 enum class ElectionReason : int32_t {
-  kElectionTimeout, kPriorityTakeover, kCatchUpTakeover, kStepUpCommand, kHandoff, kOnlyVoter
+  kElectionTimeout,
+  kPriorityTakeover,
+  kCatchUpTakeover,
+  kStepUpCommand,
+  kHandoff,
+  kOnlyVoter
 };
 
 /// A conditional step-down that waits for secondaries to catch up.
@@ -65,8 +71,8 @@ struct ConfigChange {
 /// What one member of a replica set decides about who leads it: heartbeats, elections, step-downs, the config.
 /// docs/protocols/elections.md tells it as a story; the rules are in the files beside this one, by concern.
 ///
-/// It knows no time. Freshness is a timer that is armed anew (LivenessTimeout, ElectionTimeout), and equal situations are
-/// equal values, so that all of them can be visited.
+/// It knows no time. Freshness is a timer that is armed anew (LivenessTimeout, ElectionTimeout), and equal situations
+/// are equal values, so that all of them can be visited.
 ///
 /// The actor around it
 /// - makes the first document ({self, setName}) when there is none, and resumes the machine;
@@ -77,7 +83,16 @@ struct Topology : machines::Machine<Topology> {
   static constexpr const char* kName = "topology";
 
   enum class Phase : int32_t {
-    kStartup, kInitiating, kRemoved, kArbiter, kFollower, kDryRun, kCandidate, kCatchingUp, kDraining, kPrimary,
+    kStartup,
+    kInitiating,
+    kRemoved,
+    kArbiter,
+    kFollower,
+    kDryRun,
+    kCandidate,
+    kCatchingUp,
+    kDraining,
+    kPrimary,
     kSteppingDown,
   };
   static constexpr auto kPhases = machines::phases<Phase>(
@@ -106,26 +121,26 @@ struct Topology : machines::Machine<Topology> {
     Phase phase = Phase::kStartup;
     int64_t term = 0;
     OpTime applied;
-    std::vector<MemberView> members;              ///< the others, in the order of the config
-    std::optional<ElectionReason> standing;       ///< while it stands: why
-    std::set<NodeName> granted, refused;          ///< while it stands: answers of voters
-    std::set<NodeName> awaited;                   ///< initiating, catching up: who has to answer still
-    OpTime target;                                ///< catching up: the newest operation that answers told of
-    std::optional<StepDownAttempt> stepDown;      ///< stepping down
-    std::optional<ConfigChange> change;           ///< of which replSetInitiate or replSetReconfig is open
-    bool frozen = false;                          ///< it does not stand until FreezeOver
-    bool maintenance = false;                     ///< it is RECOVERING to others, and does not stand
-    bool priorityTakeover = false;                ///< PriorityTakeoverDue is armed
-    bool catchUpTakeover = false;                 ///< CatchUpTakeoverDue is armed
+    std::vector<MemberView> members;          ///< the others, in the order of the config
+    std::optional<ElectionReason> standing;   ///< while it stands: why
+    std::set<NodeName> granted, refused;      ///< while it stands: answers of voters
+    std::set<NodeName> awaited;               ///< initiating, catching up: who has to answer still
+    OpTime target;                            ///< catching up: the newest operation that answers told of
+    std::optional<StepDownAttempt> stepDown;  ///< stepping down
+    std::optional<ConfigChange> change;       ///< of which replSetInitiate or replSetReconfig is open
+    bool frozen = false;                      ///< it does not stand until FreezeOver
+    bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
+    bool priorityTakeover = false;            ///< PriorityTakeoverDue is armed
+    bool catchUpTakeover = false;             ///< CatchUpTakeoverDue is armed
     bool operator==(const Memory&) const = default;
   };
 
-  using Event = std::variant<
-      HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest,                             // messages
-      ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue, CatchUpRoundOver,
-      CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,                                      // timers
-      Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance,                                           // commands
-      AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                                               // reports
+  using Event =
+      std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest,  // messages
+                   ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
+                   CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,  // timers
+                   Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance,                         // commands
+                   AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                             // reports
   using Message = std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, Done>;
   using Action = std::variant<AnnounceRole, InterruptOperations, RefuseWrites, AcceptWrites, InstallConfig, CatchUp,
                               Drain, Conclude>;
@@ -143,7 +158,8 @@ bool leads(Topology::Phase phase);
 MemberState stateOf(const Snapshot<Topology>& now);
 /// Whether it takes writes.
 bool isWritable(const Snapshot<Topology>& now);
-/// Whom it takes for the primary of its term: itself, or a member that said so within the election timeout; empty: nobody.
+/// Whom it takes for the primary of its term: itself, or a member that said so within the election timeout; empty:
+/// nobody.
 NodeName primaryOf(const Snapshot<Topology>& now);
 /// Whether it hears of a majority of the voters, itself included.
 bool seesMajority(const Snapshot<Topology>& now);

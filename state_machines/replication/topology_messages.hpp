@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "messaging/description/description.hpp"
 #include "messaging/errors/status.hpp"
-#include "state_machines/description/description.hpp"
 #include "state_machines/replication/op_time.hpp"
 #include "state_machines/replication/replica_set_config.hpp"
 
@@ -41,7 +41,7 @@ struct Report {
   ConfigVersion config;
   MemberState state = MemberState::kUnknown;
   OpTime applied;
-  NodeName primary;  ///< whom it takes for the primary; empty: nobody
+  NodeName primary;           ///< whom it takes for the primary; empty: nobody
   std::vector<Heard> others;  ///< the voters it hears of, itself and the receiver left out
   bool operator==(const Report&) const = default;
 };
@@ -57,7 +57,7 @@ struct HeartbeatReply {
   NodeName to;
   std::string setName;
   std::optional<ReplicaSetConfig> newer;  ///< the sender's config, if the other one has an older one
-  Status refusal;  ///< not OK: the heartbeat was not accepted, and nothing else in here counts
+  Status refusal;                         ///< not OK: the heartbeat was not accepted, and nothing else in here counts
 };
 
 struct VoteRequest {
@@ -117,7 +117,7 @@ struct InitiateDeadline {};
 /// replSetInitiate.
 struct Initiate {
   ReplicaSetConfig config;
-  NodeName self;  ///< which of its hosts this node is
+  NodeName self;                ///< which of its hosts this node is
   bson::ObjectId replicaSetId;  ///< drawn for the new set
 };
 /// replSetReconfig.
@@ -216,8 +216,7 @@ TROUPE_DESCRIBE(troupe::replication::Heard, 0, host, distance, applied)
 TROUPE_DESCRIBE(troupe::replication::Report, 0, from, term, config, state, applied, primary, others)
 TROUPE_DESCRIBE(troupe::replication::HeartbeatRequest, 0, sender, to, setName)
 TROUPE_DESCRIBE(troupe::replication::HeartbeatReply, 0, sender, to, setName, newer, refusal)
-TROUPE_DESCRIBE(troupe::replication::VoteRequest, 0, from, setName, term, config, applied, dryRun,
-                leaderless)
+TROUPE_DESCRIBE(troupe::replication::VoteRequest, 0, from, setName, term, config, applied, dryRun, leaderless)
 TROUPE_DESCRIBE(troupe::replication::VoteReply, 0, from, term, dryRun, granted, reason)
 TROUPE_DESCRIBE(troupe::replication::StepUpRequest, 0, from, term)
 TROUPE_DESCRIBE(troupe::replication::Done, 0)

@@ -38,13 +38,21 @@ struct Turn {
   const MemberView* view(const NodeName& host) const { return const_cast<Turn*>(this)->view(host); }
 
   template <class Message>
-  void send(NodeName to, Message message) { effects.push_back(Topology::send(std::move(to), std::move(message))); }
+  void send(NodeName to, Message message) {
+    effects.push_back(Topology::send(std::move(to), std::move(message)));
+  }
   template <class Event>
-  void arm(Millis delay, Event event, Millis spread = Millis(0)) { effects.push_back(Topology::after(delay, event, spread)); }
+  void arm(Millis delay, Event event, Millis spread = Millis(0)) {
+    effects.push_back(Topology::after(delay, event, spread));
+  }
   template <class Event>
-  void cancel(Event event) { effects.push_back(Topology::cancel(std::move(event))); }
+  void cancel(Event event) {
+    effects.push_back(Topology::cancel(std::move(event)));
+  }
   template <class Action>
-  void perform(Action action) { effects.push_back(Topology::perform(std::move(action))); }
+  void perform(Action action) {
+    effects.push_back(Topology::perform(std::move(action)));
+  }
   /// Answers the command of this turn.
   void done() { effects.push_back(Topology::reply(Done{})); }
   void refuse(ErrorCode code, std::string why) { effects.push_back(Topology::refuse(Status(code, std::move(why)))); }

@@ -15,8 +15,8 @@ bool seesAPrimaryAsGood(const Turn& t, const MemberConfig& candidate) {
 }
 
 /// ELE-016: an arbiter keeps two nodes that can't see each other from taking turns as its primary. In a dry run that is
-/// held for want of a primary, the other voters do the same: whoever comes back from a partition asks for votes before it
-/// has heard of the primary, and must not win. (ELE-007)
+/// held for want of a primary, the other voters do the same: whoever comes back from a partition asks for votes before
+/// it has heard of the primary, and must not win. (ELE-007)
 bool defendsItsPrimary(const Turn& t, const VoteRequest& request) {
   return t.self()->arbiterOnly || (request.dryRun && request.leaderless);
 }
@@ -40,7 +40,7 @@ std::string whyNoVote(const Turn& t, const VoteRequest& request) {
   if (request.term < t.mem.term)  // ELE-011
     return fmt::format("the candidate's term {} is older than mine, {}", request.term, t.mem.term);
   if (request.applied < t.mem.applied) return "the candidate's data is older than mine";  // ELE-014
-  if (!request.dryRun && hasVotedIn(t, request))  // ELE-015
+  if (!request.dryRun && hasVotedIn(t, request))                                          // ELE-015
     return fmt::format("I have voted for {} in term {}", t.doc.lastVote.candidate, request.term);
   if (defendsItsPrimary(t, request) && seesAPrimaryAsGood(t, *candidate))
     return "I see a primary of the same or a higher priority";

@@ -20,13 +20,15 @@ CatalogHooks withDefaults(CatalogHooks hooks) {
     };
   if (!hooks.nowMillis)
     hooks.nowMillis = [] {
-      return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+      return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
     };
   if (!hooks.warn) hooks.warn = [](const std::string&) {};
   return hooks;
 }
 
-/// Leaves out indexes that cannot be used: without table (SRC-004) or unfinished (SRC-006). True when something changed.
+/// Leaves out indexes that cannot be used: without table (SRC-004) or unfinished (SRC-006). True when something
+/// changed.
 bool reconcileIndexes(const std::set<std::string>& tables, const CatalogHooks& hooks, CatalogEntry& entry) {
   return std::erase_if(entry.indexes, [&](const IndexMetadata& index) {
            const std::string name(index.spec["name"].toStringOr());
@@ -41,7 +43,8 @@ bool reconcileIndexes(const std::set<std::string>& tables, const CatalogHooks& h
          }) > 0;
 }
 
-Status dropUnreferenced(Catalog& catalog, const std::set<std::string>& tables, const std::set<std::string>& referenced) {
+Status dropUnreferenced(Catalog& catalog, const std::set<std::string>& tables,
+                        const std::set<std::string>& referenced) {
   for (const auto& ident : tables) {
     if (!ident.starts_with("collection-") && !ident.starts_with("index-")) continue;
     if (referenced.contains(ident)) continue;
@@ -96,7 +99,8 @@ StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& po
   for (auto& entry : entries) {
     if (catalog->hooks().repair) TROUPE_TRY(makeMissingTables(*catalog, entry, tables));
     if (!entry.ident.empty() && !tables.contains(entry.ident))
-      return Status(ErrorCode::kUnsupportedFormat, "the table " + entry.ident + " of the collection " + entry.ns.toString() +
+      return Status(ErrorCode::kUnsupportedFormat, "the table " + entry.ident + " of the collection " +
+                                                       entry.ns.toString() +
                                                        " is missing; restore it from a backup, or start with --repair");
     if (reconcileIndexes(tables, catalog->hooks(), entry)) {
       WriteUnitOfWork work(unit);

@@ -15,13 +15,13 @@ namespace troupe::storage {
 
 /// What the catalog needs from its surroundings.
 struct CatalogHooks {
-  FilterFactory makeFilter;                        ///< null: partial indexes are refused
-  std::function<uint64_t()> random;                ///< for UUIDs and idents; null: the system's
-  std::function<int64_t()> nowMillis;              ///< for $indexStats; null: the system's
-  std::function<void(const std::string&)> warn;    ///< findings at start-up; null: dropped
+  FilterFactory makeFilter;                      ///< null: partial indexes are refused
+  std::function<uint64_t()> random;              ///< for UUIDs and idents; null: the system's
+  std::function<int64_t()> nowMillis;            ///< for $indexStats; null: the system's
+  std::function<void(const std::string&)> warn;  ///< findings at start-up; null: dropped
   std::string blockCompressor = "snappy";
-  std::vector<WriteObserver*> observers;           ///< each hears of the collections it asks for
-  bool repair = false;                             ///< tables that are missing are made anew, empty
+  std::vector<WriteObserver*> observers;  ///< each hears of the collections it asks for
+  bool repair = false;                    ///< tables that are missing are made anew, empty
 };
 
 /// All that describes the collections of a node: the durable catalog, the versions readers use, sizes and pending
@@ -59,10 +59,10 @@ class Catalog {
   DropReaper reaper_;
 };
 
-/// Opens the catalog and reconciles it with the tables that exist: tables nobody refers to are dropped (SRC-002), a missing
-/// table of a collection is fatal with advice (SRC-003, UnsupportedFormat), an index without table is left out with a
-/// warning (SRC-004), unfinished index builds are discarded (SRC-006). In a repair missing tables are made anew; validation
-/// then fills those of indexes. *Blocks.*
+/// Opens the catalog and reconciles it with the tables that exist: tables nobody refers to are dropped (SRC-002), a
+/// missing table of a collection is fatal with advice (SRC-003, UnsupportedFormat), an index without table is left out
+/// with a warning (SRC-004), unfinished index builds are discarded (SRC-006). In a repair missing tables are made anew;
+/// validation then fills those of indexes. *Blocks.*
 StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks = {});
 
 }  // namespace troupe::storage

@@ -26,12 +26,12 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
   if (CollectionPtr existing = snapshot->find(ns)) {
     if (existing->options().sameAs(options)) return existing;
     if (existing->isView()) return Status(ErrorCode::kNamespaceExists, "A view already exists. NS: " + ns.toString());
-    return Status(ErrorCode::kNamespaceExists, "namespace " + ns.toString() + " already exists, but with different options: " +
+    return Status(ErrorCode::kNamespaceExists, "namespace " + ns.toString() +
+                                                   " already exists, but with different options: " +
                                                    documentText(existing->options().toDocument(true)));
   }
   TROUPE_TRY(checkDatabase(*snapshot, ns.db()));
-  if (options.timeseries)
-    return Status(ErrorCode::kNotImplemented, "time-series collections are not served yet");
+  if (options.timeseries) return Status(ErrorCode::kNotImplemented, "time-series collections are not served yet");
 
   CatalogEntry entry{.catalogId = 0, .ns = ns, .ident = {}, .options = std::move(options), .indexes = {}};
   if (!entry.options.isView()) {
@@ -49,7 +49,8 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
 
 Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
   TROUPE_TRY(catalog.durable().remove(unit, collection->catalogId()));
-  for (WriteObserver* observer : collection->observers()) TROUPE_TRY(observer->onCollection(unit, collection.get(), nullptr));
+  for (WriteObserver* observer : collection->observers())
+    TROUPE_TRY(observer->onCollection(unit, collection.get(), nullptr));
   unit.onCommit([&catalog, ns = collection->ns()](auto) {
     catalog.collections().update([&](CatalogSnapshot& snapshot) { snapshot.remove(ns); });
   });
@@ -60,7 +61,8 @@ Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr&
 }
 
 Status dropDatabase(Catalog& catalog, RecoveryUnit& unit, std::string_view db) {
-  for (const auto& collection : catalog.snapshot()->collections(db)) TROUPE_TRY(dropCollection(catalog, unit, collection));
+  for (const auto& collection : catalog.snapshot()->collections(db))
+    TROUPE_TRY(dropCollection(catalog, unit, collection));
   return Status::OK();
 }
 
@@ -72,7 +74,8 @@ StatusWith<CollectionPtr> renameCollection(Catalog& catalog, RecoveryUnit& unit,
     return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + collection->ns().toString());
   const CatalogPtr snapshot = catalog.snapshot();
   if (CollectionPtr target = snapshot->find(to)) {
-    if (target->isView()) return Status(ErrorCode::kNamespaceExists, "a view already exists with that name: " + to.toString());
+    if (target->isView())
+      return Status(ErrorCode::kNamespaceExists, "a view already exists with that name: " + to.toString());
     if (!dropTarget) return Status(ErrorCode::kNamespaceExists, "target namespace exists");
     TROUPE_TRY(dropCollection(catalog, unit, target));
   } else {

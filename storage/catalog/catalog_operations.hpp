@@ -8,13 +8,14 @@
 namespace troupe::storage {
 
 // Changes of the catalog (DDL). Each call must be inside a WriteUnitOfWork of `unit`; the change is published
-// when the unit commits and leaves no trace when it rolls back (CAT-012). Tables are created before and dropped after the catalog
-// row (SRC-005). Calls take the version of the collection they change and return the next one, so that several changes
-// can be made in one unit. Locks are the caller's: named for each call. All of them: WriteConflict, to be retried.
+// when the unit commits and leaves no trace when it rolls back (CAT-012). Tables are created before and dropped after
+// the catalog row (SRC-005). Calls take the version of the collection they change and return the next one, so that
+// several changes can be made in one unit. Locks are the caller's: named for each call. All of them: WriteConflict, to
+// be retried.
 
-/// Makes a collection (with its `_id` index and a new UUID, unless the options name one) or a view. Errors: InvalidNamespace,
-/// NamespaceExists (with the server's words; a repeated create of the same is answered with the existing one),
-/// DatabaseDifferCase. Lock: database IX, collection X.
+/// Makes a collection (with its `_id` index and a new UUID, unless the options name one) or a view. Errors:
+/// InvalidNamespace, NamespaceExists (with the server's words; a repeated create of the same is answered with the
+/// existing one), DatabaseDifferCase. Lock: database IX, collection X.
 StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns,
                                            CollectionOptions options);
 
@@ -24,8 +25,8 @@ Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr&
 /// Drops every collection and view of the database. Lock: database X.
 Status dropDatabase(Catalog& catalog, RecoveryUnit& unit, std::string_view db);
 
-/// Gives a collection another name; its UUID stays (CAT-013). Errors: NamespaceExists unless `dropTarget`, InvalidNamespace,
-/// IllegalOperation (same name). Lock: both collections X.
+/// Gives a collection another name; its UUID stays (CAT-013). Errors: NamespaceExists unless `dropTarget`,
+/// InvalidNamespace, IllegalOperation (same name). Lock: both collections X.
 StatusWith<CollectionPtr> renameCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const Namespace& to, bool dropTarget);
 

@@ -12,7 +12,8 @@ StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, c
   if (previous) TROUPE_TRY(catalog.durable().put(unit, entry));
   TROUPE_ASSIGN(auto next, CollectionMaker::make(catalog, entry, previous.get()));
   if (previous) {
-    for (WriteObserver* observer : previous->observers()) TROUPE_TRY(observer->onCollection(unit, previous.get(), next.get()));
+    for (WriteObserver* observer : previous->observers())
+      TROUPE_TRY(observer->onCollection(unit, previous.get(), next.get()));
   }
   for (WriteObserver* observer : next->observers()) {
     const bool told = previous && std::ranges::count(previous->observers(), observer) > 0;
@@ -37,12 +38,18 @@ Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const std::string
 }
 
 /// 8 for keys of version 2, 14 for unique ones that end with a record id.
-std::string_view indexTableMetadata(const IndexSpec& spec) { return spec.unique && !spec.idIndex ? "formatVersion=14" : "formatVersion=8"; }
+std::string_view indexTableMetadata(const IndexSpec& spec) {
+  return spec.unique && !spec.idIndex ? "formatVersion=14" : "formatVersion=8";
+}
 
 StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit, const IndexSpec& spec,
                                            std::optional<bson::Uuid> buildUuid) {
-  IndexMetadata index{.spec = spec.stored, .ident = catalog.durable().newIdent("index"), .ready = !buildUuid,
-                      .multikey = false, .paths = {}, .buildUuid = buildUuid};
+  IndexMetadata index{.spec = spec.stored,
+                      .ident = catalog.durable().newIdent("index"),
+                      .ready = !buildUuid,
+                      .multikey = false,
+                      .paths = {},
+                      .buildUuid = buildUuid};
   TROUPE_TRY(createTableInUnit(catalog, unit, index.ident, indexTableMetadata(spec)));
   return index;
 }

@@ -9,7 +9,9 @@ namespace troupe::storage {
 namespace {
 
 /// An index that is not ready may be under construction by a scan beside us.
-IndexAccess::WriteOptions writeOptions(const IndexEntry& index) { return {.checkUnique = true, .building = !index.ready}; }
+IndexAccess::WriteOptions writeOptions(const IndexEntry& index) {
+  return {.checkUnique = true, .building = !index.ready};
+}
 
 }  // namespace
 
@@ -69,12 +71,14 @@ StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document)
   TROUPE_ASSIGN(const RecordId id, records_->insert(unit, document.bytes()));
   KeySet scratch;
   for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
-  if (!observers_.empty()) TROUPE_TRY(tellObservers(unit, {.kind = DocumentChange::Kind::kInsert, .after = {&document, 1}}));
+  if (!observers_.empty())
+    TROUPE_TRY(tellObservers(unit, {.kind = DocumentChange::Kind::kInsert, .after = {&document, 1}}));
   if (options_.capped) TROUPE_TRY(trimCapped(unit, id));
   return id;
 }
 
-Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids) const {
+Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> documents,
+                              std::span<RecordId> ids) const {
   if (documents.empty()) return Status::OK();
   std::vector<RecordId> own;
   if (ids.empty()) {
@@ -107,20 +111,24 @@ StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, Re
     TROUPE_ASSIGN(const auto id, findById(unit, document["_id"]));
     if (!id) return insert(unit, document);
     TROUPE_ASSIGN(found, cursor.seekExact(*id));
-    if (!found) return Status(ErrorCode::kInternalError, "the index of _id names a record that is not there; run validate");
+    if (!found)
+      return Status(ErrorCode::kInternalError, "the index of _id names a record that is not there; run validate");
   }
   const bson::Document before(cursor.document());
   const bson::View old = before.view();
   TROUPE_TRY(prepareUpdate(unit, cursor.id(), old, document));
   TROUPE_TRY(records_->update(unit, cursor, document.bytes()));
-  TROUPE_TRY(tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&old, 1}, .after = {&document, 1}}));
+  TROUPE_TRY(
+      tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&old, 1}, .after = {&document, 1}}));
   return cursor.id();
 }
 
 Status Collection::prepareUpdate(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const {
-  if (options_.capped && after.size() > before.size() && records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
-    return {ErrorCode::kCannotGrowDocumentInCappedNamespace, "Cannot change the size of a document in a capped collection: " +
-                std::to_string(before.size()) + " != " + std::to_string(after.size())};
+  if (options_.capped && after.size() > before.size() &&
+      records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
+    return {ErrorCode::kCannotGrowDocumentInCappedNamespace,
+            "Cannot change the size of a document in a capped collection: " + std::to_string(before.size()) +
+                " != " + std::to_string(after.size())};
   KeySet oldKeys, newKeys;
   // Nearly every update leaves `_id` as it is, byte for byte, and with it the entry of its index.
   const IndexEntry* unchanged = before["_id"].identical(after["_id"]) ? idIndex_ : nullptr;
@@ -159,7 +167,8 @@ Status Collection::tellObservers(RecoveryUnit& unit, const DocumentChange& chang
 
 Status Collection::trimCapped(RecoveryUnit& unit, RecordId newest) const {
   const auto tooMuch = [&] {
-    return records_->dataBytes() > options_.cappedSize || (options_.cappedMax > 0 && records_->count() > options_.cappedMax);
+    return records_->dataBytes() > options_.cappedSize ||
+           (options_.cappedMax > 0 && records_->count() > options_.cappedMax);
   };
   while (tooMuch()) {
     TROUPE_ASSIGN(auto oldest, records_->cursor(unit));
@@ -203,8 +212,11 @@ StatusWith<std::optional<RecordId>> Collection::findById(RecoveryUnit& unit, con
 CatalogEntry Collection::toEntry() const {
   CatalogEntry entry{.catalogId = catalogId_, .ns = ns_, .ident = ident_, .options = options_, .indexes = {}};
   for (const auto& index : indexes_)
-    entry.indexes.push_back({.spec = index->spec.stored, .ident = index->ident, .ready = index->ready,
-                             .multikey = index->multikey(), .paths = index->state->paths(index->spec.fields.size()),
+    entry.indexes.push_back({.spec = index->spec.stored,
+                             .ident = index->ident,
+                             .ready = index->ready,
+                             .multikey = index->multikey(),
+                             .paths = index->state->paths(index->spec.fields.size()),
                              .buildUuid = index->buildUuid});
   return entry;
 }

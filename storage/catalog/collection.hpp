@@ -51,11 +51,11 @@ class IndexState {
 struct IndexEntry {
   IndexSpec spec;
   std::string ident;
-  bool ready = true;                       ///< false while it is being built: writers keep it up, readers ignore it
+  bool ready = true;  ///< false while it is being built: writers keep it up, readers ignore it
   std::optional<bson::Uuid> buildUuid;
   std::shared_ptr<IndexState> state;
   std::shared_ptr<const IndexAccess> access;
-  DocumentFilter filter;                   ///< null unless partial
+  DocumentFilter filter;  ///< null unless partial
 
   bool multikey() const { return state->multikey(); }
   /// For planning: built and not hidden.
@@ -67,9 +67,9 @@ using IndexPtr = std::shared_ptr<const IndexEntry>;
 
 /// One version of a collection or view: an immutable object, shared by all operations that use this version of the
 /// catalog. Document writes go through it, so that data and all index keys change in one storage transaction (IDX-009).
-/// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the caller;
-/// inserts into capped collections need its exclusive lock, since they remove what is oldest.
-/// Errors of writes: DuplicateKey, CannotIndexParallelArrays, WriteConflict (retry the unit), BSONObjectTooLarge.
+/// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the
+/// caller; inserts into capped collections need its exclusive lock, since they remove what is oldest. Errors of writes:
+/// DuplicateKey, CannotIndexParallelArrays, WriteConflict (retry the unit), BSONObjectTooLarge.
 class Collection {
  public:
   const Namespace& ns() const { return ns_; }
@@ -100,8 +100,8 @@ class Collection {
   /// All or none; `ids` gets the new ids when not empty.
   Status insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids = {}) const;
   Status update(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const;
-  /// Adds the document, or replaces the one of its `_id`, which is looked for at `guess` before the index is asked. Says
-  /// where it lies.
+  /// Adds the document, or replaces the one of its `_id`, which is looked for at `guess` before the index is asked.
+  /// Says where it lies.
   StatusWith<RecordId> put(RecoveryUnit& unit, bson::View document, RecordId guess) const;
   Status remove(RecoveryUnit& unit, RecordId id, bson::View document) const;
   /// Removes all documents and all keys.
@@ -114,7 +114,8 @@ class Collection {
   /// The record with this `_id`, by the `_id` index (or by a scan where there is none).
   StatusWith<std::optional<RecordId>> findById(RecoveryUnit& unit, const bson::Element& id) const;
 
-  /// Keeps an index's multikey state in step with keys about to be written (index builds, repair; writes do it themselves).
+  /// Keeps an index's multikey state in step with keys about to be written (index builds, repair; writes do it
+  /// themselves).
   Status noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const;
   /// The catalog row of this version, with the multikey state as it is now.
   CatalogEntry toEntry() const;

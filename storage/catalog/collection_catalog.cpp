@@ -8,10 +8,13 @@
 namespace troupe::storage {
 namespace {
 
-std::string_view keyOf(const bson::Uuid& uuid) { return {reinterpret_cast<const char*>(uuid.bytes.data()), uuid.bytes.size()}; }
+std::string_view keyOf(const bson::Uuid& uuid) {
+  return {reinterpret_cast<const char*>(uuid.bytes.data()), uuid.bytes.size()};
+}
 
 bool sameButForCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 }  // namespace
@@ -48,7 +51,8 @@ std::string CatalogSnapshot::databaseDifferingInCase(std::string_view db) const 
 std::vector<CollectionPtr> CatalogSnapshot::collections(std::string_view db) const {
   std::vector<CollectionPtr> all;
   if (const auto* database = databases_.find(db))
-    (*database)->collections.each([&](const std::string&, const CollectionPtr& collection) { all.push_back(collection); });
+    (*database)->collections.each(
+        [&](const std::string&, const CollectionPtr& collection) { all.push_back(collection); });
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->ns() < b->ns(); });
   return all;
 }

@@ -13,8 +13,9 @@
 
 namespace troupe::storage {
 
-/// One immutable version of the catalog (CAT-010): what an operation that holds it sees never changes. Copying it shares all
-/// but the parts that change, so that a change costs little however many collections there are. Thread-safe to read.
+/// One immutable version of the catalog (CAT-010): what an operation that holds it sees never changes. Copying it
+/// shares all but the parts that change, so that a change costs little however many collections there are. Thread-safe
+/// to read.
 class CatalogSnapshot {
  public:
   uint64_t version() const { return version_; }
@@ -47,8 +48,8 @@ class CatalogSnapshot {
 };
 using CatalogPtr = std::shared_ptr<const CatalogSnapshot>;
 
-/// The current version of the catalog. Readers take it with one pointer copy; writers copy, change and publish, and those
-/// who arrive meanwhile run on the same copy (CAT-011). Any thread.
+/// The current version of the catalog. Readers take it with one pointer copy; writers copy, change and publish, and
+/// those who arrive meanwhile run on the same copy (CAT-011). Any thread.
 class CollectionCatalog {
  public:
   CollectionCatalog() : current_(std::make_shared<CatalogSnapshot>()) {}

@@ -21,8 +21,8 @@ IndexPtr find(const Collection* collection, const std::string& ident) {
 
 }  // namespace
 
-StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogEntry& entry, const IndexMetadata& metadata,
-                                                const Collection* previous) {
+StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogEntry& entry,
+                                                const IndexMetadata& metadata, const Collection* previous) {
   const IndexPtr before = find(previous, metadata.ident);
   const bool sameSpec = before && before->spec.stored == metadata.spec && previous->ns() == entry.ns;
   if (sameSpec && before->ready == metadata.ready) return before;
@@ -42,19 +42,22 @@ StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogE
   }
   if (index->spec.partialFilter) {
     if (!catalog.hooks().makeFilter)
-      return Status(ErrorCode::kCannotCreateIndex, "partial indexes need a query language, and none was given to the catalog");
+      return Status(ErrorCode::kCannotCreateIndex,
+                    "partial indexes need a query language, and none was given to the catalog");
     TROUPE_ASSIGN(index->filter, catalog.hooks().makeFilter(*index->spec.partialFilter, collator.get()));
   }
   if (sameSpec) {
     index->access = before->access;
   } else {
     TROUPE_ASSIGN(Table table, catalog.engine().openTable(metadata.ident));
-    index->access = std::make_shared<IndexAccess>(entry.ns.toString(), index->spec, std::move(table), std::move(collator));
+    index->access =
+        std::make_shared<IndexAccess>(entry.ns.toString(), index->spec, std::move(table), std::move(collator));
   }
   return IndexPtr(std::move(index));
 }
 
-StatusWith<CollectionPtr> CollectionMaker::make(Catalog& catalog, const CatalogEntry& entry, const Collection* previous) {
+StatusWith<CollectionPtr> CollectionMaker::make(Catalog& catalog, const CatalogEntry& entry,
+                                                const Collection* previous) {
   auto collection = std::make_shared<Collection>();
   collection->ns_ = entry.ns;
   collection->catalogId_ = entry.catalogId;
@@ -77,7 +80,8 @@ StatusWith<CollectionPtr> CollectionMaker::make(Catalog& catalog, const CatalogE
     if (index->spec.idIndex) collection->idIndex_ = index.get();
     collection->indexes_.push_back(std::move(index));
   }
-  std::stable_partition(collection->indexes_.begin(), collection->indexes_.end(), [](const auto& index) { return index->spec.idIndex; });
+  std::stable_partition(collection->indexes_.begin(), collection->indexes_.end(),
+                        [](const auto& index) { return index->spec.idIndex; });
   return CollectionPtr(std::move(collection));
 }
 

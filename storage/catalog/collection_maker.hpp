@@ -5,11 +5,12 @@
 
 namespace troupe::storage {
 
-/// Makes collection objects from catalog entries. What did not change is shared with the previous version: the record store,
-/// the state of each index, and whole index entries.
+/// Makes collection objects from catalog entries. What did not change is shared with the previous version: the record
+/// store, the state of each index, and whole index entries.
 class CollectionMaker {
  public:
-  /// `previous` may be null. Tables must exist: NoSuchKey otherwise, InvalidOptions and its like for specs that cannot be used.
+  /// `previous` may be null. Tables must exist: NoSuchKey otherwise, InvalidOptions and its like for specs that cannot
+  /// be used.
   static StatusWith<CollectionPtr> make(Catalog& catalog, const CatalogEntry& entry, const Collection* previous);
 
  private:

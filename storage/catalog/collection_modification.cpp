@@ -12,7 +12,8 @@ Status invalidChange(std::string reason) { return {ErrorCode::kInvalidOptions, s
 
 Status changeIndex(const Collection& collection, const CollectionChange& change, CatalogEntry& entry) {
   const IndexEntry* index = collection.findIndex(change.index);
-  if (!index) return {ErrorCode::kIndexNotFound, "cannot find index " + change.index + " for ns " + collection.ns().toString()};
+  if (!index)
+    return {ErrorCode::kIndexNotFound, "cannot find index " + change.index + " for ns " + collection.ns().toString()};
   const SpecChange& wanted = change.indexChange;
   if (index->spec.idIndex && (wanted.hidden || wanted.prepareUnique || wanted.unique || wanted.expireAfterSeconds))
     return {ErrorCode::kBadValue, "can't change options of the _id index"};
@@ -22,7 +23,8 @@ Status changeIndex(const Collection& collection, const CollectionChange& change,
   if (wanted.expireAfterSeconds && index->spec.fields.size() > 1)
     return invalidChange("TTL indexes are single-field indexes, compound indexes do not support TTL");
   if (wanted.expireAfterSeconds && (*wanted.expireAfterSeconds < 0 || *wanted.expireAfterSeconds > INT32_MAX))
-    return invalidChange("TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number");
+    return invalidChange(
+        "TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number");
   const IndexSpec next = changedSpec(index->spec, wanted);
   for (auto& metadata : entry.indexes)
     if (metadata.ident == index->ident) metadata.spec = next.stored;
@@ -68,8 +70,8 @@ Status changeView(const Collection& collection, const CollectionChange& change, 
 
 StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const CollectionChange& change) {
-  const bool forCollections = !change.index.empty() || change.validator || change.validationLevel || change.validationAction ||
-                              change.expireAfterSeconds || change.recordPreImages;
+  const bool forCollections = !change.index.empty() || change.validator || change.validationLevel ||
+                              change.validationAction || change.expireAfterSeconds || change.recordPreImages;
   if (collection->isView() && forCollections) return invalidChange("option not supported on a view");
   CatalogEntry entry = collection->toEntry();
   if (!change.index.empty()) TROUPE_TRY(changeIndex(*collection, change, entry));

@@ -7,11 +7,12 @@
 
 namespace troupe::storage {
 
-// Part of the catalog's operations: what catalog_operations.hpp says about units of work, versions and locks holds here.
+// Part of the catalog's operations: what catalog_operations.hpp says about units of work, versions and locks holds
+// here.
 
 /// What collMod may change; absent members stay.
 struct CollectionChange {
-  std::string index;                        ///< name of the index that `indexChange` is about; empty: none
+  std::string index;  ///< name of the index that `indexChange` is about; empty: none
   SpecChange indexChange;
   std::optional<bson::Document> validator;  ///< an empty document removes it
   std::optional<std::string> validationLevel, validationAction;
@@ -21,8 +22,8 @@ struct CollectionChange {
   std::optional<std::string> viewOn;
   std::optional<bson::Document> pipeline;
 };
-/// Errors: IndexNotFound, InvalidOptions (for instance unique without prepareUnique). `indexChange.unique` must have been
-/// preceded by `uniqueViolations` without findings under the same lock (IDX-004). Lock: collection X.
+/// Errors: IndexNotFound, InvalidOptions (for instance unique without prepareUnique). `indexChange.unique` must have
+/// been preceded by `uniqueViolations` without findings under the same lock (IDX-004). Lock: collection X.
 StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const CollectionChange& change);
 

@@ -14,7 +14,8 @@ using bson::Type;
 
 Status wrongType(const Element& e, std::string_view expected) {
   return {ErrorCode::kTypeMismatch, "BSON field 'create." + std::string(e.name()) + "' is the wrong type '" +
-                                        std::string(typeName(e.type())) + "', expected type '" + std::string(expected) + "'"};
+                                        std::string(typeName(e.type())) + "', expected type '" + std::string(expected) +
+                                        "'"};
 }
 
 Status invalidOption(std::string reason) { return {ErrorCode::kInvalidOptions, std::move(reason)}; }
@@ -45,7 +46,9 @@ Status readChoice(const Element& e, std::initializer_list<std::string_view> choi
 Status readSize(const Element& e, CollectionOptions& out) {
   if (!e.isNumber()) return wrongType(e, "long");
   const int64_t bytes = e.toInt64();
-  if (bytes < 1) return {ErrorCode::kInvalidComparisonRange, "BSON field 'size' value must be >= 1, actual value '" + std::to_string(bytes) + "'"};
+  if (bytes < 1)
+    return {ErrorCode::kInvalidComparisonRange,
+            "BSON field 'size' value must be >= 1, actual value '" + std::to_string(bytes) + "'"};
   constexpr int64_t kMaxSize = int64_t{1} << 50;
   if (bytes > kMaxSize) return {ErrorCode::kBadValue, "Cannot allocate a collection of more than 1 petabyte"};
   out.cappedSize = std::max<int64_t>((bytes + 255) & ~int64_t{255}, 256);
@@ -113,14 +116,18 @@ Status readClustered(const Element& e, CollectionOptions& out) {
   const bson::View given = e.asDocument();
   for (const auto& field : given)
     if (field.name() != "v" && field.name() != "key" && field.name() != "name" && field.name() != "unique")
-      return {ErrorCode::kUnknownField, "BSON field 'create.clusteredIndex." + std::string(field.name()) + "' is an unknown field."};
+      return {ErrorCode::kUnknownField,
+              "BSON field 'create.clusteredIndex." + std::string(field.name()) + "' is an unknown field."};
   const auto key = given["key"];
   if (!key.is(Type::kDocument) || key.asDocument().count() != 1 || key.asDocument()["_id"].toInt64() != 1)
     return invalidOption("The clusteredIndex option is only supported for key: {_id: 1}");
-  if (!given["unique"].truthy()) return invalidOption("The clusteredIndex option requires unique: true to be specified");
+  if (!given["unique"].truthy())
+    return invalidOption("The clusteredIndex option requires unique: true to be specified");
   const auto version = given["v"], name = given["name"];
-  if (!version.isNullish() && version.toInt64() != 2) return invalidOption("The clusteredIndex option is only supported for v: 2");
-  if (!name.isNullish() && (!name.is(Type::kString) || name.asString().empty())) return invalidOption("The name of the clusteredIndex must be a string");
+  if (!version.isNullish() && version.toInt64() != 2)
+    return invalidOption("The clusteredIndex option is only supported for v: 2");
+  if (!name.isNullish() && (!name.is(Type::kString) || name.asString().empty()))
+    return invalidOption("The name of the clusteredIndex must be a string");
   out.clusteredIndex = bson::doc("v", 2, "key", bson::doc("_id", 1), "name", name.toStringOr("_id_"), "unique", true);
   return Status::OK();
 }
@@ -135,8 +142,14 @@ constexpr Option kOptions[] = {
     {"max", readMax},
     {"temp", [](const Element& e, CollectionOptions& o) { return readFlag(e, o.temp); }},
     {"validator", [](const Element& e, CollectionOptions& o) { return readDocument(e, o.validator); }},
-    {"validationLevel", [](const Element& e, CollectionOptions& o) { return readChoice(e, {"off", "moderate", "strict"}, o.validationLevel); }},
-    {"validationAction", [](const Element& e, CollectionOptions& o) { return readChoice(e, {"error", "warn"}, o.validationAction); }},
+    {"validationLevel",
+     [](const Element& e, CollectionOptions& o) {
+       return readChoice(e, {"off", "moderate", "strict"}, o.validationLevel);
+     }},
+    {"validationAction",
+     [](const Element& e, CollectionOptions& o) {
+       return readChoice(e, {"error", "warn"}, o.validationAction);
+     }},
     {"collation", readCollation},
     {"viewOn", readView},
     {"pipeline", readView},
@@ -145,15 +158,17 @@ constexpr Option kOptions[] = {
     {"expireAfterSeconds", readExpiry},
     {"changeStreamPreAndPostImages", readPreImages},
     {"storageEngine", [](const Element& e, CollectionOptions& o) { return readDocument(e, o.storageEngine); }},
-    {"indexOptionDefaults", [](const Element& e, CollectionOptions& o) { return readDocument(e, o.indexOptionDefaults); }},
+    {"indexOptionDefaults",
+     [](const Element& e, CollectionOptions& o) { return readDocument(e, o.indexOptionDefaults); }},
     {"uuid", readUuid},
 };
 
 /// Fields of the command that every command may carry, or that say nothing about the collection.
 bool isGeneric(std::string_view name) {
   constexpr std::array<std::string_view, 17> kNames = {
-      "create", "comment", "writeConcern", "readConcern", "maxTimeMS", "lsid", "txnNumber", "autocommit", "startTransaction",
-      "apiVersion", "apiStrict", "apiDeprecationErrors", "autoIndexId", "flags", "idIndex", "encryptedFields", "bucketMaxSpanSeconds"};
+      "create",      "comment",    "writeConcern",     "readConcern",     "maxTimeMS",           "lsid",
+      "txnNumber",   "autocommit", "startTransaction", "apiVersion",      "apiStrict",           "apiDeprecationErrors",
+      "autoIndexId", "flags",      "idIndex",          "encryptedFields", "bucketMaxSpanSeconds"};
   if (name.starts_with('$')) return true;
   for (const auto known : kNames)
     if (known == name) return true;
@@ -164,15 +179,19 @@ Status checkCombinations(const CollectionOptions& o, bool hasSize) {
   if (o.capped && !hasSize) return invalidOption("the 'size' field is required when 'capped' is true");
   if (!o.capped && (hasSize || o.cappedMax > 0))
     return invalidOption("the 'capped' field needs to be true when either the 'size' or 'max' fields are present");
-  if (o.isView() && (o.capped || o.validator || o.timeseries || o.clusteredIndex || o.storageEngine || o.recordPreImages ||
-                     !o.validationLevel.empty() || !o.validationAction.empty()))
+  if (o.isView() && (o.capped || o.validator || o.timeseries || o.clusteredIndex || o.storageEngine ||
+                     o.recordPreImages || !o.validationLevel.empty() || !o.validationAction.empty()))
     return invalidOption("options not supported on a view");
   if (!o.isView() && o.pipeline) return invalidOption("'pipeline' requires 'viewOn' to also be specified");
   if (o.timeseries && !(*o.timeseries)["timeField"].is(Type::kString))
-    return {ErrorCode::kMissingRequiredField, "BSON field 'create.timeseries.timeField' is missing but a required field"};
+    return {ErrorCode::kMissingRequiredField,
+            "BSON field 'create.timeseries.timeField' is missing but a required field"};
   if (o.expireAfterSeconds && !o.timeseries && !o.clusteredIndex)
-    return invalidOption("'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified");
-  if (o.capped && (o.clusteredIndex || o.timeseries)) return invalidOption("The 'capped' option goes with neither 'clusteredIndex' nor 'timeseries'");
+    return invalidOption(
+        "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is "
+        "specified");
+  if (o.capped && (o.clusteredIndex || o.timeseries))
+    return invalidOption("The 'capped' option goes with neither 'clusteredIndex' nor 'timeseries'");
   return Status::OK();
 }
 
@@ -221,6 +240,8 @@ bson::Document CollectionOptions::toDocument(bool withUuid) const {
   return b.finish();
 }
 
-bool CollectionOptions::sameAs(const CollectionOptions& other) const { return toDocument(false) == other.toDocument(false); }
+bool CollectionOptions::sameAs(const CollectionOptions& other) const {
+  return toDocument(false) == other.toDocument(false);
+}
 
 }  // namespace troupe::storage

@@ -11,20 +11,20 @@ namespace troupe::storage {
 /// What `create` was given, as stored in the catalog. Value type. Documents that belong to the query language
 /// (validator, pipeline) are kept as given: the command checks them before.
 struct CollectionOptions {
-  std::optional<bson::Uuid> uuid;               ///< absent for views
+  std::optional<bson::Uuid> uuid;  ///< absent for views
   bool capped = false;
-  int64_t cappedSize = 0;                       ///< bytes; rounded up to 256 as the server does
-  int64_t cappedMax = 0;                        ///< documents; 0: no limit
+  int64_t cappedSize = 0;  ///< bytes; rounded up to 256 as the server does
+  int64_t cappedMax = 0;   ///< documents; 0: no limit
   std::optional<bson::Document> validator;
-  std::string validationLevel;                  ///< "off", "moderate", "strict"; empty: strict
-  std::string validationAction;                 ///< "error", "warn"; empty: error
-  bson::Document collation;                     ///< empty: simple
-  std::string viewOn;                           ///< not empty: a view
-  std::optional<bson::Document> pipeline;       ///< array of stages as a document of indexes
+  std::string validationLevel;             ///< "off", "moderate", "strict"; empty: strict
+  std::string validationAction;            ///< "error", "warn"; empty: error
+  bson::Document collation;                ///< empty: simple
+  std::string viewOn;                      ///< not empty: a view
+  std::optional<bson::Document> pipeline;  ///< array of stages as a document of indexes
   std::optional<bson::Document> timeseries;
   std::optional<bson::Document> clusteredIndex;
   std::optional<int64_t> expireAfterSeconds;
-  bool recordPreImages = false;                 ///< changeStreamPreAndPostImages.enabled
+  bool recordPreImages = false;  ///< changeStreamPreAndPostImages.enabled
   std::optional<bson::Document> storageEngine;
   std::optional<bson::Document> indexOptionDefaults;
   bool temp = false;

@@ -31,7 +31,8 @@ size_t DropReaper::reapOnce(Engine& engine, SessionPool& pool, Timestamp lastChe
   {
     std::lock_guard lock(mutex_);
     const auto waits = [&](const Pending& pending) {
-      const bool old = pending.dropTime == Timestamp{} || (pending.dropTime < lastCheckpoint && pending.dropTime < oldest);
+      const bool old =
+          pending.dropTime == Timestamp{} || (pending.dropTime < lastCheckpoint && pending.dropTime < oldest);
       return !old || !pending.token.expired();
     };
     auto split = std::stable_partition(pending_.begin(), pending_.end(), waits);

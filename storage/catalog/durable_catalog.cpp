@@ -82,7 +82,8 @@ bson::Document CatalogEntry::toDocument() const {
 StatusWith<CatalogEntry> CatalogEntry::fromDocument(int64_t catalogId, View document) {
   const Element md = document["md"];
   if (!md.is(Type::kDocument) || !document["ns"].is(Type::kString))
-    return Status(ErrorCode::kUnsupportedFormat, "the catalog's row " + std::to_string(catalogId) + " is malformed; run with repair");
+    return Status(ErrorCode::kUnsupportedFormat,
+                  "the catalog's row " + std::to_string(catalogId) + " is malformed; run with repair");
   CatalogEntry entry;
   entry.catalogId = catalogId;
   entry.ns = Namespace::split(document["ns"].asString());
@@ -147,11 +148,13 @@ Status DurableCatalog::put(RecoveryUnit& unit, const CatalogEntry& entry) {
 Status DurableCatalog::remove(RecoveryUnit& unit, int64_t catalogId) {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   Status status = cursor->remove(RecordKey({catalogId}));
-  if (status == ErrorCode::kNoSuchKey) return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
+  if (status == ErrorCode::kNoSuchKey)
+    return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
   return status;
 }
 
-Status DurableCatalog::setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view name, const MultikeyPaths& paths) {
+Status DurableCatalog::setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view name,
+                                   const MultikeyPaths& paths) {
   TROUPE_ASSIGN(auto row, read(unit, catalogId));
   if (!row) return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
   TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(catalogId, *row));

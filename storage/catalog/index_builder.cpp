@@ -13,7 +13,8 @@ IndexBuilder::IndexBuilder(Catalog& catalog, Namespace ns, std::vector<IndexSpec
 
 Status IndexBuilder::start(RecoveryUnit& unit) {
   const CollectionPtr collection = catalog_.find(ns_);
-  if (!collection || collection->isView()) return {ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns_.toString()};
+  if (!collection || collection->isView())
+    return {ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns_.toString()};
   WriteUnitOfWork work(unit);
   CatalogEntry entry = collection->toEntry();
   for (const auto& spec : specs_) {
@@ -39,7 +40,8 @@ StatusWith<CollectionPtr> IndexBuilder::current() const {
   return collection;
 }
 
-Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document, Batch& batch) const {
+Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document,
+                              Batch& batch) const {
   KeySet keys;
   for (const auto& spec : specs_) {
     const IndexEntry& index = *collection.findIndex(spec.name);
@@ -54,7 +56,8 @@ Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, 
   return Status::OK();
 }
 
-StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const {
+StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Collection& collection,
+                                                   int maxDocuments) const {
   Batch batch{.last = last_, .documents = 0, .atEnd = false, .suspects = {}};
   TROUPE_ASSIGN(auto cursor, collection.records().cursor(unit));
   TROUPE_ASSIGN(bool found, last_.ok() ? cursor.seekNear({last_.value + 1}) : cursor.next());

@@ -9,21 +9,24 @@ namespace troupe::storage {
 
 /// Builds indexes over an existing collection in three phases. `start` and `commit` are short and need the collection's
 /// exclusive lock; between them `step` scans a batch at a time and may run beside readers and writers, which keep up
-/// the unfinished index themselves (a write that the scan has missed makes its insert conflict, and the batch is run again).
-/// Used by one thread at a time; every call opens its own units of work on `unit` (which must have none open).
+/// the unfinished index themselves (a write that the scan has missed makes its insert conflict, and the batch is run
+/// again). Used by one thread at a time; every call opens its own units of work on `unit` (which must have none open).
 class IndexBuilder {
  public:
   /// `collection` is the current version. Specs as returned by newIndexes.
   IndexBuilder(Catalog& catalog, Namespace ns, std::vector<IndexSpec> specs);
 
-  /// Creates the tables and the unfinished indexes. Lock: collection X. Errors: NamespaceNotFound, WriteConflict (try again).
+  /// Creates the tables and the unfinished indexes. Lock: collection X. Errors: NamespaceNotFound, WriteConflict (try
+  /// again).
   Status start(RecoveryUnit& unit);
   /// Of the collection, once `start` has succeeded; its name may change while nobody holds its lock.
   const bson::Uuid& uuid() const { return uuid_; }
-  /// Indexes up to `maxDocuments` more. True when the scan has reached the end. Lock: collection IX. Errors: WriteConflict
-  /// (call again), DuplicateKey and errors of keys (the build must be aborted), IndexBuildAborted (the collection went away).
+  /// Indexes up to `maxDocuments` more. True when the scan has reached the end. Lock: collection IX. Errors:
+  /// WriteConflict (call again), DuplicateKey and errors of keys (the build must be aborted), IndexBuildAborted (the
+  /// collection went away).
   StatusWith<bool> step(RecoveryUnit& unit, int maxDocuments);
-  /// Checks what looked like duplicates meanwhile and makes the indexes ready. Lock: collection X. Errors: DuplicateKey.
+  /// Checks what looked like duplicates meanwhile and makes the indexes ready. Lock: collection X. Errors:
+  /// DuplicateKey.
   Status commit(RecoveryUnit& unit);
   /// Removes the unfinished indexes. Lock: collection X.
   Status abort(RecoveryUnit& unit);
@@ -47,13 +50,14 @@ class IndexBuilder {
   };
   StatusWith<CollectionPtr> current() const;
   StatusWith<Batch> scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const;
-  Status indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document, Batch& batch) const;
+  Status indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document,
+                  Batch& batch) const;
   Status runSteps(RecoveryUnit& unit);
 
   Catalog& catalog_;
   Namespace ns_;
   std::vector<IndexSpec> specs_;
-  bson::Uuid uuid_{};       ///< of the collection
+  bson::Uuid uuid_{};  ///< of the collection
   bson::Uuid buildUuid_{};
   RecordId last_;
   int64_t scanned_ = 0;

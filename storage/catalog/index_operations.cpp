@@ -30,7 +30,8 @@ StatusWith<std::vector<std::string>> nameFor(const Collection& collection, std::
   if (collection.isClustered() && name == collection.shownName(*collection.idIndex()))
     return Status(ErrorCode::kInvalidOptions, "cannot drop the clustered index");
   if (name == "_id_") return Status(ErrorCode::kInvalidOptions, "cannot drop _id index");
-  if (!collection.findIndex(name)) return Status(ErrorCode::kIndexNotFound, "index not found with name [" + std::string(name) + "]");
+  if (!collection.findIndex(name))
+    return Status(ErrorCode::kIndexNotFound, "index not found with name [" + std::string(name) + "]");
   return std::vector<std::string>{std::string(name)};
 }
 
@@ -40,8 +41,8 @@ StatusWith<std::vector<std::string>> namesForKey(const Collection& collection, b
     if (index->spec.key.view() == key) names.push_back(index->spec.name);
   if (names.empty()) return Status(ErrorCode::kIndexNotFound, "can't find index with key: " + documentText(key));
   if (names.size() > 1)
-    return Status(ErrorCode::kAmbiguousIndexKeyPattern, std::to_string(names.size()) + " indexes found for key: " + documentText(key) +
-                                                            ", identify by name instead.");
+    return Status(ErrorCode::kAmbiguousIndexKeyPattern, std::to_string(names.size()) + " indexes found for key: " +
+                                                            documentText(key) + ", identify by name instead.");
   if (names[0] == "_id_") return Status(ErrorCode::kInvalidOptions, "cannot drop _id index");
   return names;
 }
@@ -54,9 +55,10 @@ StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Coll
   for (const auto& view : specs) {
     TROUPE_ASSIGN(IndexSpec spec, parseIndexSpec(view, collection.options().collation));
     if (spec.idIndex && collection.idIndex() && spec.collation != collection.options().collation)
-      return Status(ErrorCode::kBadValue, "The _id index must have the same collation as the collection. Index collation: " +
-                                              documentText(spec.collation) + ", collection collation: " +
-                                              documentText(collection.options().collation));
+      return Status(ErrorCode::kBadValue,
+                    "The _id index must have the same collation as the collection. Index collation: " +
+                        documentText(spec.collation) +
+                        ", collection collation: " + documentText(collection.options().collation));
     TROUPE_TRY(checkFilter(catalog, collection, spec));
     if (spec.expireAfterSeconds && collection.isCapped())
       return Status(ErrorCode::kCannotCreateIndex, "Cannot create TTL index on a capped collection");
@@ -69,7 +71,8 @@ StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Coll
     }
     wanted.push_back(std::move(spec));
     if (collection.indexes().size() + wanted.size() > kMaxIndexesPerCollection)
-      return Status(ErrorCode::kCannotCreateIndex, "add index fails, too many indexes for " + collection.ns().toString() +
+      return Status(ErrorCode::kCannotCreateIndex, "add index fails, too many indexes for " +
+                                                       collection.ns().toString() +
                                                        " key:" + documentText(wanted.back().key));
   }
   return wanted;
@@ -105,7 +108,8 @@ StatusWith<std::vector<std::string>> indexNamesFor(const Collection& collection,
   if (index.is(Type::kString)) return nameFor(collection, index.asString());
   if (index.is(Type::kDocument)) return namesForKey(collection, index.asDocument());
   if (!index.is(Type::kArray))
-    return Status(ErrorCode::kTypeMismatch, "BSON field 'dropIndexes.index' is the wrong type '" + std::string(typeName(index.type())) +
+    return Status(ErrorCode::kTypeMismatch, "BSON field 'dropIndexes.index' is the wrong type '" +
+                                                std::string(typeName(index.type())) +
                                                 "', expected types '[string, object, array]'");
   std::vector<std::string> names;
   for (const auto& each : index.asArray()) {

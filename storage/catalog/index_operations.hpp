@@ -6,10 +6,11 @@
 
 namespace troupe::storage {
 
-// Part of the catalog's operations: what catalog_operations.hpp says about units of work, versions and locks holds here.
+// Part of the catalog's operations: what catalog_operations.hpp says about units of work, versions and locks holds
+// here.
 
-/// Checks the specs of `createIndexes` against each other and the collection: those that are new, in order (identical ones are
-/// left out). Errors: see parseIndexSpec and compareSpecs; CannotCreateIndex (67: more than 64).
+/// Checks the specs of `createIndexes` against each other and the collection: those that are new, in order (identical
+/// ones are left out). Errors: see parseIndexSpec and compareSpecs; CannotCreateIndex (67: more than 64).
 StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Collection& collection,
                                               const std::vector<bson::View>& specs);
 
@@ -25,8 +26,8 @@ StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, cons
 /// names. Errors: IndexNotFound, AmbiguousIndexKeyPattern, InvalidOptions, TypeMismatch.
 StatusWith<std::vector<std::string>> indexNamesFor(const Collection& collection, const bson::Element& index);
 
-/// Groups of `_id`s whose documents have the same key in the index: [{ids: [...]}], as an array's document; empty when it
-/// may become unique (IDX-004). Reads in the unit's snapshot.
+/// Groups of `_id`s whose documents have the same key in the index: [{ids: [...]}], as an array's document; empty when
+/// it may become unique (IDX-004). Reads in the unit's snapshot.
 StatusWith<bson::Document> uniqueViolations(RecoveryUnit& unit, const Collection& collection, const IndexEntry& index);
 
 }  // namespace troupe::storage

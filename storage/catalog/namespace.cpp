@@ -12,8 +12,8 @@ Status invalidName(std::string reason) { return {ErrorCode::kInvalidNamespace, s
 
 /// Names after "system." that the server makes or reads itself; those ending in a dot are prefixes.
 constexpr std::array<std::string_view, 14> kSystemNames = {
-    "users", "roles", "version", "views", "js", "profile", "buckets.", "keys", "sessions", "indexBuilds",
-    "replset", "preimages", "backup_users", "new_users"};
+    "users", "roles",    "version",     "views",   "js",        "profile",      "buckets.",
+    "keys",  "sessions", "indexBuilds", "replset", "preimages", "backup_users", "new_users"};
 
 bool knownSystemName(std::string_view name) {
   return std::any_of(kSystemNames.begin(), kSystemNames.end(), [&](std::string_view known) {
@@ -48,7 +48,9 @@ StatusWith<Namespace> Namespace::parse(std::string_view full) {
 Status validateDatabaseName(std::string_view db) {
   if (db.size() > kMaxDatabaseNameBytes)
     return invalidName("db name must be at most 63 characters, found: " + std::to_string(db.size()));
-  const auto forbidden = [](char c) { return c == '/' || c == '\\' || c == '.' || c == ' ' || c == '"' || c == '$' || c == '\0'; };
+  const auto forbidden = [](char c) {
+    return c == '/' || c == '\\' || c == '.' || c == ' ' || c == '"' || c == '$' || c == '\0';
+  };
   if (db.empty() || std::any_of(db.begin(), db.end(), forbidden))
     return invalidName("Invalid database name: '" + std::string(db) + "'");
   return Status::OK();
@@ -68,7 +70,8 @@ Status validateNamespace(const Namespace& ns) {
 
 Status validateForCreate(const Namespace& ns) {
   TROUPE_TRY(validateNamespace(ns));
-  if (!bson::isUtf8(ns.toString())) return invalidName("Invalid namespace: it is not UTF-8");  // clients read names as strings
+  if (!bson::isUtf8(ns.toString()))
+    return invalidName("Invalid namespace: it is not UTF-8");  // clients read names as strings
   const std::string_view name = ns.collection();
   if (name.find('$') != std::string_view::npos && !(ns.isLocal() && name == "oplog.$main"))
     return invalidName("Invalid collection name: " + std::string(name));

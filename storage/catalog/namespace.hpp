@@ -11,8 +11,9 @@ namespace troupe::storage {
 inline constexpr size_t kMaxDatabaseNameBytes = 63;
 inline constexpr size_t kMaxNamespaceBytes = 255;
 
-/// A collection's full name, "database.collection"; with an empty collection part it names a database. Value type; parts
-/// are views into one string. Construction does not validate: names from clients pass `validate` or `parse` first.
+/// A collection's full name, "database.collection"; with an empty collection part it names a database. Value type;
+/// parts are views into one string. Construction does not validate: names from clients pass `validate` or `parse`
+/// first.
 class Namespace {
  public:
   Namespace() = default;
@@ -44,8 +45,8 @@ class Namespace {
 
 /// InvalidNamespace unless the name is 1 to 63 bytes and free of / \ . space " $ and NUL.
 Status validateDatabaseName(std::string_view db);
-/// InvalidNamespace unless both parts may be addressed by a command: the collection part is not empty, does not begin or
-/// end with a dot and holds no NUL; the whole is at most 255 bytes.
+/// InvalidNamespace unless both parts may be addressed by a command: the collection part is not empty, does not begin
+/// or end with a dot and holds no NUL; the whole is at most 255 bytes.
 Status validateNamespace(const Namespace& ns);
 /// As validateNamespace, and also that users may create it: no `$`, and of "system." names only those the server knows
 /// (system.views, system.js, system.users, system.buckets.*, system.profile ...).

@@ -13,8 +13,9 @@ struct StringHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-/// A hash map whose copies share their buckets: copying costs one pointer a bucket, and a change copies one bucket. Keys are
-/// strings. A copy is a value of its own; concurrent reads are safe, changes need the only reference to this copy.
+/// A hash map whose copies share their buckets: copying costs one pointer a bucket, and a change copies one bucket.
+/// Keys are strings. A copy is a value of its own; concurrent reads are safe, changes need the only reference to this
+/// copy.
 template <class Key, class Value>
 class ShardedMap {
  public:

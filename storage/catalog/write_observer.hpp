@@ -19,10 +19,10 @@ struct DocumentChange {
   std::span<const bson::View> after{};   ///< what is there now: the documents of an insert, one of an update
 };
 
-/// Hears of every change of the collections it asks for: documents are only written by Collection, collections only by the
-/// catalog, so no writer can go past it. Called within the unit of work that makes the change, which may still be rolled back:
-/// what is to follow a commit is registered with `unit.onCommit`. A failure undoes the unit. Any thread; must outlive the
-/// catalog.
+/// Hears of every change of the collections it asks for: documents are only written by Collection, collections only by
+/// the catalog, so no writer can go past it. Called within the unit of work that makes the change, which may still be
+/// rolled back: what is to follow a commit is registered with `unit.onCommit`. A failure undoes the unit. Any thread;
+/// must outlive the catalog.
 class WriteObserver {
  public:
   virtual ~WriteObserver() = default;

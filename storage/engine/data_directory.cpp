@@ -67,17 +67,13 @@ Status systemError(int error, const std::string& what, const std::string& path) 
   const std::string reason = what + " " + path + ": " + std::strerror(error);
   switch (error) {
     case ENOSPC:
-    case EDQUOT:
-      return {ErrorCode::kOutOfDiskSpace, reason + "; free some space and start again"};
+    case EDQUOT: return {ErrorCode::kOutOfDiskSpace, reason + "; free some space and start again"};
     case ENOENT:
-    case ENOTDIR:
-      return {ErrorCode::kNonExistentPath, reason + "; create the directory or name another"};
+    case ENOTDIR: return {ErrorCode::kNonExistentPath, reason + "; create the directory or name another"};
     case EACCES:
     case EPERM:
-    case EROFS:
-      return {ErrorCode::kUnauthorized, reason + "; give the server's user the right to write there"};
-    default:
-      return {ErrorCode::kOperationFailed, reason};
+    case EROFS: return {ErrorCode::kUnauthorized, reason + "; give the server's user the right to write there"};
+    default: return {ErrorCode::kOperationFailed, reason};
   }
 }
 

@@ -6,7 +6,7 @@ Status classifyRollback(const RollbackEvidence& evidence, double tooLargeThresho
   const bool pressure =
       evidence.waitedInVain ||
       (evidence.cacheMax > 0 && (evidence.cacheDirty * 100 >= evidence.cacheMax * kDirtyTriggerPercent ||
-                                evidence.cacheInUse * 100 >= evidence.cacheMax * kInUseTriggerPercent));
+                                 evidence.cacheInUse * 100 >= evidence.cacheMax * kInUseTriggerPercent));
   if (!pressure) {
     return {
         ErrorCode::kWriteConflict,
@@ -14,7 +14,8 @@ Status classifyRollback(const RollbackEvidence& evidence, double tooLargeThresho
         "or multi-document transaction."};
   }
   const double share = static_cast<double>(evidence.transactionBytes);
-  if (tooLargeThreshold < 1.0 && evidence.transactionBytes > 0 && share > tooLargeThreshold * static_cast<double>(evidence.cacheDirty)) {
+  if (tooLargeThreshold < 1.0 && evidence.transactionBytes > 0 &&
+      share > tooLargeThreshold * static_cast<double>(evidence.cacheDirty)) {
     return {
         ErrorCode::kTransactionTooLargeForCache,
         "transaction is too large and will not fit in the storage engine cache; make it smaller or the cache larger"};

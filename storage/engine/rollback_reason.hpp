@@ -5,8 +5,8 @@
 
 namespace troupe::storage {
 
-/// What is known when the engine has rolled a transaction back, or has given up waiting for room in the cache. The engine
-/// gives no reason of its own for a rollback, so it is concluded from the state of the cache. Bytes.
+/// What is known when the engine has rolled a transaction back, or has given up waiting for room in the cache. The
+/// engine gives no reason of its own for a rollback, so it is concluded from the state of the cache. Bytes.
 struct RollbackEvidence {
   bool waitedInVain = false;     ///< the cache is the reason, whatever its figures are by now
   int64_t transactionBytes = 0;  ///< written by this transaction

@@ -110,32 +110,20 @@ Status WiredTigerConnection::status(int code, std::string_view what) {
   if (code == 0) return {};
   std::string reason = describe(code, what);
   switch (code) {
-    case WT_ROLLBACK:
-      return rollbackStatus(0, false);
+    case WT_ROLLBACK: return rollbackStatus(0, false);
     case WT_PREPARE_CONFLICT:
       return {ErrorCode::kObjectIsBusy, "conflict with a prepared transaction; wait until it is decided"};
-    case WT_DUPLICATE_KEY:
-      return {ErrorCode::kDuplicateKey, "the key exists already"};
-    case WT_NOTFOUND:
-      return {ErrorCode::kNoSuchKey, "no such key"};
-    case WT_CACHE_FULL:
-      return rollbackStatus(0, true);
-    case ENOENT:
-      return {ErrorCode::kNoSuchKey, std::move(reason)};
-    case EEXIST:
-      return {ErrorCode::kNamespaceExists, std::move(reason)};
-    case EBUSY:
-      return {ErrorCode::kObjectIsBusy, std::move(reason)};
-    case ENOSPC:
-      return {ErrorCode::kOutOfDiskSpace, std::move(reason)};
+    case WT_DUPLICATE_KEY: return {ErrorCode::kDuplicateKey, "the key exists already"};
+    case WT_NOTFOUND: return {ErrorCode::kNoSuchKey, "no such key"};
+    case WT_CACHE_FULL: return rollbackStatus(0, true);
+    case ENOENT: return {ErrorCode::kNoSuchKey, std::move(reason)};
+    case EEXIST: return {ErrorCode::kNamespaceExists, std::move(reason)};
+    case EBUSY: return {ErrorCode::kObjectIsBusy, std::move(reason)};
+    case ENOSPC: return {ErrorCode::kOutOfDiskSpace, std::move(reason)};
     case EINVAL:
-    case ENOTSUP:
-      return {ErrorCode::kBadValue, std::move(reason)};
-    case WT_PANIC:
-      panic();
-      return panicStatus();
-    default:
-      return {ErrorCode::kInternalError, std::move(reason)};
+    case ENOTSUP: return {ErrorCode::kBadValue, std::move(reason)};
+    case WT_PANIC: panic(); return panicStatus();
+    default: return {ErrorCode::kInternalError, std::move(reason)};
   }
 }
 
@@ -178,7 +166,8 @@ Status WiredTigerConnection::panicStatus() {
   std::lock_guard lock(mutex_);
   for (const std::string& line : lastErrors_) {
     if (contains(line, std::strerror(ENOSPC)))
-      return {ErrorCode::kOutOfDiskSpace, "the storage engine stopped: no space left on the disk of " + options_.path + "; free some and start again"};
+      return {ErrorCode::kOutOfDiskSpace, "the storage engine stopped: no space left on the disk of " + options_.path +
+                                              "; free some and start again"};
   }
   std::string cause = "no reason is known";
   for (const std::string& line : lastErrors_)

@@ -30,7 +30,8 @@ class WiredTigerConnection {
 
   /// The Status of a result code; `what` was being done, e.g. "drop collection-1". Zero is OK. Not for hot paths.
   Status status(int code, std::string_view what);
-  /// Why a transaction that had written `transactionBytes` was rolled back, or (`waitedInVain`) got no room in the cache.
+  /// Why a transaction that had written `transactionBytes` was rolled back, or (`waitedInVain`) got no room in the
+  /// cache.
   Status rollbackStatus(int64_t transactionBytes, bool waitedInVain);
   /// One of WT_STAT_CONN_*; zero when unknown.
   int64_t statistic(WT_CURSOR* statistics, int key);
@@ -55,7 +56,7 @@ class WiredTigerConnection {
   WT_CONNECTION* connection_ = nullptr;
   std::atomic<bool> panicked_{false};
   std::mutex mutex_;
-  std::string openErrors_;  ///< what was reported while opening
+  std::string openErrors_;              ///< what was reported while opening
   std::deque<std::string> lastErrors_;  ///< what the engine reported last: the cause of a panic comes before it
   bool opening_ = false;
   WT_SESSION* evidenceSession_ = nullptr;  ///< reads cache statistics for rollbackStatus, under mutex_

@@ -28,8 +28,8 @@ void WiredTigerCursor::setValue(std::string_view value) {
   cursor_->set_value(cursor_, &item);
 }
 
-// Keys and values are bytes (format u): the cursor's own items are what get_key and get_value would copy out, at the price
-// of a twentieth of a small write.
+// Keys and values are bytes (format u): the cursor's own items are what get_key and get_value would copy out, at the
+// price of a twentieth of a small write.
 std::string_view WiredTigerCursor::key() const {
   if (!positioned() || !(cursor_->flags & WT_CURSTD_KEY_SET)) return {};
   return {static_cast<const char*>(cursor_->key.data), cursor_->key.size};

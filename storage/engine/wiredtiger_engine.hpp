@@ -20,7 +20,7 @@ struct WiredTigerOptions {
   bool statistics = true;                ///< the engine's "fast" counters
   /// How long a thread waits for room in the cache, until its operation fails with TemporarilyUnavailable (STX-007).
   std::chrono::milliseconds cacheMaxWait{1000};
-  int sessionMax = 2000;                 ///< cursors, transactions and pool together
+  int sessionMax = 2000;  ///< cursors, transactions and pool together
   /// Also records writes to unlogged tables in the log, which recovery ignores (JRN-007).
   bool logUnloggedTables = false;
   /// Share of the dirty cache that one transaction may hold before a rollback under cache pressure is called
@@ -30,8 +30,8 @@ struct WiredTigerOptions {
   enum class Level { kInfo, kError };
   /// What the engine has to say; called from any thread, also its own.
   std::function<void(Level, std::string_view text)> onMessage;
-  /// The engine can no longer be used: end the storage tree. Called once, from any thread, must not block. OutOfDiskSpace
-  /// when a full disk is the cause.
+  /// The engine can no longer be used: end the storage tree. Called once, from any thread, must not block.
+  /// OutOfDiskSpace when a full disk is the cause.
   std::function<void(Status cause)> onPanic;
 };
 

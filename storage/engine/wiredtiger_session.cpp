@@ -18,7 +18,8 @@ WiredTigerSession::~WiredTigerSession() {
 }
 
 Status WiredTigerSession::failure(int code, std::string_view what) {
-  if (code == WT_ROLLBACK || code == WT_CACHE_FULL) return connection_->rollbackStatus(bytesWritten_, code == WT_CACHE_FULL);
+  if (code == WT_ROLLBACK || code == WT_CACHE_FULL)
+    return connection_->rollbackStatus(bytesWritten_, code == WT_CACHE_FULL);
   return connection_->status(code, what);
 }
 

@@ -25,8 +25,14 @@ void appendQuoted(std::string& out, std::string_view text) {
 }
 
 void appendDouble(std::string& out, double v) {
-  if (std::isnan(v)) { out += "nan.0"; return; }
-  if (std::isinf(v)) { out += v < 0 ? "-inf.0" : "inf.0"; return; }
+  if (std::isnan(v)) {
+    out += "nan.0";
+    return;
+  }
+  if (std::isinf(v)) {
+    out += v < 0 ? "-inf.0" : "inf.0";
+    return;
+  }
   char text[40];
   std::snprintf(text, sizeof text, "%.16g", v);
   out += text;
@@ -67,7 +73,8 @@ void appendValue(std::string& out, const Element& e) {
     case Type::kInt32: out += std::to_string(e.asInt32()); return;
     case Type::kInt64: out += std::to_string(e.asInt64()); return;
     case Type::kTimestamp:
-      out += "Timestamp(" + std::to_string(e.asTimestamp().seconds) + ", " + std::to_string(e.asTimestamp().increment) + ")";
+      out += "Timestamp(" + std::to_string(e.asTimestamp().seconds) + ", " + std::to_string(e.asTimestamp().increment) +
+             ")";
       return;
     case Type::kRegex: (out += '/').append(e.asRegex().pattern).append("/").append(e.asRegex().options); return;
     case Type::kMinKey: out += "MinKey"; return;
@@ -77,7 +84,10 @@ void appendValue(std::string& out, const Element& e) {
 }
 
 void appendDocument(std::string& out, bson::View document, bool array) {
-  if (document.empty()) { out += array ? "[]" : "{}"; return; }
+  if (document.empty()) {
+    out += array ? "[]" : "{}";
+    return;
+  }
   out += array ? "[ " : "{ ";
   bool first = true;
   for (const auto& e : document) {

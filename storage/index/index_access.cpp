@@ -16,8 +16,12 @@ std::string rowKey(std::string_view key, RecordId id) {
 
 }  // namespace
 
-IndexAccess::IndexAccess(std::string ns, const IndexSpec& spec, Table table, std::shared_ptr<const bson::Collator> collator)
-    : ns_(std::move(ns)), spec_(spec), table_(std::move(table)), collator_(std::move(collator)),
+IndexAccess::IndexAccess(std::string ns, const IndexSpec& spec, Table table,
+                         std::shared_ptr<const bson::Collator> collator)
+    : ns_(std::move(ns)),
+      spec_(spec),
+      table_(std::move(table)),
+      collator_(std::move(collator)),
       generator_(spec_, collator_.get()) {}
 
 Status IndexAccess::insertKeys(RecoveryUnit& unit, const KeySet& keys, RecordId id, const WriteOptions& options) const {

@@ -10,7 +10,8 @@
 
 namespace troupe::storage {
 
-/// Reads and writes the table of one index. Immutable but for the caller's recovery unit; thread-safe. Formats (KEY-004/005):
+/// Reads and writes the table of one index. Immutable but for the caller's recovery unit; thread-safe. Formats
+/// (KEY-004/005):
 /// `_id`: key -> RecordId and type bits; others: key and RecordId -> type bits. Unique indexes check by seeking the
 /// key, after touching it, so that two transactions adding the same key conflict.
 class IndexAccess {
@@ -18,8 +19,8 @@ class IndexAccess {
   IndexAccess(std::string ns, const IndexSpec& spec, Table table, std::shared_ptr<const bson::Collator> collator);
 
   struct WriteOptions {
-    bool checkUnique = true;   ///< refuse a second record with the same key in a unique index
-    bool building = false;     ///< an index build is scanning: removals leave a mark that makes its stale inserts conflict
+    bool checkUnique = true;  ///< refuse a second record with the same key in a unique index
+    bool building = false;  ///< an index build is scanning: removals leave a mark that makes its stale inserts conflict
   };
   /// Adds keys of a record. Errors: DuplicateKey (11000, with keyPattern and keyValue), WriteConflict.
   Status insertKeys(RecoveryUnit& unit, const KeySet& keys, RecordId id, const WriteOptions& options) const;

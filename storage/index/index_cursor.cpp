@@ -55,7 +55,9 @@ StatusWith<bool> IndexCursor::accept(bool positioned) {
   const std::string_view row = cursor_->key();
   const std::string_view value = cursor_->value();
   const bool malformed = idIndex_ ? value.size() < 8 : row.size() < 9;
-  if (malformed) return Status(ErrorCode::kInternalError, "an index row of " + table_.ident + " is malformed; run validate with repair");
+  if (malformed)
+    return Status(ErrorCode::kInternalError,
+                  "an index row of " + table_.ident + " is malformed; run validate with repair");
   if (idIndex_) {
     key_ = row;
     id_ = RecordKey::decode(value);

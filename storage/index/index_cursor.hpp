@@ -12,19 +12,20 @@ class IndexAccess;
 class RecoveryUnit;
 
 /// A bound on keys: key-string bytes without RecordId. A key that *begins* with the bytes counts as equal to them, so a
-/// bound on {a: 1} of an index {a, b} is just the first component (without end byte); a key string finished with a discriminator before or after works as well. Empty
-/// bytes are no bound.
+/// bound on {a: 1} of an index {a, b} is just the first component (without end byte); a key string finished with a
+/// discriminator before or after works as well. Empty bytes are no bound.
 struct IndexBound {
   std::string key;
   bool inclusive = true;
 };
 
-/// Walks an index within the recovery unit's snapshot, forward or backward, from a start to an end bound. What a row gives is
-/// borrowed and valid until the next call. Around a yield: `save()` and `restore()`.
+/// Walks an index within the recovery unit's snapshot, forward or backward, from a start to an end bound. What a row
+/// gives is borrowed and valid until the next call. Around a yield: `save()` and `restore()`.
 class IndexCursor {
  public:
   IndexCursor() = default;
-  /// Positions on the first row at or behind the bound in the cursor's direction and within the end bound; false when none.
+  /// Positions on the first row at or behind the bound in the cursor's direction and within the end bound; false when
+  /// none.
   StatusWith<bool> seek(const IndexBound& start);
   /// As seek without copying: `key` with its inclusiveness.
   StatusWith<bool> seek(std::string_view key, bool inclusive);

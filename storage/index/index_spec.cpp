@@ -16,15 +16,27 @@ using bson::Type;
 
 Status cannotCreate(std::string reason) { return {ErrorCode::kCannotCreateIndex, std::move(reason)}; }
 
-constexpr std::array<std::string_view, 6> kKindsNotServed = {"text", "2d", "2dsphere", "2dsphere_bucket", "columnstore",
-                                                             "geoHaystack"};
+constexpr std::array<std::string_view, 6> kKindsNotServed = {"text",        "2d",         "2dsphere", "2dsphere_bucket",
+                                                             "columnstore", "geoHaystack"};
 /// Options known to drivers besides those parsed here; kept as given.
-constexpr std::array<std::string_view, 16> kKeptOptions = {
-    "background", "storageEngine", "weights", "default_language", "language_override", "textIndexVersion",
-    "2dsphereIndexVersion", "bits", "min", "max", "bucketSize", "dropDups", "clustered", "originalSpec", "ns",
-    "finestIndexedLevel"};
-constexpr std::array<std::string_view, 8> kIdIndexOptions = {"key", "name", "v", "ns", "collation", "background", "clustered",
-                                                             "unique"};
+constexpr std::array<std::string_view, 16> kKeptOptions = {"background",
+                                                           "storageEngine",
+                                                           "weights",
+                                                           "default_language",
+                                                           "language_override",
+                                                           "textIndexVersion",
+                                                           "2dsphereIndexVersion",
+                                                           "bits",
+                                                           "min",
+                                                           "max",
+                                                           "bucketSize",
+                                                           "dropDups",
+                                                           "clustered",
+                                                           "originalSpec",
+                                                           "ns",
+                                                           "finestIndexedLevel"};
+constexpr std::array<std::string_view, 8> kIdIndexOptions = {"key",       "name",       "v",         "ns",
+                                                             "collation", "background", "clustered", "unique"};
 
 Status checkPath(std::string_view path) {
   if (path.empty()) return cannotCreate("Index keys cannot be an empty field.");
@@ -55,7 +67,8 @@ Status parseField(const Element& e, IndexSpec& out) {
       return cannotCreate("indexes of type '" + std::string(kind) + "' are not served yet");
     if (kind != "hashed") return cannotCreate("Unknown index plugin '" + std::string(kind) + "'");
     if (out.kind == IndexKind::kHashed)
-      return {ErrorCode(31303), "A maximum of one index field is allowed to be hashed but found 2 for 'key' " + documentText(out.key)};
+      return {ErrorCode(31303),
+              "A maximum of one index field is allowed to be hashed but found 2 for 'key' " + documentText(out.key)};
     out.kind = IndexKind::kHashed;
   } else {
     return cannotCreate("Values in v:2 index key pattern cannot be of type " + std::string(typeName(e.type())) +
@@ -84,8 +97,8 @@ Status parseKey(const Element& e, IndexSpec& out) {
 
 StatusWith<bool> parseFlag(const Element& e) {
   if (!e.is(Type::kBool) && !e.isNumber())
-    return Status(ErrorCode::kTypeMismatch, "The field '" + std::string(e.name()) + "' has value " + std::string(typeName(e.type())) +
-                                                ", which is not convertible to bool");
+    return Status(ErrorCode::kTypeMismatch, "The field '" + std::string(e.name()) + "' has value " +
+                                                std::string(typeName(e.type())) + ", which is not convertible to bool");
   return e.truthy();
 }
 
@@ -95,8 +108,10 @@ Status parseExpiry(const Element& e, bson::View spec, IndexSpec& out) {
                         std::string(typeName(e.type())) + "'. Index spec: " + documentText(spec));
   const double seconds = e.toDouble();
   if (std::isnan(seconds) || seconds < 0 || seconds > INT32_MAX)
-    return cannotCreate("TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number. Index spec: " +
-                        documentText(spec));
+    return cannotCreate(
+        "TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number. Index "
+        "spec: " +
+        documentText(spec));
   out.expireAfterSeconds = static_cast<int64_t>(seconds);
   return Status::OK();
 }
@@ -121,8 +136,8 @@ Status parseVersion(const Element& e) {
 
 Status parseDocumentOption(const Element& e, bson::Document& out) {
   if (!e.is(Type::kDocument))
-    return {ErrorCode::kTypeMismatch, "The field '" + std::string(e.name()) + "' must be an object, but got " +
-                                          std::string(typeName(e.type()))};
+    return {ErrorCode::kTypeMismatch,
+            "The field '" + std::string(e.name()) + "' must be an object, but got " + std::string(typeName(e.type()))};
   out = bson::Document(e.asDocument());
   return Status::OK();
 }
@@ -135,29 +150,36 @@ Status parseOption(const Element& e, bson::View spec, bool strict, IndexSpec& ou
   if (name == "collation") return parseDocumentOption(e, out.collation);
   if (name == "partialFilterExpression") return parseDocumentOption(e, out.partialFilter.emplace());
   if (name == "wildcardProjection" || name == "columnstoreProjection")
-    return cannotCreate("The field '" + std::string(name) + "' is only allowed in wildcard indexes, which are not served yet");
-  bool* flag = name == "unique" ? &out.unique : name == "sparse" ? &out.sparse : name == "hidden" ? &out.hidden
-             : name == "prepareUnique" ? &out.prepareUnique : nullptr;
+    return cannotCreate("The field '" + std::string(name) +
+                        "' is only allowed in wildcard indexes, which are not served yet");
+  bool* flag = name == "unique"          ? &out.unique
+               : name == "sparse"        ? &out.sparse
+               : name == "hidden"        ? &out.hidden
+               : name == "prepareUnique" ? &out.prepareUnique
+                                         : nullptr;
   if (flag) {
     TROUPE_ASSIGN(*flag, parseFlag(e));
     return Status::OK();
   }
   if (!strict || std::find(kKeptOptions.begin(), kKeptOptions.end(), name) != kKeptOptions.end()) return Status::OK();
   return {ErrorCode::kInvalidIndexSpecificationOption,
-          "The field '" + std::string(name) + "' is not valid for an index specification. Specification: " + documentText(spec)};
+          "The field '" + std::string(name) +
+              "' is not valid for an index specification. Specification: " + documentText(spec)};
 }
 
 Status checkIdIndex(bson::View spec, IndexSpec& out) {
   if (!out.idIndex) {
     if (out.name == "_id_")
-      return {ErrorCode::kBadValue, "The index name '_id_' is reserved for the _id index, which must have key pattern {_id: 1}, found key: " +
-                                        documentText(out.key)};
+      return {ErrorCode::kBadValue,
+              "The index name '_id_' is reserved for the _id index, which must have key pattern {_id: 1}, found key: " +
+                  documentText(out.key)};
     return Status::OK();
   }
   if (out.hidden) return {ErrorCode::kBadValue, "can't hide _id index"};
   for (const auto& e : spec)
     if (std::find(kIdIndexOptions.begin(), kIdIndexOptions.end(), e.name()) == kIdIndexOptions.end())
-      return {ErrorCode::kInvalidIndexSpecificationOption, "The field '" + std::string(e.name()) +
+      return {ErrorCode::kInvalidIndexSpecificationOption,
+              "The field '" + std::string(e.name()) +
                   "' is not valid for an _id index specification. Specification: " + documentText(spec)};
   out.name = "_id_";
   return Status::OK();
@@ -169,7 +191,8 @@ Status checkCombinations(bson::View spec, const IndexSpec& out) {
   if (out.kind == IndexKind::kHashed && out.isUnique())
     return cannotCreate("Currently hashed indexes cannot guarantee uniqueness. Use a regular index.");
   if (out.expireAfterSeconds && out.fields.size() > 1)
-    return cannotCreate("TTL indexes are single-field indexes, compound indexes do not support TTL. Index spec: " + documentText(spec));
+    return cannotCreate("TTL indexes are single-field indexes, compound indexes do not support TTL. Index spec: " +
+                        documentText(spec));
   if (out.prepareUnique && out.kind == IndexKind::kHashed)
     return cannotCreate("hashed indexes cannot be prepared to become unique");
   return Status::OK();
@@ -217,14 +240,17 @@ StatusWith<IndexSpec> parseIndexSpec(bson::View spec, bson::View defaultCollatio
   IndexSpec out;
   const Element key = spec["key"];
   const Element name = spec["name"];
-  if (!key.ok()) return Status(ErrorCode::kFailedToParse, "The 'key' field is a required property of an index specification");
+  if (!key.ok())
+    return Status(ErrorCode::kFailedToParse, "The 'key' field is a required property of an index specification");
   TROUPE_TRY(parseKey(key, out));
-  if (!name.ok()) return Status(ErrorCode::kFailedToParse, "The 'name' field is a required property of an index specification");
+  if (!name.ok())
+    return Status(ErrorCode::kFailedToParse, "The 'name' field is a required property of an index specification");
   TROUPE_TRY(parseName(name, out));
   std::set<std::string_view> seen;
   for (const auto& e : spec) {
     if (!seen.insert(e.name()).second)
-      return Status(ErrorCode::kBadValue, "The field '" + std::string(e.name()) + "' appears multiple times in the index specification");
+      return Status(ErrorCode::kBadValue,
+                    "The field '" + std::string(e.name()) + "' appears multiple times in the index specification");
     TROUPE_TRY(parseOption(e, spec, strict, out));
   }
   TROUPE_TRY(checkIdIndex(spec, out));
@@ -275,7 +301,9 @@ StatusWith<SpecMatch> compareSpecs(const IndexSpec& wanted, const IndexSpec& exi
   const auto samePattern = [&] {
     return wanted.kind == existing.kind &&
            std::equal(wanted.fields.begin(), wanted.fields.end(), existing.fields.begin(), existing.fields.end(),
-                      [](const IndexField& a, const IndexField& b) { return a.path == b.path && a.descending == b.descending; });
+                      [](const IndexField& a, const IndexField& b) {
+                        return a.path == b.path && a.descending == b.descending;
+                      });
   };
   const bool sameIndex = samePattern() && wanted.collation == existing.collation && sameFilter() &&
                          wanted.isUnique() == existing.isUnique() && wanted.sparse == existing.sparse;
@@ -287,9 +315,11 @@ StatusWith<SpecMatch> compareSpecs(const IndexSpec& wanted, const IndexSpec& exi
     if (sameIndex)
       return Status(ErrorCode::kIndexOptionsConflict,
                     "An equivalent index already exists with the same name but different options." + both);
-    return Status(ErrorCode::kIndexKeySpecsConflict,
-                  "An existing index has the same name as the requested index. When index names are not specified, they are "
-                  "auto generated and can cause conflicts. Please refer to our documentation." + both);
+    return Status(
+        ErrorCode::kIndexKeySpecsConflict,
+        "An existing index has the same name as the requested index. When index names are not specified, they are "
+        "auto generated and can cause conflicts. Please refer to our documentation." +
+            both);
   }
   if (!sameIndex) return SpecMatch::kDistinct;
   if (sameOptions)

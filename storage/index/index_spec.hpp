@@ -25,18 +25,18 @@ enum class IndexKind { kOrdered, kHashed };
 /// `listIndexes` show.
 struct IndexSpec {
   std::string name;
-  bson::Document key;                 ///< key pattern as given, e.g. {a: 1, "b.c": -1}
-  std::vector<IndexField> fields;     ///< the pattern's fields in order
+  bson::Document key;              ///< key pattern as given, e.g. {a: 1, "b.c": -1}
+  std::vector<IndexField> fields;  ///< the pattern's fields in order
   IndexKind kind = IndexKind::kOrdered;
   bool unique = false;
   bool sparse = false;
   bool hidden = false;
   bool prepareUnique = false;
-  bool idIndex = false;               ///< {_id: 1}: unique, key without RecordId (KEY-004)
+  bool idIndex = false;  ///< {_id: 1}: unique, key without RecordId (KEY-004)
   std::optional<bson::Document> partialFilter;
   std::optional<int64_t> expireAfterSeconds;
-  bson::Document collation;           ///< full collation; empty means bytewise ("simple")
-  bson::Document stored;              ///< {v, unique?, key, name, ...} in the server's field order
+  bson::Document collation;  ///< full collation; empty means bytewise ("simple")
+  bson::Document stored;     ///< {v, unique?, key, name, ...} in the server's field order
 
   bool isUnique() const { return unique || idIndex; }
   /// Bit i is set when field i is descending.
@@ -45,8 +45,8 @@ struct IndexSpec {
 
 /// Parses one element of `createIndexes.indexes` or a stored spec. `defaultCollation` (of the collection, may be empty)
 /// is taken over when the spec has none. Unknown options are refused when `strict`.
-/// Errors: FailedToParse (missing key), CannotCreateIndex (67: bad pattern, too many fields, options that exclude each other,
-/// kinds not served: text, 2d, 2dsphere, wildcard, columnstore), TypeMismatch (14), BadValue,
+/// Errors: FailedToParse (missing key), CannotCreateIndex (67: bad pattern, too many fields, options that exclude each
+/// other, kinds not served: text, 2d, 2dsphere, wildcard, columnstore), TypeMismatch (14), BadValue,
 /// InvalidIndexSpecificationOption (197: unknown option).
 StatusWith<IndexSpec> parseIndexSpec(bson::View spec, bson::View defaultCollation = {}, bool strict = true);
 
@@ -61,8 +61,9 @@ IndexSpec idIndexSpec(bson::View defaultCollation = {});
 
 /// How a wanted index relates to an existing one.
 enum class SpecMatch { kDistinct, kIdentical };
-/// Identical: same key, name and options. Distinct: both may exist. Errors, in the server's words: IndexOptionsConflict (85:
-/// same key pattern with another name or other options), IndexKeySpecsConflict (86: same name, other key or options).
+/// Identical: same key, name and options. Distinct: both may exist. Errors, in the server's words: IndexOptionsConflict
+/// (85: same key pattern with another name or other options), IndexKeySpecsConflict (86: same name, other key or
+/// options).
 StatusWith<SpecMatch> compareSpecs(const IndexSpec& wanted, const IndexSpec& existing);
 
 /// The spec with other values of what collMod may change; null members stay.

@@ -30,8 +30,8 @@ uint64_t pathBit(size_t component) { return uint64_t{1} << std::min<size_t>(comp
 
 /// How far one field's path has been followed: either resolved to a value, or stopped at an array.
 struct Slot {
-  Element value;        ///< the resolved value (absent: missing), or the array where the walk stopped
-  uint32_t next = 0;    ///< components of the path consumed
+  Element value;      ///< the resolved value (absent: missing), or the array where the walk stopped
+  uint32_t next = 0;  ///< components of the path consumed
   bool resolved = false;
 };
 using Slots = std::array<Slot, kMaxIndexFields>;
@@ -74,8 +74,10 @@ struct KeyGenerator::Walk {
     if (!e.ok()) return false;
     for (const auto& element : array)
       if (element.is(Type::kDocument) && element.asDocument().has(path[slot.next]))
-        return Status(ErrorCode(16746), "Ambiguous field name found in array (do not use numeric field names in embedded elements in "
-                                        "an array), field: '" + path[slot.next] + "' for array: " + std::string(slot.value.name()));
+        return Status(ErrorCode(16746),
+                      "Ambiguous field name found in array (do not use numeric field names in embedded elements in "
+                      "an array), field: '" +
+                          path[slot.next] + "' for array: " + std::string(slot.value.name()));
     ++slot.next;
     slot.value = e;
     if (e.is(Type::kArray)) return true;
@@ -96,12 +98,15 @@ struct KeyGenerator::Walk {
       }
       if (slot.resolved) continue;
       if (self.hashed_[i])
-        return {ErrorCode(16766), "hashed indexes do not currently support array values. Encountered array value for field: " + self.fields_[i]};
+        return {ErrorCode(16766),
+                "hashed indexes do not currently support array values. Encountered array value for field: " +
+                    self.fields_[i]};
       if (!array.ok()) {
         array = slot.value;
         owner = i;
       } else if (array.raw().data() != slot.value.raw().data()) {
-        return {ErrorCode::kCannotIndexParallelArrays, "cannot index parallel arrays [" + self.lastComponent(i, slot.next) + "] [" +
+        return {ErrorCode::kCannotIndexParallelArrays, "cannot index parallel arrays [" +
+                                                           self.lastComponent(i, slot.next) + "] [" +
                                                            self.lastComponent(owner, slots[owner].next) + "]"};
       }
     }
@@ -132,7 +137,8 @@ struct KeyGenerator::Walk {
         follow(i, slot, element.asDocument());
       } else if (element.is(Type::kArray) && isArrayIndex(self.paths_[i][slot.next])) {
         slot.value = element.asArray()[self.paths_[i][slot.next++]];
-        slot.resolved = !slot.value.is(Type::kArray) && (slot.next == self.paths_[i].size() || !slot.value.is(Type::kDocument));
+        slot.resolved =
+            !slot.value.is(Type::kArray) && (slot.next == self.paths_[i].size() || !slot.value.is(Type::kDocument));
         if (slot.resolved && slot.next < self.paths_[i].size()) slot.value = Element();
         if (slot.value.is(Type::kDocument) && !slot.resolved) follow(i, slot, slot.value.asDocument());
       } else {
@@ -185,7 +191,8 @@ Status KeyGenerator::generate(View document, KeySet& out) const {
   for (size_t i = 0; i < paths_.size(); ++i) walk.follow(i, slots[i], document);
   TROUPE_TRY(walk.expand(slots));
   if (out.keys.size() > 1) {
-    std::stable_sort(out.keys.begin(), out.keys.end(), [](const IndexKey& a, const IndexKey& b) { return a.key < b.key; });
+    std::stable_sort(out.keys.begin(), out.keys.end(),
+                     [](const IndexKey& a, const IndexKey& b) { return a.key < b.key; });
     out.keys.erase(std::unique(out.keys.begin(), out.keys.end(),
                                [](const IndexKey& a, const IndexKey& b) { return a.key == b.key; }),
                    out.keys.end());

@@ -29,21 +29,25 @@ struct IndexKey {
 /// All keys of one document for one index, sorted by key, without repetitions.
 struct KeySet {
   std::vector<IndexKey> keys;
-  bool multikey = false;      ///< an array was met (even if it gave one key or none)
-  MultikeyPaths paths;        ///< filled when multikey
+  bool multikey = false;  ///< an array was met (even if it gave one key or none)
+  MultikeyPaths paths;    ///< filled when multikey
 
-  void clear() { keys.clear(); multikey = false; paths.clear(); }
+  void clear() {
+    keys.clear();
+    multikey = false;
+    paths.clear();
+  }
 };
 
-/// Derives index keys from documents: compound, dotted paths through arrays, sparse (no key when all fields are missing),
-/// missing as null, an empty array as undefined, hashed. Immutable, thread-safe.
+/// Derives index keys from documents: compound, dotted paths through arrays, sparse (no key when all fields are
+/// missing), missing as null, an empty array as undefined, hashed. Immutable, thread-safe.
 class KeyGenerator {
  public:
   /// The collator (null: bytewise) must outlive the generator.
   KeyGenerator(const IndexSpec& spec, const bson::Collator* collator);
 
-  /// Errors: CannotIndexParallelArrays (171), 16766 (an array in a hashed field), 16746 (a numeric path that could name an
-  /// element of an array as well as a field).
+  /// Errors: CannotIndexParallelArrays (171), 16766 (an array in a hashed field), 16746 (a numeric path that could name
+  /// an element of an array as well as a field).
   Status generate(bson::View document, KeySet& out) const;
   /// The key pattern's fields with values of one key, for {keyValue}: {a: 1, b: "x"}.
   bson::Document describe(const IndexKey& key) const;

@@ -73,7 +73,10 @@ class TypeBitsWriter {
     if (value) set(value, count);
     count_ += count;
   }
-  void clear() { bytes_.clear(); count_ = 0; }
+  void clear() {
+    bytes_.clear();
+    count_ = 0;
+  }
   /// Without trailing zero bytes.
   std::string_view view() const {
     std::string_view all = bytes_;

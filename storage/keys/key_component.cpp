@@ -32,39 +32,27 @@ class Skipper {
       case kNull:
       case kFalse:
       case kTrue:
-      case kMaxKey:
-        return;
+      case kMaxKey: return;
       case kString:
-      case kCode:
-        return escaped();
-      case kDocument:
-        return fields(depth);
-      case kArray:
-        return items(depth);
-      case kBinary:
-        return skip(1 + size_t{length()});
-      case kObjectId:
-        return skip(12);
+      case kCode: return escaped();
+      case kDocument: return fields(depth);
+      case kArray: return items(depth);
+      case kBinary: return skip(1 + size_t{length()});
+      case kObjectId: return skip(12);
       case kDate:
-      case kTimestamp:
-        return skip(8);
-      case kRegex:
-        untilNul();
-        return untilNul();
-      case kDBPointer:
-        return skip(12 + size_t{length()});
-      case kCodeWithScope:
-        escaped();
-        return fields(depth);
-      default:
-        failed_ = true;
+      case kTimestamp: return skip(8);
+      case kRegex: untilNul(); return untilNul();
+      case kDBPointer: return skip(12 + size_t{length()});
+      case kCodeWithScope: escaped(); return fields(depth);
+      default: failed_ = true;
     }
   }
 
   void number(uint8_t tag) {
     if (tag == kNaN || tag == kNegativeInfinity || tag == kPositiveInfinity || tag == kZero) return;
     const bool negative = tag < kZero;
-    if (tag == kNegativeLarge || tag == kPositiveLarge || tag == kNegativeSmall || tag == kPositiveSmall) return tail(negative);
+    if (tag == kNegativeLarge || tag == kPositiveLarge || tag == kNegativeSmall || tag == kPositiveSmall)
+      return tail(negative);
     skip(static_cast<size_t>(negative ? kNegativeBytes - tag : tag - kPositiveBytes) - 1);
     const uint8_t last = byte() ^ (negative ? 0xFF : 0);
     if (last & 1) tail(negative);

@@ -12,7 +12,8 @@ StatusWith<Ordering> Ordering::fromKeyPattern(bson::View keyPattern) {
   size_t field = 0;
   for (const bson::Element& e : keyPattern) {
     if (field == key_string::kMaxFields)
-      return {ErrorCode::kCannotCreateIndex, "Index key pattern has more than " + std::to_string(key_string::kMaxFields) + " fields"};
+      return {ErrorCode::kCannotCreateIndex,
+              "Index key pattern has more than " + std::to_string(key_string::kMaxFields) + " fields"};
     if (e.isNumber() && e.toDouble() < 0) mask |= 1U << field;
     ++field;
   }
@@ -68,30 +69,21 @@ class ComponentWriter {
       case Type::kDouble:
       case Type::kInt32:
       case Type::kInt64:
-      case Type::kDecimal128:
-        return appendNumber(out_, bits_, e);
+      case Type::kDecimal128: return appendNumber(out_, bits_, e);
       case Type::kString:
-      case Type::kSymbol:
-        return string(e);
-      case Type::kBool:
-        return out_.push(e.asBool() ? kTrue : kFalse);
-      default:
-        out_.push(rankTag(e.type()));
-        return value(e);
+      case Type::kSymbol: return string(e);
+      case Type::kBool: return out_.push(e.asBool() ? kTrue : kFalse);
+      default: out_.push(rankTag(e.type())); return value(e);
     }
   }
 
  private:
   void value(const Element& e) {
     switch (e.type()) {
-      case Type::kObjectId:
-        return out_.append(e.value(), 12);
-      case Type::kDate:
-        return out_.appendBigEndian(static_cast<uint64_t>(e.asDate().millis) ^ kSignBit);
-      case Type::kTimestamp:
-        return out_.appendBigEndian(e.asTimestamp().asUint64());
-      case Type::kDocument:
-        return document(e.asDocument(), collator_);
+      case Type::kObjectId: return out_.append(e.value(), 12);
+      case Type::kDate: return out_.appendBigEndian(static_cast<uint64_t>(e.asDate().millis) ^ kSignBit);
+      case Type::kTimestamp: return out_.appendBigEndian(e.asTimestamp().asUint64());
+      case Type::kDocument: return document(e.asDocument(), collator_);
       case Type::kArray:
         for (const Element& item : e.asArray()) write(item);
         return out_.push(kClose);
@@ -101,21 +93,16 @@ class ComponentWriter {
         out_.push(binary.subtype);
         return out_.append(binary.bytes);
       }
-      case Type::kRegex:
-        return out_.append(e.valueBytes());
+      case Type::kRegex: return out_.append(e.valueBytes());
       case Type::kDBPointer: {
         const bson::DBPointer pointer = e.asDBPointer();
         out_.appendBigEndian(static_cast<uint32_t>(pointer.ns.size()));
         out_.append(pointer.ns);
         return out_.append(pointer.id.bytes.data(), pointer.id.bytes.size());
       }
-      case Type::kCode:
-        return escaped(e.asString());
-      case Type::kCodeWithScope:
-        escaped(e.codeWithScopeCode());
-        return document(e.codeWithScopeScope(), nullptr);
-      default:
-        return;  // MinKey, undefined, null and MaxKey are all tag
+      case Type::kCode: return escaped(e.asString());
+      case Type::kCodeWithScope: escaped(e.codeWithScopeCode()); return document(e.codeWithScopeScope(), nullptr);
+      default: return;  // MinKey, undefined, null and MaxKey are all tag
     }
   }
 

@@ -18,26 +18,27 @@
 ///   end       := 04, or for range bounds 01 (before all keys with this prefix) or FE (after them)
 ///   recordId  := 8 bytes big-endian, sign bit inverted
 ///   component := tag value; every byte inverted where the field is descending
-/// Tags grow in the order of types: MinKey 0A, undefined 14, null 1E, numbers 28..3E, string and symbol 46, document 50,
-/// array 5A, binary 64, ObjectId 6E, bool false 78 true 79, date 82, timestamp 8C, regex 96, DBPointer A0, code AA,
+/// Tags grow in the order of types: MinKey 0A, undefined 14, null 1E, numbers 28..3E, string and symbol 46, document
+/// 50, array 5A, binary 64, ObjectId 6E, bool false 78 true 79, date 82, timestamp 8C, regex 96, DBPointer A0, code AA,
 /// code with scope B4, MaxKey F0.
 ///   number    := tag rest; the rest of a negative number is inverted. Tags: 28 NaN, 29 -Infinity, 2A large negative,
 ///                2B..32 negative with 8..1 bytes, 33 small negative, 34 zero, and mirrored 35 small, 36..3D with 1..8
-///                bytes, 3E large, 3F Infinity. "Small" is below 1, "large" from 2^63; their rest is an exact tail. Between them
-///                the rest is the integer part doubled, plus 1 if a fraction follows as an exact tail.
-///   tail      := the magnitude truncated to a double (8 bytes), then 00 if that is exact, else 01 and the decimal normalised
+///                bytes, 3E large, 3F Infinity. "Small" is below 1, "large" from 2^63; their rest is an exact tail.
+///                Between them the rest is the integer part doubled, plus 1 if a fraction follows as an exact tail.
+///   tail      := the magnitude truncated to a double (8 bytes), then 00 if that is exact, else 01 and the decimal
+///   normalised
 ///                to 34 digits: exponent + 8192 (2 bytes), digits (15 bytes)
 ///   string    := bytes with 00 written as 00 FF, closed by 00 (a closing 00 is never followed by FF); with a collation
 ///                these are the bytes of the comparison key, and the original text is not kept
 ///   document  := (rank of the field's type, name 00, component)* 00
 ///   array     := component* 00
-///   binary    := length (4 bytes), subtype, bytes;  ObjectId: 12 bytes;  date: 8 bytes, sign inverted; timestamp: 8 bytes
-///   regex     := pattern 00 options 00;  DBPointer: length of the namespace (4 bytes), namespace, ObjectId
-///   code      := as string;  code with scope: string, then document
-/// Type bits, a stream beside the key (first bit first), restore what the order must not show. A string has one bit: symbol?
-/// A number has two: 0 the natural type (int32 or int64 by size for integers, else double), 1 double, 2 int64, 3 decimal.
-/// A double zero adds its sign bit; a finite decimal adds 14 bits of biased exponent, and its sign if it is zero. NaN comes back
-/// without payload. Trailing zero bytes are left out, so that type bits are empty in most keys.
+///   binary    := length (4 bytes), subtype, bytes;  ObjectId: 12 bytes;  date: 8 bytes, sign inverted; timestamp: 8
+///   bytes regex     := pattern 00 options 00;  DBPointer: length of the namespace (4 bytes), namespace, ObjectId code
+///   := as string;  code with scope: string, then document
+/// Type bits, a stream beside the key (first bit first), restore what the order must not show. A string has one bit:
+/// symbol? A number has two: 0 the natural type (int32 or int64 by size for integers, else double), 1 double, 2 int64,
+/// 3 decimal. A double zero adds its sign bit; a finite decimal adds 14 bits of biased exponent, and its sign if it is
+/// zero. NaN comes back without payload. Trailing zero bytes are left out, so that type bits are empty in most keys.
 namespace troupe::storage {
 
 /// The direction of each field of an index, from its key pattern. Value type.
@@ -62,13 +63,13 @@ inline constexpr size_t kMaxFields = 32;
 
 /// Where a bound stands among the keys that begin with the same components.
 enum class Discriminator : uint8_t {
-  kInclusive,         ///< a key itself
-  kExclusiveBefore,   ///< before all keys with these components
-  kExclusiveAfter,    ///< after all keys with these components
+  kInclusive,        ///< a key itself
+  kExclusiveBefore,  ///< before all keys with these components
+  kExclusiveAfter,   ///< after all keys with these components
 };
 
-/// Writes one key, short ones in place. Reusable: `reset` keeps the buffers, so that a warm builder does not allocate. Not
-/// copyable, not thread-safe.
+/// Writes one key, short ones in place. Reusable: `reset` keeps the buffers, so that a warm builder does not allocate.
+/// Not copyable, not thread-safe.
 class Builder {
  public:
   explicit Builder(Ordering ordering = {}) : ordering_(ordering) {}
@@ -81,10 +82,16 @@ class Builder {
   Builder& appendRecordId(int64_t id);
   /// Starts over, with the same or another ordering.
   void reset();
-  void reset(Ordering ordering) { ordering_ = ordering; reset(); }
+  void reset(Ordering ordering) {
+    ordering_ = ordering;
+    reset();
+  }
 
   /// The key; ends the components if that has not happened. Valid until the next change.
-  std::string_view bytes() { if (!finished_) finish(); return bytes_.view(); }
+  std::string_view bytes() {
+    if (!finished_) finish();
+    return bytes_.view();
+  }
   /// The type bits; empty when there is nothing to restore. Valid until the next change.
   std::string_view typeBits() const { return typeBits_.view(); }
   /// Whether nothing was appended.

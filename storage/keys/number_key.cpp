@@ -226,9 +226,7 @@ void readInteger(const Magnitude& magnitude, bool negative, uint32_t code, bson:
 
 void appendNumber(Buffer& out, TypeBitsWriter& bits, const bson::Element& number) {
   switch (number.type()) {
-    case bson::Type::kInt32:
-      appendInteger(out, number.asInt32());
-      return bits.put(kNatural, 2);
+    case bson::Type::kInt32: appendInteger(out, number.asInt32()); return bits.put(kNatural, 2);
     case bson::Type::kInt64: {
       // The least int64 lies among the large numbers, where the natural type is double.
       const int64_t v = number.asInt64();
@@ -236,10 +234,8 @@ void appendNumber(Buffer& out, TypeBitsWriter& bits, const bson::Element& number
       const bool natural = !naturalIsInt32(v) && v != std::numeric_limits<int64_t>::min();
       return bits.put(natural ? kNatural : kInt64, 2);
     }
-    case bson::Type::kDouble:
-      return appendDouble(out, bits, number.asDouble());
-    default:
-      return appendDecimal(out, bits, number.asDecimal());
+    case bson::Type::kDouble: return appendDouble(out, bits, number.asDouble());
+    default: return appendDecimal(out, bits, number.asDecimal());
   }
 }
 
@@ -254,7 +250,8 @@ void readNumber(uint8_t tag, ByteReader& in, TypeBitsReader& bits, bson::Builder
   const bool negative = tag < kZero;
   if (tag == kNegativeInfinity || tag == kPositiveInfinity) {
     const double infinity = std::numeric_limits<double>::infinity();
-    if (code == kDecimal) out.append(name, bson::Decimal128{0, negative ? 0xF800000000000000ULL : 0x7800000000000000ULL});
+    if (code == kDecimal)
+      out.append(name, bson::Decimal128{0, negative ? 0xF800000000000000ULL : 0x7800000000000000ULL});
     else out.append(name, negative ? -infinity : infinity);
     return;
   }

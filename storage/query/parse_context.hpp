@@ -26,15 +26,15 @@ class WorkClock {
   virtual std::chrono::steady_clock::time_point coarseNow() const = 0;
 };
 
-/// What filters, projections, updates, sorts and expressions need to know when they are parsed. Borrowed: collator, `let`
-/// and clock must outlive everything parsed with them. A plain value; any thread.
+/// What filters, projections, updates, sorts and expressions need to know when they are parsed. Borrowed: collator,
+/// `let` and clock must outlive everything parsed with them. A plain value; any thread.
 struct ParseContext {
   const bson::Collator* collator = nullptr;  ///< null: strings compare bytewise
   bson::Date now{};                          ///< $$NOW, and $currentDate's date; one value an operation
   bson::Timestamp clusterTime{};             ///< $$CLUSTER_TIME and $currentDate's timestamp
   bson::View let{};                          ///< the command's `let` variables, already evaluated: name -> value
   QueryLimits limits{};
-  const WorkClock* clock = nullptr;          ///< null: slices of work end by rows alone
+  const WorkClock* clock = nullptr;  ///< null: slices of work end by rows alone
 };
 
 }  // namespace troupe::query

@@ -48,9 +48,9 @@ class RecordCursor {
 };
 
 /// The documents of one collection: RecordId -> bytes in one table. Shared by all catalog versions of its collection;
-/// thread-safe: state is atomic and every call works in the caller's recovery unit. Writes need a unit of work. Sizes follow
-/// commits: they are adjusted when written and taken back when the unit rolls back.
-/// Errors of all calls: WriteConflict (retry the unit), and the engine's.
+/// thread-safe: state is atomic and every call works in the caller's recovery unit. Writes need a unit of work. Sizes
+/// follow commits: they are adjusted when written and taken back when the unit rolls back. Errors of all calls:
+/// WriteConflict (retry the unit), and the engine's.
 class RecordStore {
  public:
   RecordStore(Table table, std::shared_ptr<SizeInfo> size) : table_(std::move(table)), size_(std::move(size)) {}

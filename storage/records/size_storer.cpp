@@ -55,10 +55,12 @@ Status SizeStorer::flush() {
     for (const auto& [ident, info] : sizes_) {
       if (!info->dirty.exchange(false)) continue;
       written.push_back(info);
-      TROUPE_TRY(cursor->put(ident, bson::doc("numRecords", info->records.load(), "dataSize", info->bytes.load()).bytes()));
+      TROUPE_TRY(
+          cursor->put(ident, bson::doc("numRecords", info->records.load(), "dataSize", info->bytes.load()).bytes()));
     }
     for (const auto& ident : forgotten_)
-      if (Status removed = cursor->remove(ident); !removed.isOK() && removed.code() != ErrorCode::kNoSuchKey) return removed;
+      if (Status removed = cursor->remove(ident); !removed.isOK() && removed.code() != ErrorCode::kNoSuchKey)
+        return removed;
     return Status::OK();
   };
   Status status = write();

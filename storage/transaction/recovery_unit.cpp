@@ -24,20 +24,15 @@ BeginOptions RecoveryUnit::beginOptions() const {
     options.roundUpReadTimestamp = true;  // the node's own times may lag behind oldest for a moment
   };
   switch (source_) {
-    case ReadSource::kNoTimestamp:
-      break;
-    case ReadSource::kProvided:
-      options.readTimestamp = provided_;
-      break;
+    case ReadSource::kNoTimestamp: break;
+    case ReadSource::kProvided: options.readTimestamp = provided_; break;
     case ReadSource::kLastApplied:
       if (times_) at(times_->lastApplied());
       break;
     case ReadSource::kMajority:
       if (times_) at(times_->majority());
       break;
-    case ReadSource::kAllDurable:
-      at(pool_.engine().allDurableTimestamp());
-      break;
+    case ReadSource::kAllDurable: at(pool_.engine().allDurableTimestamp()); break;
   }
   return options;
 }

@@ -38,7 +38,8 @@ StatusWith<RepairReport> repairCollections(Catalog& catalog, const RepairTeller&
       if (found.repaired) {
         ++report.repaired;
         tell(name + " was repaired: " + std::to_string(found.corruptRecordsRemoved) + " records removed, " +
-             std::to_string(found.missingEntriesInserted) + " index entries inserted, " + std::to_string(found.extraEntriesRemoved) + " removed");
+             std::to_string(found.missingEntriesInserted) + " index entries inserted, " +
+             std::to_string(found.extraEntriesRemoved) + " removed");
       }
       if (found.valid || found.repaired) continue;
       for (const std::string& error : found.errors) tell(name + ": " + error);

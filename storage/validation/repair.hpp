@@ -8,8 +8,8 @@
 
 namespace troupe::storage {
 
-// Mending a whole data directory, before anybody is served (`--repair`). In this order, with the catalog opened in between
-// (CatalogHooks::repair makes tables that are missing anew). All of it *blocks*.
+// Mending a whole data directory, before anybody is served (`--repair`). In this order, with the catalog opened in
+// between (CatalogHooks::repair makes tables that are missing anew). All of it *blocks*.
 
 /// Says in a line what was found and done.
 using RepairTeller = std::function<void(const std::string&)>;

@@ -19,7 +19,8 @@ constexpr size_t kBuckets = size_t{1} << 18;
 constexpr size_t kMaxNamed = 10'000;
 
 size_t bucketOf(size_t index, std::string_view key, RecordId id) {
-  uint64_t hash = std::hash<std::string_view>{}(key) ^ (static_cast<uint64_t>(id.value) * 0x9E3779B97F4A7C15ull) ^ (index << 57);
+  uint64_t hash =
+      std::hash<std::string_view>{}(key) ^ (static_cast<uint64_t>(id.value) * 0x9E3779B97F4A7C15ull) ^ (index << 57);
   hash ^= hash >> 31;
   return (hash * 0xBF58476D1CE4E5B9ull) >> 46;
 }
@@ -74,7 +75,11 @@ struct Validator::State {
     findings(number).valid = false;
     if (findings(number).errors.size() < 20) findings(number).errors.push_back(std::move(text));
   }
-  void rewind() { lastRecord = {}; indexNumber = 0; lastRow.clear(); }
+  void rewind() {
+    lastRecord = {};
+    indexNumber = 0;
+    lastRow.clear();
+  }
 
   Catalog& catalog;
   CollectionPtr collection;
@@ -85,13 +90,13 @@ struct Validator::State {
   std::vector<int32_t> counters;
   RecordId lastRecord;
   size_t indexNumber = 0;
-  std::string lastRow;        ///< key of the last index row seen
+  std::string lastRow;  ///< key of the last index row seen
   RecordId lastRowId;
   int64_t bytes = 0;
   int64_t bytesRead = 0;
   std::unordered_map<std::string, Entry> unmatched;  ///< second pass: keys of documents without an index row so far
   std::vector<Entry> extra;
-  std::map<size_t, KeySet> multikeyMissing;          ///< per index: what its flags lack
+  std::map<size_t, KeySet> multikeyMissing;  ///< per index: what its flags lack
   std::vector<std::pair<RecordId, int64_t>> corrupt;
   bool tooMany = false;
   bool repairable = true;
@@ -171,8 +176,9 @@ Status Validator::State::verifyTables() {
     const Status status = catalog.engine().verifyTable(ident);
     if (status.isOK()) continue;
     if (status == ErrorCode::kObjectIsBusy) {
-      result.warnings.push_back("Could not complete validation of table:" + ident +
-                                ". This is a transient issue as the collection was actively in use by other operations.");
+      result.warnings.push_back(
+          "Could not complete validation of table:" + ident +
+          ". This is a transient issue as the collection was actively in use by other operations.");
     } else {
       collectionError("the table " + ident + " is damaged: " + status.reason());
     }
@@ -186,7 +192,8 @@ StatusWith<bool> Validator::State::records(RecoveryUnit& unit, int maxRows, bool
   for (int rows = 0; found; ++rows) {
     if (rows == maxRows) return false;
     if (!again && cursor.id() <= lastRecord)
-      collectionError("record ids are out of order: " + std::to_string(cursor.id().value) + " after " + std::to_string(lastRecord.value));
+      collectionError("record ids are out of order: " + std::to_string(cursor.id().value) + " after " +
+                      std::to_string(lastRecord.value));
     lastRecord = cursor.id();
     bytesRead += static_cast<int64_t>(cursor.bytes().size());
     TROUPE_TRY(oneRecord(cursor.bytes(), cursor.id(), again));
@@ -209,7 +216,8 @@ Status Validator::State::oneRecord(std::string_view value, RecordId id, bool aga
     return Status::OK();
   }
   if (!settings.full && !settings.checkDocuments) return Status::OK();
-  if (!bson::validate(value, {.checkUtf8 = true}).isOK() || hasDuplicateNames(View(value.data()))) ++result.nonCompliantDocuments;
+  if (!bson::validate(value, {.checkUtf8 = true}).isOK() || hasDuplicateNames(View(value.data())))
+    ++result.nonCompliantDocuments;
   return Status::OK();
 }
 
@@ -268,7 +276,8 @@ void Validator::State::oneRow(size_t number, const IndexCursor& row, bool again)
   const size_t bucket = bucketOf(number, row.key(), row.id());
   if (again) {
     if (counters[bucket] == 0) return;
-    const std::string name = std::to_string(number) + ":" + std::to_string(row.id().value) + ":" + std::string(row.key());
+    const std::string name =
+        std::to_string(number) + ":" + std::to_string(row.id().value) + ":" + std::string(row.key());
     if (unmatched.erase(name) > 0 || tooMany) return;
     extra.push_back({number, {std::string(row.key()), std::string(row.typeBits())}, row.id()});
     tooMany = extra.size() >= kMaxNamed;
@@ -284,7 +293,8 @@ void Validator::State::oneRow(size_t number, const IndexCursor& row, bool again)
   if (!indexes[number]->spec.isUnique() || row.key() != lastRow) return;
   repairable = false;
   indexError(number, "Unique index '" + indexes[number]->spec.name + "' has duplicate key: " +
-                         documentText(indexes[number]->access->generator().describe({std::string(row.key()), std::string(row.typeBits())})));
+                         documentText(indexes[number]->access->generator().describe(
+                             {std::string(row.key()), std::string(row.typeBits())})));
 }
 
 bool Validator::State::consistent() const {
@@ -298,7 +308,8 @@ StatusWith<bson::Document> Validator::State::describe(RecoveryUnit& unit, const 
   b.append("indexName", indexes[entry.index]->spec.name).append("recordId", entry.id.value);
   TROUPE_ASSIGN(auto record, collection->records().cursor(unit));
   TROUPE_ASSIGN(const bool found, record.seekExact(entry.id));
-  if (found && bson::validate(record.bytes()).isOK() && record.document().has("_id")) b.append("idKey", record.document()["_id"]);
+  if (found && bson::validate(record.bytes()).isOK() && record.document().has("_id"))
+    b.append("idKey", record.document()["_id"]);
   b.append("indexKey", indexes[entry.index]->access->generator().describe(entry.key));
   return b.finish();
 }
@@ -324,17 +335,20 @@ void Validator::State::finish() {
     result.errors.push_back("Detected one or more invalid documents: " + std::to_string(result.invalidDocuments));
   if (result.nonCompliantDocuments > 0)
     result.warnings.push_back("Detected one or more documents not compliant with BSON specifications. See logs.");
-  if (!unmatched.empty()) result.errors.push_back("Detected " + std::to_string(unmatched.size()) + " missing index entries.");
+  if (!unmatched.empty())
+    result.errors.push_back("Detected " + std::to_string(unmatched.size()) + " missing index entries.");
   if (!extra.empty()) result.errors.push_back("Detected " + std::to_string(extra.size()) + " extra index entries.");
   if (tooMany) result.errors.push_back("Not all index entry inconsistencies are listed due to size limitations.");
   result.valid = result.errors.empty();
   for (const auto& [name, index] : result.indexes) result.valid = result.valid && index.valid;
-  if (settings.fixCount && (collection->records().count() != result.records || collection->records().dataBytes() != bytes))
+  if (settings.fixCount &&
+      (collection->records().count() != result.records || collection->records().dataBytes() != bytes))
     collection->records().correctSize(result.records, bytes);
 }
 
 Status Validator::State::repairMultikey(RecoveryUnit& unit) {
-  for (const auto& [number, lacks] : multikeyMissing) TROUPE_TRY(collection->noteMultikey(unit, *indexes[number], lacks));
+  for (const auto& [number, lacks] : multikeyMissing)
+    TROUPE_TRY(collection->noteMultikey(unit, *indexes[number], lacks));
   return Status::OK();
 }
 

@@ -7,16 +7,16 @@
 namespace troupe::storage {
 
 struct ValidateSettings {
-  bool full = false;           ///< also verify the tables' blocks, and documents deeply
-  bool checkDocuments = false; ///< deep checks of documents: UTF-8, duplicate names (checkBSONConformance)
-  bool repair = false;         ///< correct what can be corrected (VAL-013); needs the exclusive lock
-  bool fixCount = true;        ///< correct the fast count; needs the exclusive lock
+  bool full = false;            ///< also verify the tables' blocks, and documents deeply
+  bool checkDocuments = false;  ///< deep checks of documents: UTF-8, duplicate names (checkBSONConformance)
+  bool repair = false;          ///< correct what can be corrected (VAL-013); needs the exclusive lock
+  bool fixCount = true;         ///< correct the fast count; needs the exclusive lock
 };
 
-/// Checks one collection against its indexes and itself, in steps, so that the caller may yield between them (VAL). First pass:
-/// every document adds its keys to hashed counters and every index entry takes its own away; only where a counter is left
-/// a second pass names the entries (VAL-012). Reads in the unit's snapshot, which must stay open between steps unless
-/// the caller excludes writers. Used by one thread at a time.
+/// Checks one collection against its indexes and itself, in steps, so that the caller may yield between them (VAL).
+/// First pass: every document adds its keys to hashed counters and every index entry takes its own away; only where a
+/// counter is left a second pass names the entries (VAL-012). Reads in the unit's snapshot, which must stay open
+/// between steps unless the caller excludes writers. Used by one thread at a time.
 class Validator {
  public:
   Validator(Catalog& catalog, CollectionPtr collection, ValidateSettings settings);

@@ -20,7 +20,8 @@ bson::Document ValidateResult::toDocument() const {
   }
   b.close().append("valid", valid).append("repaired", repaired);
   if (repaired)
-    b.append("numRemovedCorruptRecords", corruptRecordsRemoved).append("numInsertedMissingIndexEntries", missingEntriesInserted)
+    b.append("numRemovedCorruptRecords", corruptRecordsRemoved)
+        .append("numInsertedMissingIndexEntries", missingEntriesInserted)
         .append("numRemovedExtraIndexEntries", extraEntriesRemoved);
   b.append("warnings", warnings).append("errors", errors);
   b.append("extraIndexEntries", extraIndexEntries).append("missingIndexEntries", missingIndexEntries);

@@ -28,8 +28,8 @@ struct ValidateResult {
   std::vector<int64_t> corruptRecords;
   std::map<std::string, IndexFindings> indexes;
 
-  /// {ns, uuid, nInvalidDocuments, nNonCompliantDocuments, nrecords, nIndexes, keysPerIndex, indexDetails, valid, repaired,
-  /// warnings, errors, extraIndexEntries, missingIndexEntries, corruptRecords}, without ok.
+  /// {ns, uuid, nInvalidDocuments, nNonCompliantDocuments, nrecords, nIndexes, keysPerIndex, indexDetails, valid,
+  /// repaired, warnings, errors, extraIndexEntries, missingIndexEntries, corruptRecords}, without ok.
   bson::Document toDocument() const;
 };
 

@@ -1,7 +1,7 @@
 #include "supervisors/admin/access.hpp"
 
-#include "actors/commands/user_store.hpp"
 #include "actors/kernel/future.hpp"
+#include "actors/server/user_store.hpp"
 #include "messaging/auth/credentials.hpp"
 #include "messaging/auth/crypto.hpp"
 
@@ -42,8 +42,8 @@ Stored storedFor(const std::optional<bson::Document>& user, const BasicCredentia
 
 std::string credentialBytes(const bson::Document& user) { return std::string(user["credentials"].valueBytes()); }
 
-/// Has a blocking worker check the password; fails, too, if the worker goes away with it. No coroutine: g++ 12 destroys the
-/// captures of a lambda that is written in one twice.
+/// Has a blocking worker check the password; fails, too, if the worker goes away with it. No coroutine: g++ 12 destroys
+/// the captures of a lambda that is written in one twice.
 Future<Status> checkPassword(commands::BlockingWork& blocking, Stored stored, BasicCredentials given) {
   auto promise = std::make_shared<Promise<Status>>();
   auto future = promise->future();

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "actors/commands/server_context.hpp"
 #include "actors/environment/environment.hpp"
 #include "actors/kernel/task.hpp"
+#include "actors/server/server_context.hpp"
 #include "messaging/auth/random.hpp"
 #include "messaging/auth/roles.hpp"
 #include "supervisors/admin/http_message.hpp"

@@ -19,11 +19,11 @@ Json toJson(const ActorRow& row);
 /// Rows nested by path: each row with its last name as `name` and `children`, in the order given. A row whose ancestors
 /// are not among the rows hangs below the nearest one that is.
 Json toTree(const std::vector<ActorRow>& rows);
-/// Row, state document, machine (null if it carries out none), and recent messages, newest first. `specification` is the
-/// child's entry in its supervisor's state document.
+/// Row, state document, machine (null if it carries out none), and recent messages, newest first. `specification` is
+/// the child's entry in its supervisor's state document.
 Json toJson(const ActorDetails& details, const bson::Document& specification);
-/// Phases and table of a machine: a transition's `from` is null for any phase; null among `to` is the end, an empty `to`
-/// stays where it is.
+/// Phases and table of a machine: a transition's `from` is null for any phase; null among `to` is the end, an empty
+/// `to` stays where it is.
 Json toJson(const machines::MachineOutline& machine);
 /// A document as relaxed Extended JSON.
 Json toJson(bson::View document);

@@ -143,8 +143,8 @@ Task<HttpResponse> AdminApi::handle(HttpRequest request) {
   const char* secure = request.encrypted ? "; Secure" : "";
   HttpResponse response = co_await route(std::move(request), std::move(who));
   if (!token.empty())
-    response.headers.emplace_back("Set-Cookie",
-                                  std::string(kSessionCookie) + "=" + token + "; Path=/; HttpOnly; SameSite=Strict" + secure);
+    response.headers.emplace_back(
+        "Set-Cookie", std::string(kSessionCookie) + "=" + token + "; Path=/; HttpOnly; SameSite=Strict" + secure);
   co_return response;
 }
 
@@ -243,10 +243,8 @@ HttpResponse AdminApi::asset(const HttpRequest& request) const {
   response.contentType = found->contentType;
   response.headers.emplace_back("ETag", found->etag);
   response.headers.emplace_back("Cache-Control", "no-cache");
-  if (request.ifNoneMatch.find(found->etag) != std::string::npos)
-    response.status = 304;
-  else
-    response.body = found->bytes;
+  if (request.ifNoneMatch.find(found->etag) != std::string::npos) response.status = 304;
+  else response.body = found->bytes;
   return response;
 }
 

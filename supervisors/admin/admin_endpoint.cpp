@@ -1,8 +1,8 @@
 #include "supervisors/admin/admin_endpoint.hpp"
 
-#include "actors/commands/hello_state.hpp"
 #include "actors/commands/inspection.hpp"
-#include "actors/commands/user_store.hpp"
+#include "actors/server/hello_state.hpp"
+#include "actors/server/user_store.hpp"
 #include "supervisors/metrics/link_metrics.hpp"
 #include "supervisors/metrics/node_metrics.hpp"
 
@@ -66,7 +66,8 @@ void AdminEndpoint::onStart() {
                          bson::doc("address", options_.address));
   }
   server_->log.info(log::Component::kAdmin, 7001003, "admin", "The admin page is served",
-                    bson::doc("url", (encrypted ? "https://" : "http://") + options_.address + ":" + std::to_string(http_->port()) + "/"));
+                    bson::doc("url", (encrypted ? "https://" : "http://") + options_.address + ":" +
+                                         std::to_string(http_->port()) + "/"));
   setPhase("serving", "answers operators over HTTP");
 }
 

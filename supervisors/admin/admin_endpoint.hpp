@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
 
-#include "actors/commands/server_context.hpp"
 #include "actors/kernel/actor.hpp"
-#include "actors/link/links.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/transport/links.hpp"
 #include "supervisors/admin/http_server.hpp"
 
 namespace troupe::supervisors {

@@ -8,18 +8,12 @@ namespace troupe::supervisors {
 
 const char* changeName(RowChange::Kind kind) {
   switch (kind) {
-    case RowChange::kStarted:
-      return "started";
-    case RowChange::kPhase:
-      return "phase";
-    case RowChange::kEnded:
-      return "ended";
-    case RowChange::kRestarted:
-      return "restarted";
-    case RowChange::kFailed:
-      return "failed";
-    case RowChange::kRemoved:
-      return "removed";
+    case RowChange::kStarted: return "started";
+    case RowChange::kPhase: return "phase";
+    case RowChange::kEnded: return "ended";
+    case RowChange::kRestarted: return "restarted";
+    case RowChange::kFailed: return "failed";
+    case RowChange::kRemoved: return "removed";
   }
   return "";
 }

@@ -37,20 +37,14 @@ StatusWith<std::string> decode(std::string_view text, bool inQuery) {
 unsigned statusFor(ErrorCode code) {
   switch (code) {
     case ErrorCode::kBadValue:
-    case ErrorCode::kFailedToParse:
-      return 400;
-    case ErrorCode::kNoSuchKey:
-      return 404;
-    case ErrorCode::kIllegalOperation:
-      return 409;
+    case ErrorCode::kFailedToParse: return 400;
+    case ErrorCode::kNoSuchKey: return 404;
+    case ErrorCode::kIllegalOperation: return 409;
     case ErrorCode::kHostUnreachable:
     case ErrorCode::kShutdownInProgress:
-    case ErrorCode::kInterruptedAtShutdown:
-      return 503;
-    case ErrorCode::kExceededTimeLimit:
-      return 504;
-    default:
-      return 500;
+    case ErrorCode::kInterruptedAtShutdown: return 503;
+    case ErrorCode::kExceededTimeLimit: return 504;
+    default: return 500;
   }
 }
 

@@ -192,10 +192,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     }
     auto& stream = self->stream_;
     asio::dispatch(stream.get_executor(), [self, response = std::move(response)]() mutable {
-      if (response.events && !self->head_)
-        self->startEvents(std::move(response));
-      else
-        self->send(std::move(response));
+      if (response.events && !self->head_) self->startEvents(std::move(response));
+      else self->send(std::move(response));
     });
   }
 
@@ -212,10 +210,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     const auto done = [self = shared_from_this(), response, serializer](error_code error, size_t) {
       self->sent(error);
     };
-    if (empty)
-      http::async_write_header(stream_, *serializer, done);
-    else
-      http::async_write(stream_, *serializer, done);
+    if (empty) http::async_write_header(stream_, *serializer, done);
+    else http::async_write(stream_, *serializer, done);
   }
 
   void sent(error_code error) {
@@ -378,10 +374,10 @@ bson::Document HttpServer::describe() const {
     open = shared_->sessions.size();
   }
   return bson::doc("address", shared_->options.address, "port", static_cast<int32_t>(shared_->port), "tls",
-                   tls::tlsModeName(shared_->options.tls.mode), "open",
-                   static_cast<int64_t>(open), "eventStreams", static_cast<int64_t>(shared_->streams.load()),
-                   "accepted", shared_->accepted.load(), "refused", shared_->refused.load(), "requests",
-                   shared_->requests.load(), "malformed", shared_->failures.load());
+                   tls::tlsModeName(shared_->options.tls.mode), "open", static_cast<int64_t>(open), "eventStreams",
+                   static_cast<int64_t>(shared_->streams.load()), "accepted", shared_->accepted.load(), "refused",
+                   shared_->refused.load(), "requests", shared_->requests.load(), "malformed",
+                   shared_->failures.load());
 }
 
 }  // namespace troupe::supervisors

@@ -8,7 +8,8 @@ namespace asio = boost::asio;
 
 void HttpStream::greet(std::shared_ptr<asio::ssl::context> context, boost::beast::flat_buffer& buffer,
                        std::function<void(error_code)> done) {
-  auto detected = [this, context = std::move(context), &buffer, done = std::move(done)](error_code error, bool isTls) mutable {
+  auto detected = [this, context = std::move(context), &buffer, done = std::move(done)](error_code error,
+                                                                                        bool isTls) mutable {
     if (error || !isTls) return done(error);
     context_ = std::move(context);
     tls_.emplace(tcp_, *context_);

@@ -14,8 +14,8 @@
 namespace troupe::supervisors {
 
 /// The bytes of one connection, plain or under TLS, as the HTTP library reads and writes them. All of it on the
-/// connection's strand; an operation that is under way keeps nothing alive. What is called at its end is of one type, so
-/// that TLS is compiled once and not for each use.
+/// connection's strand; an operation that is under way keeps nothing alive. What is called at its end is of one type,
+/// so that TLS is compiled once and not for each use.
 class HttpStream {
  public:
   using error_code = boost::system::error_code;
@@ -25,12 +25,15 @@ class HttpStream {
   executor_type get_executor() noexcept { return tcp_.get_executor(); }
   boost::asio::ip::tcp::socket& socket() { return tcp_.socket(); }
   template <class Time>
-  void expires_after(Time time) { tcp_.expires_after(time); }
+  void expires_after(Time time) {
+    tcp_.expires_after(time);
+  }
   void expires_never() { tcp_.expires_never(); }
   void close() { tcp_.close(); }
   bool encrypted() const { return tls_.has_value(); }
 
-  /// Finds out whether the client begins with TLS and, if so, shakes hands. `done(error)`; what was read lies in `buffer`.
+  /// Finds out whether the client begins with TLS and, if so, shakes hands. `done(error)`; what was read lies in
+  /// `buffer`.
   void greet(std::shared_ptr<boost::asio::ssl::context> context, boost::beast::flat_buffer& buffer,
              std::function<void(error_code)> done);
 
@@ -60,7 +63,8 @@ class HttpStream {
   /// The library's handlers can only be moved.
   template <class Handler>
   static Done shared(Handler handler) {
-    return [kept = std::make_shared<Handler>(std::move(handler))](error_code error, size_t size) { (*kept)(error, size); };
+    return
+        [kept = std::make_shared<Handler>(std::move(handler))](error_code error, size_t size) { (*kept)(error, size); };
   }
   void readSome(std::vector<boost::asio::mutable_buffer> into, Done done);
   void writeSome(std::vector<boost::asio::const_buffer> from, Done done);

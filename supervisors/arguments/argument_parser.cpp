@@ -20,7 +20,8 @@ namespace {
 std::string rangeOf(const ArgumentRules& rules) {
   const auto number = [](double value) { return (std::ostringstream() << value).str(); };
   if (!rules.most) return "at least " + number(*rules.least);
-  return rules.least ? "between " + number(*rules.least) + " and " + number(*rules.most) : "at most " + number(*rules.most);
+  return rules.least ? "between " + number(*rules.least) + " and " + number(*rules.most)
+                     : "at most " + number(*rules.most);
 }
 
 /// What is no number is the business of the conversion.
@@ -97,7 +98,8 @@ ArgumentParser& ArgumentParser::takesRest(std::vector<std::string>& rest) {
 
 ArgumentParser::Outcome ArgumentParser::parse(int argc, const char* const* argv) {
   const auto isNamed = [&](const auto& command) { return command->name() == argv[1]; };
-  if (!commands_.empty() && argc > 1 && argv[1][0] != '-' && std::none_of(commands_.begin(), commands_.end(), isNamed)) {
+  if (!commands_.empty() && argc > 1 && argv[1][0] != '-' &&
+      std::none_of(commands_.begin(), commands_.end(), isNamed)) {
     const std::string program = name();
     return {Outcome::kWrong, "there is no command '" + std::string(argv[1]) + "'; `" + program + " --help` lists them"};
   }
@@ -110,7 +112,8 @@ ArgumentParser::Outcome ArgumentParser::parse(int argc, const char* const* argv)
     return {Outcome::kTell, told.str()};
   } catch (const CLI::ParseError& mistake) {
     const ArgumentParser* command = chosen();
-    return {Outcome::kWrong, std::string(mistake.what()) + "; see `" + name() + (command ? " " + command->name() : "") + " --help`"};
+    return {Outcome::kWrong,
+            std::string(mistake.what()) + "; see `" + name() + (command ? " " + command->name() : "") + " --help`"};
   }
 }
 

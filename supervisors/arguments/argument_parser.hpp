@@ -10,7 +10,8 @@
 namespace troupe::supervisors {
 
 /// Where the value of an argument goes, which is its default too. Those of a bool are flags: present or absent.
-using ArgumentTarget = std::variant<std::string*, std::vector<std::string>*, bool*, int64_t*, uint64_t*, uint16_t*, double*>;
+using ArgumentTarget =
+    std::variant<std::string*, std::vector<std::string>*, bool*, int64_t*, uint64_t*, uint16_t*, double*>;
 
 /// What holds for an argument besides its type.
 struct ArgumentRules {
@@ -24,9 +25,9 @@ struct ArgumentRules {
   std::function<std::string(const std::string&)> check = nullptr;
 };
 
-/// Reads the command line of a program, or of one of its commands, and writes its help. CLI11 does the work; no other file
-/// includes it, for its headers take a compiler six seconds. Used by one thread; what arguments point to outlives it.
-/// Mistakes in the declarations throw CLI::Error.
+/// Reads the command line of a program, or of one of its commands, and writes its help. CLI11 does the work; no other
+/// file includes it, for its headers take a compiler six seconds. Used by one thread; what arguments point to outlives
+/// it. Mistakes in the declarations throw CLI::Error.
 class ArgumentParser {
  public:
   ArgumentParser(std::string description, std::string program);
@@ -34,7 +35,8 @@ class ArgumentParser {
   ArgumentParser(const ArgumentParser&) = delete;
 
   /// `names`: "-n,--count"; "FILE" for one by position; "--auth,!--noauth" for a flag that can be taken back.
-  ArgumentParser& add(const std::string& names, ArgumentTarget target, const std::string& help, const ArgumentRules& rules = {});
+  ArgumentParser& add(const std::string& names, ArgumentTarget target, const std::string& help,
+                      const ArgumentRules& rules = {});
   /// What the help ends with.
   ArgumentParser& footer(const std::string& text);
   /// Adds --version, and --help-all for the help of all commands.

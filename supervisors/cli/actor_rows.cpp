@@ -147,8 +147,7 @@ std::string renderActorTree(const Rows& rows, size_t width, const Paint& paint, 
     const auto parent = text(row, "parent"), path = text(row, "path");
     if (!root.empty() ? path == root : parent.empty() || parent == path || !known.contains(parent))
       roots.push_back(&row);
-    else
-      children[parent].push_back(&row);
+    else children[parent].push_back(&row);
   }
   TreePrinter printer(std::move(children), width, paint);
   for (const auto* row : roots) printer.add(*row, "", "");
@@ -160,10 +159,8 @@ std::string summarizeActors(const Rows& rows) {
   std::map<std::string, size_t> unwell;
   for (const auto& row : rows) {
     const std::string phase(text(row, "phase"));
-    if (isUnwell(phase))
-      ++unwell[phase];
-    else
-      ++well;
+    if (isUnwell(phase)) ++unwell[phase];
+    else ++well;
   }
   std::string out = fmt::format("{} {}", rows.size(), rows.size() == 1 ? "actor" : "actors");
   if (unwell.empty()) return out + ", all well";
@@ -188,24 +185,19 @@ const bson::Document* findActor(const Rows& rows, std::string_view path) {
 std::string describeField(const bson::Element& field, int64_t nowMillis) {
   switch (field.type()) {
     case bson::Type::kEnd:
-    case bson::Type::kNull:
-      return "";
-    case bson::Type::kString:
-      return std::string(field.asString());
+    case bson::Type::kNull: return "";
+    case bson::Type::kString: return std::string(field.asString());
     case bson::Type::kInt32:
-    case bson::Type::kInt64:
-      return formatCount(field.toInt64());
+    case bson::Type::kInt64: return formatCount(field.toInt64());
     case bson::Type::kDouble:
       if (field.name() == "busyShare") return fmt::format("{:.1f}%", field.asDouble() * 100);
       return fmt::format("{:.2f}", field.asDouble());
-    case bson::Type::kBool:
-      return field.asBool() ? "yes" : "no";
+    case bson::Type::kBool: return field.asBool() ? "yes" : "no";
     case bson::Type::kDate: {
       const auto ago = static_cast<double>(std::max<int64_t>(nowMillis - field.asDate().millis, 0)) / 1000;
       return formatDuration(ago) + " ago";
     }
-    default:
-      return bson::toRelaxedJson(field);
+    default: return bson::toRelaxedJson(field);
   }
 }
 

@@ -135,7 +135,8 @@ int top(ActorOptions options) {
 
 void addTree(ArgumentParser& program) {
   auto options = std::make_shared<ActorOptions>();
-  auto& command = program.command("tree", "draw the actors of a server as a tree", [options] { return tree(*options); });
+  auto& command =
+      program.command("tree", "draw the actors of a server as a tree", [options] { return tree(*options); });
   command.add("PATH", &options->path, "only this actor and what is below it");
   addServerOption(command, options->server);
 }
@@ -146,14 +147,16 @@ void addTop(ArgumentParser& program) {
   addServerOption(command, options->server);
   command.add("--sort", &options->sort, "what the first rows have most of",
               {.showDefault = true, .oneOf = {"rate", "handled", "busy", "mailbox", "restarts", "path"}});
-  command.add("--interval", &options->interval, "seconds between two looks", {.showDefault = true, .least = 0.1, .most = 3600});
+  command.add("--interval", &options->interval, "seconds between two looks",
+              {.showDefault = true, .least = 0.1, .most = 3600});
   command.add("-n,--count", &options->count, "end after so many looks (0: at Ctrl-C; 1 when the output is no terminal)",
               {.least = 0});
 }
 
 void addActor(ArgumentParser& program) {
   auto options = std::make_shared<ActorOptions>();
-  auto& command = program.command("actor", "show all that is known of one actor", [options] { return actor(*options); });
+  auto& command =
+      program.command("actor", "show all that is known of one actor", [options] { return actor(*options); });
   command.add("PATH", &options->path, "its path, or as much of its end as names it alone", {.required = true});
   addServerOption(command, options->server);
 }

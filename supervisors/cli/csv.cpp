@@ -119,12 +119,9 @@ StatusWith<std::vector<std::string>> CsvReader::next() {
     }
     if (c == '\n') ++line_;
     if (quoted) {
-      if (c != '"')
-        field.push_back(static_cast<char>(c));
-      else if (in_.peek() == '"')
-        field.push_back(static_cast<char>(in_.get()));
-      else
-        quoted = false, closed = true;
+      if (c != '"') field.push_back(static_cast<char>(c));
+      else if (in_.peek() == '"') field.push_back(static_cast<char>(in_.get()));
+      else quoted = false, closed = true;
     } else if (c == separator_) {
       fields.emplace_back();
       closed = false;
@@ -166,18 +163,12 @@ StatusWith<bson::Document> csvDocument(const std::vector<std::string>& columns, 
 
 std::string csvText(const bson::Element& value) {
   switch (value.type()) {
-    case bson::Type::kEnd:
-      return {};
-    case bson::Type::kString:
-      return std::string(value.asString());
-    case bson::Type::kObjectId:
-      return value.asObjectId().toString();
-    case bson::Type::kInt32:
-      return std::to_string(value.asInt32());
-    case bson::Type::kInt64:
-      return std::to_string(value.asInt64());
-    case bson::Type::kDouble:
-      return fmt::format("{}", value.asDouble());
+    case bson::Type::kEnd: return {};
+    case bson::Type::kString: return std::string(value.asString());
+    case bson::Type::kObjectId: return value.asObjectId().toString();
+    case bson::Type::kInt32: return std::to_string(value.asInt32());
+    case bson::Type::kInt64: return std::to_string(value.asInt64());
+    case bson::Type::kDouble: return fmt::format("{}", value.asDouble());
     case bson::Type::kDate: {
       // {"$date": "2024-01-01T00:00:00Z"} for the years that ISO 8601 is certain about
       const std::string json = bson::toRelaxedJson(value);
@@ -185,8 +176,7 @@ std::string csvText(const bson::Element& value) {
       if (open == std::string::npos || json.find("$numberLong") != std::string::npos) return json;
       return json.substr(open + 3, json.rfind('"') - open - 3);
     }
-    default:
-      return bson::toRelaxedJson(value);
+    default: return bson::toRelaxedJson(value);
   }
 }
 

@@ -160,8 +160,10 @@ void addDemo(ArgumentParser& program) {
   auto& command = program.command(
       "demo", "start a server on real data (this machine's Debian packages, ISO codes) and ask it questions",
       [options] { return Demo(*options).run(); });
-  command.add("--once", &options->once, "stop after the answers; the data directory is temporary unless --dbpath names one");
-  command.add("--dbpath", &options->dbPath, "data directory (./data; a temporary one with --once)", {.valueName = "DIR"});
+  command.add("--once", &options->once,
+              "stop after the answers; the data directory is temporary unless --dbpath names one");
+  command.add("--dbpath", &options->dbPath, "data directory (./data; a temporary one with --once)",
+              {.valueName = "DIR"});
   command.add("--port", &options->port, "port of the server (27017, or the next free one)");
   command.add("--admin-port", &options->adminPort, "port of the admin page (28017, or the next free one)");
   command.footer("A second run on the same directory does not load again.");

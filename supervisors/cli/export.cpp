@@ -168,14 +168,17 @@ int runExport(ExportOptions options) {
 
 void addExport(ArgumentParser& program) {
   auto options = std::make_shared<ExportOptions>();
-  auto& command = program.command("export", "write a collection to a file as JSON or CSV", [options] { return runExport(*options); });
+  auto& command = program.command("export", "write a collection to a file as JSON or CSV",
+                                  [options] { return runExport(*options); });
   addServerOption(command, options->server);
   command.add("-d,--db", &options->database, "database", {.required = true});
   command.add("-c,--collection", &options->collection, "collection", {.required = true});
   command.add("-o,--out", &options->out, "the file; otherwise standard output");
-  command.add("--type", &options->type, "jsonl (one document a line), json (an array) or csv; otherwise by the file's name",
+  command.add("--type", &options->type,
+              "jsonl (one document a line), json (an array) or csv; otherwise by the file's name",
               {.oneOf = {"json", "jsonl", "csv"}});
-  command.add("--query", &options->query, "only documents that match, e.g. '{\"age\": {\"$gt\": 30}}'", {.valueName = "JSON"});
+  command.add("--query", &options->query, "only documents that match, e.g. '{\"age\": {\"$gt\": 30}}'",
+              {.valueName = "JSON"});
   command.add("--sort", &options->sort, "order, e.g. '{\"name\": 1}'", {.valueName = "JSON"});
   command.add("--fields", &options->fields, "only these fields, separated by commas (needed for csv)");
   command.add("--limit", &options->limit, "at most so many documents", {.least = 0});

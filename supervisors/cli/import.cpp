@@ -175,7 +175,8 @@ int import(const ImportOptions& options) {
 
 void addImport(ArgumentParser& program) {
   auto options = std::make_shared<ImportOptions>();
-  auto& command = program.command("import", "load a file of JSON or CSV into a collection", [options] { return import(*options); });
+  auto& command =
+      program.command("import", "load a file of JSON or CSV into a collection", [options] { return import(*options); });
   command.add("FILE", &options->file, "the file; - reads standard input", {.required = true});
   addServerOption(command, options->server);
   command.add("-d,--db", &options->database, "database", {.required = true});
@@ -185,9 +186,13 @@ void addImport(ArgumentParser& program) {
   command.add("--drop", &options->drop, "drop the collection first");
   command.add("--upsert-key", &options->upsertKey, "replace the document with the same value in this field, or insert");
   command.add("--batch", &options->batch, "documents sent at once", {.showDefault = true, .least = 1, .most = 100000});
-  command.add("--columns", &options->columns, "names of the CSV columns, separated by commas; otherwise the first line has them");
-  const auto isSeparator = [](const std::string& text) { return text.size() == 1 || text == "\\t" ? "" : "must be one character"; };
-  command.add("--separator", &options->separator, "character between the fields of CSV", {.showDefault = true, .check = isSeparator});
+  command.add("--columns", &options->columns,
+              "names of the CSV columns, separated by commas; otherwise the first line has them");
+  const auto isSeparator = [](const std::string& text) {
+    return text.size() == 1 || text == "\\t" ? "" : "must be one character";
+  };
+  command.add("--separator", &options->separator, "character between the fields of CSV",
+              {.showDefault = true, .check = isSeparator});
   command.add("--types", &options->inferTypes, "read numbers, true, false and ISO dates in CSV as such, not as text");
   command.add("--stop-on-error", &options->stopOnError, "end at the first bad document instead of skipping it");
   command.add("-q,--quiet", &options->quiet, "no progress");

@@ -2,7 +2,7 @@
 #include <exception>
 #include <iostream>
 
-#include "actors/commands/version.hpp"
+#include "actors/server/version.hpp"
 #include "supervisors/cli/command_line.hpp"
 
 using namespace troupe;
@@ -14,8 +14,10 @@ int main(int argc, char** argv) {
       "in it.",
       "troupe");
   program.version("troupe " + std::string(commands::kTroupeVersion));
-  program.footer("`troupe COMMAND --help` describes a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server.");
-  for (const auto add : {addDemo, addImport, addExport, addPing, addStatus, addTree, addTop, addActor, addSim}) add(program);
+  program.footer(
+      "`troupe COMMAND --help` describes a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server.");
+  for (const auto add : {addDemo, addImport, addExport, addPing, addStatus, addTree, addTop, addActor, addSim})
+    add(program);
   if (argc == 1) return std::cerr << program.help(), kExitUsage;
   const auto outcome = program.parse(argc, argv);
   if (outcome.kind == ArgumentParser::Outcome::kTell) return std::cout << outcome.text, kExitDone;

@@ -61,10 +61,8 @@ void Progress::update(int64_t items, int64_t done) {
   state_.done = done;
   state_.seconds = seconds();
   const std::string line = progressLine(state_, terminal_ ? terminalSize().columns - 1 : 120);
-  if (terminal_)
-    std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
-  else
-    std::fprintf(stderr, "%s\n", line.c_str());
+  if (terminal_) std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+  else std::fprintf(stderr, "%s\n", line.c_str());
   std::fflush(stderr);
   drawn_ = terminal_;
 }

@@ -90,10 +90,8 @@ bool StopSignals::wait(const std::function<bool()>& goOn) {
   int number = 0;
   while (!came_ && sigwait(&set, &number) == 0) {
     // Other children may have ended as well, some of them long ago.
-    if (number != SIGCHLD)
-      came_ = true;
-    else if (!goOn())
-      return false;
+    if (number != SIGCHLD) came_ = true;
+    else if (!goOn()) return false;
   }
   return true;
 }

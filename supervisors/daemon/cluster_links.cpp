@@ -1,6 +1,6 @@
 #include "supervisors/daemon/cluster_links.hpp"
 
-#include "actors/link/connector.hpp"
+#include "actors/transport/connector.hpp"
 #include "messaging/auth/keyfile.hpp"
 #include "supervisors/daemon/settings.hpp"
 
@@ -22,10 +22,10 @@ StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, const Options& op
   settings.random = auth::secureRandom();
   settings.log = &log;
   if (settings.key.empty() && settings.anonymous == link::Anonymous::kNobody) {
-    settings.connect = link::refusingConnector(
-        {ErrorCode::kIllegalOperation,
-         "this node has no key for links: give all nodes the same --keyFile (or, on one machine without --auth, each its "
-         "--nodeName)"});
+    settings.connect = link::refusingConnector({ErrorCode::kIllegalOperation,
+                                                "this node has no key for links: give all nodes the same --keyFile "
+                                                "(or, on one machine without --auth, each its "
+                                                "--nodeName)"});
   } else {
     TROUPE_ASSIGN(const auto tls, tlsOptions(options));
     const bool loopbackOnly = settings.key.empty() && settings.anonymous == link::Anonymous::kLoopback;

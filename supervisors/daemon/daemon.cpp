@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "actors/commands/extra_commands.hpp"
-#include "actors/commands/version.hpp"
+#include "actors/server/version.hpp"
 #include "supervisors/daemon/commands_page.hpp"
 #include "supervisors/daemon/options.hpp"
 #include "supervisors/daemon/server.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <variant>
 
-#include "actors/commands/parameters.hpp"
+#include "actors/server/parameters.hpp"
 #include "messaging/bson/json.hpp"
 #include "messaging/link/node_name.hpp"
 #include "supervisors/arguments/argument_parser.hpp"
@@ -42,7 +42,8 @@ const OptionRow kRows[] = {
     {"--admin-port", "admin.port", &Options::adminPort, "port of the admin endpoint (0: none)"},
     {"--admin-bind-ip", "admin.bindIp", &Options::adminBindIp, "address of the admin endpoint"},
     {"--adminTlsMode", "admin.tls.mode", &Options::adminTlsMode,
-     "disabled, allowTLS, preferTLS or requireTLS for the admin endpoint, with the certificate of --tlsCertificateKeyFile"},
+     "disabled, allowTLS, preferTLS or requireTLS for the admin endpoint, with the certificate of "
+     "--tlsCertificateKeyFile"},
     {"--dbpath", "storage.dbPath", &Options::dbPath, "data directory"},
     {"--wiredTigerCacheSizeGB", "storage.wiredTiger.engineConfig.cacheSizeGB", &Options::cacheSizeGB,
      "size of the storage cache in GiB"},
@@ -56,8 +57,10 @@ const OptionRow kRows[] = {
     {"--keyFile", "security.keyFile", &Options::keyFile, "file with the secret the nodes of a cluster share"},
     {"--clusterAuthMode", "security.clusterAuthMode", &Options::clusterAuthMode,
      "how nodes prove to each other that they belong together: keyFile, or none (trust whoever reaches the port)"},
-    {"--replSet", "replication.replSetName", &Options::replSet, "name of the replica set that this node is a member of"},
-    {"--nodeName", "net.nodeName", &Options::nodeName, "host:port by which the other nodes of a cluster reach this one"},
+    {"--replSet", "replication.replSetName", &Options::replSet,
+     "name of the replica set that this node is a member of"},
+    {"--nodeName", "net.nodeName", &Options::nodeName,
+     "host:port by which the other nodes of a cluster reach this one"},
     {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},
     {"--logappend", "systemLog.logAppend", &Options::logAppend, "append to the log file"},
     {"--logFormat", "systemLog.format", &Options::logFormat, "json or text"},
@@ -83,10 +86,8 @@ class Given {
     bson::Builder b;
     for (const auto& [path, value] : values) {
       const auto dot = path.find('.');
-      if (dot == std::string::npos)
-        b.append(path, value);
-      else
-        groups[path.substr(0, dot)][path.substr(dot + 1)] = value;
+      if (dot == std::string::npos) b.append(path, value);
+      else groups[path.substr(0, dot)][path.substr(dot + 1)] = value;
     }
     for (const auto& [name, members] : groups) b.append(name, nest(members));
     return b.finish();
@@ -174,9 +175,10 @@ Status checkValues(const Options& options) {
   TROUPE_TRY(between("--syncdelay", options.syncPeriodSecs, 0, 9'000'000));
   TROUPE_TRY(between("--verbose", options.verbosity, 0, 5));
   if (options.cacheSizeGB != 0 && !(options.cacheSizeGB >= kSmallestCacheGB && options.cacheSizeGB <= 10'000)) {
-    return {ErrorCode::kBadValue,
-            "--wiredTigerCacheSizeGB must be between 0.25 and 10000: with less than 0.25 a few large documents fill the "
-            "cache; leave the option out for half of the memory beyond 1 GiB"};
+    return {
+        ErrorCode::kBadValue,
+        "--wiredTigerCacheSizeGB must be between 0.25 and 10000: with less than 0.25 a few large documents fill the "
+        "cache; leave the option out for half of the memory beyond 1 GiB"};
   }
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
   if (options.clusterAuthMode != "keyFile" && options.clusterAuthMode != "none")
@@ -197,7 +199,8 @@ StatusWith<Options> parseOptions(int argc, const char* const* argv) {
   Options options;
   Given given;
   for (const bool second : {false, true}) {
-    ArgumentParser program("trouped - a clustered document database in which every service is a supervised actor", "trouped");
+    ArgumentParser program("trouped - a clustered document database in which every service is a supervised actor",
+                           "trouped");
     std::string configFile;
     for (const OptionRow& row : kRows)
       std::visit([&](auto member) { program.add(row.flag, &(options.*member), row.help); }, row.target);

@@ -7,19 +7,19 @@
 #include <fstream>
 #include <mutex>
 
-#include "actors/commands/capped_waiters.hpp"
-#include "actors/commands/command.hpp"
-#include "actors/commands/hello_state.hpp"
-#include "actors/commands/role_check.hpp"
-#include "actors/commands/server_context.hpp"
-#include "actors/commands/session_registry.hpp"
-#include "actors/commands/user_store.hpp"
-#include "actors/commands/version.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/machines/document_removals.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/replication/topology_actor.hpp"
+#include "actors/server/capped_waiters.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/hello_state.hpp"
+#include "actors/server/role_check.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/session_registry.hpp"
+#include "actors/server/user_store.hpp"
+#include "actors/server/version.hpp"
 #include "messaging/auth/keyfile.hpp"
 #include "messaging/auth/random.hpp"
 #include "messaging/bson/ids.hpp"
@@ -163,15 +163,14 @@ Status Server::Parts::openStorage() {
   engineOptions.journalEnabled = options.journal;
   engineOptions.transactionTooLargeForCacheThreshold = parameters.transactionTooLargeForCacheThreshold;
   engineOptions.onMessage = [this](storage::WiredTigerOptions::Level level, std::string_view text) {
-    if (level == storage::WiredTigerOptions::Level::kError)
-      log.error(Component::kStorage, 22435, "engine", text);
-    else
-      log.debug(1, Component::kStorage, 22430, "engine", text);
+    if (level == storage::WiredTigerOptions::Level::kError) log.error(Component::kStorage, 22435, "engine", text);
+    else log.debug(1, Component::kStorage, 22430, "engine", text);
   };
   // The engine cannot be used any more: the process ends, and the next start recovers from the journal.
   engineOptions.onPanic = [this](const Status& cause) {
     log.error(Component::kStorage, 22446, "engine",
-              "The storage engine failed; stopping so that the next start recovers", bson::doc("cause", cause.reason()));
+              "The storage engine failed; stopping so that the next start recovers",
+              bson::doc("cause", cause.reason()));
     failWith(cause);
   };
   log.info(Component::kStorage, 22315, "main", "Opening the storage engine",
@@ -219,10 +218,10 @@ Status Server::Parts::makeContext() {
   std::vector<Address> addresses;
   for (int i = 0; i < kWorkers; ++i) addresses.push_back(node->address(blockingWorkerPath(i)));
   workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
-  disk = std::make_unique<commands::DiskGuard>(*environment, *engine, options.dbPath, parameters.diskSpaceReserveMB, log);
+  disk =
+      std::make_unique<commands::DiskGuard>(*environment, *engine, options.dbPath, parameters.diskSpaceReserveMB, log);
   const Address flusher = node->address(kJournalFlusherPath);
-  if (!options.replSet.empty())
-    membership = std::make_unique<replication::Membership>(options.replSet, node->name());
+  if (!options.replSet.empty()) membership = std::make_unique<replication::Membership>(options.replSet, node->name());
   context.reset(new commands::ServerContext{
       .node = *node,
       .startedAt = environment->now(),
@@ -274,7 +273,8 @@ machines::StorageAccess Server::Parts::storageAccess() {
 void Server::Parts::tellServices(const replication::ReplicaView& now) {
   for (const Service& service : services) {
     if (!service.primaryOnly) continue;
-    const Payload role = now.isWritable() ? local(machines::BecomePrimary{now.topology.memory.term}) : local(machines::StepDown{});
+    const Payload role =
+        now.isWritable() ? local(machines::BecomePrimary{now.topology.memory.term}) : local(machines::StepDown{});
     node->tell(node->address(servicePath(service.name)), role);
   }
 }
@@ -287,8 +287,8 @@ replication::TopologyParts Server::Parts::topologyParts(const std::shared_ptr<li
     hello.bump();
     tellServices(now);
     log.info(Component::kReplication, 21358, "topology", "Replica set state",
-             bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable", now.isWritable(),
-                       "term", now.topology.memory.term, "primary", now.primary()));
+             bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
+                       now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
   };
   topology.interruptOperations = [this] {
     const auto done = commands::interruptWrites(*context);
@@ -311,7 +311,8 @@ void Server::Parts::handOver() {
   command.handoff = parameters.enableElectionHandoff;
   const Address topology = node->address(replication::kTopologyPath);
   const Status outcome = node->wait(outcomeOf(node->ask(topology, local(std::move(command)), std::chrono::seconds(2))));
-  log.info(Component::kReplication, 21344, "main", "Stepped down for shutdown", bson::doc("outcome", outcome.toString()));
+  log.info(Component::kReplication, 21344, "main", "Stepped down for shutdown",
+           bson::doc("outcome", outcome.toString()));
 }
 
 Status Server::Parts::startActors() {
@@ -335,7 +336,8 @@ Status Server::Parts::startActors() {
     parts.admin->port = static_cast<uint16_t>(options.adminPort);
     TROUPE_ASSIGN(parts.admin->tls, adminTlsOptions(options));
     if (parts.admin->tls.mode != tls::TlsMode::kDisabled)  // a certificate that is no good is told at once
-      TROUPE_TRY(tls::makeServerContext(parts.admin->tls).status().withContext("--adminTlsMode " + options.adminTlsMode));
+      TROUPE_TRY(
+          tls::makeServerContext(parts.admin->tls).status().withContext("--adminTlsMode " + options.adminTlsMode));
   }
   auto started = startWatchedTree(*node, dataNodeTree(parts), [this](const Status& reason) {
     if (!reason.isOK())
@@ -386,10 +388,12 @@ Status Server::repair() {
   TROUPE_TRY(p.applyParameters());
   TROUPE_TRY(p.openStorage());
   TROUPE_ASSIGN(const auto report, storage::repairCollections(*p.catalog, p.tellRepair()));
-  p.log.info(Component::kRecovery, 22261, "repair", "Finished checking and repairing",
-             bson::doc("collections", report.collections, "repaired", report.repaired, "beyondRepair", report.beyondRepair));
+  p.log.info(
+      Component::kRecovery, 22261, "repair", "Finished checking and repairing",
+      bson::doc("collections", report.collections, "repaired", report.repaired, "beyondRepair", report.beyondRepair));
   if (report.beyondRepair.empty()) return Status::OK();
-  return {ErrorCode::kManualInterventionRequired, std::to_string(report.beyondRepair.size()) + " collections could not be repaired, the first is " +
+  return {ErrorCode::kManualInterventionRequired, std::to_string(report.beyondRepair.size()) +
+                                                      " collections could not be repaired, the first is " +
                                                       report.beyondRepair.front() + "; restore them from a backup"};
 }
 
@@ -462,12 +466,9 @@ int exitCodeFor(const Status& status) {
   switch (status.code()) {
     case ErrorCode::kBadValue:
     case ErrorCode::kInvalidOptions:
-    case ErrorCode::kFailedToParse:
-      return 2;
-    case ErrorCode::kUnsupportedFormat:
-      return 62;
-    default:
-      return 100;
+    case ErrorCode::kFailedToParse: return 2;
+    case ErrorCode::kUnsupportedFormat: return 62;
+    default: return 100;
   }
 }
 

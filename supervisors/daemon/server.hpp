@@ -21,8 +21,8 @@ class Server {
   /// Opens the data directory, starts the tree and waits until all of it is ready. Errors have one line that says what
   /// to do.
   Status start();
-  /// Instead of `start`: mends the data directory as far as possible, and logs what was found. ManualInterventionRequired when
-  /// something is beyond repair.
+  /// Instead of `start`: mends the data directory as far as possible, and logs what was found.
+  /// ManualInterventionRequired when something is beyond repair.
   Status repair();
   /// Waits for SIGTERM, SIGINT or the shutdown command; or for the failure of the storage engine or of the tree's root,
   /// which it returns.

@@ -17,7 +17,8 @@ std::vector<std::string> splitList(const std::string& text);
 /// Of the storage cache: as asked for, else half of the memory beyond 1 GiB.
 int64_t cacheBytes(const Options& options);
 log::Options logOptions(const Options& options);
-/// The name by which other members reach this node if nothing else is said: an address it listens on, or its host's name.
+/// The name by which other members reach this node if nothing else is said: an address it listens on, or its host's
+/// name.
 std::string reachableName(const Options& options);
 /// Errors: BadValue (a name that is none).
 StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names);

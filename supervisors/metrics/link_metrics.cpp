@@ -1,6 +1,6 @@
 #include "supervisors/metrics/link_metrics.hpp"
 
-#include "actors/link/links.hpp"
+#include "actors/transport/links.hpp"
 
 namespace troupe::supervisors {
 

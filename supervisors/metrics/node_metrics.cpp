@@ -9,10 +9,10 @@
 #include <map>
 
 #include "actors/commands/inspection.hpp"
-#include "actors/commands/server_context.hpp"
-#include "actors/commands/session_registry.hpp"
-#include "actors/commands/version.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/session_registry.hpp"
+#include "actors/server/version.hpp"
 
 namespace troupe::supervisors {
 
@@ -82,7 +82,8 @@ void addLatencies(MetricSet& m, const commands::OperationLatencies& latencies) {
     const auto read = histogram.read();
     std::vector<int64_t> counts(bounds.size() + 1);
     for (size_t i = 0; i < read.counts.size(); ++i) {
-      counts[std::clamp(i + 1, kFirst, kLast + 1) - kFirst] += read.counts[i];  // all of a bucket lie below the next one's bound
+      counts[std::clamp(i + 1, kFirst, kLast + 1) - kFirst] +=
+          read.counts[i];  // all of a bucket lie below the next one's bound
     }
     m.histogram("troupe_operation_seconds", "latency of clients' requests, without waits for news", bounds, counts,
                 static_cast<double>(read.micros) / 1e6, {{"kind", kind}});

@@ -23,7 +23,8 @@ class RootWatch final : public Actor {
   void onStart() override {
     setPhase("watching", "the root of the tree");
     failures_ = node().registry().subscribe([ready = ready_](const RowChange& change) {
-      if (change.kind == RowChange::kFailed) ready->set(Status(ErrorCode::kInternalError, change.path + " could not start: " + change.detail));
+      if (change.kind == RowChange::kFailed)
+        ready->set(Status(ErrorCode::kInternalError, change.path + " could not start: " + change.detail));
     });
     SpawnOptions options;
     options.strategy = strategyName(tree_.strategy);

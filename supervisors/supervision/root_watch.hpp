@@ -11,12 +11,13 @@ namespace troupe::supervisors {
 /// A tree that was started and is watched from outside of it.
 struct StartedTree {
   Address root;
-  /// OK once all of it is ready; the first failure of any of its actors until then, so that a start that cannot succeed (a port
-  /// in use) is reported at once instead of being tried again and again.
+  /// OK once all of it is ready; the first failure of any of its actors until then, so that a start that cannot succeed
+  /// (a port in use) is reported at once instead of being tried again and again.
   Future<Status> ready;
 };
 
-/// Starts a tree under the eye of an actor of its own ("/root-watch"). `ended` is called, on any thread, when the root ends later.
+/// Starts a tree under the eye of an actor of its own ("/root-watch"). `ended` is called, on any thread, when the root
+/// ends later.
 StartedTree startWatchedTree(Node& node, Tree tree, std::function<void(const Status& reason)> ended);
 
 }  // namespace troupe::supervisors

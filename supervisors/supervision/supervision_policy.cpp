@@ -197,9 +197,9 @@ void SupervisionPolicy::failed(size_t index, const Status& reason, TimePoint now
     }
     child.state = ChildState::kStopped;
     const Status last = reason.isOK() ? Status(ErrorCode::kInternalError, child.reason) : reason;
-    return end(last.withContext(child.rules.name + " failed " + std::to_string(child.failures.size()) +
-                                " times in a row"),
-               out);
+    return end(
+        last.withContext(child.rules.name + " failed " + std::to_string(child.failures.size()) + " times in a row"),
+        out);
   }
   announced_ = false;
   child.state = ChildState::kBackingOff;
@@ -232,8 +232,8 @@ SupervisionPolicy::Actions SupervisionPolicy::childEnded(size_t index, const Sta
     stopNext(out);
     return out;
   }
-  const bool again = child.rules.restart == Restart::kPermanent ||
-                     (child.rules.restart == Restart::kTransient && !reason.isOK());
+  const bool again =
+      child.rules.restart == Restart::kPermanent || (child.rules.restart == Restart::kTransient && !reason.isOK());
   if (again) {
     failed(index, reason, now, draw, out);
     return out;

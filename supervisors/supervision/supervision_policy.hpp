@@ -67,17 +67,37 @@ const char* childStateMeaning(ChildState state);
 class SupervisionPolicy {
  public:
   // What the shell is to do. `child` is an index into the rules.
-  struct StartChild { size_t child; bool operator==(const StartChild&) const = default; };
-  struct RequestStop { size_t child; bool operator==(const RequestStop&) const = default; };
+  struct StartChild {
+    size_t child;
+    bool operator==(const StartChild&) const = default;
+  };
+  struct RequestStop {
+    size_t child;
+    bool operator==(const RequestStop&) const = default;
+  };
   /// Kill it if it has not ended after its grace; `Ended` will follow.
-  struct KillAfterGrace { size_t child; bool operator==(const KillAfterGrace&) const = default; };
-  struct Kill { size_t child; bool operator==(const Kill&) const = default; };
+  struct KillAfterGrace {
+    size_t child;
+    bool operator==(const KillAfterGrace&) const = default;
+  };
+  struct Kill {
+    size_t child;
+    bool operator==(const Kill&) const = default;
+  };
   /// Call `retryDue` after the pause.
-  struct RetryAfter { size_t child; Duration pause; bool operator==(const RetryAfter&) const = default; };
+  struct RetryAfter {
+    size_t child;
+    Duration pause;
+    bool operator==(const RetryAfter&) const = default;
+  };
   /// All levels are up; said once per start and once per complete recovery.
-  struct AllReady { bool operator==(const AllReady&) const = default; };
+  struct AllReady {
+    bool operator==(const AllReady&) const = default;
+  };
   /// The supervisor is to end: with OK after an ordered shutdown, else with the reason it escalates.
-  struct End { Status reason; };
+  struct End {
+    Status reason;
+  };
   using Action = std::variant<StartChild, RequestStop, KillAfterGrace, Kill, RetryAfter, AllReady, End>;
   using Actions = std::vector<Action>;
 

@@ -23,8 +23,8 @@ Behaviour Supervisor::behaviour() {
   return {on<ChildReady>([this](const ChildReady& news) {
             if (const auto child = find(news.child)) perform(policy_.childReady(*child));
           }),
-          on<Down>([this](const Down& down) { childEnded(down); }),
-          on<AddChild>(this, &Supervisor::addChild), on<schema::ControlChild>(this, &Supervisor::control)};
+          on<Down>([this](const Down& down) { childEnded(down); }), on<AddChild>(this, &Supervisor::addChild),
+          on<schema::ControlChild>(this, &Supervisor::control)};
 }
 
 void Supervisor::onStart() {

@@ -12,8 +12,8 @@ namespace troupe::supervisors {
 
 struct ChildSpec;
 
-/// Who keeps whom alive, as data: a supervisor with its strategy and its children, in start order. Trees nest: a tree is
-/// itself a child.
+/// Who keeps whom alive, as data: a supervisor with its strategy and its children, in start order. Trees nest: a tree
+/// is itself a child.
 ///   const Tree kStandalone = oneForOne("node",
 ///       restForOne("storage", permanent<Checkpointer>("checkpointer", engine), permanent<Reaper>("reaper", engine)),
 ///       oneForOne("front", permanent<Listener>("listener", options).park()));
@@ -25,30 +25,49 @@ struct Tree {
   std::vector<ChildSpec> children;
   Restart restart = Restart::kPermanent;  ///< as a child of its parent
 
-  Tree within(int limit, Duration window) && { intensity = {limit, window}; return std::move(*this); }
-  Tree pausing(Backoff b) && { backoff = b; return std::move(*this); }
+  Tree within(int limit, Duration window) && {
+    intensity = {limit, window};
+    return std::move(*this);
+  }
+  Tree pausing(Backoff b) && {
+    backoff = b;
+    return std::move(*this);
+  }
 };
 
-/// Makes one life of a child. Called for every (re)start: the arguments given to `permanent<A>(...)` are copied into it.
+/// Makes one life of a child. Called for every (re)start: the arguments given to `permanent<A>(...)` are copied into
+/// it.
 using ActorFactory = std::function<std::unique_ptr<Actor>()>;
 
 /// A child of a supervisor: an actor, or a tree below it. A value; the modifiers return the changed specification.
 struct ChildSpec {
   ChildRules rules;
-  ActorFactory make;                   ///< empty for a tree
-  bool detached = false;               ///< the actor gets its own thread
-  std::shared_ptr<const Tree> tree;    ///< null for an actor
+  ActorFactory make;                 ///< empty for a tree
+  bool detached = false;             ///< the actor gets its own thread
+  std::shared_ptr<const Tree> tree;  ///< null for an actor
 
   ChildSpec(ChildRules r, ActorFactory m) : rules(std::move(r)), make(std::move(m)) {}
   ChildSpec(Tree t);  // NOLINT: a tree is a child of its parent
 
   /// Own thread, for actors that block.
-  ChildSpec onOwnThread() && { detached = true; return std::move(*this); }
+  ChildSpec onOwnThread() && {
+    detached = true;
+    return std::move(*this);
+  }
   /// Started once all children of lower levels are ready.
-  ChildSpec atLevel(int level) && { rules.level = level; return std::move(*this); }
-  ChildSpec withGrace(Duration grace) && { rules.grace = grace; return std::move(*this); }
+  ChildSpec atLevel(int level) && {
+    rules.level = level;
+    return std::move(*this);
+  }
+  ChildSpec withGrace(Duration grace) && {
+    rules.grace = grace;
+    return std::move(*this);
+  }
   /// Set aside when it fails too often, instead of failing the supervisor.
-  ChildSpec park() && { rules.exhausted = OnExhausted::kPark; return std::move(*this); }
+  ChildSpec park() && {
+    rules.exhausted = OnExhausted::kPark;
+    return std::move(*this);
+  }
 };
 
 namespace detail {

@@ -1,11 +1,11 @@
 #include "supervisors/tree/data_node.hpp"
 
-#include "actors/link/link_manager.hpp"
 #include "actors/maintenance/checkpointer.hpp"
 #include "actors/maintenance/disk_watch.hpp"
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/transport/link_manager.hpp"
 #include "supervisors/admin/admin_endpoint.hpp"
 #include "supervisors/tree/service.hpp"
 
@@ -39,21 +39,22 @@ Tree dataNodeTree(const TreeParts& parts) {
   commands::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog;
-  Tree tree = oneForOne(
-      "node",
-      restForOne("storage",
-                 permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
-                                           &std::as_const(s->parameters.journalCommitIntervalMillis))
-                     .onOwnThread(),
-                 permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
-                                         &std::as_const(s->parameters.syncPeriodSeconds))
-                     .onOwnThread(),
-                 permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
-                 permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath))),
-      workers(parts.blockingWorkers, parts.jobs));
+  Tree tree =
+      oneForOne("node",
+                restForOne("storage",
+                           permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
+                                                     &std::as_const(s->parameters.journalCommitIntervalMillis))
+                               .onOwnThread(),
+                           permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
+                                                   &std::as_const(s->parameters.syncPeriodSeconds))
+                               .onOwnThread(),
+                           permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
+                           permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath))),
+                workers(parts.blockingWorkers, parts.jobs));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
   if (parts.topology)
-    tree.children.push_back(oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology)));
+    tree.children.push_back(
+        oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology)));
   Tree services = oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s));
   services.children.insert(services.children.end(), parts.services.begin(), parts.services.end());
   tree.children.push_back(std::move(services));

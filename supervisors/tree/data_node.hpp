@@ -3,11 +3,11 @@
 #include <optional>
 #include <vector>
 
-#include "actors/commands/server_context.hpp"
-#include "actors/front/listener.hpp"
-#include "actors/link/links.hpp"
-#include "actors/replication/topology_actor.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
+#include "actors/replication/topology_actor.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/transport/links.hpp"
+#include "actors/transport/listener.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "supervisors/admin/http_server.hpp"
 #include "supervisors/supervision/tree.hpp"
@@ -20,16 +20,16 @@ struct TreeParts {
   const commands::CommandTable* commands = nullptr;
   storage::FlushKind flushKind = storage::FlushKind::kLog;
   front::ListenerOptions listener;
-  std::shared_ptr<link::Links> links;      ///< to the other nodes; null: none
+  std::shared_ptr<link::Links> links;                  ///< to the other nodes; null: none
   std::optional<replication::TopologyParts> topology;  ///< none: no member of a replica set
-  std::optional<HttpServerOptions> admin;  ///< none: no admin endpoint
-  std::vector<ChildSpec> services;         ///< of extensions, under kServicesPath
+  std::optional<HttpServerOptions> admin;              ///< none: no admin endpoint
+  std::vector<ChildSpec> services;                     ///< of extensions, under kServicesPath
   int blockingWorkers = 2;
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };
 
-/// Who starts under whom, in which order, on a node that holds data: storage first, then links, replication (on a member
-/// of a replica set) and services, the front last.
+/// Who starts under whom, in which order, on a node that holds data: storage first, then links, replication (on a
+/// member of a replica set) and services, the front last.
 Tree dataNodeTree(const TreeParts& parts);
 
 inline constexpr const char* kServicesPath = "/node/services";

@@ -23,7 +23,8 @@ struct ServiceParts {
 /// often it is set aside, and the rest of the node goes on.
 struct Service {
   std::string name;
-  bool primaryOnly = false;  ///< it is told of each change of the node's role (machines::BecomePrimary, machines::StepDown)
+  bool primaryOnly =
+      false;  ///< it is told of each change of the node's role (machines::BecomePrimary, machines::StepDown)
   std::function<ChildSpec(const ServiceParts&)> make;
 };
 
@@ -44,7 +45,8 @@ Service primaryOnly(std::string name, std::string_view collection, machines::Hos
   const auto ns = storage::Namespace::parse(collection);
   if (!ns.isOK()) throw std::invalid_argument(ns.status().reason());
   auto make = [name, ns = *ns, options = std::move(options)](const ServiceParts& parts) {
-    std::shared_ptr<machines::DocumentStore> documents = std::make_shared<machines::CollectionStore>(*parts.storage, ns);
+    std::shared_ptr<machines::DocumentStore> documents =
+        std::make_shared<machines::CollectionStore>(*parts.storage, ns);
     machines::ServiceLimits limits;
     limits.isPrimary = [parts] { return parts.isPrimary(); };
     return permanent<machines::PrimaryOnlyService<M>>(name, std::move(documents), options, limits).park();

@@ -14,7 +14,8 @@ bson::Document describeEngine(storage::Engine& engine) {
   const auto s = engine.statistics();
   bson::Builder out;
   out.append("version", engine.version()).append("tables", static_cast<int64_t>(engine.listTables().size()));
-  out.append("cache", bson::doc("bytesInUse", s.cacheBytesInUse, "bytesDirty", s.cacheBytesDirty, "bytesMax", s.cacheBytesMax));
+  out.append("cache",
+             bson::doc("bytesInUse", s.cacheBytesInUse, "bytesDirty", s.cacheBytesDirty, "bytesMax", s.cacheBytesMax));
   out.append("log", bson::doc("syncs", s.logSyncs, "bytesWritten", s.logBytesWritten));
   out.append("transactions", bson::doc("begun", s.transactionsBegun, "committed", s.transactionsCommitted, "rolledBack",
                                        s.transactionsRolledBack));
@@ -31,9 +32,9 @@ bson::Document describeCatalog(storage::Catalog& catalog) {
       indexes += static_cast<int64_t>(collection->indexes().size());
     }
   }
-  return bson::doc("version", static_cast<int64_t>(snapshot->version()), "databases", static_cast<int64_t>(databases.size()),
-                   "recordStores", collections, "indexes", indexes, "views", views, "droppedAndStillInUse",
-                   static_cast<int64_t>(catalog.reaper().size()));
+  return bson::doc("version", static_cast<int64_t>(snapshot->version()), "databases",
+                   static_cast<int64_t>(databases.size()), "recordStores", collections, "indexes", indexes, "views",
+                   views, "droppedAndStillInUse", static_cast<int64_t>(catalog.reaper().size()));
 }
 
 bson::Document describeSessions(const storage::SessionPool& pool) {
@@ -44,13 +45,19 @@ bson::Document describeSessions(const storage::SessionPool& pool) {
 }  // namespace
 
 StorageRows::StorageRows(commands::ServerContext& server) : registry_(server.node.registry()) {
-  add({.path = "/node/storage/engine", .type = "Engine", .parent = kParent,
+  add({.path = "/node/storage/engine",
+       .type = "Engine",
+       .parent = kParent,
        .describe = [engine = &server.engine] { return describeEngine(*engine); }},
       "holds the tables and their log; its panic ends the process");
-  add({.path = "/node/storage/catalog", .type = "Catalog", .parent = kParent,
+  add({.path = "/node/storage/catalog",
+       .type = "Catalog",
+       .parent = kParent,
        .describe = [catalog = &server.catalog] { return describeCatalog(*catalog); }},
       "knows the record stores and indexes; requests use them on their own threads");
-  add({.path = "/node/storage/sessions", .type = "SessionPool", .parent = kParent,
+  add({.path = "/node/storage/sessions",
+       .type = "SessionPool",
+       .parent = kParent,
        .describe = [pool = &server.catalog.pool()] { return describeSessions(*pool); }},
       "lends the engine's sessions to requests");
 }

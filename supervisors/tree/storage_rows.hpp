@@ -2,13 +2,14 @@
 #include <memory>
 #include <vector>
 
-#include "actors/commands/server_context.hpp"
 #include "actors/kernel/registry.hpp"
+#include "actors/server/server_context.hpp"
 
 namespace troupe::supervisors {
 
-/// What lives as long as the node below /node/storage and is no actor, for requests use it on their own threads: the engine,
-/// the catalog, and the pool of sessions. They have rows with state documents, but no mailboxes and nobody who restarts them.
+/// What lives as long as the node below /node/storage and is no actor, for requests use it on their own threads: the
+/// engine, the catalog, and the pool of sessions. They have rows with state documents, but no mailboxes and nobody who
+/// restarts them.
 class StorageRows {
  public:
   /// `server` outlives it. The rows go with it.

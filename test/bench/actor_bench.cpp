@@ -18,9 +18,7 @@ using namespace troupe;
 constexpr int kAsks = 200'000;
 constexpr int kRounds = 5;
 
-double perSecond(Clock::time_point from) {
-  return kAsks / std::chrono::duration<double>(Clock::now() - from).count();
-}
+double perSecond(Clock::time_point from) { return kAsks / std::chrono::duration<double>(Clock::now() - from).count(); }
 
 // --- CAF ---
 
@@ -121,10 +119,19 @@ int main() {
       asks.push_back(kernelAsks(threads, kNoTimeout));
       asksWithDeadline.push_back(kernelAsks(threads, std::chrono::seconds(10)));
     }
-    bench::report({.work = "ask between local actors, threads: " + std::to_string(threads), .against = "raw CAF request", .unit = "asks/s",
-                   .troupe = bench::median(asks), .reference = bench::median(caf), .floor = 0.8,
+    bench::report({.work = "ask between local actors, threads: " + std::to_string(threads),
+                   .against = "raw CAF request",
+                   .unit = "asks/s",
+                   .troupe = bench::median(asks),
+                   .reference = bench::median(caf),
+                   .floor = 0.8,
                    .details = {{"asksWithDeadline", bench::median(asksWithDeadline)}}});
   }
-  bench::report({.work = "memory of an idle actor", .against = "the allowance", .unit = "bytes", .troupe = bytesPerIdleActor(),
-                 .reference = 1536, .floor = 1.0, .smallerIsBetter = true});
+  bench::report({.work = "memory of an idle actor",
+                 .against = "the allowance",
+                 .unit = "bytes",
+                 .troupe = bytesPerIdleActor(),
+                 .reference = 1536,
+                 .floor = 1.0,
+                 .smallerIsBetter = true});
 }

@@ -1,6 +1,6 @@
-// Messages of 1 KiB over a loopback link between two nodes, asked and answered with 64 on the way, against a bare Asio echo
-// of frames of the same size: one that writes each frame as it is complete, as an ordinary server would, and one that
-// writes back whatever has come with one call. Rounds alternate. Prints one JSON line per figure.
+// Messages of 1 KiB over a loopback link between two nodes, asked and answered with 64 on the way, against a bare Asio
+// echo of frames of the same size: one that writes each frame as it is complete, as an ordinary server would, and one
+// that writes back whatever has come with one call. Rounds alternate. Prints one JSON line per figure.
 #include <array>
 #include <atomic>
 #include <boost/asio/buffer.hpp>
@@ -12,10 +12,10 @@
 #include <future>
 #include <thread>
 
-#include "actors/front/transports.hpp"
 #include "actors/kernel/node.hpp"
-#include "actors/link/connector.hpp"
-#include "actors/link/link_manager.hpp"
+#include "actors/transport/connector.hpp"
+#include "actors/transport/link_manager.hpp"
+#include "actors/transport/transports.hpp"
 #include "messaging/schemas/testing.capnp.h"
 #include "test/bench/support/measure.hpp"
 
@@ -99,7 +99,8 @@ class LinkedNodes {
     const auto from = Clock::now();
     const int64_t before = answers.load();
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    const double rate = static_cast<double>(answers.load() - before) / std::chrono::duration<double>(Clock::now() - from).count();
+    const double rate =
+        static_cast<double>(answers.load() - before) / std::chrono::duration<double>(Clock::now() - from).count();
     ending = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the last answers
     asker.requestStop(who);
@@ -156,11 +157,12 @@ class BareEnd {
     }
     const size_t size = gather_ ? whole * frame_ : frame_;
     frames.fetch_add(static_cast<int64_t>(size / frame_), std::memory_order_relaxed);
-    asio::async_write(socket, asio::buffer(in_.data() + at_, size), [this, size](const boost::system::error_code& error, size_t) {
-      if (error) return;
-      at_ += size;
-      answer();
-    });
+    asio::async_write(socket, asio::buffer(in_.data() + at_, size),
+                      [this, size](const boost::system::error_code& error, size_t) {
+                        if (error) return;
+                        at_ += size;
+                        answer();
+                      });
   }
   const size_t frame_;
   const bool gather_;
@@ -183,7 +185,8 @@ double bareRound(size_t frame, int window, bool gather, double seconds) {
   const auto from = Clock::now();
   const int64_t before = client.frames.load();
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  const double rate = static_cast<double>(client.frames.load() - before) / std::chrono::duration<double>(Clock::now() - from).count();
+  const double rate =
+      static_cast<double>(client.frames.load() - before) / std::chrono::duration<double>(Clock::now() - from).count();
   here.stop();
   there.stop();
   one.join();
@@ -208,7 +211,8 @@ int main(int argc, char** argv) {
         gathered.push_back(bareRound(frame, window, true, seconds));
       }
       const std::string work = "1 KiB over a link and back, " + std::to_string(window) + " on the way";
-      report({work, "bare Asio echo, frame by frame", "messages/s", median(linked), median(each), window > 1 ? 0.7 : 0.0});
+      report(
+          {work, "bare Asio echo, frame by frame", "messages/s", median(linked), median(each), window > 1 ? 0.7 : 0.0});
       report({work, "bare Asio echo, all that has come", "messages/s", median(linked), median(gathered)});
     }
   });

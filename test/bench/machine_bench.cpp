@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "actors/kernel/node.hpp"
 #include "actors/kernel/actor_cell.hpp"
+#include "actors/kernel/node.hpp"
 #include "actors/machines/collection_store.hpp"
 #include "actors/machines/primary_only_service.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
@@ -84,8 +84,8 @@ class Troupe {
     require(catalog.status());
     catalog_ = std::move(*catalog);
     flusher_ = node_.spawn("/flusher",
-                           std::make_unique<maintenance::JournalFlusher>(engine_.get(), &durability_, storage::FlushKind::kLog,
-                                                                         &std::as_const(interval_)),
+                           std::make_unique<maintenance::JournalFlusher>(
+                               engine_.get(), &durability_, storage::FlushKind::kLog, &std::as_const(interval_)),
                            SpawnOptions{.detached = true});
     store_ = std::make_shared<machines::CollectionStore>(
         machines::StorageAccess{node_, *catalog_, *pool_, locks_, durability_,
@@ -93,8 +93,8 @@ class Troupe {
         *storage::Namespace::parse("config.counters"));
     machines::HostOptions<Counter> host;
     host.perform = [this](Actor&, std::variant<machines::bench::Again>) { return again(); };
-    service_ = node_.spawn<machines::PrimaryOnlyService<Counter>>("/counters", store_, host,
-                                                                  machines::ServiceLimits{.isPrimary = [] { return false; }});
+    service_ = node_.spawn<machines::PrimaryOnlyService<Counter>>(
+        "/counters", store_, host, machines::ServiceLimits{.isPrimary = [] { return false; }});
   }
   ~Troupe() { node_.shutdown(); }
 
@@ -255,8 +255,9 @@ double longestSilence(Troupe& ours, const std::function<void()>& work) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Arguments arguments(argc, argv, {{"directory", "/var/tmp"}, {"instances", "1000"}, {"documents", "10000"},
-                                         {"seconds", "2"}, {"rounds", "3"}});
+  const Arguments arguments(
+      argc, argv,
+      {{"directory", "/var/tmp"}, {"instances", "1000"}, {"documents", "10000"}, {"seconds", "2"}, {"rounds", "3"}});
   return run([&] {
     const Directory directory(arguments.text("directory"), {"few", "many", "raw"});
     const double seconds = arguments.decimal("seconds");
@@ -277,8 +278,12 @@ int main(int argc, char** argv) {
         reference.push_back(raw.measure(seconds));
       }
     }
-    report({.work = "durable transitions, 1000 instances", .against = "raw WiredTiger, shared flusher", .unit = "transitions/s",
-            .troupe = median(mine), .reference = median(reference), .floor = 0.6});
+    report({.work = "durable transitions, 1000 instances",
+            .against = "raw WiredTiger, shared flusher",
+            .unit = "transitions/s",
+            .troupe = median(mine),
+            .reference = median(reference),
+            .floor = 0.6});
 
     Troupe many(directory.path() + "/many");
     many.fill(arguments.number("documents"));
@@ -287,7 +292,12 @@ int main(int argc, char** argv) {
       downSilences.push_back(longestSilence(many, [&] { downs.push_back(many.stepDown()); }));
     }
     const auto allowed = [](const char* work, const char* unit, const std::vector<double>& seen, double most) {
-      report({.work = work, .against = "the allowance", .unit = unit, .troupe = median(seen), .reference = most, .floor = 1.0,
+      report({.work = work,
+              .against = "the allowance",
+              .unit = unit,
+              .troupe = median(seen),
+              .reference = most,
+              .floor = 1.0,
               .smallerIsBetter = true});
     };
     allowed("step-up with 10,000 documents", "s", ups, 2.0);

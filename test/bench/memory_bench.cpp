@@ -1,5 +1,5 @@
-// Memory of an idle connection: how much the resident size of a running server grows with many of them after their hello.
-// Prints one JSON line. (The memory of an idle actor is measured where actors are: actor_bench.)
+// Memory of an idle connection: how much the resident size of a running server grows with many of them after their
+// hello. Prints one JSON line. (The memory of an idle actor is measured where actors are: actor_bench.)
 #include <sys/resource.h>
 
 #include <memory>
@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
   const Arguments arguments(argc, argv, {{"port", "27017"}, {"pid", "0"}, {"connections", "5000"}});
   return run([&] {
     allowManyFiles();
-    const auto driver = bson::doc("driver", bson::doc("name", "memory_bench", "version", "1"), "os", bson::doc("type", "Linux"));
+    const auto driver =
+        bson::doc("driver", bson::doc("name", "memory_bench", "version", "1"), "os", bson::doc("type", "Linux"));
     const std::string hello = wire::buildRequest(1, "admin", bson::doc("hello", 1, "client", driver));
     std::vector<std::unique_ptr<RawClient>> idle;
     const auto connectMany = [&](int count) {
@@ -41,6 +42,12 @@ int main(int argc, char** argv) {
     const int count = arguments.number("connections");
     connectMany(count);
     const double each = static_cast<double>(residentBytes(arguments.number("pid")) - before) / count;
-    report({.work = "memory of an idle connection", .against = "the allowance", .unit = "bytes", .troupe = each, .reference = 32 * 1024, .floor = 1.0, .smallerIsBetter = true});
+    report({.work = "memory of an idle connection",
+            .against = "the allowance",
+            .unit = "bytes",
+            .troupe = each,
+            .reference = 32 * 1024,
+            .floor = 1.0,
+            .smallerIsBetter = true});
   });
 }

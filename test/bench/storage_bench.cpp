@@ -1,5 +1,5 @@
-// Inserts inside the server, without network and command, against raw WiredTiger writing the same rows to the same kind of
-// tables: what records, indexes, catalog and units of work cost. Prints one JSON line per figure.
+// Inserts inside the server, without network and command, against raw WiredTiger writing the same rows to the same kind
+// of tables: what records, indexes, catalog and units of work cost. Prints one JSON line per figure.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -88,7 +88,8 @@ class Troupe {
       group.clear();
       while (group.size() < perTransaction && i < rows.documents.size()) group.push_back(rows.documents[i++]);
       storage::WriteUnitOfWork write(unit);
-      require(perTransaction == 1 ? collection_->insert(unit, group[0]).status() : collection_->insertMany(unit, group));
+      require(perTransaction == 1 ? collection_->insert(unit, group[0]).status()
+                                  : collection_->insertMany(unit, group));
       require(write.commit());
     }
   }
@@ -162,16 +163,26 @@ int main(int argc, char** argv) {
     Troupe ours(directory.path() + "/troupe");
     Raw raw(directory.path() + "/raw");
     const int documents = arguments.number("documents");
-    struct { const char* work; int threads; size_t perTransaction; } const cases[] = {
-        {"insert inside, 1 thread", 1, 1}, {"insert inside, 2 threads", 2, 1}, {"insert inside, 128 a transaction", 1, 128}};
+    struct {
+      const char* work;
+      int threads;
+      size_t perTransaction;
+    } const cases[] = {{"insert inside, 1 thread", 1, 1},
+                       {"insert inside, 2 threads", 2, 1},
+                       {"insert inside, 128 a transaction", 1, 128}};
     for (const auto& [work, threads, perTransaction] : cases) {
       std::vector<double> mine, reference;
       for (int i = 0; i < arguments.number("rounds"); ++i) {
         mine.push_back(round(threads, documents, [&, n = perTransaction](const Rows& rows) { ours.insert(rows, n); }));
-        reference.push_back(round(threads, documents, [&, n = perTransaction](const Rows& rows) { raw.insert(rows, n); }));
+        reference.push_back(
+            round(threads, documents, [&, n = perTransaction](const Rows& rows) { raw.insert(rows, n); }));
       }
-      report({.work = work, .against = "raw WiredTiger, the same table writes", .unit = "documents/s", .troupe = median(mine),
-              .reference = median(reference), .floor = 0.6});
+      report({.work = work,
+              .against = "raw WiredTiger, the same table writes",
+              .unit = "documents/s",
+              .troupe = median(mine),
+              .reference = median(reference),
+              .floor = 0.6});
     }
   });
 }

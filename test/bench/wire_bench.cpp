@@ -72,7 +72,11 @@ double insertRound(Database& database, const Setting& setting, Durability durabi
     std::shared_ptr<Store> store = database.connect(durability);
     auto maker = std::make_shared<RecordMaker>(thread);
     store->insert(maker->record(next++));
-    if (batch == 1) return [=] { store->insert(maker->record(next++)); return int64_t{1}; };
+    if (batch == 1)
+      return [=] {
+        store->insert(maker->record(next++));
+        return int64_t{1};
+      };
     std::vector<Record> records;
     return [=]() mutable {
       records.clear();
@@ -84,7 +88,8 @@ double insertRound(Database& database, const Setting& setting, Durability durabi
 }
 
 std::string findFrame(const std::string& key) {
-  const auto command = bson::doc("find", "docs", "filter", bson::doc("_id", key), "limit", int64_t{1}, "singleBatch", true);
+  const auto command =
+      bson::doc("find", "docs", "filter", bson::doc("_id", key), "limit", int64_t{1}, "singleBatch", true);
   return wire::buildRequest(1, "bench", command);
 }
 
@@ -108,27 +113,46 @@ void compareFinds(const Setting& setting, Database& wire, Database& mongo, Datab
             {setting.postgresPid, [&] { return findRound(postgres, setting); }});
   };
   both({.work = "point find by _id", .against = "PostgreSQL prepared select", .unit = "finds/s", .floor = 1.0}, wire);
-  both({.work = "point find by _id, through libmongoc", .against = "PostgreSQL prepared select", .unit = "finds/s"}, mongo);
+  both({.work = "point find by _id, through libmongoc", .against = "PostgreSQL prepared select", .unit = "finds/s"},
+       mongo);
 }
 
 void compareInserts(const Setting& setting, Database& wire, Database& postgres) {
   const auto both = [&](Result result, Durability durability, int batch) {
-    compare(setting, std::move(result), {setting.mongoPid, [&, durability, batch] { return insertRound(wire, setting, durability, batch); }},
-            {setting.postgresPid, [&, durability, batch] { return insertRound(postgres, setting, durability, batch); }});
+    compare(
+        setting, std::move(result),
+        {setting.mongoPid, [&, durability, batch] { return insertRound(wire, setting, durability, batch); }},
+        {setting.postgresPid, [&, durability, batch] { return insertRound(postgres, setting, durability, batch); }});
   };
-  both({.work = "insert, w:1 j:false", .against = "PostgreSQL, synchronous_commit off", .unit = "inserts/s", .floor = 1.0}, Durability::kMemory, 1);
-  both({.work = "insert, w:1 j:true", .against = "PostgreSQL, synchronous_commit on", .unit = "inserts/s", .floor = 1.0}, Durability::kDisk, 1);
-  both({.work = "insertMany of 1000", .against = "PostgreSQL, 1000-row insert", .unit = "documents/s", .floor = 1.0}, Durability::kMemory, 1000);
+  both({.work = "insert, w:1 j:false",
+        .against = "PostgreSQL, synchronous_commit off",
+        .unit = "inserts/s",
+        .floor = 1.0},
+       Durability::kMemory, 1);
+  both(
+      {.work = "insert, w:1 j:true", .against = "PostgreSQL, synchronous_commit on", .unit = "inserts/s", .floor = 1.0},
+      Durability::kDisk, 1);
+  both({.work = "insertMany of 1000", .against = "PostgreSQL, 1000-row insert", .unit = "documents/s", .floor = 1.0},
+       Durability::kMemory, 1000);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Arguments arguments(argc, argv, {{"port", "27017"}, {"postgres", "host=/var/run/postgresql dbname=postgres"}, {"pid", "0"}, {"postgres-pid", "0"},
-                                         {"connections", "16"}, {"rounds", "5"}, {"seconds", "2"}, {"records", "50000"}, {"only", ""}});
+  const Arguments arguments(argc, argv,
+                            {{"port", "27017"},
+                             {"postgres", "host=/var/run/postgresql dbname=postgres"},
+                             {"pid", "0"},
+                             {"postgres-pid", "0"},
+                             {"connections", "16"},
+                             {"rounds", "5"},
+                             {"seconds", "2"},
+                             {"records", "50000"},
+                             {"only", ""}});
   return run([&] {
-    const Setting setting{arguments.number("connections"), arguments.number("rounds"), arguments.decimal("seconds"),
-                          static_cast<uint64_t>(arguments.number("records")), arguments.number("pid"), arguments.number("postgres-pid")};
+    const Setting setting{arguments.number("connections"), arguments.number("rounds"),
+                          arguments.decimal("seconds"),    static_cast<uint64_t>(arguments.number("records")),
+                          arguments.number("pid"),         arguments.number("postgres-pid")};
     const int port = arguments.number("port");
     const std::string only = arguments.text("only");  // find, echo or insert; empty: everything
     const auto mongo = openMongo("mongodb://127.0.0.1:" + std::to_string(port) + "/?appname=bench");
@@ -137,8 +161,13 @@ int main(int argc, char** argv) {
     if (only.empty() || only == "echo") {
       const std::string reply(RawClient(port).roundTrip(findFrame(RecordMaker::key(0))));
       const EchoServer echo(reply, std::thread::hardware_concurrency());
-      compare(setting, {.work = "point find by _id, bytes on a socket", .against = "bare Asio server of the same bytes", .unit = "finds/s", .floor = 0.5},
-              {setting.mongoPid, [&] { return rawRound(port, setting); }}, {echo.pid(), [&] { return rawRound(echo.port(), setting); }});
+      compare(setting,
+              {.work = "point find by _id, bytes on a socket",
+               .against = "bare Asio server of the same bytes",
+               .unit = "finds/s",
+               .floor = 0.5},
+              {setting.mongoPid, [&] { return rawRound(port, setting); }},
+              {echo.pid(), [&] { return rawRound(echo.port(), setting); }});
     }
     if (only == "echo") return;
     const auto postgres = openPostgres(arguments.text("postgres"));

@@ -24,7 +24,8 @@ class Zipfian {
     const double scaled = u * zeta_;
     if (scaled < 1) return 0;
     if (scaled < 1 + std::pow(0.5, kSkew)) return 1;
-    return std::min(static_cast<uint64_t>(n_ * std::pow(eta_ * u - eta_ + 1, 1 / (1 - kSkew))), static_cast<uint64_t>(n_) - 1);
+    return std::min(static_cast<uint64_t>(n_ * std::pow(eta_ * u - eta_ + 1, 1 / (1 - kSkew))),
+                    static_cast<uint64_t>(n_) - 1);
   }
 
  private:
@@ -59,7 +60,11 @@ struct Table {
 class Driver {
  public:
   Driver(const Workload& workload, Table& table, const Zipfian& zipfian, uint64_t seed)
-      : workload_(workload), table_(table), zipfian_(zipfian), maker_(seed), store_(table.database.connect(Durability::kMemory)) {}
+      : workload_(workload),
+        table_(table),
+        zipfian_(zipfian),
+        maker_(seed),
+        store_(table.database.connect(Durability::kMemory)) {}
 
   void operate() {
     int dice = static_cast<int>(maker_.random()() % 100);
@@ -95,15 +100,24 @@ class Driver {
 double round(const Workload& workload, Table& table, const Zipfian& zipfian, int threads, double seconds) {
   return unitsPerSecond(threads, seconds, [&](int thread) -> Work {
     auto driver = std::make_shared<Driver>(workload, table, zipfian, static_cast<uint64_t>(thread));
-    return [driver] { driver->operate(); return int64_t{1}; };
+    return [driver] {
+      driver->operate();
+      return int64_t{1};
+    };
   });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Arguments arguments(argc, argv, {{"port", "27017"}, {"postgres", "host=/var/run/postgresql dbname=postgres"}, {"records", "100000"},
-                                         {"threads", "16"}, {"seconds", "2"}, {"rounds", "3"}, {"workloads", "ABCDEF"}});
+  const Arguments arguments(argc, argv,
+                            {{"port", "27017"},
+                             {"postgres", "host=/var/run/postgresql dbname=postgres"},
+                             {"records", "100000"},
+                             {"threads", "16"},
+                             {"seconds", "2"},
+                             {"rounds", "3"},
+                             {"workloads", "ABCDEF"}});
   return run([&] {
     const auto records = static_cast<uint64_t>(arguments.number("records"));
     const auto mongo = openMongo("mongodb://127.0.0.1:" + arguments.text("port") + "/?appname=ycsb");
@@ -117,10 +131,14 @@ int main(int argc, char** argv) {
       std::vector<double> mine, reference;
       for (int i = 0; i < arguments.number("rounds"); ++i) {
         mine.push_back(round(workload, ours, zipfian, arguments.number("threads"), arguments.decimal("seconds")));
-        reference.push_back(round(workload, theirs, zipfian, arguments.number("threads"), arguments.decimal("seconds")));
+        reference.push_back(
+            round(workload, theirs, zipfian, arguments.number("threads"), arguments.decimal("seconds")));
       }
-      report({.work = std::string("YCSB ") + workload.name + ": " + workload.what, .against = "PostgreSQL", .unit = "operations/s",
-              .troupe = median(mine), .reference = median(reference)});
+      report({.work = std::string("YCSB ") + workload.name + ": " + workload.what,
+              .against = "PostgreSQL",
+              .unit = "operations/s",
+              .troupe = median(mine),
+              .reference = median(reference)});
     }
   });
 }

@@ -1,6 +1,6 @@
-// Commands as a client might send them: an input is a few BSON documents, each a command for a server of its own, which has
-// no sockets, threads or disk. Every command must be answered, none may break an invariant, and afterwards collections and
-// indexes must agree.
+// Commands as a client might send them: an input is a few BSON documents, each a command for a server of its own, which
+// has no sockets, threads or disk. Every command must be answered, none may break an invariant, and afterwards
+// collections and indexes must agree.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/commands/command.hpp"
+#include "actors/server/command.hpp"
 #include "messaging/bson/json.hpp"
 #include "messaging/bson/validate.hpp"
 #include "storage/validation/validate.hpp"
@@ -52,7 +52,8 @@ void checkReply(bson::View command, const bson::Document& reply) {
   const bson::Element ok = reply["ok"];
   if (!ok.isNumber()) fail("a reply without ok", command, bson::toCanonicalJson(reply));
   if (ok.truthy()) return;
-  const bool explained = reply["code"].isNumber() && reply["codeName"].is(bson::Type::kString) && reply["errmsg"].is(bson::Type::kString);
+  const bool explained =
+      reply["code"].isNumber() && reply["codeName"].is(bson::Type::kString) && reply["errmsg"].is(bson::Type::kString);
   if (!explained) fail("an error without its reason", command, bson::toCanonicalJson(reply));
   const std::string_view why = reply["errmsg"].asString();  // a fail point answers as it was told
   const bool armed = why.ends_with("failpoint") || why.ends_with("fail point.");
@@ -62,10 +63,12 @@ void checkReply(bson::View command, const bson::Document& reply) {
 
 void run(commands::CommandNode& server, bson::View command) {
   const auto exchange = server.begin(command, databaseFor(command));
-  for (int step = 0; !exchange->done && step < kStepsOfTenMillis; ++step) server.node.advance(std::chrono::milliseconds(10));
+  for (int step = 0; !exchange->done && step < kStepsOfTenMillis; ++step)
+    server.node.advance(std::chrono::milliseconds(10));
   if (!exchange->done) {
     exchange->operation.kill(ErrorCode::kInterrupted);
-    for (int step = 0; !exchange->done && step < kStepsOfTenMillis; ++step) server.node.advance(std::chrono::seconds(10));
+    for (int step = 0; !exchange->done && step < kStepsOfTenMillis; ++step)
+      server.node.advance(std::chrono::seconds(10));
   }
   if (!exchange->done) fail("a command that does not end", command, "");
   if (exchange->request.dropReply) return;
@@ -110,8 +113,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   return changed.size();
 }
 
-extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t sizeA, const uint8_t* b, size_t sizeB, uint8_t* out,
-                                            size_t maxSize, unsigned int seed) {
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t sizeA, const uint8_t* b, size_t sizeB,
+                                            uint8_t* out, size_t maxSize, unsigned int seed) {
   const auto left = commandsIn({reinterpret_cast<const char*>(a), sizeA});
   const auto right = commandsIn({reinterpret_cast<const char*>(b), sizeB});
   if (left.empty() || right.empty()) return 0;

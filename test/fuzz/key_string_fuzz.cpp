@@ -18,7 +18,8 @@ void decodeDamaged(std::string_view bytes) {
   const auto decoded = storage::key_string::decode(bytes, typeBits, storage::Ordering(0b10));
   if (!decoded.isOK()) return;
   const bson::View values = decoded->element().asArray();
-  if (!bson::validate(values.bytes(), {.maxSize = INT32_MAX, .maxDepth = 255}).isOK() && values.size() < 1000) std::abort();
+  if (!bson::validate(values.bytes(), {.maxSize = INT32_MAX, .maxDepth = 255}).isOK() && values.size() < 1000)
+    std::abort();
 }
 
 void roundTrip(std::string_view bytes, uint8_t mask) {

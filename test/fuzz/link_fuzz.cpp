@@ -1,5 +1,5 @@
-// Bytes as another node may send them: split into frames in reads of changing sizes, given to both sides of the handshake,
-// and, as if it were over, read as envelopes. The first byte chooses who reads and how large the reads are.
+// Bytes as another node may send them: split into frames in reads of changing sizes, given to both sides of the
+// handshake, and, as if it were over, read as envelopes. The first byte chooses who reads and how large the reads are.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

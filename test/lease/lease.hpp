@@ -7,8 +7,9 @@
 
 #include "state_machines/core/machine.hpp"
 
-/// Named leases that move between nodes: a coordinator for each hand-off, whose document outlives it, and a holder for each lease and
-/// node. The model checker explores one hand-off; the simulator runs both machines as primary-only services (test/lease/messages.hpp).
+/// Named leases that move between nodes: a coordinator for each hand-off, whose document outlives it, and a holder for
+/// each lease and node. The model checker explores one hand-off; the simulator runs both machines as primary-only
+/// services (test/lease/messages.hpp).
 namespace troupe::lease {
 
 using machines::Durability;
@@ -71,9 +72,10 @@ struct FinishWork {};
 struct Holder : machines::Machine<Holder> {
   static constexpr const char* kName = "holder";
   enum class Phase { kFree, kHolding, kDraining };
-  static constexpr auto kPhases = machines::phases<Phase>({{Phase::kFree, "free", "it does not have the lease"},
-                                                           {Phase::kHolding, "holding", "it uses the lease"},
-                                                           {Phase::kDraining, "draining", "it finishes work begun under the lease"}});
+  static constexpr auto kPhases =
+      machines::phases<Phase>({{Phase::kFree, "free", "it does not have the lease"},
+                               {Phase::kHolding, "holding", "it uses the lease"},
+                               {Phase::kDraining, "draining", "it finishes work begun under the lease"}});
   struct Document {
     std::string id;     ///< the lease
     int64_t epoch = 0;  ///< of the last hand-off it took part in

@@ -27,8 +27,7 @@ constexpr FaultKind kFaults[] = {{"crash", Durability::kJournaled, true},
 
 class Run {
  public:
-  Run(const Sample& sample, const FaultKind& fault)
-      : sample_(sample), model_(sample.make()) {
+  Run(const Sample& sample, const FaultKind& fault) : sample_(sample), model_(sample.make()) {
     model_.faults = {.crashes = 1};
     model_.survives(fault.survives);
     walker_ = std::make_unique<Walker>(model_);
@@ -70,8 +69,8 @@ class Run {
 };
 
 bool isSameStep(const Action& a, const Action& b) {
-  return a.what == b.what && a.slot == b.slot && a.node == b.node && a.flight == b.flight && a.value == b.value && a.cause == b.cause &&
-         a.again == b.again;
+  return a.what == b.what && a.slot == b.slot && a.node == b.node && a.flight == b.flight && a.value == b.value &&
+         a.cause == b.cause && a.again == b.again;
 }
 
 /// Where the node may die around a step of the machine, as the actions that make it die there.
@@ -104,11 +103,13 @@ std::vector<Death> deathsAround(Run& run, const Sample& sample, const Happening&
 const Happening* find(const std::vector<Happening>& all, const Action& wanted, bool undone) {
   const Happening* found = nullptr;
   for (const auto& h : all)
-    if (isSameStep(h.action, wanted) && h.action.done == wanted.done && (!found || h.action.undone == undone)) found = &h;
+    if (isSameStep(h.action, wanted) && h.action.done == wanted.done && (!found || h.action.undone == undone))
+      found = &h;
   return found;
 }
 
-MatrixCell cellOf(const Sample& sample, const FaultKind& fault, size_t steps, const Death& death, const std::string& expected) {
+MatrixCell cellOf(const Sample& sample, const FaultKind& fault, size_t steps, const Death& death,
+                  const std::string& expected) {
   MatrixCell cell{.point = death.point, .fault = fault.name, .expected = expected};
   Run run(sample, fault);
   try {
@@ -154,7 +155,8 @@ CrashMatrix crashMatrix(const Sample& sample) {
   for (const auto& cell : matrix.cells) met.insert(cell.phase);
   for (const auto& phase : sample.make().slots()[sample.slot].kind->phases()) {
     const auto named = [&](const auto& row) { return row.first == phase; };
-    if (!met.contains(phase) && std::none_of(sample.without.begin(), sample.without.end(), named)) matrix.phasesWithoutCell.push_back(phase);
+    if (!met.contains(phase) && std::none_of(sample.without.begin(), sample.without.end(), named))
+      matrix.phasesWithoutCell.push_back(phase);
   }
   return matrix;
 }
@@ -167,11 +169,12 @@ std::string CrashMatrix::text() const {
     ++all;
     right += cell.isRight() ? 1 : 0;
     if (cell.isRight()) continue;
-    wrong += "in phase " + cell.phase + ", " + cell.point + ", " + cell.fault + ": " + cell.outcome + "\n  instead of: " + cell.expected +
-             "\n" + cell.story;
+    wrong += "in phase " + cell.phase + ", " + cell.point + ", " + cell.fault + ": " + cell.outcome +
+             "\n  instead of: " + cell.expected + "\n" + cell.story;
   }
   std::string out;
-  for (const auto& [name, counts] : rows) out += name + ": " + std::to_string(counts.second) + " of " + std::to_string(counts.first) + "\n";
+  for (const auto& [name, counts] : rows)
+    out += name + ": " + std::to_string(counts.second) + " of " + std::to_string(counts.first) + "\n";
   for (const auto& phase : phasesWithoutCell) out += "never in phase: " + phase + "\n";
   return out + wrong;
 }

@@ -12,8 +12,8 @@ namespace troupe::model {
 struct Sample {
   /// The type as it is written in the source: "Topology".
   const char* type;
-  /// The machine and whoever it talks to. It walks on (Walker::usual) until the goal of the model is reached, or, if the
-  /// model has none, until all is quiet. Each call makes a new one.
+  /// The machine and whoever it talks to. It walks on (Walker::usual) until the goal of the model is reached, or, if
+  /// the model has none, until all is quiet. Each call makes a new one.
   std::function<Model()> make;
   /// The node of the machine; it has no other one of the type.
   NodeName node;
@@ -25,7 +25,9 @@ struct Sample {
   std::vector<std::pair<std::string, std::string>> without;
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Sample& sample) { return out << sample.type << " on " << sample.node; }
+inline std::ostream& operator<<(std::ostream& out, const Sample& sample) {
+  return out << sample.type << " on " << sample.node;
+}
 
 /// One cell of the matrix: it crashed there, and that came out.
 struct MatrixCell {
@@ -42,8 +44,8 @@ struct CrashMatrix {
   std::string text() const;
 };
 
-/// Every phase x {before persist, after persist, after an effect, at a reply} x {crash, step-down, restart}: at each step
-/// of the sample the machine's node dies there, comes back, and everything has to end as if nothing had happened.
+/// Every phase x {before persist, after persist, after an effect, at a reply} x {crash, step-down, restart}: at each
+/// step of the sample the machine's node dies there, comes back, and everything has to end as if nothing had happened.
 /// A crash undoes what was not journaled; a step-down what no majority has; a restart nothing.
 CrashMatrix crashMatrix(const Sample& sample);
 

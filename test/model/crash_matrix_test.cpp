@@ -24,15 +24,16 @@ TEST_P(EveryMachine, EndsAsIfNothingHadHappenedWhereverItDies) {
   EXPECT_TRUE(matrix.phasesWithoutCell.empty()) << matrix.text();
   std::set<std::string> faults;
   for (const auto& cell : matrix.cells) {
-    EXPECT_TRUE(cell.isRight()) << cell.phase << ", " << cell.point << ", " << cell.fault << ": " << cell.outcome << "\n" << cell.story;
+    EXPECT_TRUE(cell.isRight()) << cell.phase << ", " << cell.point << ", " << cell.fault << ": " << cell.outcome
+                                << "\n"
+                                << cell.story;
     faults.insert(cell.fault);
   }
   EXPECT_EQ(faults, (std::set<std::string>{"crash", "restart", "step-down"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(CrashMatrix, EveryMachine, testing::ValuesIn(allSamples()), [](const auto& info) {
-  return std::string(info.param.type) + "On" + info.param.node;
-});
+INSTANTIATE_TEST_SUITE_P(CrashMatrix, EveryMachine, testing::ValuesIn(allSamples()),
+                         [](const auto& info) { return std::string(info.param.type) + "On" + info.param.node; });
 
 /// "struct Topology : machines::Machine<Topology>" in the sources of the server.
 std::set<std::string> machinesIn(const std::filesystem::path& folder) {
@@ -56,16 +57,18 @@ TEST(CrashMatrix, HasASampleOfEveryMachineOfTheServer) {
   for (const auto& sample : allSamples()) sampled.insert(sample.type);
   const auto machines = machinesIn("state_machines");
   EXPECT_TRUE(machines.contains("Topology")) << "the search finds nothing";
-  for (const auto& machine : machines) EXPECT_TRUE(sampled.contains(machine)) << machine << " has no sample in all_machines.cpp";
+  for (const auto& machine : machines)
+    EXPECT_TRUE(sampled.contains(machine)) << machine << " has no sample in all_machines.cpp";
 }
 
 TEST(CrashMatrix, CoversEachPointOfAMachineThatAsks) {
   std::set<std::string> points;
   for (const auto& cell : crashMatrix(allSamples()[1]).cells) points.insert(cell.phase + ", " + cell.point);
-  EXPECT_EQ(points, (std::set<std::string>{"draining, after an effect", "draining, after persist", "draining, at a reply",
-                                           "draining, before persist", "granting, after an effect", "granting, after persist",
-                                           "granting, at a reply", "granting, before persist", "offering, at a reply",
-                                           "offering, before persist"}));
+  EXPECT_EQ(points,
+            (std::set<std::string>{"draining, after an effect", "draining, after persist", "draining, at a reply",
+                                   "draining, before persist", "granting, after an effect", "granting, after persist",
+                                   "granting, at a reply", "granting, before persist", "offering, at a reply",
+                                   "offering, before persist"}));
 }
 
 TEST(CrashMatrix, FindsAMachineThatDoesNotComeBackToWhatItHadBegun) {

@@ -26,8 +26,14 @@ using Clock = std::chrono::steady_clock;
 class Explorer final : Space::Visitor {
  public:
   Explorer(const Model& model, const CheckOptions& options)
-      : model_(model), options_(options), space_(model), reduction_(space_), silence_(space_, reduction_), invariants_(model.invariants()),
-        sets_(model.network == Network::kEverlasting), rows_(space_, sets_) {}
+      : model_(model),
+        options_(options),
+        space_(model),
+        reduction_(space_),
+        silence_(space_, reduction_),
+        invariants_(model.invariants()),
+        sets_(model.network == Network::kEverlasting),
+        rows_(space_, sets_) {}
 
   Report run() {
     std::string why;
@@ -174,16 +180,17 @@ class Explorer final : Space::Visitor {
       if (!reaches[i]) return fail("no way to: " + model_.goalName(), i);
   }
 
-  /// On an everlasting network messages are lost by never arriving; so the goal has to be reachable from every state even
-  /// if nothing is under way any more: searched forwards, until a state is met whose machines were seen to get there.
+  /// On an everlasting network messages are lost by never arriving; so the goal has to be reachable from every state
+  /// even if nothing is under way any more: searched forwards, until a state is met whose machines were seen to get
+  /// there.
   void checkProgressWithoutMessages() {
     const uint32_t stuck = silence_.search();
     report_.assumedProgress = silence_.beyond();
     if (stuck != FlatMap::kNone) fail("no way to: " + model_.goalName() + " (all messages were lost)", stuck);
   }
 
-  /// The actions that lead to that state, found again by their places among the successors; and then once more, with each node
-  /// called the same from the beginning to the end.
+  /// The actions that lead to that state, found again by their places among the successors; and then once more, with
+  /// each node called the same from the beginning to the end.
   std::vector<Happening> wayTo(uint32_t state) {
     std::vector<uint32_t> path;
     for (uint32_t at = state; at != 0; at = rows_[at].parent) path.push_back(at);
@@ -265,7 +272,8 @@ class Explorer final : Space::Visitor {
     if (options_.seconds > 0 && seconds > options_.seconds) ended_ = true;
     if (!options_.showProgress || !isatty(2) || seconds < shown_ + 0.5) return;
     shown_ = seconds;
-    std::fprintf(stderr, "\r%u states, %zu known, depth %u, %.0f states/s   ", at_, rows_.size(), report_.depth, at_ / seconds);
+    std::fprintf(stderr, "\r%u states, %zu known, depth %u, %.0f states/s   ", at_, rows_.size(), report_.depth,
+                 at_ / seconds);
   }
 
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -274,7 +282,8 @@ class Explorer final : Space::Visitor {
     report_.states = rows_.size();
     const double n = static_cast<double>(rows_.hashed());
     report_.collisions = n * n / std::pow(2.0, 65);
-    report_.bytes = memory_ + rows_.bytes() + silence_.bytes() + (current_.capacity() + coming_.capacity()) * 4 + edges_.bytes();
+    report_.bytes =
+        memory_ + rows_.bytes() + silence_.bytes() + (current_.capacity() + coming_.capacity()) * 4 + edges_.bytes();
     report_.combinations = verdicts_.size();
     report_.localStates = space_.locals().localCount();
     report_.steps = space_.locals().stepCount();
@@ -287,7 +296,8 @@ class Explorer final : Space::Visitor {
     for (size_t kind = 0; kind < model_.kinds().size(); ++kind) {
       const auto rows = model_.kinds()[kind]->rows();
       for (size_t row = 0; row < rows.size(); ++row)
-        if (!space_.locals().rowsTaken()[kind][row]) report_.rowsNeverTaken.push_back(std::string(model_.kinds()[kind]->name()) + ", " + rows[row]);
+        if (!space_.locals().rowsTaken()[kind][row])
+          report_.rowsNeverTaken.push_back(std::string(model_.kinds()[kind]->name()) + ", " + rows[row]);
     }
     for (const auto& row : space_.untaken()) report_.untaken.push_back(row);
     report_.seconds = elapsed();
@@ -335,7 +345,8 @@ std::string Report::text() const {
   std::snprintf(line, sizeof line, "%s states, %s transitions, depth %u, %.2f s%s\n", grouped(states).c_str(),
                 grouped(transitions).c_str(), depth, seconds, exhausted ? ", exhausted" : "");
   std::string out = line;
-  std::snprintf(line, sizeof line, "%s steps of machines in %s states; %.0f bytes a state; two states taken for one: p < %.1e\n",
+  std::snprintf(line, sizeof line,
+                "%s steps of machines in %s states; %.0f bytes a state; two states taken for one: p < %.1e\n",
                 grouped(steps).c_str(), grouped(localStates).c_str(),
                 static_cast<double>(bytes) / static_cast<double>(states ? states : 1), collisions);
   out += line;

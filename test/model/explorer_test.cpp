@@ -107,8 +107,8 @@ TEST(Explorer, AsksAgainUntilTheAnswerHasCome) {
 TEST(Explorer, TakesAnAnswerOnlyForAQuestionThatIsOpen) {
   Model model = tellerAndTally({.crashes = 1, .duplications = 2}, tally::AskFor{});
   model.never("answered before anything was counted", [](const World& world) {
-    return world.count<Teller>([](const auto& t) { return t.document.phase == Teller::Phase::kDone; }) > 0 && !counted(world) &&
-           world.count<Tally>([](const auto&) { return true; }) > 0;
+    return world.count<Teller>([](const auto& t) { return t.document.phase == Teller::Phase::kDone; }) > 0 &&
+           !counted(world) && world.count<Tally>([](const auto&) { return true; }) > 0;
   });
   EXPECT_TRUE(check(model).clean());
 }
@@ -119,7 +119,8 @@ TEST(Explorer, SaysWhichRowsWereNeverTakenAndWhichMessagesNobodyTakes) {
   model.machine<Teller>("b", {.to = "a"});
   model.client<Teller>("a", tally::Tell{});
   const Report report = check(model);
-  EXPECT_EQ(report.rowsNeverTaken, (std::vector<std::string>{"teller, idle: AskFor", "teller, asking: Counted", "teller, asking: Refused"}));
+  EXPECT_EQ(report.rowsNeverTaken,
+            (std::vector<std::string>{"teller, idle: AskFor", "teller, asking: Counted", "teller, asking: Refused"}));
   ASSERT_EQ(report.untaken.size(), 1u);
   EXPECT_EQ(report.untaken[0].first, "Count");
 }
@@ -156,7 +157,8 @@ TEST(Explorer, FiresTimersInAnyOrderUnlessToldOtherwise) {
   Model model;
   model.machine<tally::Refuser>("a", {});
   model.never("the later one comes first", [](const World& world) {
-    return world.count<tally::Refuser>([](const auto& r) { return r.document.phase == tally::Refuser::Phase::kLateCame; }) > 0;
+    return world.count<tally::Refuser>(
+               [](const auto& r) { return r.document.phase == tally::Refuser::Phase::kLateCame; }) > 0;
   });
   EXPECT_EQ(check(model).storyLength, 1u);
   model.bounds.timersInOrder = true;
@@ -215,11 +217,12 @@ TEST(Voting, HasOneLeaderATermWhateverGoesWrong) {
 }
 
 Mutation<Voter> votesForEverybody() {
-  return Mutation<Voter>::on<voting::RequestVote>([](const auto& real, const Snapshot<Voter>& now, const voting::RequestVote& e) {
-    Snapshot<Voter> forgetful = now;
-    if (now.document.votedFor != now.document.self) forgetful.document.votedFor.clear();
-    return real(forgetful, e);
-  });
+  return Mutation<Voter>::on<voting::RequestVote>(
+      [](const auto& real, const Snapshot<Voter>& now, const voting::RequestVote& e) {
+        Snapshot<Voter> forgetful = now;
+        if (now.document.votedFor != now.document.self) forgetful.document.votedFor.clear();
+        return real(forgetful, e);
+      });
 }
 
 TEST(Voting, APlantedBugIsToldInTheFewestSteps) {

@@ -34,7 +34,8 @@ class FlatMap {
   /// Of a key that is there.
   void replace(uint64_t key, uint32_t value) {
     size_t at = mixed(key) & mask_;
-    while (rows_[at].low != static_cast<uint32_t>(key) || rows_[at].high != static_cast<uint32_t>(key >> 32)) at = (at + 1) & mask_;
+    while (rows_[at].low != static_cast<uint32_t>(key) || rows_[at].high != static_cast<uint32_t>(key >> 32))
+      at = (at + 1) & mask_;
     rows_[at].value = value;
   }
   size_t size() const { return size_; }

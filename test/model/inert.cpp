@@ -9,7 +9,8 @@ bool Inert::isInert(LocalId id, FlightId number) {
   const Local& local = space_.locals_[id];
   if (flight.toSlot != local.slot || flight.what != Flight::What::kTell) return false;
   if (local.life != Local::Life::kRunning && local.life != Local::Life::kDown) return false;
-  const auto* condition = space_.model_.inertCondition(space_.locals_.kind(local.slot).type(), space_.model_.values().type(flight.event));
+  const auto* condition =
+      space_.model_.inertCondition(space_.locals_.kind(local.slot).type(), space_.model_.values().type(flight.event));
   return condition && (*condition)(local.now, space_.model_.values().data(flight.event));
 }
 
@@ -37,7 +38,8 @@ std::string Inert::contradictionOf(LocalId local, LocalId next, const char* how)
   if (next == local || space_.locals_[next].life == Local::Life::kEnded) return {};
   for (FlightId flight = 0; flight < space_.locals_.flightCount(); ++flight) {
     if (!isInert(local, flight) || isInert(next, flight)) continue;
-    return space_.model_.values().text(space_.locals_.flight(flight).event) + " is not inert for ever: it is no longer after " + how;
+    return space_.model_.values().text(space_.locals_.flight(flight).event) +
+           " is not inert for ever: it is no longer after " + how;
   }
   return {};
 }

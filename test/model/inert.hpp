@@ -7,9 +7,9 @@
 
 namespace troupe::model {
 
-/// Messages that will never do anything to their machine again (Model::inertOnce): states that differ only in them are one. The
-/// model says which they are; `contradiction` checks that it is right: such a message changes nothing and says nothing, and what
-/// the machine becomes, also by a crash, leaves it inert.
+/// Messages that will never do anything to their machine again (Model::inertOnce): states that differ only in them are
+/// one. The model says which they are; `contradiction` checks that it is right: such a message changes nothing and says
+/// nothing, and what the machine becomes, also by a crash, leaves it inert.
 class Inert {
  public:
   explicit Inert(Space& space) : space_(space) {}

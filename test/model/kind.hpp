@@ -25,11 +25,11 @@ using SnapshotId = uint32_t;
 struct AnyEffect {
   enum class What : uint8_t { kSend, kAsk, kReply, kRefuse, kArm, kDisarm, kDo };
   What what;
-  NodeName to;         ///< of kSend and kAsk
-  ValueId value = 0;   ///< the message, the timer's event, or the action; of kRefuse nothing
-  Millis delay{};      ///< of kArm
+  NodeName to;        ///< of kSend and kAsk
+  ValueId value = 0;  ///< the message, the timer's event, or the action; of kRefuse nothing
+  Millis delay{};     ///< of kArm
   Millis spread{};
-  Status why;          ///< of kRefuse
+  Status why;  ///< of kRefuse
 };
 
 /// What a machine of any type decided.
@@ -73,7 +73,8 @@ class Kind {
   virtual std::vector<std::string> rows() const = 0;
 };
 
-template <class T, class Variant> inline constexpr bool kIsAlternative = false;
+template <class T, class Variant>
+inline constexpr bool kIsAlternative = false;
 template <class T, class... All>
 inline constexpr bool kIsAlternative<T, std::variant<All...>> = (std::is_same_v<T, All> || ...);
 
@@ -158,7 +159,8 @@ class KindOf final : public Kind {
   std::vector<std::string> rows() const override {
     std::vector<std::string> out;
     for (const auto& row : M::transitions())
-      out.push_back(std::string(row.from ? M::kPhases[*row.from].name : "any phase") + ": " + std::string(row.eventName));
+      out.push_back(std::string(row.from ? M::kPhases[*row.from].name : "any phase") + ": " +
+                    std::string(row.eventName));
     return out;
   }
 
@@ -188,7 +190,8 @@ class KindOf final : public Kind {
     out.durability = outcome.durability;
     out.finished = std::move(outcome.finished);
     if (outcome.row) out.row = static_cast<int>(outcome.row - &M::transitions()[0]);
-    for (const auto& effect : outcome.effects) std::visit([&](const auto& e) { out.effects.push_back(any(e)); }, effect);
+    for (const auto& effect : outcome.effects)
+      std::visit([&](const auto& e) { out.effects.push_back(any(e)); }, effect);
     out.next = add(std::move(outcome.next));
     return out;
   }

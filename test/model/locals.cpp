@@ -43,7 +43,8 @@ LocalId Locals::intern(const Local& local) {
   append(key, local.asked.size());
   for (const auto& question : local.asked) (append(key, question.node), append(key, question.message));
   append(key, local.timers.size());
-  for (const auto& timer : local.timers) (append(key, timer.event), append(key, timer.earliest), append(key, timer.latest));
+  for (const auto& timer : local.timers)
+    (append(key, timer.event), append(key, timer.earliest), append(key, timer.latest));
   for (const ValueId action : local.actions) append(key, action);
   const auto [at, isNew] = localNumbers_.try_emplace(std::move(key), static_cast<LocalId>(locals_.size()));
   if (isNew) locals_.push_back(local);
@@ -52,8 +53,8 @@ LocalId Locals::intern(const Local& local) {
 
 FlightId Locals::number(const Flight& flight) {
   std::string key;
-  for (const uint8_t byte : {static_cast<uint8_t>(flight.what), flight.fromNode, flight.fromSlot, flight.toNode, flight.toSlot,
-                             flight.question.node})
+  for (const uint8_t byte : {static_cast<uint8_t>(flight.what), flight.fromNode, flight.fromSlot, flight.toNode,
+                             flight.toSlot, flight.question.node})
     append(key, byte);
   append(key, flight.value);
   append(key, flight.question.message);
@@ -86,7 +87,8 @@ StepResult Locals::computed(LocalId id, ValueId event) {
   const Local before = locals_[id];
   Kind& kind = this->kind(before.slot);
   const bool resumes = event == kNoNumber;
-  Reaction reaction = resumes ? kind.resume(before.now, model_.hostBug == HostBug::kMemorySurvives) : kind.react(before.now, event);
+  Reaction reaction =
+      resumes ? kind.resume(before.now, model_.hostBug == HostBug::kMemorySurvives) : kind.react(before.now, event);
   StepResult out;
   out.broken = reaction.broken;
   if (!out.broken.empty()) {
@@ -127,7 +129,8 @@ void Locals::perform(const Local& before, const AnyEffect& effect, Local& next, 
   switch (effect.what) {
     case What::kAsk:
     case What::kSend:
-      if (const int found = model_.findNode(effect.to); found >= 0 && !model_.isLost(model_.values().type(effect.value))) {
+      if (const int found = model_.findNode(effect.to);
+          found >= 0 && !model_.isLost(model_.values().type(effect.value))) {
         const auto node = static_cast<uint8_t>(found);
         if (effect.what == What::kAsk) insertSorted(next.asked, Question{node, effect.value});
         out.outputs.push_back({effect.what, flightTo(before.slot, effect.what, node, effect.value)});
@@ -136,9 +139,7 @@ void Locals::perform(const Local& before, const AnyEffect& effect, Local& next, 
     case What::kReply:
       if (model_.isLost(model_.values().type(effect.value))) break;
       [[fallthrough]];
-    case What::kRefuse:
-      out.outputs.push_back({effect.what, kNoNumber, effect.value, effect.why});
-      break;
+    case What::kRefuse: out.outputs.push_back({effect.what, kNoNumber, effect.value, effect.why}); break;
     case What::kArm: {
       if (model_.neverFires(kind(before.slot).type(), model_.values().type(effect.value))) break;
       std::erase_if(next.timers, [&](const ArmedTimer& timer) { return timer.event == effect.value; });
@@ -161,7 +162,8 @@ void Locals::perform(const Local& before, const AnyEffect& effect, Local& next, 
 FlightId Locals::flightTo(uint8_t fromSlot, AnyEffect::What what, uint8_t node, ValueId message) {
   const bool asks = what == AnyEffect::What::kAsk;
   const auto& slots = model_.slots();
-  Flight flight{asks ? Flight::What::kAsk : Flight::What::kTell, slots[fromSlot].node, fromSlot, node, Flight::kNobody, message};
+  Flight flight{
+      asks ? Flight::What::kAsk : Flight::What::kTell, slots[fromSlot].node, fromSlot, node, Flight::kNobody, message};
   if (asks) flight.question = {node, message};
   const std::type_index type = model_.values().type(message);
   for (size_t i = 0; i < slots.size() && flight.toSlot == Flight::kNobody; ++i)
@@ -173,13 +175,15 @@ FlightId Locals::flightTo(uint8_t fromSlot, AnyEffect::What what, uint8_t node, 
 /// Every point at which the node may die within this step, as far as it differs from dying before or after it.
 void Locals::addCrashes(const Local& before, const Local& after, StepResult& out) {
   const auto outputs = static_cast<uint16_t>(out.outputs.size());
-  const bool mayUndo = after.life == Local::Life::kEnded ? after.safe != kNoNumber : after.safe != kind(after.slot).withoutMemory(after.now);
+  const bool mayUndo = after.life == Local::Life::kEnded ? after.safe != kNoNumber
+                                                         : after.safe != kind(after.slot).withoutMemory(after.now);
   for (uint16_t done = out.persist ? 0 : 1; done < outputs; ++done) {
     out.crashes.push_back({done, crashed(out.next, false), false});
     if (out.persist && mayUndo) out.crashes.push_back({done, crashed(out.next, true), true});
   }
   if (model_.hostBug == HostBug::kEffectsBeforePersist && out.persist)
-    for (uint16_t done = 1; done <= outputs; ++done) out.crashes.push_back({done, crashed(intern(before), false), true});
+    for (uint16_t done = 1; done <= outputs; ++done)
+      out.crashes.push_back({done, crashed(intern(before), false), true});
 }
 
 LocalId Locals::crashed(LocalId local, bool undone) {
@@ -205,12 +209,14 @@ LocalId Locals::changed(FlatMap& known, LocalId local, uint32_t what, Change cha
 }
 
 LocalId Locals::answered(LocalId local, const Question& question) {
-  return changed(answered_, local, question.message << 8 | question.node, [&](Local& l) { std::erase(l.asked, question); });
+  return changed(answered_, local, question.message << 8 | question.node,
+                 [&](Local& l) { std::erase(l.asked, question); });
 }
 
 LocalId Locals::fired(LocalId local, ValueId timer) {
-  return changed(fired_, local, timer,
-                 [&](Local& l) { std::erase_if(l.timers, [&](const ArmedTimer& armed) { return armed.event == timer; }); });
+  return changed(fired_, local, timer, [&](Local& l) {
+    std::erase_if(l.timers, [&](const ArmedTimer& armed) { return armed.event == timer; });
+  });
 }
 
 LocalId Locals::performed(LocalId local, ValueId action) {

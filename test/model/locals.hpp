@@ -34,11 +34,11 @@ struct Local {
   uint8_t slot = 0;
   Life life = Life::kUnborn;
   SnapshotId now = 0;
-  SnapshotId safe = 0;            ///< the document that no crash undoes; kNoNumber: that it has ended
-  std::vector<Question> asked;    ///< sorted
-  std::vector<ArmedTimer> timers; ///< in the order in which they were armed if that matters, else sorted
-  std::vector<ValueId> actions;   ///< begun, and nothing has come of them; sorted
-  uint32_t outcome = 0;           ///< of an ended machine
+  SnapshotId safe = 0;             ///< the document that no crash undoes; kNoNumber: that it has ended
+  std::vector<Question> asked;     ///< sorted
+  std::vector<ArmedTimer> timers;  ///< in the order in which they were armed if that matters, else sorted
+  std::vector<ValueId> actions;    ///< begun, and nothing has come of them; sorted
+  uint32_t outcome = 0;            ///< of an ended machine
 };
 
 /// A message under way.
@@ -62,9 +62,9 @@ struct StepResult {
     Status why;                   ///< of refusals
   };
   struct CrashPoint {
-    uint16_t done;   ///< so many outputs were performed
-    LocalId local;   ///< down
-    bool undone;     ///< what was persisted has been undone
+    uint16_t done;  ///< so many outputs were performed
+    LocalId local;  ///< down
+    bool undone;    ///< what was persisted has been undone
   };
   LocalId next = 0;
   std::vector<Output> outputs;
@@ -103,7 +103,9 @@ class Locals {
   /// Down: with what was persisted, or with what no crash undoes.
   LocalId crashed(LocalId local, bool undone);
   /// The message in which that machine asks it.
-  FlightId asking(uint8_t slot, const Question& question) { return flightTo(slot, AnyEffect::What::kAsk, question.node, question.message); }
+  FlightId asking(uint8_t slot, const Question& question) {
+    return flightTo(slot, AnyEffect::What::kAsk, question.node, question.message);
+  }
   bool hasAsked(LocalId local, const Question& question) const;
   /// False if timers are in order and another has to fire before this one.
   bool mayFire(const Local& local, const ArmedTimer& timer) const;

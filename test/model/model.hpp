@@ -19,8 +19,8 @@ inline constexpr int kAnyNumber = -1;
 /// What becomes of a message that was sent.
 enum class Network {
   kFaulty,      ///< it arrives once, at any time; `Faults` says how many are lost or arrive once more
-  kEverlasting  ///< it may arrive at any time, any number of times or never: all losses and duplications, uncounted. Equal
-                ///< messages are one, and none ever goes away: there are fewer states than with bounded faults
+  kEverlasting  ///< it may arrive at any time, any number of times or never: all losses and duplications, uncounted.
+                ///< Equal messages are one, and none ever goes away: there are fewer states than with bounded faults
 };
 
 /// What may go wrong, and how often in one history.
@@ -32,10 +32,11 @@ struct Faults {
 
 /// How far is looked. What lies beyond isn't explored, and the report says how often that happened.
 struct Bounds {
-  int inFlight = 12;          ///< messages under way at one moment
-  bool mergeEqual = false;    ///< equal messages under way are one (a heartbeat sent twice)
-  bool timersInOrder = false; ///< a timer never fires before one armed earlier that is due earlier; else delays mean nothing
-  uint32_t depth = 0;         ///< steps; 0: any number
+  int inFlight = 12;        ///< messages under way at one moment
+  bool mergeEqual = false;  ///< equal messages under way are one (a heartbeat sent twice)
+  bool timersInOrder =
+      false;           ///< a timer never fires before one armed earlier that is due earlier; else delays mean nothing
+  uint32_t depth = 0;  ///< steps; 0: any number
   uint64_t states = 50'000'000;
 };
 
@@ -58,8 +59,8 @@ enum class HostBug {
 ///     model.goal("the lease has moved", [](const World& w) { ... });
 ///     EXPECT_TRUE(check(model).clean());
 ///
-/// A message reaches the first machine of the addressed node that has its type among its events, or for which `delivered`
-/// says what event it is; else it is answered as `answers` says, or nobody takes it. Node names are short.
+/// A message reaches the first machine of the addressed node that has its type among its events, or for which
+/// `delivered` says what event it is; else it is answered as `answers` says, or nobody takes it. Node names are short.
 class Model {
  public:
   /// When a machine begins.
@@ -91,7 +92,8 @@ class Model {
   /// without this has no event.
   template <machines::MachineType M, class Action, class F>
   void comesOf(F events) {
-    outcomes_[{typeid(M), typeid(Action)}] = [values = values_.get(), events](const NodeName& node, const void* action) {
+    outcomes_[{typeid(M), typeid(Action)}] = [values = values_.get(), events](const NodeName& node,
+                                                                              const void* action) {
       return numbers(*values, events(node, *static_cast<const Action*>(action)));
     };
   }
@@ -105,26 +107,37 @@ class Model {
   /// The event that a message is to machines of type M: `(from, message) -> M::Event`.
   template <machines::MachineType M, class Message, class F>
   void delivered(F event) {
-    translations_[{typeid(M), typeid(Message)}] = [values = values_.get(), event](const NodeName& from, const void* message) {
+    translations_[{typeid(M), typeid(Message)}] = [values = values_.get(), event](const NodeName& from,
+                                                                                  const void* message) {
       return values->add(event(from, *static_cast<const Message*>(message)));
     };
   }
-  /// States in which a machine of type M is beyond this are not explored: `[](auto& now) { return now.document.term <= 2; }`.
+  /// States in which a machine of type M is beyond this are not explored: `[](auto& now) { return now.document.term <=
+  /// 2; }`.
   template <machines::MachineType M>
-  void within(std::function<bool(const machines::Snapshot<M>&)> limit) { kindOf<M>().limit(std::move(limit)); }
+  void within(std::function<bool(const machines::Snapshot<M>&)> limit) {
+    kindOf<M>().limit(std::move(limit));
+  }
   /// Changes every state of such machines before it is looked at, so that states which differ only in that are one. Not
-  /// everything that may happen is explored then, or not all of it is true: say so where the result is shown. Before the
-  /// machines are added.
+  /// everything that may happen is explored then, or not all of it is true: say so where the result is shown. Before
+  /// the machines are added.
   template <machines::MachineType M>
-  void simplify(std::function<void(machines::Snapshot<M>&)> change) { kindOf<M>().simplify(std::move(change)); }
+  void simplify(std::function<void(machines::Snapshot<M>&)> change) {
+    kindOf<M>().simplify(std::move(change));
+  }
   /// The same for messages, events or actions: to leave out what is only for people.
   template <class T>
-  void simplifyValue(std::function<void(T&)> change) { values_->simplify<T>(std::move(change)); }
-  /// Facts whose subjects don't begin like that are not kept: fewer states, but what only they would tell is not noticed.
+  void simplifyValue(std::function<void(T&)> change) {
+    values_->simplify<T>(std::move(change));
+  }
+  /// Facts whose subjects don't begin like that are not kept: fewer states, but what only they would tell is not
+  /// noticed.
   void rememberFactsOnly(std::string beginning) { factsOnly_ = std::move(beginning); }
   /// All messages of that type are lost. What is explored is still what may happen, only less of it.
   template <class Message>
-  void loseAll() { lost_.insert(typeid(Message)); }
+  void loseAll() {
+    lost_.insert(typeid(Message));
+  }
   /// A timer fires only in machines of which this is true; absent a condition, never. Less is explored, nothing untrue.
   template <machines::MachineType M, class Timer>
   void firesOnlyIf(std::function<bool(const machines::Snapshot<M>&, const Timer&)> condition = {}) {
@@ -137,16 +150,22 @@ class Model {
       return condition(kind[id], *static_cast<const Timer*>(timer));
     };
   }
-  /// Nodes that may take each other's places: of states that differ only in which is which one is explored. Their machines begin
-  /// alike, and the model says how their states and messages are renamed (`renames`). That the machines are symmetric is checked
-  /// at the end, of each step that was computed; that the model's invariants and outcomes are is for its author to see.
+  /// Nodes that may take each other's places: of states that differ only in which is which one is explored. Their
+  /// machines begin alike, and the model says how their states and messages are renamed (`renames`). That the machines
+  /// are symmetric is checked at the end, of each step that was computed; that the model's invariants and outcomes are
+  /// is for its author to see.
   void interchangeable(std::vector<NodeName> nodes) { interchangeable_ = std::move(nodes); }
   template <machines::MachineType M>
-  void renames(std::function<void(machines::Snapshot<M>&, const Renaming&)> change) { kindOf<M>().renames(std::move(change)); }
+  void renames(std::function<void(machines::Snapshot<M>&, const Renaming&)> change) {
+    kindOf<M>().renames(std::move(change));
+  }
   template <class T>
-  void renamesValue(std::function<void(T&, const Renaming&)> change) { values_->renames<T>(std::move(change)); }
-  /// On an everlasting network: once this is true of a machine, the message does nothing to it any more, whatever happens.
-  /// Fewer states, and nothing is lost: that it is so is checked at the end, of each state and step that was met.
+  void renamesValue(std::function<void(T&, const Renaming&)> change) {
+    values_->renames<T>(std::move(change));
+  }
+  /// On an everlasting network: once this is true of a machine, the message does nothing to it any more, whatever
+  /// happens. Fewer states, and nothing is lost: that it is so is checked at the end, of each state and step that was
+  /// met.
   template <machines::MachineType M, class Message>
   void inertOnce(std::function<bool(const machines::Snapshot<M>&, const Message&)> condition) {
     KindOf<M>& kind = kindOf<M>();

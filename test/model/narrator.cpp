@@ -88,7 +88,8 @@ std::string Narrator::answersToClient(const StepResult& result, uint8_t node) co
   for (const auto& output : result.outputs) {
     const bool replies = output.what == AnyEffect::What::kReply;
     if (!replies && output.what != AnyEffect::What::kRefuse) continue;
-    const std::string answer = replies ? plain(space_.model().values().text(output.value)) : "(refused: " + output.why.reason() + ")";
+    const std::string answer =
+        replies ? plain(space_.model().values().text(output.value)) : "(refused: " + output.why.reason() + ")";
     out += "  " + nodeName(node) + " -> client  " + answer + "\n";
   }
   return out;
@@ -97,7 +98,8 @@ std::string Narrator::answersToClient(const StepResult& result, uint8_t node) co
 std::string Narrator::who(uint8_t slot) const {
   const auto& model = space_.model();
   const auto& row = model.slots()[slot];
-  const auto onNode = std::count_if(model.slots().begin(), model.slots().end(), [&](const auto& s) { return s.node == row.node; });
+  const auto onNode =
+      std::count_if(model.slots().begin(), model.slots().end(), [&](const auto& s) { return s.node == row.node; });
   return nodeName(row.node) + (onNode > 1 ? std::string("/") + row.kind->name() : "");
 }
 
@@ -115,15 +117,15 @@ std::string Narrator::beginning(const State& state) const {
     const Local& local = space_.locals()[state[slot]];
     if (local.life == Life::kUnborn) continue;
     const Kind& kind = space_.locals().kind(slot);
-    out += "  " + padded(who(slot), 10) + ": " + joined(kind.phase(local.now), changedFields("", kind.documentText(local.now)), ", ") + "\n";
+    out += "  " + padded(who(slot), 10) + ": " +
+           joined(kind.phase(local.now), changedFields("", kind.documentText(local.now)), ", ") + "\n";
   }
   return out;
 }
 
 std::string Narrator::change(const Happening& h, uint8_t slot) {
-  const StepResult* result = space_.resultOf(h.before, h.action.what == What::kRestart
-                                                           ? Action{What::kRestart, slot, h.action.node}
-                                                           : h.action);
+  const StepResult* result = space_.resultOf(
+      h.before, h.action.what == What::kRestart ? Action{What::kRestart, slot, h.action.node} : h.action);
   if (!result) return {};
   const Local& before = space_.locals()[h.before[slot]];
   const Local& after = space_.locals()[result->next];
@@ -136,9 +138,12 @@ std::string Narrator::change(const Happening& h, uint8_t slot) {
   } else {
     const bool begins = before.life != Life::kRunning;
     const std::string oldMemory = begins ? std::string() : kind.memoryText(before.now);
-    const std::string phase = begins || std::string(kind.phase(before.now)) != kind.phase(after.now) ? kind.phase(after.now) : "";
-    const std::string document = changedFields(begins && before.life == Life::kUnborn ? "" : kind.documentText(before.now), kind.documentText(after.now));
-    told = joined(phase, joined(document, begins ? "" : changedFields(oldMemory, kind.memoryText(after.now)), " "), ", ");
+    const std::string phase =
+        begins || std::string(kind.phase(before.now)) != kind.phase(after.now) ? kind.phase(after.now) : "";
+    const std::string document = changedFields(
+        begins && before.life == Life::kUnborn ? "" : kind.documentText(before.now), kind.documentText(after.now));
+    told =
+        joined(phase, joined(document, begins ? "" : changedFields(oldMemory, kind.memoryText(after.now)), " "), ", ");
     if (begins && before.life == Life::kDown) told = "resumes " + told;
   }
   if (told.empty()) return {};
@@ -178,11 +183,13 @@ std::string Narrator::consequences(const Happening& h) {
   }
   if (action.what == What::kOutcome) {
     const Values& values = space_.model().values();
-    out += "  " + padded(who(action.slot), 10) + "> " + plain(values.text(action.cause)) + ": " + plain(values.text(action.value)) + "\n";
+    out += "  " + padded(who(action.slot), 10) + "> " + plain(values.text(action.cause)) + ": " +
+           plain(values.text(action.value)) + "\n";
   }
   if (action.what == What::kRestart && action.done == Action::kWhole) {
     for (uint8_t slot = 0; slot < space_.model().slots().size(); ++slot)
-      if (space_.model().slots()[slot].node == action.node && space_.locals()[h.before[slot]].life == Life::kDown) out += change(h, slot);
+      if (space_.model().slots()[slot].node == action.node && space_.locals()[h.before[slot]].life == Life::kDown)
+        out += change(h, slot);
   } else if (action.slot != Flight::kNobody) {
     out += change(h, action.slot);
     const StepResult* result = space_.resultOf(h.before, action);

@@ -17,7 +17,8 @@ class Narrator {
 
   /// How all machines begin, and each step.
   std::string story(const State& first, const std::vector<Happening>& way);
-  /// What happened, as the command that makes it happen again: "deliver n1 n2 VoteRequest", "timeout n1 ElectionTimeout".
+  /// What happened, as the command that makes it happen again: "deliver n1 n2 VoteRequest", "timeout n1
+  /// ElectionTimeout".
   std::string command(const State& before, const Action& action) const;
   /// What came of it, as indented lines.
   std::string consequences(const Happening& happening);

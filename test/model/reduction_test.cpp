@@ -54,8 +54,9 @@ TEST(Reduction, NoticesAMessageThatIsCalledInertAndIsNot) {
 
 TEST(Reduction, NoticesAMessageThatDoesNotStayInert) {
   Model model = elections({.members = votingMembers(3), .terms = 1});
-  model.inertOnce<Topology, VoteReply>(
-      [](const Now& now, const VoteReply&) { return now.memory.phase == Topology::Phase::kFollower && now.memory.term == 0; });
+  model.inertOnce<Topology, VoteReply>([](const Now& now, const VoteReply&) {
+    return now.memory.phase == Topology::Phase::kFollower && now.memory.term == 0;
+  });
   EXPECT_NE(check(model).broken.find("is not inert for ever"), std::string::npos);
 }
 

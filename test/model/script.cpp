@@ -45,7 +45,8 @@ class Player {
     if (command[0] == "start" && command.size() == 1) return Narrator(walker_->space()).beginning(walker_->now());
     if (command[0] == "settle") return settle();
     for (const auto& happening : walker_->possible())
-      if (fits(words(Narrator(walker_->space()).command(happening.before, happening.action)), command)) return take(happening);
+      if (fits(words(Narrator(walker_->space()).command(happening.before, happening.action)), command))
+        return take(happening);
     std::string known;
     for (const auto& happening : walker_->possible())
       known += "\n  " + Narrator(walker_->space()).command(happening.before, happening.action);
@@ -67,7 +68,9 @@ class Player {
     }
     return out + "  # and so on\n";
   }
-  std::string take(const Happening& happening) { return Narrator(walker_->space()).consequences(walker_->take(happening)); }
+  std::string take(const Happening& happening) {
+    return Narrator(walker_->space()).consequences(walker_->take(happening));
+  }
 
   const std::function<Model(const std::string&)>& modelOf_;
   std::unique_ptr<Model> model_;

@@ -21,8 +21,8 @@ namespace troupe::model {
 ///     crash n1
 ///     restart n1
 ///
-/// A command is some words of what Narrator::command says, in their order ("deliver n1 -> n2 VoteRequest dryRun=true"); the
-/// first action that fits is taken.
+/// A command is some words of what Narrator::command says, in their order ("deliver n1 -> n2 VoteRequest dryRun=true");
+/// the first action that fits is taken.
 std::string playScript(const std::string& text, const std::function<Model(const std::string& name)>& modelOf);
 
 }  // namespace troupe::model

@@ -8,12 +8,7 @@ namespace troupe::model {
 using What = Action::What;
 using Life = Local::Life;
 
-namespace {
-constexpr uint32_t kBrokenFacts = 0x80000000u;  // the number of the contradictory facts, with this bit
-}
-
-Space::Space(const Model& model)
-    : model_(model), locals_(model), isSet_(model.network == Network::kEverlasting) {
+Space::Space(const Model& model) : model_(model), locals_(model), isSet_(model.network == Network::kEverlasting) {
   factsAt_ = static_cast<uint32_t>(model.slots().size());
   countersAt_ = factsAt_ + 1;
   netAt_ = countersAt_ + (clientByte(model.clients().size()) + 3) / 4;
@@ -96,7 +91,8 @@ void Space::deliverToNobody(const State& base, const Action& action, Visitor& vi
     Action answered = action;
     answered.value = value;
     State next = base;
-    const Flight answer{Flight::What::kAnswer, flight.toNode, Flight::kNobody, flight.fromNode, flight.fromSlot, value, flight.question};
+    const Flight answer{Flight::What::kAnswer, flight.toNode, Flight::kNobody, flight.fromNode,
+                        flight.fromSlot,       value,         flight.question};
     if (send(next, locals_.number(answer))) visitor.next(answered, next);
     else visitor.cut(answered);
   }
@@ -190,7 +186,8 @@ void Space::restart(const State& state, uint8_t node, Visitor& visitor) {
 
 void Space::saturate(State& state, std::vector<Happening>* told) {
   if (!isSet_) return;
-  while (saturateOnce(state, told)) {}
+  while (saturateOnce(state, told)) {
+  }
 }
 
 void Space::listen(uint8_t slot, LocalId local, FlightId id, Talk& talk) {
@@ -199,7 +196,8 @@ void Space::listen(uint8_t slot, LocalId local, FlightId id, Talk& talk) {
   talk.tried[word] |= bit;
   const Flight flight = locals_.flight(id);
   const bool asks = flight.what == Flight::What::kAsk;
-  if (flight.toSlot != slot || (!asks && flight.what != Flight::What::kTell) || locals_[local].life != Life::kRunning) return;
+  if (flight.toSlot != slot || (!asks && flight.what != Flight::What::kTell) || locals_[local].life != Life::kRunning)
+    return;
   const StepResult& result = locals_.step(local, flight.event);
   if (result.next != local || !result.broken.empty()) return;
   talk.idle[word] |= bit;
@@ -233,7 +231,8 @@ bool Space::saturateOnce(State& state, std::vector<Happening>* told) {
         send(state, flight);
       }
       changed |= isNew;
-      if (isNew && told) told->push_back({was, {What::kDeliver, slot, model_.slots()[slot].node, id, locals_.flight(id).event}, state});
+      if (isNew && told)
+        told->push_back({was, {What::kDeliver, slot, model_.slots()[slot].node, id, locals_.flight(id).event}, state});
     }
   }
   return saturateTimers(state, told) || changed;
@@ -258,7 +257,8 @@ bool Space::saturateTimers(State& state, std::vector<Happening>* told) {
   return changed;
 }
 
-void Space::stepped(const State& base, const Action& action, const StepResult& result, FlightId asked, Visitor& visitor) {
+void Space::stepped(const State& base, const Action& action, const StepResult& result, FlightId asked,
+                    Visitor& visitor) {
   if (!result.broken.empty()) return visitor.broken(action, base, result.broken);
   if (!result.within) return visitor.cut(action);
   const uint8_t slot = action.slot;
@@ -311,11 +311,13 @@ void Space::remove(State& state, FlightId flight) const {
     state[netAt_ + flight / 32] &= ~(1u << (flight % 32));
     state.trim(netAt_);
   } else {
-    state.removeAt(static_cast<uint32_t>(std::lower_bound(state.data() + netAt_, state.data() + state.size(), flight) - state.data()));
+    state.removeAt(static_cast<uint32_t>(std::lower_bound(state.data() + netAt_, state.data() + state.size(), flight) -
+                                         state.data()));
   }
 }
 
-void Space::appendOutputs(std::vector<FlightId>& out, uint8_t slot, const StepResult& result, size_t count, FlightId asked) {
+void Space::appendOutputs(std::vector<FlightId>& out, uint8_t slot, const StepResult& result, size_t count,
+                          FlightId asked) {
   using Effect = AnyEffect::What;
   for (size_t i = 0; i < count; ++i) {
     const auto& output = result.outputs[i];
@@ -323,10 +325,12 @@ void Space::appendOutputs(std::vector<FlightId>& out, uint8_t slot, const StepRe
     if (output.what == Effect::kReply || output.what == Effect::kRefuse) {
       if (asked == kNoNumber) continue;  // nobody waits for it
       const Flight question = locals_.flight(asked);
-      Flight answer{Flight::What::kAnswer, question.toNode, slot, question.fromNode, question.fromSlot, output.value, question.question};
+      Flight answer{Flight::What::kAnswer, question.toNode,  slot, question.fromNode, question.fromSlot,
+                    output.value,          question.question};
       if (output.what == Effect::kRefuse) {
         answer.what = Flight::What::kRefusal;
-        answer.value = locals_.kind(question.fromSlot).refused(model_.nodes()[question.toNode], output.why).value_or(kNoNumber);
+        answer.value =
+            locals_.kind(question.fromSlot).refused(model_.nodes()[question.toNode], output.why).value_or(kNoNumber);
       }
       flight = locals_.number(answer);
     }
@@ -347,7 +351,8 @@ void Space::forgetAnswers(State& state, uint8_t slot) {
   eachFlight(before, [&](FlightId id) {
     const Flight& flight = locals_.flight(id);
     const bool asks = flight.what == Flight::What::kAsk && flight.fromSlot == slot;
-    const bool answers = (flight.what == Flight::What::kAnswer || flight.what == Flight::What::kRefusal) && flight.toSlot == slot;
+    const bool answers =
+        (flight.what == Flight::What::kAnswer || flight.what == Flight::What::kRefusal) && flight.toSlot == slot;
     if ((!asks && !answers) || locals_.hasAsked(state[slot], flight.question)) return;
     if (answers && model_.hostBug == HostBug::kAnswersLate) return;
     const auto copies = isSet_ ? 1 : std::count(before.data() + netAt_, before.data() + before.size(), id);
@@ -369,62 +374,6 @@ void Space::crashNode(State& state, uint8_t node, bool undone) {
   }
   addTo(state, nodeByte(node), 0x80);
   use(state, nodeByte(node), model_.faults.crashes);
-}
-
-bool Space::stateFacts(State& state, uint8_t slot, std::string& why) {
-  const uint32_t after = factsAfter(state[factsAt_], state[slot]);
-  if (after & kBrokenFacts) {
-    why = facts_[after & ~kBrokenFacts].contradiction();
-    return false;
-  }
-  state[factsAt_] = after;
-  return true;
-}
-
-uint32_t Space::factsAfter(uint32_t facts, LocalId local) {
-  const uint64_t key = static_cast<uint64_t>(facts) << 32 | local;
-  if (const uint32_t known = factSteps_.find(key); known != FlatMap::kNone) return known;
-  machines::Facts after = facts_[facts], told;
-  const Local& now = locals_[local];
-  if (now.life == Life::kRunning) locals_.kind(now.slot).stateFacts(model_.nodes()[model_.slots()[now.slot].node], now.now, told);
-  for (const auto& [subject, value] : told.all())
-    if (model_.remembers(subject)) after.state(subject, value);
-  const uint32_t number = numberOf(std::move(after));
-  factSteps_.insert(key, number);
-  return number;
-}
-
-uint32_t Space::numberOf(machines::Facts after) {
-  std::string text = after.contradiction();
-  for (const auto& [subject, value] : after.all()) text += '\n' + subject + '\t' + value;
-  const auto [at, isNew] = factNumbers_.try_emplace(text, static_cast<uint32_t>(facts_.size()));
-  const uint32_t number = at->second | (after.contradiction().empty() ? 0 : kBrokenFacts);
-  if (isNew) {
-    auto& bits = factBits_.emplace_back();
-    for (const auto& fact : after.all()) {
-      const auto alone = static_cast<uint32_t>(factNumbersAlone_.try_emplace(fact, factNumbersAlone_.size()).first->second);
-      if (alone >= kFactWords * 32) throw std::length_error("more different facts than a model can hold");
-      bits[alone / 32] |= 1u << (alone % 32);
-    }
-    facts_.push_back(std::move(after));
-  }
-  return number;
-}
-
-uint32_t Space::factsRenamed(uint32_t facts, const Renaming& renaming) {
-  const auto renamed = [&](const std::string& text) {
-    std::string out;
-    for (size_t begin = 0; begin <= text.size();) {
-      const size_t end = std::min(text.find(' ', begin), text.size());
-      out += renaming(text.substr(begin, end - begin));
-      if (end < text.size()) out += ' ';
-      begin = end + 1;
-    }
-    return out;
-  };
-  machines::Facts out;
-  for (const auto& [subject, value] : facts_[facts].all()) out.state(renamed(subject), renamed(value));
-  return numberOf(std::move(out));
 }
 
 const StepResult* Space::resultOf(const State& before, const Action& action) {
@@ -465,7 +414,8 @@ uint64_t Space::worldKey(const State& state) const {
 }
 
 int Space::limitOf(uint32_t byte) const {
-  if (byte >= clientByte(0)) return byte < clientByte(model_.clients().size()) ? model_.clients()[byte - clientByte(0)].times : 0;
+  if (byte >= clientByte(0))
+    return byte < clientByte(model_.clients().size()) ? model_.clients()[byte - clientByte(0)].times : 0;
   if (byte >= nodeByte(0)) return model_.faults.crashes;
   return byte == lossByte() ? model_.faults.losses : model_.faults.duplications;
 }
@@ -493,7 +443,8 @@ void Space::assets(const State& state, std::vector<uint32_t>& out) const {
 
 uint64_t Space::silentKey(const State& state) const {
   uint64_t key = placeKey(state);
-  for (size_t client = 0; client < model_.clients().size(); ++client) key = mixed(key, byteOf(state, clientByte(client)));
+  for (size_t client = 0; client < model_.clients().size(); ++client)
+    key = mixed(key, byteOf(state, clientByte(client)));
   return key;
 }
 

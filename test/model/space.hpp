@@ -11,8 +11,9 @@
 
 namespace troupe::model {
 
-/// All of a model at one moment, as a short row of numbers: a local state for each machine, the facts, what has been used
-/// up of the faults, and the messages under way: in ascending order, or, on an everlasting network, as a set of bits.
+/// All of a model at one moment, as a short row of numbers: a local state for each machine, the facts, what has been
+/// used up of the faults, and the messages under way: in ascending order, or, on an everlasting network, as a set of
+/// bits.
 class State {
  public:
   static constexpr uint32_t kMost = 96;
@@ -69,12 +70,12 @@ struct Action {
   What what;
   uint8_t slot = Flight::kNobody;  ///< the machine that steps, if one does
   uint8_t node = 0;
-  uint32_t flight = kNoNumber;     ///< of kDeliver, kLose and kAskAgain
-  uint32_t value = kNoNumber;      ///< the event, and of kOutcome
-  uint32_t cause = kNoNumber;      ///< the action of kOutcome; the client's number of kClient
-  bool again = false;              ///< delivered, and still under way
-  int done = kWhole;               ///< the node crashes after so many outputs of the step
-  bool undone = false;             ///< the crash undoes what wasn't safe
+  uint32_t flight = kNoNumber;  ///< of kDeliver, kLose and kAskAgain
+  uint32_t value = kNoNumber;   ///< the event, and of kOutcome
+  uint32_t cause = kNoNumber;   ///< the action of kOutcome; the client's number of kClient
+  bool again = false;           ///< delivered, and still under way
+  int done = kWhole;            ///< the node crashes after so many outputs of the step
+  bool undone = false;          ///< the crash undoes what wasn't safe
 
   bool isFault() const { return what == What::kLose || what == What::kCrash || again || done != kWhole; }
 };
@@ -138,9 +139,11 @@ class Space {
   machines::World world(const State& state) const;
   /// The same for states with the same machines, whatever is under way.
   uint64_t worldKey(const State& state) const;
-  /// On an everlasting network: the same for states of which one may stand for the other. The one with more `assets` does.
+  /// On an everlasting network: the same for states of which one may stand for the other. The one with more `assets`
+  /// does.
   uint64_t placeKey(const State& state) const;
-  /// What only makes more possible, as bits: faults and client events that are left, facts that may be contradicted, messages.
+  /// What only makes more possible, as bits: faults and client events that are left, facts that may be contradicted,
+  /// messages.
   void assets(const State& state, std::vector<uint32_t>& out) const;
   /// The same for states from which the same may happen without faults and messages.
   uint64_t silentKey(const State& state) const;
@@ -160,7 +163,9 @@ class Space {
   uint8_t byteOf(const State& state, uint32_t byte) const {
     return static_cast<uint8_t>(state[countersAt_ + byte / 4] >> (byte % 4 * 8));
   }
-  void addTo(State& state, uint32_t byte, uint32_t amount) const { state[countersAt_ + byte / 4] += amount << (byte % 4 * 8); }
+  void addTo(State& state, uint32_t byte, uint32_t amount) const {
+    state[countersAt_ + byte / 4] += amount << (byte % 4 * 8);
+  }
   bool left(const State& state, uint32_t byte, int limit) const {
     return limit == kAnyNumber || (byteOf(state, byte) & 0x7f) < limit;
   }

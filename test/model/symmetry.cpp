@@ -16,7 +16,8 @@ uint32_t& at(std::vector<uint32_t>& known, uint32_t number) {
 /// Where each machine of a node lies when the node is another one: its machine of the same kind.
 uint8_t slotOn(const Model& model, uint8_t slot, uint8_t node) {
   const auto& slots = model.slots();
-  const auto place = std::count_if(slots.begin(), slots.begin() + slot, [&](const auto& s) { return s.node == slots[slot].node; });
+  const auto place =
+      std::count_if(slots.begin(), slots.begin() + slot, [&](const auto& s) { return s.node == slots[slot].node; });
   int64_t passed = 0;
   for (size_t other = 0; other < slots.size(); ++other) {
     if (slots[other].node != node || passed++ != place) continue;
@@ -39,7 +40,8 @@ Symmetry::Symmetry(Space& space) : space_(space) {
     way.node.resize(model.nodes().size());
     std::iota(way.node.begin(), way.node.end(), uint8_t{0});
     for (size_t i = 0; i < members.size(); ++i) way.node[members[i]] = order[i];
-    for (uint8_t slot = 0; slot < model.slots().size(); ++slot) way.slot.push_back(slotOn(model, slot, way.node[model.slots()[slot].node]));
+    for (uint8_t slot = 0; slot < model.slots().size(); ++slot)
+      way.slot.push_back(slotOn(model, slot, way.node[model.slots()[slot].node]));
     way.rename = [&model, node = way.node](const NodeName& name) {
       const int found = model.findNode(name);
       return found < 0 ? name : model.nodes()[node[static_cast<size_t>(found)]];
@@ -98,7 +100,8 @@ uint32_t Symmetry::factsOf(Way& way, uint32_t facts) {
 void Symmetry::key(Way& way, const State& state, uint32_t* out) {
   const auto slots = static_cast<uint8_t>(space_.model_.slots().size());
   for (uint8_t slot = 0; slot < slots; ++slot) out[way.slot[slot]] = localOf(way, state[slot]);
-  for (uint8_t node = 0; node < way.node.size(); ++node) out[slots + way.node[node]] = space_.byteOf(state, space_.nodeByte(node));
+  for (uint8_t node = 0; node < way.node.size(); ++node)
+    out[slots + way.node[node]] = space_.byteOf(state, space_.nodeByte(node));
 }
 
 State Symmetry::applied(Way& way, const State& state) {
@@ -137,7 +140,9 @@ void Symmetry::canonical(State& state) {
   State least = equals[0] ? applied(*equals[0], state) : state;
   for (size_t i = 1; i < equals.size(); ++i) {
     const State other = applied(*equals[i], state);
-    if (std::lexicographical_compare(other.data(), other.data() + other.size(), least.data(), least.data() + least.size())) least = other;
+    if (std::lexicographical_compare(other.data(), other.data() + other.size(), least.data(),
+                                     least.data() + least.size()))
+      least = other;
   }
   state = least;
 }
@@ -147,12 +152,14 @@ bool Symmetry::isSame(Way& way, const StepResult& result, const StepResult& othe
   if (!result.broken.empty()) return true;
   std::vector<std::pair<uint32_t, uint32_t>> here, there;
   for (const auto& output : result.outputs)
-    here.emplace_back(output.flight == kNoNumber ? kNoNumber : flightOf(way, output.flight), renamed(way, output.value));
+    here.emplace_back(output.flight == kNoNumber ? kNoNumber : flightOf(way, output.flight),
+                      renamed(way, output.value));
   for (const auto& output : other.outputs) there.emplace_back(output.flight, output.value);
   std::sort(here.begin(), here.end());
   std::sort(there.begin(), there.end());
-  return localOf(way, result.next) == other.next && here == there && result.within == other.within && result.persist == other.persist &&
-         result.durability == other.durability && result.finished.has_value() == other.finished.has_value();
+  return localOf(way, result.next) == other.next && here == there && result.within == other.within &&
+         result.persist == other.persist && result.durability == other.durability &&
+         result.finished.has_value() == other.finished.has_value();
 }
 
 std::string Symmetry::contradiction() {
@@ -165,7 +172,8 @@ std::string Symmetry::contradiction() {
     for (Way& way : ways_) {
       if (isSame(way, result, locals.step(localOf(way, local), renamed(way, event)))) continue;
       const Kind& kind = locals.kind(locals[local].slot);
-      return std::string(kind.name()) + " is not symmetric: " + (event == kNoNumber ? "it resumes" : space_.model_.values().text(event)) +
+      return std::string(kind.name()) +
+             " is not symmetric: " + (event == kNoNumber ? "it resumes" : space_.model_.values().text(event)) +
              " with " + kind.memoryText(locals[local].now);
     }
   }

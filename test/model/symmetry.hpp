@@ -7,9 +7,9 @@
 
 namespace troupe::model {
 
-/// Nodes that may take each other's places (Model::interchangeable): of all states that differ only in which of them is which,
-/// one is explored, up to n! times fewer. That is sound if each machine decides in the same way whatever the nodes are called;
-/// `contradiction` checks that of every step that an exploration has computed, under every renaming.
+/// Nodes that may take each other's places (Model::interchangeable): of all states that differ only in which of them is
+/// which, one is explored, up to n! times fewer. That is sound if each machine decides in the same way whatever the
+/// nodes are called; `contradiction` checks that of every step that an exploration has computed, under every renaming.
 class Symmetry {
  public:
   explicit Symmetry(Space& space);
@@ -37,8 +37,8 @@ class Symmetry {
   bool isSame(Way& way, const StepResult& result, const StepResult& other);
 
   Space& space_;
-  std::vector<Way> ways_;       ///< all but the one that changes nothing
-  std::vector<Way*> equals_;    ///< of one call
+  std::vector<Way> ways_;     ///< all but the one that changes nothing
+  std::vector<Way*> equals_;  ///< of one call
 };
 
 }  // namespace troupe::model

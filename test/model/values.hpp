@@ -10,8 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "state_machines/description/fingerprint.hpp"
-#include "state_machines/description/text.hpp"
+#include "messaging/description/fingerprint.hpp"
+#include "messaging/description/text.hpp"
 
 namespace troupe::model {
 
@@ -81,7 +81,9 @@ class Values {
     std::string (*text)(const void*);
   };
   template <class T>
-  static std::string textOf(const void* value) { return machines::toText(*static_cast<const T*>(value)); }
+  static std::string textOf(const void* value) {
+    return machines::toText(*static_cast<const T*>(value));
+  }
 
   std::deque<Row> rows_;
   std::unordered_map<std::string, ValueId> numbers_;

@@ -7,8 +7,8 @@
 
 namespace troupe::model {
 
-/// The states that an exploration has met, by number in the order of discovery. States are told apart by 64 bits of hash.
-/// On an everlasting network a state is as good as met if one was met with the same machines and more assets
+/// The states that an exploration has met, by number in the order of discovery. States are told apart by 64 bits of
+/// hash. On an everlasting network a state is as good as met if one was met with the same machines and more assets
 /// (Space::assets): whatever may come of the one may come of the other.
 class Visited {
  public:
@@ -63,7 +63,9 @@ class Visited {
   size_t size() const { return rows_.size(); }
   /// How many states were told apart by their hashes.
   size_t hashed() const { return sets_ ? answers_.size() : rows_.size(); }
-  size_t bytes() const { return index_.bytes() + answers_.bytes() + rows_.bytes() + chains_.bytes() + assets_.bytes() + assetsAt_.bytes(); }
+  size_t bytes() const {
+    return index_.bytes() + answers_.bytes() + rows_.bytes() + chains_.bytes() + assets_.bytes() + assetsAt_.bytes();
+  }
 
  private:
   uint64_t keyOf(const State& state) const { return sets_ ? space_.placeKey(state) : state.hash(); }
@@ -83,7 +85,7 @@ class Visited {
 
   const Space& space_;
   const bool sets_;
-  FlatMap index_;  ///< from hashes to numbers; of sets: to the newest one of those that differ in their assets
+  FlatMap index_;    ///< from hashes to numbers; of sets: to the newest one of those that differ in their assets
   FlatMap answers_;  ///< of sets: what stands for a state, by its hash, so that the chain is walked once for each
   Chunked<Row> rows_;
   Chunked<uint32_t> chains_;             ///< of sets: to the next older one

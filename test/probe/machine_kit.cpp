@@ -41,11 +41,11 @@ std::string difference(const std::vector<std::string>& expected, const std::vect
 
 }  // namespace
 
-void compareLines(const std::vector<std::string>& expected, const std::vector<std::string>& came, const std::string& story,
-                  const std::source_location& at) {
+void compareLines(const std::vector<std::string>& expected, const std::vector<std::string>& came,
+                  const std::string& story, const std::source_location& at) {
   if (expected == came) return;
-  ADD_FAILURE_AT(at.file_name(), static_cast<int>(at.line()))
-      << story << "\n(- expected, + came)\n" << difference(expected, came);
+  ADD_FAILURE_AT(at.file_name(), static_cast<int>(at.line())) << story << "\n(- expected, + came)\n"
+                                                              << difference(expected, came);
 }
 
 }  // namespace detail

@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "messaging/description/text.hpp"
 #include "state_machines/core/machine.hpp"
-#include "state_machines/description/text.hpp"
 
 /// Tests of what a machine decides, without an actor around it:
 ///
@@ -16,8 +16,8 @@
 ///         .when(Drained{})
 ///         .then(movesTo(Phase::kGranted, Durability::kMajority), tells("b", Grant{"L"}));
 ///
-/// All that came of the event has to be named, a line each, in the order in which it happens: the document, the memory, the
-/// effects, the end. A failure shows both lists as a difference.
+/// All that came of the event has to be named, a line each, in the order in which it happens: the document, the memory,
+/// the effects, the end. A failure shows both lists as a difference.
 namespace troupe::probe {
 
 using machines::Durability;
@@ -38,27 +38,41 @@ struct MovesTo {
 };
 
 template <class Phase>
-MovesTo<Phase> movesTo(Phase phase, Durability durability = Durability::kJournaled) { return {phase, durability}; }
+MovesTo<Phase> movesTo(Phase phase, Durability durability = Durability::kJournaled) {
+  return {phase, durability};
+}
 /// That document is persisted.
 template <class Document>
 Line becomes(const Document& document, Durability durability = Durability::kJournaled);
 template <class Memory>
-Line remembers(const Memory& memory) { return {"remembers " + machines::toText(memory)}; }
+Line remembers(const Memory& memory) {
+  return {"remembers " + machines::toText(memory)};
+}
 /// The machine finishes: its document goes.
 Line ends(const Status& outcome = Status::OK(), Durability durability = Durability::kMajority);
 template <class Message>
-Line tells(const NodeName& to, const Message& message) { return {"tells " + to + " " + machines::toText(message)}; }
+Line tells(const NodeName& to, const Message& message) {
+  return {"tells " + to + " " + machines::toText(message)};
+}
 template <class Message>
-Line asks(const NodeName& to, const Message& message) { return {"asks " + to + " " + machines::toText(message)}; }
+Line asks(const NodeName& to, const Message& message) {
+  return {"asks " + to + " " + machines::toText(message)};
+}
 template <class Message>
-Line replies(const Message& message) { return {"replies " + machines::toText(message)}; }
+Line replies(const Message& message) {
+  return {"replies " + machines::toText(message)};
+}
 inline Line refuses(const Status& why) { return {"refuses with " + machines::toText(why)}; }
 template <class Event>
 Line arms(Millis delay, const Event& event, Millis spread = Millis(0));
 template <class Event>
-Line disarms(const Event& event) { return {"disarms " + machines::toText(event)}; }
+Line disarms(const Event& event) {
+  return {"disarms " + machines::toText(event)};
+}
 template <class Action>
-Line performs(const Action& action) { return {"performs " + machines::toText(action)}; }
+Line performs(const Action& action) {
+  return {"performs " + machines::toText(action)};
+}
 
 /// A machine at one moment.
 template <MachineType M>
@@ -69,13 +83,16 @@ class Given {
    public:
     /// All that has come, and nothing else. The machine as it is then.
     template <class... Expected>
-    Given then(const Expected&... expected) const { return compared({lineOf(expected)...}); }
+    Given then(const Expected&... expected) const {
+      return compared({lineOf(expected)...});
+    }
     /// The event changes nothing.
     Given thenNothing() const { return compared({}); }
 
    private:
     friend class Given;
-    Came(const Given& before, std::string what, std::source_location at) : before_(before), what_(std::move(what)), at_(at) {}
+    Came(const Given& before, std::string what, std::source_location at)
+        : before_(before), what_(std::move(what)), at_(at) {}
     Given compared(std::vector<std::string> expected) const;
     static std::string lineOf(const Line& line) { return line.text; }
     template <class Phase>
@@ -92,7 +109,8 @@ class Given {
   template <class Event>
   Came when(Event event, std::source_location at = std::source_location::current()) const {
     std::string what = machines::toText(event);
-    return came("when " + std::move(what), at, [&] { return machines::advance<M>(now_, typename M::Event(std::move(event))); });
+    return came("when " + std::move(what), at,
+                [&] { return machines::advance<M>(now_, typename M::Event(std::move(event))); });
   }
   /// The document is found after a crash, or by a new primary: the memory is a new one.
   Came whenResumed(std::source_location at = std::source_location::current()) const {
@@ -117,8 +135,8 @@ namespace detail {
 /// "(majority)" and so on.
 std::string safety(Durability durability);
 /// A failure of the test at `at`, unless both are the same.
-void compareLines(const std::vector<std::string>& expected, const std::vector<std::string>& came, const std::string& story,
-                  const std::source_location& at);
+void compareLines(const std::vector<std::string>& expected, const std::vector<std::string>& came,
+                  const std::string& story, const std::source_location& at);
 
 template <class M>
 Line lineOf(const machines::Send<M>& effect) {

@@ -31,12 +31,13 @@ TEST(MachineKit, GoesOnFromWhatTheMachineHasBecome) {
 }
 
 TEST(MachineKit, ShowsWhatCameInPlaceOfWhatWasExpected) {
-  EXPECT_NONFATAL_FAILURE(given<Caller>(kCalling).whenResumed().then(asks("b", Call{8}), arms(Millis(60'000), TooLate{}, Millis(500))),
-                          "caller, given Document{id=a, peer=b, sum=0, phase=calling} with Memory{answers=0}, when it resumes\n"
-                          "(- expected, + came)\n"
-                          "  - asks b Call{number=8}\n"
-                          "  + asks b Call{number=7}\n"
-                          "    arms TooLate in 60000 ms and up to 500 ms more\n");
+  EXPECT_NONFATAL_FAILURE(
+      given<Caller>(kCalling).whenResumed().then(asks("b", Call{8}), arms(Millis(60'000), TooLate{}, Millis(500))),
+      "caller, given Document{id=a, peer=b, sum=0, phase=calling} with Memory{answers=0}, when it resumes\n"
+      "(- expected, + came)\n"
+      "  - asks b Call{number=8}\n"
+      "  + asks b Call{number=7}\n"
+      "    arms TooLate in 60000 ms and up to 500 ms more\n");
 }
 
 TEST(MachineKit, NoticesWhatWasNotExpectedAndWhatDidNotCome) {
@@ -49,8 +50,9 @@ TEST(MachineKit, NoticesWhatWasNotExpectedAndWhatDidNotCome) {
 
 TEST(MachineKit, TellsDurabilitiesApart) {
   const Status no(ErrorCode::kUnauthorized, "not you");
-  EXPECT_NONFATAL_FAILURE(given<Caller>(kCalling).when(Refused{"b", no}).then(ends(no, Durability::kLocal)),
-                          "  - ends with Unauthorized(\"not you\") (local)\n  + ends with Unauthorized(\"not you\") (majority)\n");
+  EXPECT_NONFATAL_FAILURE(
+      given<Caller>(kCalling).when(Refused{"b", no}).then(ends(no, Durability::kLocal)),
+      "  - ends with Unauthorized(\"not you\") (local)\n  + ends with Unauthorized(\"not you\") (majority)\n");
 }
 
 TEST(MachineKit, ShowsThatAMachineBreaksItsTable) {

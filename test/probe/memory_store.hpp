@@ -12,8 +12,8 @@
 
 namespace troupe::probe {
 
-/// A store of state documents in memory, which a test makes slow or faulty. What was written survives the actors that wrote
-/// it, as on a disk. For one thread.
+/// A store of state documents in memory, which a test makes slow or faulty. What was written survives the actors that
+/// wrote it, as on a disk. For one thread.
 class MemoryStore final : public machines::DocumentStore {
  public:
   /// A write as it arrived; it counts when it is released (at once, unless writes are held).
@@ -63,7 +63,10 @@ class MemoryStore final : public machines::DocumentStore {
   /// The next access fails so; several are queued.
   void failNext(Status failure) { failures_.push_back(std::move(failure)); }
   /// Writes that are lost with the node: waiting ones never come through.
-  void crash() { waiting_.clear(); held_ = false; }
+  void crash() {
+    waiting_.clear();
+    held_ = false;
+  }
 
   const std::map<std::string, bson::Document>& documents() const { return documents_; }
   void set(bson::Document document) {

@@ -7,31 +7,39 @@
 #include <variant>
 
 #include "actors/machines/message_binding.hpp"
+#include "messaging/description/text.hpp"
 #include "messaging/envelope/payload.hpp"
 #include "messaging/errors/status.hpp"
-#include "state_machines/description/text.hpp"
 
-/// What a test sends and expects, as it writes it: a described struct (which travels by its schema if TROUPE_MESSAGE has
-/// given it one), a struct of a Cap'n Proto schema with all defaults, or any C++ type that stays within its process.
+/// What a test sends and expects, as it writes it: a described struct (which travels by its schema if TROUPE_MESSAGE
+/// has given it one), a struct of a Cap'n Proto schema with all defaults, or any C++ type that stays within its
+/// process.
 namespace troupe::probe {
 
 /// Of a payload whose type it knows, one readable line.
 using Printer = std::function<std::string(const Payload&)>;
 
 template <class T>
-PayloadType typeOfMessage() { return payloadType<typename machines::CarrierOf<T>::Type>(); }
+PayloadType typeOfMessage() {
+  return payloadType<typename machines::CarrierOf<T>::Type>();
+}
 template <class T>
-bool carries(const Payload& payload) { return payload.type() == typeOfMessage<T>(); }
+bool carries(const Payload& payload) {
+  return payload.type() == typeOfMessage<T>();
+}
 
 inline const Payload& payloadOf(const Payload& payload) { return payload; }
 template <class T>
-  requires(!SchemaType<T> && !std::same_as<T, Payload>)
-Payload payloadOf(const T& value) { return machines::toMessage(value); }
+requires(!SchemaType<T> && !std::same_as<T, Payload>) Payload payloadOf(const T& value) {
+  return machines::toMessage(value);
+}
 
 /// What an ask is answered with: a message, or a failure.
 inline StatusWith<Payload> answerOf(const Status& failure) { return failure; }
 template <class T>
-StatusWith<Payload> answerOf(const T& value) { return payloadOf(value); }
+StatusWith<Payload> answerOf(const T& value) {
+  return payloadOf(value);
+}
 
 /// The value that a message of type T carries: the struct, or for a schema's struct the message itself, to be read.
 template <class T>
@@ -40,7 +48,9 @@ StatusWith<T> valueOf(const Payload& payload) {
   else return payload.local<T>();
 }
 template <SchemaType T>
-StatusWith<Received<T>> valueOf(const Payload& payload) { return Received<T>(payload); }
+StatusWith<Received<T>> valueOf(const Payload& payload) {
+  return Received<T>(payload);
+}
 
 template <class T>
 std::string textOf(const Payload& payload) {

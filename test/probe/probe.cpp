@@ -41,10 +41,12 @@ std::string Question::textOfAnswer() const {
   return answer.isOK() ? "answered " + kit_->text(*answer) : "refused: " + answer.status().toString();
 }
 
-std::shared_ptr<Letter> Question::await(PayloadType type, const char* name, Duration within, const std::source_location& at) {
+std::shared_ptr<Letter> Question::await(PayloadType type, const char* name, Duration within,
+                                        const std::source_location& at) {
   const std::string who = state_->to.toString();
   if (!kit_->runUntil([this] { return isAnswered(); }, within)) {
-    reportFailure(at, who + " was to answer " + name + " within " + asSeconds(within) + ", and has not answered\n" + kit_->rows());
+    reportFailure(at, who + " was to answer " + name + " within " + asSeconds(within) + ", and has not answered\n" +
+                          kit_->rows());
     return nullptr;
   }
   if (!state_->answer->isOK() || (*state_->answer)->type() != type) {
@@ -63,7 +65,8 @@ std::string Question::expectFailure(ErrorCode code, Duration within, std::source
     reportFailure(at, wanted + " within " + asSeconds(within) + ", and has not answered\n" + kit_->rows());
     return "";
   }
-  if (state_->answer->status().code() != code) reportFailure(at, wanted + ", and " + textOfAnswer() + "\n" + kit_->rows());
+  if (state_->answer->status().code() != code)
+    reportFailure(at, wanted + ", and " + textOfAnswer() + "\n" + kit_->rows());
   return state_->answer->status().reason();
 }
 
@@ -78,7 +81,9 @@ Question Probe::sendAsk(const Address& to, Payload payload, Duration timeout) co
   return kit_->ask(address(), to, std::move(payload), timeout);
 }
 
-void Probe::know(PayloadType type, Printer printer) const { kit_->printers_.insert_or_assign(type, std::move(printer)); }
+void Probe::know(PayloadType type, Printer printer) const {
+  kit_->printers_.insert_or_assign(type, std::move(printer));
+}
 
 void Probe::watch(const Address& who) const { kit_->nodeOf(address().node()).postOffice().watch(address(), who); }
 
@@ -87,7 +92,8 @@ std::string Probe::whatCame(const std::vector<std::shared_ptr<Letter>>& letters)
   for (const auto& letter : letters) {
     char time[32];
     std::snprintf(time, sizeof time, "%9.3f  ", kit_->seconds(letter->at));
-    lines += time + kit_->text(letter->payload) + " from " + letter->from.toString() + (letter->asks ? ", asks" : "") + "\n";
+    lines +=
+        time + kit_->text(letter->payload) + " from " + letter->from.toString() + (letter->asks ? ", asks" : "") + "\n";
   }
   return lines;
 }

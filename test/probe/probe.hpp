@@ -34,13 +34,13 @@ struct Letter {
 /// What has come to a probe. Outlives the lives of its actor.
 struct Inbox {
   Address self;
-  std::deque<std::shared_ptr<Letter>> waiting;   ///< not looked at by the test yet
-  std::vector<std::shared_ptr<Letter>> letters;  ///< all
+  std::deque<std::shared_ptr<Letter>> waiting;                                        ///< not looked at by the test yet
+  std::vector<std::shared_ptr<Letter>> letters;                                       ///< all
   std::map<PayloadType, std::function<StatusWith<Payload>(const Payload&)>> answers;  ///< given at once
 };
 
-/// A message of type T that a test has received: its fields by `->` (a schema's struct by `read()`), and the ways to answer
-/// it. After a failed expectation it is an empty T, and answers go nowhere.
+/// A message of type T that a test has received: its fields by `->` (a schema's struct by `read()`), and the ways to
+/// answer it. After a failed expectation it is an empty T, and answers go nowhere.
 template <class T>
 class ReceivedMessage {
  public:
@@ -56,7 +56,9 @@ class ReceivedMessage {
   bool asks() const { return letter_->asks; }
   /// Answers an ask; nothing happens if it was none, or is over.
   template <class Message>
-  void reply(const Message& answer) const { letter_->answer(answerOf(answer)); }
+  void reply(const Message& answer) const {
+    letter_->answer(answerOf(answer));
+  }
   void fail(Status why) const { letter_->answer(std::move(why)); }
   /// Hands it, with the duty to answer it, to another actor.
   void forward(const Address& to) const { letter_->forward(to); }
@@ -76,10 +78,11 @@ class Question {
  public:
   /// The answer, a T. Anything else, a failure, and no answer in time are failures of the test.
   template <class T>
-  ReceivedMessage<T> expectAnswer(Duration within = kPatience, std::source_location at = std::source_location::current());
+  ReceivedMessage<T> expectAnswer(Duration within = kPatience,
+                                  std::source_location at = std::source_location::current());
   /// A failure of that code; its reason is returned.
   std::string expectFailure(ErrorCode code, Duration within = kPatience,
-                       std::source_location at = std::source_location::current());
+                            std::source_location at = std::source_location::current());
   /// No answer for so long.
   void expectNone(Duration during = Duration::zero(), std::source_location at = std::source_location::current());
   bool isAnswered() const { return state_->answer.has_value(); }
@@ -99,8 +102,9 @@ class Question {
   std::shared_ptr<State> state_;
 };
 
-/// An actor under the test's control: it keeps what it is told and does what the test says. Made by TestKit::probe; copies
-/// are the same actor. Expectations move virtual time as far as they have to, and look at one message after the other.
+/// An actor under the test's control: it keeps what it is told and does what the test says. Made by TestKit::probe;
+/// copies are the same actor. Expectations move virtual time as far as they have to, and look at one message after the
+/// other.
 class Probe {
  public:
   const Address& address() const { return inbox_->self; }
@@ -109,28 +113,33 @@ class Probe {
   template <class T>
   ReceivedMessage<T> expect(Duration within = kPatience, std::source_location at = std::source_location::current());
   /// The next T that fits; messages before it are dropped.
-  template <class T> requires(!SchemaType<T>)
-  ReceivedMessage<T> fish(std::function<bool(const T&)> fits, Duration within = kPatience,
-                          std::source_location at = std::source_location::current());
+  template <class T>
+  requires(!SchemaType<T>) ReceivedMessage<T> fish(std::function<bool(const T&)> fits, Duration within = kPatience,
+                                                   std::source_location at = std::source_location::current());
   /// No message for so long; zero: none is there once all that is ready has run.
   void expectNone(Duration during = Duration::zero(), std::source_location at = std::source_location::current());
-  /// Every T is answered at once from now on, with `reply(message)`: a message, or a Status that is not OK. It is there to
-  /// be expected nevertheless.
+  /// Every T is answered at once from now on, with `reply(message)`: a message, or a Status that is not OK. It is there
+  /// to be expected nevertheless.
   template <class T, class F>
   void alwaysAnswer(F reply);
   /// From now on a T waits until the test answers it.
   template <class T>
-  void answerNoMore() { inbox_->answers.erase(typeOfMessage<T>()); }
+  void answerNoMore() {
+    inbox_->answers.erase(typeOfMessage<T>());
+  }
 
   template <class T>
-  void tell(const Address& to, const T& message) const { send(to, payloadOf(message)); }
+  void tell(const Address& to, const T& message) const {
+    send(to, payloadOf(message));
+  }
   template <class T>
   Question ask(const Address& to, const T& message, Duration timeout = kNoTimeout) const {
     return sendAsk(to, payloadOf(message), timeout);
   }
   void watch(const Address& who) const;
   /// The next message, which must say that this actor has ended.
-  Down expectEnd(const Address& who, Duration within = kPatience, std::source_location at = std::source_location::current());
+  Down expectEnd(const Address& who, Duration within = kPatience,
+                 std::source_location at = std::source_location::current());
 
  private:
   friend class TestKit;
@@ -139,8 +148,8 @@ class Probe {
   Question sendAsk(const Address& to, Payload payload, Duration timeout) const;
   void know(PayloadType type, Printer printer) const;
   /// The next letter that fits, or null and a failure that says what was wanted and what came.
-  std::shared_ptr<Letter> next(const char* name, const std::function<bool(const Payload&)>& fits, bool skip, Duration within,
-                               const std::source_location& at);
+  std::shared_ptr<Letter> next(const char* name, const std::function<bool(const Payload&)>& fits, bool skip,
+                               Duration within, const std::source_location& at);
   std::string whatCame(const std::vector<std::shared_ptr<Letter>>& letters) const;
 
   TestKit* kit_;
@@ -171,8 +180,9 @@ ReceivedMessage<T> Probe::expect(Duration within, std::source_location at) {
   return receivedAs<T>(next(troupe::detail::payloadTypeInfo<T>().name, carries<T>, false, within, at), at);
 }
 
-template <class T> requires(!SchemaType<T>)
-ReceivedMessage<T> Probe::fish(std::function<bool(const T&)> fits, Duration within, std::source_location at) {
+template <class T>
+requires(!SchemaType<T>) ReceivedMessage<T> Probe::fish(std::function<bool(const T&)> fits, Duration within,
+                                                        std::source_location at) {
   know(typeOfMessage<T>(), textOf<T>);
   const auto wanted = [&](const Payload& payload) {
     if (!carries<T>(payload)) return false;

@@ -9,7 +9,9 @@
 namespace troupe::probe::test {
 namespace {
 
-struct Note { std::string text; };  // stays within its process
+struct Note {
+  std::string text;
+};  // stays within its process
 
 class ProbeTest : public ::testing::Test {
  protected:
@@ -81,7 +83,8 @@ TEST_F(ProbeTest, SaysWhatCameInPlaceOfAnEnd) {
   a.watch(far.address());
   a.tell(a.address(), Note{});
   Down down;
-  EXPECT_NONFATAL_FAILURE(down = a.expectEnd(far.address(), 0s), "n1/a expected the end of n2/far within 0 s, and there came\n    0.000  Note");
+  EXPECT_NONFATAL_FAILURE(down = a.expectEnd(far.address(), 0s),
+                          "n1/a expected the end of n2/far within 0 s, and there came\n    0.000  Note");
   EXPECT_TRUE(down.reason.isOK()) << "a failed expectation is an empty one";
 }
 
@@ -89,31 +92,37 @@ TEST_F(ProbeTest, SaysWhatCameInPlaceOfWhatItExpected) {
   kit.knows<Call>();
   kit.advance(1500ms);
   a.tell(b.address(), Call{7});
-  EXPECT_NONFATAL_FAILURE(b.expect<Note>(), "n1/b expected Note within 3 s, and there came\n    1.500  Call{number=7} from n1/a\n");
+  EXPECT_NONFATAL_FAILURE(b.expect<Note>(),
+                          "n1/b expected Note within 3 s, and there came\n    1.500  Call{number=7} from n1/a\n");
 }
 
 TEST_F(ProbeTest, SaysThatNothingCameAndHowTheActorsAre) {
-  EXPECT_NONFATAL_FAILURE(EXPECT_EQ(b.expect<Call>(5s)->number, 0), "n1/b expected Call within 5 s, and nothing came\nThe actors of n1:\n");
+  EXPECT_NONFATAL_FAILURE(EXPECT_EQ(b.expect<Call>(5s)->number, 0),
+                          "n1/b expected Call within 5 s, and nothing came\nThe actors of n1:\n");
   EXPECT_EQ(kit.seconds(kit.time().now()), 5.0);
 }
 
 TEST_F(ProbeTest, SaysWhatCameWhereNothingWasExpected) {
   kit.knows<Call>();
   Question question = a.ask(b.address(), Call{7});
-  EXPECT_NONFATAL_FAILURE(b.expectNone(1s), "n1/b expected nothing for 1 s, and there came\n    0.000  Call{number=7} from n1/a, asks\n");
+  EXPECT_NONFATAL_FAILURE(b.expectNone(1s),
+                          "n1/b expected nothing for 1 s, and there came\n    0.000  Call{number=7} from n1/a, asks\n");
 }
 
 TEST_F(ProbeTest, SaysWhatItSkippedWhenItFishedInVain) {
   for (int i = 0; i < 2; ++i) a.tell(b.address(), Call{i});
-  EXPECT_NONFATAL_FAILURE(b.fish<Call>([](const Call& call) { return call.number == 7; }), "Call{number=0} from n1/a\n    0.000  Call{number=1}");
+  EXPECT_NONFATAL_FAILURE(b.fish<Call>([](const Call& call) { return call.number == 7; }),
+                          "Call{number=0} from n1/a\n    0.000  Call{number=1}");
 }
 
 TEST_F(ProbeTest, SaysWhatAQuestionWasAnsweredWith) {
   Question open = a.ask(b.address(), Call{1});
-  EXPECT_NONFATAL_FAILURE(open.expectAnswer<Answered>(1s), "n1/b was to answer Answered within 1 s, and has not answered");
+  EXPECT_NONFATAL_FAILURE(open.expectAnswer<Answered>(1s),
+                          "n1/b was to answer Answered within 1 s, and has not answered");
   b.expect<Call>().fail({ErrorCode::kUnauthorized, "not you"});
   EXPECT_NONFATAL_FAILURE(open.expectAnswer<Answered>(), "was to answer Answered, and refused: Unauthorized: not you");
-  EXPECT_NONFATAL_FAILURE(open.expectFailure(ErrorCode::kBadValue), "was to fail with BadValue, and refused: Unauthorized: not you");
+  EXPECT_NONFATAL_FAILURE(open.expectFailure(ErrorCode::kBadValue),
+                          "was to fail with BadValue, and refused: Unauthorized: not you");
   EXPECT_NONFATAL_FAILURE(open.expectNone(), "was to be silent for 0 s, and refused: Unauthorized");
   kit.knows<Call>();
   Question other = a.ask(b.address(), Call{1});

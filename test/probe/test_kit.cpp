@@ -11,7 +11,9 @@ namespace troupe::probe {
 
 namespace {
 
-Status unreachable(const std::string& node) { return {ErrorCode::kHostUnreachable, "the node " + node + " is not there"}; }
+Status unreachable(const std::string& node) {
+  return {ErrorCode::kHostUnreachable, "the node " + node + " is not there"};
+}
 
 /// Keeps all that comes.
 class ProbeActor final : public Actor {
@@ -79,7 +81,8 @@ class TestKit::Wire final : public Route {
     void complete(StatusWith<Payload> answer) noexcept override {
       if (!*answererLives_) duty_->complete(unreachable(answerer_));
       else if (answer.isOK() && !answer->isSerializable())
-        duty_->complete(Status(ErrorCode::kIllegalOperation, std::string(answer->typeName()) + " cannot leave its process"));
+        duty_->complete(
+            Status(ErrorCode::kIllegalOperation, std::string(answer->typeName()) + " cannot leave its process"));
       else duty_->complete(std::move(answer));
       delete this;
     }
@@ -226,7 +229,8 @@ std::string TestKit::phase(const std::string& path) const {
   return row ? row->phase : "none";
 }
 
-void TestKit::expectPhase(const std::string& path, const std::string& wanted, Duration within, std::source_location at) {
+void TestKit::expectPhase(const std::string& path, const std::string& wanted, Duration within,
+                          std::source_location at) {
   if (runUntil([&] { return phase(path) == wanted; }, within)) return;
   reportFailure(at, path + " was to be '" + wanted + "', and is '" + phase(path) + "'\n" + rows());
 }

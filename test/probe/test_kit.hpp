@@ -17,17 +17,15 @@ namespace troupe::probe {
 
 using namespace std::chrono_literals;
 
-/// A stage for tests of actors: the node under test, and as many others as there are probes elsewhere. No threads; time is
-/// virtual, and passes only in `advance` and while something is expected. What goes from one node to another must be able
-/// to leave its process, as on a link. For one thread; outlives its probes and questions.
+/// A stage for tests of actors: the node under test, and as many others as there are probes elsewhere. No threads; time
+/// is virtual, and passes only in `advance` and while something is expected. What goes from one node to another must be
+/// able to leave its process, as on a link. For one thread; outlives its probes and questions.
 ///
 ///     TestKit kit("c");
-///     kit.service<Handoff>("/handoffs");                     // the actor under test, its documents in kit.store("/handoffs")
-///     Probe holder = kit.probe("a", "/holder");              // the test plays node a
-///     kit.ask(kit.address("/handoffs"), StartMachine<Handoff>{{.id = "L", .from = "a"}}).expectAnswer<MachineStarted>();
-///     auto drain = holder.expect<Drain>();
-///     kit.crash();
-///     kit.restart();
+///     kit.service<Handoff>("/handoffs");                     // the actor under test, its documents in
+///     kit.store("/handoffs") Probe holder = kit.probe("a", "/holder");              // the test plays node a
+///     kit.ask(kit.address("/handoffs"), StartMachine<Handoff>{{.id = "L", .from =
+///     "a"}}).expectAnswer<MachineStarted>(); auto drain = holder.expect<Drain>(); kit.crash(); kit.restart();
 ///     EXPECT_EQ(holder.expect<Drain>()->lease, "L") << "it is asked again";
 class TestKit {
  public:
@@ -53,7 +51,8 @@ class TestKit {
     knowsAll(static_cast<machines::MessageOf<M>*>(nullptr));
     std::shared_ptr<MemoryStore> documents = sharedStore(path);
     return add([path, documents, options, limits](Node& node) {
-      return node.spawn<machines::PrimaryOnlyService<M>>(path, std::static_pointer_cast<machines::DocumentStore>(documents), options, limits);
+      return node.spawn<machines::PrimaryOnlyService<M>>(
+          path, std::static_pointer_cast<machines::DocumentStore>(documents), options, limits);
     });
   }
   /// The documents of the service at that path. They survive crashes.
@@ -66,7 +65,9 @@ class TestKit {
 
   /// From nobody: what a command or a main program would send.
   template <class T>
-  void tell(const Address& to, const T& message) { send({}, to, payloadOf(message)); }
+  void tell(const Address& to, const T& message) {
+    send({}, to, payloadOf(message));
+  }
   template <class T>
   Question ask(const Address& to, const T& message, Duration timeout = kNoTimeout) {
     return ask({}, to, payloadOf(message), timeout);
@@ -79,8 +80,8 @@ class TestKit {
   /// Moves time until it holds, at most that far; whether it does.
   bool runUntil(const std::function<bool()>& holds, Duration within);
 
-  /// The node under test dies: memory, timers, and writes that wait are gone, and whoever has asked it something, or was
-  /// asked by it, is told HostUnreachable.
+  /// The node under test dies: memory, timers, and writes that wait are gone, and whoever has asked it something, or
+  /// was asked by it, is told HostUnreachable.
   void crash();
   /// It comes back with the actors that were started on it, in that order; stores have what was written.
   void restart();
@@ -105,7 +106,9 @@ class TestKit {
   class Wire;
 
   template <class... T>
-  void knowsAll(std::variant<T...>*) { knows<T...>(); }
+  void knowsAll(std::variant<T...>*) {
+    knows<T...>();
+  }
   Address add(std::function<Address(Node&)> starter);
   Node& nodeOf(const std::string& name) const;
   Node& begin(const std::string& name);

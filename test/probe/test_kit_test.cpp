@@ -16,7 +16,9 @@ class TestKitTest : public ::testing::Test {
   Probe peer = kit.probe("n2", "/peer");
   Address callers = kit.service<Caller>("/callers");
 
-  void begin(const std::string& id) { kit.ask(callers, StartMachine<Caller>{{.id = id, .peer = "n2"}}).expectAnswer<MachineStarted>(); }
+  void begin(const std::string& id) {
+    kit.ask(callers, StartMachine<Caller>{{.id = id, .peer = "n2"}}).expectAnswer<MachineStarted>();
+  }
 };
 
 TEST_F(TestKitTest, RunsAServiceWhoseMachinesTalkToProbesOnOtherNodes) {

@@ -45,7 +45,8 @@ Model scriptModel(const std::string& name) {
 std::vector<std::string> scriptFiles() {
   std::vector<std::string> files;
   for (const auto& file : std::filesystem::directory_iterator("test/scripts"))
-    if (file.path().extension() == ".txt" && file.path().filename() != "CMakeLists.txt") files.push_back(file.path().string());
+    if (file.path().extension() == ".txt" && file.path().filename() != "CMakeLists.txt")
+      files.push_back(file.path().string());
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -10,7 +10,8 @@ TEST(Scripts, TellWhatHappens) {
   const auto files = scriptFiles();
   ASSERT_GE(files.size(), 5u);
   for (const auto& file : files)
-    EXPECT_EQ(playScript(contentsOf(file), scriptModel), contentsOf(file)) << file << " is out of date: review ./dev scripts";
+    EXPECT_EQ(playScript(contentsOf(file), scriptModel), contentsOf(file))
+        << file << " is out of date: review ./dev scripts";
 }
 
 TEST(Scripts, NameTheLineOfACommandThatCannotBeCarriedOut) {
@@ -18,7 +19,8 @@ TEST(Scripts, NameTheLineOfACommandThatCannotBeCarriedOut) {
     playScript("# a script\nmodel lease\nlose a -> b Nonsense\n", scriptModel);
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with("line 3: 'lose a -> b Nonsense' can't happen now. What can:\n")) << error.what();
+    EXPECT_TRUE(std::string(error.what()).starts_with("line 3: 'lose a -> b Nonsense' can't happen now. What can:\n"))
+        << error.what();
   }
 }
 

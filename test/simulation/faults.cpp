@@ -139,7 +139,8 @@ void Faults::partition(const FaultSpec& fault) {
   std::string shown;
   const std::string alone = anyNode();
   const size_t groups = fault.shape == PartitionShape::kManyWay ? 3 : 2;
-  for (const std::string& node : nodes) group[node] = fault.shape == PartitionShape::kIsolate ? node != alone : below(groups);
+  for (const std::string& node : nodes)
+    group[node] = fault.shape == PartitionShape::kIsolate ? node != alone : below(groups);
   if (fault.shape != PartitionShape::kIsolate) {
     group[nodes[0]] = below(groups);
     group[alone] = (group[alone == nodes[0] ? nodes[1] : nodes[0]] + 1) % groups;  // never all in one
@@ -164,7 +165,8 @@ void Faults::clog(const FaultSpec& fault) {
     cluster_.at(begin, [this, link, stays = release - begin] {
       if (over_) return;
       note(link.first, "clogs", fmt::format("to {} for {}", link.second, inMillis(stays)));
-      lay({link}, stays, [until = inTime(stays)](Conditions& one) { one.cloggedUntil = std::max(one.cloggedUntil, until); });
+      lay({link}, stays,
+          [until = inTime(stays)](Conditions& one) { one.cloggedUntil = std::max(one.cloggedUntil, until); });
     });
   }
 }

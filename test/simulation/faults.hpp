@@ -11,8 +11,8 @@
 
 namespace troupe::sim {
 
-/// Lets things go wrong as a scenario says, when and where the seed says. What lies upon a link at the same time adds up.
-/// Outlives the run.
+/// Lets things go wrong as a scenario says, when and where the seed says. What lies upon a link at the same time adds
+/// up. Outlives the run.
 class Faults {
  public:
   Faults(const Scenario& scenario, Simulation& cluster, uint64_t seed);

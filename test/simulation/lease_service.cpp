@@ -55,7 +55,9 @@ void LeaseService::start(NodeLife& life) {
   member.life = &life;
   machines::HostOptions<Handoff> handoff;
   handoff.askTimeout = std::chrono::seconds(2);
-  handoff.observe = [this, name](const auto& now, const auto& outcome) { observe(name, now, outcome.finished.has_value()); };
+  handoff.observe = [this, name](const auto& now, const auto& outcome) {
+    observe(name, now, outcome.finished.has_value());
+  };
   machines::HostOptions<Holder> holder;
   holder.perform = [](Actor& host, machines::ActionOf<Holder>) { return finishWork(host); };
   holder.observe = [this, name](const auto& now, const auto&) { observe(name, now); };
@@ -64,8 +66,9 @@ void LeaseService::start(NodeLife& life) {
   };
   using namespace supervisors;
   using machines::PrimaryOnlyService;
-  life.run(oneForOne("node", oneForOne("services", permanent<PrimaryOnlyService<Handoff>>("handoffs", storeOf(kHandoffs), handoff),
-                                       permanent<PrimaryOnlyService<Holder>>("leases", storeOf(kHolders), holder))));
+  life.run(oneForOne(
+      "node", oneForOne("services", permanent<PrimaryOnlyService<Handoff>>("handoffs", storeOf(kHandoffs), handoff),
+                        permanent<PrimaryOnlyService<Holder>>("leases", storeOf(kHolders), holder))));
 }
 
 /// What the actors use stays until the next life, for they may go after this call.
@@ -89,8 +92,9 @@ void LeaseService::observe(const std::string& node, const machines::Snapshot<Han
   SeenHandoff& seen = members_.at(node).handoffs[now.document.id];
   if (seen.ended) return breakIt(kBack, fmt::format("{} of {}", now.document.id, node));
   if (now.document.phase < seen.phase)
-    return breakIt(kForgotten, fmt::format("{} of {} was {} and is {} again", now.document.id, node, Handoff::kPhases[seen.phase].name,
-                                           Handoff::kPhases[now.document.phase].name));
+    return breakIt(kForgotten,
+                   fmt::format("{} of {} was {} and is {} again", now.document.id, node,
+                               Handoff::kPhases[seen.phase].name, Handoff::kPhases[now.document.phase].name));
   seen = {now.document.phase, finished};
   ended_ += finished ? 1 : 0;
 }
@@ -99,18 +103,21 @@ void LeaseService::observe(const std::string& node, const machines::Snapshot<Hol
   const std::string& name = now.document.id;
   SeenHolder& seen = members_.at(node).holders[name];
   if (now.document.epoch < seen.epoch)
-    return breakIt(kOldEpoch, fmt::format("{} knew hand-off {} of {} and knows {}", node, seen.epoch, name, now.document.epoch));
+    return breakIt(kOldEpoch,
+                   fmt::format("{} knew hand-off {} of {} and knows {}", node, seen.epoch, name, now.document.epoch));
   seen = {now.document.phase, now.document.epoch};
   std::vector<std::string> users;
   for (const auto& [other, member] : members_)
-    if (const auto found = member.holders.find(name); found != member.holders.end() && found->second.phase != Holder::Phase::kFree)
+    if (const auto found = member.holders.find(name);
+        found != member.holders.end() && found->second.phase != Holder::Phase::kFree)
       users.push_back(other);
   if (users.size() > 1) breakIt(lease::kTwoUsers, fmt::format("{} by {} and {}", name, users[0], users[1]));
 }
 
 std::string LeaseService::holderOf(const std::string& name) const {
   for (const auto& [node, member] : members_)
-    if (const auto found = member.holders.find(name); found != member.holders.end() && found->second.phase == Holder::Phase::kHolding)
+    if (const auto found = member.holders.find(name);
+        found != member.holders.end() && found->second.phase == Holder::Phase::kHolding)
       return node;
   return {};
 }
@@ -121,7 +128,8 @@ bool LeaseService::isOver(const std::string& node, const std::string& handoff) c
   if (!member.life) return false;
   const auto& registry = member.life->node().registry();
   const auto service = registry.row(lease::kHandoffsPath);
-  if (!service || service->phase != "serving" || registry.row(std::string(lease::kHandoffsPath) + "/" + handoff)) return false;
+  if (!service || service->phase != "serving" || registry.row(std::string(lease::kHandoffsPath) + "/" + handoff))
+    return false;
   const auto collection = member.life->catalog().find(kHandoffs);
   if (!collection) return true;
   storage::RecoveryUnit unit(member.storage->sessions);
@@ -143,7 +151,8 @@ void LeaseService::calm(Simulation& cluster) {
       });
       at.tell(at.address(row.path.substr(0, cut)), std::move(resume));
     }
-    for (const char* service : {lease::kHandoffsPath, lease::kLeasesPath}) at.tell(at.address(service), local(machines::BecomePrimary{1}));
+    for (const char* service : {lease::kHandoffsPath, lease::kLeasesPath})
+      at.tell(at.address(service), local(machines::BecomePrimary{1}));
   }
 }
 
@@ -154,8 +163,10 @@ std::string LeaseService::whyNotAtRest(const std::string& node, const Member& me
   for (const auto& row : rows) {
     const bool isService = row.path == lease::kHandoffsPath || row.path == lease::kLeasesPath;
     if (isService) serving += row.phase == "serving" ? 1 : 0;
-    else if (row.phase == "parked" || row.phase == "pausing") return fmt::format("{} of {} is {}: {}", row.path, node, row.phase, row.lastError);
-    else if (row.path.starts_with(lease::kHandoffsPath)) return fmt::format("{} of {} is still {}", row.path, node, row.phase);
+    else if (row.phase == "parked" || row.phase == "pausing")
+      return fmt::format("{} of {} is {}: {}", row.path, node, row.phase, row.lastError);
+    else if (row.path.starts_with(lease::kHandoffsPath))
+      return fmt::format("{} of {} is still {}", row.path, node, row.phase);
   }
   return serving == 2 ? "" : fmt::format("{} services of {} serve", serving, node);
 }

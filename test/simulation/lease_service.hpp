@@ -12,9 +12,9 @@
 
 namespace troupe::sim {
 
-/// Named leases that nodes hand to each other: on each node two supervised primary-only services, one with an instance for each
-/// hand-off that it coordinates, one with an instance for each lease that it holds or may hold. Documents lie in collections.
-/// There is no replication: each node is the primary of its own documents.
+/// Named leases that nodes hand to each other: on each node two supervised primary-only services, one with an instance
+/// for each hand-off that it coordinates, one with an instance for each lease that it holds or may hold. Documents lie
+/// in collections. There is no replication: each node is the primary of its own documents.
 class LeaseService final : public Subject {
  public:
   static const std::vector<std::string>& invariantNames();

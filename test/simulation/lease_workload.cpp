@@ -35,7 +35,8 @@ void LeaseWorkload::askForHandoff() {
   const std::string& name = service_.leases()[below(service_.leases().size())];
   Last& last = last_[name];
   const std::string coordinator = anyWorking();
-  const bool isFree = last.handoff.empty() || (cluster_.elapsed() > last.askedAt + kOnItsWay && service_.isOver(last.node, last.handoff));
+  const bool isFree = last.handoff.empty() ||
+                      (cluster_.elapsed() > last.askedAt + kOnItsWay && service_.isOver(last.node, last.handoff));
   if (!isFree || coordinator.empty()) return;
   if (const std::string holder = service_.holderOf(name); !holder.empty()) last.holder = holder;
   const std::string& to = cluster_.nodes()[below(cluster_.nodes().size())];

@@ -7,7 +7,8 @@
 
 namespace troupe::sim {
 
-/// Hands leases from node to node, one hand-off of each at a time; and tells services that they are primary no longer, and again.
+/// Hands leases from node to node, one hand-off of each at a time; and tells services that they are primary no longer,
+/// and again.
 class LeaseWorkload final : public Workload {
  public:
   LeaseWorkload(const Scenario& scenario, Simulation& cluster, LeaseService& service, uint64_t seed)

@@ -42,11 +42,12 @@ class Runner {
       progress(false);
     }
     progress(true);
-    fmt::print("{} seeds of {} scenarios{}, {} failed: {:.1f} seeds/s, {:.0f} s simulated in {:.1f} s, {:.0f} x wall time\n",
-               done_, std::min<uint64_t>(options_.seeds, scenarios.size()), options_.once ? "" : ", each twice", failed_.size(),
-               static_cast<double>(done_) / wall(), seconds(simulated_), wall(), seconds(simulated_) / wall());
-    fmt::print("{} faults, {} messages, {} turns, {} terms and hand-offs; commands: {} asked, {} done", faults_, messages_, turns_, terms_,
-               asked_, answered_);
+    fmt::print(
+        "{} seeds of {} scenarios{}, {} failed: {:.1f} seeds/s, {:.0f} s simulated in {:.1f} s, {:.0f} x wall time\n",
+        done_, std::min<uint64_t>(options_.seeds, scenarios.size()), options_.once ? "" : ", each twice",
+        failed_.size(), static_cast<double>(done_) / wall(), seconds(simulated_), wall(), seconds(simulated_) / wall());
+    fmt::print("{} faults, {} messages, {} turns, {} terms and hand-offs; commands: {} asked, {} done", faults_,
+               messages_, turns_, terms_, asked_, answered_);
     for (const auto& [error, count] : refused_) fmt::print(", {} {}", count, error);
     fmt::print("\n");
     const bool allFired = tellOfSites();
@@ -63,7 +64,9 @@ class Runner {
     for (const FaultSite* site : FaultSite::all())
       if (!sites_.contains(site->name())) silent.push_back(site->name());
     fmt::print("\n");
-    if (!silent.empty()) fmt::print("{}: {}\n", options_.everySite ? "FAILED  these sites never fired" : "silent", fmt::join(silent, ", "));
+    if (!silent.empty())
+      fmt::print("{}: {}\n", options_.everySite ? "FAILED  these sites never fired" : "silent",
+                 fmt::join(silent, ", "));
     return silent.empty();
   }
 
@@ -86,8 +89,8 @@ class Runner {
 
   bool report(const Scenario& scenario, uint64_t seed, const std::string& broken, const std::string& tail) {
     clearLine();
-    fmt::print("\nFAILED  {}: {}\n        again: troupe sim --scenario {} --seed {}\n{}\n", scenario.name, broken, scenario.file,
-               seed, tail);
+    fmt::print("\nFAILED  {}: {}\n        again: troupe sim --scenario {} --seed {}\n{}\n", scenario.name, broken,
+               scenario.file, seed, tail);
     std::fflush(stdout);
     return false;
   }
@@ -119,8 +122,9 @@ class Runner {
     if (last) return clearLine();
     if (seconds(real_->now() - shown_) < 0.5) return;
     shown_ = real_->now();
-    std::cerr << fmt::format("\r\033[K{} of {} seeds, {} failed, {:.1f} seeds/s, {:.0f} x wall time", done_, options_.seeds,
-                             failed_.size(), static_cast<double>(done_) / wall(), seconds(simulated_) / wall())
+    std::cerr << fmt::format("\r\033[K{} of {} seeds, {} failed, {:.1f} seeds/s, {:.0f} x wall time", done_,
+                             options_.seeds, failed_.size(), static_cast<double>(done_) / wall(),
+                             seconds(simulated_) / wall())
               << std::flush;
   }
 
@@ -183,8 +187,10 @@ int main(int argc, char** argv) {
   program.add("--seed", &options.seed, "the first seed", {.showDefault = true, .valueName = "N"});
   program.add("--seeds", &options.seeds, "how many seeds, spread over the scenarios",
               {.showDefault = true, .valueName = "COUNT", .least = 1});
-  program.add("--trace", &options.traceFile, "where to write the timeline of the seed, for the admin page", {.valueName = "FILE"});
-  program.add("--lines", &options.lines, "how many lines of the trace a failure shows", {.showDefault = true, .valueName = "N"});
+  program.add("--trace", &options.traceFile, "where to write the timeline of the seed, for the admin page",
+              {.valueName = "FILE"});
+  program.add("--lines", &options.lines, "how many lines of the trace a failure shows",
+              {.showDefault = true, .valueName = "N"});
   program.add("--once", &options.once, "run each seed once, and do not compare two runs");
   program.add("--every-site", &options.everySite, "fail if one of the code's fault sites never fired");
   program.add("--quiet", &options.quiet, "no progress on standard error");

@@ -35,7 +35,8 @@ class Network::Port final : public Route, public std::enable_shared_from_this<Po
 
   /// Brings a message to this node; an ask is answered through the network.
   void take(Envelope envelope) {
-    if (envelope.kind == MessageKind::kReply || envelope.kind == MessageKind::kFailure) return answer(std::move(envelope));
+    if (envelope.kind == MessageKind::kReply || envelope.kind == MessageKind::kFailure)
+      return answer(std::move(envelope));
     if (envelope.kind == MessageKind::kAsk) envelope.reply = ReplyDuty(new Answerer(shared_from_this(), envelope));
     node_->postOffice().send(std::move(envelope));
   }
@@ -133,8 +134,15 @@ void Network::heal() { conditions_.clear(); }
 void Network::note(TraceEvent::Kind kind, const std::string& node, const std::string& peer, const Packet& packet,
                    const char* what, TimePoint now) {
   const bool arrives = kind == TraceEvent::Kind::kDeliver;
-  trace_.add({.at = now - simulationStart(), .kind = kind, .node = node, .role = "", .actor = "network", .what = what,
-              .detail = packet.name + (arrives ? " from " : " to ") + peer, .peer = peer, .message = packet.number});
+  trace_.add({.at = now - simulationStart(),
+              .kind = kind,
+              .node = node,
+              .role = "",
+              .actor = "network",
+              .what = what,
+              .detail = packet.name + (arrives ? " from " : " to ") + peer,
+              .peer = peer,
+              .message = packet.number});
 }
 
 namespace {
@@ -195,7 +203,8 @@ void Network::deliverDue(TimePoint now) {
   }
 }
 
-/// Nobody listens where a node has died: its machine says so, and the sender learns of it, unless the network is in the way.
+/// Nobody listens where a node has died: its machine says so, and the sender learns of it, unless the network is in the
+/// way.
 void Network::refused(const Packet& packet, TimePoint now) {
   if (!between(packet.from, packet.to).cut && !between(packet.to, packet.from).cut)
     losses_[{now + kLossIsNoticedAfter, ++sequence_}] = {packet.to, packet.from};

@@ -33,8 +33,8 @@ struct Conditions {
   TimePoint cloggedUntil{};
 };
 
-/// The only way between simulated nodes: takes what leaves a node as bytes, as a link would, and brings it, or does not, to
-/// the other when its time has come. Deterministic for a seed. For one thread.
+/// The only way between simulated nodes: takes what leaves a node as bytes, as a link would, and brings it, or does
+/// not, to the other when its time has come. Deterministic for a seed. For one thread.
 class Network {
  public:
   Network(uint64_t seed, Trace& trace) : random_(seed), trace_(trace) {}
@@ -64,15 +64,15 @@ class Network {
     std::string from, to;
     uint64_t number;
     std::string bytes;
-    std::string name;       ///< of the payload, for the trace
+    std::string name;  ///< of the payload, for the trace
   };
 
   void send(const Port& port, const Envelope& envelope, std::string bytes);
   void launch(const Packet& packet, const Conditions& conditions, TimePoint now);
   void deliver(const Packet& packet, TimePoint now);
   void refused(const Packet& packet, TimePoint now);
-  void note(TraceEvent::Kind kind, const std::string& node, const std::string& peer, const Packet& packet, const char* what,
-            TimePoint now);
+  void note(TraceEvent::Kind kind, const std::string& node, const std::string& peer, const Packet& packet,
+            const char* what, TimePoint now);
 
   Random random_;
   Trace& trace_;
@@ -81,7 +81,9 @@ class Network {
   std::map<std::string, std::shared_ptr<Port>> ports_;
   std::map<std::pair<TimePoint, uint64_t>, Packet> underWay_;
   std::map<std::pair<std::string, std::string>, TimePoint> lastArrival_;
-  struct Loss { std::string of, at; };
+  struct Loss {
+    std::string of, at;
+  };
   std::map<std::pair<TimePoint, uint64_t>, Loss> losses_;  ///< nodes that will learn of a dead one
   uint64_t sequence_ = 0, sent_ = 0, dropped_ = 0, lives_ = 0;
 };

@@ -34,7 +34,8 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
 
 ReplicaSet::ReplicaSet(const Scenario& scenario) : scenario_(scenario) {
   invariants_ = Topology::invariants();
-  invariants_.push_back(machines::never(kNothingForgotten, [this](const machines::World&) { return !forgotten_.empty(); }));
+  invariants_.push_back(
+      machines::never(kNothingForgotten, [this](const machines::World&) { return !forgotten_.empty(); }));
   const auto isUnwanted = [&](const machines::Invariant& one) {
     const auto& wanted = scenario.invariants;
     return !wanted.empty() && std::find(wanted.begin(), wanted.end(), one.name) == wanted.end();
@@ -68,8 +69,8 @@ std::pair<std::string, int64_t> ReplicaSet::roleOf(const std::string& node) {
   return {machines::phaseName(seen), seen.memory.term};
 }
 
-/// What was persisted is still there; the rest begins anew. What the actor uses stays until its next life, for it may go
-/// after this call.
+/// What was persisted is still there; the rest begins anew. What the actor uses stays until its next life, for it may
+/// go after this call.
 void ReplicaSet::died(const std::string& node) {
   Member& member = members_.at(node);
   member.seen.memory = {};
@@ -85,7 +86,8 @@ void ReplicaSet::observe(const std::string& node, const Seen& now) {
     forgotten_ = fmt::format("{} voted in term {} and remembers term {}", node, was.lastVote.term, is.lastVote.term);
   if (was.config && (!is.config || was.config->configVersion().isNewerThan(is.config->configVersion())))
     forgotten_ = fmt::format("{} had config version {} and went back", node, was.config->version);
-  if (facts_ && (is.lastVote != was.lastVote || now.memory.phase != before.memory.phase || now.memory.term != before.memory.term))
+  if (facts_ &&
+      (is.lastVote != was.lastVote || now.memory.phase != before.memory.phase || now.memory.term != before.memory.term))
     Topology::facts(node, now, *facts_);
   before = now;
   moved_ = true;
@@ -163,10 +165,12 @@ std::string ReplicaSet::whyNotFollowing(const std::string& node, const std::stri
   const Member& member = members_.at(node);
   const Seen& leader = seen(primary);
   if (!member.runs) return node + " is down";
-  if (!member.seen.document.config || member.seen.document.config->configVersion() != leader.document.config->configVersion())
+  if (!member.seen.document.config ||
+      member.seen.document.config->configVersion() != leader.document.config->configVersion())
     return fmt::format("{} has another config than the primary {}", node, primary);
-  if (member.seen.memory.term != leader.memory.term) return fmt::format("{} is in term {}, the primary {} in {}", node,
-                                                                       member.seen.memory.term, primary, leader.memory.term);
+  if (member.seen.memory.term != leader.memory.term)
+    return fmt::format("{} is in term {}, the primary {} in {}", node, member.seen.memory.term, primary,
+                       leader.memory.term);
   const std::string followed = replication::primaryOf(member.seen);
   return followed == primary ? "" : fmt::format("{} follows '{}' and not {}", node, followed, primary);
 }

@@ -40,8 +40,8 @@ class ReplicaSet final : public Subject {
   /// Living nodes that lead, or take writes.
   std::vector<std::string> leaders() const;
   std::vector<std::string> writable() const;
-  /// Empty if the set has come together: one primary, of the highest priority; all others of its config follow it in its
-  /// term and have its config. Else what is missing.
+  /// Empty if the set has come together: one primary, of the highest priority; all others of its config follow it in
+  /// its term and have its config. Else what is missing.
   std::string whyNotConverged() override;
 
  private:

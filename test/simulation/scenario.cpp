@@ -73,14 +73,16 @@ WorkSpec readWorkload(TableReader table, ProgramKind program) {
   WorkSpec work;
   work.kind = static_cast<WorkKind>(table.choice("kind", kWorkloads));
   if (!goesWith(program, work.kind))
-    table.complain(*table.find("kind"), fmt::format("a {} has no such workload", kPrograms[static_cast<size_t>(program)]));
+    table.complain(*table.find("kind"),
+                   fmt::format("a {} has no such workload", kPrograms[static_cast<size_t>(program)]));
   if (table.has("every") && table.has("rate")) table.complain("give 'every' or 'rate', not both");
   const double rate = table.number("rate", 0.001, 1000, 0.2);
   const auto usual = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate));
   work.every = table.span("every", {usual / 2, usual * 3 / 2});
   if (work.every.most < 1ms) table.complain("'every' must be 1ms at least");
   if (work.kind == WorkKind::kStepDowns) work.force = table.number("force", 0, 1, 0.3);
-  if (work.kind == WorkKind::kStepDowns || work.kind == WorkKind::kFreezes) work.period = table.span("period", {1s, 5s});
+  if (work.kind == WorkKind::kStepDowns || work.kind == WorkKind::kFreezes)
+    work.period = table.span("period", {1s, 5s});
   table.end();
   return work;
 }
@@ -96,7 +98,8 @@ TopologySpec readTopology(TableReader table) {
   if (topology.electionTimeout < 10ms || topology.heartbeatInterval < 1ms)
     table.complain("'election_timeout' must be 10ms at least, and 'heartbeat_interval' 1ms");
   if (!topology.priorities.empty() && topology.priorities.size() != static_cast<size_t>(topology.nodes))
-    table.complain(*table.find("priorities"), fmt::format("'priorities' must have {} numbers, one for each node", topology.nodes));
+    table.complain(*table.find("priorities"),
+                   fmt::format("'priorities' must have {} numbers, one for each node", topology.nodes));
   for (const std::string& arbiter : topology.arbiters)
     if (arbiter.size() != 2 || arbiter[0] != 'n' || arbiter[1] < '1' || arbiter[1] - '0' > topology.nodes)
       table.complain(*table.find("arbiters"), fmt::format("'arbiters' must name nodes: n1 to n{}", topology.nodes));
@@ -142,7 +145,8 @@ void readCheck(TableReader table, const InvariantNames& known, Scenario& scenari
   const auto& names = known(scenario.topology.kind);
   for (const std::string& name : scenario.invariants)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      table.complain(*table.find("invariants"), fmt::format("there is no invariant '{}'; there are: {}", name, fmt::join(names, "; ")));
+      table.complain(*table.find("invariants"),
+                     fmt::format("there is no invariant '{}'; there are: {}", name, fmt::join(names, "; ")));
   table.end();
 }
 
@@ -169,8 +173,11 @@ class FileReader {
     scenario.faultsEndAfter = liveness.duration("after", 60s);
     scenario.convergeWithin = liveness.duration("converge_within", 30s);
     liveness.end();
-    each("workload", [&](TableReader table) { scenario.workloads.push_back(readWorkload(std::move(table), scenario.topology.kind)); });
-    each("fault", [&](TableReader table) { scenario.faults.push_back(readFault(std::move(table), scenario.topology.nodes)); });
+    each("workload", [&](TableReader table) {
+      scenario.workloads.push_back(readWorkload(std::move(table), scenario.topology.kind));
+    });
+    each("fault",
+         [&](TableReader table) { scenario.faults.push_back(readFault(std::move(table), scenario.topology.nodes)); });
     root_.end();
     return scenario;
   }
@@ -182,7 +189,8 @@ class FileReader {
     if (!node) return;
     const bool isList = node->is_array_of_tables();
     if (!isList) root_.complain(*node, fmt::format("'{0}' must be sections: [[{0}]]", name));
-    for (const toml::node& one : *node->as_array()) take(TableReader(*one.as_table(), fmt::format("[[{}]]", name), file_));
+    for (const toml::node& one : *node->as_array())
+      take(TableReader(*one.as_table(), fmt::format("[[{}]]", name), file_));
   }
 
   const std::string& file_;

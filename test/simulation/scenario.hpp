@@ -19,7 +19,18 @@ struct Span {
 
 /// What goes wrong.
 enum class FaultKind {
-  kKill, kPause, kClockSkew, kClockJump, kPartition, kClog, kDelay, kLoss, kDuplicate, kReorder, kDiskStall, kFailedFlush,
+  kKill,
+  kPause,
+  kClockSkew,
+  kClockJump,
+  kPartition,
+  kClog,
+  kDelay,
+  kLoss,
+  kDuplicate,
+  kReorder,
+  kDiskStall,
+  kFailedFlush,
   kLyingFlush,  ///< no database survives it: for tests of the checks themselves
 };
 enum class PartitionShape {
@@ -31,14 +42,14 @@ enum class PartitionShape {
 
 struct FaultSpec {
   FaultKind kind{};
-  Span every;                   ///< from one to the next; none for what holds all the time
-  Span lasts;                   ///< `for`
-  int leave = 0;                ///< that many nodes are always left at work
+  Span every;     ///< from one to the next; none for what holds all the time
+  Span lasts;     ///< `for`
+  int leave = 0;  ///< that many nodes are always left at work
   PartitionShape shape{};
-  Duration upTo{};              ///< clocks: at most by that much, either way
-  Span by;                      ///< delay: what is added
-  double share = 0;             ///< of messages or flushes
-  int links = 1;                ///< how many directions between two nodes
+  Duration upTo{};   ///< clocks: at most by that much, either way
+  Span by;           ///< delay: what is added
+  double share = 0;  ///< of messages or flushes
+  int links = 1;     ///< how many directions between two nodes
 };
 
 /// Fault sites in the code: which a seed may draw from, and how often those it draws fire.
@@ -61,8 +72,8 @@ struct WorkSpec {
 /// What runs on the nodes: the programs of scenarios.
 enum class ProgramKind { kReplicaSet, kLeaseService };
 
-/// The nodes of a scenario: "n1", "n2" and so on (by the name "n1:1", a host and a port), and what they are. All but the program
-/// and the number of nodes is of replica sets.
+/// The nodes of a scenario: "n1", "n2" and so on (by the name "n1:1", a host and a port), and what they are. All but
+/// the program and the number of nodes is of replica sets.
 struct TopologySpec {
   ProgramKind kind = ProgramKind::kReplicaSet;
   int nodes = 3;
@@ -72,9 +83,9 @@ struct TopologySpec {
   Duration heartbeatInterval = std::chrono::milliseconds(500);
 };
 
-/// What happens to a cluster, and what must be true of it: data, read from a file of test/simulation/scenarios. A run has a
-/// safety phase, in which faults strike and invariants hold, and then a liveness phase: all faults end, and the set has to
-/// come together again.
+/// What happens to a cluster, and what must be true of it: data, read from a file of test/simulation/scenarios. A run
+/// has a safety phase, in which faults strike and invariants hold, and then a liveness phase: all faults end, and the
+/// set has to come together again.
 struct Scenario {
   std::string name, file;
   TopologySpec topology;

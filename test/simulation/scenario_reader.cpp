@@ -67,7 +67,8 @@ Span TableReader::span(const char* key, Span otherwise) {
   const auto least = durationOf(std::string_view(value).substr(0, dots));
   const auto most = dots == std::string::npos ? least : durationOf(std::string_view(value).substr(dots + 2));
   if (!least || !most || *least > *most)
-    complain(*node, fmt::format("'{}' must be a time such as \"2s\", or a span such as \"300ms..2s\"; units: us ms s m", key));
+    complain(*node,
+             fmt::format("'{}' must be a time such as \"2s\", or a span such as \"300ms..2s\"; units: us ms s m", key));
   return {*least, *most};
 }
 

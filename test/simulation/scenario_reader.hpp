@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <toml++/toml.h>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <toml++/toml.h>
 #include <vector>
 
 #include "test/simulation/scenario.hpp"
@@ -43,7 +43,9 @@ class TableReader {
     known_.insert(key);
     return table_.get(key);
   }
-  [[noreturn]] void complain(const toml::node& at, const std::string& what) const { throw Mistake(file_, at.source(), what); }
+  [[noreturn]] void complain(const toml::node& at, const std::string& what) const {
+    throw Mistake(file_, at.source(), what);
+  }
   [[noreturn]] void complain(const std::string& what) const { complain(table_, what); }
   /// After the last key was asked for.
   void end() const;

@@ -85,7 +85,8 @@ std::string firstDifference(const Scenario& scenario, uint64_t seed) {
 std::string tailOf(const Trace& trace, size_t count) {
   const auto& events = trace.events();
   std::string text = Trace::header();
-  for (size_t i = events.size() - std::min(events.size(), count); i < events.size(); ++i) text += Trace::line(events[i]);
+  for (size_t i = events.size() - std::min(events.size(), count); i < events.size(); ++i)
+    text += Trace::line(events[i]);
   return text;
 }
 

@@ -22,9 +22,9 @@ struct RunOutcome {
   SiteCounts sites;
 };
 
-/// Runs a scenario once: the cluster is made ready, faults strike until it is time, then it has to come together and to stay so
-/// for three election timeouts. Everything follows from the seed. `look` gets the trace before it goes; `follow`
-/// gets each event. Both may be null.
+/// Runs a scenario once: the cluster is made ready, faults strike until it is time, then it has to come together and to
+/// stay so for three election timeouts. Everything follows from the seed. `look` gets the trace before it goes;
+/// `follow` gets each event. Both may be null.
 RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvents = 200,
                        const std::function<void(const Trace&)>& look = nullptr,
                        const std::function<void(const TraceEvent&)>& follow = nullptr);

@@ -53,7 +53,8 @@ invariants = ["two holders"]
 [liveness]
 after = "1m"
 converge_within = "30s"
-)", knownAlone);
+)",
+                          knownAlone);
   EXPECT_EQ(s.nodes(), (std::vector<std::string>{"n1:1", "n2:1", "n3:1", "n4:1", "n5:1"}));
   EXPECT_EQ(s.topology.priorities[1], 1.5);
   EXPECT_EQ(s.topology.electionTimeout, 2s);
@@ -74,11 +75,13 @@ converge_within = "30s"
 TEST(Scenario, NamesTheLineOfAMistakeAndWhatIsAllowed) {
   EXPECT_EQ(mistakeIn("[topology]\nnodes = 3\n"), "a.toml:1: a scenario needs 'name'");
   EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\nnode = 3\n"),
-            "a.toml:3: [topology] knows no 'node'; allowed: arbiters, election_timeout, heartbeat_interval, kind, nodes, priorities");
+            "a.toml:3: [topology] knows no 'node'; allowed: arbiters, election_timeout, heartbeat_interval, kind, "
+            "nodes, priorities");
   EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\nnodes = 9\n"), "a.toml:3: 'nodes' must be a whole number from 1 to 7");
   EXPECT_EQ(mistakeIn("name = \"x\"\n\n[[fault]]\nkind = \"partition\"\nshape = \"round\"\n"),
             "a.toml:5: 'shape' must be one of one-way, isolate, halves, many-way");
-  EXPECT_EQ(mistakeIn("name = \"x\"\n[[fault]]\nevery = \"1s\"\n").substr(0, 46), "a.toml:2: [[fault]] needs 'kind': one of kill,");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[[fault]]\nevery = \"1s\"\n").substr(0, 46),
+            "a.toml:2: [[fault]] needs 'kind': one of kill,");
   EXPECT_EQ(mistakeIn("name = \"x\"\n[[fault]]\nkind = \"kill\"\nevery = \"5s..1s\"\n").substr(0, 34),
             "a.toml:4: 'every' must be a time s");
   EXPECT_EQ(mistakeIn("name = \"x\"\n[[fault]]\nkind = \"kill\"\nshare = 0.5\n"),
@@ -89,11 +92,13 @@ TEST(Scenario, NamesTheLineOfAMistakeAndWhatIsAllowed) {
   EXPECT_EQ(mistakeIn("name = \"x\"\n[fault]\nkind = \"kill\"\n"), "a.toml:2: 'fault' must be sections: [[fault]]");
   EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\npriorities = [1]\n"),
             "a.toml:3: 'priorities' must have 3 numbers, one for each node");
-  EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\narbiters = [\"n4\"]\n"), "a.toml:3: 'arbiters' must name nodes: n1 to n3");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\narbiters = [\"n4\"]\n"),
+            "a.toml:3: 'arbiters' must name nodes: n1 to n3");
 }
 
 TEST(Scenario, SaysWhichFaultSitesMayFire) {
-  const Scenario s = read("name = \"x\"\n[sites]\nnames = [\"machines.host.*\"]\nshare = 1\nprobability = [0.01, 0.02]\n");
+  const Scenario s =
+      read("name = \"x\"\n[sites]\nnames = [\"machines.host.*\"]\nshare = 1\nprobability = [0.01, 0.02]\n");
   ASSERT_TRUE(s.sites.has_value());
   EXPECT_TRUE(isMeant("machines.host.crash", s.sites->names));
   EXPECT_FALSE(isMeant("kernel.timer.late", s.sites->names));
@@ -106,9 +111,12 @@ TEST(Scenario, SaysWhichFaultSitesMayFire) {
 }
 
 TEST(ScenarioRun, FaultSitesFireAndAreSeenInTheTrace) {
-  const Scenario s = read("name = \"x\"\n[sites]\nnames = [\"machines.host.slow\"]\nshare = 1\nprobability = [0.02, 0.02]\n[liveness]\nafter = \"10s\"\n");
+  const Scenario s = read(
+      "name = \"x\"\n[sites]\nnames = [\"machines.host.slow\"]\nshare = 1\nprobability = [0.02, "
+      "0.02]\n[liveness]\nafter = \"10s\"\n");
   size_t seen = 0;
-  const RunOutcome outcome = runScenario(s, 5, 0, nullptr, [&](const TraceEvent& e) { seen += e.what == "fires" ? 1 : 0; });
+  const RunOutcome outcome =
+      runScenario(s, 5, 0, nullptr, [&](const TraceEvent& e) { seen += e.what == "fires" ? 1 : 0; });
   EXPECT_EQ(outcome.broken, "");
   EXPECT_GT(seen, 0u);
   EXPECT_EQ(outcome.sites, (SiteCounts{{"machines.host.slow", seen}}));
@@ -227,7 +235,9 @@ after = "30s"
 }
 
 TEST(ScenarioRun, LeasesChangeHandsAndEveryHandoffComesToItsEnd) {
-  const Scenario scenario = read("name = \"x\"\n[topology]\nkind = \"lease-service\"\n[[workload]]\nkind = \"lease-handoffs\"\nrate = 5\n[liveness]\nafter = \"30s\"\n");
+  const Scenario scenario = read(
+      "name = \"x\"\n[topology]\nkind = \"lease-service\"\n[[workload]]\nkind = \"lease-handoffs\"\nrate = "
+      "5\n[liveness]\nafter = \"30s\"\n");
   const RunOutcome outcome = runScenario(scenario, 3);
   EXPECT_EQ(outcome.broken, "");
   EXPECT_GT(outcome.progress, 10);
@@ -236,7 +246,8 @@ TEST(ScenarioRun, LeasesChangeHandsAndEveryHandoffComesToItsEnd) {
 TEST(Scenario, EachProgramHasItsOwnWorkloads) {
   EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\nkind = \"lease-service\"\n[[workload]]\nkind = \"reconfigs\"\n"),
             "a.toml:5: a lease-service has no such workload");
-  EXPECT_EQ(mistakeIn("name = \"x\"\n[[workload]]\nkind = \"lease-handoffs\"\n"), "a.toml:3: a replica-set has no such workload");
+  EXPECT_EQ(mistakeIn("name = \"x\"\n[[workload]]\nkind = \"lease-handoffs\"\n"),
+            "a.toml:3: a replica-set has no such workload");
 }
 
 TEST(ScenarioRun, ASetThatDoesNotComeTogetherInTimeIsFound) {
@@ -245,7 +256,8 @@ TEST(ScenarioRun, ASetThatDoesNotComeTogetherInTimeIsFound) {
   scenario.faults = {{.kind = FaultKind::kKill, .every = {4900ms, 4900ms}, .lasts = {1s, 1s}, .leave = 0}};
   EXPECT_EQ(runScenario(scenario, 3).broken, "");
   scenario.convergeWithin = 1ms;
-  EXPECT_TRUE(runScenario(scenario, 3).broken.starts_with("it does not come together again: ")) << runScenario(scenario, 3).broken;
+  EXPECT_TRUE(runScenario(scenario, 3).broken.starts_with("it does not come together again: "))
+      << runScenario(scenario, 3).broken;
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ bool SetWorkload::prepare(Duration atMost) {
     auto answered = std::make_shared<bool>(false);
     cluster_.run(std::chrono::milliseconds(10));  // its actor is there
     send(node, "replSetInitiate", replication::Initiate{config, node, bson::ObjectId()}, answered);
-    cluster_.runUntil([&] { return isUp() || (*answered && !set_.seen(node).document.config); }, end - cluster_.elapsed());
+    cluster_.runUntil([&] { return isUp() || (*answered && !set_.seen(node).document.config); },
+                      end - cluster_.elapsed());
   }
   return isUp();
 }

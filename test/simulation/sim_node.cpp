@@ -28,8 +28,9 @@ class SimulatedFlusher final : public Actor {
     flushing_ = true;
     tracker_->beginFlush();
     const double share = environment().randomShare();
-    Duration takes = disk_->leastFlush + Duration(static_cast<Duration::rep>(
-                                             share * static_cast<double>((disk_->mostFlush - disk_->leastFlush).count())));
+    Duration takes =
+        disk_->leastFlush + Duration(static_cast<Duration::rep>(
+                                share * static_cast<double>((disk_->mostFlush - disk_->leastFlush).count())));
     if (disk_->stalledUntil > environment().now()) takes += disk_->stalledUntil - environment().now();
     after(takes, [this] { end(); });
   }
@@ -86,7 +87,9 @@ void NodeLife::run(supervisors::Tree tree) {
 }
 
 machines::StorageAccess NodeLife::storage() {
-  return {node_, *catalog_, sessions_, locks_, durability_, [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); }, &removals_};
+  return {node_,     *catalog_,   sessions_,
+          locks_,    durability_, [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); },
+          &removals_};
 }
 
 storage::DeterministicDisk NodeLife::kill() {

@@ -30,7 +30,8 @@ struct DiskConditions {
 /// this object: what was not flushed is lost.
 class NodeLife {
  public:
-  NodeLife(const std::string& name, uint64_t seed, TimePoint now, storage::DeterministicDisk disk, DiskConditions* conditions);
+  NodeLife(const std::string& name, uint64_t seed, TimePoint now, storage::DeterministicDisk disk,
+           DiskConditions* conditions);
   ~NodeLife();
   NodeLife(const NodeLife&) = delete;
 

@@ -5,10 +5,16 @@
 namespace troupe::sim {
 
 Simulation::Simulation(uint64_t seed, std::vector<std::string> nodes, Program& program, size_t keepEvents)
-    : seed_(seed), random_(seed), trace_(keepEvents), network_(seed ^ 0x9e3779b97f4a7c15ull, trace_), program_(program),
+    : seed_(seed),
+      random_(seed),
+      trace_(keepEvents),
+      network_(seed ^ 0x9e3779b97f4a7c15ull, trace_),
+      program_(program),
       names_(std::move(nodes)) {
   for (const std::string& name : names_) slots_[name];
-  trace_.setRoles([this](const std::string& node) { return isAlive(node) ? program_.roleOf(node) : std::pair<std::string, int64_t>(); });
+  trace_.setRoles([this](const std::string& node) {
+    return isAlive(node) ? program_.roleOf(node) : std::pair<std::string, int64_t>();
+  });
   for (const std::string& name : names_) boot(name);
 }
 
@@ -56,8 +62,14 @@ void Simulation::over(const std::string& name, uint64_t lives) {
 
 void Simulation::note(TraceEvent::Kind kind, const std::string& node, std::string actor, std::string what,
                       std::string detail) {
-  TraceEvent event{.at = elapsed(), .kind = kind, .node = node, .role = "", .term = 0, .actor = std::move(actor),
-                   .what = std::move(what), .detail = std::move(detail)};
+  TraceEvent event{.at = elapsed(),
+                   .kind = kind,
+                   .node = node,
+                   .role = "",
+                   .term = 0,
+                   .actor = std::move(actor),
+                   .what = std::move(what),
+                   .detail = std::move(detail)};
   trace_.add(std::move(event));
 }
 
@@ -69,7 +81,8 @@ void Simulation::fail(std::string why) {
 
 void Simulation::run(Duration time) {
   const TimePoint end = now_ + time;
-  while (failure_.empty() && step(end)) {}
+  while (failure_.empty() && step(end)) {
+  }
   if (failure_.empty()) moveTo(end);
 }
 

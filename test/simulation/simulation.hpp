@@ -19,7 +19,10 @@ class Program {
   virtual ~Program() = default;
   virtual void start(NodeLife& life) = 0;
   /// What the node is now, for the trace.
-  virtual std::pair<std::string, int64_t> roleOf(const std::string& node) { (void)node; return {}; }
+  virtual std::pair<std::string, int64_t> roleOf(const std::string& node) {
+    (void)node;
+    return {};
+  }
   /// The node has died: what the program kept of its life goes.
   virtual void died(const std::string& node) = 0;
 };

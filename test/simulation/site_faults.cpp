@@ -35,7 +35,8 @@ void SiteFaults::begin() {
     const double probability = least * std::pow(most / least, share(random_));
     if (!isActive) continue;
     active_[site] = probability;
-    cluster_.note(TraceEvent::Kind::kFault, "", "chance", "arms", fmt::format("{} with {:.3f} %", site->name(), 100 * probability));
+    cluster_.note(TraceEvent::Kind::kFault, "", "chance", "arms",
+                  fmt::format("{} with {:.3f} %", site->name(), 100 * probability));
   }
 }
 

@@ -13,8 +13,8 @@ namespace troupe::sim {
 /// How often each site has fired, by name.
 using SiteCounts = std::map<std::string_view, uint64_t>;
 
-/// Lets fault sites of the code fire as a scenario says. A seed draws which of them are active and with which probability, the
-/// same on all nodes; each firing is a line of the trace. Dies before the simulation.
+/// Lets fault sites of the code fire as a scenario says. A seed draws which of them are active and with which
+/// probability, the same on all nodes; each firing is a line of the trace. Dies before the simulation.
 class SiteFaults {
  public:
   SiteFaults(const Scenario& scenario, Simulation& cluster, uint64_t seed);

@@ -9,8 +9,8 @@
 
 namespace troupe::sim {
 
-/// A program that scenarios are run with: besides its actors, what must be true of them, what is asked of them, and when all is
-/// well again.
+/// A program that scenarios are run with: besides its actors, what must be true of them, what is asked of them, and
+/// when all is well again.
 class Subject : public Program {
  public:
   /// Before the run: from now on turns are checked.

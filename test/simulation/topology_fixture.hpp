@@ -34,14 +34,17 @@ class Members final : public sim::Program {
   }
   void died(const std::string& node) override { members_.erase(node); }
 
-  std::shared_ptr<const ReplicaView> view(const std::string& node) const { return members_.at(node).membership->view(); }
+  std::shared_ptr<const ReplicaView> view(const std::string& node) const {
+    return members_.at(node).membership->view();
+  }
   std::vector<std::string> primaries() const {
     std::vector<std::string> found;
     for (const auto& [name, member] : members_)
       if (member.membership->view()->isWritable()) found.push_back(name);
     return found;
   }
-  /// From the next life on there is data to catch up with: what is asked of the data layer is kept here, and the test answers.
+  /// From the next life on there is data to catch up with: what is asked of the data layer is kept here, and the test
+  /// answers.
   bool hasData = false;
   std::map<std::string, std::vector<CatchUp>> catchUps;
   std::map<std::string, std::vector<Drain>> drains;
@@ -87,7 +90,8 @@ class TopologyActorTest : public testing::Test {
   std::string elect() {
     const auto initiated = ask("n1:1", Initiate{config(), "n1:1", {}});
     cluster.runUntil([&] { return members.primaries().size() == 1; }, 60s);
-    EXPECT_TRUE(*initiated && (*initiated)->isOK()) << (*initiated ? (*initiated)->status().toString() : "no answer") << cluster.trace().text();
+    EXPECT_TRUE(*initiated && (*initiated)->isOK())
+        << (*initiated ? (*initiated)->status().toString() : "no answer") << cluster.trace().text();
     return members.primaries().empty() ? "" : members.primaries()[0];
   }
 };

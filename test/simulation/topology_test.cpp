@@ -37,7 +37,9 @@ TEST_F(TopologyActorTest, WhoIsRefusedAConnectionByThePrimaryDoesNotWaitForTheEl
   ASSERT_NE(first, "");
   cluster.run(5s);
   cluster.kill(first);
-  EXPECT_TRUE(cluster.runUntil([&] { return members.primaries().size() == 1; }, 3s)) << "of an election timeout of 10 s\n" << cluster.trace().text();
+  EXPECT_TRUE(cluster.runUntil([&] { return members.primaries().size() == 1; }, 3s))
+      << "of an election timeout of 10 s\n"
+      << cluster.trace().text();
 }
 
 TEST_F(TopologyActorTest, AnActorThatFailsIsNoPrimaryUntilItIsBack) {

@@ -33,7 +33,8 @@ void Trace::add(TraceEvent event) {
   ++count_;
   if (listener_) listener_(event);
   // Half of what is too old goes at a time, so that keeping a window costs little.
-  if (keep_ > 0 && events_.size() >= 2 * keep_) events_.erase(events_.begin(), events_.end() - static_cast<ptrdiff_t>(keep_));
+  if (keep_ > 0 && events_.size() >= 2 * keep_)
+    events_.erase(events_.begin(), events_.end() - static_cast<ptrdiff_t>(keep_));
   events_.push_back(std::move(event));
 }
 
@@ -52,12 +53,13 @@ std::string Trace::text() const {
 }
 
 std::string toTimelineJson(const Trace& trace, std::string_view title) {
-  nlohmann::json file{{"format", "troupe-trace"}, {"version", 1}, {"title", title}, {"events", nlohmann::json::array()}};
+  nlohmann::json file{
+      {"format", "troupe-trace"}, {"version", 1}, {"title", title}, {"events", nlohmann::json::array()}};
   std::set<std::string> nodes;
   for (const TraceEvent& e : trace.events()) {
     if (!e.node.empty()) nodes.insert(e.node);
-    nlohmann::json shown{{"at", seconds(e.at)}, {"kind", kindName(e.kind)}, {"node", e.node}, {"role", e.role}, {"term", e.term},
-                         {"actor", e.actor},    {"what", e.what},          {"detail", e.detail}};
+    nlohmann::json shown{{"at", seconds(e.at)}, {"kind", kindName(e.kind)}, {"node", e.node}, {"role", e.role},
+                         {"term", e.term},      {"actor", e.actor},         {"what", e.what}, {"detail", e.detail}};
     if (!e.peer.empty()) shown["peer"] = e.peer;
     if (e.message != 0) shown["message"] = e.message;
     file["events"].push_back(std::move(shown));

@@ -16,26 +16,28 @@ struct TraceEvent {
   Duration at{};
   Kind kind = Kind::kNote;
   std::string node;
-  std::string role;     ///< what the node is now: "primary", "follower"; empty if it has none
+  std::string role;  ///< what the node is now: "primary", "follower"; empty if it has none
   int64_t term = 0;
-  std::string actor;    ///< its path, or who acts ("network", "operator")
-  std::string what;     ///< one or two words: "timeout", "persists vote"
+  std::string actor;  ///< its path, or who acts ("network", "operator")
+  std::string what;   ///< one or two words: "timeout", "persists vote"
   std::string detail;
-  std::string peer = {};      ///< of messages: the other node
-  uint64_t message = 0;       ///< of messages: the same for sending and arrival
+  std::string peer = {};  ///< of messages: the other node
+  uint64_t message = 0;   ///< of messages: the same for sending and arrival
 };
 
 /// What happened, one line an event with fixed columns, readable by eye:
 ///     time  node  role       term  actor                what           detail
-/// The same seed gives the same text, byte for byte. Keeps a running hash of everything, and the last `keep` events (all:
-/// 0) for people. For one thread.
+/// The same seed gives the same text, byte for byte. Keeps a running hash of everything, and the last `keep` events
+/// (all: 0) for people. For one thread.
 class Trace {
  public:
   explicit Trace(size_t keep = 2000) : keep_(keep) {}
 
   void add(TraceEvent event);
   /// What a node is now, for events that do not say so: role and term.
-  void setRoles(std::function<std::pair<std::string, int64_t>(const std::string& node)> roles) { roles_ = std::move(roles); }
+  void setRoles(std::function<std::pair<std::string, int64_t>(const std::string& node)> roles) {
+    roles_ = std::move(roles);
+  }
   /// Calls this with each event as well.
   void follow(std::function<void(const TraceEvent&)> listener) { listener_ = std::move(listener); }
 
@@ -57,8 +59,8 @@ class Trace {
   uint64_t count_ = 0;
 };
 
-/// The file that the admin page opens as a timeline: one JSON object {"format": "troupe-trace", "version": 1, "nodes": [...],
-/// "events": [...]}.
+/// The file that the admin page opens as a timeline: one JSON object {"format": "troupe-trace", "version": 1, "nodes":
+/// [...], "events": [...]}.
 std::string toTimelineJson(const Trace& trace, std::string_view title);
 
 }  // namespace troupe::sim

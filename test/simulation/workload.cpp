@@ -28,7 +28,8 @@ void Workload::planNext(size_t work) {
   });
 }
 
-void Workload::send(const std::string& node, const char* path, const char* name, Payload command, std::shared_ptr<bool> answered) {
+void Workload::send(const std::string& node, const char* path, const char* name, Payload command,
+                    std::shared_ptr<bool> answered) {
   cluster_.note(TraceEvent::Kind::kNote, node, "operator", "asks", name);
   ++tally_->asked;
   Node& at = cluster_.life(node).node();

@@ -15,6 +15,8 @@ BELOW = {
     "actors": {"messaging", "storage", "state_machines"},
     "supervisors": {"messaging", "storage", "state_machines", "actors"},
 }
+# Within actors/, lowest first: a folder includes only itself and folders before it.
+ACTOR_FOLDERS = ["environment", "kernel", "storage", "machines", "replication", "server", "maintenance", "transport", "commands"]
 # Libraries that only some folders may include: the rest of the project sees our own interfaces instead.
 GUARDED = {
     "caf/": ("actors/", "supervisors/", "test/", "examples/"),
@@ -66,6 +68,22 @@ def include_direction(sources):
             for library, places in GUARDED.items():
                 if target.startswith(library) and not source.path.startswith(places):
                     yield source.path, line, f"<{target}> may be included only below {', '.join(places)}"
+
+
+def actor_folder_order(sources):
+    """Folders of actors/ include only themselves and the folders before them."""
+    order = {folder: index for index, folder in enumerate(ACTOR_FOLDERS)}
+    for source in sources:
+        parts = source.path.split("/")
+        if not source.is_cpp or parts[0] != "actors":
+            continue
+        if parts[1] not in order:
+            yield source.path, 1, f"actors/{parts[1]}/ has no place in ACTOR_FOLDERS"
+            continue
+        for match in _INCLUDE.finditer(source.text):
+            target = match.group(2).split("/")
+            if target[0] == "actors" and order.get(target[1], len(order)) > order[parts[1]]:
+                yield source.path, _line(source.text, match.start()), f"actors/{parts[1]}/ may not include {match.group(2)}"
 
 
 def header_guards(sources):

@@ -1,9 +1,11 @@
 """Shows of each rule that it finds a bad example and lets the good one pass."""
 import tempfile
 from pathlib import Path
+from pathlib import Path
 
 import headers
 import rules
+from formatting import formatted
 from functions import functions
 from precompiled import precompiled_headers
 from proofs import existing_proofs
@@ -35,6 +37,9 @@ CASES = [
     (rules.include_direction, [("actors/a.cpp", "#include <wiredtiger.h>\n")], [("storage/engine/a.cpp", "#include <wiredtiger.h>\n")]),
     (rules.include_direction, [("storage/a.cpp", '#include "b.hpp"\n')], [("storage/a.cpp", '#include "storage/b.hpp"\n')]),
     (rules.include_direction, [("actors/a.cpp", '#include "examples/lease/b.hpp"\n')], [("examples/lease/a.cpp", '#include "b.hpp"\n')]),
+    (rules.actor_folder_order, [("actors/server/a.cpp", '#include "actors/commands/b.hpp"\n')],
+     [("actors/commands/a.cpp", '#include "actors/server/b.hpp"\n')]),
+    (rules.actor_folder_order, [("actors/attic/a.cpp", "int x;\n")], [("actors/kernel/a.cpp", "int x;\n")]),
     (rules.header_guards, [("storage/a.hpp", "int x;\n")], [("storage/a.hpp", "#pragma once\n")]),
     (rules.header_guards, [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include <map>\n#include "storage/a.hpp"\n')],
      [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include "storage/a.hpp"\n#include <map>\n')]),
@@ -87,6 +92,15 @@ def _check_measure():
     return [(line, length) for _, line, length in functions(text)] == [(3, 4)]
 
 
+def _check_formatting():
+    """formatting finds a source that clang-format would write otherwise"""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "bad.cpp").write_text("int  x ;\n")
+        (Path(folder) / "good.cpp").write_text("int x;\n")
+        found = formatted([Source("bad.cpp", ""), Source("good.cpp", "")], Path(folder))
+        return found is None or [path for path, _, _ in found] == ["bad.cpp"]
+
+
 def run():
     """(passed, failed); prints what failed."""
     results = []
@@ -99,7 +113,7 @@ def run():
         if not passes:
             print(f"FAIL self-test {index} ({name}): the good example was found faulty")
         results.append(bool(finds) and passes)
-    for check in (_check_headers, _check_measure):
+    for check in (_check_headers, _check_measure, _check_formatting):
         results.append(check())
         if not results[-1]:
             print(f"FAIL self-test: {check.__doc__}")

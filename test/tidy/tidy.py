@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import headers  # noqa: E402
 import rules  # noqa: E402
 import self_test  # noqa: E402
+from formatting import formatted  # noqa: E402
 from precompiled import precompiled_headers  # noqa: E402
 from proofs import existing_proofs  # noqa: E402
 from sources import ROOT, project_sources  # noqa: E402
@@ -51,7 +52,7 @@ def checks(sources, build, with_headers):
     exceptions = read_exceptions()
     yield "file_length", rules.file_length(sources, exceptions.get("file_length", ()))
     yield "function_length", rules.function_length(sources, exceptions.get("function_length", ()))
-    for rule in (rules.include_direction, rules.header_guards, rules.stray_marks, rules.machine_paths,
+    for rule in (rules.include_direction, rules.actor_folder_order, rules.header_guards, rules.stray_marks, rules.machine_paths,
                  rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
                  rules.documented_fault_sites, rules.ordered_error_codes, rules.awaited_lambdas, precompiled_headers,
                  existing_proofs):
@@ -59,6 +60,7 @@ def checks(sources, build, with_headers):
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
     pages = printed_pages(build) if build else None
     yield "printed_pages", None if pages is None else rules.printed_pages(sources, pages)
+    yield "formatted", formatted(sources)
     if with_headers:
         yield "self_contained_headers", headers.self_contained_headers(sources, ROOT, build) if build else None
 
@@ -87,7 +89,7 @@ def main():
     build = Path(options.build).resolve() if options.build else None
     for name, findings in checks(project_sources(), build, options.headers):
         if findings is None:
-            print(f"skip {name}: the server is not built")
+            print(f"skip {name}: it needs a built server, or clang-format, which is not there")
             continue
         findings = list(findings)
         for path, line, what in findings:

@@ -47,7 +47,10 @@ class SeveralSpec final : public AccumulatorSpec {
   StatusWith<Operand> evaluate(Variables& variables) const override { return input_->evaluate(variables); }
   std::unique_ptr<Accumulator> make() const override {
     using Kind = SeveralAccumulator::Kind;
-    const Kind kind = name_ == "$firstN" ? Kind::kFirst : name_ == "$lastN" ? Kind::kLast : name_ == "$minN" ? Kind::kMin : Kind::kMax;
+    const Kind kind = name_ == "$firstN"  ? Kind::kFirst
+                      : name_ == "$lastN" ? Kind::kLast
+                      : name_ == "$minN"  ? Kind::kMin
+                                          : Kind::kMax;
     return std::make_unique<SeveralAccumulator>(kind, n_, collator_);
   }
   void addDependencies(Dependencies& dependencies) const override { input_->addDependencies(dependencies); }
@@ -67,7 +70,8 @@ class SeveralSpec final : public AccumulatorSpec {
 /// The state of $top, $topN, $bottom, $bottomN: contributions are `{k: sort key, v: output}`.
 class TopAccumulator final : public Accumulator {
  public:
-  TopAccumulator(const SortPattern& sort, size_t n, bool bottom, bool single) : sort_(sort), n_(n), bottom_(bottom), single_(single) {}
+  TopAccumulator(const SortPattern& sort, size_t n, bool bottom, bool single)
+      : sort_(sort), n_(n), bottom_(bottom), single_(single) {}
   Status add(const Element& value) override {
     const bson::View key = value.asDocument()["k"].asDocument();
     const auto at = std::upper_bound(items_.begin(), items_.end(), key, [&](bson::View a, const Value& b) {
@@ -136,7 +140,8 @@ StatusWith<size_t> parseN(const Element& e, const ParseContext& context) {
   const Operand* known = expression->constant();
   if (!known) return Status(ErrorCode::kFailedToParse, "'n' must be a constant");
   const auto n = exactInt64(known->element());
-  if (!n) return Status(ErrorCode(5787902), "Value for 'n' must be of integral type, but found " + show(known->element()));
+  if (!n)
+    return Status(ErrorCode(5787902), "Value for 'n' must be of integral type, but found " + show(known->element()));
   if (*n <= 0) return Status(ErrorCode(5787908), "'n' must be greater than 0, found " + std::to_string(*n));
   return static_cast<size_t>(*n);
 }
@@ -146,7 +151,8 @@ using Parsed = StatusWith<std::unique_ptr<AccumulatorSpec>>;
 Parsed parseTop(const Element& e, const ParseContext& context) {
   const std::string name(e.name());
   const bool several = name.ends_with('N');
-  if (!e.is(Type::kDocument)) return Status(ErrorCode(5788001), "specification must be an object; found " + name + ": " + show(e));
+  if (!e.is(Type::kDocument))
+    return Status(ErrorCode(5788001), "specification must be an object; found " + name + ": " + show(e));
   Element sortBy, output, n;
   for (const Element& field : e.asDocument()) {
     if (field.name() == "sortBy") sortBy = field;
@@ -160,13 +166,17 @@ Parsed parseTop(const Element& e, const ParseContext& context) {
   TROUPE_ASSIGN(auto sort, SortPattern::parse(sortBy.asDocument(), context));
   TROUPE_ASSIGN(auto expression, parseExpression(output, context));
   size_t count = 1;
-  if (several) { TROUPE_ASSIGN(count, parseN(n, context)); }
-  return std::unique_ptr<AccumulatorSpec>(std::make_unique<TopSpec>(name, std::move(sort), std::move(expression), count));
+  if (several) {
+    TROUPE_ASSIGN(count, parseN(n, context));
+  }
+  return std::unique_ptr<AccumulatorSpec>(
+      std::make_unique<TopSpec>(name, std::move(sort), std::move(expression), count));
 }
 
 Parsed parseSeveral(const Element& e, const ParseContext& context) {
   const std::string name(e.name());
-  if (!e.is(Type::kDocument)) return Status(ErrorCode(5787900), "specification must be an object; found " + name + ": " + show(e));
+  if (!e.is(Type::kDocument))
+    return Status(ErrorCode(5787900), "specification must be an object; found " + name + ": " + show(e));
   Element input, n;
   for (const Element& field : e.asDocument()) {
     if (field.name() == "input") input = field;
@@ -177,31 +187,40 @@ Parsed parseSeveral(const Element& e, const ParseContext& context) {
   if (!n) return Status(ErrorCode(5787906), "Missing value for 'n'");
   TROUPE_ASSIGN(const size_t count, parseN(n, context));
   TROUPE_ASSIGN(auto expression, parseExpression(input, context));
-  return std::unique_ptr<AccumulatorSpec>(std::make_unique<SeveralSpec>(name, count, std::move(expression), context.collator));
+  return std::unique_ptr<AccumulatorSpec>(
+      std::make_unique<SeveralSpec>(name, count, std::move(expression), context.collator));
 }
 
 }  // namespace
 
 Parsed parseAccumulator(const Element& field, const ParseContext& context) {
   const std::string name(field.name());
-  if (!field.is(Type::kDocument)) return Status(ErrorCode(40234), "The field '" + name + "' must be an accumulator object");
-  if (name.find('.') != std::string::npos) return Status(ErrorCode(40235), "The field name '" + name + "' cannot contain '.'");
-  if (name.starts_with('$')) return Status(ErrorCode(40236), "The field name '" + name + "' cannot be an operator name");
+  if (!field.is(Type::kDocument))
+    return Status(ErrorCode(40234), "The field '" + name + "' must be an accumulator object");
+  if (name.find('.') != std::string::npos)
+    return Status(ErrorCode(40235), "The field name '" + name + "' cannot contain '.'");
+  if (name.starts_with('$'))
+    return Status(ErrorCode(40236), "The field name '" + name + "' cannot be an operator name");
   const bson::View spec = field.asDocument();
   if (spec.count() != 1) return Status(ErrorCode(40238), "The field '" + name + "' must specify one accumulator");
   const Element op = spec.first();
-  const auto is = [&op](std::initializer_list<std::string_view> names) { return std::find(names.begin(), names.end(), op.name()) != names.end(); };
+  const auto is = [&op](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), op.name()) != names.end();
+  };
   if (is({"$top", "$topN", "$bottom", "$bottomN"})) return parseTop(op, context);
   if (is({"$firstN", "$lastN", "$minN", "$maxN"})) return parseSeveral(op, context);
   if (op.name() == "$count") {
-    if (!op.is(Type::kDocument) || !op.asDocument().empty()) return Status(ErrorCode::kTypeMismatch, "$count takes no arguments, i.e. $count:{}");
+    if (!op.is(Type::kDocument) || !op.asDocument().empty())
+      return Status(ErrorCode::kTypeMismatch, "$count takes no arguments, i.e. $count:{}");
     return std::unique_ptr<AccumulatorSpec>(std::make_unique<PlainSpec>("$count", makeConstant({}), context.collator));
   }
-  if (!makeAccumulator(op.name(), nullptr)) return Status(ErrorCode(15952), "unknown group operator '" + std::string(op.name()) + "'");
+  if (!makeAccumulator(op.name(), nullptr))
+    return Status(ErrorCode(15952), "unknown group operator '" + std::string(op.name()) + "'");
   if (op.is(Type::kArray))
     return Status(ErrorCode(40237), "The " + std::string(op.name()) + " accumulator is a unary operator");
   TROUPE_ASSIGN(auto argument, parseExpression(op, context));
-  return std::unique_ptr<AccumulatorSpec>(std::make_unique<PlainSpec>(op.name(), std::move(argument), context.collator));
+  return std::unique_ptr<AccumulatorSpec>(
+      std::make_unique<PlainSpec>(op.name(), std::move(argument), context.collator));
 }
 
 }  // namespace troupe::query

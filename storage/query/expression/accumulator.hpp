@@ -17,7 +17,8 @@ namespace troupe::query {
 class Accumulator {
  public:
   virtual ~Accumulator() = default;
-  /// Takes one value; an absent element stands for a missing one. Errors: per accumulator, e.g. 40400 for $mergeObjects.
+  /// Takes one value; an absent element stands for a missing one. Errors: per accumulator, e.g. 40400 for
+  /// $mergeObjects.
   virtual Status add(const bson::Element& value) = 0;
   /// The result so far; may be called more than once.
   virtual StatusWith<bson::Value> result() const = 0;
@@ -43,7 +44,8 @@ class AccumulatorSpec {
 /// Errors: 40234 (not an accumulator object), 40238 (not exactly one operator), 15952 (unknown), per accumulator.
 StatusWith<std::unique_ptr<AccumulatorSpec>> parseAccumulator(const bson::Element& field, const ParseContext& context);
 
-/// A new state for those accumulators that need nothing but their name ($sum, $avg, $min, $max, $push, $first ...), or null.
+/// A new state for those accumulators that need nothing but their name ($sum, $avg, $min, $max, $push, $first ...), or
+/// null.
 std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::Collator* collator);
 
 }  // namespace troupe::query

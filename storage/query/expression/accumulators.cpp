@@ -93,13 +93,17 @@ StatusWith<Value> DeviationAccumulator::result() const {
 Status MergeObjectsAccumulator::add(const Element& value) {
   if (value.isNullish()) return Status::OK();
   if (!value.is(Type::kDocument))
-    return {ErrorCode(40400), "$mergeObjects requires object inputs, but input " + show(value) + " is of type " + typeOf(value)};
+    return {ErrorCode(40400),
+            "$mergeObjects requires object inputs, but input " + show(value) + " is of type " + typeOf(value)};
   merged_ = mergeDocuments(merged_, value.asDocument());
   return Status::OK();
 }
 
 Status SeveralAccumulator::add(const Element& value) {
-  const auto hold = [&](auto at) { bytes_ += value.valueSize() + sizeof(Value); items_.insert(at, value.ok() ? Value(value) : nullValue()); };
+  const auto hold = [&](auto at) {
+    bytes_ += value.valueSize() + sizeof(Value);
+    items_.insert(at, value.ok() ? Value(value) : nullValue());
+  };
   if (kind_ == Kind::kFirst) {
     if (items_.size() < n_) hold(items_.end());
     return Status::OK();
@@ -129,7 +133,8 @@ std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::
   if (name == "$first" || name == "$last") return std::make_unique<FirstLastAccumulator>(name == "$last");
   if (name == "$push") return std::make_unique<PushAccumulator>();
   if (name == "$addToSet") return std::make_unique<AddToSetAccumulator>(collator);
-  if (name == "$stdDevPop" || name == "$stdDevSamp") return std::make_unique<DeviationAccumulator>(name == "$stdDevSamp");
+  if (name == "$stdDevPop" || name == "$stdDevSamp")
+    return std::make_unique<DeviationAccumulator>(name == "$stdDevSamp");
   if (name == "$mergeObjects") return std::make_unique<MergeObjectsAccumulator>();
   if (name == "$count") return std::make_unique<CountAccumulator>();
   return nullptr;

@@ -15,9 +15,15 @@ namespace troupe::query {
 
 class SumAccumulator final : public Accumulator {
  public:
-  Status add(const bson::Element& value) override { sum_.add(value); return Status::OK(); }
+  Status add(const bson::Element& value) override {
+    sum_.add(value);
+    return Status::OK();
+  }
   StatusWith<bson::Value> result() const override { return sum_.value(); }
-  bool remove(const bson::Element& value) override { sum_.remove(value); return true; }
+  bool remove(const bson::Element& value) override {
+    sum_.remove(value);
+    return true;
+  }
 
  private:
   Sum sum_;
@@ -25,9 +31,15 @@ class SumAccumulator final : public Accumulator {
 
 class CountAccumulator final : public Accumulator {
  public:
-  Status add(const bson::Element&) override { ++count_; return Status::OK(); }
+  Status add(const bson::Element&) override {
+    ++count_;
+    return Status::OK();
+  }
   StatusWith<bson::Value> result() const override { return integer(count_); }
-  bool remove(const bson::Element&) override { --count_; return true; }
+  bool remove(const bson::Element&) override {
+    --count_;
+    return true;
+  }
 
  private:
   int64_t count_ = 0;
@@ -97,7 +109,9 @@ class AddToSetAccumulator final : public Accumulator {
     static bson::Element element(const bson::Value& v) { return v.element(); }
     static bson::Element element(const bson::Element& e) { return e; }
     template <class A, class B>
-    bool operator()(const A& a, const B& b) const { return bson::compareValues(element(a), element(b), collator) < 0; }
+    bool operator()(const A& a, const B& b) const {
+      return bson::compareValues(element(a), element(b), collator) < 0;
+    }
   };
   std::set<bson::Value, Less> items_;
   size_t bytes_ = 0;

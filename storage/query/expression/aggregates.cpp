@@ -21,8 +21,11 @@ Result aggregate(Arguments& arguments, const Operator& op) {
   return Operand(std::move(result));
 }
 
-constexpr Operator any(std::string_view name) { return {.name = name, .maxArity = Operator::kAny, .function = aggregate}; }
-constexpr Operator kAggregatesOperators[] = {any("$sum"), any("$avg"), any("$min"), any("$max"), any("$stdDevPop"), any("$stdDevSamp")};
+constexpr Operator any(std::string_view name) {
+  return {.name = name, .maxArity = Operator::kAny, .function = aggregate};
+}
+constexpr Operator kAggregatesOperators[] = {any("$sum"), any("$avg"),       any("$min"),
+                                             any("$max"), any("$stdDevPop"), any("$stdDevSamp")};
 
 }  // namespace
 

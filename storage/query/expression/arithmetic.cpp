@@ -43,7 +43,8 @@ Result add(Arguments& arguments, const Operator& op) {
     } else if (e.isNullish()) {
       isNull = true;
     } else {
-      return Status(ErrorCode::kTypeMismatch, std::string(op.name) + " only supports numeric or date types, not " + typeOf(e));
+      return Status(ErrorCode::kTypeMismatch,
+                    std::string(op.name) + " only supports numeric or date types, not " + typeOf(e));
     }
   }
   if (isNull) return Operand(nullValue());
@@ -64,11 +65,13 @@ Result subtract(Arguments& arguments, const Operator&) {
   if (a.isNullish() || b.isNullish()) return Operand(nullValue());
   int64_t result = 0;
   if (a.is(Type::kDate) && b.is(Type::kDate)) {
-    if (__builtin_sub_overflow(a.asDate().millis, b.asDate().millis, &result)) return Status(ErrorCode::kOverflow, "overflow in $subtract");
+    if (__builtin_sub_overflow(a.asDate().millis, b.asDate().millis, &result))
+      return Status(ErrorCode::kOverflow, "overflow in $subtract");
     return Operand(int64(result));
   }
   if (a.is(Type::kDate) && b.isNumber()) {
-    if (__builtin_sub_overflow(a.asDate().millis, asMillis(b), &result)) return Status(ErrorCode::kOverflow, "date overflow in $subtract");
+    if (__builtin_sub_overflow(a.asDate().millis, asMillis(b), &result))
+      return Status(ErrorCode::kOverflow, "date overflow in $subtract");
     return Operand(date(result));
   }
   return Status(ErrorCode::kTypeMismatch, "can't $subtract " + typeOf(b) + " from " + typeOf(a));
@@ -96,7 +99,8 @@ Result divide(Arguments& arguments, const Operator&) {
   const Element a = arguments[0], b = arguments[1];
   if (a.isNullish() || b.isNullish()) return Operand(nullValue());
   if (!a.isNumber() || !b.isNumber())
-    return Status(ErrorCode::kTypeMismatch, "$divide only supports numeric types, not " + typeOf(a) + " and " + typeOf(b));
+    return Status(ErrorCode::kTypeMismatch,
+                  "$divide only supports numeric types, not " + typeOf(a) + " and " + typeOf(b));
   if (isDecimal(a, b)) {
     if (bson::isZero(toDecimal(b))) return Status(ErrorCode::kBadValue, "can't $divide by zero");
     return Operand(decimal(bson::divide(toDecimal(a), toDecimal(b))));
@@ -131,9 +135,11 @@ Result absolute(Arguments& arguments, const Operator& op) {
   const Element e = arguments[0];
   switch (e.type()) {
     case Type::kInt32:
-      return Operand(e.asInt32() == std::numeric_limits<int32_t>::min() ? int64(-int64_t{e.asInt32()}) : int32(std::abs(e.asInt32())));
+      return Operand(e.asInt32() == std::numeric_limits<int32_t>::min() ? int64(-int64_t{e.asInt32()})
+                                                                        : int32(std::abs(e.asInt32())));
     case Type::kInt64:
-      if (e.asInt64() == std::numeric_limits<int64_t>::min()) return Status(ErrorCode(28680), "can't take $abs of long long min");
+      if (e.asInt64() == std::numeric_limits<int64_t>::min())
+        return Status(ErrorCode(28680), "can't take $abs of long long min");
       return Operand(int64(std::abs(e.asInt64())));
     case Type::kDouble: return Operand(real(std::fabs(e.asDouble())));
     case Type::kDecimal128: return Operand(decimal(bson::abs(e.asDecimal())));
@@ -147,7 +153,9 @@ using Decimal = bson::Decimal128 (*)(bson::Decimal128);
 bson::Decimal128 decimalCeil(bson::Decimal128 v) { return bson::roundTo(v, 0, bson::Rounding::kUp); }
 bson::Decimal128 decimalFloor(bson::Decimal128 v) { return bson::roundTo(v, 0, bson::Rounding::kDown); }
 template <bson::Trigonometric F>
-bson::Decimal128 decimalOf(bson::Decimal128 v) { return bson::apply(F, v); }
+bson::Decimal128 decimalOf(bson::Decimal128 v) {
+  return bson::apply(F, v);
+}
 
 /// A function of one number, for doubles and for decimals; integers stay as they are where `Integral`.
 template <Double F, Decimal G, bool Integral>
@@ -159,7 +167,9 @@ Result elementwise(Arguments& arguments, const Operator& op) {
   return Operand(real(F(e.toDouble())));
 }
 
-double asDouble(const Element& e) { return e.is(Type::kDecimal128) ? bson::toDoubleLossy(e.asDecimal()) : e.toDouble(); }
+double asDouble(const Element& e) {
+  return e.is(Type::kDecimal128) ? bson::toDoubleLossy(e.asDecimal()) : e.toDouble();
+}
 
 /// The function's value as a decimal when the argument is one.
 template <Double F, Decimal G>
@@ -180,7 +190,8 @@ Result logarithm(Arguments& arguments, const Operator& op) {
   const Element e = arguments[0];
   if (!e.isNumber()) return numericOnly(op, e);
   const double v = asDouble(e);
-  if (v <= 0) return Status(ErrorCode(Code), std::string(op.name) + "'s argument must be a positive number, but is " + show(e));
+  if (v <= 0)
+    return Status(ErrorCode(Code), std::string(op.name) + "'s argument must be a positive number, but is " + show(e));
   return Operand(applied<F, G>(e));
 }
 
@@ -190,7 +201,8 @@ Result logarithmOfBase(Arguments& arguments, const Operator&) {
   if (!base.isNumber()) return Status(ErrorCode(28757), "$log's base must be numeric, not " + typeOf(base));
   const double v = asDouble(e), b = asDouble(base);
   if (v <= 0) return Status(ErrorCode(28758), "$log's argument must be a positive number, but is " + show(e));
-  if (b <= 0 || b == 1) return Status(ErrorCode(28759), "$log's base must be a positive number not equal to 1, but is " + show(base));
+  if (b <= 0 || b == 1)
+    return Status(ErrorCode(28759), "$log's base must be a positive number not equal to 1, but is " + show(base));
   if (isDecimal(e, base)) return Operand(decimal(bson::divide(bson::ln(toDecimal(e)), bson::ln(toDecimal(base)))));
   return Operand(real(std::log(v) / std::log(b)));
 }
@@ -254,7 +266,8 @@ Result roundOrTruncate(Arguments& arguments, const Operator& op) {
   int place = 0;
   if (arguments.size() > 1) {
     const auto precision = exactInt64(arguments[1]);
-    if (!precision) return Status(ErrorCode(51082), "precision argument to  " + std::string(op.name) + " must be a integral value");
+    if (!precision)
+      return Status(ErrorCode(51082), "precision argument to  " + std::string(op.name) + " must be a integral value");
     if (*precision < -20 || *precision > 100)
       return Status(ErrorCode(51083), "cannot apply " + std::string(op.name) + " with precision value " +
                                           std::to_string(*precision) + " value must be in [-20, 100]");
@@ -262,22 +275,28 @@ Result roundOrTruncate(Arguments& arguments, const Operator& op) {
   }
   if (e.is(Type::kDouble)) return Operand(real(roundAt(e.asDouble(), place, truncate)));
   if (e.is(Type::kDecimal128))
-    return Operand(decimal(bson::roundTo(e.asDecimal(), place, truncate ? bson::Rounding::kTowardsZero : bson::Rounding::kHalfEven)));
+    return Operand(decimal(
+        bson::roundTo(e.asDecimal(), place, truncate ? bson::Rounding::kTowardsZero : bson::Rounding::kHalfEven)));
   if (place >= 0) return Operand(arguments.at(0).copy());
   const int64_t rounded = roundInteger(e.toInt64(), -place, truncate);
   return Operand(e.is(Type::kInt32) ? integer(rounded) : int64(rounded));
 }
 
 bson::Decimal128 decimalPi() { return *bson::decimalFromString("3.141592653589793238462643383279503"); }
-bson::Decimal128 decimalToRadians(bson::Decimal128 v) { return bson::divide(bson::multiply(v, decimalPi()), bson::decimalFromInt64(180)); }
-bson::Decimal128 decimalToDegrees(bson::Decimal128 v) { return bson::divide(bson::multiply(v, bson::decimalFromInt64(180)), decimalPi()); }
+bson::Decimal128 decimalToRadians(bson::Decimal128 v) {
+  return bson::divide(bson::multiply(v, decimalPi()), bson::decimalFromInt64(180));
+}
+bson::Decimal128 decimalToDegrees(bson::Decimal128 v) {
+  return bson::divide(bson::multiply(v, bson::decimalFromInt64(180)), decimalPi());
+}
 double toRadians(double v) { return v * std::numbers::pi / 180; }
 double toDegrees(double v) { return v * 180 / std::numbers::pi; }
 
 Result arcTangentOf(Arguments& arguments, const Operator& op) {
   for (size_t i = 0; i < 2; ++i)
     if (!arguments[i].isNumber()) return numericOnly(op, arguments[i], 51044);
-  if (isDecimal(arguments[0], arguments[1])) return Operand(decimal(bson::atan2(toDecimal(arguments[0]), toDecimal(arguments[1]))));
+  if (isDecimal(arguments[0], arguments[1]))
+    return Operand(decimal(bson::atan2(toDecimal(arguments[0]), toDecimal(arguments[1]))));
   return Operand(real(std::atan2(asDouble(arguments[0]), asDouble(arguments[1]))));
 }
 
@@ -293,7 +312,8 @@ Result bounded(Arguments& arguments, const Operator& op) {
   const bool inside = Open ? (v > low && v < high) : (v >= low && v <= high);
   if (!std::isnan(v) && !inside)
     return Status(ErrorCode(50989), "cannot apply " + std::string(op.name) + " to " + show(e) + ", value must be in " +
-                                        (Open ? "(" : "[") + show(real(low).element()) + "," + show(real(high).element()) + (Open ? ")" : "]"));
+                                        (Open ? "(" : "[") + show(real(low).element()) + "," +
+                                        show(real(high).element()) + (Open ? ")" : "]"));
   return Operand(applied<F, G>(e));
 }
 

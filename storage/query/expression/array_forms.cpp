@@ -21,7 +21,8 @@ Status objectOnly(const Operator& op, int code) {
 
 class Let final : public CompoundExpression {
  public:
-  Let(std::vector<std::pair<std::string, size_t>> names, std::vector<ExpressionPtr> valuesThenBody) : names_(std::move(names)) {
+  Let(std::vector<std::pair<std::string, size_t>> names, std::vector<ExpressionPtr> valuesThenBody)
+      : names_(std::move(names)) {
     children_ = std::move(valuesThenBody);
   }
   Result evaluate(Variables& variables) const override {
@@ -83,7 +84,8 @@ class Each final : public CompoundExpression {
     if (input.nullish()) return Operand(nullValue());
     const Element array = input.element();
     if (!array.is(Type::kArray))
-      return Status(ErrorCode(filters_ ? 28651 : 16883), std::string("input to ") + name() + " must be an array not " + typeOf(array));
+      return Status(ErrorCode(filters_ ? 28651 : 16883),
+                    std::string("input to ") + name() + " must be an array not " + typeOf(array));
     TROUPE_ASSIGN(int32_t left, limit(variables));
     bson::Builder out;
     for (const Element& item : array.asArray()) {
@@ -116,7 +118,9 @@ class Each final : public CompoundExpression {
     TROUPE_ASSIGN(const Operand given, children_[2]->evaluate(variables));
     if (given.nullish()) return -1;
     const auto v = exactInt32(given.element());
-    if (!v) return Status(ErrorCode(327391), "$filter: limit must be represented as a 32-bit integral value: " + show(given.element()));
+    if (!v)
+      return Status(ErrorCode(327391),
+                    "$filter: limit must be represented as a 32-bit integral value: " + show(given.element()));
     if (*v <= 0) return Status(ErrorCode(327392), "$filter: limit must be greater than 0: " + std::to_string(*v));
     return *v;
   }
@@ -143,13 +147,15 @@ StatusWith<ExpressionPtr> parseEach(Parser& parser, const Element& e, const Oper
   TROUPE_TRY(checkVariableName(as));
   TROUPE_ASSIGN(auto inputExpression, parser.parse(input));
   ExpressionPtr limitExpression;
-  if (limit) { TROUPE_ASSIGN(limitExpression, parser.parse(limit)); }
+  if (limit) {
+    TROUPE_ASSIGN(limitExpression, parser.parse(limit));
+  }
   const size_t slot = parser.enter(as);
   auto bodyExpression = parser.parse(body);
   parser.leave();
   if (!bodyExpression.isOK()) return bodyExpression.status();
-  return ExpressionPtr(std::make_unique<Each>(filters, std::move(as), slot, std::move(inputExpression), std::move(*bodyExpression),
-                                              std::move(limitExpression)));
+  return ExpressionPtr(std::make_unique<Each>(filters, std::move(as), slot, std::move(inputExpression),
+                                              std::move(*bodyExpression), std::move(limitExpression)));
 }
 
 class Reduce final : public CompoundExpression {
@@ -164,7 +170,8 @@ class Reduce final : public CompoundExpression {
     TROUPE_ASSIGN(const Operand input, children_[0]->evaluate(variables));
     if (input.nullish()) return Operand(nullValue());
     const Element array = input.element();
-    if (!array.is(Type::kArray)) return Status(ErrorCode(40080), "$reduce requires that 'input' be an array, found: " + show(array));
+    if (!array.is(Type::kArray))
+      return Status(ErrorCode(40080), "$reduce requires that 'input' be an array, found: " + show(array));
     TROUPE_ASSIGN(Operand initial, children_[1]->evaluate(variables));
     bson::Value accumulated = std::move(initial).take();
     for (const Element& item : array.asArray()) {
@@ -188,7 +195,8 @@ class Reduce final : public CompoundExpression {
 };
 
 StatusWith<ExpressionPtr> parseReduce(Parser& parser, const Element& e, const Operator& op) {
-  if (!e.is(Type::kDocument)) return Status(ErrorCode(40075), "$reduce requires an object as an argument, found: " + typeOf(e));
+  if (!e.is(Type::kDocument))
+    return Status(ErrorCode(40075), "$reduce requires an object as an argument, found: " + typeOf(e));
   Element input, initial, body;
   for (const Element& field : e.asDocument()) {
     if (field.name() == "input") input = field;
@@ -206,8 +214,8 @@ StatusWith<ExpressionPtr> parseReduce(Parser& parser, const Element& e, const Op
   auto bodyExpression = parser.parse(body);
   parser.leave(2);
   if (!bodyExpression.isOK()) return bodyExpression.status();
-  return ExpressionPtr(std::make_unique<Reduce>(thisSlot, valueSlot, std::move(inputExpression), std::move(initialExpression),
-                                                std::move(*bodyExpression)));
+  return ExpressionPtr(std::make_unique<Reduce>(thisSlot, valueSlot, std::move(inputExpression),
+                                                std::move(initialExpression), std::move(*bodyExpression)));
 }
 
 constexpr Operator kArrayFormsOperators[] = {

@@ -22,22 +22,29 @@ Element elementAt(bson::View array, int64_t index) {
 }
 
 /// An element of an argument's array; copied when the argument owns its bytes, which end with the call.
-Operand within(const Operand& argument, const Element& e) { return argument.owned() ? Operand(bson::Value(e)) : Operand(e); }
+Operand within(const Operand& argument, const Element& e) {
+  return argument.owned() ? Operand(bson::Value(e)) : Operand(e);
+}
 
 Result arrayElementAt(Arguments& arguments, const Operator&) {
   const Element array = arguments[0], index = arguments[1];
   if (array.isNullish() || index.isNullish()) return Operand(nullValue());
-  if (!array.is(Type::kArray)) return Status(ErrorCode(28689), "$arrayElemAt's first argument must be an array, but is " + typeOf(array));
-  if (!index.isNumber()) return Status(ErrorCode(28690), "$arrayElemAt's second argument must be a numeric value, but is " + typeOf(index));
+  if (!array.is(Type::kArray))
+    return Status(ErrorCode(28689), "$arrayElemAt's first argument must be an array, but is " + typeOf(array));
+  if (!index.isNumber())
+    return Status(ErrorCode(28690), "$arrayElemAt's second argument must be a numeric value, but is " + typeOf(index));
   const auto at = exactInt32(index);
-  if (!at) return Status(ErrorCode(28691), "$arrayElemAt's second argument must be representable as a 32-bit integer: " + show(index));
+  if (!at)
+    return Status(ErrorCode(28691),
+                  "$arrayElemAt's second argument must be representable as a 32-bit integer: " + show(index));
   return within(arguments.at(0), elementAt(array.asArray(), *at));
 }
 
 Result firstOrLast(Arguments& arguments, const Operator& op) {
   const Element array = arguments[0];
   if (array.isNullish()) return Operand(nullValue());
-  if (!array.is(Type::kArray)) return Status(ErrorCode(28689), std::string(op.name) + "'s argument must be an array, but is " + typeOf(array));
+  if (!array.is(Type::kArray))
+    return Status(ErrorCode(28689), std::string(op.name) + "'s argument must be an array, but is " + typeOf(array));
   return within(arguments.at(0), elementAt(array.asArray(), op.name == "$first" ? 0 : -1));
 }
 
@@ -64,21 +71,26 @@ Result in(Arguments& arguments, const Operator&) {
 Result indexOfArray(Arguments& arguments, const Operator&) {
   if (arguments[0].isNullish()) return Operand(nullValue());
   if (!arguments[0].is(Type::kArray))
-    return Status(ErrorCode(40090), "$indexOfArray requires an array as a first argument, found: " + typeOf(arguments[0]));
+    return Status(ErrorCode(40090),
+                  "$indexOfArray requires an array as a first argument, found: " + typeOf(arguments[0]));
   int64_t bounds[2] = {0, std::numeric_limits<int32_t>::max()};
   for (size_t i = 2; i < arguments.size(); ++i) {
     const char* what = i == 2 ? "starting" : "ending";
     const auto v = exactInt32(arguments[i]);
     if (!v)
-      return Status(ErrorCode(40096), std::string("$indexOfArray requires an integral ") + what + " index, found a value of type: " +
-                                          typeOf(arguments[i]) + ", with value: " + show(arguments[i]));
-    if (*v < 0) return Status(ErrorCode(40097), std::string("$indexOfArray requires a nonnegative ") + what + " index, found: " + std::to_string(*v));
+      return Status(ErrorCode(40096), std::string("$indexOfArray requires an integral ") + what +
+                                          " index, found a value of type: " + typeOf(arguments[i]) +
+                                          ", with value: " + show(arguments[i]));
+    if (*v < 0)
+      return Status(ErrorCode(40097), std::string("$indexOfArray requires a nonnegative ") + what +
+                                          " index, found: " + std::to_string(*v));
     bounds[i - 2] = *v;
   }
   int64_t at = 0;
   for (const Element& item : arguments[0].asArray()) {
     if (at >= bounds[1]) break;
-    if (at >= bounds[0] && bson::compareValues(item, arguments[1], arguments.collator) == 0) return Operand(integer(at));
+    if (at >= bounds[0] && bson::compareValues(item, arguments[1], arguments.collator) == 0)
+      return Operand(integer(at));
     ++at;
   }
   return Operand(int32(-1));
@@ -87,11 +99,14 @@ Result indexOfArray(Arguments& arguments, const Operator&) {
 Result isArray(Arguments& arguments, const Operator&) { return Operand(boolean(arguments[0].is(Type::kArray))); }
 
 StatusWith<int32_t> rangeBound(const Element& e, const char* what, int code) {
-  if (!e.isNumber()) return Status(ErrorCode(code), std::string("$range requires a numeric ") + what + " value, found value of type: " + typeOf(e));
+  if (!e.isNumber())
+    return Status(ErrorCode(code),
+                  std::string("$range requires a numeric ") + what + " value, found value of type: " + typeOf(e));
   const auto v = exactInt32(e);
   if (!v)
-    return Status(ErrorCode(code + 1), std::string("$range requires a") + (*what == 'e' ? "n " : " ") + what +
-                                           " value that can be represented as a 32-bit integer, found value: " + show(e));
+    return Status(ErrorCode(code + 1),
+                  std::string("$range requires a") + (*what == 'e' ? "n " : " ") + what +
+                      " value that can be represented as a 32-bit integer, found value: " + show(e));
   return *v;
 }
 
@@ -103,7 +118,8 @@ Result range(Arguments& arguments, const Operator&) {
     TROUPE_ASSIGN(step, rangeBound(arguments[2], "step", 34447));
     if (step == 0) return Status(ErrorCode(34449), "$range requires a non-zero step value");
   }
-  if ((to - from) / step > 8 * 1024 * 1024) return Status(ErrorCode::kExceededMemoryLimit, "$range would use too much memory and was killed");
+  if ((to - from) / step > 8 * 1024 * 1024)
+    return Status(ErrorCode::kExceededMemoryLimit, "$range would use too much memory and was killed");
   bson::Builder out;
   for (int64_t v = from; step > 0 ? v < to : v > to; v += step) out.push(static_cast<int32_t>(v));
   return Operand(out.finishArray());
@@ -123,7 +139,8 @@ bson::Value arrayOf(std::span<const Element> elements) {
 
 Result reverseArray(Arguments& arguments, const Operator&) {
   const Element e = arguments[0];
-  if (!e.is(Type::kArray)) return Status(ErrorCode(34435), "The argument to $reverseArray must be an array, but was of type: " + typeOf(e));
+  if (!e.is(Type::kArray))
+    return Status(ErrorCode(34435), "The argument to $reverseArray must be an array, but was of type: " + typeOf(e));
   auto all = items(e.asArray());
   std::reverse(all.begin(), all.end());
   return Operand(arrayOf(all));
@@ -131,22 +148,27 @@ Result reverseArray(Arguments& arguments, const Operator&) {
 
 Result size(Arguments& arguments, const Operator&) {
   const Element e = arguments[0];
-  if (!e.is(Type::kArray)) return Status(ErrorCode(17124), "The argument to $size must be an array, but was of type: " + typeOf(e));
+  if (!e.is(Type::kArray))
+    return Status(ErrorCode(17124), "The argument to $size must be an array, but was of type: " + typeOf(e));
   return Operand(int32(e.asArray().count()));
 }
 
 Result slice(Arguments& arguments, const Operator&) {
   if (arguments.anyNullish()) return Operand(nullValue());
   if (!arguments[0].is(Type::kArray))
-    return Status(ErrorCode(28724), "First argument to $slice must be an array, but is of type: " + typeOf(arguments[0]));
+    return Status(ErrorCode(28724),
+                  "First argument to $slice must be an array, but is of type: " + typeOf(arguments[0]));
   int64_t numbers[2] = {0, 0};
   for (size_t i = 1; i < arguments.size(); ++i) {
     const std::string which = i == 1 ? "Second" : "Third";
     const int base = i == 1 ? 28725 : 28727;
     if (!arguments[i].isNumber())
-      return Status(ErrorCode(base), which + " argument to $slice must be a numeric value, but is of type: " + typeOf(arguments[i]));
+      return Status(ErrorCode(base),
+                    which + " argument to $slice must be a numeric value, but is of type: " + typeOf(arguments[i]));
     const auto v = exactInt32(arguments[i]);
-    if (!v) return Status(ErrorCode(base + 1), which + " argument to $slice can't be represented as a 32-bit integer: " + show(arguments[i]));
+    if (!v)
+      return Status(ErrorCode(base + 1),
+                    which + " argument to $slice can't be represented as a 32-bit integer: " + show(arguments[i]));
     numbers[i - 1] = *v;
   }
   if (arguments.size() == 3 && numbers[1] <= 0)

@@ -157,8 +157,10 @@ std::optional<int64_t> instantOf(const Element& e) {
 }
 
 StatusWith<Unit> unitOf(const Element& e, std::string_view op) {
-  if (!e.is(Type::kString)) return Status(ErrorCode(5439013), std::string(op) + " requires 'unit' to be a string, but got " + typeOf(e));
-  constexpr std::string_view kNames[] = {"year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond"};
+  if (!e.is(Type::kString))
+    return Status(ErrorCode(5439013), std::string(op) + " requires 'unit' to be a string, but got " + typeOf(e));
+  constexpr std::string_view kNames[] = {"year", "quarter", "month",  "week",       "day",
+                                         "hour", "minute",  "second", "millisecond"};
   for (size_t i = 0; i < std::size(kNames); ++i)
     if (kNames[i] == e.asString()) return static_cast<Unit>(i);
   return Status(ErrorCode::kFailedToParse, "unknown time unit value: " + std::string(e.asString()));
@@ -179,7 +181,8 @@ StatusWith<int64_t> addUnits(int64_t instant, Unit unit, int64_t amount, const Z
   constexpr int64_t kLargest = int64_t{1} << 62;
   int64_t result = 0;
   if (unit <= Unit::kMonth) {
-    if (std::abs(amount) > 40'000'000) return Status(ErrorCode::kOverflow, "date overflow: the amount of units is too large");
+    if (std::abs(amount) > 40'000'000)
+      return Status(ErrorCode::kOverflow, "date overflow: the amount of units is too large");
     DateParts parts = partsOf(zone.toLocal(instant));
     const int64_t months = amount * (unit == Unit::kYear ? 12 : unit == Unit::kQuarter ? 3 : 1);
     const int64_t month = parts.year * 12 + (parts.month - 1) + months;

@@ -25,7 +25,8 @@ Result dateAdd(Arguments& arguments, const Operator& op) {
   TROUPE_ASSIGN(const Unit unit, unitOf(arguments[1], name));
   const auto amount = exactInt64(arguments[2]);
   if (!amount) return Status(ErrorCode(5166405), name + " expects integer amount of time units");
-  if (*amount == std::numeric_limits<int64_t>::min()) return Status(ErrorCode(5976500), "invalid " + name + " 'amount' parameter value: " + show(arguments[2]));
+  if (*amount == std::numeric_limits<int64_t>::min())
+    return Status(ErrorCode(5976500), "invalid " + name + " 'amount' parameter value: " + show(arguments[2]));
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));
   TROUPE_ASSIGN(const int64_t result, addUnits(*start, unit, op.name == "$dateAdd" ? *amount : -*amount, *zone));
   return Operand(date(result));
@@ -36,14 +37,16 @@ StatusWith<int> startOfWeek(const Arguments& arguments, size_t i, const std::str
   if (!arguments[i].is(Type::kString))
     return Status(ErrorCode(5439015), name + " requires 'startOfWeek' to be a string, but got " + typeOf(arguments[i]));
   const auto day = weekDay(arguments[i].asString());
-  if (!day) return Status(ErrorCode::kFailedToParse, "unknown day of week value: " + std::string(arguments[i].asString()));
+  if (!day)
+    return Status(ErrorCode::kFailedToParse, "unknown day of week value: " + std::string(arguments[i].asString()));
   return *day;
 }
 
 /// Number of weeks between an epoch and a day, where weeks begin on `start` (1 is Monday).
 int64_t weekNumber(int64_t days, int start) { return floorDivide(days + 4 - start, 7); }  // day 0 was a Thursday
 
-constexpr NamedArgument kDiffArguments[] = {{"startDate", true}, {"endDate", true}, {"unit", true}, {"timezone"}, {"startOfWeek"}};
+constexpr NamedArgument kDiffArguments[] = {
+    {"startDate", true}, {"endDate", true}, {"unit", true}, {"timezone"}, {"startOfWeek"}};
 
 int64_t boundaries(int64_t local, Unit unit, int weekStart) {
   const DateParts p = partsOf(local);
@@ -61,8 +64,10 @@ Result dateDiff(Arguments& arguments, const Operator& op) {
   for (size_t i = 0; i < 5; ++i)
     if (givenNull(arguments, i)) return Operand(nullValue());
   const auto from = instantOf(arguments[0]), to = instantOf(arguments[1]);
-  if (!from) return Status(ErrorCode(5166307), "$dateDiff requires 'startDate' to be a date, but got " + typeOf(arguments[0]));
-  if (!to) return Status(ErrorCode(5166307), "$dateDiff requires 'endDate' to be a date, but got " + typeOf(arguments[1]));
+  if (!from)
+    return Status(ErrorCode(5166307), "$dateDiff requires 'startDate' to be a date, but got " + typeOf(arguments[0]));
+  if (!to)
+    return Status(ErrorCode(5166307), "$dateDiff requires 'endDate' to be a date, but got " + typeOf(arguments[1]));
   TROUPE_ASSIGN(const Unit unit, unitOf(arguments[2], name));
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));
   TROUPE_ASSIGN(const int week, startOfWeek(arguments, 4, name));
@@ -72,7 +77,8 @@ Result dateDiff(Arguments& arguments, const Operator& op) {
   return Operand(int64(boundaries(last, unit, week) - boundaries(first, unit, week)));
 }
 
-constexpr NamedArgument kTruncArguments[] = {{"date", true}, {"unit", true}, {"binSize"}, {"timezone"}, {"startOfWeek"}};
+constexpr NamedArgument kTruncArguments[] = {
+    {"date", true}, {"unit", true}, {"binSize"}, {"timezone"}, {"startOfWeek"}};
 constexpr int64_t kReferenceYear = 2000;
 
 /// The start of the bin, counted from 2000-01-01 (or the first week's start thereafter).
@@ -94,14 +100,20 @@ Result dateTrunc(Arguments& arguments, const Operator& op) {
   for (size_t i = 0; i < 5; ++i)
     if (givenNull(arguments, i)) return Operand(nullValue());
   const auto instant = instantOf(arguments[0]);
-  if (!instant) return Status(ErrorCode(5439012), "$dateTrunc requires 'date' to be a date, but got " + typeOf(arguments[0]));
+  if (!instant)
+    return Status(ErrorCode(5439012), "$dateTrunc requires 'date' to be a date, but got " + typeOf(arguments[0]));
   TROUPE_ASSIGN(const Unit unit, unitOf(arguments[1], name));
   int64_t bin = 1;
   if (arguments.given(2)) {
     const auto size = exactInt64(arguments[2]);
-    if (!size) return Status(ErrorCode(5439017), "$dateTrunc requires 'binSize' to be a 64-bit integer, but got value '" + show(arguments[2]) + "' of type " + typeOf(arguments[2]));
-    if (*size <= 0) return Status(ErrorCode(5439018), "$dateTrunc requires 'binSize' to be greater than 0, but got value " + show(arguments[2]));
-    if (*size > 100'000'000'000) return Status(ErrorCode(5439018), "$dateTrunc 'binSize' is too large: " + show(arguments[2]));
+    if (!size)
+      return Status(ErrorCode(5439017), "$dateTrunc requires 'binSize' to be a 64-bit integer, but got value '" +
+                                            show(arguments[2]) + "' of type " + typeOf(arguments[2]));
+    if (*size <= 0)
+      return Status(ErrorCode(5439018),
+                    "$dateTrunc requires 'binSize' to be greater than 0, but got value " + show(arguments[2]));
+    if (*size > 100'000'000'000)
+      return Status(ErrorCode(5439018), "$dateTrunc 'binSize' is too large: " + show(arguments[2]));
     bin = *size;
   }
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));

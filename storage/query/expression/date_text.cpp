@@ -15,8 +15,8 @@ using Result = StatusWith<Operand>;
 
 namespace {
 
-constexpr std::string_view kMonths[] = {"January", "February", "March", "April", "May", "June", "July",
-                                        "August", "September", "October", "November", "December"};
+constexpr std::string_view kMonths[] = {"January", "February", "March",     "April",   "May",      "June",
+                                        "July",    "August",   "September", "October", "November", "December"};
 
 std::string padded(int64_t v, int width) {
   char buffer[32];
@@ -37,12 +37,18 @@ StatusWith<std::string> formatDate(std::string_view format, int64_t instant, con
   const IsoWeek iso = isoWeekOf(local);
   std::string out;
   for (size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%') { out += format[i]; continue; }
+    if (format[i] != '%') {
+      out += format[i];
+      continue;
+    }
     if (++i == format.size()) return Status(ErrorCode(18535), "Unmatched '%' at end of format string");
     switch (format[i]) {
       case '%': out += '%'; break;
       case 'Y':
-        if (p.year < 0 || p.year > 9999) return Status(ErrorCode(18537), "Could not convert date to string: date component was outside the supported range of 0-9999: " + std::to_string(p.year));
+        if (p.year < 0 || p.year > 9999)
+          return Status(ErrorCode(18537),
+                        "Could not convert date to string: date component was outside the supported range of 0-9999: " +
+                            std::to_string(p.year));
         out += padded(p.year, 4);
         break;
       case 'm': out += padded(p.month, 2); break;
@@ -61,7 +67,8 @@ StatusWith<std::string> formatDate(std::string_view format, int64_t instant, con
       case 'Z': out += std::to_string(offset / 60'000); break;
       case 'b': out += kMonths[p.month - 1].substr(0, 3); break;
       case 'B': out += kMonths[p.month - 1]; break;
-      default: return Status(ErrorCode(18536), std::string("Invalid format character '%") + format[i] + "' in format string");
+      default:
+        return Status(ErrorCode(18536), std::string("Invalid format character '%") + format[i] + "' in format string");
     }
   }
   return out;
@@ -69,8 +76,8 @@ StatusWith<std::string> formatDate(std::string_view format, int64_t instant, con
 
 std::string isoDate(int64_t millis) {
   const DateParts p = partsOf(millis);
-  return padded(p.year, 4) + "-" + padded(p.month, 2) + "-" + padded(p.day, 2) + "T" + padded(p.hour, 2) + ":" + padded(p.minute, 2) +
-         ":" + padded(p.second, 2) + "." + padded(p.millisecond, 3) + "Z";
+  return padded(p.year, 4) + "-" + padded(p.month, 2) + "-" + padded(p.day, 2) + "T" + padded(p.hour, 2) + ":" +
+         padded(p.minute, 2) + ":" + padded(p.second, 2) + "." + padded(p.millisecond, 3) + "Z";
 }
 
 namespace {
@@ -116,7 +123,8 @@ class Reader {
   std::optional<int> month() {
     for (size_t i = 0; i < std::size(kMonths); ++i)
       for (const auto name : {kMonths[i], kMonths[i].substr(0, 3)})
-        if (text_.size() - at_ >= name.size() && std::equal(name.begin(), name.end(), text_.begin() + static_cast<std::ptrdiff_t>(at_), [](char a, char b) {
+        if (text_.size() - at_ >= name.size() &&
+            std::equal(name.begin(), name.end(), text_.begin() + static_cast<std::ptrdiff_t>(at_), [](char a, char b) {
               return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
             })) {
           at_ += name.size();
@@ -142,7 +150,10 @@ struct FormatTarget {
 };
 
 bool readLetter(char letter, Reader& in, FormatTarget& out) {
-  const auto into = [](std::optional<int64_t> v, auto& field) { if (v) field = static_cast<std::decay_t<decltype(field)>>(*v); return v.has_value(); };
+  const auto into = [](std::optional<int64_t> v, auto& field) {
+    if (v) field = static_cast<std::decay_t<decltype(field)>>(*v);
+    return v.has_value();
+  };
   switch (letter) {
     case 'Y': return into(in.digits(4, 4), out.parts.year);
     case 'm': return into(in.digits(1, 2), out.parts.month);
@@ -192,15 +203,19 @@ StatusWith<int64_t> parseDate(std::string_view text, std::string_view format, co
   if (!inRange(target.parts)) return unreadable(text, "a part is out of range");
   int64_t local = millisOf(target.parts);
   const int64_t time = local - floorDivide(local, kDayMillis) * kDayMillis;
-  if (target.isoYear) local = daysFromIsoWeek(*target.isoYear, target.isoWeek.value_or(1), target.isoDay.value_or(1)) * kDayMillis + time;
-  else if (target.dayOfTheYear) local = (daysFromCivil(target.parts.year, 1, 1) + *target.dayOfTheYear - 1) * kDayMillis + time;
+  if (target.isoYear)
+    local = daysFromIsoWeek(*target.isoYear, target.isoWeek.value_or(1), target.isoDay.value_or(1)) * kDayMillis + time;
+  else if (target.dayOfTheYear)
+    local = (daysFromCivil(target.parts.year, 1, 1) + *target.dayOfTheYear - 1) * kDayMillis + time;
   return target.offset ? local - *target.offset : zone.toInstant(local);
 }
 
 StatusWith<int64_t> parseIsoDate(std::string_view text, const Zone& zone) {
   Reader in(text);
   DateParts p;
-  const auto incomplete = [&] { return unreadable(text, "an incomplete date/time string has been found, with elements missing"); };
+  const auto incomplete = [&] {
+    return unreadable(text, "an incomplete date/time string has been found, with elements missing");
+  };
   const auto year = in.digits(4, 4);
   const bool dashed = in.take('-') || in.take('/');
   const auto month = in.digits(2 - dashed, 2);
@@ -229,7 +244,8 @@ StatusWith<int64_t> parseIsoDate(std::string_view text, const Zone& zone) {
     }
   }
   if (!inRange(p)) return unreadable(text, "a part is out of range");
-  while (in.take(' ')) {}
+  while (in.take(' ')) {
+  }
   const int64_t local = millisOf(p);
   if (in.done()) return zone.toInstant(local);
   const auto named = Zone::parse(in.word());
@@ -248,15 +264,18 @@ Result dateToString(Arguments& arguments, const Operator&) {
   const auto instant = instantOf(arguments[0]);
   if (!instant) return Status(ErrorCode(16006), "can't convert from BSON type " + typeOf(arguments[0]) + " to Date");
   if (arguments.given(1) && !arguments[1].is(Type::kString))
-    return Status(ErrorCode(18533), "$dateToString requires that 'format' be a string, found: " + typeOf(arguments[1]) + " with value " + show(arguments[1]));
+    return Status(ErrorCode(18533), "$dateToString requires that 'format' be a string, found: " + typeOf(arguments[1]) +
+                                        " with value " + show(arguments[1]));
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[2]));
-  const std::string_view format = arguments.given(1) ? arguments[1].asString()
-                                  : arguments.given(2) ? "%Y-%m-%dT%H:%M:%S.%L" : "%Y-%m-%dT%H:%M:%S.%LZ";
+  const std::string_view format = arguments.given(1)   ? arguments[1].asString()
+                                  : arguments.given(2) ? "%Y-%m-%dT%H:%M:%S.%L"
+                                                       : "%Y-%m-%dT%H:%M:%S.%LZ";
   TROUPE_ASSIGN(const auto result, formatDate(format, *instant, *zone));
   return Operand(text(result));
 }
 
-constexpr NamedArgument kFromStringArguments[] = {{"dateString", true}, {"format"}, {"timezone"}, {"onError"}, {"onNull"}};
+constexpr NamedArgument kFromStringArguments[] = {
+    {"dateString", true}, {"format"}, {"timezone"}, {"onError"}, {"onNull"}};
 
 Result dateFromString(Arguments& arguments, const Operator&) {
   if (arguments[0].isNullish()) return arguments.given(4) ? Operand(arguments.at(4).copy()) : Operand(nullValue());
@@ -267,10 +286,12 @@ Result dateFromString(Arguments& arguments, const Operator&) {
     return why;
   };
   if (!arguments[0].is(Type::kString))
-    return failed(Status(ErrorCode::kConversionFailure, "$dateFromString requires that 'dateString' be a string, found: " +
-                                                            typeOf(arguments[0]) + " with value " + show(arguments[0])));
+    return failed(Status(ErrorCode::kConversionFailure,
+                         "$dateFromString requires that 'dateString' be a string, found: " + typeOf(arguments[0]) +
+                             " with value " + show(arguments[0])));
   if (arguments.given(1) && !arguments[1].is(Type::kString))
-    return Status(ErrorCode(40684), "$dateFromString requires that 'format' be a string, found: " + typeOf(arguments[1]) + " with value " + show(arguments[1]));
+    return Status(ErrorCode(40684), "$dateFromString requires that 'format' be a string, found: " +
+                                        typeOf(arguments[1]) + " with value " + show(arguments[1]));
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[2]));
   const auto result = arguments.given(1) ? parseDate(arguments[0].asString(), arguments[1].asString(), *zone)
                                          : parseIsoDate(arguments[0].asString(), *zone);

@@ -43,7 +43,8 @@ int64_t isoDay(int64_t t) { return isoWeekOf(t).dayOfWeek; }
 constexpr NamedArgument kToPartsArguments[] = {{"date", true}, {"timezone"}, {"iso8601"}};
 
 Result dateToParts(Arguments& arguments, const Operator&) {
-  if (arguments[0].isNullish() || (arguments.given(1) && arguments[1].isNullish()) || (arguments.given(2) && arguments[2].isNullish()))
+  if (arguments[0].isNullish() || (arguments.given(1) && arguments[1].isNullish()) ||
+      (arguments.given(2) && arguments[2].isNullish()))
     return Operand(nullValue());
   const auto instant = instantOf(arguments[0]);
   if (!instant) return Status(ErrorCode(16006), "can't convert from BSON type " + typeOf(arguments[0]) + " to Date");
@@ -55,7 +56,9 @@ Result dateToParts(Arguments& arguments, const Operator&) {
   bson::Builder out;
   if (arguments.given(2) && arguments[2].asBool()) {
     const IsoWeek iso = isoWeekOf(local);
-    out.append("isoWeekYear", static_cast<int32_t>(iso.year)).append("isoWeek", iso.week).append("isoDayOfWeek", iso.dayOfWeek);
+    out.append("isoWeekYear", static_cast<int32_t>(iso.year))
+        .append("isoWeek", iso.week)
+        .append("isoDayOfWeek", iso.dayOfWeek);
   } else {
     out.append("year", static_cast<int32_t>(p.year)).append("month", p.month).append("day", p.day);
   }
@@ -63,21 +66,26 @@ Result dateToParts(Arguments& arguments, const Operator&) {
   return Operand(document(out.finish()));
 }
 
-constexpr NamedArgument kFromPartsArguments[] = {{"year"}, {"month"}, {"day"}, {"hour"}, {"minute"}, {"second"}, {"millisecond"},
-                                                 {"isoWeekYear"}, {"isoWeek"}, {"isoDayOfWeek"}, {"timezone"}};
+constexpr NamedArgument kFromPartsArguments[] = {{"year"},    {"month"},        {"day"},         {"hour"},
+                                                 {"minute"},  {"second"},       {"millisecond"}, {"isoWeekYear"},
+                                                 {"isoWeek"}, {"isoDayOfWeek"}, {"timezone"}};
 enum FromParts { kYear, kMonth, kDay, kHour, kMinute, kSecond, kMillisecond, kIsoYear, kIsoWeek, kIsoDay, kTimezone };
 
 /// A part as an integer within limits; nothing when it is null.
-StatusWith<std::optional<int64_t>> partOf(const Arguments& arguments, size_t i, int64_t fallback, int64_t low, int64_t high) {
+StatusWith<std::optional<int64_t>> partOf(const Arguments& arguments, size_t i, int64_t fallback, int64_t low,
+                                          int64_t high) {
   if (!arguments.given(i)) return std::optional<int64_t>(fallback);
   const Element e = arguments[i];
   if (e.isNullish()) return std::optional<int64_t>();
   const std::string name(kFromPartsArguments[i].name);
   const auto v = exactInt64(e);
-  if (!v) return Status(ErrorCode(40515), "'" + name + "' must evaluate to an integer, found " + typeOf(e) + " with value " + show(e));
+  if (!v)
+    return Status(ErrorCode(40515),
+                  "'" + name + "' must evaluate to an integer, found " + typeOf(e) + " with value " + show(e));
   if (*v < low || *v > high)
-    return Status(ErrorCode(i == kYear || i == kIsoYear ? 40523 : 31034), "'" + name + "' must evaluate to an integer in the range " +
-                                                                               std::to_string(low) + " to " + std::to_string(high) + ", found " + show(e));
+    return Status(ErrorCode(i == kYear || i == kIsoYear ? 40523 : 31034),
+                  "'" + name + "' must evaluate to an integer in the range " + std::to_string(low) + " to " +
+                      std::to_string(high) + ", found " + show(e));
   return v;
 }
 
@@ -95,20 +103,27 @@ Result dateFromParts(Arguments& arguments, const Operator&) {
     const bool isYear = i == kYear || i == kIsoYear;
     const bool startsAtOne = i == kMonth || i == kDay || i == kIsoWeek || i == kIsoDay;
     const int64_t limit = i == kSecond || i == kMillisecond ? int64_t{1} << 46 : kShort;
-    TROUPE_ASSIGN(const auto given, partOf(arguments, i, isYear || startsAtOne, isYear ? 1 : -limit - 1, isYear ? 9999 : limit));
+    TROUPE_ASSIGN(const auto given,
+                  partOf(arguments, i, isYear || startsAtOne, isYear ? 1 : -limit - 1, isYear ? 9999 : limit));
     if (!given) return Operand(nullValue());
     v[i] = *given;
   }
   if (arguments.given(kTimezone) && arguments[kTimezone].isNullish()) return Operand(nullValue());
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[kTimezone]));
-  const int64_t days = iso ? daysFromIsoWeek(v[kIsoYear], v[kIsoWeek], v[kIsoDay]) : daysFromCivil(v[kYear], v[kMonth], v[kDay]);
+  const int64_t days =
+      iso ? daysFromIsoWeek(v[kIsoYear], v[kIsoWeek], v[kIsoDay]) : daysFromCivil(v[kYear], v[kMonth], v[kDay]);
   const int64_t local = days * kDayMillis + ((v[kHour] * 60 + v[kMinute]) * 60 + v[kSecond]) * 1000 + v[kMillisecond];
   return Operand(date(zone->toInstant(local)));
 }
 
 template <int64_t (*Part)(int64_t), bool Long = false>
 constexpr Operator partOperator(std::string_view name) {
-  return {.name = name, .minArity = 1, .maxArity = 1, .function = part<Part, Long>, .named = kPartArguments, .positionalToo = true};
+  return {.name = name,
+          .minArity = 1,
+          .maxArity = 1,
+          .function = part<Part, Long>,
+          .named = kPartArguments,
+          .positionalToo = true};
 }
 
 constexpr Operator kDatesOperators[] = {

@@ -14,8 +14,8 @@ namespace troupe::query {
 
 struct ParseContext;
 
-/// What an expression is evaluated over: the document, and the variables bound by enclosing expressions. Not thread-safe;
-/// one per evaluating thread, reused from document to document.
+/// What an expression is evaluated over: the document, and the variables bound by enclosing expressions. Not
+/// thread-safe; one per evaluating thread, reused from document to document.
 class Variables {
  public:
   Variables() = default;
@@ -74,13 +74,15 @@ class Expression {
 
 /// Parses an expression: a field path ("$a.b"), variable ("$$ROOT"), operator document, object or array of expressions,
 /// or literal. Constant operands are folded. Feature group: aggregation expressions.
-/// Errors: InvalidPipelineOperator (168) for unknown operators, UndefinedVariable (17276), arity (16020) and per operator.
+/// Errors: InvalidPipelineOperator (168) for unknown operators, UndefinedVariable (17276), arity (16020) and per
+/// operator.
 StatusWith<ExpressionPtr> parseExpression(const bson::Element& expression, const ParseContext& context);
 
 /// The truth of a value as $cond, $and and $match see it: false for missing, null, false and zeros.
 bool isTrue(const Operand& operand);
 
-/// True for names of expression operators ("$add"), for those who have to tell `{a: {$add: [...]}}` from a sub-document.
+/// True for names of expression operators ("$add"), for those who have to tell `{a: {$add: [...]}}` from a
+/// sub-document.
 bool isExpressionOperator(std::string_view name);
 
 }  // namespace troupe::query

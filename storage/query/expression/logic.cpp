@@ -32,7 +32,9 @@ Result negate(Arguments& a, const Operator&) { return Operand(boolean(!isTrue(a.
 /// $and, $or: stop at the first operand that decides.
 class ShortCircuit final : public CompoundExpression {
  public:
-  ShortCircuit(bool decides, std::vector<ExpressionPtr> operands) : decides_(decides) { children_ = std::move(operands); }
+  ShortCircuit(bool decides, std::vector<ExpressionPtr> operands) : decides_(decides) {
+    children_ = std::move(operands);
+  }
   Result evaluate(Variables& variables) const override {
     for (const auto& child : children_) {
       TROUPE_ASSIGN(const Operand value, child->evaluate(variables));
@@ -97,14 +99,17 @@ StatusWith<ExpressionPtr> parseIfNull(Parser& parser, const Element& e, const Op
 /// $cond and $switch: pairs of (case, then), and what holds otherwise.
 class Branches final : public CompoundExpression {
  public:
-  Branches(bool isCond, std::vector<ExpressionPtr> pairsThenDefault) : isCond_(isCond) { children_ = std::move(pairsThenDefault); }
+  Branches(bool isCond, std::vector<ExpressionPtr> pairsThenDefault) : isCond_(isCond) {
+    children_ = std::move(pairsThenDefault);
+  }
   Result evaluate(Variables& variables) const override {
     for (size_t i = 0; i + 1 < children_.size(); i += 2) {
       TROUPE_ASSIGN(const Operand condition, children_[i]->evaluate(variables));
       if (isTrue(condition)) return children_[i + 1]->evaluate(variables);
     }
     if (children_.back()) return children_.back()->evaluate(variables);
-    return Status(ErrorCode(40066), "$switch could not find a matching branch for an input, and no default was specified.");
+    return Status(ErrorCode(40066),
+                  "$switch could not find a matching branch for an input, and no default was specified.");
   }
   void serialize(std::string_view name, bson::Builder& out) const override {
     out.openDocument(name);
@@ -145,14 +150,16 @@ StatusWith<ExpressionPtr> parseCond(Parser& parser, const Element& e, const Oper
   } else {
     TROUPE_ASSIGN(parts, parseList(parser, e));
     if (parts.size() != 3)
-      return Status(ErrorCode(16020), "Expression $cond takes exactly 3 arguments. " + std::to_string(parts.size()) + " were passed in.");
+      return Status(ErrorCode(16020),
+                    "Expression $cond takes exactly 3 arguments. " + std::to_string(parts.size()) + " were passed in.");
   }
   if (const Operand* known = parts[0]->constant()) return std::move(isTrue(*known) ? parts[1] : parts[2]);
   return ExpressionPtr(std::make_unique<Branches>(true, std::move(parts)));
 }
 
 StatusWith<ExpressionPtr> parseSwitch(Parser& parser, const Element& e, const Operator&) {
-  if (!e.is(Type::kDocument)) return Status(ErrorCode(40060), "$switch requires an object as an argument, found: " + typeOf(e));
+  if (!e.is(Type::kDocument))
+    return Status(ErrorCode(40060), "$switch requires an object as an argument, found: " + typeOf(e));
   std::vector<ExpressionPtr> parts;
   ExpressionPtr otherwise;
   for (const Element& field : e.asDocument()) {
@@ -160,8 +167,10 @@ StatusWith<ExpressionPtr> parseSwitch(Parser& parser, const Element& e, const Op
       TROUPE_ASSIGN(otherwise, parser.parse(field));
       continue;
     }
-    if (field.name() != "branches") return Status(ErrorCode(40067), "$switch found an unknown argument: " + std::string(field.name()));
-    if (!field.is(Type::kArray)) return Status(ErrorCode(40061), "$switch expected an array for 'branches', found: " + typeOf(field));
+    if (field.name() != "branches")
+      return Status(ErrorCode(40067), "$switch found an unknown argument: " + std::string(field.name()));
+    if (!field.is(Type::kArray))
+      return Status(ErrorCode(40061), "$switch expected an array for 'branches', found: " + typeOf(field));
     for (const Element& branch : field.asArray()) {
       if (!branch.is(Type::kDocument))
         return Status(ErrorCode(40062), "$switch expected each branch to be an object, found: " + typeOf(branch));

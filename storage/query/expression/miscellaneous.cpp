@@ -17,7 +17,9 @@ double randomNumber(const Variables& variables) {
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
-StatusWith<ExpressionPtr> parseLiteral(Parser&, const Element& e, const Operator&) { return makeConstant(bson::Value(e)); }
+StatusWith<ExpressionPtr> parseLiteral(Parser&, const Element& e, const Operator&) {
+  return makeConstant(bson::Value(e));
+}
 
 StatusWith<ExpressionPtr> parseMeta(Parser&, const Element& e, const Operator&) {
   if (!e.is(Type::kString)) return Status(ErrorCode(17307), "$meta only supports string arguments");
@@ -30,15 +32,18 @@ Result random(Arguments& arguments, const Operator&) { return Operand(real(rando
 
 Result sampleRate(Arguments& arguments, const Operator&) {
   const Element e = arguments[0];
-  if (!e.isNumber()) return Status(ErrorCode::kTypeMismatch, "argument to $sampleRate must be a numeric type, not " + typeOf(e));
+  if (!e.isNumber())
+    return Status(ErrorCode::kTypeMismatch, "argument to $sampleRate must be a numeric type, not " + typeOf(e));
   const double rate = e.toDouble();
-  if (!(rate >= 0 && rate <= 1)) return Status(ErrorCode::kBadValue, "numeric argument to $sampleRate must be in [0, 1]");
+  if (!(rate >= 0 && rate <= 1))
+    return Status(ErrorCode::kBadValue, "numeric argument to $sampleRate must be in [0, 1]");
   return Operand(boolean(randomNumber(arguments.variables) < rate));
 }
 
 Result bsonSize(Arguments& arguments, const Operator&) {
   const Element e = arguments[0];
-  if (!e.is(Type::kDocument)) return Status(ErrorCode(31393), "$bsonSize requires a document input, found: " + typeOf(e));
+  if (!e.is(Type::kDocument))
+    return Status(ErrorCode(31393), "$bsonSize requires a document input, found: " + typeOf(e));
   return Operand(int32(static_cast<int32_t>(e.asDocument().size())));
 }
 
@@ -53,7 +58,8 @@ Result timestampPart(Arguments& arguments, const Operator& op) {
   const Element e = arguments[0];
   const bool second = op.name == "$tsSecond";
   if (!e.is(Type::kTimestamp))
-    return Status(ErrorCode(second ? 5687301 : 5687302), " Argument to " + std::string(op.name) + " must be a timestamp, but is " + typeOf(e));
+    return Status(ErrorCode(second ? 5687301 : 5687302),
+                  " Argument to " + std::string(op.name) + " must be a timestamp, but is " + typeOf(e));
   return Operand(int64(second ? e.asTimestamp().seconds : e.asTimestamp().increment));
 }
 

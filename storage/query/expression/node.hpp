@@ -84,13 +84,13 @@ struct Operator {
   static constexpr int kAny = -1;
   std::string_view name;
   int minArity = 0;
-  int maxArity = 0;                          ///< kAny: no limit
+  int maxArity = 0;  ///< kAny: no limit
   Function function = nullptr;
-  ParseFunction parse = nullptr;             ///< when set, the operator parses itself
+  ParseFunction parse = nullptr;              ///< when set, the operator parses itself
   std::span<const NamedArgument> named = {};  ///< when not empty, the operand is a document of these
-  bool nullIfNull = false;                   ///< any nullish argument gives null without a call
-  bool random = false;                       ///< never folded
-  bool positionalToo = false;                ///< with `named`: an operand that is not such a document is the first argument
+  bool nullIfNull = false;                    ///< any nullish argument gives null without a call
+  bool random = false;                        ///< never folded
+  bool positionalToo = false;  ///< with `named`: an operand that is not such a document is the first argument
 };
 
 /// The operator of that name, or null.

@@ -43,7 +43,8 @@ Result mergeObjects(Arguments& arguments, const Operator&) {
   const auto merge = [&result](const Element& e) -> Status {
     if (e.isNullish()) return Status::OK();
     if (!e.is(Type::kDocument))
-      return {ErrorCode(40400), "$mergeObjects requires object inputs, but input " + show(e) + " is of type " + typeOf(e)};
+      return {ErrorCode(40400),
+              "$mergeObjects requires object inputs, but input " + show(e) + " is of type " + typeOf(e)};
     result = mergeDocuments(result, e.asDocument());
     return Status::OK();
   };
@@ -61,7 +62,8 @@ constexpr NamedArgument kUnsetArguments[] = {{"field", true}, {"input", true}};
 
 StatusWith<std::string> fieldName(const Element& e, const Operator& op) {
   if (!e.is(Type::kString))
-    return Status(ErrorCode(op.name == "$getField" ? 5654602 : 4161107), std::string(op.name) + " requires 'field' to evaluate to type String, but got " + typeOf(e));
+    return Status(ErrorCode(op.name == "$getField" ? 5654602 : 4161107),
+                  std::string(op.name) + " requires 'field' to evaluate to type String, but got " + typeOf(e));
   return std::string(e.asString());
 }
 
@@ -78,7 +80,8 @@ Result setField(Arguments& arguments, const Operator& op) {
   if (arguments[1].isNullish()) return Operand(nullValue());
   if (!arguments[1].is(Type::kDocument))
     return Status(ErrorCode(4161105), std::string(op.name) + " requires 'input' to evaluate to type Object");
-  return Operand(document(withField(arguments[1].asDocument(), name, op.name == "$setField" ? arguments[2] : Element())));
+  return Operand(
+      document(withField(arguments[1].asDocument(), name, op.name == "$setField" ? arguments[2] : Element())));
 }
 
 /// `{$getField: "name"}` and `{$getField: {field, input}}`. The short form reads $$CURRENT, so it is not folded.

@@ -48,7 +48,8 @@ Status arityError(const Operator& op, size_t given) {
 StatusWith<ExpressionPtr> parseNamed(Parser& parser, const Operator& op, const Element& operand) {
   const std::string name(op.name);
   if (!operand.is(Type::kDocument))
-    return Status(ErrorCode::kFailedToParse, name + " only supports an object as its argument, found: " + typeOf(operand));
+    return Status(ErrorCode::kFailedToParse,
+                  name + " only supports an object as its argument, found: " + typeOf(operand));
   std::vector<ExpressionPtr> arguments(op.named.size());
   for (const Element& field : operand.asDocument()) {
     size_t i = 0;
@@ -79,14 +80,16 @@ StatusWith<ExpressionPtr> parsePositional(Parser& parser, const Operator& op, co
     arguments.push_back(std::move(argument));
   }
   const auto count = static_cast<int>(arguments.size());
-  if (count < op.minArity || (op.maxArity != Operator::kAny && count > op.maxArity)) return arityError(op, arguments.size());
+  if (count < op.minArity || (op.maxArity != Operator::kAny && count > op.maxArity))
+    return arityError(op, arguments.size());
   auto call = std::make_unique<CallExpression>(op, std::move(arguments), parser.context.collator);
   const bool foldable = call->foldable();
   return folded(std::move(call), foldable);
 }
 
 bool looksNamed(const Element& operand) {
-  return operand.is(Type::kDocument) && !operand.asDocument().empty() && !operand.asDocument().first().name().starts_with('$');
+  return operand.is(Type::kDocument) && !operand.asDocument().empty() &&
+         !operand.asDocument().first().name().starts_with('$');
 }
 
 }  // namespace
@@ -114,16 +117,21 @@ Status checkVariableName(std::string_view name) {
   const auto letter = [](unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80; };
   const auto first = static_cast<unsigned char>(name[0]);
   if (!(first >= 'a' && first <= 'z') && first < 0x80)
-    return {ErrorCode::kFailedToParse, "'" + std::string(name) + "' starts with an invalid character for a user variable name"};
+    return {ErrorCode::kFailedToParse,
+            "'" + std::string(name) + "' starts with an invalid character for a user variable name"};
   for (const char c : name)
     if (!letter(static_cast<unsigned char>(c)) && !(c >= '0' && c <= '9') && c != '_')
-      return {ErrorCode::kFailedToParse, "'" + std::string(name) + "' contains an invalid character for a variable name: '" + c + "'"};
+      return {ErrorCode::kFailedToParse,
+              "'" + std::string(name) + "' contains an invalid character for a variable name: '" + c + "'"};
   return Status::OK();
 }
 
 StatusWith<ExpressionPtr> Parser::parse(const Element& e) {
   if (++depth_ > kMaxExpressionDepth) return Status(ErrorCode::kOverflow, "expression is nested too deeply");
-  struct Leave { int& depth; ~Leave() { --depth; } } leave{depth_};
+  struct Leave {
+    int& depth;
+    ~Leave() { --depth; }
+  } leave{depth_};
   switch (e.type()) {
     case Type::kString: return parseString(e.asString());
     case Type::kDocument: return parseObject(e.asDocument());
@@ -136,18 +144,23 @@ StatusWith<ExpressionPtr> Parser::parseObject(bson::View object) {
   const Element first = object.first();
   if (first.ok() && first.name().starts_with('$')) {
     if (object.count() != 1)
-      return Status(ErrorCode(15983), "an expression specification must contain exactly one field, the name of the expression. "
-                                      "Found " + std::to_string(object.count()) + " fields in " + show(document(object).element()));
+      return Status(ErrorCode(15983),
+                    "an expression specification must contain exactly one field, the name of the expression. "
+                    "Found " +
+                        std::to_string(object.count()) + " fields in " + show(document(object).element()));
     const Operator* op = findOperator(first.name());
-    if (!op) return Status(ErrorCode::kInvalidPipelineOperator, "Unrecognized expression '" + std::string(first.name()) + "'");
+    if (!op)
+      return Status(ErrorCode::kInvalidPipelineOperator, "Unrecognized expression '" + std::string(first.name()) + "'");
     return parseOperator(*op, first);
   }
   auto result = std::make_unique<ObjectExpression>();
   for (const Element& field : object) {
     if (field.name().starts_with('$'))
-      return Status(ErrorCode::kFieldPathInvalid, "FieldPath field names may not start with '$'. Consider using $getField or $setField.");
+      return Status(ErrorCode::kFieldPathInvalid,
+                    "FieldPath field names may not start with '$'. Consider using $getField or $setField.");
     if (field.name().find('.') != std::string_view::npos)
-      return Status(ErrorCode(16412), "FieldPath field names may not contain '.'. Consider using $getField or $setField.");
+      return Status(ErrorCode(16412),
+                    "FieldPath field names may not contain '.'. Consider using $getField or $setField.");
     TROUPE_ASSIGN(auto value, parse(field));
     result->add(field.name(), std::move(value));
   }

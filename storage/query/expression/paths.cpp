@@ -23,7 +23,8 @@ Status ValuePath::check(std::string_view dotted) {
   for (const auto& name : path.names()) {
     if (name.empty()) return {ErrorCode(15998), "FieldPath field names may not be empty strings."};
     if (name[0] == '$' && name != "$id" && name != "$ref" && name != "$db")
-      return {ErrorCode::kFieldPathInvalid, "FieldPath field names may not start with '$'. Consider using $getField or $setField."};
+      return {ErrorCode::kFieldPathInvalid,
+              "FieldPath field names may not start with '$'. Consider using $getField or $setField."};
     if (name.find('\0') != std::string::npos) return {ErrorCode(16411), "FieldPath field names may not contain '\\0'."};
   }
   return Status::OK();

@@ -18,18 +18,21 @@ constexpr NamedArgument kZipArguments[] = {{"inputs", true}, {"defaults"}, {"use
 
 Result zip(Arguments& arguments, const Operator&) {
   if (arguments[0].isNullish()) return Operand(nullValue());
-  if (!arguments[0].is(Type::kArray)) return Status(ErrorCode(34461), "inputs must be an array of expressions, found " + typeOf(arguments[0]));
+  if (!arguments[0].is(Type::kArray))
+    return Status(ErrorCode(34461), "inputs must be an array of expressions, found " + typeOf(arguments[0]));
   if (arguments.given(1) && !arguments[1].is(Type::kArray))
     return Status(ErrorCode(34462), "defaults must be an array of expressions, found " + typeOf(arguments[1]));
   if (arguments.given(2) && !arguments[2].is(Type::kBool))
     return Status(ErrorCode(34463), "useLongestLength must be a bool, found " + typeOf(arguments[2]));
   const bool longest = arguments.given(2) && arguments[2].asBool();
-  if (arguments.given(1) && !longest) return Status(ErrorCode(34466), "cannot specify defaults unless useLongestLength is true");
+  if (arguments.given(1) && !longest)
+    return Status(ErrorCode(34466), "cannot specify defaults unless useLongestLength is true");
   std::vector<bson::View::Iterator> inputs;
   int length = -1;
   for (const Element& input : arguments[0].asArray()) {
     if (input.isNullish()) return Operand(nullValue());
-    if (!input.is(Type::kArray)) return Status(ErrorCode(34468), "$zip found a non-array expression in input: " + show(input));
+    if (!input.is(Type::kArray))
+      return Status(ErrorCode(34468), "$zip found a non-array expression in input: " + show(input));
     const int count = input.asArray().count();
     length = length < 0 ? count : longest ? std::max(length, count) : std::min(length, count);
     inputs.push_back(input.asArray().begin());
@@ -38,7 +41,8 @@ Result zip(Arguments& arguments, const Operator&) {
   std::vector<Element> defaults;
   if (arguments.given(1))
     for (const Element& e : arguments[1].asArray()) defaults.push_back(e);
-  if (!defaults.empty() && defaults.size() != inputs.size()) return Status(ErrorCode(34467), "defaults and inputs must have the same length");
+  if (!defaults.empty() && defaults.size() != inputs.size())
+    return Status(ErrorCode(34467), "defaults and inputs must have the same length");
   bson::Builder out;
   for (int row = 0; row < length; ++row) {
     out.pushOpenArray();
@@ -62,12 +66,18 @@ constexpr NamedArgument kSortArguments[] = {{"input", true}, {"sortBy", true}};
 Result sortArray(Arguments& arguments, const Operator&) {
   const Element input = arguments[0], by = arguments[1];
   if (input.isNullish()) return Operand(nullValue());
-  if (!input.is(Type::kArray)) return Status(ErrorCode(2942504), "The input argument to $sortArray must be an array, but was of type: " + typeOf(input));
+  if (!input.is(Type::kArray))
+    return Status(ErrorCode(2942504),
+                  "The input argument to $sortArray must be an array, but was of type: " + typeOf(input));
   std::vector<std::pair<ValuePath, int>> keys;
-  const auto direction = [](const Element& e) { const auto v = exactInt32(e); return v && (*v == 1 || *v == -1) ? *v : 0; };
+  const auto direction = [](const Element& e) {
+    const auto v = exactInt32(e);
+    return v && (*v == 1 || *v == -1) ? *v : 0;
+  };
   if (by.is(Type::kDocument)) {
     for (const Element& key : by.asDocument()) {
-      if (!direction(key)) return Status(ErrorCode::kBadValue, "$sort key ordering must be 1 (for ascending) or -1 (for descending)");
+      if (!direction(key))
+        return Status(ErrorCode::kBadValue, "$sort key ordering must be 1 (for ascending) or -1 (for descending)");
       keys.emplace_back(ValuePath(key.name()), direction(key));
     }
   }
@@ -80,8 +90,8 @@ Result sortArray(Arguments& arguments, const Operator&) {
     for (const auto& [path, sign] : keys) {
       const Operand left = path.in(a), right = path.in(b);
       const bson::Value null = nullValue();
-      const int order = bson::compareValues(left.ok() ? left.element() : null.element(), right.ok() ? right.element() : null.element(),
-                                            arguments.collator);
+      const int order = bson::compareValues(left.ok() ? left.element() : null.element(),
+                                            right.ok() ? right.element() : null.element(), arguments.collator);
       if (order != 0) return order * sign < 0;
     }
     return false;
@@ -93,41 +103,54 @@ Result sortArray(Arguments& arguments, const Operator&) {
 
 Status keyFrom(const Element& key, std::string& name) {
   if (!key.is(Type::kString))
-    return {ErrorCode(40395), "$arrayToObject requires an array of key-value pairs, where the key must be of type string. Found key type: " + typeOf(key)};
+    return {
+        ErrorCode(40395),
+        "$arrayToObject requires an array of key-value pairs, where the key must be of type string. Found key type: " +
+            typeOf(key)};
   name = key.asString();
-  if (name.find('\0') != std::string::npos) return {ErrorCode(4940401), "Key field cannot contain an embedded null byte"};
+  if (name.find('\0') != std::string::npos)
+    return {ErrorCode(4940401), "Key field cannot contain an embedded null byte"};
   return Status::OK();
 }
 
 StatusWith<Element> keyAndValue(const Element& item, Type expected, std::string& name) {
   if (item.type() != expected)
-    return Status(ErrorCode(expected == Type::kArray ? 40396 : 40391),
-                  std::string("$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. ") +
-                      (expected == Type::kArray ? "Array" : "Object") + " was detected, now found: " + typeOf(item));
+    return Status(
+        ErrorCode(expected == Type::kArray ? 40396 : 40391),
+        std::string(
+            "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. ") +
+            (expected == Type::kArray ? "Array" : "Object") + " was detected, now found: " + typeOf(item));
   if (expected == Type::kArray) {
     const bson::View pair = item.asArray();
     if (pair.count() != 2)
-      return Status(ErrorCode(40397), "$arrayToObject requires an array of size 2 arrays,found array of size: " + std::to_string(pair.count()));
+      return Status(ErrorCode(40397), "$arrayToObject requires an array of size 2 arrays,found array of size: " +
+                                          std::to_string(pair.count()));
     TROUPE_TRY(keyFrom(pair.first(), name));
     return *++pair.begin();
   }
   const bson::View pair = item.asDocument();
   if (pair.count() != 2)
-    return Status(ErrorCode(40392), "$arrayToObject requires an object keys of 'k' and 'v'. Found incorrect number of keys:" + std::to_string(pair.count()));
+    return Status(ErrorCode(40392),
+                  "$arrayToObject requires an object keys of 'k' and 'v'. Found incorrect number of keys:" +
+                      std::to_string(pair.count()));
   if (!pair.has("k") || !pair.has("v"))
-    return Status(ErrorCode(40393), "$arrayToObject requires an object with keys 'k' and 'v'. Missing either or both keys from: " + show(item));
+    return Status(
+        ErrorCode(40393),
+        "$arrayToObject requires an object with keys 'k' and 'v'. Missing either or both keys from: " + show(item));
   TROUPE_TRY(keyFrom(pair["k"], name));
   return pair["v"];
 }
 
 Result arrayToObject(Arguments& arguments, const Operator&) {
   const Element input = arguments[0];
-  if (!input.is(Type::kArray)) return Status(ErrorCode(40386), "$arrayToObject requires an array input, found: " + typeOf(input));
+  if (!input.is(Type::kArray))
+    return Status(ErrorCode(40386), "$arrayToObject requires an array input, found: " + typeOf(input));
   std::vector<std::pair<std::string, Element>> fields;
   std::map<std::string, size_t> known;
   const Type format = input.asArray().first().type();
   if (!input.asArray().empty() && format != Type::kArray && format != Type::kDocument)
-    return Status(ErrorCode(40398), "Unrecognised input type format for $arrayToObject: " + typeOf(input.asArray().first()));
+    return Status(ErrorCode(40398),
+                  "Unrecognised input type format for $arrayToObject: " + typeOf(input.asArray().first()));
   for (const Element& item : input.asArray()) {
     std::string name;
     TROUPE_ASSIGN(const Element value, keyAndValue(item, format, name));
@@ -142,9 +165,11 @@ Result arrayToObject(Arguments& arguments, const Operator&) {
 
 Result objectToArray(Arguments& arguments, const Operator&) {
   const Element input = arguments[0];
-  if (!input.is(Type::kDocument)) return Status(ErrorCode(40390), "$objectToArray requires a document input, found: " + typeOf(input));
+  if (!input.is(Type::kDocument))
+    return Status(ErrorCode(40390), "$objectToArray requires a document input, found: " + typeOf(input));
   bson::Builder out;
-  for (const Element& field : input.asDocument()) out.pushDocument().append("k", field.name()).append("v", field).close();
+  for (const Element& field : input.asDocument())
+    out.pushDocument().append("k", field.name()).append("v", field).close();
   return Operand(out.finishArray());
 }
 

@@ -25,7 +25,8 @@ Set setOf(const Element& array, const bson::Collator* collator) {
   for (const Element& e : array.asArray()) set.push_back(e);
   const Less less{collator};
   std::stable_sort(set.begin(), set.end(), less);
-  set.erase(std::unique(set.begin(), set.end(), [&](const Element& a, const Element& b) { return !less(a, b); }), set.end());
+  set.erase(std::unique(set.begin(), set.end(), [&](const Element& a, const Element& b) { return !less(a, b); }),
+            set.end());
   return set;
 }
 
@@ -36,7 +37,8 @@ bson::Value arrayOf(const Set& set) {
 }
 
 Status arraysOnly(const Operator& op, const Element& e, int code) {
-  return {ErrorCode(code), "All operands of " + std::string(op.name) + " must be arrays. One argument is of type: " + typeOf(e)};
+  return {ErrorCode(code),
+          "All operands of " + std::string(op.name) + " must be arrays. One argument is of type: " + typeOf(e)};
 }
 
 Result unionOrIntersection(Arguments& arguments, const Operator& op) {
@@ -64,7 +66,8 @@ Result difference(Arguments& arguments, const Operator&) {
   for (size_t i = 0; i < 2; ++i)
     if (!arguments[i].is(Type::kArray))
       return Status(ErrorCode(i == 0 ? 17048 : 17049), std::string("both operands of $setDifference must be arrays. ") +
-                                                           (i == 0 ? "First" : "Second") + " argument is of type: " + typeOf(arguments[i]));
+                                                           (i == 0 ? "First" : "Second") +
+                                                           " argument is of type: " + typeOf(arguments[i]));
   const Less less{arguments.collator};
   Set seen = setOf(arguments[1], arguments.collator);
   Set result;
@@ -87,9 +90,9 @@ Result equals(Arguments& arguments, const Operator& op) {
       first = std::move(set);
       continue;
     }
-    const bool same = first.size() == set.size() && std::equal(first.begin(), first.end(), set.begin(), [&](const Element& a, const Element& b) {
-      return !less(a, b) && !less(b, a);
-    });
+    const bool same = first.size() == set.size() &&
+                      std::equal(first.begin(), first.end(), set.begin(),
+                                 [&](const Element& a, const Element& b) { return !less(a, b) && !less(b, a); });
     if (!same) return Operand(boolean(false));
   }
   return Operand(boolean(true));
@@ -99,16 +102,19 @@ Result isSubset(Arguments& arguments, const Operator&) {
   for (size_t i = 0; i < 2; ++i)
     if (!arguments[i].is(Type::kArray))
       return Status(ErrorCode(i == 0 ? 17046 : 17042), std::string("both operands of $setIsSubset must be arrays. ") +
-                                                           (i == 0 ? "First" : "Second") + " argument is of type: " + typeOf(arguments[i]));
+                                                           (i == 0 ? "First" : "Second") +
+                                                           " argument is of type: " + typeOf(arguments[i]));
   const Set small = setOf(arguments[0], arguments.collator), large = setOf(arguments[1], arguments.collator);
-  return Operand(boolean(std::includes(large.begin(), large.end(), small.begin(), small.end(), Less{arguments.collator})));
+  return Operand(
+      boolean(std::includes(large.begin(), large.end(), small.begin(), small.end(), Less{arguments.collator})));
 }
 
 Result elementsTrue(Arguments& arguments, const Operator& op) {
   const bool all = op.name == "$allElementsTrue";
   const Element e = arguments[0];
   if (!e.is(Type::kArray))
-    return Status(ErrorCode(all ? 17040 : 17041), std::string(op.name) + "'s argument must be an array, but is " + typeOf(e));
+    return Status(ErrorCode(all ? 17040 : 17041),
+                  std::string(op.name) + "'s argument must be an array, but is " + typeOf(e));
   for (const Element& item : e.asArray())
     if (isTrue(item) != all) return Operand(boolean(!all));
   return Operand(boolean(all));

@@ -15,8 +15,12 @@ namespace {
 
 constexpr NamedArgument kArguments[] = {{"input", true}, {"regex", true}, {"options"}};
 
-struct FreeCode { void operator()(pcre2_code* code) const { pcre2_code_free(code); } };
-struct FreeMatch { void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); } };
+struct FreeCode {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+};
+struct FreeMatch {
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+};
 
 /// A compiled pattern; kept per thread for the next document, since most patterns are constant.
 struct Compiled {
@@ -46,7 +50,8 @@ StatusWith<Compiled*> compile(std::string_view pattern, std::string_view options
   TROUPE_ASSIGN(const uint32_t flags, compileFlags(options, name));
   int error = 0;
   size_t offset = 0;
-  last.code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), flags, &error, &offset, nullptr));
+  last.code.reset(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), flags, &error, &offset, nullptr));
   if (!last.code) {
     PCRE2_UCHAR message[256];
     pcre2_get_error_message(error, message, sizeof message);
@@ -66,16 +71,19 @@ struct Search {
 StatusWith<Search> prepare(const Arguments& arguments, const Operator& op) {
   const std::string name(op.name);
   const Element input = arguments[0], regex = arguments[1], options = arguments[2];
-  if (!input.isNullish() && !input.is(Type::kString)) return Status(ErrorCode(51104), name + " needs 'input' to be of type string");
+  if (!input.isNullish() && !input.is(Type::kString))
+    return Status(ErrorCode(51104), name + " needs 'input' to be of type string");
   if (!regex.isNullish() && !regex.is(Type::kString) && !regex.is(Type::kRegex))
     return Status(ErrorCode(51105), name + " needs 'regex' to be of type string or regex");
-  if (!options.isNullish() && !options.is(Type::kString)) return Status(ErrorCode(51106), name + " needs 'options' to be of type string");
+  if (!options.isNullish() && !options.is(Type::kString))
+    return Status(ErrorCode(51106), name + " needs 'options' to be of type string");
   if (input.isNullish() || regex.isNullish()) return Search{};
   std::string_view pattern, flags = options.isNullish() ? std::string_view() : options.asString();
   if (regex.is(Type::kRegex)) {
     pattern = regex.asRegex().pattern;
     if (!regex.asRegex().options.empty()) {
-      if (!options.isNullish()) return Status(ErrorCode(51107), name + ": found regex option(s) specified in both 'regex' and 'option' fields");
+      if (!options.isNullish())
+        return Status(ErrorCode(51107), name + ": found regex option(s) specified in both 'regex' and 'option' fields");
       flags = regex.asRegex().options;
     }
   } else {
@@ -83,16 +91,18 @@ StatusWith<Search> prepare(const Arguments& arguments, const Operator& op) {
     if (pattern.find('\0') != std::string_view::npos)
       return Status(ErrorCode(51109), name + ": regular expression cannot contain an embedded null byte");
   }
-  TROUPE_ASSIGN(Compiled* compiled, compile(pattern, flags, name));
+  TROUPE_ASSIGN(Compiled * compiled, compile(pattern, flags, name));
   return Search{input.asString(), compiled};
 }
 
 /// The number of groups matched from `from` on, 0 for no match.
 StatusWith<int> matchFrom(const Search& search, size_t from, const Operator& op) {
-  const int count = pcre2_match(search.compiled->code.get(), reinterpret_cast<PCRE2_SPTR>(search.input.data()), search.input.size(),
-                                from, 0, search.compiled->match.get(), nullptr);
+  const int count = pcre2_match(search.compiled->code.get(), reinterpret_cast<PCRE2_SPTR>(search.input.data()),
+                                search.input.size(), from, 0, search.compiled->match.get(), nullptr);
   if (count == PCRE2_ERROR_NOMATCH) return 0;
-  if (count < 0) return Status(ErrorCode(51156), "Error occurred while executing the regular expression in " + std::string(op.name) + ". Result code: " + std::to_string(count));
+  if (count < 0)
+    return Status(ErrorCode(51156), "Error occurred while executing the regular expression in " + std::string(op.name) +
+                                        ". Result code: " + std::to_string(count));
   return count;
 }
 

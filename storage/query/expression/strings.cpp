@@ -67,16 +67,21 @@ Result substringOfBytes(Arguments& arguments, const Operator& op) {
   TROUPE_ASSIGN(const auto s, coerceToString(arguments[0]));
   const std::string name(op.name == "$substr" ? "$substrBytes" : op.name);
   if (!arguments[1].isNumber())
-    return Status(ErrorCode(16034), name + ":  starting index must be a numeric type (is BSON type " + typeOf(arguments[1]) + ")");
+    return Status(ErrorCode(16034),
+                  name + ":  starting index must be a numeric type (is BSON type " + typeOf(arguments[1]) + ")");
   if (!arguments[2].isNumber())
-    return Status(ErrorCode(16035), name + ":  length must be a numeric type (is BSON type " + typeOf(arguments[2]) + ")");
+    return Status(ErrorCode(16035),
+                  name + ":  length must be a numeric type (is BSON type " + typeOf(arguments[2]) + ")");
   const int64_t from = arguments[1].toInt64();
   const int64_t length = arguments[2].toInt64();
-  if (from < 0) return Status(ErrorCode(50752), name + ":  starting index must be non-negative (got: " + std::to_string(from) + ")");
+  if (from < 0)
+    return Status(ErrorCode(50752),
+                  name + ":  starting index must be non-negative (got: " + std::to_string(from) + ")");
   const auto begin = static_cast<size_t>(from);
   if (begin >= s.size()) return Operand(text(""));
   const size_t count = length < 0 ? s.size() - begin : std::min<size_t>(static_cast<size_t>(length), s.size() - begin);
-  if (isContinuation(s[begin])) return Status(ErrorCode(28656), name + ":  Invalid range, starting index is a UTF-8 continuation byte.");
+  if (isContinuation(s[begin]))
+    return Status(ErrorCode(28656), name + ":  Invalid range, starting index is a UTF-8 continuation byte.");
   if (begin + count < s.size() && isContinuation(s[begin + count]))
     return Status(ErrorCode(28657), name + ":  Invalid range, ending index is in the middle of a UTF-8 character.");
   return Operand(text(std::string_view(s).substr(begin, count)));
@@ -86,9 +91,13 @@ Result substringOfCodePoints(Arguments& arguments, const Operator&) {
   TROUPE_ASSIGN(const auto s, coerceToString(arguments[0]));
   const auto index = [&](size_t i, const char* what, int notNumber) -> StatusWith<int32_t> {
     if (!arguments[i].isNumber())
-      return Status(ErrorCode(notNumber), std::string("$substrCP: ") + what + " must be a numeric type (is BSON type " + typeOf(arguments[i]) + ")");
+      return Status(ErrorCode(notNumber), std::string("$substrCP: ") + what + " must be a numeric type (is BSON type " +
+                                              typeOf(arguments[i]) + ")");
     const auto v = exactInt32(arguments[i]);
-    if (!v) return Status(ErrorCode(notNumber + 1), std::string("$substrCP: ") + what + " cannot be represented as a 32-bit integral value: " + show(arguments[i]));
+    if (!v)
+      return Status(ErrorCode(notNumber + 1),
+                    std::string("$substrCP: ") + what +
+                        " cannot be represented as a 32-bit integral value: " + show(arguments[i]));
     return *v;
   };
   TROUPE_ASSIGN(const int32_t from, index(1, "starting index", 34450));
@@ -106,14 +115,33 @@ Result trim(Arguments& arguments, const Operator& op) {
   const std::string name(op.name);
   if (arguments[0].isNullish()) return Operand(nullValue());
   if (!arguments[0].is(Type::kString))
-    return Status(ErrorCode(50699), name + " requires its input to be a string, got " + show(arguments[0]) + " (of type " + typeOf(arguments[0]) + ") instead.");
-  std::vector<std::string_view> cut = {std::string_view("\0", 1), " ", "\t", "\n", "\v", "\f", "\r", "\u00a0", "\u1680",
-                                       "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007",
-                                       "\u2008", "\u2009", "\u200a"};
+    return Status(ErrorCode(50699), name + " requires its input to be a string, got " + show(arguments[0]) +
+                                        " (of type " + typeOf(arguments[0]) + ") instead.");
+  std::vector<std::string_view> cut = {std::string_view("\0", 1),
+                                       " ",
+                                       "\t",
+                                       "\n",
+                                       "\v",
+                                       "\f",
+                                       "\r",
+                                       "\u00a0",
+                                       "\u1680",
+                                       "\u2000",
+                                       "\u2001",
+                                       "\u2002",
+                                       "\u2003",
+                                       "\u2004",
+                                       "\u2005",
+                                       "\u2006",
+                                       "\u2007",
+                                       "\u2008",
+                                       "\u2009",
+                                       "\u200a"};
   if (arguments.given(1)) {
     if (arguments[1].isNullish()) return Operand(nullValue());
     if (!arguments[1].is(Type::kString))
-      return Status(ErrorCode(50700), name + " requires 'chars' to be a string, got " + show(arguments[1]) + " (of type " + typeOf(arguments[1]) + ") instead.");
+      return Status(ErrorCode(50700), name + " requires 'chars' to be a string, got " + show(arguments[1]) +
+                                          " (of type " + typeOf(arguments[1]) + ") instead.");
     cut.clear();
     for (std::string_view rest = arguments[1].asString(); !rest.empty();) {
       const size_t size = byteOfCodePoint(rest, 1);
@@ -126,7 +154,11 @@ Result trim(Arguments& arguments, const Operator& op) {
     for (bool again = true; again && !s.empty();) {
       again = false;
       for (const auto c : cut)
-        if (matches(c)) { remove(c.size()); again = true; break; }
+        if (matches(c)) {
+          remove(c.size());
+          again = true;
+          break;
+        }
     }
   };
   if (op.name != "$rtrim") strip([&](auto c) { return s.starts_with(c); }, [&](size_t n) { s.remove_prefix(n); });
@@ -138,9 +170,13 @@ Result split(Arguments& arguments, const Operator&) {
   const Element input = arguments[0], separator = arguments[1];
   if (input.isNullish() || separator.isNullish()) return Operand(nullValue());
   if (!input.is(Type::kString))
-    return Status(ErrorCode(40085), "$split requires an expression that evaluates to a string as a first argument, found: " + typeOf(input));
+    return Status(
+        ErrorCode(40085),
+        "$split requires an expression that evaluates to a string as a first argument, found: " + typeOf(input));
   if (!separator.is(Type::kString))
-    return Status(ErrorCode(40086), "$split requires an expression that evaluates to a string as a second argument, found: " + typeOf(separator));
+    return Status(
+        ErrorCode(40086),
+        "$split requires an expression that evaluates to a string as a second argument, found: " + typeOf(separator));
   const std::string_view by = separator.asString();
   if (by.empty()) return Status(ErrorCode(40087), "$split requires a non-empty separator");
   bson::Builder out;
@@ -155,13 +191,15 @@ Result split(Arguments& arguments, const Operator&) {
 
 Result lengthInBytes(Arguments& arguments, const Operator&) {
   const Element e = arguments[0];
-  if (!e.is(Type::kString)) return Status(ErrorCode(34473), "$strLenBytes requires a string argument, found: " + typeOf(e));
+  if (!e.is(Type::kString))
+    return Status(ErrorCode(34473), "$strLenBytes requires a string argument, found: " + typeOf(e));
   return Operand(integer(static_cast<int64_t>(e.asString().size())));
 }
 
 Result lengthInCodePoints(Arguments& arguments, const Operator&) {
   const Element e = arguments[0];
-  if (!e.is(Type::kString)) return Status(ErrorCode(34471), "$strLenCP requires a string argument, found: " + typeOf(e));
+  if (!e.is(Type::kString))
+    return Status(ErrorCode(34471), "$strLenCP requires a string argument, found: " + typeOf(e));
   return Operand(integer(codePoints(e.asString())));
 }
 
@@ -171,9 +209,12 @@ StatusWith<int64_t> bound(const Arguments& arguments, size_t i, const Operator& 
   const char* what = i == 2 ? "starting" : "ending";
   const auto v = exactInt32(arguments[i]);
   if (!v)
-    return Status(ErrorCode(40096), std::string(op.name) + " requires an integral " + what + " index, found a value of type: " +
-                                        typeOf(arguments[i]) + ", with value: " + show(arguments[i]));
-  if (*v < 0) return Status(ErrorCode(40097), std::string(op.name) + " requires a nonnegative " + what + " index, found: " + std::to_string(*v));
+    return Status(ErrorCode(40096), std::string(op.name) + " requires an integral " + what +
+                                        " index, found a value of type: " + typeOf(arguments[i]) +
+                                        ", with value: " + show(arguments[i]));
+  if (*v < 0)
+    return Status(ErrorCode(40097),
+                  std::string(op.name) + " requires a nonnegative " + what + " index, found: " + std::to_string(*v));
   return *v;
 }
 
@@ -181,9 +222,11 @@ Result indexOf(Arguments& arguments, const Operator& op) {
   const bool bytes = op.name == "$indexOfBytes";
   if (arguments[0].isNullish()) return Operand(nullValue());
   if (!arguments[0].is(Type::kString))
-    return Status(ErrorCode(bytes ? 40091 : 40093), std::string(op.name) + " requires a string as the first argument, found: " + typeOf(arguments[0]));
+    return Status(ErrorCode(bytes ? 40091 : 40093),
+                  std::string(op.name) + " requires a string as the first argument, found: " + typeOf(arguments[0]));
   if (!arguments[1].is(Type::kString))
-    return Status(ErrorCode(bytes ? 40092 : 40094), std::string(op.name) + " requires a string as the second argument, found: " + typeOf(arguments[1]));
+    return Status(ErrorCode(bytes ? 40092 : 40094),
+                  std::string(op.name) + " requires a string as the second argument, found: " + typeOf(arguments[1]));
   const std::string_view s = arguments[0].asString(), token = arguments[1].asString();
   const int64_t size = bytes ? static_cast<int64_t>(s.size()) : codePoints(s);
   TROUPE_ASSIGN(const int64_t from, bound(arguments, 2, op, 0));
@@ -203,7 +246,8 @@ Result replace(Arguments& arguments, const Operator& op) {
   constexpr int kCodes[] = {51746, 51745, 51744};
   for (size_t i = 0; i < 3; ++i)
     if (!arguments[i].isNullish() && !arguments[i].is(Type::kString))
-      return Status(ErrorCode(kCodes[i]), std::string(op.name) + " requires that '" + std::string(kReplaceArguments[i].name) +
+      return Status(ErrorCode(kCodes[i]), std::string(op.name) + " requires that '" +
+                                              std::string(kReplaceArguments[i].name) +
                                               "' be a string, found: " + show(arguments[i]));
   if (arguments.anyNullish()) return Operand(nullValue());
   std::string_view rest = arguments[0].asString();

@@ -70,7 +70,8 @@ bson::Decimal128 Sum::asDecimal() const {
 
 Value Sum::value() const {
   if (decimals_ != 0) return decimal(asDecimal());
-  const bool fits = integers_ >= std::numeric_limits<int64_t>::min() && integers_ <= std::numeric_limits<int64_t>::max();
+  const bool fits =
+      integers_ >= std::numeric_limits<int64_t>::min() && integers_ <= std::numeric_limits<int64_t>::max();
   if (doubles_ != 0 || !fits) return real(asDouble());
   const auto total = static_cast<int64_t>(integers_);
   return longs_ != 0 ? int64(total) : integer(total);

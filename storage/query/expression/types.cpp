@@ -58,7 +58,8 @@ StatusWith<T> parseNumber(std::string_view s) {
   T v{};
   const char* end = s.data() + s.size();
   const auto [at, error] = std::from_chars(s.data() + (s.starts_with('+') && s.size() > 1), end, v);
-  if (error == std::errc::result_out_of_range) return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Out of range");
+  if (error == std::errc::result_out_of_range)
+    return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Out of range");
   if (error != std::errc() || at != end)
     return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Did not consume whole string.");
   return v;
@@ -111,7 +112,9 @@ Result toDecimalValue(const Element& e) {
   if (e.is(Type::kDate)) return Operand(decimal(bson::decimalFromInt64(e.asDate().millis)));
   if (!e.is(Type::kString)) return unsupported(e, Type::kDecimal128);
   const auto v = bson::decimalFromString(e.asString());
-  if (!v.isOK()) return failure("Failed to parse number '" + std::string(e.asString()) + "'" + kNoOnError + ": " + v.status().reason());
+  if (!v.isOK())
+    return failure("Failed to parse number '" + std::string(e.asString()) + "'" + kNoOnError + ": " +
+                   v.status().reason());
   return Operand(decimal(*v));
 }
 
@@ -143,12 +146,16 @@ Result toObjectIdValue(const Element& e) {
   if (!e.is(Type::kString)) return unsupported(e, Type::kObjectId);
   const std::string_view s = e.asString();
   bson::ObjectId id;
-  const auto bad = [&] { return failure("Failed to parse objectId '" + std::string(s) + "'" + kNoOnError + ": Invalid string length for parsing to OID, expected 24 but found " + std::to_string(s.size())); };
+  const auto bad = [&] {
+    return failure("Failed to parse objectId '" + std::string(s) + "'" + kNoOnError +
+                   ": Invalid string length for parsing to OID, expected 24 but found " + std::to_string(s.size()));
+  };
   if (s.size() != 24) return bad();
   for (size_t i = 0; i < 12; ++i) {
     const auto [at, error] = std::from_chars(s.data() + 2 * i, s.data() + 2 * i + 2, id.bytes[i], 16);
     if (error != std::errc() || at != s.data() + 2 * i + 2)
-      return failure("Failed to parse objectId '" + std::string(s) + "'" + kNoOnError + ": Invalid character found in hex string");
+      return failure("Failed to parse objectId '" + std::string(s) + "'" + kNoOnError +
+                     ": Invalid character found in hex string");
   }
   return Operand(bson::Value(id));
 }
@@ -175,13 +182,17 @@ Result convertTo(const Element& e, Type to) {
   }
 }
 
-constexpr struct { std::string_view name; Type type; } kTypes[] = {
-    {"double", Type::kDouble}, {"string", Type::kString}, {"object", Type::kDocument}, {"array", Type::kArray},
-    {"binData", Type::kBinary}, {"undefined", Type::kUndefined}, {"objectId", Type::kObjectId}, {"bool", Type::kBool},
-    {"date", Type::kDate}, {"null", Type::kNull}, {"regex", Type::kRegex}, {"dbPointer", Type::kDBPointer},
-    {"javascript", Type::kCode}, {"symbol", Type::kSymbol}, {"javascriptWithScope", Type::kCodeWithScope}, {"int", Type::kInt32},
-    {"timestamp", Type::kTimestamp}, {"long", Type::kInt64}, {"decimal", Type::kDecimal128}, {"minKey", Type::kMinKey},
-    {"maxKey", Type::kMaxKey}};
+constexpr struct {
+  std::string_view name;
+  Type type;
+} kTypes[] = {
+    {"double", Type::kDouble},      {"string", Type::kString},       {"object", Type::kDocument},
+    {"array", Type::kArray},        {"binData", Type::kBinary},      {"undefined", Type::kUndefined},
+    {"objectId", Type::kObjectId},  {"bool", Type::kBool},           {"date", Type::kDate},
+    {"null", Type::kNull},          {"regex", Type::kRegex},         {"dbPointer", Type::kDBPointer},
+    {"javascript", Type::kCode},    {"symbol", Type::kSymbol},       {"javascriptWithScope", Type::kCodeWithScope},
+    {"int", Type::kInt32},          {"timestamp", Type::kTimestamp}, {"long", Type::kInt64},
+    {"decimal", Type::kDecimal128}, {"minKey", Type::kMinKey},       {"maxKey", Type::kMaxKey}};
 
 StatusWith<Type> targetType(const Element& e) {
   if (e.is(Type::kString)) {
@@ -189,11 +200,14 @@ StatusWith<Type> targetType(const Element& e) {
       if (name == e.asString()) return type;
     return Status(ErrorCode::kBadValue, "Unknown type name: " + std::string(e.asString()));
   }
-  if (!e.isNumber()) return Status(ErrorCode::kFailedToParse, "$convert's 'to' argument must be a string or number, but is " + typeOf(e));
+  if (!e.isNumber())
+    return Status(ErrorCode::kFailedToParse,
+                  "$convert's 'to' argument must be a string or number, but is " + typeOf(e));
   const auto number = exactInt32(e);
   for (const auto& [name, type] : kTypes)
     if (number && static_cast<uint8_t>(*number) == static_cast<uint8_t>(type)) return type;
-  return Status(ErrorCode::kFailedToParse, "In $convert, numeric value for 'to' does not correspond to a BSON type: " + show(e));
+  return Status(ErrorCode::kFailedToParse,
+                "In $convert, numeric value for 'to' does not correspond to a BSON type: " + show(e));
 }
 
 constexpr NamedArgument kConvertArguments[] = {{"input", true}, {"to", true}, {"onError"}, {"onNull"}};
@@ -208,7 +222,9 @@ Result convert(Arguments& arguments, const Operator&) {
 }
 
 template <Type To>
-Result shortConvert(Arguments& arguments, const Operator&) { return convertTo(arguments[0], To); }
+Result shortConvert(Arguments& arguments, const Operator&) {
+  return convertTo(arguments[0], To);
+}
 
 Result type(Arguments& arguments, const Operator&) { return Operand(text(bson::typeName(arguments[0].type()))); }
 Result isNumber(Arguments& arguments, const Operator&) { return Operand(boolean(arguments[0].isNumber())); }

@@ -30,8 +30,9 @@ Value text(std::string_view v) {
 Value document(bson::View v) { return Value::raw(Type::kDocument, v.bytes()); }
 
 Value integer(int64_t v) {
-  return v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max() ? int32(static_cast<int32_t>(v))
-                                                                                            : int64(v);
+  return v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max()
+             ? int32(static_cast<int32_t>(v))
+             : int64(v);
 }
 
 std::string show(const Element& e) { return e.ok() ? bson::toRelaxedJson(e) : "missing"; }

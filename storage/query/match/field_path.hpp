@@ -17,7 +17,9 @@ class FieldPath {
   const std::string& text() const { return text_; }
   size_t size() const { return parts_.size(); }
   bool empty() const { return parts_.empty(); }
-  std::string_view operator[](size_t i) const { return std::string_view(text_).substr(parts_[i].start, parts_[i].size); }
+  std::string_view operator[](size_t i) const {
+    return std::string_view(text_).substr(parts_[i].start, parts_[i].size);
+  }
   /// The component as an array index, or -1 ("01" is none).
   int64_t index(size_t i) const { return parts_[i].index; }
   /// Components `from` and later, joined.
@@ -62,8 +64,7 @@ bool walkValue(const bson::Element& e, const FieldPath& path, size_t at, LeafArr
   int64_t n = 0;
   for (const auto& item : e.asArray()) {
     const int64_t here = offset >= 0 ? offset : n;
-    if (item.is(bson::Type::kDocument) &&
-        walkValue(item.asDocument()[path[at + 1]], path, at + 1, leaf, here, visit))
+    if (item.is(bson::Type::kDocument) && walkValue(item.asDocument()[path[at + 1]], path, at + 1, leaf, here, visit))
       return true;
     if (path.index(at + 1) == n && walkValue(item, path, at + 1, leaf, offset, visit)) return true;
     ++n;

@@ -31,7 +31,8 @@ int64_t codePoints(std::string_view text) {
 
 /// What is judged: a value, or a whole document that is no field of anything (`element` is absent).
 struct Subject {
-  explicit Subject(const Element& e) : type(e.type()), element(e), object(e.is(Type::kDocument) ? e.asDocument() : View()) {}
+  explicit Subject(const Element& e)
+      : type(e.type()), element(e), object(e.is(Type::kDocument) ? e.asDocument() : View()) {}
   explicit Subject(View document) : type(Type::kDocument), object(document) {}
   bool equals(const Element& e) const {
     if (element.ok()) return bson::compareValues(element, e) == 0;
@@ -261,7 +262,9 @@ Status Schema::dependencies(const Element& e) {
         if (!name.is(Type::kString)) return mistyped("dependencies", "an object of schemas or arrays of strings");
         dependency.names.emplace_back(name.asString());
       }
-      if (dependency.names.empty()) return wrong("property '" + dependency.property + "' in $jsonSchema keyword 'dependencies' cannot be an empty array");
+      if (dependency.names.empty())
+        return wrong("property '" + dependency.property +
+                     "' in $jsonSchema keyword 'dependencies' cannot be an empty array");
     } else {
       TROUPE_ASSIGN(dependency.schema, sub(item, "dependencies"));
     }
@@ -297,7 +300,8 @@ Status Schema::combination(const Element& e) {
     TROUPE_ASSIGN(auto schema, sub(item, e.name()));
     target.push_back(std::move(schema));
   }
-  if (target.empty()) return {ErrorCode::kBadValue, "$jsonSchema keyword '" + std::string(e.name()) + "' must be a non-empty array"};
+  if (target.empty())
+    return {ErrorCode::kBadValue, "$jsonSchema keyword '" + std::string(e.name()) + "' must be a non-empty array"};
   return Status::OK();
 }
 
@@ -390,7 +394,8 @@ bool Schema::validObject(const Subject& subject) const {
       if (!object.has(name)) return false;
     if (dependency.schema && !dependency.schema->valid(subject)) return false;
   }
-  if (properties_.empty() && patternProperties_.empty() && !additionalProperties_.schema && additionalProperties_.allowed)
+  if (properties_.empty() && patternProperties_.empty() && !additionalProperties_.schema &&
+      additionalProperties_.allowed)
     return true;
   return std::all_of(object.begin(), object.end(), [&](const Element& e) { return validProperty(e); });
 }
@@ -415,13 +420,15 @@ bool Schema::validArray(View array) const {
   size_t n = 0;
   for (const auto& item : array) {
     if (everyItem_ && !everyItem_->valid(Subject(item))) return false;
-    if (hasLeadingItems_ && !(n < leadingItems_.size() ? leadingItems_[n]->valid(Subject(item)) : additionalItems_.valid(item)))
+    if (hasLeadingItems_ &&
+        !(n < leadingItems_.size() ? leadingItems_[n]->valid(Subject(item)) : additionalItems_.valid(item)))
       return false;
     ++n;
   }
   if (!uniqueItems_) return true;
   std::vector<Element> items(array.begin(), array.end());
-  std::sort(items.begin(), items.end(), [](const Element& a, const Element& b) { return bson::compareValues(a, b) < 0; });
+  std::sort(items.begin(), items.end(),
+            [](const Element& a, const Element& b) { return bson::compareValues(a, b) < 0; });
   return std::adjacent_find(items.begin(), items.end(), [](const Element& a, const Element& b) {
            return bson::compareValues(a, b) == 0;
          }) == items.end();

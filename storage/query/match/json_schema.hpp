@@ -9,9 +9,9 @@ namespace troupe::query {
 
 /// `$jsonSchema` (JSON Schema draft 4 with bsonType): bsonType, type, enum, numbers (minimum, maximum, exclusive...,
 /// multipleOf), strings (minLength, maxLength, pattern), objects (required, properties, patternProperties,
-/// additionalProperties, minProperties, maxProperties, dependencies), arrays (items, additionalItems, minItems, maxItems,
-/// uniqueItems), allOf, anyOf, oneOf, not, title, description. Keywords speak only of values of their own type.
-/// Errors: FailedToParse (unknown keywords, bad operands), TypeMismatch, BadValue, Overflow (nesting).
+/// additionalProperties, minProperties, maxProperties, dependencies), arrays (items, additionalItems, minItems,
+/// maxItems, uniqueItems), allOf, anyOf, oneOf, not, title, description. Keywords speak only of values of their own
+/// type. Errors: FailedToParse (unknown keywords, bad operands), TypeMismatch, BadValue, Overflow (nesting).
 StatusWith<std::unique_ptr<Predicate>> schemaPredicate(bson::View schema, const ParseContext& context);
 
 }  // namespace troupe::query

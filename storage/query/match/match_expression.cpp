@@ -16,20 +16,15 @@ MatchExpression::MatchExpression(MatchKind kind, Children children) : kind_(kind
 bool MatchExpression::matches(bson::View document, MatchDetails* details) const {
   const auto one = [&](const auto& child) { return child->matches(document, details); };
   switch (kind_) {
-    case MatchKind::kAnd:
-      return std::all_of(children_.begin(), children_.end(), one);
-    case MatchKind::kOr:
-      return std::any_of(children_.begin(), children_.end(), one);
+    case MatchKind::kAnd: return std::all_of(children_.begin(), children_.end(), one);
+    case MatchKind::kOr: return std::any_of(children_.begin(), children_.end(), one);
     case MatchKind::kNor:
     case MatchKind::kNot:  // what fails to match has no position
       return matchesNone(document, details);
-    case MatchKind::kAlwaysTrue:
-      return true;
-    case MatchKind::kAlwaysFalse:
-      return false;
+    case MatchKind::kAlwaysTrue: return true;
+    case MatchKind::kAlwaysFalse: return false;
     case MatchKind::kExpr:
-    case MatchKind::kJsonSchema:
-      return matchesDocumentTest(document, details);
+    case MatchKind::kJsonSchema: return matchesDocumentTest(document, details);
     case MatchKind::kElemMatchObject:
     case MatchKind::kElemMatchValue:
       return walkPath(document, path_, LeafArray::kWhole, [&](const Element& e, int64_t offset) {
@@ -38,10 +33,10 @@ bool MatchExpression::matches(bson::View document, MatchDetails* details) const 
         if (details) details->arrayIndex = offset >= 0 ? offset : index;
         return true;
       });
-    default:
-      break;
+    default: break;
   }
-  const auto leaf = kind_ == MatchKind::kSize || kind_ == MatchKind::kExists ? LeafArray::kWhole : LeafArray::kElementsAndWhole;
+  const auto leaf =
+      kind_ == MatchKind::kSize || kind_ == MatchKind::kExists ? LeafArray::kWhole : LeafArray::kElementsAndWhole;
   return walkPath(document, path_, leaf, [&](const Element& e, int64_t offset) {
     if (!predicate_->test(e)) return false;
     if (details && offset >= 0) details->arrayIndex = offset;
@@ -51,8 +46,9 @@ bool MatchExpression::matches(bson::View document, MatchDetails* details) const 
 
 bool MatchExpression::matchesNone(bson::View document, MatchDetails* details) const {
   MatchDetails inner;
-  const bool none = std::none_of(children_.begin(), children_.end(),
-                                 [&](const auto& child) { return child->matches(document, details ? &inner : nullptr); });
+  const bool none = std::none_of(children_.begin(), children_.end(), [&](const auto& child) {
+    return child->matches(document, details ? &inner : nullptr);
+  });
   if (details && !inner.error.isOK()) details->error = std::move(inner.error);
   return none;
 }
@@ -88,27 +84,20 @@ bool MatchExpression::matchesArray(const Element& array, int64_t* index) const {
 bool MatchExpression::matchesValue(const Element& value) const {
   const auto one = [&](const auto& child) { return child->matchesValue(value); };
   switch (kind_) {
-    case MatchKind::kAnd:
-      return std::all_of(children_.begin(), children_.end(), one);
-    case MatchKind::kOr:
-      return std::any_of(children_.begin(), children_.end(), one);
+    case MatchKind::kAnd: return std::all_of(children_.begin(), children_.end(), one);
+    case MatchKind::kOr: return std::any_of(children_.begin(), children_.end(), one);
     case MatchKind::kNor:
-    case MatchKind::kNot:
-      return std::none_of(children_.begin(), children_.end(), one);
-    case MatchKind::kAlwaysTrue:
-      return true;
-    case MatchKind::kAlwaysFalse:
-      return false;
+    case MatchKind::kNot: return std::none_of(children_.begin(), children_.end(), one);
+    case MatchKind::kAlwaysTrue: return true;
+    case MatchKind::kAlwaysFalse: return false;
     case MatchKind::kElemMatchObject:
     case MatchKind::kElemMatchValue: {
       int64_t index = -1;
       return matchesArray(value, &index);
     }
     case MatchKind::kExpr:
-    case MatchKind::kJsonSchema:
-      return value.is(Type::kDocument) && matchesDocumentTest(value.asDocument(), nullptr);
-    default:
-      return predicate_->test(value);
+    case MatchKind::kJsonSchema: return value.is(Type::kDocument) && matchesDocumentTest(value.asDocument(), nullptr);
+    default: return predicate_->test(value);
   }
 }
 
@@ -180,8 +169,7 @@ void MatchExpression::serializeOperator(bson::Builder& out) const {
       }
       out.close();
       return;
-    default:
-      out.append(matchOperatorName(kind_), operand_);
+    default: out.append(matchOperatorName(kind_), operand_);
   }
 }
 
@@ -215,9 +203,7 @@ void MatchExpression::serialize(bson::Builder& out) const {
       if (!children_.empty()) array("$and", children_);
       return;
     case MatchKind::kOr:
-    case MatchKind::kNor:
-      array(matchOperatorName(kind_), children_);
-      return;
+    case MatchKind::kNor: array(matchOperatorName(kind_), children_); return;
     case MatchKind::kNot: {
       const auto* path = commonPath(*children_.front());
       if (!path) return array("$nor", children_);
@@ -227,13 +213,9 @@ void MatchExpression::serialize(bson::Builder& out) const {
       return;
     }
     case MatchKind::kAlwaysTrue:
-    case MatchKind::kAlwaysFalse:
-      out.append(matchOperatorName(kind_), 1);
-      return;
+    case MatchKind::kAlwaysFalse: out.append(matchOperatorName(kind_), 1); return;
     case MatchKind::kExpr:
-    case MatchKind::kJsonSchema:
-      out.append(matchOperatorName(kind_), operand_);
-      return;
+    case MatchKind::kJsonSchema: out.append(matchOperatorName(kind_), operand_); return;
     default:
       out.openDocument(path_.text());
       serializeOperator(out);

@@ -13,14 +13,34 @@ namespace troupe::query {
 /// What a node of a filter asks. $ne, $nin and {$exists: false} are kNot over the positive form; $all is kAnd.
 enum class MatchKind {
   // logic over children()
-  kAnd, kOr, kNor, kNot, kAlwaysTrue, kAlwaysFalse,
+  kAnd,
+  kOr,
+  kNor,
+  kNot,
+  kAlwaysTrue,
+  kAlwaysFalse,
   // a path against operand()
-  kEq, kLt, kLte, kGt, kGte, kIn, kRegex, kMod, kExists, kType, kSize,
-  kBitsAllSet, kBitsAllClear, kBitsAnySet, kBitsAnyClear,
+  kEq,
+  kLt,
+  kLte,
+  kGt,
+  kGte,
+  kIn,
+  kRegex,
+  kMod,
+  kExists,
+  kType,
+  kSize,
+  kBitsAllSet,
+  kBitsAllClear,
+  kBitsAnySet,
+  kBitsAnyClear,
   // an array at path(): children().front() over its elements
-  kElemMatchObject, kElemMatchValue,
+  kElemMatchObject,
+  kElemMatchValue,
   // the whole document
-  kExpr, kJsonSchema,
+  kExpr,
+  kJsonSchema,
 };
 
 /// What is learned about a match beside yes or no.
@@ -28,7 +48,8 @@ struct MatchDetails {
   /// Position of the first element that matched in the array the filter went through; -1 when there was none. The
   /// positional `$` of updates and projections stands for it.
   int64_t arrayIndex = -1;
-  /// The failure of an expression within $expr: when set, the answer means nothing and the operation has to fail with it.
+  /// The failure of an expression within $expr: when set, the answer means nothing and the operation has to fail with
+  /// it.
   Status error;
 };
 
@@ -63,8 +84,8 @@ class MatchExpression {
   /// The test of a leaf, or null.
   const Predicate* predicate() const { return predicate_.get(); }
 
-  /// Does the document match? With `details`, also where in an array. Whoever runs filters of clients passes details and
-  /// looks at `error` when `canFail()`.
+  /// Does the document match? With `details`, also where in an array. Whoever runs filters of clients passes details
+  /// and looks at `error` when `canFail()`.
   bool matches(bson::View document, MatchDetails* details = nullptr) const;
   /// Is there an $expr, whose evaluation may fail?
   bool canFail() const;

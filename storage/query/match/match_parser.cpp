@@ -82,7 +82,8 @@ class Parser {
   };
   Status checkDepth() const {
     if (depth_ <= context_.limits.filterDepth) return Status::OK();
-    return {ErrorCode::kOverflow, "exceeded the maximum nesting depth of a filter, " + std::to_string(context_.limits.filterDepth)};
+    return {ErrorCode::kOverflow,
+            "exceeded the maximum nesting depth of a filter, " + std::to_string(context_.limits.filterDepth)};
   }
 
   StatusWith<Node> topLevelOperator(const Element& e, bool topLevel);
@@ -94,7 +95,9 @@ class Parser {
   StatusWith<Node> regexOperator(std::string_view path, View document);
 
   template <MatchKind kind>
-  StatusWith<Node> comparison(std::string_view path, const Element& e) { return compare(kind, path, e); }
+  StatusWith<Node> comparison(std::string_view path, const Element& e) {
+    return compare(kind, path, e);
+  }
   StatusWith<Node> notEqual(std::string_view path, const Element& e);
   StatusWith<Node> in(std::string_view path, const Element& e);
   StatusWith<Node> notIn(std::string_view path, const Element& e);
@@ -238,7 +241,8 @@ StatusWith<Node> Parser::regexOperator(std::string_view path, View conditions) {
   if (regex.is(Type::kRegex)) {
     pattern = regex.asRegex().pattern;
     flags = regex.asRegex().options;
-    if (options.ok() && !flags.empty()) return {ErrorCode::kRegexOptionsConflict, "options set in both $regex and $options"};
+    if (options.ok() && !flags.empty())
+      return {ErrorCode::kRegexOptionsConflict, "options set in both $regex and $options"};
   } else {
     pattern = regex.asString();
   }
@@ -298,7 +302,8 @@ StatusWith<Node> Parser::mod(std::string_view path, const Element& e) {
     const std::string which = count == 0 ? "divisor" : "remainder";
     if (!item.isNumber()) return bad("malformed mod, " + which + " not a number");
     if (!std::isfinite(item.toDouble()))
-      return bad("malformed mod, " + which + " value is invalid :: caused by :: Unable to coerce NaN/Inf to integral type");
+      return bad("malformed mod, " + which +
+                 " value is invalid :: caused by :: Unable to coerce NaN/Inf to integral type");
     numbers[count++] = item.toInt64();
   }
   if (count < 2) return bad("malformed mod, not enough elements");
@@ -335,8 +340,8 @@ StatusWith<Node> Parser::all(std::string_view path, const Element& e) {
 StatusWith<Node> Parser::elemMatch(std::string_view path, const Element& e) {
   if (!e.is(Type::kDocument)) return bad("$elemMatch needs an Object");
   const auto first = e.asDocument().first().name();
-  const bool byValue = isOperatorDocument(e) && first != "$and" && first != "$or" && first != "$nor" && first != "$where" &&
-                       first != "$expr" && first != "$jsonSchema" && first != "$comment";
+  const bool byValue = isOperatorDocument(e) && first != "$and" && first != "$or" && first != "$nor" &&
+                       first != "$where" && first != "$expr" && first != "$jsonSchema" && first != "$comment";
   TROUPE_ASSIGN(auto child, byValue ? operators("", e.asDocument()) : document(e.asDocument(), false));
   auto node = leaf(byValue ? MatchKind::kElemMatchValue : MatchKind::kElemMatchObject, path, {}, nullptr);
   node->addChild(std::move(child));
@@ -354,7 +359,8 @@ StatusWith<std::vector<uint32_t>> Parser::bitPositions(std::string_view path, co
       const auto n = wholeNumber(item);
       if (!n.isOK()) return bad("bit positions must be an integer but got: " + describe(item));
       if (*n < 0) return bad("bit positions must be >= 0 but got: " + describe(item));
-      if (*n > INT32_MAX) return bad("bit positions cannot be represented as a 32-bit signed integer: " + describe(item));
+      if (*n > INT32_MAX)
+        return bad("bit positions cannot be represented as a 32-bit signed integer: " + describe(item));
       positions.push_back(static_cast<uint32_t>(*n));
     }
     return positions;

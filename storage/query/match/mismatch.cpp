@@ -13,16 +13,12 @@ bool isLogic(MatchKind kind) { return kind == MatchKind::kAnd || kind == MatchKi
 
 std::string_view reasonOf(MatchKind kind, bool inverted) {
   switch (kind) {
-    case MatchKind::kIn:
-      return inverted ? "matching value found in array" : "no matching value found in array";
-    case MatchKind::kRegex:
-      return inverted ? "regular expression matched" : "regular expression did not match";
+    case MatchKind::kIn: return inverted ? "matching value found in array" : "no matching value found in array";
+    case MatchKind::kRegex: return inverted ? "regular expression matched" : "regular expression did not match";
     case MatchKind::kMod:
       return inverted ? "$mod did evaluate to the expected remainder" : "$mod did not evaluate to expected remainder";
-    case MatchKind::kExists:
-      return inverted ? "path does exist" : "path does not exist";
-    case MatchKind::kType:
-      return inverted ? "type did match" : "type did not match";
+    case MatchKind::kExists: return inverted ? "path does exist" : "path does not exist";
+    case MatchKind::kType: return inverted ? "type did match" : "type did not match";
     case MatchKind::kSize:
       return inverted ? "array length was equal to given size" : "array length was not equal to given size";
     case MatchKind::kElemMatchObject:
@@ -33,12 +29,9 @@ std::string_view reasonOf(MatchKind kind, bool inverted) {
     case MatchKind::kBitsAnySet:
     case MatchKind::kBitsAnyClear:
       return inverted ? "bitwise operator matched successfully" : "bitwise operator failed to match";
-    case MatchKind::kExpr:
-      return inverted ? "expression matched" : "expression did not match";
-    case MatchKind::kAlwaysFalse:
-      return "expression always evaluates to false";
-    default:
-      return inverted ? "comparison succeeded" : "comparison failed";
+    case MatchKind::kExpr: return inverted ? "expression matched" : "expression did not match";
+    case MatchKind::kAlwaysFalse: return "expression always evaluates to false";
+    default: return inverted ? "comparison succeeded" : "comparison failed";
   }
 }
 

@@ -188,8 +188,7 @@ StatusWith<std::unique_ptr<Predicate>> inPredicate(const Element& array, const b
   for (const auto& e : array.asArray()) {
     if (e.is(Type::kDocument) && e.asDocument().first().name().starts_with('$')) {
       const auto name = e.asDocument().first().name();
-      if (name != "$ref" && name != "$id" && name != "$db")
-        return {ErrorCode::kBadValue, "cannot nest $ under $in"};
+      if (name != "$ref" && name != "$id" && name != "$db") return {ErrorCode::kBadValue, "cannot nest $ under $in"};
     }
     if (e.is(Type::kUndefined)) return {ErrorCode::kBadValue, "InMatchExpression equality cannot be undefined"};
   }
@@ -205,7 +204,9 @@ StatusWith<std::unique_ptr<Predicate>> regexPredicate(std::string_view pattern, 
 
 std::unique_ptr<Predicate> existsPredicate() { return std::make_unique<Exists>(); }
 std::unique_ptr<Predicate> sizePredicate(int64_t size) { return std::make_unique<Size>(size); }
-std::unique_ptr<Predicate> modPredicate(int64_t divisor, int64_t remainder) { return std::make_unique<Mod>(divisor, remainder); }
+std::unique_ptr<Predicate> modPredicate(int64_t divisor, int64_t remainder) {
+  return std::make_unique<Mod>(divisor, remainder);
+}
 std::unique_ptr<Predicate> typePredicate(TypeSet types) { return std::make_unique<TypeTest>(types); }
 std::unique_ptr<Predicate> bitsPredicate(MatchKind op, std::vector<uint32_t> positions) {
   return std::make_unique<Bits>(op, std::move(positions));

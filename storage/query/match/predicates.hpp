@@ -10,9 +10,10 @@
 namespace troupe::query {
 
 /// Compares a value with `operand` (kEq, kLt, kLte, kGt, kGte) as filters do: only values of the operand's canonical
-/// type match (null also matches undefined and absent), NaN equals only NaN and is neither less nor greater. Strings by the
-/// collator. The operand is borrowed.
-bool compareMatches(MatchKind op, const bson::Element& value, const bson::Element& operand, const bson::Collator* collator);
+/// type match (null also matches undefined and absent), NaN equals only NaN and is neither less nor greater. Strings by
+/// the collator. The operand is borrowed.
+bool compareMatches(MatchKind op, const bson::Element& value, const bson::Element& operand,
+                    const bson::Collator* collator);
 
 /// The tests of leaves. Each borrows `operand`, which must live as long (the node owns it).
 std::unique_ptr<Predicate> comparePredicate(MatchKind op, const bson::Element& operand, const bson::Collator* collator);

@@ -29,8 +29,7 @@ StatusWith<uint32_t> pcreFlags(std::string_view options) {
       case 's': flags |= PCRE2_DOTALL; break;
       case 'x': flags |= PCRE2_EXTENDED; break;
       case 'u': break;
-      default:
-        return {ErrorCode(51108), std::string(" invalid flag in regex options: ") + c};
+      default: return {ErrorCode(51108), std::string(" invalid flag in regex options: ") + c};
     }
   }
   return flags;
@@ -40,7 +39,8 @@ StatusWith<uint32_t> pcreFlags(std::string_view options) {
 
 CompiledRegex::~CompiledRegex() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
 
-StatusWith<std::shared_ptr<const CompiledRegex>> CompiledRegex::compile(std::string_view pattern, std::string_view options) {
+StatusWith<std::shared_ptr<const CompiledRegex>> CompiledRegex::compile(std::string_view pattern,
+                                                                        std::string_view options) {
   if (pattern.find('\0') != std::string_view::npos)
     return {ErrorCode::kBadValue, "Regular expression cannot contain an embedded null byte"};
   if (options.find('\0') != std::string_view::npos)
@@ -48,7 +48,8 @@ StatusWith<std::shared_ptr<const CompiledRegex>> CompiledRegex::compile(std::str
   TROUPE_ASSIGN(const uint32_t flags, pcreFlags(options));
   int error = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), flags, &error, &offset, nullptr);
+  pcre2_code* code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), flags, &error, &offset, nullptr);
   if (!code) {
     PCRE2_UCHAR text[256];
     pcre2_get_error_message(error, text, sizeof text);
@@ -62,12 +63,13 @@ StatusWith<std::shared_ptr<const CompiledRegex>> CompiledRegex::compile(std::str
 
 bool CompiledRegex::search(std::string_view text) const {
   thread_local MatchData match;
-  return pcre2_match(static_cast<const pcre2_code*>(code_), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, 0,
-                     match.data, match.context) >= 0;
+  return pcre2_match(static_cast<const pcre2_code*>(code_), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0,
+                     0, match.data, match.context) >= 0;
 }
 
 std::string CompiledRegex::literalPrefix() const {
-  if (!options_.empty() || pattern_.size() < 2 || pattern_[0] != '^' || pattern_.find('|') != std::string::npos) return {};
+  if (!options_.empty() || pattern_.size() < 2 || pattern_[0] != '^' || pattern_.find('|') != std::string::npos)
+    return {};
   std::string prefix;
   for (size_t i = 1; i < pattern_.size(); ++i) {
     const char c = pattern_[i];

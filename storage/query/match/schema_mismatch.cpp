@@ -1,4 +1,5 @@
-// Which rules of a schema a document breaks. Each keyword is tried alone, as a schema of its own, so that nothing here judges.
+// Which rules of a schema a document breaks. Each keyword is tried alone, as a schema of its own, so that nothing here
+// judges.
 #include <algorithm>
 #include <vector>
 
@@ -100,7 +101,8 @@ void explainPatternProperties(const Element& patterns, View object, Builder& out
   for (const Element& pattern : patterns.asDocument()) {
     const auto regex = CompiledRegex::compile(pattern.name(), "");
     for (const Element& value : object) {
-      if (!regex.isOK() || !(*regex)->search(value.name()) || satisfies(pattern.asDocument(), subjectOf(value))) continue;
+      if (!regex.isOK() || !(*regex)->search(value.name()) || satisfies(pattern.asDocument(), subjectOf(value)))
+        continue;
       out.pushDocument().append("propertyName", value.name()).append("regexMatched", pattern.name());
       appendDetails(pattern.asDocument(), subjectOf(value), out);
       out.close();
@@ -112,7 +114,8 @@ void explainPatternProperties(const Element& patterns, View object, Builder& out
 void explainAdditionalProperties(View schema, const Element& rule, View object, Builder& out) {
   const auto isAdditional = [&](const Element& e) {
     const Element known = schema["properties"];
-    return !(known.isObjectLike() && known.asDocument().has(e.name())) && !namedBy(schema["patternProperties"], e.name());
+    return !(known.isObjectLike() && known.asDocument().has(e.name())) &&
+           !namedBy(schema["patternProperties"], e.name());
   };
   out.append("specifiedAs", bson::doc("additionalProperties", rule));
   if (!rule.is(Type::kDocument)) {
@@ -125,7 +128,8 @@ void explainAdditionalProperties(View schema, const Element& rule, View object, 
   }
   for (const Element& e : object) {
     if (!isAdditional(e) || satisfies(rule.asDocument(), subjectOf(e))) continue;
-    out.append("reason", "at least one additional property did not match the subschema").append("failingProperty", e.name());
+    out.append("reason", "at least one additional property did not match the subschema")
+        .append("failingProperty", e.name());
     return appendDetails(rule.asDocument(), subjectOf(e), out);
   }
 }
@@ -168,12 +172,14 @@ void explainItems(View schema, const Element& rule, View array, Builder& out) {
     Element each = rule;
     if (rule.is(Type::kArray)) {
       const View schemas = rule.asArray();
-      const auto own = std::next(schemas.begin(), static_cast<std::ptrdiff_t>(std::min(at, static_cast<size_t>(schemas.count()))));
+      const auto own =
+          std::next(schemas.begin(), static_cast<std::ptrdiff_t>(std::min(at, static_cast<size_t>(schemas.count()))));
       if (own == schemas.end()) return;
       each = *own;
     }
     if (each.is(Type::kDocument) && satisfies(each.asDocument(), subjectOf(item))) continue;
-    out.append("reason", "At least one item did not match the sub-schema").append("itemIndex", static_cast<int32_t>(at));
+    out.append("reason", "At least one item did not match the sub-schema")
+        .append("itemIndex", static_cast<int32_t>(at));
     if (each.is(Type::kDocument)) appendDetails(each.asDocument(), subjectOf(item), out);
     return;
   }
@@ -208,7 +214,8 @@ std::string_view reasonOf(std::string_view keyword) {
   if (keyword == "pattern") return "regular expression did not match";
   if (keyword == "minItems" || keyword == "maxItems") return "array did not match specified length";
   if (keyword == "uniqueItems") return "found a duplicate item";
-  if (keyword == "minProperties" || keyword == "maxProperties") return "specified number of properties was not satisfied";
+  if (keyword == "minProperties" || keyword == "maxProperties")
+    return "specified number of properties was not satisfied";
   return "rule was not satisfied";
 }
 
@@ -218,10 +225,8 @@ void explainSimple(View schema, const Element& rule, const Subject& subject, Bui
     out.append("numberOfProperties", static_cast<int32_t>(subject.object().count()));
     return;
   }
-  if (subject.element.ok())
-    out.append("consideredValue", subject.element);
-  else
-    out.append("consideredValue", subject.document);
+  if (subject.element.ok()) out.append("consideredValue", subject.element);
+  else out.append("consideredValue", subject.document);
   if (rule.name() == "bsonType" || rule.name() == "type")
     out.append("consideredType", bson::typeName(subject.element.ok() ? subject.element.type() : Type::kDocument));
 }

@@ -8,10 +8,10 @@ namespace {
 
 using bson::Type;
 
-constexpr Type kTypes[] = {Type::kDouble,    Type::kString,  Type::kDocument,      Type::kArray,  Type::kBinary,
-                           Type::kUndefined, Type::kObjectId, Type::kBool,         Type::kDate,   Type::kNull,
-                           Type::kRegex,     Type::kDBPointer, Type::kCode,        Type::kSymbol, Type::kCodeWithScope,
-                           Type::kInt32,     Type::kTimestamp, Type::kInt64,       Type::kDecimal128, Type::kMinKey,
+constexpr Type kTypes[] = {Type::kDouble,    Type::kString,    Type::kDocument, Type::kArray,      Type::kBinary,
+                           Type::kUndefined, Type::kObjectId,  Type::kBool,     Type::kDate,       Type::kNull,
+                           Type::kRegex,     Type::kDBPointer, Type::kCode,     Type::kSymbol,     Type::kCodeWithScope,
+                           Type::kInt32,     Type::kTimestamp, Type::kInt64,    Type::kDecimal128, Type::kMinKey,
                            Type::kMaxKey};
 
 }  // namespace

@@ -20,7 +20,11 @@ using Outputs = std::vector<std::pair<std::string, std::unique_ptr<AccumulatorSp
 class BucketAutoStage final : public Stage {
  public:
   BucketAutoStage(Document shown, ExpressionPtr groupBy, int64_t buckets, Outputs outputs, PipelineContext context)
-      : shown_(std::move(shown)), groupBy_(std::move(groupBy)), buckets_(buckets), outputs_(std::move(outputs)), context_(std::move(context)) {}
+      : shown_(std::move(shown)),
+        groupBy_(std::move(groupBy)),
+        buckets_(buckets),
+        outputs_(std::move(outputs)),
+        context_(std::move(context)) {}
 
   StatusWith<Next> next() override {
     while (!sorted_) {
@@ -101,7 +105,8 @@ class BucketAutoStage final : public Stage {
 };
 
 Status parseBucketAuto(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument)) return {ErrorCode(40240), "The argument to $bucketAuto must be an object, but found type: " + typeOf(e) + "."};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode(40240), "The argument to $bucketAuto must be an object, but found type: " + typeOf(e) + "."};
   ExpressionPtr groupBy;
   std::optional<int64_t> buckets;
   Outputs outputs;
@@ -111,10 +116,15 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
       TROUPE_ASSIGN(groupBy, parseExpression(field, parser.parse()));
     } else if (field.name() == "buckets") {
       buckets = exactInt32(field);
-      if (!buckets) return {ErrorCode(40242), "The $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found " + show(field)};
-      if (*buckets <= 0) return {ErrorCode(40243), "The $bucketAuto 'buckets' field must be greater than 0, but found: " + show(field)};
+      if (!buckets)
+        return {ErrorCode(40242),
+                "The $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found " + show(field)};
+      if (*buckets <= 0)
+        return {ErrorCode(40243), "The $bucketAuto 'buckets' field must be greater than 0, but found: " + show(field)};
     } else if (field.name() == "output") {
-      if (!field.is(Type::kDocument)) return {ErrorCode(40244), "The $bucketAuto 'output' field must be an object, but found type: " + typeOf(field) + "."};
+      if (!field.is(Type::kDocument))
+        return {ErrorCode(40244),
+                "The $bucketAuto 'output' field must be an object, but found type: " + typeOf(field) + "."};
       hasOutput = true;
       for (const Element& output : field.asDocument()) {
         TROUPE_ASSIGN(auto spec, parseAccumulator(output, parser.parse()));
@@ -134,7 +144,8 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
   }
   bson::Builder shown;
   shown.append("$bucketAuto", e);
-  parser.add(std::make_unique<BucketAutoStage>(shown.finish(), std::move(groupBy), *buckets, std::move(outputs), parser.context));
+  parser.add(std::make_unique<BucketAutoStage>(shown.finish(), std::move(groupBy), *buckets, std::move(outputs),
+                                               parser.context));
   return Status::OK();
 }
 

@@ -21,12 +21,13 @@ struct ParseContext;
 
 /// What the front of a pipeline asks of the scan that feeds it.
 struct PushDown {
-  bson::Document filter;         ///< a match document; empty means all; its $expr may use variables of `parse->let`
-  bson::Document sort;           ///< a sort pattern; empty means any order
+  bson::Document filter;  ///< a match document; empty means all; its $expr may use variables of `parse->let`
+  bson::Document sort;    ///< a sort pattern; empty means any order
   int64_t skip = 0;
   std::optional<int64_t> limit;  ///< after skip; 0 asks for nothing
-  const ParseContext* parse = nullptr;  ///< what to parse filter and sort with (collation, variables); outlives the scan
-  int depth = 0;                        ///< nesting of the pipeline that scans: a view it scans may join itself
+  const ParseContext* parse =
+      nullptr;    ///< what to parse filter and sort with (collation, variables); outlives the scan
+  int depth = 0;  ///< nesting of the pipeline that scans: a view it scans may join itself
 };
 
 /// Where $out collects its result: a temporary collection that replaces the target when `finish` is called.
@@ -63,8 +64,8 @@ class PipelineEnvironment {
   /// $merge: adds a document (creating the collection). DuplicateKey when it exists.
   virtual Status insert(const CollectionName& into, bson::View document) = 0;
 
-  /// After a failure of openOut, modifyOne, insert or an OutWriter: true when the same call is to be made again once the
-  /// pipeline has yielded, for it met a conflict with another writer. Whoever pulls waits as long as that needs.
+  /// After a failure of openOut, modifyOne, insert or an OutWriter: true when the same call is to be made again once
+  /// the pipeline has yielded, for it met a conflict with another writer. Whoever pulls waits as long as that needs.
   virtual bool mayTryAgain(const Status& failure) {
     (void)failure;
     return false;

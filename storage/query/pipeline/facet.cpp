@@ -14,7 +14,9 @@ namespace {
 class Replay final : public Stage {
  public:
   explicit Replay(const std::vector<Document>& documents) : documents_(documents) {}
-  StatusWith<Next> next() override { return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end(); }
+  StatusWith<Next> next() override {
+    return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end();
+  }
   std::string_view name() const override { return "$queue"; }
   void serialize(bson::Builder&) const override {}
 
@@ -43,12 +45,16 @@ class FacetStage final : public Stage {
       auto& pipeline = facet.second;
       pipeline->attach(std::make_unique<Replay>(documents_));
       out.openArray(facet.first);
-      TROUPE_TRY(drain([&] { return pipeline->next(); }, context_.environment, [&](bson::View document) -> Status {
-        out.push(document);
-        if (out.size() > static_cast<size_t>(bson::kMaxInternalDocumentSize))
-          return {ErrorCode::kResultTooLarge, "document constructed by $facet is " + std::to_string(out.size()) + " bytes, which exceeds the limit of " + std::to_string(bson::kMaxInternalDocumentSize) + " bytes"};
-        return Status::OK();
-      }));
+      TROUPE_TRY(drain([&] { return pipeline->next(); }, context_.environment,
+                       [&](bson::View document) -> Status {
+                         out.push(document);
+                         if (out.size() > static_cast<size_t>(bson::kMaxInternalDocumentSize))
+                           return {ErrorCode::kResultTooLarge,
+                                   "document constructed by $facet is " + std::to_string(out.size()) +
+                                       " bytes, which exceeds the limit of " +
+                                       std::to_string(bson::kMaxInternalDocumentSize) + " bytes"};
+                         return Status::OK();
+                       }));
       out.close();
     }
     current_ = out.finish();
@@ -72,17 +78,20 @@ class FacetStage final : public Stage {
 };
 
 Status parseFacet(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument) || e.asDocument().empty()) return {ErrorCode(40169), "the $facet specification must be a non-empty object"};
+  if (!e.is(Type::kDocument) || e.asDocument().empty())
+    return {ErrorCode(40169), "the $facet specification must be a non-empty object"};
   std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets;
   for (const Element& facet : e.asDocument()) {
     const std::string name(facet.name());
     if (name.starts_with('$') || name.find('.') != std::string::npos)
       return {ErrorCode::kFailedToParse, "$facet field names may not start with '$' or contain '.': " + name};
-    if (!facet.is(Type::kArray)) return {ErrorCode(40170), "arguments to $facet must be arrays, " + name + " is type " + typeOf(facet)};
+    if (!facet.is(Type::kArray))
+      return {ErrorCode(40170), "arguments to $facet must be arrays, " + name + " is type " + typeOf(facet)};
     for (const Element& stage : facet.asArray()) {
       const std::string inner(stage.is(Type::kDocument) ? stage.asDocument().first().name() : "");
-      if (inner == "$facet" || inner == "$out" || inner == "$merge" || inner == "$geoNear" || inner == "$collStats" || inner == "$indexStats" ||
-          inner == "$planCacheStats" || inner == "$currentOp" || inner == "$documents" || inner == "$changeStream" || inner == "$listCatalog" || inner == "$actors")
+      if (inner == "$facet" || inner == "$out" || inner == "$merge" || inner == "$geoNear" || inner == "$collStats" ||
+          inner == "$indexStats" || inner == "$planCacheStats" || inner == "$currentOp" || inner == "$documents" ||
+          inner == "$changeStream" || inner == "$listCatalog" || inner == "$actors")
         return {ErrorCode(40600), inner + " is not allowed to be used within a $facet stage"};
     }
     PipelineContext context = parser.context;

@@ -4,8 +4,8 @@
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
-// $fill: gives values to null and missing fields: a constant or expression, the last one seen (locf), or on a line between
-// the neighbours that are known (linear).
+// $fill: gives values to null and missing fields: a constant or expression, the last one seen (locf), or on a line
+// between the neighbours that are known (linear).
 namespace troupe::query {
 
 using bson::Document;
@@ -60,9 +60,13 @@ class FillStage final : public Stage {
 
   Status hold(bson::View document) {
     Row row;
-    if (spec_.partitionBy) { TROUPE_ASSIGN(row.partition, spec_.partitionBy->evaluate(document, variables_)); }
+    if (spec_.partitionBy) {
+      TROUPE_ASSIGN(row.partition, spec_.partitionBy->evaluate(document, variables_));
+    }
     if (!row.partition.ok()) row.partition = nullValue();
-    if (spec_.sort) { TROUPE_ASSIGN(row.sortKey, spec_.sort->key(document)); }
+    if (spec_.sort) {
+      TROUPE_ASSIGN(row.sortKey, spec_.sort->key(document));
+    }
     row.document = Document(document);
     bytes_ += document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
     rows_.push_back(std::move(row));
@@ -104,7 +108,9 @@ class FillStage final : public Stage {
         last = Value(present);
         continue;
       }
-      if (output.method == Method::kValue) { TROUPE_ASSIGN(last, output.value->evaluate(rows_[i].document, variables_)); }
+      if (output.method == Method::kValue) {
+        TROUPE_ASSIGN(last, output.value->evaluate(rows_[i].document, variables_));
+      }
       TROUPE_TRY(set(rows_[i], output.path, last));
     }
     return Status::OK();
@@ -118,7 +124,8 @@ class FillStage final : public Stage {
       const Element present = i < end ? rows_[i].document.view().at(output.path) : Element();
       if (i < end && present.isNullish()) continue;
       if (i < end && !present.isNumber())
-        return {ErrorCode::kTypeMismatch, "Value to be filled must be numeric or nullish, but found type: " + typeOf(present)};
+        return {ErrorCode::kTypeMismatch,
+                "Value to be filled must be numeric or nullish, but found type: " + typeOf(present)};
       for (size_t j = known ? *known + 1 : first; j < i; ++j)
         TROUPE_TRY(set(rows_[j], output.path, known && i < end ? between(output, *known, i, j) : nullValue()));
       known = i;
@@ -128,7 +135,8 @@ class FillStage final : public Stage {
 
   Value between(const FilledField& output, size_t left, size_t right, size_t at) const {
     const double x0 = position(keyOf(left)), x1 = position(keyOf(right)), x = position(keyOf(at));
-    const double y0 = rows_[left].document.view().at(output.path).toDouble(), y1 = rows_[right].document.view().at(output.path).toDouble();
+    const double y0 = rows_[left].document.view().at(output.path).toDouble(),
+                 y1 = rows_[right].document.view().at(output.path).toDouble();
     return real(x1 == x0 ? y0 : y0 + (x - x0) * (y1 - y0) / (x1 - x0));
   }
 

@@ -27,13 +27,18 @@ struct GraphSpec {
 
 struct ValueLess {
   const bson::Collator* collator;
-  bool operator()(const Value& a, const Value& b) const { return bson::compareValues(a.element(), b.element(), collator) < 0; }
+  bool operator()(const Value& a, const Value& b) const {
+    return bson::compareValues(a.element(), b.element(), collator) < 0;
+  }
 };
 
 class GraphLookupStage final : public Stage {
  public:
   GraphLookupStage(GraphSpec spec, ExpressionPtr start, PipelineContext context)
-      : spec_(std::move(spec)), start_(std::move(start)), context_(std::move(context)), connectFrom_(spec_.connectFrom) {}
+      : spec_(std::move(spec)),
+        start_(std::move(start)),
+        context_(std::move(context)),
+        connectFrom_(spec_.connectFrom) {}
 
   StatusWith<Next> next() override {
     auto in = pull();
@@ -57,7 +62,8 @@ class GraphLookupStage final : public Stage {
   using Values = std::map<Value, bool, ValueLess>;
   static void each(const Operand& operand, const std::function<void(const Element&)>& visit) {
     const Element e = operand.element();
-    if (e.is(Type::kArray)) for (const Element& item : e.asArray()) visit(item);
+    if (e.is(Type::kArray))
+      for (const Element& item : e.asArray()) visit(item);
     else if (e.ok()) visit(e);
   }
 
@@ -76,15 +82,18 @@ class GraphLookupStage final : public Stage {
       PushDown request{.filter = levelFilter(frontier), .parse = context_.parse, .depth = context_.depth + 1};
       frontier.clear();
       TROUPE_ASSIGN(auto scan, context_.environment->scan(spec_.from, request));
-      TROUPE_TRY(drain([&] { return scan->next(); }, context_.environment, [&](bson::View document) -> Status {
-        if (!seenIds.emplace(document.has("_id") ? Value(document["_id"]) : nullValue(), true).second) return Status::OK();
-        bytes += document.size();
-        if (bytes > context_.memoryLimit) return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
-        if (spec_.depthField.empty()) found.push(document);
-        else found.push(withField(document, spec_.depthField, int64(depth).element()));
-        each(connectFrom_.in(document), reach);
-        return Status::OK();
-      }));
+      TROUPE_TRY(drain([&] { return scan->next(); }, context_.environment,
+                       [&](bson::View document) -> Status {
+                         if (!seenIds.emplace(document.has("_id") ? Value(document["_id"]) : nullValue(), true).second)
+                           return Status::OK();
+                         bytes += document.size();
+                         if (bytes > context_.memoryLimit)
+                           return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
+                         if (spec_.depthField.empty()) found.push(document);
+                         else found.push(withField(document, spec_.depthField, int64(depth).element()));
+                         each(connectFrom_.in(document), reach);
+                         return Status::OK();
+                       }));
     }
     return found.finishArray();
   }
@@ -123,29 +132,38 @@ Status parseField(const Element& field, GraphSpec& spec, StageParser& parser, Ex
     return Status::OK();
   }
   if (name == "restrictSearchWithMatch") {
-    if (!field.is(Type::kDocument)) return {ErrorCode(40185), "restrictSearchWithMatch must be an object, found: " + typeOf(field)};
+    if (!field.is(Type::kDocument))
+      return {ErrorCode(40185), "restrictSearchWithMatch must be an object, found: " + typeOf(field)};
     TROUPE_TRY(parseMatch(field.asDocument(), parser.parse()).status());
     spec.restrict = Document(field.asDocument());
     return Status::OK();
   }
-  std::string* target = name == "as" ? &spec.as : name == "connectFromField" ? &spec.connectFrom
-                        : name == "connectToField" ? &spec.connectTo : name == "depthField" ? &spec.depthField
-                        : name == "from" ? &spec.from.collection : nullptr;
+  std::string* target = name == "as"                 ? &spec.as
+                        : name == "connectFromField" ? &spec.connectFrom
+                        : name == "connectToField"   ? &spec.connectTo
+                        : name == "depthField"       ? &spec.depthField
+                        : name == "from"             ? &spec.from.collection
+                                                     : nullptr;
   if (!target) return {ErrorCode(40104), "Unknown argument to $graphLookup: " + std::string(name)};
-  if (!field.is(Type::kString)) return {ErrorCode(40103), "expected string as argument for " + std::string(name) + ", found: " + typeOf(field)};
+  if (!field.is(Type::kString))
+    return {ErrorCode(40103), "expected string as argument for " + std::string(name) + ", found: " + typeOf(field)};
   *target = field.asString();
   return name == "from" ? Status::OK() : ValuePath::check(*target);
 }
 
 Status parseGraphLookup(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument)) return {ErrorCode(40327), "the $graphLookup stage specification must be an object, but found " + typeOf(e)};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode(40327), "the $graphLookup stage specification must be an object, but found " + typeOf(e)};
   GraphSpec spec;
   spec.from.db = parser.context.on.db;
   ExpressionPtr start;
   for (const Element& field : e.asDocument()) TROUPE_TRY(parseField(field, spec, parser, start));
-  if (spec.from.collection.empty()) return {ErrorCode::kFailedToParse, "missing 'from' option to $graphLookup stage specification"};
+  if (spec.from.collection.empty())
+    return {ErrorCode::kFailedToParse, "missing 'from' option to $graphLookup stage specification"};
   if (!start || spec.as.empty() || spec.connectFrom.empty() || spec.connectTo.empty())
-    return {ErrorCode(40105), "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and 'connectToField' to be specified."};
+    return {
+        ErrorCode(40105),
+        "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and 'connectToField' to be specified."};
   bson::Builder shown;
   shown.append("$graphLookup", e);
   spec.shown = shown.finish();

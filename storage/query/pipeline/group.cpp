@@ -66,12 +66,15 @@ class GroupTable {
   std::vector<uint32_t> slots_;
 };
 
-/// Hashes groups in memory. When they pass the limit, documents of groups not yet in memory go to a sorter by the hash of
-/// their key, and are grouped hash by hash after those in memory have been handed out.
+/// Hashes groups in memory. When they pass the limit, documents of groups not yet in memory go to a sorter by the hash
+/// of their key, and are grouped hash by hash after those in memory have been handed out.
 class GroupStage final : public Stage {
  public:
   GroupStage(Document spec, ExpressionPtr id, std::vector<AccumulatedField> outputs, PipelineContext context)
-      : spec_(std::move(spec)), id_(std::move(id)), outputs_(std::move(outputs)), context_(std::move(context)),
+      : spec_(std::move(spec)),
+        id_(std::move(id)),
+        outputs_(std::move(outputs)),
+        context_(std::move(context)),
         table_(context_.parse->collator) {
     variables_.random = context_.random;
   }
@@ -141,8 +144,9 @@ class GroupStage final : public Stage {
   Status overLimit() {
     if (spilled_) {
       if (bytes_ < 2 * context_.memoryLimit) return Status::OK();
-      return {ErrorCode::kExceededMemoryLimit, "$group: accumulators used too much memory and cannot spill to disk. Memory limit: " +
-                                                   std::to_string(context_.memoryLimit) + " bytes"};
+      return {ErrorCode::kExceededMemoryLimit,
+              "$group: accumulators used too much memory and cannot spill to disk. Memory limit: " +
+                  std::to_string(context_.memoryLimit) + " bytes"};
     }
     if (!context_.allowDiskUse || !context_.spill)
       return {ErrorCode::kQueryExceededMemoryLimitNoDiskUseAllowed,
@@ -173,7 +177,9 @@ class GroupStage final : public Stage {
     at_ = 0;
     std::string hashBytes;
     while (true) {
-      if (!waiting_) { TROUPE_ASSIGN(waiting_, spilled_->next()); }
+      if (!waiting_) {
+        TROUPE_ASSIGN(waiting_, spilled_->next());
+      }
       if (!waiting_) break;
       if (hashBytes.empty()) hashBytes = waiting_->key;
       else if (hashBytes != waiting_->key) break;
@@ -239,7 +245,8 @@ Status addGroup(bson::View spec, StageParser& parser) {
 }
 
 Status parseGroup(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument)) return {ErrorCode::kGroupFieldSpecInvalid, "a group's fields must be specified in an object"};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode::kGroupFieldSpecInvalid, "a group's fields must be specified in an object"};
   return addGroup(e.asDocument(), parser);
 }
 
@@ -251,9 +258,12 @@ Status parseByName(std::string_view name, bson::View specification, StageParser&
 Status parseSortByCount(const Element& e, StageParser& parser) {
   const bool isPath = e.is(Type::kString) && e.asString().starts_with('$');
   const bool isOperator = e.is(Type::kDocument) && e.asDocument().first().name().starts_with('$');
-  if (e.is(Type::kString) && !isPath) return {ErrorCode(40148), "the sortByCount field must be defined as a $-prefixed path or an expression inside an object"};
+  if (e.is(Type::kString) && !isPath)
+    return {ErrorCode(40148),
+            "the sortByCount field must be defined as a $-prefixed path or an expression inside an object"};
   if (e.is(Type::kDocument) && !isOperator)
-    return {ErrorCode(40147), "the sortByCount field must be defined as a $-prefixed path or an expression inside an object"};
+    return {ErrorCode(40147),
+            "the sortByCount field must be defined as a $-prefixed path or an expression inside an object"};
   if (!isPath && !isOperator)
     return {ErrorCode(40149), "the sortByCount field must be specified as a string or as an object"};
   bson::Builder group;
@@ -281,7 +291,8 @@ Status addBucketSwitch(const Element& groupBy, bson::View boundaries, const Elem
 }
 
 Status parseBucket(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument)) return {ErrorCode(40201), "Argument to $bucket stage must be an object, but found type: " + typeOf(e) + "."};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode(40201), "Argument to $bucket stage must be an object, but found type: " + typeOf(e) + "."};
   Element groupBy, boundaries, fallback, output;
   for (const Element& field : e.asDocument()) {
     if (field.name() == "groupBy") groupBy = field;
@@ -290,27 +301,37 @@ Status parseBucket(const Element& e, StageParser& parser) {
     else if (field.name() == "output") output = field;
     else return {ErrorCode(40197), "Unrecognized option to $bucket: " + std::string(field.name()) + "."};
   }
-  if (!groupBy || !boundaries) return {ErrorCode(40198), "$bucket requires 'groupBy' and 'boundaries' to be specified."};
-  if (!boundaries.is(Type::kArray)) return {ErrorCode(40200), "The $bucket 'boundaries' field must be an array, but found type: " + typeOf(boundaries) + "."};
-  if (boundaries.asArray().count() < 2) return {ErrorCode(40192), "The $bucket 'boundaries' field must have at least 2 values, but found " + std::to_string(boundaries.asArray().count()) + " value(s)."};
+  if (!groupBy || !boundaries)
+    return {ErrorCode(40198), "$bucket requires 'groupBy' and 'boundaries' to be specified."};
+  if (!boundaries.is(Type::kArray))
+    return {ErrorCode(40200),
+            "The $bucket 'boundaries' field must be an array, but found type: " + typeOf(boundaries) + "."};
+  if (boundaries.asArray().count() < 2)
+    return {ErrorCode(40192), "The $bucket 'boundaries' field must have at least 2 values, but found " +
+                                  std::to_string(boundaries.asArray().count()) + " value(s)."};
   Element previous;
   for (const Element& bound : boundaries.asArray()) {
     if (previous.ok() && bson::canonicalRank(previous.type()) != bson::canonicalRank(bound.type()))
-      return {ErrorCode(40193), "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types " + typeOf(previous) + " and " + typeOf(bound) + "."};
+      return {ErrorCode(40193),
+              "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types " +
+                  typeOf(previous) + " and " + typeOf(bound) + "."};
     if (previous.ok() && bson::compareValues(previous, bound) >= 0)
-      return {ErrorCode(40194), "The 'boundaries' option to $bucket must be sorted, but elements are not in ascending order."};
+      return {ErrorCode(40194),
+              "The 'boundaries' option to $bucket must be sorted, but elements are not in ascending order."};
     previous = bound;
   }
   bson::Builder group;
   TROUPE_TRY(addBucketSwitch(groupBy, boundaries.asArray(), fallback, group));
-  if (output && !output.is(Type::kDocument)) return {ErrorCode(40196), "The $bucket 'output' field must be an object, but found type: " + typeOf(output) + "."};
+  if (output && !output.is(Type::kDocument))
+    return {ErrorCode(40196), "The $bucket 'output' field must be an object, but found type: " + typeOf(output) + "."};
   if (output) group.appendAll(output.asDocument());
   else group.openDocument("count").append("$sum", 1).close();
   TROUPE_TRY(addGroup(group.finish(), parser));
   return parseByName("$sort", bson::doc("_id", 1), parser);
 }
 
-constexpr StageRow kGroupStages[] = {{"$group", parseGroup}, {"$sortByCount", parseSortByCount}, {"$bucket", parseBucket}};
+constexpr StageRow kGroupStages[] = {
+    {"$group", parseGroup}, {"$sortByCount", parseSortByCount}, {"$bucket", parseBucket}};
 
 }  // namespace
 

@@ -20,7 +20,8 @@ double randomNumber(const PipelineContext& context) {
 Status checkMemory(int64_t bytes, const PipelineContext& context, std::string_view stage) {
   if (bytes <= context.memoryLimit) return Status::OK();
   return {ErrorCode::kQueryExceededMemoryLimitNoDiskUseAllowed,
-          "Exceeded memory limit for " + std::string(stage) + ", but didn't allow external sort. Pass allowDiskUse:true to opt in."};
+          "Exceeded memory limit for " + std::string(stage) +
+              ", but didn't allow external sort. Pass allowDiskUse:true to opt in."};
 }
 
 StatusWith<Next> LimitStage::next() {
@@ -132,7 +133,10 @@ class SampleStage final : public Stage {
     stages.pushDocument().openDocument("$sample").append("size", size_).close().close();
   }
   StageTraits traits() const override { return {.blocking = true}; }
-  bool addDependencies(Dependencies& dependencies) const override { dependencies.random = true; return true; }
+  bool addDependencies(Dependencies& dependencies) const override {
+    dependencies.random = true;
+    return true;
+  }
 
  private:
   Status take(bson::View document) {
@@ -168,7 +172,9 @@ Status parseSort(const Element& e, StageParser& parser) {
 Status parseLimit(const Element& e, StageParser& parser) {
   const auto limit = exactInt64(e);
   if (!limit) return {ErrorCode(5107201), "invalid argument to $limit stage: Expected a number in: $limit: " + show(e)};
-  if (*limit < 0) return {ErrorCode(5107201), "invalid argument to $limit stage: Expected a non-negative number in: $limit: " + show(e)};
+  if (*limit < 0)
+    return {ErrorCode(5107201),
+            "invalid argument to $limit stage: Expected a non-negative number in: $limit: " + show(e)};
   if (*limit == 0) return {ErrorCode(15958), "the limit must be positive"};
   parser.add(std::make_unique<LimitStage>(*limit));
   return Status::OK();
@@ -177,7 +183,9 @@ Status parseLimit(const Element& e, StageParser& parser) {
 Status parseSkip(const Element& e, StageParser& parser) {
   const auto skip = exactInt64(e);
   if (!skip) return {ErrorCode(5107200), "invalid argument to $skip stage: Expected a number in: $skip: " + show(e)};
-  if (*skip < 0) return {ErrorCode(5107200), "invalid argument to $skip stage: Expected a non-negative number in: $skip: " + show(e)};
+  if (*skip < 0)
+    return {ErrorCode(5107200),
+            "invalid argument to $skip stage: Expected a non-negative number in: $skip: " + show(e)};
   parser.add(std::make_unique<SkipStage>(*skip));
   return Status::OK();
 }
@@ -187,7 +195,8 @@ Status parseCount(const Element& e, StageParser& parser) {
   const std::string_view field = e.asString();
   if (field.empty()) return {ErrorCode(40156), "the count field must be a non-empty string"};
   if (field[0] == '$') return {ErrorCode(40158), "the count field cannot be a $-prefixed path"};
-  if (field.find('\0') != std::string_view::npos) return {ErrorCode(40159), "the count field cannot contain a null byte"};
+  if (field.find('\0') != std::string_view::npos)
+    return {ErrorCode(40159), "the count field cannot contain a null byte"};
   if (field.find('.') != std::string_view::npos) return {ErrorCode(40160), "the count field cannot contain '.'"};
   parser.add(std::make_unique<CountStage>(std::string(field)));
   return Status::OK();
@@ -197,7 +206,8 @@ Status parseSample(const Element& e, StageParser& parser) {
   if (!e.is(Type::kDocument)) return {ErrorCode(28745), "the $sample stage specification must be an object"};
   Element size;
   for (const Element& field : e.asDocument()) {
-    if (field.name() != "size") return {ErrorCode(28748), "unrecognized option to $sample: " + std::string(field.name())};
+    if (field.name() != "size")
+      return {ErrorCode(28748), "unrecognized option to $sample: " + std::string(field.name())};
     size = field;
   }
   if (!size) return {ErrorCode(28749), "$sample stage must specify a size"};
@@ -208,7 +218,8 @@ Status parseSample(const Element& e, StageParser& parser) {
 }
 
 constexpr StageRow kLimitingStages[] = {
-    {"$sort", parseSort}, {"$limit", parseLimit}, {"$skip", parseSkip}, {"$count", parseCount}, {"$sample", parseSample},
+    {"$sort", parseSort},   {"$limit", parseLimit},   {"$skip", parseSkip},
+    {"$count", parseCount}, {"$sample", parseSample},
 };
 
 }  // namespace

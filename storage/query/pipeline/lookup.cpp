@@ -26,8 +26,9 @@ Status drain(const std::function<StatusWith<Next>()>& next, PipelineEnvironment*
 namespace {
 
 /// Parses a sub-pipeline over a collection (unless it has a source of its own) and attaches its scan.
-StatusWith<std::unique_ptr<Pipeline>> openPipeline(bson::View stages, const CollectionName& from, bson::View extraFilter,
-                                                   const ParseContext& parse, const PipelineContext& outer) {
+StatusWith<std::unique_ptr<Pipeline>> openPipeline(bson::View stages, const CollectionName& from,
+                                                   bson::View extraFilter, const ParseContext& parse,
+                                                   const PipelineContext& outer) {
   PipelineContext context = outer;
   context.parse = &parse;
   context.on = from;
@@ -58,7 +59,11 @@ struct LookupSpec {
 class LookupStage final : public Stage {
  public:
   LookupStage(LookupSpec spec, std::vector<std::pair<std::string, ExpressionPtr>> let, PipelineContext context)
-      : spec_(std::move(spec)), let_(std::move(let)), context_(std::move(context)), local_(spec_.localField), foreign_(spec_.foreignField) {}
+      : spec_(std::move(spec)),
+        let_(std::move(let)),
+        context_(std::move(context)),
+        local_(spec_.localField),
+        foreign_(spec_.foreignField) {}
 
   /// A join may take longer than its turn: it yields when its scan does, and goes on from there.
   StatusWith<Next> next() override {
@@ -73,7 +78,8 @@ class LookupStage final : public Stage {
       if (found.isEnd()) break;
       join_->found.push(found.document);
       if (join_->found.size() > static_cast<size_t>(bson::kMaxDocumentSize) * 4)
-        return Status(ErrorCode(4568), "Total size of documents in " + spec_.from.collection + " matching pipeline's $lookup stage exceeds the limit");
+        return Status(ErrorCode(4568), "Total size of documents in " + spec_.from.collection +
+                                           " matching pipeline's $lookup stage exceeds the limit");
     }
     const auto join = std::move(join_);
     current_ = withPath(join->outer, join->found.finishArray().element());
@@ -110,7 +116,8 @@ class LookupStage final : public Stage {
     TROUPE_ASSIGN(join->let, bind(join->outer));
     join->parse = *context_.parse;
     join->parse.let = join->let;
-    TROUPE_ASSIGN(join->pipeline, openPipeline(spec_.pipeline, spec_.from, joinFilter(join->outer), join->parse, context_));
+    TROUPE_ASSIGN(join->pipeline,
+                  openPipeline(spec_.pipeline, spec_.from, joinFilter(join->outer), join->parse, context_));
     join_ = std::move(join);
     return Status::OK();
   }
@@ -155,7 +162,8 @@ class LookupStage final : public Stage {
     const size_t dot = spec_.as.find('.');
     if (dot == std::string::npos) return withField(outer, spec_.as, found);
     ProjectionTree tree(ProjectionTree::Mode::kAdd);
-    if (!tree.compute(spec_.as, [&](bson::View) -> StatusWith<bson::Value> { return bson::Value(found); }).isOK()) return Document(outer);
+    if (!tree.compute(spec_.as, [&](bson::View) -> StatusWith<bson::Value> { return bson::Value(found); }).isOK())
+      return Document(outer);
     auto result = tree.apply(outer);
     return result.isOK() ? std::move(*result) : Document(outer);
   }
@@ -176,7 +184,8 @@ StatusWith<CollectionName> parseFrom(const Element& e, const PipelineContext& co
     if (ns["db"].is(Type::kString) && ns["coll"].is(Type::kString))
       return CollectionName{std::string(ns["db"].asString()), std::string(ns["coll"].asString())};
   }
-  return Status(ErrorCode::kFailedToParse, std::string(stage) + " argument 'from' must be a string, is type " + typeOf(e));
+  return Status(ErrorCode::kFailedToParse,
+                std::string(stage) + " argument 'from' must be a string, is type " + typeOf(e));
 }
 
 /// Parses the pipeline once, so that its errors show at once; returns its collections.
@@ -194,7 +203,8 @@ Status checkPipeline(const Element& stages, const CollectionName& from, bson::Vi
 }
 
 Status parseLookup(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "the $lookup stage specification must be an object, but found " + typeOf(e)};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode::kFailedToParse, "the $lookup stage specification must be an object, but found " + typeOf(e)};
   LookupSpec spec;
   bson::Builder shown;
   shown.append("$lookup", e);
@@ -202,32 +212,45 @@ Status parseLookup(const Element& e, StageParser& parser) {
   Element from, pipeline, let;
   for (const Element& field : e.asDocument()) {
     const auto name = field.name();
-    if (name == "from") { from = field; continue; }
+    if (name == "from") {
+      from = field;
+      continue;
+    }
     if (name == "pipeline") {
       if (!field.is(Type::kArray)) return {ErrorCode::kTypeMismatch, "'pipeline' option must be specified as an array"};
       pipeline = field;
       continue;
     }
     if (name == "let") {
-      if (!field.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "$lookup argument 'let: " + show(field) + "' must be an object, is type " + typeOf(field)};
+      if (!field.is(Type::kDocument))
+        return {ErrorCode::kFailedToParse,
+                "$lookup argument 'let: " + show(field) + "' must be an object, is type " + typeOf(field)};
       let = field;
       continue;
     }
-    std::string* target = name == "as" ? &spec.as : name == "localField" ? &spec.localField : name == "foreignField" ? &spec.foreignField : nullptr;
+    std::string* target = name == "as"             ? &spec.as
+                          : name == "localField"   ? &spec.localField
+                          : name == "foreignField" ? &spec.foreignField
+                                                   : nullptr;
     if (!target) return {ErrorCode::kFailedToParse, "unknown argument to $lookup: " + std::string(name)};
-    if (!field.is(Type::kString)) return {ErrorCode::kFailedToParse, "$lookup argument '" + std::string(name) + "' must be a string, is type " + typeOf(field)};
+    if (!field.is(Type::kString))
+      return {ErrorCode::kFailedToParse,
+              "$lookup argument '" + std::string(name) + "' must be a string, is type " + typeOf(field)};
     TROUPE_TRY(ValuePath::check(field.asString()));
     *target = field.asString();
   }
   if (spec.as.empty()) return {ErrorCode::kFailedToParse, "must specify 'as' field for a $lookup"};
   if (spec.localField.empty() != spec.foreignField.empty() || (spec.localField.empty() && !pipeline))
-    return {ErrorCode::kFailedToParse, pipeline ? "$lookup requires both or neither of 'localField' and 'foreignField' to be specified"
-                                                : "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified"};
+    return {ErrorCode::kFailedToParse,
+            pipeline ? "$lookup requires both or neither of 'localField' and 'foreignField' to be specified"
+                     : "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified"};
   if (!from && !(pipeline && pipeline.asArray().first().ok() && pipeline.asArray().first().is(Type::kDocument) &&
                  pipeline.asArray().first().asDocument().has("$documents")))
     return {ErrorCode::kFailedToParse, "missing 'from' option to $lookup stage specification: " + show(e)};
   spec.from = {parser.context.on.db, ""};
-  if (from) { TROUPE_ASSIGN(spec.from, parseFrom(from, parser.context, "$lookup")); }
+  if (from) {
+    TROUPE_ASSIGN(spec.from, parseFrom(from, parser.context, "$lookup"));
+  }
   parser.involved.push_back(spec.from);
   std::vector<std::pair<std::string, ExpressionPtr>> variables;
   bson::Builder names;
@@ -294,7 +317,8 @@ Status parseUnionWith(const Element& e, StageParser& parser) {
       }
     }
   } else {
-    return {ErrorCode::kFailedToParse, "the $unionWith stage specification must be an object or string, but found " + typeOf(e)};
+    return {ErrorCode::kFailedToParse,
+            "the $unionWith stage specification must be an object or string, but found " + typeOf(e)};
   }
   if (!from.collection.empty()) parser.involved.push_back(from);
   bson::Builder shown;

@@ -12,7 +12,9 @@ using bson::Document;
 namespace {
 
 template <class T>
-T* as(const StagePtr& stage) { return dynamic_cast<T*>(stage.get()); }
+T* as(const StagePtr& stage) {
+  return dynamic_cast<T*>(stage.get());
+}
 
 /// Whether a filter reads nothing that a stage writes, so that it may run before it.
 bool independent(const MatchStage& match, const TransformStage& transform) {
@@ -29,11 +31,13 @@ bool independent(const MatchStage& match, const TransformStage& transform) {
 
 /// For inclusion projections: the filter reads only fields that pass unchanged.
 bool passesThrough(const MatchStage& match, const TransformStage& transform) {
-  if (transform.name() != "$project" || transform.effects().keepsOthers || !transform.effects().written.empty()) return false;
+  if (transform.name() != "$project" || transform.effects().keepsOthers || !transform.effects().written.empty())
+    return false;
   Dependencies reads;
   match.addDependencies(reads);
   const auto& included = transform.effects().reads.paths;
-  return !reads.wholeDocument && std::all_of(reads.paths.begin(), reads.paths.end(), [&](const std::string& path) { return included.contains(path); });
+  return !reads.wholeDocument && std::all_of(reads.paths.begin(), reads.paths.end(),
+                                             [&](const std::string& path) { return included.contains(path); });
 }
 
 }  // namespace
@@ -64,7 +68,8 @@ bool PipelineOptimizer::mergeCounts(size_t i) {
   if (limit && nextLimit) return replace(std::make_unique<LimitStage>(std::min(limit->limit(), nextLimit->limit())));
   const auto *skip = as<SkipStage>(stages_[i]), *nextSkip = as<SkipStage>(stages_[i + 1]);
   int64_t sum = 0;
-  if (skip && nextSkip && !__builtin_add_overflow(skip->skip(), nextSkip->skip(), &sum)) return replace(std::make_unique<SkipStage>(sum));
+  if (skip && nextSkip && !__builtin_add_overflow(skip->skip(), nextSkip->skip(), &sum))
+    return replace(std::make_unique<SkipStage>(sum));
   return false;
 }
 
@@ -99,7 +104,8 @@ StatusWith<bool> PipelineOptimizer::rewriteAt(size_t i) {
   if (!match) return false;
   const auto* transform = as<TransformStage>(stages_[i]);
   const auto* sort = as<SortStage>(stages_[i]);
-  if ((sort && !sort->limit()) || (transform && (independent(*match, *transform) || passesThrough(*match, *transform)))) {
+  if ((sort && !sort->limit()) ||
+      (transform && (independent(*match, *transform) || passesThrough(*match, *transform)))) {
     std::swap(stages_[i], stages_[i + 1]);
     return true;
   }
@@ -109,7 +115,9 @@ StatusWith<bool> PipelineOptimizer::rewriteAt(size_t i) {
 Status PipelineOptimizer::run() {
   for (bool changed = true; changed;) {
     changed = false;
-    for (size_t i = 0; i < stages_.size() && !changed; ++i) { TROUPE_ASSIGN(changed, rewriteAt(i)); }
+    for (size_t i = 0; i < stages_.size() && !changed; ++i) {
+      TROUPE_ASSIGN(changed, rewriteAt(i));
+    }
   }
   return Status::OK();
 }

@@ -72,14 +72,18 @@ Status parseOut(const Element& e, StageParser& parser) {
     for (const Element& field : e.asDocument()) {
       if (field.name() != "db" && field.name() != "coll")
         return {ErrorCode(40415), "BSON field '$out." + std::string(field.name()) + "' is an unknown field."};
-      if (!field.is(Type::kString)) return {ErrorCode::kTypeMismatch, "BSON field '$out." + std::string(field.name()) + "' is the wrong type '" + typeOf(field) + "', expected type 'string'"};
+      if (!field.is(Type::kString))
+        return {ErrorCode::kTypeMismatch, "BSON field '$out." + std::string(field.name()) + "' is the wrong type '" +
+                                              typeOf(field) + "', expected type 'string'"};
       (field.name() == "db" ? target.db : target.collection) = field.asString();
     }
   } else {
     return {ErrorCode(16990), "$out only supports a string or object argument, but found " + typeOf(e)};
   }
-  if (target.collection.empty()) return {ErrorCode::kInvalidNamespace, "Invalid $out target namespace, " + target.full()};
-  if (target.collection.starts_with("system.")) return {ErrorCode(17385), "Can't $out to special collection: " + target.collection};
+  if (target.collection.empty())
+    return {ErrorCode::kInvalidNamespace, "Invalid $out target namespace, " + target.full()};
+  if (target.collection.starts_with("system."))
+    return {ErrorCode(17385), "Can't $out to special collection: " + target.collection};
   if (!parser.context.environment) return {ErrorCode::kInvalidOptions, "$out is not allowed here"};
   bson::Builder shown;
   shown.append("$out", e);
@@ -118,7 +122,8 @@ class MergeStage final : public OutputStage {
       const Element value = document.at(field);
       if (!value.ok() && field == "_id") return insertNew(document);
       if (value.isNullish() || value.is(Type::kArray))
-        return {ErrorCode(51132), "$merge write error: 'on' field '" + field + "' cannot be missing, null, undefined or an array"};
+        return {ErrorCode(51132),
+                "$merge write error: 'on' field '" + field + "' cannot be missing, null, undefined or an array"};
       query.openDocument(field).append("$eq", value).close();
     }
     const auto change = [&](bson::View existing) { return changed(existing, document); };
@@ -130,7 +135,9 @@ class MergeStage final : public OutputStage {
   Status insertNew(bson::View document) {
     if (spec_.notMatched == NotMatched::kDiscard) return Status::OK();
     if (spec_.notMatched == NotMatched::kFail)
-      return {ErrorCode::kMergeStageNoMatchingDocument, "$merge could not find a matching document in the target collection for at least one document in the source collection"};
+      return {ErrorCode::kMergeStageNoMatchingDocument,
+              "$merge could not find a matching document in the target collection for at least one document in the "
+              "source collection"};
     return context_.environment->insert(target_, document);
   }
 
@@ -138,7 +145,8 @@ class MergeStage final : public OutputStage {
     switch (spec_.matched) {
       case Matched::kKeepExisting: return std::optional<Document>();
       case Matched::kFail:
-        return Status(ErrorCode::kDuplicateKey, "$merge write error: a document with the same 'on' fields exists in " + target_.full());
+        return Status(ErrorCode::kDuplicateKey,
+                      "$merge write error: a document with the same 'on' fields exists in " + target_.full());
       case Matched::kReplace:
         if (document.has("_id")) return std::optional(Document(document));
         return std::optional(withField(document, "_id", existing["_id"]));
@@ -171,7 +179,9 @@ Status parseWhenMatched(const Element& e, MergeSpec& spec) {
   }
   constexpr std::string_view kModes[] = {"replace", "keepExisting", "merge", "fail"};
   const auto found = std::find(std::begin(kModes), std::end(kModes), e.toStringOr());
-  if (found == std::end(kModes)) return {ErrorCode::kBadValue, "Enumeration value '" + std::string(e.toStringOr()) + "' for field '$merge.whenMatched' is not a valid value."};
+  if (found == std::end(kModes))
+    return {ErrorCode::kBadValue, "Enumeration value '" + std::string(e.toStringOr()) +
+                                      "' for field '$merge.whenMatched' is not a valid value."};
   spec.matched = static_cast<Matched>(found - std::begin(kModes));
   return Status::OK();
 }
@@ -181,7 +191,8 @@ Status parseMergeInto(const Element& e, CollectionName& target) {
     target.collection = e.asString();
     return Status::OK();
   }
-  if (!e.is(Type::kDocument)) return {ErrorCode(51178), "$merge 'into' field  must be either a string or an object, but found " + typeOf(e)};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode(51178), "$merge 'into' field  must be either a string or an object, but found " + typeOf(e)};
   if (e.asDocument()["db"].ok()) target.db = e.asDocument()["db"].toStringOr();
   target.collection = e.asDocument()["coll"].toStringOr();
   return Status::OK();
@@ -199,15 +210,20 @@ Status parseMerge(const Element& e, StageParser& parser) {
         TROUPE_TRY(parseMergeInto(field, target));
       } else if (name == "on") {
         if (field.is(Type::kString)) spec.on = {std::string(field.asString())};
-        else if (field.is(Type::kArray)) for (const Element& path : field.asArray()) spec.on.emplace_back(path.toStringOr());
-        if (spec.on.empty()) return {ErrorCode(51187), "If explicitly specifying $merge 'on', must include at least one field"};
+        else if (field.is(Type::kArray))
+          for (const Element& path : field.asArray()) spec.on.emplace_back(path.toStringOr());
+        if (spec.on.empty())
+          return {ErrorCode(51187), "If explicitly specifying $merge 'on', must include at least one field"};
       } else if (name == "whenMatched") {
         TROUPE_TRY(parseWhenMatched(field, spec));
       } else if (name == "whenNotMatched") {
         const auto mode = field.toStringOr();
         if (mode != "insert" && mode != "discard" && mode != "fail")
-          return {ErrorCode::kBadValue, "Enumeration value '" + std::string(mode) + "' for field '$merge.whenNotMatched' is not a valid value."};
-        spec.notMatched = mode == "insert" ? NotMatched::kInsert : mode == "discard" ? NotMatched::kDiscard : NotMatched::kFail;
+          return {ErrorCode::kBadValue, "Enumeration value '" + std::string(mode) +
+                                            "' for field '$merge.whenNotMatched' is not a valid value."};
+        spec.notMatched = mode == "insert"    ? NotMatched::kInsert
+                          : mode == "discard" ? NotMatched::kDiscard
+                                              : NotMatched::kFail;
       } else if (name == "let" && field.is(Type::kDocument)) {
         spec.let = Document(field.asDocument());
       } else {
@@ -217,7 +233,8 @@ Status parseMerge(const Element& e, StageParser& parser) {
   } else {
     return {ErrorCode(51182), "$merge requires a string or object argument, but found " + typeOf(e)};
   }
-  if (target.collection.empty()) return {ErrorCode::kInvalidNamespace, "Invalid $merge target namespace: '" + target.full() + "'"};
+  if (target.collection.empty())
+    return {ErrorCode::kInvalidNamespace, "Invalid $merge target namespace: '" + target.full() + "'"};
   if (!parser.context.environment) return {ErrorCode::kInvalidOptions, "$merge is not allowed here"};
   if (spec.on.empty()) spec.on = {"_id"};
   bson::Builder shown;

@@ -19,8 +19,9 @@ constexpr int kMaxDepth = 20;
 
 std::unordered_map<std::string_view, const StageRow*> indexStages() {
   std::unordered_map<std::string_view, const StageRow*> index;
-  for (const auto family : {transformStages(), limitingStages(), groupStages(), bucketAutoStages(), unwindStages(), lookupStages(),
-                            graphLookupStages(), sourceStages(), facetStages(), outputStages(), windowStages(), fillStages()})
+  for (const auto family :
+       {transformStages(), limitingStages(), groupStages(), bucketAutoStages(), unwindStages(), lookupStages(),
+        graphLookupStages(), sourceStages(), facetStages(), outputStages(), windowStages(), fillStages()})
     for (const StageRow& row : family) index.emplace(row.name, &row);
   return index;
 }
@@ -30,7 +31,8 @@ Status checkPlaces(const std::vector<StagePtr>& stages) {
     const StageTraits traits = stages[i]->traits();
     const std::string name(stages[i]->name());
     if (traits.source && i != 0) return {ErrorCode(40602), name + " is only valid as the first stage in a pipeline"};
-    if (traits.last && i + 1 != stages.size()) return {ErrorCode(40601), name + " can only be the final stage in the pipeline"};
+    if (traits.last && i + 1 != stages.size())
+      return {ErrorCode(40601), name + " can only be the final stage in the pipeline"};
   }
   return Status::OK();
 }
@@ -44,20 +46,25 @@ const StageRow* findStage(std::string_view name) {
 }
 
 StatusWith<std::unique_ptr<Pipeline>> Pipeline::parse(bson::View stages, const PipelineContext& context) {
-  if (context.depth > kMaxDepth) return Status(ErrorCode(5099), "Maximum number of nested sub-pipelines exceeded. Limit is 20");
-  if (stages.count() > kMaxStages) return Status(ErrorCode(7749501), "Pipeline length must be no longer than 1000 stages");
+  if (context.depth > kMaxDepth)
+    return Status(ErrorCode(5099), "Maximum number of nested sub-pipelines exceeded. Limit is 20");
+  if (stages.count() > kMaxStages)
+    return Status(ErrorCode(7749501), "Pipeline length must be no longer than 1000 stages");
   std::unique_ptr<Pipeline> pipeline(new Pipeline);
   pipeline->parse_ = context.parse;
   StageParser parser{context, pipeline->stages_, pipeline->involved_};
   for (const Element& e : stages) {
-    if (!e.is(Type::kDocument)) return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
+    if (!e.is(Type::kDocument))
+      return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
     const bson::View stage = e.asDocument();
     if (stage.count() != 1)
-      return Status(ErrorCode::kUnrecognizedPipelineStageArity, "A pipeline stage specification object must contain exactly one field.");
+      return Status(ErrorCode::kUnrecognizedPipelineStageArity,
+                    "A pipeline stage specification object must contain exactly one field.");
     const Element specification = stage.first();
     const StageRow* row = findStage(specification.name());
     if (!row)
-      return Status(ErrorCode::kUnrecognizedPipelineStageName, "Unrecognized pipeline stage name: '" + std::string(specification.name()) + "'");
+      return Status(ErrorCode::kUnrecognizedPipelineStageName,
+                    "Unrecognized pipeline stage name: '" + std::string(specification.name()) + "'");
     TROUPE_TRY(row->parse(specification, parser));
   }
   TROUPE_TRY(checkPlaces(pipeline->stages_));

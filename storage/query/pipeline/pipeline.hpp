@@ -15,26 +15,30 @@ struct ParseContext;
 
 /// What a pipeline is parsed with.
 struct PipelineContext {
-  const ParseContext* parse = nullptr;         ///< collation, `now`, variables; outlives the pipeline
-  PipelineEnvironment* environment = nullptr;  ///< null where no stage may touch storage (updates); outlives the pipeline
-  CollectionName on;                           ///< what the aggregation runs on
+  const ParseContext* parse = nullptr;  ///< collation, `now`, variables; outlives the pipeline
+  PipelineEnvironment* environment =
+      nullptr;        ///< null where no stage may touch storage (updates); outlives the pipeline
+  CollectionName on;  ///< what the aggregation runs on
   bool allowDiskUse = true;
-  int64_t memoryLimit = 100 * 1024 * 1024;     ///< bytes a blocking stage may hold
-  int depth = 0;                               ///< nesting of sub-pipelines
-  SpillFileFactory spill;                      ///< where blocking stages put what passes the limit; empty: they fail
-  std::function<double()> random;              ///< for $sample and $rand; null means a thread-local generator
+  int64_t memoryLimit = 100 * 1024 * 1024;  ///< bytes a blocking stage may hold
+  int depth = 0;                            ///< nesting of sub-pipelines
+  SpillFileFactory spill;                   ///< where blocking stages put what passes the limit; empty: they fail
+  std::function<double()> random;           ///< for $sample and $rand; null means a thread-local generator
 };
 
-/// A chain of stages. Usage: parse, (optimize), takePushDown, open the collection with it, attach the scan as source, pull.
+/// A chain of stages. Usage: parse, (optimize), takePushDown, open the collection with it, attach the scan as source,
+/// pull.
 class Pipeline {
  public:
-  /// Parses `[{$match: ...}, ...]`. Errors: UnrecognizedPipelineStageName (40324), UnrecognizedPipelineStageArity (40323),
-  /// TypeMismatch for elements that are not documents, 40601/40602 for stages in the wrong place, and per stage.
+  /// Parses `[{$match: ...}, ...]`. Errors: UnrecognizedPipelineStageName (40324), UnrecognizedPipelineStageArity
+  /// (40323), TypeMismatch for elements that are not documents, 40601/40602 for stages in the wrong place, and per
+  /// stage.
   static StatusWith<std::unique_ptr<Pipeline>> parse(bson::View stages, const PipelineContext& context);
   ~Pipeline();
 
   /// Reorders and merges stages without changing the result: $match before independent $project/$addFields, $sort
-  /// before $match swapped, $sort+$limit merged, neighbouring $match/$limit/$skip merged. Called once, before takePushDown.
+  /// before $match swapped, $sort+$limit merged, neighbouring $match/$limit/$skip merged. Called once, before
+  /// takePushDown.
   Status optimize();
   /// Removes what a collection scan can do itself from the front: $match, then $sort, then $skip and $limit.
   PushDown takePushDown();

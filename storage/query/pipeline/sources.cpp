@@ -16,13 +16,17 @@ class EnvironmentSource final : public Stage {
   EnvironmentSource(Document specification, PipelineContext context, StageTraits traits)
       : specification_(std::move(specification)), context_(std::move(context)), traits_(traits) {}
   StatusWith<Next> next() override {
-    if (!source_) { TROUPE_ASSIGN(source_, context_.environment->openSource(context_.on, specification_.view().first())); }
+    if (!source_) {
+      TROUPE_ASSIGN(source_, context_.environment->openSource(context_.on, specification_.view().first()));
+    }
     return source_->next();
   }
   std::string_view name() const override { return specification_.view().first().name(); }
   void serialize(bson::Builder& stages) const override { stages.push(specification_); }
   StageTraits traits() const override { return traits_; }
-  void save() override { if (source_) source_->save(); }
+  void save() override {
+    if (source_) source_->save();
+  }
   Status restore() override { return source_ ? source_->restore() : Status::OK(); }
 
  private:
@@ -42,19 +46,25 @@ Status parseEnvironmentSource(const Element& e, StageParser& parser) {
     return {ErrorCode::kFailedToParse, "The " + std::string(name) + " stage specification must be an object"};
   }
   if (onCollection && parser.context.on.collection.empty())
-    return {ErrorCode::kInvalidNamespace, std::string(name) + " is not valid for a database-level aggregate: {aggregate: 1} requires another first stage"};
+    return {ErrorCode::kInvalidNamespace,
+            std::string(name) +
+                " is not valid for a database-level aggregate: {aggregate: 1} requires another first stage"};
   if (!parser.context.environment) return {ErrorCode::kInvalidOptions, std::string(name) + " is not allowed here"};
   bson::Builder specification;
   specification.append(e);
-  parser.add(std::make_unique<EnvironmentSource>(specification.finish(), parser.context,
-                                                 StageTraits{.source = true, .inFacet = false, .collectionless = collectionless}));
+  parser.add(std::make_unique<EnvironmentSource>(
+      specification.finish(), parser.context,
+      StageTraits{.source = true, .inFacet = false, .collectionless = collectionless}));
   return Status::OK();
 }
 
 class DocumentsStage final : public Stage {
  public:
-  DocumentsStage(Document shown, std::vector<Document> documents) : shown_(std::move(shown)), documents_(std::move(documents)) {}
-  StatusWith<Next> next() override { return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end(); }
+  DocumentsStage(Document shown, std::vector<Document> documents)
+      : shown_(std::move(shown)), documents_(std::move(documents)) {}
+  StatusWith<Next> next() override {
+    return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end();
+  }
   std::string_view name() const override { return "$documents"; }
   void serialize(bson::Builder& stages) const override { stages.push(shown_); }
   StageTraits traits() const override { return {.source = true, .inFacet = false, .collectionless = true}; }
@@ -69,10 +79,12 @@ Status parseDocuments(const Element& e, StageParser& parser) {
   TROUPE_ASSIGN(const auto expression, parseExpression(e, parser.parse()));
   Variables variables{bson::View()};
   TROUPE_ASSIGN(const Operand list, static_cast<const Expression&>(*expression).evaluate(variables));
-  if (list.type() != Type::kArray) return {ErrorCode(5858203), "$documents must evaluate to an array of objects, found: " + show(list.element())};
+  if (list.type() != Type::kArray)
+    return {ErrorCode(5858203), "$documents must evaluate to an array of objects, found: " + show(list.element())};
   std::vector<Document> documents;
   for (const Element& item : list.element().asArray()) {
-    if (!item.is(Type::kDocument)) return {ErrorCode(40228), "$documents must be an array of objects, found an element of type " + typeOf(item)};
+    if (!item.is(Type::kDocument))
+      return {ErrorCode(40228), "$documents must be an array of objects, found an element of type " + typeOf(item)};
     documents.emplace_back(item.asDocument());
   }
   bson::Builder shown;

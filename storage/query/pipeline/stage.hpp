@@ -28,13 +28,13 @@ struct Next {
 
 /// Where a stage may stand in a pipeline.
 struct StageTraits {
-  bool source = false;         ///< produces documents itself; must be the first stage, and no collection is scanned
-  bool last = false;           ///< must be the last stage ($out, $merge)
-  bool writes = false;         ///< writes to a collection
-  bool blocking = false;       ///< reads all of its input before its first result
-  bool inFacet = true;         ///< allowed within $facet
-  bool collectionless = false; ///< a source for `aggregate: 1`
-  bool preservesCount = false; ///< one result for each input, in order ($project, $addFields ...)
+  bool source = false;          ///< produces documents itself; must be the first stage, and no collection is scanned
+  bool last = false;            ///< must be the last stage ($out, $merge)
+  bool writes = false;          ///< writes to a collection
+  bool blocking = false;        ///< reads all of its input before its first result
+  bool inFacet = true;          ///< allowed within $facet
+  bool collectionless = false;  ///< a source for `aggregate: 1`
+  bool preservesCount = false;  ///< one result for each input, in order ($project, $addFields ...)
 };
 
 /// One stage of a running pipeline: pulls from the stage before it. Used by one thread at a time. A failure ends it.
@@ -50,9 +50,15 @@ class Stage {
   virtual StageTraits traits() const { return {}; }
   /// What the stage reads of its input; returns false when what it does not read is dropped by it ($group, inclusion
   /// $project), true when unread fields flow through.
-  virtual bool addDependencies(Dependencies& dependencies) const { dependencies.wholeDocument = true; return true; }
-  /// Releases resources of the source (cursors, snapshots) while the client fetches the next batch, and takes them again.
-  virtual void save() { if (input_) input_->save(); }
+  virtual bool addDependencies(Dependencies& dependencies) const {
+    dependencies.wholeDocument = true;
+    return true;
+  }
+  /// Releases resources of the source (cursors, snapshots) while the client fetches the next batch, and takes them
+  /// again.
+  virtual void save() {
+    if (input_) input_->save();
+  }
   virtual Status restore() { return input_ ? input_->restore() : Status::OK(); }
 
   /// The stage that feeds this one; owned by the pipeline.

@@ -108,8 +108,9 @@ class ProjectionParser {
 
   StagePtr stage(std::string name, Document shown) {
     effects.keepsOthers = tree_->mode() != ProjectionTree::Mode::kInclude;
-    return std::make_unique<TransformStage>(std::move(name), std::move(shown),
-                                            [tree = tree_](bson::View document) { return tree->apply(document); }, std::move(effects));
+    return std::make_unique<TransformStage>(
+        std::move(name), std::move(shown), [tree = tree_](bson::View document) { return tree->apply(document); },
+        std::move(effects));
   }
 
   TransformStage::Effects effects;
@@ -128,11 +129,13 @@ Document shownAs(std::string_view name, const Element& e) {
 
 bool isFlag(const Element& e) { return e.isNumber() || e.is(Type::kBool); }
 
-/// Whether a projection excludes: the first plain flag decides; `_id: 0` alone excludes only when nothing else is listed.
+/// Whether a projection excludes: the first plain flag decides; `_id: 0` alone excludes only when nothing else is
+/// listed.
 StatusWith<bool> excludes(bson::View spec) {
   std::optional<bool> mode;
   bool computed = false;
-  const std::function<Status(bson::View, const std::string&)> walk = [&](bson::View fields, const std::string& prefix) -> Status {
+  const std::function<Status(bson::View, const std::string&)> walk = [&](bson::View fields,
+                                                                         const std::string& prefix) -> Status {
     for (const Element& e : fields) {
       const std::string path = prefix + std::string(e.name());
       if (e.is(Type::kDocument) && !e.asDocument().empty() && !e.asDocument().first().name().starts_with('$')) {
@@ -142,8 +145,9 @@ StatusWith<bool> excludes(bson::View spec) {
       } else if (path != "_id") {
         const bool exclude = !e.truthy();
         if (mode && *mode != exclude)
-          return {ErrorCode(exclude ? 31254 : 31253), std::string("Invalid $project :: caused by :: Cannot do ") + (exclude ? "exclusion" : "inclusion") +
-                                                          " on field " + path + " in " + (exclude ? "inclusion" : "exclusion") + " projection"};
+          return {ErrorCode(exclude ? 31254 : 31253),
+                  std::string("Invalid $project :: caused by :: Cannot do ") + (exclude ? "exclusion" : "inclusion") +
+                      " on field " + path + " in " + (exclude ? "inclusion" : "exclusion") + " projection"};
         mode = exclude;
       }
     }
@@ -151,7 +155,8 @@ StatusWith<bool> excludes(bson::View spec) {
   };
   TROUPE_TRY(walk(spec, ""));
   if (computed && mode.value_or(false))
-    return Status(ErrorCode(31252), "Invalid $project :: caused by :: Cannot use an expression in an exclusion projection");
+    return Status(ErrorCode(31252),
+                  "Invalid $project :: caused by :: Cannot use an expression in an exclusion projection");
   if (mode) return *mode;
   return !computed && spec.has("_id") && !spec["_id"].truthy();
 }
@@ -159,9 +164,11 @@ StatusWith<bool> excludes(bson::View spec) {
 Status parseProject(const Element& e, StageParser& parser) {
   if (!e.is(Type::kDocument)) return {ErrorCode(15969), "$project specification must be an object"};
   const bson::View spec = e.asDocument();
-  if (spec.empty()) return {ErrorCode(51272), "Invalid $project :: caused by :: projection specification must have at least one field"};
+  if (spec.empty())
+    return {ErrorCode(51272), "Invalid $project :: caused by :: projection specification must have at least one field"};
   TROUPE_ASSIGN(const bool exclude, excludes(spec));
-  ProjectionParser projection(exclude ? ProjectionTree::Mode::kExclude : ProjectionTree::Mode::kInclude, parser.context);
+  ProjectionParser projection(exclude ? ProjectionTree::Mode::kExclude : ProjectionTree::Mode::kInclude,
+                              parser.context);
   const Element id = spec["_id"];
   if (!exclude && !id) TROUPE_TRY(projection.mark("_id"));
   for (const Element& field : spec) {
@@ -174,8 +181,10 @@ Status parseProject(const Element& e, StageParser& parser) {
 
 Status parseAddFields(const Element& e, StageParser& parser) {
   const std::string name(e.name());
-  if (!e.is(Type::kDocument)) return {ErrorCode(40272), name + " specification stage must be an object, got " + typeOf(e)};
-  if (e.asDocument().empty()) return {ErrorCode(51272), "Invalid " + name + " :: caused by :: specification must have at least one field"};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode(40272), name + " specification stage must be an object, got " + typeOf(e)};
+  if (e.asDocument().empty())
+    return {ErrorCode(51272), "Invalid " + name + " :: caused by :: specification must have at least one field"};
   ProjectionParser projection(ProjectionTree::Mode::kAdd, parser.context);
   for (const Element& field : e.asDocument()) {
     const Status status = projection.field(std::string(field.name()), field, true);
@@ -188,12 +197,15 @@ Status parseAddFields(const Element& e, StageParser& parser) {
 Status parseUnset(const Element& e, StageParser& parser) {
   ProjectionParser projection(ProjectionTree::Mode::kExclude, parser.context);
   const auto remove = [&](const Element& path) -> Status {
-    if (!path.is(Type::kString)) return {ErrorCode(31120), "$unset specification must be a string or an array containing only string values"};
-    if (path.asString().empty()) return {ErrorCode::kFieldPathEmpty, "FieldPath cannot be constructed with empty string"};
+    if (!path.is(Type::kString))
+      return {ErrorCode(31120), "$unset specification must be a string or an array containing only string values"};
+    if (path.asString().empty())
+      return {ErrorCode::kFieldPathEmpty, "FieldPath cannot be constructed with empty string"};
     return projection.mark(std::string(path.asString()));
   };
   if (e.is(Type::kArray)) {
-    if (e.asArray().empty()) return {ErrorCode(31119), "$unset specification must be a string or an array with at least one field"};
+    if (e.asArray().empty())
+      return {ErrorCode(31119), "$unset specification must be a string or an array with at least one field"};
     for (const Element& path : e.asArray()) TROUPE_TRY(remove(path));
   } else if (e.is(Type::kString)) {
     TROUPE_TRY(remove(e));
@@ -215,8 +227,9 @@ Status addReplaceRoot(const Element& shown, const Element& expression, StagePars
     variables->setRoot(document);
     TROUPE_ASSIGN(const Operand root, static_cast<const Expression&>(*shared).evaluate(*variables));
     if (root.type() != Type::kDocument)
-      return Status(ErrorCode(40228), "'newRoot' expression  must evaluate to an object, but resulting value was: " + show(root.element()) +
-                                          ". Type of resulting value: '" + typeOf(root.element()) + "'.");
+      return Status(ErrorCode(40228), "'newRoot' expression  must evaluate to an object, but resulting value was: " +
+                                          show(root.element()) + ". Type of resulting value: '" +
+                                          typeOf(root.element()) + "'.");
     return Document(root.element().asDocument());
   };
   parser.add(std::make_unique<TransformStage>("$replaceRoot", shownAs(shown.name(), shown), apply, std::move(effects)));
@@ -224,10 +237,12 @@ Status addReplaceRoot(const Element& shown, const Element& expression, StagePars
 }
 
 Status parseReplaceRoot(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument)) return {ErrorCode(40229), "expected an object as specification for $replaceRoot stage, got " + typeOf(e)};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode(40229), "expected an object as specification for $replaceRoot stage, got " + typeOf(e)};
   Element root;
   for (const Element& field : e.asDocument()) {
-    if (field.name() != "newRoot") return {ErrorCode(40415), "BSON field '$replaceRoot." + std::string(field.name()) + "' is an unknown field."};
+    if (field.name() != "newRoot")
+      return {ErrorCode(40415), "BSON field '$replaceRoot." + std::string(field.name()) + "' is an unknown field."};
     root = field;
   }
   if (!root) return {ErrorCode(40231), "no newRoot specified for the $replaceRoot stage"};
@@ -245,7 +260,8 @@ Status parseMatchStage(const Element& e, StageParser& parser) {
 
 class RedactStage final : public Stage {
  public:
-  RedactStage(Document shown, ExpressionPtr expression) : shown_(std::move(shown)), expression_(std::move(expression)) {}
+  RedactStage(Document shown, ExpressionPtr expression)
+      : shown_(std::move(shown)), expression_(std::move(expression)) {}
   StatusWith<Next> next() override {
     while (true) {
       auto in = pull();
@@ -267,7 +283,11 @@ class RedactStage final : public Stage {
     const std::string_view decision = verdict.element().toStringOr();
     if (decision == "keep") return std::optional(Document(level));
     if (decision == "prune") return std::optional<Document>();
-    if (decision != "descend") return Status(ErrorCode(17053), "$redact's expression should not return anything aside from the variables $$KEEP, $$DESCEND, and $$PRUNE, but returned " + show(verdict.element()));
+    if (decision != "descend")
+      return Status(ErrorCode(17053),
+                    "$redact's expression should not return anything aside from the variables $$KEEP, $$DESCEND, and "
+                    "$$PRUNE, but returned " +
+                        show(verdict.element()));
     bson::Builder out;
     for (const Element& e : level) {
       if (e.is(Type::kDocument)) {

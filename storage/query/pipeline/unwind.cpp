@@ -12,7 +12,8 @@ using bson::Type;
 namespace {
 
 /// Copies a document with the value at a path replaced (removed when absent, nothing added).
-void replaceAt(bson::View in, const std::vector<std::string>& path, size_t at, const Element& value, bson::Builder& out) {
+void replaceAt(bson::View in, const std::vector<std::string>& path, size_t at, const Element& value,
+               bson::Builder& out) {
   bool placed = false;
   for (const Element& e : in) {
     if (e.name() != path[at] || placed) {
@@ -114,25 +115,34 @@ Status parseUnwind(const Element& e, StageParser& parser) {
     for (const Element& field : e.asDocument()) {
       if (field.name() == "path") {
         path = field;
-        if (!path.is(Type::kString)) return {ErrorCode(28808), "expected a string as the path for $unwind stage, got " + typeOf(path)};
+        if (!path.is(Type::kString))
+          return {ErrorCode(28808), "expected a string as the path for $unwind stage, got " + typeOf(path)};
       } else if (field.name() == "preserveNullAndEmptyArrays") {
-        if (!field.is(Type::kBool)) return {ErrorCode(28809), "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage, got " + typeOf(field)};
+        if (!field.is(Type::kBool))
+          return {
+              ErrorCode(28809),
+              "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage, got " + typeOf(field)};
         keep = field.asBool();
       } else if (field.name() == "includeArrayIndex") {
         if (!field.is(Type::kString) || field.asString().empty())
-          return {ErrorCode(28810), "expected a non-empty string for the includeArrayIndex  option to $unwind stage, got " + show(field)};
+          return {ErrorCode(28810),
+                  "expected a non-empty string for the includeArrayIndex  option to $unwind stage, got " + show(field)};
         index = field.asString();
-        if (index[0] == '$') return {ErrorCode(28822), "includeArrayIndex option to $unwind stage should not be prefixed with a '$': " + index};
+        if (index[0] == '$')
+          return {ErrorCode(28822),
+                  "includeArrayIndex option to $unwind stage should not be prefixed with a '$': " + index};
       } else {
         return {ErrorCode(28811), "unrecognized option to $unwind stage: " + std::string(field.name())};
       }
     }
   } else if (!e.is(Type::kString)) {
-    return {ErrorCode(15981), "expected either a string or an object as specification for $unwind stage, got " + typeOf(e)};
+    return {ErrorCode(15981),
+            "expected either a string or an object as specification for $unwind stage, got " + typeOf(e)};
   }
   if (!path || path.asString().empty()) return {ErrorCode(28812), "no path specified to $unwind stage"};
   if (path.asString()[0] != '$')
-    return {ErrorCode(28818), "path option to $unwind stage should be prefixed with a '$': " + std::string(path.asString())};
+    return {ErrorCode(28818),
+            "path option to $unwind stage should be prefixed with a '$': " + std::string(path.asString())};
   TROUPE_TRY(ValuePath::check(path.asString().substr(1)));
   parser.add(std::make_unique<UnwindStage>(path.asString().substr(1), std::move(index), keep));
   return Status::OK();

@@ -40,10 +40,12 @@ PipelineUpdate::~PipelineUpdate() = default;
 
 StatusWith<std::unique_ptr<PipelineUpdate>> PipelineUpdate::parse(bson::View stages, const ParseContext& context) {
   for (const Element& e : stages) {
-    if (!e.is(Type::kDocument)) return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
+    if (!e.is(Type::kDocument))
+      return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
     const auto name = e.asDocument().first().name();
     const StageRow* row = findStage(name);
-    if (row && !row->inUpdates) return Status(ErrorCode::kInvalidOptions, std::string(name) + " is not allowed to be used within an update");
+    if (row && !row->inUpdates)
+      return Status(ErrorCode::kInvalidOptions, std::string(name) + " is not allowed to be used within an update");
   }
   std::unique_ptr<PipelineUpdate> update(new PipelineUpdate);
   State& state = *update->state_;

@@ -8,8 +8,8 @@
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
-// $setWindowFields: partitions are read in order, one at a time; each output is computed over a window of documents around
-// each, or of a range of values of the sort key.
+// $setWindowFields: partitions are read in order, one at a time; each output is computed over a window of documents
+// around each, or of a range of values of the sort key.
 namespace troupe::query {
 
 using bson::Document;
@@ -22,17 +22,17 @@ namespace {
 constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 
 struct Window {
-  bool range = false;             ///< over values of the sort key, not positions
-  int64_t low = -kUnbounded, high = kUnbounded;   ///< positions relative to the document
-  std::optional<Value> from, to;  ///< range: what is added to the sort key; absent: unbounded
+  bool range = false;                            ///< over values of the sort key, not positions
+  int64_t low = -kUnbounded, high = kUnbounded;  ///< positions relative to the document
+  std::optional<Value> from, to;                 ///< range: what is added to the sort key; absent: unbounded
   std::optional<Unit> unit;
 };
 
 struct WindowedField {
   std::string path;
-  std::string function;                    ///< "$rank" ..., or an accumulator's name
-  std::unique_ptr<AccumulatorSpec> spec;   ///< for accumulators
-  ExpressionPtr shifted, fallback;         ///< for $shift
+  std::string function;                   ///< "$rank" ..., or an accumulator's name
+  std::unique_ptr<AccumulatorSpec> spec;  ///< for accumulators
+  ExpressionPtr shifted, fallback;        ///< for $shift
   int64_t by = 0;
   Window window;
 };
@@ -54,11 +54,17 @@ class WindowEvaluator {
     int64_t rank = 0, dense = 0;
     for (size_t i = 0; i < size(); ++i) {
       const bool tie = i > 0 && partition_.sortKeys[i] == partition_.sortKeys[i - 1];
-      if (!tie) { rank = static_cast<int64_t>(i) + 1; ++dense; }
+      if (!tie) {
+        rank = static_cast<int64_t>(i) + 1;
+        ++dense;
+      }
       if (output_.function == "$documentNumber") result.push_back(integer(static_cast<int64_t>(i) + 1));
       else if (output_.function == "$rank") result.push_back(integer(rank));
       else if (output_.function == "$denseRank") result.push_back(integer(dense));
-      else { TROUPE_ASSIGN(auto value, shift(i)); result.push_back(std::move(value)); }
+      else {
+        TROUPE_ASSIGN(auto value, shift(i));
+        result.push_back(std::move(value));
+      }
     }
     return result;
   }
@@ -89,11 +95,14 @@ class WindowEvaluator {
   StatusWith<Value> edge(const Value& key, const Value& offset) const {
     const Element e = key.element();
     if (output_.window.unit) {
-      if (!e.is(Type::kDate)) return Status(ErrorCode(5429513), "Expected the sortBy field to be a Date, but it was " + typeOf(e));
-      TROUPE_ASSIGN(const int64_t at, addUnits(e.asDate().millis, *output_.window.unit, offset.element().toInt64(), Zone()));
+      if (!e.is(Type::kDate))
+        return Status(ErrorCode(5429513), "Expected the sortBy field to be a Date, but it was " + typeOf(e));
+      TROUPE_ASSIGN(const int64_t at,
+                    addUnits(e.asDate().millis, *output_.window.unit, offset.element().toInt64(), Zone()));
       return date(at);
     }
-    if (!e.isNumber()) return Status(ErrorCode(5429414), "Expected the sortBy field to be a number, but it was " + typeOf(e));
+    if (!e.isNumber())
+      return Status(ErrorCode(5429414), "Expected the sortBy field to be a number, but it was " + typeOf(e));
     return bson::add(e, offset.element(), bson::Overflow::kWiden);
   }
 
@@ -148,8 +157,13 @@ class WindowEvaluator {
 
 class WindowStage final : public Stage {
  public:
-  WindowStage(Document shown, ExpressionPtr partitionBy, std::optional<SortPattern> sort, std::vector<WindowedField> outputs, PipelineContext context)
-      : shown_(std::move(shown)), partitionBy_(std::move(partitionBy)), sort_(std::move(sort)), outputs_(std::move(outputs)), context_(std::move(context)) {}
+  WindowStage(Document shown, ExpressionPtr partitionBy, std::optional<SortPattern> sort,
+              std::vector<WindowedField> outputs, PipelineContext context)
+      : shown_(std::move(shown)),
+        partitionBy_(std::move(partitionBy)),
+        sort_(std::move(sort)),
+        outputs_(std::move(outputs)),
+        context_(std::move(context)) {}
 
   StatusWith<Next> next() override {
     while (!consumed_) {
@@ -176,10 +190,13 @@ class WindowStage final : public Stage {
     Row row;
     if (partitionBy_) {
       TROUPE_ASSIGN(row.partition, partitionBy_->evaluate(document, variables_));
-      if (row.partition.type() == Type::kArray) return {ErrorCode::kTypeMismatch, "An expression used to partition cannot evaluate to value of type array"};
+      if (row.partition.type() == Type::kArray)
+        return {ErrorCode::kTypeMismatch, "An expression used to partition cannot evaluate to value of type array"};
     }
     if (!row.partition.ok()) row.partition = nullValue();
-    if (sort_) { TROUPE_ASSIGN(row.sortKey, sort_->key(document)); }
+    if (sort_) {
+      TROUPE_ASSIGN(row.sortKey, sort_->key(document));
+    }
     row.document = Document(document);
     bytes_ += document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
     rows_.push_back(std::move(row));
@@ -187,7 +204,9 @@ class WindowStage final : public Stage {
   }
   Status compute() {
     consumed_ = true;
-    const auto order = [this](const Row& a, const Row& b) { return bson::compareValues(a.partition.element(), b.partition.element(), context_.parse->collator); };
+    const auto order = [this](const Row& a, const Row& b) {
+      return bson::compareValues(a.partition.element(), b.partition.element(), context_.parse->collator);
+    };
     std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
       const int by = order(a, b);
       return by != 0 ? by < 0 : a.sortKey < b.sortKey;
@@ -196,7 +215,9 @@ class WindowStage final : public Stage {
       size_t end = first;
       Partition partition;
       for (; end < rows_.size() && order(rows_[first], rows_[end]) == 0; ++end) {
-        if (sort_) partition.sortValues.emplace_back(bson::Value(rows_[end].document.view().at(sort_->parts().front().path.text())));
+        if (sort_)
+          partition.sortValues.emplace_back(
+              bson::Value(rows_[end].document.view().at(sort_->parts().front().path.text())));
         partition.sortKeys.push_back(std::move(rows_[end].sortKey));
         partition.documents.push_back(std::move(rows_[end].document));
       }
@@ -215,7 +236,8 @@ class WindowStage final : public Stage {
     size_t row = 0;
     ProjectionTree tree(ProjectionTree::Mode::kAdd);
     for (size_t i = 0; i < outputs_.size(); ++i)
-      TROUPE_TRY(tree.compute(outputs_[i].path, [&columns, &row, i](bson::View) -> StatusWith<Value> { return columns[i][row]; }));
+      TROUPE_TRY(tree.compute(outputs_[i].path,
+                              [&columns, &row, i](bson::View) -> StatusWith<Value> { return columns[i][row]; }));
     for (; row < partition.documents.size(); ++row) {
       TROUPE_ASSIGN(auto document, tree.apply(partition.documents[row]));
       results_.push_back(std::move(document));
@@ -245,7 +267,8 @@ Status parseBounds(const Element& e, Window& window) {
     const bool lower = i == 0;
     if (ends[i].toStringOr() == "unbounded") continue;
     const bool current = ends[i].toStringOr() == "current";
-    if (!current && !ends[i].isNumber()) return {ErrorCode::kFailedToParse, "Window bounds must be 'unbounded', 'current', or a number: " + show(ends[i])};
+    if (!current && !ends[i].isNumber())
+      return {ErrorCode::kFailedToParse, "Window bounds must be 'unbounded', 'current', or a number: " + show(ends[i])};
     if (window.range) {
       (lower ? window.from : window.to) = current ? int32(0) : Value(ends[i]);
       continue;
@@ -254,7 +277,8 @@ Status parseBounds(const Element& e, Window& window) {
     if (!v) return {ErrorCode::kFailedToParse, "Numeric document-based bounds must be an integer"};
     (lower ? window.low : window.high) = *v;
   }
-  if (!window.range && window.low > window.high) return {ErrorCode(5339900), "Lower bound must not exceed upper bound: " + show(e)};
+  if (!window.range && window.low > window.high)
+    return {ErrorCode(5339900), "Lower bound must not exceed upper bound: " + show(e)};
   return Status::OK();
 }
 
@@ -281,38 +305,52 @@ Status parseWindow(const Element& e, Window& window, bool sorted) {
 Status parseShift(const Element& e, WindowedField& output, const ParseContext& context) {
   if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "Argument to $shift must be an object"};
   for (const Element& field : e.asDocument()) {
-    if (field.name() == "output") { TROUPE_ASSIGN(output.shifted, parseExpression(field, context)); }
-    else if (field.name() == "default") { TROUPE_ASSIGN(output.fallback, parseExpression(field, context)); }
-    else if (field.name() == "by" && exactInt32(field)) output.by = *exactInt32(field);
+    if (field.name() == "output") {
+      TROUPE_ASSIGN(output.shifted, parseExpression(field, context));
+    } else if (field.name() == "default") {
+      TROUPE_ASSIGN(output.fallback, parseExpression(field, context));
+    } else if (field.name() == "by" && exactInt32(field)) output.by = *exactInt32(field);
     else return {ErrorCode::kFailedToParse, "Unknown or invalid argument in $shift: " + std::string(field.name())};
   }
-  if (!output.shifted || !e.asDocument().has("by")) return {ErrorCode::kFailedToParse, "$shift requires 'output' and 'by'."};
+  if (!output.shifted || !e.asDocument().has("by"))
+    return {ErrorCode::kFailedToParse, "$shift requires 'output' and 'by'."};
   return Status::OK();
 }
 
 StatusWith<WindowedField> parseOutput(const Element& e, bool sorted, const ParseContext& context) {
   WindowedField output;
   output.path = e.name();
-  if (!e.is(Type::kDocument)) return Status(ErrorCode::kFailedToParse, "The field '" + output.path + "' must be an object");
+  if (!e.is(Type::kDocument))
+    return Status(ErrorCode::kFailedToParse, "The field '" + output.path + "' must be an object");
   bson::Builder function;
   for (const Element& field : e.asDocument()) {
     if (field.name() == "window") TROUPE_TRY(parseWindow(field, output.window, sorted));
-    else if (field.name().starts_with('$') && output.function.empty()) { output.function = field.name(); function.append(field); }
-    else return Status(ErrorCode::kFailedToParse, "Window function found an unknown argument: " + std::string(field.name()));
+    else if (field.name().starts_with('$') && output.function.empty()) {
+      output.function = field.name();
+      function.append(field);
+    } else
+      return Status(ErrorCode::kFailedToParse,
+                    "Window function found an unknown argument: " + std::string(field.name()));
   }
-  if (output.function.empty()) return Status(ErrorCode::kFailedToParse, "Expected a $-prefixed window function, " + output.path);
+  if (output.function.empty())
+    return Status(ErrorCode::kFailedToParse, "Expected a $-prefixed window function, " + output.path);
   const Document only = function.finish();
-  const bool ranks = output.function == "$rank" || output.function == "$denseRank" || output.function == "$documentNumber";
+  const bool ranks =
+      output.function == "$rank" || output.function == "$denseRank" || output.function == "$documentNumber";
   if (ranks || output.function == "$shift") {
-    if (!sorted) return Status(ErrorCode(5371602), output.function + " must be specified with a top level sortBy expression with exactly one element");
-    if (e.asDocument().has("window")) return Status(ErrorCode(5371601), "Rank style window functions take no other arguments");
+    if (!sorted)
+      return Status(ErrorCode(5371602),
+                    output.function + " must be specified with a top level sortBy expression with exactly one element");
+    if (e.asDocument().has("window"))
+      return Status(ErrorCode(5371601), "Rank style window functions take no other arguments");
     if (!ranks) TROUPE_TRY(parseShift(only.view().first(), output, context));
     return output;
   }
   const Document holder = bson::doc("x", only);
   auto spec = parseAccumulator(holder["x"], context);
   if (!spec.isOK()) {
-    if (static_cast<int>(spec.status().code()) == 15952) return Status(ErrorCode::kFailedToParse, "Unrecognized window function, " + output.function);
+    if (static_cast<int>(spec.status().code()) == 15952)
+      return Status(ErrorCode::kFailedToParse, "Unrecognized window function, " + output.function);
     return spec.status();
   }
   output.spec = std::move(*spec);
@@ -320,13 +358,18 @@ StatusWith<WindowedField> parseOutput(const Element& e, bool sorted, const Parse
 }
 
 Status parseSetWindowFields(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "the $setWindowFields stage specification must be an object, found " + typeOf(e)};
+  if (!e.is(Type::kDocument))
+    return {ErrorCode::kFailedToParse,
+            "the $setWindowFields stage specification must be an object, found " + typeOf(e)};
   ExpressionPtr partitionBy;
   std::optional<SortPattern> sort;
   const Element sortBy = e.asDocument()["sortBy"];
   std::vector<WindowedField> outputs;
-  if (sortBy.is(Type::kDocument)) { TROUPE_ASSIGN(sort, SortPattern::parse(sortBy.asDocument(), parser.parse())); }
-  if (!e.asDocument()["output"].is(Type::kDocument)) return {ErrorCode(40414), "BSON field '$setWindowFields.output' is missing but a required field"};
+  if (sortBy.is(Type::kDocument)) {
+    TROUPE_ASSIGN(sort, SortPattern::parse(sortBy.asDocument(), parser.parse()));
+  }
+  if (!e.asDocument()["output"].is(Type::kDocument))
+    return {ErrorCode(40414), "BSON field '$setWindowFields.output' is missing but a required field"};
   for (const Element& field : e.asDocument()) {
     if (field.name() == "sortBy") continue;
     if (field.name() == "partitionBy") {
@@ -342,7 +385,8 @@ Status parseSetWindowFields(const Element& e, StageParser& parser) {
   }
   bson::Builder shown;
   shown.append("$setWindowFields", e);
-  parser.add(std::make_unique<WindowStage>(shown.finish(), std::move(partitionBy), std::move(sort), std::move(outputs), parser.context));
+  parser.add(std::make_unique<WindowStage>(shown.finish(), std::move(partitionBy), std::move(sort), std::move(outputs),
+                                           parser.context));
   return Status::OK();
 }
 

@@ -36,8 +36,9 @@ Status CollectionScan::onRestore() {
   const storage::RecordId last = cursor_.id();
   TROUPE_ASSIGN(const bool there, cursor_.restore(*plan_.unit));
   if (!there && last.ok() && forward_ && plan_.collection->isCapped()) {
-    return {ErrorCode::kCappedPositionLost, "CollectionScan died due to position in capped collection being deleted. Last seen record id: RecordId(" +
-                                                std::to_string(last.value) + ")"};
+    return {ErrorCode::kCappedPositionLost,
+            "CollectionScan died due to position in capped collection being deleted. Last seen record id: RecordId(" +
+                std::to_string(last.value) + ")"};
   }
   return Status::OK();
 }

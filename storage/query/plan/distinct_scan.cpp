@@ -13,7 +13,8 @@ namespace {
 constexpr int64_t kMostKeys = 100'000;
 
 /// An index whose keys show the values of `field` as they are, and whose bounds say all that the filter asks.
-std::optional<IndexPlan> planDistinct(const storage::Collection& collection, std::string_view field, const IndexQuery& query) {
+std::optional<IndexPlan> planDistinct(const storage::Collection& collection, std::string_view field,
+                                      const IndexQuery& query) {
   for (const storage::IndexPtr& index : collection.indexes()) {
     if (!index->usable() || index->multikey() || index->access->collator() || query.collator) continue;
     const bool fits = index->spec.fields.front().path == field && index->spec.kind == storage::IndexKind::kOrdered;
@@ -26,7 +27,8 @@ std::optional<IndexPlan> planDistinct(const storage::Collection& collection, std
 
 class DistinctScan {
  public:
-  DistinctScan(PlanContext& plan, const std::shared_ptr<const IndexPlan>& access, std::string_view field) : plan_(plan), access_(access), scan_(plan, access), field_(field) {}
+  DistinctScan(PlanContext& plan, const std::shared_ptr<const IndexPlan>& access, std::string_view field)
+      : plan_(plan), access_(access), scan_(plan, access), field_(field) {}
 
   StatusWith<bool> run(const std::function<void(const bson::Element&)>& add) {
     Row row;
@@ -44,18 +46,22 @@ class DistinctScan {
  private:
   /// False when the key's null stands for a missing field, which is no value.
   StatusWith<bool> show(const Row& row, const std::function<void(const bson::Element&)>& add) {
-    TROUPE_ASSIGN(const bson::Document values, storage::key_string::decodeWithNames(row.key.key, row.key.typeBits, access_->index->spec.key));
+    TROUPE_ASSIGN(const bson::Document values,
+                  storage::key_string::decodeWithNames(row.key.key, row.key.typeBits, access_->index->spec.key));
     const bson::Element value = values.view().first();
     if (!value.isNullish()) {
       add(value);
       return true;
     }
     bool there = false;
-    TROUPE_TRY(plan_.records().find(*plan_.unit, row.id, [&](bson::View document) {
-      const bson::Element e = document.at(field_);
-      there = e.ok();
-      if (there) add(e);
-    }).status());
+    TROUPE_TRY(plan_.records()
+                   .find(*plan_.unit, row.id,
+                         [&](bson::View document) {
+                           const bson::Element e = document.at(field_);
+                           there = e.ok();
+                           if (there) add(e);
+                         })
+                   .status());
     return there;
   }
 
@@ -67,8 +73,9 @@ class DistinctScan {
 
 }  // namespace
 
-StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field, const MatchExpression& filter,
-                              storage::RecoveryUnit& unit, const ParseContext& context, const std::function<void(const bson::Element&)>& add) {
+StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field,
+                              const MatchExpression& filter, storage::RecoveryUnit& unit, const ParseContext& context,
+                              const std::function<void(const bson::Element&)>& add) {
   IndexQuery query;
   query.conjuncts = conjunctsOf(&filter);
   query.predicates = predicatesOf(query.conjuncts);

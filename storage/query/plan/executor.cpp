@@ -16,12 +16,12 @@ using bson::Type;
 
 /// A request that asks for nothing but documents by a filter.
 bool isPlain(const FindRequest& r) {
-  return !r.hint.ok() && r.sort.empty() && r.projection.empty() && r.min.empty() && r.max.empty() && r.skip == 0 && !r.returnKey &&
-         !r.showRecordId && !r.tailable;
+  return !r.hint.ok() && r.sort.empty() && r.projection.empty() && r.min.empty() && r.max.empty() && r.skip == 0 &&
+         !r.returnKey && !r.showRecordId && !r.tailable;
 }
 
-std::unique_ptr<PlanExecutor> pointLookup(storage::CollectionPtr collection, const Element& id, storage::RecoveryUnit& unit,
-                                          const ParseContext& context) {
+std::unique_ptr<PlanExecutor> pointLookup(storage::CollectionPtr collection, const Element& id,
+                                          storage::RecoveryUnit& unit, const ParseContext& context) {
   auto executor = std::make_unique<PlanExecutor>(std::move(collection), unit, context);
   executor->setRoot(std::make_unique<IdLookup>(executor->plan(), id));
   return executor;
@@ -62,7 +62,8 @@ Status build(PlanExecutor& executor, const FindRequest& request, const ParseCont
     PlanStagePtr root = std::move(access.root);
     if (request.skip > 0) root = std::make_unique<SkipRows>(plan, std::move(root), request.skip);
     root = shape(plan, std::move(root), request, access.covered);
-    if (request.limit && *request.limit > 0 && !access.limited) root = std::make_unique<LimitRows>(plan, std::move(root), *request.limit);
+    if (request.limit && *request.limit > 0 && !access.limited)
+      root = std::make_unique<LimitRows>(plan, std::move(root), *request.limit);
     return root;
   };
   plan.stats.hasSortStage = chosen.winner.sorts;
@@ -75,8 +76,8 @@ Status build(PlanExecutor& executor, const FindRequest& request, const ParseCont
 
 }  // namespace
 
-StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection, const FindRequest& request, storage::RecoveryUnit& unit,
-                                               const ParseContext& context) {
+StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection, const FindRequest& request,
+                                               storage::RecoveryUnit& unit, const ParseContext& context) {
   const Element first = request.filter.first();
   if (collection && first.name() == "_id" && request.filter.size() == first.size() + 5 && isPlain(request) &&
       isIdLookup(first, *collection, context.collator)) {
@@ -93,8 +94,9 @@ StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection
   return std::unique_ptr<Executor>(std::move(executor));
 }
 
-StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection, const MatchExpression& filter, const FindRequest& request,
-                                               storage::RecoveryUnit& unit, const ParseContext& context) {
+StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection, const MatchExpression& filter,
+                                               const FindRequest& request, storage::RecoveryUnit& unit,
+                                               const ParseContext& context) {
   auto executor = std::make_unique<PlanExecutor>(std::move(collection), unit, context);
   executor->plan().filter = &filter;
   executor->plan().refetch = true;

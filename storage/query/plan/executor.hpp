@@ -21,15 +21,15 @@ struct FindRequest {
   bson::View filter{};
   bson::View projection{};
   bson::View sort{};
-  bson::View min{}, max{};            ///< index bounds given by hand (need `hint`)
-  bson::Element hint{};               ///< index name or key pattern; absent: the planner chooses. {$natural: 1|-1} forces a scan
+  bson::View min{}, max{};  ///< index bounds given by hand (need `hint`)
+  bson::Element hint{};     ///< index name or key pattern; absent: the planner chooses. {$natural: 1|-1} forces a scan
   int64_t skip = 0;
   std::optional<int64_t> limit;
   bool returnKey = false;
   bool showRecordId = false;
-  bool rowsOnly = false;              ///< results are only counted: their documents may be left empty (COUNT_SCAN)
+  bool rowsOnly = false;  ///< results are only counted: their documents may be left empty (COUNT_SCAN)
   bool allowDiskUse = true;
-  bool tailable = false;              ///< a forward scan whose end is not final: after `restore` it goes on with what came later
+  bool tailable = false;  ///< a forward scan whose end is not final: after `restore` it goes on with what came later
   bool forbidCollectionScan = false;  ///< notablescan
   SpillFileFactory spill{};           ///< for sorts that pass the memory limit
 };
@@ -41,19 +41,20 @@ struct ExecutionStats {
   int64_t docsExamined = 0;
   bool hasSortStage = false;
   bool usedDisk = false;
-  std::string planSummary;            ///< "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF" ...
+  std::string planSummary;  ///< "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF" ...
 };
 
 enum class ExplainVerbosity { kQueryPlanner, kExecutionStats, kAllPlansExecution };
 
-/// A running query over one collection: pulls results one at a time, as a Stage does (stage.hpp), and can lie idle without
-/// a snapshot between batches. Used by one thread at a time. What `next` gave is borrowed until the next call.
+/// A running query over one collection: pulls results one at a time, as a Stage does (stage.hpp), and can lie idle
+/// without a snapshot between batches. Used by one thread at a time. What `next` gave is borrowed until the next call.
 /// After a failure only destruction is allowed.
 class Executor {
  public:
   virtual ~Executor() = default;
   /// kDocument, kEnd, or kYield after a slice of work (128 rows without a result, or some milliseconds with results or
-  /// without), so that the caller checks for interrupts and lets others run. Errors: those of storage, expressions, sorting; QueryPlanKilled.
+  /// without), so that the caller checks for interrupts and lets others run. Errors: those of storage, expressions,
+  /// sorting; QueryPlanKilled.
   virtual StatusWith<Next> next() = 0;
   /// The record the last result came from; none (0) after a blocking projection. For updates and deletes.
   virtual storage::RecordId recordId() const = 0;
@@ -74,22 +75,26 @@ class Executor {
 
 /// Plans and opens a query: `_id` equality directly, else the index with the best bounds (a short trial where several
 /// compete), else a scan. `collection` null: an empty result (a collection that does not exist).
-/// Errors: those of parsing filter, projection and sort; BadValue (hint names no index), NoQueryExecutionPlans (291) ...
-StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection, const FindRequest& request, storage::RecoveryUnit& unit,
-                                               const ParseContext& context);
-
-/// The same for a filter that is already parsed (it must outlive the executor), without projection: for updates, deletes, counts.
-StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection, const MatchExpression& filter, const FindRequest& request,
+/// Errors: those of parsing filter, projection and sort; BadValue (hint names no index), NoQueryExecutionPlans (291)
+/// ...
+StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection, const FindRequest& request,
                                                storage::RecoveryUnit& unit, const ParseContext& context);
+
+/// The same for a filter that is already parsed (it must outlive the executor), without projection: for updates,
+/// deletes, counts.
+StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection, const MatchExpression& filter,
+                                               const FindRequest& request, storage::RecoveryUnit& unit,
+                                               const ParseContext& context);
 
 /// count() without a filter: the number of records, at once. Nothing when there is a filter: then openScan with
 /// `rowsOnly` counts keys without fetching where it can.
 StatusWith<std::optional<int64_t>> fastCount(const storage::Collection& collection, const MatchExpression& filter,
                                              storage::RecoveryUnit& unit, const ParseContext& context);
 
-/// DISTINCT_SCAN: calls `add` with each distinct value of `field` by jumping through an index that begins with it. False when
-/// no index fits (multikey, partial, sparse, other collation): the caller then scans.
-StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field, const MatchExpression& filter,
-                              storage::RecoveryUnit& unit, const ParseContext& context, const std::function<void(const bson::Element&)>& add);
+/// DISTINCT_SCAN: calls `add` with each distinct value of `field` by jumping through an index that begins with it.
+/// False when no index fits (multikey, partial, sparse, other collation): the caller then scans.
+StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field,
+                              const MatchExpression& filter, storage::RecoveryUnit& unit, const ParseContext& context,
+                              const std::function<void(const bson::Element&)>& add);
 
 }  // namespace troupe::query

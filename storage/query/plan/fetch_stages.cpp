@@ -35,7 +35,8 @@ void FetchRows::describe(bson::Builder& out, bool counters) const {
 
 StatusWith<bool> CoveredRows::fromKey(const Row& row) {
   const auto& wanted = plan_.projection->requiredPaths();
-  TROUPE_ASSIGN(const bson::Document values, storage::key_string::decodeWithNames(row.key.key, row.key.typeBits, index_->spec.key));
+  TROUPE_ASSIGN(const bson::Document values,
+                storage::key_string::decodeWithNames(row.key.key, row.key.typeBits, index_->spec.key));
   bson::Builder out;
   for (const bson::Element& value : values.view()) {
     if (std::find(wanted.begin(), wanted.end(), value.name()) == wanted.end()) continue;

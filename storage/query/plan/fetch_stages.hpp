@@ -11,7 +11,8 @@ namespace troupe::query {
 /// FETCH: the documents of the rows, straight from the engine's pages, that pass the rest of the filter.
 class FetchRows final : public PlanStage {
  public:
-  FetchRows(PlanContext& plan, PlanStagePtr input, Conjuncts residual) : PlanStage(plan, std::move(input)), filter_(std::move(residual)) {}
+  FetchRows(PlanContext& plan, PlanStagePtr input, Conjuncts residual)
+      : PlanStage(plan, std::move(input)), filter_(std::move(residual)) {}
   std::string_view name() const override { return "FETCH"; }
 
  protected:
@@ -27,8 +28,8 @@ class FetchRows final : public PlanStage {
   int64_t documents_ = 0;
 };
 
-/// PROJECTION_COVERED: plain fields out of index keys, without the documents. A null in a key may stand for a missing field: such
-/// rows are fetched after all.
+/// PROJECTION_COVERED: plain fields out of index keys, without the documents. A null in a key may stand for a missing
+/// field: such rows are fetched after all.
 class CoveredRows final : public PlanStage {
  public:
   CoveredRows(PlanContext& plan, PlanStagePtr input, bson::View spec, storage::IndexPtr index)

@@ -16,7 +16,8 @@ class NoRows final : public PlanStage {
 /// SKIP: all rows but the first so many.
 class SkipRows final : public PlanStage {
  public:
-  SkipRows(PlanContext& plan, PlanStagePtr input, int64_t count) : PlanStage(plan, std::move(input)), count_(count), left_(count) {}
+  SkipRows(PlanContext& plan, PlanStagePtr input, int64_t count)
+      : PlanStage(plan, std::move(input)), count_(count), left_(count) {}
   std::string_view name() const override { return "SKIP"; }
 
  protected:
@@ -30,7 +31,8 @@ class SkipRows final : public PlanStage {
 /// LIMIT: the first so many rows.
 class LimitRows final : public PlanStage {
  public:
-  LimitRows(PlanContext& plan, PlanStagePtr input, int64_t count) : PlanStage(plan, std::move(input)), count_(count), left_(count) {}
+  LimitRows(PlanContext& plan, PlanStagePtr input, int64_t count)
+      : PlanStage(plan, std::move(input)), count_(count), left_(count) {}
   std::string_view name() const override { return "LIMIT"; }
 
  protected:

@@ -9,7 +9,8 @@ bool isIdLookup(const bson::Element& id, const storage::Collection& collection, 
   return collection.idIndex() && isPointId(id, collection, collator);
 }
 
-StatusWith<IdMatch> matchById(const storage::Collection& collection, storage::RecoveryUnit& unit, const bson::Element& id) {
+StatusWith<IdMatch> matchById(const storage::Collection& collection, storage::RecoveryUnit& unit,
+                              const bson::Element& id) {
   IdMatch match;
   TROUPE_ASSIGN(const auto record, collection.findById(unit, id));
   if (!record) return match;

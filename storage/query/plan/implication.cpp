@@ -14,7 +14,9 @@ bool isRange(MatchKind kind) {
   return kind == MatchKind::kLt || kind == MatchKind::kLte || kind == MatchKind::kGt || kind == MatchKind::kGte;
 }
 
-bool isScalar(const bson::Element& e) { return !e.isNullish() && !e.is(bson::Type::kArray) && !e.is(bson::Type::kRegex); }
+bool isScalar(const bson::Element& e) {
+  return !e.isNullish() && !e.is(bson::Type::kArray) && !e.is(bson::Type::kRegex);
+}
 
 /// NaN compares with nothing but itself.
 bool isNaN(const bson::Element& e) { return e.isNumber() && std::isnan(e.toDouble()); }
@@ -34,7 +36,9 @@ bool isValueTest(const MatchExpression& partial) {
 
 /// Whether the condition cannot hold where the path leads nowhere.
 bool needsValue(const MatchExpression& query) {
-  if (query.kind() == MatchKind::kElemMatchObject || query.kind() == MatchKind::kElemMatchValue || query.kind() == MatchKind::kExists) return true;
+  if (query.kind() == MatchKind::kElemMatchObject || query.kind() == MatchKind::kElemMatchValue ||
+      query.kind() == MatchKind::kExists)
+    return true;
   return isValueTest(query) && !query.predicate()->test(bson::Element());
 }
 
@@ -44,7 +48,8 @@ bool rangeImplies(const MatchExpression& query, const MatchExpression& partial, 
   const bool up = query.kind() == MatchKind::kGt || query.kind() == MatchKind::kGte;
   const bool partialUp = partial.kind() == MatchKind::kGt || partial.kind() == MatchKind::kGte;
   if (isNaN(q) || isNaN(p)) return false;
-  if (up != partialUp || !isScalar(q) || !isScalar(p) || bson::canonicalRank(q.type()) != bson::canonicalRank(p.type())) return false;
+  if (up != partialUp || !isScalar(q) || !isScalar(p) || bson::canonicalRank(q.type()) != bson::canonicalRank(p.type()))
+    return false;
   const bool partialInclusive = partial.kind() == MatchKind::kLte || partial.kind() == MatchKind::kGte;
   const bool queryInclusive = query.kind() == MatchKind::kLte || query.kind() == MatchKind::kGte;
   const int order = bson::compareValues(q, p, collator);
@@ -53,16 +58,19 @@ bool rangeImplies(const MatchExpression& query, const MatchExpression& partial, 
 
 bool oneImplies(const MatchExpression& query, const MatchExpression& partial, const bson::Collator* collator) {
   if (query.kind() == MatchKind::kOr) {
-    return std::all_of(query.children().begin(), query.children().end(), [&](const auto& branch) { return implies(conjunctsOf(branch.get()), partial, collator); });
+    return std::all_of(query.children().begin(), query.children().end(),
+                       [&](const auto& branch) { return implies(conjunctsOf(branch.get()), partial, collator); });
   }
   if (query.path() != partial.path() || query.path().empty()) return false;
-  if (query.kind() == partial.kind() && query.operand().identical(partial.operand()) && isValueTest(partial)) return true;
+  if (query.kind() == partial.kind() && query.operand().identical(partial.operand()) && isValueTest(partial))
+    return true;
   if (!isValueTest(partial)) return false;
   if (partial.kind() == MatchKind::kExists && needsValue(query)) return true;
   if (query.kind() == MatchKind::kEq) return isScalar(query.operand()) && partial.predicate()->test(query.operand());
   if (query.kind() == MatchKind::kIn) {
     const bson::View values = query.operand().asArray();
-    return std::all_of(values.begin(), values.end(), [&](const bson::Element& e) { return isScalar(e) && partial.predicate()->test(e); });
+    return std::all_of(values.begin(), values.end(),
+                       [&](const bson::Element& e) { return isScalar(e) && partial.predicate()->test(e); });
   }
   return isRange(query.kind()) && isRange(partial.kind()) && rangeImplies(query, partial, collator);
 }
@@ -81,7 +89,8 @@ bool implies(const Conjuncts& query, const MatchExpression& partial, const bson:
   }
   return std::any_of(query.begin(), query.end(), [&](const MatchExpression* one) {
     if (one->kind() == MatchKind::kOr && partial.kind() == MatchKind::kOr) {
-      return std::all_of(one->children().begin(), one->children().end(), [&](const auto& branch) { return implies(conjunctsOf(branch.get()), partial, collator); });
+      return std::all_of(one->children().begin(), one->children().end(),
+                         [&](const auto& branch) { return implies(conjunctsOf(branch.get()), partial, collator); });
     }
     return oneImplies(*one, partial, collator);
   });

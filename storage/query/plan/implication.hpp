@@ -7,8 +7,8 @@ class Collator;
 
 namespace troupe::query {
 
-/// Whether every document that satisfies all the conditions of the query also satisfies `partial` (of a partial index): by
-/// comparing conditions one by one, so that "no" may also mean "not found out". Both compare strings by `collator`.
+/// Whether every document that satisfies all the conditions of the query also satisfies `partial` (of a partial index):
+/// by comparing conditions one by one, so that "no" may also mean "not found out". Both compare strings by `collator`.
 bool implies(const Conjuncts& query, const MatchExpression& partial, const bson::Collator* collator);
 
 }  // namespace troupe::query

@@ -53,7 +53,8 @@ class Matcher {
       arrays_.push_back(index_->state->path(i));
       assignField(i);
     }
-    while (plan_.equalities < static_cast<int>(fields.size()) && arePoints(plan_.bounds[plan_.equalities])) ++plan_.equalities;
+    while (plan_.equalities < static_cast<int>(fields.size()) && arePoints(plan_.bounds[plan_.equalities]))
+      ++plan_.equalities;
     while (plan_.bounded < static_cast<int>(fields.size()) && !isAll(plan_.bounds[plan_.bounded])) ++plan_.bounded;
     splitFilter();
     plan_.providesSort = orderBySort();
@@ -67,7 +68,9 @@ class Matcher {
     Tightness tightness;
   };
 
-  bool isHashed(size_t field) const { return index_->spec.key[index_->spec.fields[field].path].is(bson::Type::kString); }
+  bool isHashed(size_t field) const {
+    return index_->spec.key[index_->spec.fields[field].path].is(bson::Type::kString);
+  }
 
   std::optional<PredicateBounds> boundsFor(const QueryPredicate& predicate, size_t field) const {
     if (predicate.path != index_->spec.fields[field].path) return {};
@@ -87,7 +90,8 @@ class Matcher {
   }
 
   bool combinesWithUsed(const QueryPredicate& predicate, size_t field) const {
-    return std::all_of(used_.begin(), used_.end(), [&](const Used& used) { return combines(predicate, field, *used.predicate, used.field); });
+    return std::all_of(used_.begin(), used_.end(),
+                       [&](const Used& used) { return combines(predicate, field, *used.predicate, used.field); });
   }
 
   void assignField(size_t field) {
@@ -97,7 +101,9 @@ class Matcher {
     for (const QueryPredicate& predicate : query_.predicates) {
       if (auto bounds = boundsFor(predicate, field)) offers.emplace_back(&predicate, std::move(*bounds));
     }
-    std::stable_sort(offers.begin(), offers.end(), [](const auto& a, const auto& b) { return narrowness(a.second.intervals) > narrowness(b.second.intervals); });
+    std::stable_sort(offers.begin(), offers.end(), [](const auto& a, const auto& b) {
+      return narrowness(a.second.intervals) > narrowness(b.second.intervals);
+    });
     for (auto& [predicate, bounds] : offers) {
       if (!combinesWithUsed(*predicate, field)) continue;
       intervals = intersect(intervals, bounds.intervals);
@@ -112,7 +118,9 @@ class Matcher {
   void splitFilter() {
     const bool keysAreValues = !plan_.multikey && !index_->access->collator();
     for (const MatchExpression* conjunct : query_.conjuncts) {
-      const auto exact = [&](const Used& used) { return used.predicate->node == conjunct && used.tightness == Tightness::kExact; };
+      const auto exact = [&](const Used& used) {
+        return used.predicate->node == conjunct && used.tightness == Tightness::kExact;
+      };
       if (std::any_of(used_.begin(), used_.end(), exact)) continue;
       const auto onKey = [&](const Used& used) {
         return keysAreValues && used.predicate->node == conjunct && used.tightness == Tightness::kInexactCovered &&
@@ -141,12 +149,15 @@ class Matcher {
     int throughArrays = 0;
     for (const auto& part : query_.sort->parts()) {
       if (part.meta != SortPattern::Meta::kNone) return false;
-      const auto constant = [&](size_t i) { return fields[i].path == part.path.text() && isSinglePoint(i) && arrays_[i] == 0; };
+      const auto constant = [&](size_t i) {
+        return fields[i].path == part.path.text() && isSinglePoint(i) && arrays_[i] == 0;
+      };
       bool skip = false;
       for (size_t i = 0; i < fields.size() && !skip; ++i) skip = constant(i);
       if (skip) continue;
       while (at < fields.size() && fields[at].path != part.path.text() && isSinglePoint(at)) ++at;
-      if (at == fields.size() || fields[at].path != part.path.text() || isHashed(at) || !ordersByArray(at)) return false;
+      if (at == fields.size() || fields[at].path != part.path.text() || isHashed(at) || !ordersByArray(at))
+        return false;
       throughArrays += arrays_[at] != 0;
       const bool wanted = fields[at].descending != part.ascending;
       if (throughArrays > 1 || forward.value_or(wanted) != wanted) return false;
@@ -177,7 +188,8 @@ bool holdsAllMatches(const IndexEntry& index, const IndexQuery& query) {
   }
   if (!index.spec.sparse) return true;
   return std::any_of(query.predicates.begin(), query.predicates.end(), [&](const QueryPredicate& predicate) {
-    const bool indexed = std::any_of(index.spec.fields.begin(), index.spec.fields.end(), [&](const auto& field) { return field.path == predicate.path; });
+    const bool indexed = std::any_of(index.spec.fields.begin(), index.spec.fields.end(),
+                                     [&](const auto& field) { return field.path == predicate.path; });
     return indexed && !allowsMissing(*predicate.conjunct, index.multikey());
   });
 }
@@ -185,10 +197,11 @@ bool holdsAllMatches(const IndexEntry& index, const IndexQuery& query) {
 std::optional<IndexPlan> planIndex(const storage::IndexPtr& index, const IndexQuery& query, bool forced) {
   if (!forced && !holdsAllMatches(*index, query)) return {};
   IndexPlan plan = Matcher(index, query).match();
-  const bool leads = std::any_of(query.predicates.begin(), query.predicates.end(), [&](const QueryPredicate& predicate) {
-    const auto number = static_cast<size_t>(&predicate - query.predicates.data());
-    return predicate.path == index->spec.fields.front().path && number < 64 && plan.used >> number & 1;
-  });
+  const bool leads =
+      std::any_of(query.predicates.begin(), query.predicates.end(), [&](const QueryPredicate& predicate) {
+        const auto number = static_cast<size_t>(&predicate - query.predicates.data());
+        return predicate.path == index->spec.fields.front().path && number < 64 && plan.used >> number & 1;
+      });
   if (!forced && !leads && !plan.providesSort) return {};
   return plan;
 }

@@ -12,15 +12,16 @@ namespace troupe::query {
 struct IndexQuery {
   Conjuncts conjuncts;
   std::vector<QueryPredicate> predicates;
-  const SortPattern* sort = nullptr;        ///< null: any order will do
+  const SortPattern* sort = nullptr;  ///< null: any order will do
   const bson::Collator* collator = nullptr;
 };
 
-/// How the index can serve the query; nothing when it cannot, or would be no better than a scan of the collection. With `forced`
-/// (a hint) any index serves, if need be by all of its keys.
+/// How the index can serve the query; nothing when it cannot, or would be no better than a scan of the collection. With
+/// `forced` (a hint) any index serves, if need be by all of its keys.
 std::optional<IndexPlan> planIndex(const storage::IndexPtr& index, const IndexQuery& query, bool forced);
 
-/// Whether the index may be read at all for these conditions: not when it lacks documents that satisfy them (partial, sparse).
+/// Whether the index may be read at all for these conditions: not when it lacks documents that satisfy them (partial,
+/// sparse).
 bool holdsAllMatches(const storage::IndexEntry& index, const IndexQuery& query);
 
 }  // namespace troupe::query

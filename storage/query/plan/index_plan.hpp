@@ -12,17 +12,17 @@ namespace troupe::query {
 /// How one index is read, and what is still to be tested then. Value type; the conditions are borrowed from the filter.
 struct IndexPlan {
   storage::IndexPtr index;
-  std::vector<Intervals> bounds;          ///< for each field of the index
-  std::string from, to;                   ///< instead of bounds, from min() and max(): whole keys from <= key < to; empty: open
-  bool keyRange = false;                  ///< from and to are in force
+  std::vector<Intervals> bounds;  ///< for each field of the index
+  std::string from, to;           ///< instead of bounds, from min() and max(): whole keys from <= key < to; empty: open
+  bool keyRange = false;          ///< from and to are in force
   bool forward = true;
   bool providesSort = false;
-  bool multikey = false;                  ///< when planned
-  Conjuncts keyFilter;                    ///< can be tested on the key
-  Conjuncts residual;                     ///< must be tested on the document
-  uint64_t used = 0;                      ///< which predicates of the query gave bounds
-  int equalities = 0;                     ///< leading fields with nothing but points
-  int bounded = 0;                        ///< leading fields with bounds
+  bool multikey = false;  ///< when planned
+  Conjuncts keyFilter;    ///< can be tested on the key
+  Conjuncts residual;     ///< must be tested on the document
+  uint64_t used = 0;      ///< which predicates of the query gave bounds
+  int equalities = 0;     ///< leading fields with nothing but points
+  int bounded = 0;        ///< leading fields with bounds
 
   bool isDescending(size_t field) const { return index->spec.fields[field].descending; }
   /// `{a: ["[1, 5)"]}`, in the direction of the scan.

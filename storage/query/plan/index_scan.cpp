@@ -11,7 +11,8 @@ namespace {
 
 /// A single exact key holds a record at most once, however many arrays there are.
 bool isOneKey(const IndexPlan& access) {
-  return !access.keyRange && access.bounds.size() == 1 && access.bounds.front().size() == 1 && access.bounds.front().front().isPoint();
+  return !access.keyRange && access.bounds.size() == 1 && access.bounds.front().size() == 1 &&
+         access.bounds.front().front().isPoint();
 }
 
 }  // namespace
@@ -59,7 +60,8 @@ bool IndexScan::isFresh(storage::RecordId id) {
 /// Conditions that the values of the key are enough for.
 StatusWith<bool> IndexScan::passes() {
   if (filter_.empty()) return true;
-  TROUPE_ASSIGN(const bson::Document values, storage::key_string::decodeWithNames(cursor_.key(), cursor_.typeBits(), index_->spec.key));
+  TROUPE_ASSIGN(const bson::Document values,
+                storage::key_string::decodeWithNames(cursor_.key(), cursor_.typeBits(), index_->spec.key));
   return filter_.passes(values);
 }
 
@@ -90,16 +92,15 @@ void IndexScan::skipFirstComponent(std::string_view key) { target_ = ranges_.pas
 
 void IndexScan::onSave() {
   if (!open_) return;
-  if (done_)
-    cursor_ = {};  // the session goes back to its pool: not even an idle cursor may stay behind
-  else
-    cursor_.save();
+  if (done_) cursor_ = {};  // the session goes back to its pool: not even an idle cursor may stay behind
+  else cursor_.save();
 }
 
 Status IndexScan::onRestore() {
   // The index may have been dropped while nobody held a cursor on it.
   const auto current = plan_.collection->indexes();
-  const auto it = std::find_if(current.begin(), current.end(), [&](const storage::IndexPtr& index) { return index->ident == index_->ident; });
+  const auto it = std::find_if(current.begin(), current.end(),
+                               [&](const storage::IndexPtr& index) { return index->ident == index_->ident; });
   if (it == current.end()) return {ErrorCode::kQueryPlanKilled, "index '" + index_->spec.name + "' dropped"};
   if (!open_ || done_) return Status::OK();
   return cursor_.restore(*plan_.unit).status();
@@ -127,10 +128,16 @@ void IndexScan::describe(bson::Builder& out, bool counters) const {
     out.close();
   }
   out.close();
-  out.append("isUnique", spec.isUnique()).append("isSparse", spec.sparse).append("isPartial", spec.partialFilter.has_value());
+  out.append("isUnique", spec.isUnique())
+      .append("isSparse", spec.sparse)
+      .append("isPartial", spec.partialFilter.has_value());
   out.append("indexVersion", 2).append("direction", access_->forward ? "forward" : "backward");
   if (!access_->keyRange) access_->explainBounds(out);
-  if (counters) out.append("keysExamined", keys_).append("seeks", seeks_).append("dupsTested", static_cast<int64_t>(seen_.size()) + repeats_).append("dupsDropped", repeats_);
+  if (counters)
+    out.append("keysExamined", keys_)
+        .append("seeks", seeks_)
+        .append("dupsTested", static_cast<int64_t>(seen_.size()) + repeats_)
+        .append("dupsDropped", repeats_);
 }
 
 }  // namespace troupe::query

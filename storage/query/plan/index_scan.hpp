@@ -39,7 +39,7 @@ class IndexScan : public PlanStage {
   RowFilter filter_;
   KeyRanges ranges_;
   storage::IndexCursor cursor_;
-  std::string target_;                    ///< where to seek next, when not empty
+  std::string target_;  ///< where to seek next, when not empty
   std::unordered_set<int64_t> seen_;
   bool removesRepeats_ = false;
   bool open_ = false, done_ = false;

@@ -38,9 +38,7 @@ bool meets(const Interval& a, const Interval& b) {
   return order < 0 || (order == 0 && (a.highInclusive || b.lowInclusive));
 }
 
-Value empty(Type type) {
-  return type == Type::kArray ? Value::array(bson::View()) : Value(bson::View());
-}
+Value empty(Type type) { return type == Type::kArray ? Value::array(bson::View()) : Value(bson::View()); }
 
 std::string textOf(const Value& value, bool collated) {
   if (collated && value.type() == Type::kString) {
@@ -79,7 +77,8 @@ bool Interval::isAll() const {
 }
 
 std::string Interval::text(bool collated) const {
-  return (lowInclusive ? "[" : "(") + textOf(low, collated) + ", " + textOf(high, collated) + (highInclusive ? "]" : ")");
+  return (lowInclusive ? "[" : "(") + textOf(low, collated) + ", " + textOf(high, collated) +
+         (highInclusive ? "]" : ")");
 }
 
 bool isAll(const Intervals& intervals) { return intervals.size() == 1 && intervals.front().isAll(); }
@@ -90,7 +89,8 @@ bool arePoints(const Intervals& intervals) {
 
 Intervals unite(Intervals intervals) {
   std::erase_if(intervals, isEmpty);
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return compareLows(a, b) < 0; });
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return compareLows(a, b) < 0; });
   Intervals out;
   for (Interval& next : intervals) {
     if (out.empty() || !meets(out.back(), next)) {

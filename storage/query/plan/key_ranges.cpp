@@ -25,14 +25,16 @@ bool isPoint(const auto& range) { return range.low == range.high && range.lowInc
 
 }  // namespace
 
-KeyRanges::KeyRanges(const std::vector<Intervals>& bounds, const std::vector<bool>& descending, bool forward) : forward_(forward) {
+KeyRanges::KeyRanges(const std::vector<Intervals>& bounds, const std::vector<bool>& descending, bool forward)
+    : forward_(forward) {
   firstDescending_ = !descending.empty() && descending.front();
   for (size_t i = 0; i < bounds.size(); ++i) {
     Field field;
     field.descending = descending[i];
     field.all = isAll(bounds[i]);
     for (const Interval& interval : bounds[i]) {
-      Range range{encode(interval.low, field.descending), encode(interval.high, field.descending), interval.lowInclusive, interval.highInclusive};
+      Range range{encode(interval.low, field.descending), encode(interval.high, field.descending),
+                  interval.lowInclusive, interval.highInclusive};
       if (field.descending) {
         std::swap(range.low, range.high);
         std::swap(range.lowInclusive, range.highInclusive);
@@ -90,7 +92,8 @@ KeyRanges::Verdict KeyRanges::check(std::string_view key, std::string& target) c
       // The first range that does not end before the component, in the scan's direction.
       const auto passed = [&](const Range& range) {
         const int order = compareComponents(component, forward_ ? range.high : range.low);
-        return (forward_ ? order > 0 : order < 0) || (order == 0 && !(forward_ ? range.highInclusive : range.lowInclusive));
+        return (forward_ ? order > 0 : order < 0) ||
+               (order == 0 && !(forward_ ? range.highInclusive : range.lowInclusive));
       };
       const Range* range = nullptr;
       if (forward_) {

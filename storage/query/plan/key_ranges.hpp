@@ -17,7 +17,8 @@ class KeyRanges {
   /// `bounds` for each field of the index, `descending` its direction.
   KeyRanges(const std::vector<Intervals>& bounds, const std::vector<bool>& descending, bool forward);
   /// Whole keys between two byte strings, exclusive; empty is open.
-  KeyRanges(std::string lower, std::string upper, bool forward) : forward_(forward), single_(true), lower_(std::move(lower)), upper_(std::move(upper)) {}
+  KeyRanges(std::string lower, std::string upper, bool forward)
+      : forward_(forward), single_(true), lower_(std::move(lower)), upper_(std::move(upper)) {}
 
   /// No key is within.
   bool empty() const { return empty_; }
@@ -47,7 +48,7 @@ class KeyRanges {
   bool firstDescending_ = false;
   bool forward_ = true;
   bool empty_ = false;
-  bool single_ = false;        ///< one stretch of the index, from lower to upper
+  bool single_ = false;  ///< one stretch of the index, from lower to upper
   std::string lower_, upper_;
 };
 

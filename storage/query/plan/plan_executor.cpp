@@ -30,13 +30,9 @@ StatusWith<Next> PlanExecutor::next() {
   plan_.budget = kSliceRows;
   TROUPE_ASSIGN(const auto step, root_->work(row_));
   switch (step) {
-    case PlanStage::Step::kRow:
-      ++plan_.stats.returned;
-      return Next::of(row_.document);
-    case PlanStage::Step::kAgain:
-      return endSlice();
-    case PlanStage::Step::kEnd:
-      break;
+    case PlanStage::Step::kRow: ++plan_.stats.returned; return Next::of(row_.document);
+    case PlanStage::Step::kAgain: return endSlice();
+    case PlanStage::Step::kEnd: break;
   }
   return Next::end();
 }
@@ -78,7 +74,9 @@ void PlanExecutor::explainPlanner(bson::Builder& out) const {
   out.append("namespace", plan_.collection ? plan_.collection->ns().toString() : std::string());
   out.append("indexFilterSet", false);
   out.append("parsedQuery", parsedQuery());
-  out.append("maxIndexedOrSolutionsReached", false).append("maxIndexedAndSolutionsReached", false).append("maxScansToExplodeReached", false);
+  out.append("maxIndexedOrSolutionsReached", false)
+      .append("maxIndexedAndSolutionsReached", false)
+      .append("maxScansToExplodeReached", false);
   out.openDocument("winningPlan");
   root_->explain(out, false);
   out.close().openArray("rejectedPlans");
@@ -91,7 +89,8 @@ void PlanExecutor::explainPlanner(bson::Builder& out) const {
 }
 
 void PlanExecutor::explainExecution(bson::Builder& out) const {
-  const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - opened_);
+  const auto elapsed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - opened_);
   out.append("executionSuccess", true).append("nReturned", static_cast<int32_t>(plan_.stats.returned));
   out.append("executionTimeMillis", static_cast<int32_t>(elapsed.count()));
   out.append("totalKeysExamined", static_cast<int32_t>(plan_.stats.keysExamined));

@@ -22,16 +22,17 @@ inline constexpr std::chrono::milliseconds kSliceTime{2};
 
 /// What the stages of one plan share, and what they borrow from. Owned by the executor; one thread at a time.
 struct PlanContext {
-  storage::CollectionPtr collection;        ///< null: no such collection
+  storage::CollectionPtr collection;  ///< null: no such collection
   storage::RecoveryUnit* unit = nullptr;
   ParseContext parse;
   ExecutionStats stats;
-  int budget = 0;                           ///< rows that may still be examined before others get their turn
-  std::optional<std::chrono::steady_clock::time_point> sliceEnd;  ///< when others get it at the latest; none: no slice has begun
-  uint64_t restores = 0;                    ///< grows with each new snapshot
-  bool refetch = false;                     ///< results are going to be written: rows held across snapshots are read again
-  bool trial = false;                       ///< plans are only being compared
-  bool keepKeys = false;                    ///< `returnKey`: blocking stages keep the index keys of their rows
+  int budget = 0;  ///< rows that may still be examined before others get their turn
+  std::optional<std::chrono::steady_clock::time_point>
+      sliceEnd;           ///< when others get it at the latest; none: no slice has begun
+  uint64_t restores = 0;  ///< grows with each new snapshot
+  bool refetch = false;   ///< results are going to be written: rows held across snapshots are read again
+  bool trial = false;     ///< plans are only being compared
+  bool keepKeys = false;  ///< `returnKey`: blocking stages keep the index keys of their rows
 
   const MatchExpression* filter = nullptr;  ///< the whole filter; null when the plan needs none (`_id` lookups)
   std::unique_ptr<MatchExpression> ownedFilter;
@@ -91,8 +92,8 @@ class RowFilter {
   bool canFail_ = false;
 };
 
-/// One stage of a plan: an iterator over rows that works in small pieces. Each piece that examines a row takes one from the
-/// shared budget; with none left a stage gives kAgain at once.
+/// One stage of a plan: an iterator over rows that works in small pieces. Each piece that examines a row takes one from
+/// the shared budget; with none left a stage gives kAgain at once.
 class PlanStage {
  public:
   enum class Step : uint8_t { kRow, kAgain, kEnd };

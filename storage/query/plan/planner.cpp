@@ -24,14 +24,12 @@ bool isPointId(const Element& id, const storage::Collection& collection, const b
     case Type::kArray:  // also matches elements
     case Type::kRegex:  // matches by pattern
     case Type::kNull:   // also matches what is missing
-    case Type::kUndefined:
-      return false;
+    case Type::kUndefined: return false;
     case Type::kString:
     case Type::kSymbol:
     case Type::kDocument:
       return collator == collection.collator() || bson::Collator::same(collator, collection.collator());
-    default:
-      return true;  // no collation orders these
+    default: return true;  // no collation orders these
   }
 }
 
@@ -88,7 +86,8 @@ Element Planner::naturalOrder() const {
 
 StatusWith<PlannedChoice> Planner::natural(const Element& direction) {
   const double value = direction.toDouble();
-  if (!direction.isNumber() || (value != 1 && value != -1)) return {ErrorCode::kBadValue, "$natural hint must be 1 or -1"};
+  if (!direction.isNumber() || (value != 1 && value != -1))
+    return {ErrorCode::kBadValue, "$natural hint must be 1 or -1"};
   PlannedChoice choice;
   TROUPE_ASSIGN(choice.winner, collectionScan(value > 0));
   return choice;
@@ -99,19 +98,22 @@ StatusWith<IndexPtr> Planner::hinted() const {
   if (!request_.hint.ok()) return IndexPtr();
   for (const IndexPtr& index : plan_.collection->indexes()) {
     if (!index->usable()) continue;
-    const bool meant = request_.hint.is(Type::kString) ? request_.hint.asString() == plan_.collection->shownName(*index)
-                                                       : bson::compareDocuments(request_.hint.asDocument(), index->spec.key) == 0;
+    const bool meant = request_.hint.is(Type::kString)
+                           ? request_.hint.asString() == plan_.collection->shownName(*index)
+                           : bson::compareDocuments(request_.hint.asDocument(), index->spec.key) == 0;
     if (meant) return index;
   }
   if (request_.hint.is(Type::kDocument) && request_.hint.asDocument().empty()) return IndexPtr();
-  return {ErrorCode::kBadValue, "error processing query: ns=" + plan_.collection->ns().toString() +
-                                    " planner returned error :: caused by :: hint provided does not correspond to an existing index"};
+  return {ErrorCode::kBadValue,
+          "error processing query: ns=" + plan_.collection->ns().toString() +
+              " planner returned error :: caused by :: hint provided does not correspond to an existing index"};
 }
 
 StatusWith<PlannedChoice> Planner::byHint() {
   TROUPE_ASSIGN(const IndexPtr index, hinted());
   const bool byRange = !request_.min.empty() || !request_.max.empty();
-  if (byRange && !index) return {ErrorCode(51173), "When using min()/max() a hint of which index to use must be provided"};
+  if (byRange && !index)
+    return {ErrorCode(51173), "When using min()/max() a hint of which index to use must be provided"};
   if (byRange) return byKeyRange(index);
   if (!index) return among(candidates());
   PlannedChoice choice;
@@ -126,11 +128,13 @@ StatusWith<PlannedChoice> Planner::byKeyRange(const IndexPtr& index) {
     storage::key_string::Builder out{storage::Ordering(index->spec.descendingMask())};
     auto field = index->spec.fields.begin();
     for (const Element& e : values) {
-      if (field == index->spec.fields.end() || field->path != e.name()) return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
+      if (field == index->spec.fields.end() || field->path != e.name())
+        return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
       out.append(e, index->access->collator());
       ++field;
     }
-    if (field != index->spec.fields.end()) return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
+    if (field != index->spec.fields.end())
+      return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
     return std::string(out.finish(storage::key_string::Discriminator::kExclusiveBefore).bytes());
   };
   IndexPlan access;
@@ -140,7 +144,8 @@ StatusWith<PlannedChoice> Planner::byKeyRange(const IndexPtr& index) {
   access.residual = query_.conjuncts;
   TROUPE_ASSIGN(access.from, key(request_.min));
   TROUPE_ASSIGN(access.to, key(request_.max));
-  if (!access.from.empty() && !access.to.empty() && access.from >= access.to) return {ErrorCode(51175), "The value provided for min() must be less than max()"};
+  if (!access.from.empty() && !access.to.empty() && access.from >= access.to)
+    return {ErrorCode(51175), "The value provided for min() must be less than max()"};
   PlannedChoice choice;
   choice.winner = build(single(std::move(access)));
   return choice;
@@ -157,8 +162,12 @@ Planner::Candidate Planner::single(IndexPlan access) const {
 
 /// Whether keys alone can answer: all that is tested and shown is in them.
 bool Planner::covers(const IndexPlan& access) const {
-  if (!plan_.projection || !plan_.projection->isInclusion() || plan_.refetch || request_.returnKey || request_.showRecordId) return false;
-  if (!access.residual.empty() || access.multikey || access.index->access->collator() || (plan_.sort && !access.providesSort)) return false;
+  if (!plan_.projection || !plan_.projection->isInclusion() || plan_.refetch || request_.returnKey ||
+      request_.showRecordId)
+    return false;
+  if (!access.residual.empty() || access.multikey || access.index->access->collator() ||
+      (plan_.sort && !access.providesSort))
+    return false;
   const auto& wanted = plan_.projection->requiredPaths();
   const auto& fields = access.index->spec.fields;
   return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [&](const std::string& path) {
@@ -219,15 +228,16 @@ std::vector<Planner::Candidate> Planner::candidates() const {
 bool Planner::dominates(const Candidate& a, const Candidate& b) const {
   const IndexPlan& x = *a.scans.front();
   const IndexPlan& y = *b.scans.front();
-  return (y.used & ~x.used) == 0 && x.equalities >= y.equalities && x.bounded >= y.bounded && a.residual.size() <= b.residual.size() &&
-         (a.providesSort || !b.providesSort) && (a.covered || !b.covered);
+  return (y.used & ~x.used) == 0 && x.equalities >= y.equalities && x.bounded >= y.bounded &&
+         a.residual.size() <= b.residual.size() && (a.providesSort || !b.providesSort) && (a.covered || !b.covered);
 }
 
 PlannedAccess Planner::build(const Candidate& candidate) {
   const bool countOnly = request_.rowsOnly && candidate.residual.empty() && !plan_.sort;
   std::vector<PlanStagePtr> scans;
   for (const auto& scan : candidate.scans) scans.push_back(std::make_unique<IndexScan>(plan_, scan, countOnly));
-  PlanStagePtr root = candidate.isUnion() ? std::make_unique<UnionRows>(plan_, std::move(scans)) : std::move(scans.front());
+  PlanStagePtr root =
+      candidate.isUnion() ? std::make_unique<UnionRows>(plan_, std::move(scans)) : std::move(scans.front());
   PlannedAccess access;
   access.covered = candidate.covered;
   if (candidate.covered) {
@@ -248,10 +258,12 @@ StatusWith<PlannedChoice> Planner::among(std::vector<Candidate> candidates) {
   }
   const auto isOneRecord = [](const Candidate& c) {
     const IndexPlan& access = *c.scans.front();
-    return !c.isUnion() && access.index->spec.isUnique() && access.equalities == static_cast<int>(access.bounds.size()) &&
+    return !c.isUnion() && access.index->spec.isUnique() &&
+           access.equalities == static_cast<int>(access.bounds.size()) &&
            std::all_of(access.bounds.begin(), access.bounds.end(), [](const Intervals& i) { return i.size() <= 1; });
   };
-  size_t best = static_cast<size_t>(std::find_if(candidates.begin(), candidates.end(), isOneRecord) - candidates.begin());
+  size_t best =
+      static_cast<size_t>(std::find_if(candidates.begin(), candidates.end(), isOneRecord) - candidates.begin());
   if (best == candidates.size()) {
     TROUPE_ASSIGN(best, tryOut(candidates));
   }
@@ -276,15 +288,17 @@ StatusWith<PlannedChoice> Planner::choose() {
     TROUPE_ASSIGN(choice.winner, collectionScan(true));
     return choice;
   }
-  const bool never = std::any_of(query_.conjuncts.begin(), query_.conjuncts.end(), [](const auto* e) { return e->kind() == MatchKind::kAlwaysFalse; });
+  const bool never = std::any_of(query_.conjuncts.begin(), query_.conjuncts.end(),
+                                 [](const auto* e) { return e->kind() == MatchKind::kAlwaysFalse; });
   if (never && !request_.hint.ok()) {
     choice.winner.root = std::make_unique<NoRows>(plan_);
     return choice;
   }
   const bool free = !request_.hint.ok() && request_.min.empty() && request_.max.empty();
   if (!free) return byHint();
-  if (query_.conjuncts.size() == 1 && query_.conjuncts.front()->kind() == MatchKind::kEq && query_.conjuncts.front()->path() == "_id" &&
-      plan_.collection->idIndex() && !request_.returnKey && isPointId(query_.conjuncts.front()->operand(), *plan_.collection, query_.collator)) {
+  if (query_.conjuncts.size() == 1 && query_.conjuncts.front()->kind() == MatchKind::kEq &&
+      query_.conjuncts.front()->path() == "_id" && plan_.collection->idIndex() && !request_.returnKey &&
+      isPointId(query_.conjuncts.front()->operand(), *plan_.collection, query_.collator)) {
     choice.winner.root = std::make_unique<IdLookup>(plan_, query_.conjuncts.front()->operand());
     return choice;
   }

@@ -21,8 +21,8 @@ struct PlannedChoice {
   std::vector<PlannedAccess> rejected;
 };
 
-/// Chooses how to reach the documents of a query: filter, sort and hint; skip, limit and projection come on top. Used once,
-/// before execution; borrows the context and the request.
+/// Chooses how to reach the documents of a query: filter, sort and hint; skip, limit and projection come on top. Used
+/// once, before execution; borrows the context and the request.
 class Planner {
  public:
   Planner(PlanContext& plan, const FindRequest& request);

@@ -44,7 +44,8 @@ class BoundsMaker {
       case MatchKind::kIn: return in(node.operand());
       case MatchKind::kRegex: return context_.hashed ? Bounds() : regex(node.operand().asRegex());
       case MatchKind::kExists: return allValues();
-      case MatchKind::kMod: return context_.hashed ? Bounds() : Bounds({{typeBracket(Type::kDouble)}, Tightness::kInexactCovered});
+      case MatchKind::kMod:
+        return context_.hashed ? Bounds() : Bounds({{typeBracket(Type::kDouble)}, Tightness::kInexactCovered});
       case MatchKind::kType: return context_.hashed ? Bounds() : types(node.operand());
       case MatchKind::kNot: return context_.hashed ? Bounds() : negated(*node.children().front());
       case MatchKind::kElemMatchValue: return context_.hashed ? Bounds() : element(*node.children().front());
@@ -54,7 +55,9 @@ class BoundsMaker {
 
  private:
   /// The value as it is in the index.
-  Value indexed(const Element& e) const { return context_.collator ? bson::withComparisonKeys(e, *context_.collator) : Value(e); }
+  Value indexed(const Element& e) const {
+    return context_.collator ? bson::withComparisonKeys(e, *context_.collator) : Value(e);
+  }
 
   PredicateBounds nothing() const {
     return {unite({typeBracket(Type::kUndefined), typeBracket(Type::kNull)}), Tightness::kInexactFetch};
@@ -122,11 +125,14 @@ class BoundsMaker {
   }
 
   Bounds types(const Element& operand) const {
-    static constexpr Type kAll[] = {Type::kDouble,   Type::kString, Type::kDocument, Type::kBinary,    Type::kUndefined,     Type::kObjectId,
-                                    Type::kBool,     Type::kDate,   Type::kNull,     Type::kRegex,     Type::kDBPointer,     Type::kCode,
-                                    Type::kSymbol,   Type::kInt32,  Type::kInt64,    Type::kTimestamp, Type::kCodeWithScope, Type::kDecimal128};
+    static constexpr Type kAll[] = {
+        Type::kDouble, Type::kString, Type::kDocument, Type::kBinary,    Type::kUndefined,     Type::kObjectId,
+        Type::kBool,   Type::kDate,   Type::kNull,     Type::kRegex,     Type::kDBPointer,     Type::kCode,
+        Type::kSymbol, Type::kInt32,  Type::kInt64,    Type::kTimestamp, Type::kCodeWithScope, Type::kDecimal128};
     TypeSet set;
-    if (!set.add(operand, "").isOK() || set.contains(Type::kArray) || set.contains(Type::kMinKey) || set.contains(Type::kMaxKey)) return allValues();
+    if (!set.add(operand, "").isOK() || set.contains(Type::kArray) || set.contains(Type::kMinKey) ||
+        set.contains(Type::kMaxKey))
+      return allValues();
     PredicateBounds out{{}, Tightness::kInexactFetch};
     for (const Type type : kAll) {
       if (!set.contains(type)) continue;
@@ -142,10 +148,11 @@ class BoundsMaker {
   /// Only what the positive form says exactly, or nearly so, can be turned round.
   Bounds negated(const MatchExpression& node) const {
     const Element e = node.operand();
-    const auto plain = [](const Element& value) { return !value.isNullish() && !value.is(Type::kArray) && !value.is(Type::kRegex); };
+    const auto plain = [](const Element& value) {
+      return !value.isNullish() && !value.is(Type::kArray) && !value.is(Type::kRegex);
+    };
     switch (node.kind()) {
-      case MatchKind::kExists:
-        return nothing();
+      case MatchKind::kExists: return nothing();
       case MatchKind::kEq:
         if (e.isNullish()) {
           if (context_.multikey) return {};
@@ -164,8 +171,7 @@ class BoundsMaker {
         if (!std::all_of(array.begin(), array.end(), plain)) return {};
         break;
       }
-      default:
-        return {};
+      default: return {};
     }
     Bounds positive = make(node);
     if (!positive || positive->tightness != Tightness::kExact) return {};
@@ -178,7 +184,9 @@ class BoundsMaker {
   Bounds element(const MatchExpression& node) const {
     PredicateBounds out = allValues();
     if (node.kind() != MatchKind::kAnd) {
-      if (!node.path().empty() || node.kind() == MatchKind::kElemMatchObject || node.kind() == MatchKind::kElemMatchValue) return out;
+      if (!node.path().empty() || node.kind() == MatchKind::kElemMatchObject ||
+          node.kind() == MatchKind::kElemMatchValue)
+        return out;
       BoundsContext single = context_;
       single.multikey = false;
       if (const Bounds one = BoundsMaker(single).make(node)) out.intervals = one->intervals;
@@ -203,12 +211,14 @@ bool holdsString(const Element& e) {
 std::optional<PredicateBounds> boundsOf(const MatchExpression& node, const BoundsContext& context) {
   Bounds bounds = BoundsMaker(context).make(node);
   // A key of a multikey index is one value among several: it cannot answer for all of them.
-  if (bounds && context.multikey && bounds->tightness == Tightness::kInexactCovered) bounds->tightness = Tightness::kInexactFetch;
+  if (bounds && context.multikey && bounds->tightness == Tightness::kInexactCovered)
+    bounds->tightness = Tightness::kInexactFetch;
   return bounds;
 }
 
 bool comparesStrings(const MatchExpression& node) {
-  return holdsString(node.operand()) || std::any_of(node.children().begin(), node.children().end(), [](const auto& child) { return comparesStrings(*child); });
+  return holdsString(node.operand()) || std::any_of(node.children().begin(), node.children().end(),
+                                                    [](const auto& child) { return comparesStrings(*child); });
 }
 
 }  // namespace troupe::query

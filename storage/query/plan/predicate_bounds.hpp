@@ -30,8 +30,8 @@ struct BoundsContext {
   bool hashed = false;
 };
 
-/// The keys among which the keys of all matching documents have at least one; nothing when the predicate says nothing about keys.
-/// `node` is a leaf, a $not over a leaf, or a value $elemMatch. Pure.
+/// The keys among which the keys of all matching documents have at least one; nothing when the predicate says nothing
+/// about keys. `node` is a leaf, a $not over a leaf, or a value $elemMatch. Pure.
 std::optional<PredicateBounds> boundsOf(const MatchExpression& node, const BoundsContext& context);
 
 /// Whether the predicate's answer depends on the order of strings.

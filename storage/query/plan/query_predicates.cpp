@@ -31,15 +31,14 @@ class Collector {
         elements_.pop_back();
         return;
       }
-      case MatchKind::kNot:
-        return leaf(node, *node.children().front(), conjunct, prefix);
-      default:
-        return leaf(node, node, conjunct, prefix);
+      case MatchKind::kNot: return leaf(node, *node.children().front(), conjunct, prefix);
+      default: return leaf(node, node, conjunct, prefix);
     }
   }
 
  private:
-  void leaf(const MatchExpression& node, const MatchExpression& of, const MatchExpression& conjunct, const std::string& prefix) {
+  void leaf(const MatchExpression& node, const MatchExpression& of, const MatchExpression& conjunct,
+            const std::string& prefix) {
     if (of.path().empty() || (!prefix.empty() && hasIndexComponent(of.fieldPath()))) return;
     out_.push_back({prefix + of.path(), &node, &conjunct, elements_});
   }
@@ -52,7 +51,8 @@ class Collector {
 
 bool QueryPredicate::sharesElement(const QueryPredicate& other, size_t array) const {
   return std::any_of(elements.begin(), elements.end(), [&](const auto& mine) {
-    return mine.second == array + 1 && std::find(other.elements.begin(), other.elements.end(), mine) != other.elements.end();
+    return mine.second == array + 1 &&
+           std::find(other.elements.begin(), other.elements.end(), mine) != other.elements.end();
   });
 }
 

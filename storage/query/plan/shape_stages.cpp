@@ -53,7 +53,8 @@ StatusWith<PlanStage::Step> ReturnKey::advance(Row& row) {
   if (step != Step::kRow) return step;
   current_ = {};
   if (row.key.index) {
-    TROUPE_ASSIGN(current_, storage::key_string::decodeWithNames(row.key.key, row.key.typeBits, row.key.index->spec.key));
+    TROUPE_ASSIGN(current_,
+                  storage::key_string::decodeWithNames(row.key.key, row.key.typeBits, row.key.index->spec.key));
   }
   row.document = current_;
   return step;

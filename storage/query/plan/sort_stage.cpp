@@ -23,7 +23,8 @@ Status SortRows::add(const Row& row) {
   TROUPE_ASSIGN(auto key, plan_.sort->key(row.document, 0, row.id.value));
   Header header{row.id.value, nullptr, 0, 0};
   if (plan_.keepKeys && row.key.index) {
-    header = {row.id.value, row.key.index, static_cast<uint32_t>(row.key.key.size()), static_cast<uint32_t>(row.key.typeBits.size())};
+    header = {row.id.value, row.key.index, static_cast<uint32_t>(row.key.key.size()),
+              static_cast<uint32_t>(row.key.typeBits.size())};
   }
   std::string payload;
   payload.reserve(sizeof header + header.keySize + header.typeBitsSize + row.document.size());
@@ -83,7 +84,8 @@ void SortRows::describe(bson::Builder& out, bool counters) const {
   if (!counters) return;
   const SorterStats& stats = sorter_->stats();
   out.append("totalDataSizeSorted", static_cast<int64_t>(stats.memoryPeak)).append("usedDisk", stats.spills > 0);
-  out.append("spills", static_cast<int64_t>(stats.spills)).append("spilledDataStorageSize", static_cast<int64_t>(stats.spilledBytes));
+  out.append("spills", static_cast<int64_t>(stats.spills))
+      .append("spilledDataStorageSize", static_cast<int64_t>(stats.spilledBytes));
 }
 
 }  // namespace troupe::query

@@ -6,8 +6,8 @@
 
 namespace troupe::query {
 
-/// SORT: reads its whole input, then gives it in the order of the plan's sort pattern. Rows are copies; those that are going
-/// to be written are read again when the snapshot changed meanwhile, and left out when they no longer match.
+/// SORT: reads its whole input, then gives it in the order of the plan's sort pattern. Rows are copies; those that are
+/// going to be written are read again when the snapshot changed meanwhile, and left out when they no longer match.
 class SortRows final : public PlanStage {
  public:
   /// `limit` 0: all rows.
@@ -27,7 +27,7 @@ class SortRows final : public PlanStage {
   SorterOptions options_;
   std::unique_ptr<Sorter> sorter_;
   bool loaded_ = false;
-  uint64_t loadedAt_ = 0;              ///< the plan's snapshot when the first row was read
+  uint64_t loadedAt_ = 0;  ///< the plan's snapshot when the first row was read
   std::string current_;
   bson::Document currentKey_;
   storage::RecordCursor cursor_;

@@ -26,7 +26,8 @@ class FindProjection final : public Projection {
   bool isInclusion() const override { return tree_.mode() == ProjectionTree::Mode::kInclude; }
   const std::vector<std::string>& requiredPaths() const override { return required_; }
   bool needsSortKey() const override {
-    return std::any_of(metas_.begin(), metas_.end(), [](const auto& meta) { return meta.second == MetaField::kSortKey; });
+    return std::any_of(metas_.begin(), metas_.end(),
+                       [](const auto& meta) { return meta.second == MetaField::kSortKey; });
   }
   StatusWith<Document> apply(const ProjectionInput& input) const override {
     TROUPE_ASSIGN(Document result, tree_.apply(input.document));
@@ -36,7 +37,8 @@ class FindProjection final : public Projection {
     if (metas_.empty()) return result;
     ProjectionTree metas(ProjectionTree::Mode::kAdd);
     for (const auto& [path, field] : metas_)
-      TROUPE_TRY(metas.compute(path, [&input, field = field](View) -> StatusWith<Value> { return meta(field, input); }));
+      TROUPE_TRY(
+          metas.compute(path, [&input, field = field](View) -> StatusWith<Value> { return meta(field, input); }));
     return metas.apply(result);
   }
 
@@ -56,7 +58,8 @@ class FindProjection final : public Projection {
     constexpr const char* kContext = "Executor error during find command :: caused by :: ";
     MatchDetails details;
     if (!filter_->matches(document, &details) || details.arrayIndex < 0)
-      return {ErrorCode(51246), std::string(kContext) + "positional operator '.$' couldn't find a matching element in the array"};
+      return {ErrorCode(51246),
+              std::string(kContext) + "positional operator '.$' couldn't find a matching element in the array"};
     ProjectionTree edit(ProjectionTree::Mode::kExclude);
     TROUPE_TRY(edit.transform(positional_, [&](const Element& e) -> StatusWith<Value> {
       if (!e.is(Type::kArray)) return Value(e);
@@ -109,11 +112,13 @@ Status checkFieldPath(std::string_view path) {
   if (path.empty()) return {ErrorCode::kFieldPathEmpty, "FieldPath cannot be constructed with empty string"};
   if (path.ends_with('.')) return {ErrorCode::kFieldPathTrailingDot, "FieldPath must not end with a '.'."};
   const FieldPath parts(path);
-  if (parts.size() > static_cast<size_t>(bson::kMaxNestingDepth)) return {ErrorCode::kOverflow, "FieldPath is too long"};
+  if (parts.size() > static_cast<size_t>(bson::kMaxNestingDepth))
+    return {ErrorCode::kOverflow, "FieldPath is too long"};
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].empty()) return {ErrorCode(15998), "FieldPath field names may not be empty strings."};
     if (parts[i].starts_with('$'))
-      return {ErrorCode::kFieldPathInvalid, "FieldPath field names may not start with '$'. Consider using $getField or $setField."};
+      return {ErrorCode::kFieldPathInvalid,
+              "FieldPath field names may not start with '$'. Consider using $getField or $setField."};
   }
   return Status::OK();
 }
@@ -134,10 +139,11 @@ Status ProjectionParser::read(View spec, const std::string& prefix) {
       continue;
     }
     if (path.find(".$.") != std::string::npos)
-      return {ErrorCode(31394), "As of 4.4, it's illegal to specify positional operator in the middle of a path."
-                                "Positional projection may only be used at the end, for example: a.b.$. If the query "
-                                "previously used a form like a.b.$.d, remove the parts following the '$' and the results "
-                                "will be equivalent."};
+      return {ErrorCode(31394),
+              "As of 4.4, it's illegal to specify positional operator in the middle of a path."
+              "Positional projection may only be used at the end, for example: a.b.$. If the query "
+              "previously used a form like a.b.$.d, remove the parts following the '$' and the results "
+              "will be equivalent."};
     TROUPE_TRY(checkFieldPath(path));
     if (e.is(Type::kDocument)) {
       TROUPE_TRY(readDocument(path, e));
@@ -185,7 +191,8 @@ StatusWith<ProjectionTree::Mode> ProjectionParser::mode() const {
     switch (wish.kind) {
       case Wish::Kind::kExclude:
         if (mode == Mode::kInclude)
-          return {ErrorCode::kProjectionMixed, "Cannot do exclusion on field " + wish.path + " in inclusion projection"};
+          return {ErrorCode::kProjectionMixed,
+                  "Cannot do exclusion on field " + wish.path + " in inclusion projection"};
         mode = Mode::kExclude;
         break;
       case Wish::Kind::kInclude:
@@ -199,12 +206,9 @@ StatusWith<ProjectionTree::Mode> ProjectionParser::mode() const {
           return {ErrorCode(31252), "Cannot use expression other than $meta in exclusion projection"};
         mode = Mode::kInclude;
         break;
-      case Wish::Kind::kElemMatch:
-        elemMatch = true;
-        break;
+      case Wish::Kind::kElemMatch: elemMatch = true; break;
       case Wish::Kind::kSlice:
-      case Wish::Kind::kMeta:
-        break;
+      case Wish::Kind::kMeta: break;
     }
   }
   if (mode) return *mode;
@@ -244,7 +248,8 @@ Status ProjectionParser::addSlice(const Wish& wish, ProjectionTree& tree) {
 
 Status ProjectionParser::addElemMatch(const Wish& wish, ProjectionTree& tree) {
   if (!wish.value.is(Type::kDocument))
-    return {ErrorCode(31274), "elemMatch: Invalid argument, object required, but got " + std::string(bson::typeName(wish.value.type()))};
+    return {ErrorCode(31274),
+            "elemMatch: Invalid argument, object required, but got " + std::string(bson::typeName(wish.value.type()))};
   if (wish.path.find('.') != std::string::npos)
     return {ErrorCode(31275), "Cannot use $elemMatch projection on a nested field."};
   const Document filter = bson::doc(wish.path, bson::doc("$elemMatch", wish.value.asDocument()));
@@ -273,20 +278,15 @@ Status ProjectionParser::addMeta(const Wish& wish, FindProjection& to) {
 Status ProjectionParser::add(const Wish& wish, FindProjection& to) {
   switch (wish.kind) {
     case Wish::Kind::kInclude:
-    case Wish::Kind::kExclude:
-      return to.tree_.mark(wish.path);
+    case Wish::Kind::kExclude: return to.tree_.mark(wish.path);
     case Wish::Kind::kPositional:
       to.positional_ = wish.path;
       to.filter_ = filter_;
       return to.tree_.mark(wish.path);
-    case Wish::Kind::kSlice:
-      return addSlice(wish, to.tree_);
-    case Wish::Kind::kElemMatch:
-      return addElemMatch(wish, to.tree_);
-    case Wish::Kind::kMeta:
-      return addMeta(wish, to);
-    case Wish::Kind::kCompute:
-      break;
+    case Wish::Kind::kSlice: return addSlice(wish, to.tree_);
+    case Wish::Kind::kElemMatch: return addElemMatch(wish, to.tree_);
+    case Wish::Kind::kMeta: return addMeta(wish, to);
+    case Wish::Kind::kCompute: break;
   }
   TROUPE_ASSIGN(auto parsed, parseExpression(wish.value, context_));
   const std::shared_ptr<const Expression> expression = std::move(parsed);
@@ -300,7 +300,8 @@ StatusWith<std::unique_ptr<Projection>> ProjectionParser::parse(View spec) {
   TROUPE_TRY(read(spec, ""));
   TROUPE_ASSIGN(const auto mode, this->mode());
   auto projection = std::make_unique<FindProjection>(ProjectionTree(mode));
-  const bool idWished = std::any_of(wishes_.begin(), wishes_.end(), [](const Wish& w) { return w.path == "_id" || w.path.starts_with("_id."); });
+  const bool idWished = std::any_of(wishes_.begin(), wishes_.end(),
+                                    [](const Wish& w) { return w.path == "_id" || w.path.starts_with("_id."); });
   const bool including = mode == ProjectionTree::Mode::kInclude;
   if (!idWished && idShown_.value_or(true) == including) TROUPE_TRY(projection->tree_.mark("_id"));
   for (const auto& wish : wishes_) TROUPE_TRY(add(wish, *projection));
@@ -311,7 +312,8 @@ StatusWith<std::unique_ptr<Projection>> ProjectionParser::parse(View spec) {
 
 }  // namespace
 
-StatusWith<std::unique_ptr<Projection>> parseProjection(View spec, const MatchExpression* filter, const ParseContext& context) {
+StatusWith<std::unique_ptr<Projection>> parseProjection(View spec, const MatchExpression* filter,
+                                                        const ParseContext& context) {
   return ProjectionParser(filter, context).parse(spec);
 }
 

@@ -15,9 +15,9 @@ namespace troupe::query {
 /// Beside the document, what a projection may show of a result.
 struct ProjectionInput {
   bson::View document;
-  bson::View sortKey{};          ///< {$meta: "sortKey"}: an array of values
-  double textScore = 0;          ///< {$meta: "textScore"}
-  int64_t recordId = 0;          ///< {$meta: "recordId"}
+  bson::View sortKey{};  ///< {$meta: "sortKey"}: an array of values
+  double textScore = 0;  ///< {$meta: "textScore"}
+  int64_t recordId = 0;  ///< {$meta: "recordId"}
 };
 
 /// A find projection: inclusion, exclusion, computed fields, $slice, $elemMatch, positional `a.$`, $meta.

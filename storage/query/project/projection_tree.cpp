@@ -21,7 +21,8 @@ StatusWith<ProjectionTree::Node*> ProjectionTree::insert(std::string_view path, 
   Node* node = &root_;
   for (size_t i = 0; i < parts.size(); ++i) {
     node->hasComputed = node->hasComputed || computed;
-    const auto at = std::find_if(node->children.begin(), node->children.end(), [&](const Node& c) { return c.name == parts[i]; });
+    const auto at =
+        std::find_if(node->children.begin(), node->children.end(), [&](const Node& c) { return c.name == parts[i]; });
     const bool last = i + 1 == parts.size();
     if (at == node->children.end()) {
       node->children.emplace_back().name = parts[i];
@@ -30,7 +31,8 @@ StatusWith<ProjectionTree::Node*> ProjectionTree::insert(std::string_view path, 
     }
     if (last) return {ErrorCode::kPathCollisionPrefix, "Path collision at " + parts.text()};
     if (at->children.empty())
-      return {ErrorCode::kPathCollision, "Path collision at " + parts.text() + " remaining portion " + std::string(parts.tail(i + 1))};
+      return {ErrorCode::kPathCollision,
+              "Path collision at " + parts.text() + " remaining portion " + std::string(parts.tail(i + 1))};
     node = &*at;
   }
   node->hasComputed = computed;
@@ -71,7 +73,8 @@ Status ProjectionTree::applyFields(const Node& node, View in, View root, bson::B
   };
   for (const auto& e : in) {
     const Node* child = node.find(e.name());
-    const bool copied = child ? including && child->children.empty() && !child->compute && !child->transform : !including;
+    const bool copied =
+        child ? including && child->children.empty() && !child->compute && !child->transform : !including;
     if (copied) {
       if (!runStart) runStart = e.raw().data();
       runEnd = e.raw().data() + e.size();

@@ -36,8 +36,8 @@ class ProjectionTree {
   /// Applies to each value found at the path; when including, it stands for an inclusion.
   Status transform(std::string_view path, Transform transform);
 
-  /// The document after the projection; computed values see the whole input. The order is the input's; new computed fields
-  /// follow in the order they were added. Untouched stretches are copied as blocks.
+  /// The document after the projection; computed values see the whole input. The order is the input's; new computed
+  /// fields follow in the order they were added. Untouched stretches are copied as blocks.
   StatusWith<bson::Document> apply(bson::View document) const;
 
   bool empty() const { return root_.children.empty(); }

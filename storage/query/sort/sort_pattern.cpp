@@ -72,7 +72,8 @@ StatusWith<SortPattern::Part> parsePart(const Element& e) {
     if (!meta.ok() || e.asDocument().count() != 1)
       return {ErrorCode(17312), "$meta is the only expression supported by $sort right now"};
     const auto name = meta.toStringOr();
-    if (name != "textScore" && name != "recordId") return {ErrorCode(31138), "Illegal $meta sort: $meta: \"" + std::string(name) + "\""};
+    if (name != "textScore" && name != "recordId")
+      return {ErrorCode(31138), "Illegal $meta sort: $meta: \"" + std::string(name) + "\""};
     part.meta = name == "textScore" ? SortPattern::Meta::kTextScore : SortPattern::Meta::kRecordId;
     part.ascending = part.meta == SortPattern::Meta::kRecordId;
     part.path = FieldPath(e.name());
@@ -83,7 +84,8 @@ StatusWith<SortPattern::Part> parsePart(const Element& e) {
   if (direction != 1 && direction != -1)
     return {ErrorCode(15975), "$sort key ordering must be 1 (for ascending) or -1 (for descending)"};
   if (e.name().starts_with('$'))
-    return {ErrorCode::kFieldPathInvalid, "FieldPath field names may not start with '$'. Consider using $getField or $setField."};
+    return {ErrorCode::kFieldPathInvalid,
+            "FieldPath field names may not start with '$'. Consider using $getField or $setField."};
   if (e.name().ends_with('.')) return {ErrorCode::kFieldPathTrailingDot, "FieldPath must not end with a '.'."};
   part.path = FieldPath(e.name());
   for (size_t i = 0; i < part.path.size(); ++i)
@@ -101,12 +103,12 @@ StatusWith<SortPattern> SortPattern::parse(View spec, const ParseContext& contex
     TROUPE_ASSIGN(auto part, parsePart(e));
     for (const auto& earlier : pattern.parts_)
       if (earlier.path.text() == part.path.text())
-        return {ErrorCode(7472500), "$sort key must not contain duplicate keys (duplicate: '" + part.path.text() + "')"};
+        return {ErrorCode(7472500),
+                "$sort key must not contain duplicate keys (duplicate: '" + part.path.text() + "')"};
     pattern.parts_.push_back(std::move(part));
   }
   if (pattern.parts_.empty()) return {ErrorCode(15976), "$sort stage must have at least one sort key"};
-  if (pattern.parts_.size() > storage::key_string::kMaxFields)
-    return {ErrorCode(13103), "too many compound keys"};
+  if (pattern.parts_.size() > storage::key_string::kMaxFields) return {ErrorCode(13103), "too many compound keys"};
   return pattern;
 }
 

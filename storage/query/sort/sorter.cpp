@@ -23,7 +23,8 @@ struct Entry {
   size_t cost() const { return key.size() + payload.size() + kItemOverhead; }
 };
 
-/// A sorted stretch of the spill file, read front to back. A record: key size, payload size (4 bytes each), key, payload.
+/// A sorted stretch of the spill file, read front to back. A record: key size, payload size (4 bytes each), key,
+/// payload.
 class Run {
  public:
   Run(SpillFile& file, uint64_t begin, uint64_t end) : file_(&file), at_(begin), end_(end) {}
@@ -182,6 +183,8 @@ class SpillingSorter final : public Sorter {
 
 }  // namespace
 
-std::unique_ptr<Sorter> Sorter::make(SorterOptions options) { return std::make_unique<SpillingSorter>(std::move(options)); }
+std::unique_ptr<Sorter> Sorter::make(SorterOptions options) {
+  return std::make_unique<SpillingSorter>(std::move(options));
+}
 
 }  // namespace troupe::query

@@ -26,9 +26,9 @@ using SpillFileFactory = std::function<StatusWith<std::unique_ptr<SpillFile>>()>
 SpillFileFactory spillToDirectory(std::string directory);
 
 struct SorterOptions {
-  uint64_t limit = 0;                          ///< keep only the first so many; 0 keeps all
-  size_t memoryBytes = size_t{100} << 20;      ///< keys and payloads held at once
-  SpillFileFactory spill;                      ///< empty: no disk use
+  uint64_t limit = 0;                      ///< keep only the first so many; 0 keeps all
+  size_t memoryBytes = size_t{100} << 20;  ///< keys and payloads held at once
+  SpillFileFactory spill;                  ///< empty: no disk use
 };
 
 struct SorterStats {

@@ -43,8 +43,10 @@ StatusWith<ArrayFilters> ArrayFilters::parse(bson::View filters, const ParseCont
       return whileParsing({ErrorCode::kFailedToParse,
                            "Expected a single top-level field name, found '" + roots[0] + "' and '" + roots[1] + "'"});
     if (!isIdentifier(roots[0]))
-      return whileParsing({ErrorCode::kBadValue, "The top-level field name must be an alphanumeric string beginning with a "
-                                                 "lowercase letter, found '" + roots[0] + "'"});
+      return whileParsing({ErrorCode::kBadValue,
+                           "The top-level field name must be an alphanumeric string beginning with a "
+                           "lowercase letter, found '" +
+                               roots[0] + "'"});
     if (result.has(roots[0]))
       return {ErrorCode::kFailedToParse, "Found multiple array filters with the same top-level field name " + roots[0]};
     result.names_.push_back(roots[0]);

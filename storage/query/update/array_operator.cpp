@@ -30,10 +30,13 @@ Value arrayOf(const std::vector<Element>& items) {
 class ElementOrder {
  public:
   static StatusWith<ElementOrder> parse(const Element& sort, const bson::Collator* collator) {
-    const Status wrong = bad("The $sort is invalid: use 1/-1 to sort the whole element, or {field:1/-1} to sort embedded fields");
+    const Status wrong =
+        bad("The $sort is invalid: use 1/-1 to sort the whole element, or {field:1/-1} to sort embedded fields");
     ElementOrder order;
     order.collator_ = collator;
-    const auto direction = [](const Element& e) { return e.isNumber() && std::fabs(e.toDouble()) == 1 ? static_cast<int>(e.toInt64()) : 0; };
+    const auto direction = [](const Element& e) {
+      return e.isNumber() && std::fabs(e.toDouble()) == 1 ? static_cast<int>(e.toInt64()) : 0;
+    };
     if (sort.isNumber()) {
       order.whole_ = direction(sort);
       if (!order.whole_) return bad("The $sort element value must be either 1 or -1");
@@ -78,8 +81,8 @@ class Push final : public UpdateOperator {
 
   StatusWith<UpdateOutcome> apply(const Element& current, const UpdateInput& input) const override {
     if (current.ok() && !current.is(Type::kArray))
-      return bad("The field '" + path() + "' must be an array but is of type " + nameOf(current.type()) + " in document " +
-                 documentId(input));
+      return bad("The field '" + path() + "' must be an array but is of type " + nameOf(current.type()) +
+                 " in document " + documentId(input));
     const View old = current.ok() ? current.asArray() : View();
     std::vector<Element> result(old.begin(), old.end());
     const View added = items_.element().asArray();
@@ -141,9 +144,8 @@ class AddToSet final : public UpdateOperator {
     std::vector<Element> result(old.begin(), old.end());
     const size_t before = result.size();
     for (const auto& item : items_.element().asArray()) {
-      const bool known = std::any_of(result.begin(), result.end(), [&](const Element& e) {
-        return bson::compareValues(e, item, collator_) == 0;
-      });
+      const bool known = std::any_of(result.begin(), result.end(),
+                                     [&](const Element& e) { return bson::compareValues(e, item, collator_) == 0; });
       if (!known) result.push_back(item);
     }
     if (current.ok() && result.size() == before) return UpdateOutcome::keep();
@@ -170,7 +172,8 @@ class Pull final : public UpdateOperator {
       const auto first = condition.asDocument().first().name();
       byValue_ = first.starts_with('$') && first != "$and" && first != "$or" && first != "$nor" && first != "$expr" &&
                  first != "$ref" && first != "$id" && first != "$db";
-      TROUPE_ASSIGN(filter_, byValue_ ? parseValueMatch(condition.asDocument(), context) : parseMatch(condition.asDocument(), context));
+      TROUPE_ASSIGN(filter_, byValue_ ? parseValueMatch(condition.asDocument(), context)
+                                      : parseMatch(condition.asDocument(), context));
     }
     return Status::OK();
   }
@@ -211,7 +214,8 @@ class Pop final : public UpdateOperator {
   StatusWith<UpdateOutcome> apply(const Element& current, const UpdateInput&) const override {
     if (!current.ok()) return UpdateOutcome::keep();
     if (!current.is(Type::kArray))
-      return {ErrorCode::kTypeMismatch, "Path '" + path() + "' contains an element of non-array type '" + nameOf(current.type()) + "'"};
+      return {ErrorCode::kTypeMismatch,
+              "Path '" + path() + "' contains an element of non-array type '" + nameOf(current.type()) + "'"};
     const View array = current.asArray();
     std::vector<Element> items(array.begin(), array.end());
     if (items.empty()) return UpdateOutcome::keep();
@@ -229,7 +233,8 @@ StatusWith<Value> itemsToAdd(std::string_view name, const Element& operand) {
   if (operand.is(Type::kDocument) && operand.asDocument().has("$each")) {
     const Element each = operand.asDocument()["$each"];
     if (!each.is(Type::kArray))
-      return bad("The argument to $each in " + std::string(name) + " must be an array but it was of type: " + nameOf(each.type()));
+      return bad("The argument to $each in " + std::string(name) +
+                 " must be an array but it was of type: " + nameOf(each.type()));
     return Value(each);
   }
   return bson::array(operand);
@@ -260,11 +265,13 @@ StatusWith<UpdateOperatorPtr> makeArrayOperator(std::string_view name, std::stri
   if (name == "$pop") {
     if (!operand.isNumber()) return {ErrorCode::kFailedToParse, "Expected a number in: " + describeElement(operand)};
     if (std::fabs(operand.toDouble()) != 1)
-      return {ErrorCode::kFailedToParse, "$pop expects 1 or -1, found: " + describeElement(operand).substr(operand.name().size() + 2)};
+      return {ErrorCode::kFailedToParse,
+              "$pop expects 1 or -1, found: " + describeElement(operand).substr(operand.name().size() + 2)};
     return UpdateOperatorPtr(std::make_unique<Pop>(std::move(path), operand.toDouble() < 0));
   }
-  return {ErrorCode::kFailedToParse, "Unknown modifier: " + std::string(name) +
-                                         ". Expected a valid update modifier or pipeline-style update specified as an array"};
+  return {ErrorCode::kFailedToParse,
+          "Unknown modifier: " + std::string(name) +
+              ". Expected a valid update modifier or pipeline-style update specified as an array"};
 }
 
 }  // namespace troupe::query

@@ -102,8 +102,8 @@ class Bitwise final : public UpdateOperator {
   Bitwise(std::string path, const Element& operations) : UpdateOperator(std::move(path)), operations_(operations) {}
   StatusWith<UpdateOutcome> apply(const Element& current, const UpdateInput& input) const override {
     if (current.ok() && !current.is(Type::kInt32) && !current.is(Type::kInt64))
-      return {ErrorCode::kBadValue, "Cannot apply $bit to a value of non-integral type." + documentId(input) + " has the field " +
-                                        std::string(current.name()) + " of non-integer type " +
+      return {ErrorCode::kBadValue, "Cannot apply $bit to a value of non-integral type." + documentId(input) +
+                                        " has the field " + std::string(current.name()) + " of non-integer type " +
                                         std::string(bson::typeName(current.type()))};
     bool wide = current.is(Type::kInt64);
     int64_t n = current.ok() ? current.toInt64() : 0;
@@ -142,7 +142,8 @@ class RenameTo final : public UpdateOperator {
     Element at = input.document[path[0]];
     for (size_t i = 1; i < path.size() && at.ok(); ++i) {
       if (at.is(Type::kArray))
-        return {ErrorCode::kBadValue, "The " + std::string(which) + " field cannot be an array element, '" + path.text() +
+        return {ErrorCode::kBadValue, "The " + std::string(which) + " field cannot be an array element, '" +
+                                          path.text() +
                                           "' in doc with _id: " + bson::toRelaxedJson(input.document["_id"]) +
                                           " has an array field called '" + std::string(at.name()) + "'"};
       at = at.is(Type::kDocument) ? at.asDocument()[path[i]] : Element();
@@ -161,7 +162,9 @@ StatusWith<UpdateOperatorPtr> currentDate(std::string path, const Element& opera
         return {ErrorCode::kBadValue, "Unrecognized $currentDate option: " + std::string(e.name())};
     const auto type = operand.asDocument()["$type"].toStringOr();
     if (type != "date" && type != "timestamp")
-      return {ErrorCode::kBadValue, "The '$type' string field is required to be 'date' or 'timestamp': {$currentDate: {field : {$type: 'date'}}}"};
+      return {ErrorCode::kBadValue,
+              "The '$type' string field is required to be 'date' or 'timestamp': {$currentDate: {field : {$type: "
+              "'date'}}}"};
     timestamp = type == "timestamp";
   } else if (!operand.is(Type::kBool)) {
     return {ErrorCode::kBadValue, std::string(bson::typeName(operand.type())) +
@@ -176,18 +179,22 @@ StatusWith<UpdateOperatorPtr> currentDate(std::string path, const Element& opera
 
 StatusWith<UpdateOperatorPtr> bitwise(std::string path, const Element& operand) {
   if (!operand.is(Type::kDocument))
-    return {ErrorCode::kBadValue, "The $bit modifier is not compatible with a " + std::string(bson::typeName(operand.type())) +
+    return {ErrorCode::kBadValue, "The $bit modifier is not compatible with a " +
+                                      std::string(bson::typeName(operand.type())) +
                                       ". You must pass in an embedded document: {$bit: {field: {and/or/xor: #}}"};
   for (const auto& e : operand.asDocument()) {
     if (e.name() != "and" && e.name() != "or" && e.name() != "xor")
-      return {ErrorCode::kBadValue, "The $bit modifier only supports 'and', 'or', and 'xor', not '" + std::string(e.name()) +
-                                        "' which is an unknown operator: {" + describeElement(e) + "}"};
+      return {ErrorCode::kBadValue, "The $bit modifier only supports 'and', 'or', and 'xor', not '" +
+                                        std::string(e.name()) + "' which is an unknown operator: {" +
+                                        describeElement(e) + "}"};
     if (!e.is(Type::kInt32) && !e.is(Type::kInt64))
       return {ErrorCode::kBadValue, "The $bit modifier field must be an Integer(32/64 bit); a '" +
-                                        std::string(bson::typeName(e.type())) + "' is not supported here: {" + describeElement(e) + "}"};
+                                        std::string(bson::typeName(e.type())) + "' is not supported here: {" +
+                                        describeElement(e) + "}"};
   }
   if (operand.asDocument().empty())
-    return {ErrorCode::kBadValue, "You must pass in at least one bitwise operation. The format is: {$bit: {field: {and/or/xor: #}}"};
+    return {ErrorCode::kBadValue,
+            "You must pass in at least one bitwise operation. The format is: {$bit: {field: {and/or/xor: #}}"};
   return UpdateOperatorPtr(std::make_unique<Bitwise>(std::move(path), operand));
 }
 

@@ -26,13 +26,19 @@ Status checkImmutable(const UpdateInput& input, View after, bool whole) {
   const auto check = [&](std::string_view path) -> Status {
     const Element before = input.document.at(path);
     const Element now = after.at(path);
-    if (!before.ok() || same(before, now) || (before.isNumber() && now.isNumber() && bson::compareValues(before, now) == 0))
+    if (!before.ok() || same(before, now) ||
+        (before.isNumber() && now.isNumber() && bson::compareValues(before, now) == 0))
       return Status::OK();
     const std::string name(path);
-    if (!whole) return {ErrorCode::kImmutableField, "Performing an update on the path '" + name + "' would modify the immutable field '" + name + "'"};
-    if (!now.ok()) return {ErrorCode::kImmutableField, "After applying the update to the document, the (immutable) field '" + name + "' was found to have been removed"};
-    return {ErrorCode::kImmutableField, "After applying the update, the (immutable) field '" + name + "' was found to have been altered to " +
-                                            name + ": " + bson::toRelaxedJson(now)};
+    if (!whole)
+      return {ErrorCode::kImmutableField,
+              "Performing an update on the path '" + name + "' would modify the immutable field '" + name + "'"};
+    if (!now.ok())
+      return {ErrorCode::kImmutableField, "After applying the update to the document, the (immutable) field '" + name +
+                                              "' was found to have been removed"};
+    return {ErrorCode::kImmutableField, "After applying the update, the (immutable) field '" + name +
+                                            "' was found to have been altered to " + name + ": " +
+                                            bson::toRelaxedJson(now)};
   };
   TROUPE_TRY(check("_id"));
   if (!input.immutablePaths) return Status::OK();
@@ -42,7 +48,8 @@ Status checkImmutable(const UpdateInput& input, View after, bool whole) {
 
 Status checkResult(const UpdateInput& input, View after, bool whole, bool checkDepth) {
   if (after.size() > static_cast<uint32_t>(bson::kMaxDocumentSize))
-    return {ErrorCode::kResultTooLarge, "Resulting document after update is larger than " + std::to_string(bson::kMaxDocumentSize)};
+    return {ErrorCode::kResultTooLarge,
+            "Resulting document after update is larger than " + std::to_string(bson::kMaxDocumentSize)};
   if (!input.checkForStorage) return Status::OK();
   TROUPE_TRY(checkImmutable(input, after, whole));
   const Element id = after["_id"];
@@ -86,7 +93,8 @@ class Replacement final : public Update {
     for (const auto& e : document_.view()) {
       if (e.name() == "_id") continue;
       // An empty timestamp at the top stands for the present.
-      if (e.is(Type::kTimestamp) && e.asTimestamp() == bson::Timestamp{} && now_ != bson::Timestamp{}) out.append(e.name(), now_);
+      if (e.is(Type::kTimestamp) && e.asTimestamp() == bson::Timestamp{} && now_ != bson::Timestamp{})
+        out.append(e.name(), now_);
       else out.append(e);
     }
     UpdateResult result{out.finish(), false};
@@ -125,31 +133,35 @@ class PipelineForm final : public Update {
 StatusWith<std::unique_ptr<Update>> parseReplacement(View document, const ParseContext& context) {
   for (const auto& e : document) {
     if (!e.name().starts_with('$')) continue;
-    return {ErrorCode::kDollarPrefixedFieldName,
-            "The dollar ($) prefixed field '" + std::string(e.name()) + "' in '" + std::string(e.name()) +
-                "' is not allowed in the context of an update's replacement document. Consider using an aggregation pipeline with "
-                "$replaceWith."};
+    return {ErrorCode::kDollarPrefixedFieldName, "The dollar ($) prefixed field '" + std::string(e.name()) + "' in '" +
+                                                     std::string(e.name()) +
+                                                     "' is not allowed in the context of an update's replacement "
+                                                     "document. Consider using an aggregation pipeline with "
+                                                     "$replaceWith."};
   }
   return std::unique_ptr<Update>(std::make_unique<Replacement>(document, context.clusterTime));
 }
 
 Status addRename(const Element& e, const ArrayFilters& filters, UpdateTree& tree) {
   const std::string source(e.name());
-  if (!e.is(Type::kString)) return {ErrorCode::kBadValue, "The 'to' field for $rename must be a string: " + describeElement(e)};
+  if (!e.is(Type::kString))
+    return {ErrorCode::kBadValue, "The 'to' field for $rename must be a string: " + describeElement(e)};
   const std::string target(e.asString());
   const auto dynamic = [](const std::string& path) { return path.find(".$") != std::string::npos; };
   if (dynamic(source)) return {ErrorCode::kBadValue, "The source field for $rename may not be dynamic: " + source};
   if (dynamic(target)) return {ErrorCode::kBadValue, "The destination field for $rename may not be dynamic: " + target};
-  if (source == target) return {ErrorCode::kBadValue, "The source and target field for $rename must differ: " + describeElement(e)};
+  if (source == target)
+    return {ErrorCode::kBadValue, "The source and target field for $rename must differ: " + describeElement(e)};
   if (source.starts_with(target + ".") || target.starts_with(source + "."))
-    return {ErrorCode::kBadValue, "The source and target field for $rename must not be on the same path: " + describeElement(e)};
+    return {ErrorCode::kBadValue,
+            "The source and target field for $rename must not be on the same path: " + describeElement(e)};
   TROUPE_TRY(tree.add(renameFrom(source), filters));
   return tree.add(renameTo(target, source), filters);
 }
 
-constexpr std::string_view kModifiers[] = {"$set",  "$unset",       "$inc",         "$mul", "$min",  "$max",      "$rename",
-                                           "$bit",  "$setOnInsert", "$currentDate", "$push", "$pull", "$addToSet", "$pullAll",
-                                           "$pop"};
+constexpr std::string_view kModifiers[] = {"$set",  "$unset",  "$inc",      "$mul",         "$min",
+                                           "$max",  "$rename", "$bit",      "$setOnInsert", "$currentDate",
+                                           "$push", "$pull",   "$addToSet", "$pullAll",     "$pop"};
 
 StatusWith<std::unique_ptr<Update>> parseOperators(View u, View arrayFilters, const ParseContext& context) {
   TROUPE_ASSIGN(auto filters, ArrayFilters::parse(arrayFilters, context));
@@ -157,11 +169,13 @@ StatusWith<std::unique_ptr<Update>> parseOperators(View u, View arrayFilters, co
   for (const auto& modifier : u) {
     const std::string name(modifier.name());
     if (std::find(std::begin(kModifiers), std::end(kModifiers), name) == std::end(kModifiers))
-      return {ErrorCode::kFailedToParse, "Unknown modifier: " + name +
-                                             ". Expected a valid update modifier or pipeline-style update specified as an array"};
+      return {ErrorCode::kFailedToParse,
+              "Unknown modifier: " + name +
+                  ". Expected a valid update modifier or pipeline-style update specified as an array"};
     if (!modifier.is(Type::kDocument))
-      return {ErrorCode::kFailedToParse, "Modifiers operate on fields but we found type " + std::string(bson::typeName(modifier.type())) +
-                                             " instead. For example: {$mod: {<field>: ...}} not {" + describeElement(modifier) + "}"};
+      return {ErrorCode::kFailedToParse,
+              "Modifiers operate on fields but we found type " + std::string(bson::typeName(modifier.type())) +
+                  " instead. For example: {$mod: {<field>: ...}} not {" + describeElement(modifier) + "}"};
     for (const auto& e : modifier.asDocument()) {
       if (name == "$rename") {
         TROUPE_TRY(addRename(e, filters, tree));
@@ -174,15 +188,16 @@ StatusWith<std::unique_ptr<Update>> parseOperators(View u, View arrayFilters, co
   for (const auto& identifier : filters.identifiers()) {
     const auto& used = tree.usedIdentifiers();
     if (std::find(used.begin(), used.end(), identifier) == used.end())
-      return {ErrorCode::kFailedToParse, "The array filter for identifier '" + identifier + "' was not used in the update " +
-                                             bson::toRelaxedJson(u)};
+      return {ErrorCode::kFailedToParse, "The array filter for identifier '" + identifier +
+                                             "' was not used in the update " + bson::toRelaxedJson(u)};
   }
   return std::unique_ptr<Update>(std::make_unique<OperatorUpdate>(std::move(tree), std::move(filters)));
 }
 
 }  // namespace
 
-StatusWith<std::unique_ptr<Update>> parseUpdate(const Element& u, View arrayFilters, const ParseContext& context, View constants) {
+StatusWith<std::unique_ptr<Update>> parseUpdate(const Element& u, View arrayFilters, const ParseContext& context,
+                                                View constants) {
   if (u.is(Type::kArray)) {
     if (!arrayFilters.empty()) return {ErrorCode::kFailedToParse, "Cannot specify arrayFilters and a pipeline update"};
     TROUPE_ASSIGN(auto pipeline, parseUpdatePipeline(u.asArray(), constants, context));
@@ -192,7 +207,8 @@ StatusWith<std::unique_ptr<Update>> parseUpdate(const Element& u, View arrayFilt
     return {ErrorCode::kFailedToParse, "Update argument must be either an object or an array"};
   if (!constants.empty()) return {ErrorCode(51198), "Constant values may only be specified for pipeline updates"};
   if (u.asDocument().first().name().starts_with('$')) return parseOperators(u.asDocument(), arrayFilters, context);
-  if (!arrayFilters.empty()) return {ErrorCode::kFailedToParse, "Cannot specify arrayFilters with a replacement-style update"};
+  if (!arrayFilters.empty())
+    return {ErrorCode::kFailedToParse, "Cannot specify arrayFilters with a replacement-style update"};
   return parseReplacement(u.asDocument(), context);
 }
 

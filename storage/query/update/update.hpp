@@ -19,7 +19,8 @@ using UpdatePipeline = std::function<StatusWith<bson::Document>(bson::View oldDo
 using UpdatePipelineParser =
     std::function<StatusWith<UpdatePipeline>(bson::View stages, bson::View constants, const ParseContext& context)>;
 
-/// Parses with the aggregation pipeline of this server ($set, $addFields, $unset, $project, $replaceRoot, $replaceWith).
+/// Parses with the aggregation pipeline of this server ($set, $addFields, $unset, $project, $replaceRoot,
+/// $replaceWith).
 StatusWith<UpdatePipeline> parseUpdatePipeline(bson::View stages, bson::View constants, const ParseContext& context);
 
 /// The circumstances in which an update is applied to one document.
@@ -48,8 +49,8 @@ class Update {
   /// Errors: ImmutableField, PathNotViable, TypeMismatch, BadValue, ConflictingUpdateOperators,
   /// DollarPrefixedFieldName, BSONObjectTooLarge and 17419 (result over 16 MiB), Overflow (nesting).
   virtual StatusWith<UpdateResult> apply(const UpdateInput& input) const = 0;
-  /// Paths the update may change (positional and filtered components as `$`), for choosing indexes to maintain; empty for
-  /// the forms that may change everything.
+  /// Paths the update may change (positional and filtered components as `$`), for choosing indexes to maintain; empty
+  /// for the forms that may change everything.
   virtual std::vector<std::string> paths() const { return {}; }
   /// Does it use the positional `$`? Then the filter's MatchDetails are needed.
   virtual bool needsMatchedIndex() const { return false; }
@@ -58,8 +59,8 @@ class Update {
 /// Parses `u` of an update statement: a document of operators, a replacement document, or an array (pipeline).
 /// `arrayFilters` is the array of filters, or empty; `constants` is `c` of the pipeline form.
 /// Errors: FailedToParse (unknown modifier, bad operand), ConflictingUpdateOperators, BadValue (array filters), ...
-StatusWith<std::unique_ptr<Update>> parseUpdate(const bson::Element& u, bson::View arrayFilters, const ParseContext& context,
-                                                bson::View constants = {});
+StatusWith<std::unique_ptr<Update>> parseUpdate(const bson::Element& u, bson::View arrayFilters,
+                                                const ParseContext& context, bson::View constants = {});
 
 /// The document an upsert starts from: the filter's equalities ({a: 1}, $eq, $and, single $in and $all), dotted paths
 /// nested. Replacements take only _id. Errors: NotSingleValueField (54) for contradicting equalities.
@@ -67,6 +68,7 @@ StatusWith<bson::Document> documentFromFilter(const MatchExpression& filter, Upd
 
 /// An upsert's insert, whole: documentFromFilter, then apply with isInsert; _id comes first and is generated with
 /// `newId` when neither gave one.
-StatusWith<bson::Document> documentForUpsert(const MatchExpression& filter, const Update& update, const bson::ObjectId& newId);
+StatusWith<bson::Document> documentForUpsert(const MatchExpression& filter, const Update& update,
+                                             const bson::ObjectId& newId);
 
 }  // namespace troupe::query

@@ -93,8 +93,11 @@ StatusWith<std::vector<Applier::Step>> Applier::steps(const Nodes& nodes, const 
       std::string_view name = child.name;
       if (child.isDynamic()) {
         if (name != "$") {
-          if (self.ok()) return Status(ErrorCode::kBadValue, "Cannot apply array updates to non-array element " + describeElement(self));
-          return Status(ErrorCode::kBadValue, "The path '" + child.arrayPath() + "' must exist in the document in order to apply array updates.");
+          if (self.ok())
+            return Status(ErrorCode::kBadValue,
+                          "Cannot apply array updates to non-array element " + describeElement(self));
+          return Status(ErrorCode::kBadValue, "The path '" + child.arrayPath() +
+                                                  "' must exist in the document in order to apply array updates.");
         }
         if (input_.matchedIndex < 0) return notFound();
         name = matchedName_ = std::to_string(input_.matchedIndex);
@@ -117,7 +120,8 @@ Status Applier::object(const Nodes& nodes, View in, const Element& self) {
   {
     Run untouched(out_);
     for (const auto& e : in) {
-      const auto step = std::find_if(todo.begin(), todo.end(), [&](const Step& s) { return !s.seen && s.name == e.name(); });
+      const auto step =
+          std::find_if(todo.begin(), todo.end(), [&](const Step& s) { return !s.seen && s.name == e.name(); });
       if (step == todo.end()) {
         untouched.add(e);
         continue;
@@ -136,9 +140,10 @@ Nodes Applier::nodesFor(const Nodes& nodes, int64_t index, const Element& item) 
   Nodes result;
   for (const Node* node : nodes) {
     for (const Node& child : node->children) {
-      const bool applies = child.isDynamic() ? child.name == "$"    ? input_.matchedIndex == index
-                                               : child.name == "$[]" ? item.ok()
-                                                                     : item.ok() && filters_.matches(child.identifier(), item)
+      const bool applies = child.isDynamic() ? child.name == "$" ? input_.matchedIndex == index
+                                               : child.name == "$[]"
+                                                   ? item.ok()
+                                                   : item.ok() && filters_.matches(child.identifier(), item)
                                              : child.index == index;
       if (applies) result.push_back(&child);
     }
@@ -151,7 +156,8 @@ Status Applier::checkArrayNames(const Nodes& nodes, const Element& self) const {
     for (const Node& child : node->children) {
       if (child.name == "$" && input_.matchedIndex < 0) return notFound();
       if (child.index < 0 && !child.isDynamic() && child.creates(input_))
-        return {ErrorCode::kPathNotViable, "Cannot create field '" + child.name + "' in element {" + describeElement(self) + "}"};
+        return {ErrorCode::kPathNotViable,
+                "Cannot create field '" + child.name + "' in element {" + describeElement(self) + "}"};
     }
   }
   return Status::OK();
@@ -199,9 +205,7 @@ Status Applier::elementsBeyond(const Nodes& nodes, int64_t size) {
 Status Applier::leaf(const Node& node, const Element& e, std::string_view name, bool inArray) {
   TROUPE_ASSIGN(const auto outcome, node.op->apply(e, input_));
   switch (outcome.kind) {
-    case UpdateOutcome::Kind::kKeep:
-      out_.append(name, e);
-      break;
+    case UpdateOutcome::Kind::kKeep: out_.append(name, e); break;
     case UpdateOutcome::Kind::kSet:
       out_.append(name, outcome.value.element());
       changed_ = true;
@@ -249,7 +253,8 @@ Status Applier::scalar(const Nodes& nodes, const Element& e, std::string_view na
       if (child.isDynamic() && child.name != "$")
         return {ErrorCode::kBadValue, "Cannot apply array updates to non-array element " + describeElement(e)};
       if (child.creates(input_))
-        return {ErrorCode::kPathNotViable, "Cannot create field '" + (child.name == "$" ? std::to_string(input_.matchedIndex) : child.name) +
+        return {ErrorCode::kPathNotViable, "Cannot create field '" +
+                                               (child.name == "$" ? std::to_string(input_.matchedIndex) : child.name) +
                                                "' in element {" + describeElement(e) + "}"};
     }
   }
@@ -277,23 +282,27 @@ Status UpdateTree::checkPath(const std::string& path, const ArrayFilters& filter
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto part = parts[i];
     if (part.empty())
-      return {ErrorCode::kEmptyFieldName, "The update path '" + path + "' contains an empty field name, which is not allowed."};
+      return {ErrorCode::kEmptyFieldName,
+              "The update path '" + path + "' contains an empty field name, which is not allowed."};
     if (!part.starts_with('$')) continue;
     if (!isPositional(part)) {
       if (i > 0 && isDbRef(part)) continue;
-      return {ErrorCode::kDollarPrefixedFieldName, "The dollar ($) prefixed field '" + std::string(part) + "' in '" + path +
-                                                       "' is not allowed in the context of an update's replacement document. "
-                                                       "Consider using an aggregation pipeline with $replaceWith."};
+      return {ErrorCode::kDollarPrefixedFieldName,
+              "The dollar ($) prefixed field '" + std::string(part) + "' in '" + path +
+                  "' is not allowed in the context of an update's replacement document. "
+                  "Consider using an aggregation pipeline with $replaceWith."};
     }
     if (i == 0)
-      return {ErrorCode::kBadValue, "Cannot have positional (i.e. '$') element in the first position in path '" + path + "'"};
+      return {ErrorCode::kBadValue,
+              "Cannot have positional (i.e. '$') element in the first position in path '" + path + "'"};
     if (part == "$" && ++positional > 1)
       return {ErrorCode::kBadValue, "Too many positional (i.e. '$') elements found in path '" + path + "'"};
     if (part == "$") positional_ = true;
     if (part.size() > 3) {
       const auto identifier = part.substr(2, part.size() - 3);
       if (!filters.has(identifier))
-        return {ErrorCode::kBadValue, "No array filter found for identifier '" + std::string(identifier) + "' in path '" + path + "'"};
+        return {ErrorCode::kBadValue,
+                "No array filter found for identifier '" + std::string(identifier) + "' in path '" + path + "'"};
       identifiers_.emplace_back(identifier);
     }
   }
@@ -313,8 +322,9 @@ Status UpdateTree::add(UpdateOperatorPtr op, const ArrayFilters& filters) {
   Node* node = &root_;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (node->op) return conflict(parts.head(i));
-    const auto at = std::find_if(node->children.begin(), node->children.end(),
-                                 [&](const Node& child) { return !namesBefore(child.index, child.name, parts.index(i), parts[i]); });
+    const auto at = std::find_if(node->children.begin(), node->children.end(), [&](const Node& child) {
+      return !namesBefore(child.index, child.name, parts.index(i), parts[i]);
+    });
     if (at != node->children.end() && at->name == parts[i]) {
       node = &*at;
       continue;
@@ -329,7 +339,8 @@ Status UpdateTree::add(UpdateOperatorPtr op, const ArrayFilters& filters) {
   return Status::OK();
 }
 
-Status UpdateTree::apply(const UpdateInput& input, const ArrayFilters& filters, bson::Builder& out, bool* changed) const {
+Status UpdateTree::apply(const UpdateInput& input, const ArrayFilters& filters, bson::Builder& out,
+                         bool* changed) const {
   Applier applier(input, filters, out);
   TROUPE_TRY(applier.object({&root_}, input.document, {}));
   *changed = applier.changed();

@@ -22,16 +22,14 @@ void collect(const MatchExpression& e, std::vector<Equality>& out) {
     case MatchKind::kOr:
       if (e.children().size() == 1) collect(*e.children().front(), out);
       return;
-    case MatchKind::kEq:
-      out.push_back({&e.fieldPath(), e.operand()});
-      return;
+    case MatchKind::kEq: out.push_back({&e.fieldPath(), e.operand()}); return;
     case MatchKind::kIn: {
       const auto values = e.operand().asArray();
-      if (values.count() == 1 && !values.first().is(bson::Type::kRegex)) out.push_back({&e.fieldPath(), values.first()});
+      if (values.count() == 1 && !values.first().is(bson::Type::kRegex))
+        out.push_back({&e.fieldPath(), values.first()});
       return;
     }
-    default:
-      return;
+    default: return;
   }
 }
 
@@ -41,9 +39,11 @@ Status checkDistinct(const std::vector<Equality>& equalities) {
     for (size_t j = 0; j < i; ++j) {
       const std::string& earlier = equalities[j].path->text();
       if (earlier == path)
-        return {ErrorCode::kNotSingleValueField, "cannot infer query fields to set, path '" + path + "' is matched twice"};
+        return {ErrorCode::kNotSingleValueField,
+                "cannot infer query fields to set, path '" + path + "' is matched twice"};
       if (earlier.starts_with(path + ".") || path.starts_with(earlier + "."))
-        return {ErrorCode::kNotSingleValueField, "cannot infer query fields to set, both paths '" + path + "' and '" + earlier + "' are matched"};
+        return {ErrorCode::kNotSingleValueField,
+                "cannot infer query fields to set, both paths '" + path + "' and '" + earlier + "' are matched"};
     }
   }
   return Status::OK();
@@ -61,7 +61,8 @@ void build(const std::vector<Equality>& equalities, size_t level, bson::Builder&
       continue;
     }
     std::vector<Equality> below;
-    std::copy_if(equalities.begin(), equalities.end(), std::back_inserter(below), [&](const Equality& other) { return (*other.path)[level] == name; });
+    std::copy_if(equalities.begin(), equalities.end(), std::back_inserter(below),
+                 [&](const Equality& other) { return (*other.path)[level] == name; });
     out.openDocument(name);
     build(below, level + 1, out);
     out.close();
@@ -81,7 +82,8 @@ StatusWith<Document> documentFromFilter(const MatchExpression& filter, Update::F
   return out.finish();
 }
 
-StatusWith<Document> documentForUpsert(const MatchExpression& filter, const Update& update, const bson::ObjectId& newId) {
+StatusWith<Document> documentForUpsert(const MatchExpression& filter, const Update& update,
+                                       const bson::ObjectId& newId) {
   TROUPE_ASSIGN(const auto start, documentFromFilter(filter, update.form()));
   UpdateInput input;
   input.document = start;

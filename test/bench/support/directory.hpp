@@ -12,7 +12,8 @@ namespace troupe::bench {
 /// A new directory below `parent`, with folders in it, that goes away with this object.
 class Directory {
  public:
-  Directory(const std::string& parent, std::initializer_list<const char*> folders) : path_(parent + "/troupe-bench.XXXXXX") {
+  Directory(const std::string& parent, std::initializer_list<const char*> folders)
+      : path_(parent + "/troupe-bench.XXXXXX") {
     if (!mkdtemp(path_.data())) throw BenchError("no directory below " + parent);
     for (const char* folder : folders) std::filesystem::create_directory(path_ + "/" + folder);
   }

@@ -64,7 +64,9 @@ double unitsPerSecond(int threads, double seconds, const WorkFactory& make) {
       };
       guarded([&] { work = make(i); });
       ready.arrive_and_wait();
-      guarded([&] { while (work && !stop.load(std::memory_order_relaxed)) count += work(); });
+      guarded([&] {
+        while (work && !stop.load(std::memory_order_relaxed)) count += work();
+      });
       done += count;
     });
   }
@@ -117,12 +119,15 @@ void report(const Result& r) {
     std::snprintf(text, sizeof text, "%s\"%s\":%.3f", details.empty() ? "" : ",", name.c_str(), value);
     details += text;
   }
-  std::printf("{\"work\":\"%s\",\"unit\":\"%s\",\"troupe\":%.1f,\"against\":\"%s\",\"reference\":%.1f,\"ratio\":%.3f,\"floor\":%.2f,\"details\":{%s}}\n",
-              r.work.c_str(), r.unit.c_str(), r.troupe, r.against.c_str(), r.reference, r.ratio(), r.floor, details.c_str());
+  std::printf(
+      "{\"work\":\"%s\",\"unit\":\"%s\",\"troupe\":%.1f,\"against\":\"%s\",\"reference\":%.1f,\"ratio\":%.3f,\"floor\":"
+      "%.2f,\"details\":{%s}}\n",
+      r.work.c_str(), r.unit.c_str(), r.troupe, r.against.c_str(), r.reference, r.ratio(), r.floor, details.c_str());
   std::fflush(stdout);
 }
 
-Arguments::Arguments(int argc, char** argv, std::map<std::string, std::string> defaults) : values_(std::move(defaults)) {
+Arguments::Arguments(int argc, char** argv, std::map<std::string, std::string> defaults)
+    : values_(std::move(defaults)) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     const auto known = name.starts_with("--") ? values_.find(name.substr(2)) : values_.end();

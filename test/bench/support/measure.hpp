@@ -39,7 +39,7 @@ struct Result {
   double troupe = 0;
   double reference = 0;
   double floor = 0;
-  bool smallerIsBetter = false;          ///< the ratio is reference / troupe: how far below the allowance it stays
+  bool smallerIsBetter = false;  ///< the ratio is reference / troupe: how far below the allowance it stays
   std::map<std::string, double> details = {};
 
   double ratio() const;

@@ -63,7 +63,8 @@ class MongoStore final : public Store {
 
   void insert(const Record& record) override {
     bson_error_t error;
-    require(mongoc_collection_insert_one(collection_.get(), toBson(record).get(), unchecked_.get(), nullptr, &error), error);
+    require(mongoc_collection_insert_one(collection_.get(), toBson(record).get(), unchecked_.get(), nullptr, &error),
+            error);
   }
 
   void insertMany(std::span<const Record> records) override {
@@ -74,7 +75,9 @@ class MongoStore final : public Store {
       pointers.push_back(documents.back().get());
     }
     bson_error_t error;
-    require(mongoc_collection_insert_many(collection_.get(), pointers.data(), pointers.size(), unchecked_.get(), nullptr, &error), error);
+    require(mongoc_collection_insert_many(collection_.get(), pointers.data(), pointers.size(), unchecked_.get(),
+                                          nullptr, &error),
+            error);
   }
 
   void update(const std::string& key, size_t field, std::string_view value) override {
@@ -84,7 +87,8 @@ class MongoStore final : public Store {
     appendText(&set, fieldName(field), value);
     bson_append_document_end(change.get(), &set);
     bson_error_t error;
-    require(mongoc_collection_update_one(collection_.get(), byKey(key).get(), change.get(), nullptr, nullptr, &error), error);
+    require(mongoc_collection_update_one(collection_.get(), byKey(key).get(), change.get(), nullptr, nullptr, &error),
+            error);
   }
 
   void scan(const std::string& from, int count) override {
@@ -124,7 +128,9 @@ class Mongo final : public Database {
     const Document create(BCON_NEW("create", BCON_UTF8(kCollection)));
     require(mongoc_client_command_simple(client.get(), kDatabase, create.get(), nullptr, nullptr, &error), error);
   }
-  std::unique_ptr<Store> connect(Durability durability) override { return std::make_unique<MongoStore>(uri_, durability); }
+  std::unique_ptr<Store> connect(Durability durability) override {
+    return std::make_unique<MongoStore>(uri_, durability);
+  }
 
  private:
   std::string uri_;

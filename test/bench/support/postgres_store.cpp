@@ -45,7 +45,8 @@ std::string toJson(const Record& record) {
 class PostgresStore final : public Store {
  public:
   PostgresStore(const std::string& conninfo, Durability durability) : connection_(connectTo(conninfo)) {
-    execute(connection_.get(), durability == Durability::kDisk ? "SET synchronous_commit = on" : "SET synchronous_commit = off");
+    execute(connection_.get(),
+            durability == Durability::kDisk ? "SET synchronous_commit = on" : "SET synchronous_commit = off");
     prepare("find", "SELECT id, doc FROM docs WHERE id = $1");
     prepare("insert", "INSERT INTO docs (id, doc) VALUES ($1, $2)");
     prepare("update", "UPDATE docs SET doc = doc || $2 WHERE id = $1");
@@ -107,7 +108,8 @@ class PostgresStore final : public Store {
   }
 
   Rows run(const char* statement, std::span<const char* const> values) {
-    return checked(connection_.get(), PQexecPrepared(connection_.get(), statement, static_cast<int>(values.size()), values.data(), nullptr, nullptr, 0));
+    return checked(connection_.get(), PQexecPrepared(connection_.get(), statement, static_cast<int>(values.size()),
+                                                     values.data(), nullptr, nullptr, 0));
   }
 
   Connection connection_;
@@ -123,7 +125,9 @@ class Postgres final : public Database {
     execute(connection.get(), "DROP TABLE IF EXISTS docs");
     execute(connection.get(), "CREATE TABLE docs (id text COLLATE \"C\" PRIMARY KEY, doc jsonb NOT NULL)");
   }
-  std::unique_ptr<Store> connect(Durability durability) override { return std::make_unique<PostgresStore>(conninfo_, durability); }
+  std::unique_ptr<Store> connect(Durability durability) override {
+    return std::make_unique<PostgresStore>(conninfo_, durability);
+  }
 
  private:
   std::string conninfo_;

@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/write.hpp>
 #include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -40,14 +40,17 @@ class EchoSession : public std::enable_shared_from_this<EchoSession> {
     socket_.set_option(tcp::no_delay(true));
   }
   void read() {
-    socket_.async_read_some(asio::buffer(buffer_.data() + filled_, buffer_.size() - filled_), [self = shared_from_this()](auto error, size_t n) {
-      if (error) return;
-      self->filled_ += n;
-      const bool whole = self->filled_ >= 4 && self->filled_ >= static_cast<size_t>(lengthOf({self->buffer_.data(), 4}));
-      if (!whole) return self->read();
-      self->filled_ = 0;
-      self->write();
-    });
+    socket_.async_read_some(asio::buffer(buffer_.data() + filled_, buffer_.size() - filled_),
+                            [self = shared_from_this()](auto error, size_t n) {
+                              if (error) return;
+                              self->filled_ += n;
+                              const bool whole =
+                                  self->filled_ >= 4 &&
+                                  self->filled_ >= static_cast<size_t>(lengthOf({self->buffer_.data(), 4}));
+                              if (!whole) return self->read();
+                              self->filled_ = 0;
+                              self->write();
+                            });
   }
 
  private:

@@ -19,8 +19,8 @@ class RawClient {
   std::string buffer_;
 };
 
-/// A bare Asio server that answers every frame with `reply`: what the sockets alone allow. Runs in a process of its own on
-/// as many threads as a server has; ended with this object.
+/// A bare Asio server that answers every frame with `reply`: what the sockets alone allow. Runs in a process of its own
+/// on as many threads as a server has; ended with this object.
 class EchoServer {
  public:
   EchoServer(std::string reply, unsigned threads);

@@ -21,10 +21,11 @@ inline constexpr const char* kRawTable =
 /// A database as a node opens it, journal included, in an empty directory.
 inline WT_CONNECTION* openRaw(const std::string& path, int64_t cacheBytes) {
   std::filesystem::create_directory(path + "/journal");
-  const std::string config = "create,extensions=[libwiredtiger_snappy.so],session_max=2000,statistics=(fast),cache_size=" +
-                             std::to_string(cacheBytes) +
-                             ",eviction=(threads_min=1,threads_max=4),eviction_dirty_target=5,eviction_dirty_trigger=20,"
-                             "log=(enabled=true,archive=true,path=journal,compressor=snappy,file_max=100MB)";
+  const std::string config =
+      "create,extensions=[libwiredtiger_snappy.so],session_max=2000,statistics=(fast),cache_size=" +
+      std::to_string(cacheBytes) +
+      ",eviction=(threads_min=1,threads_max=4),eviction_dirty_target=5,eviction_dirty_trigger=20,"
+      "log=(enabled=true,archive=true,path=journal,compressor=snappy,file_max=100MB)";
   WT_CONNECTION* connection = nullptr;
   requireRaw(wiredtiger_open(path.c_str(), nullptr, config.c_str(), &connection));
   return connection;

@@ -64,8 +64,8 @@ class Database {
 
 /// Over libmongoc; `uri` names a server.
 std::unique_ptr<Database> openMongo(const std::string& uri);
-/// The same server over a thin client of its own that does per call what libpq does: encode, send, receive, check. Compares
-/// servers; libmongoc itself costs more than a find.
+/// The same server over a thin client of its own that does per call what libpq does: encode, send, receive, check.
+/// Compares servers; libmongoc itself costs more than a find.
 std::unique_ptr<Database> openWire(int port);
 /// Over libpq, as jsonb documents by a text key with prepared statements; `conninfo` as libpq takes it.
 std::unique_ptr<Database> openPostgres(const std::string& conninfo);

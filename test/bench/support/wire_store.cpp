@@ -21,7 +21,8 @@ bson::Document toBson(const Record& record) {
 
 class WireStore final : public Store {
  public:
-  WireStore(int port, Durability durability) : client_(port), concern_(bson::doc("w", 1, "j", durability == Durability::kDisk)) {}
+  WireStore(int port, Durability durability)
+      : client_(port), concern_(bson::doc("w", 1, "j", durability == Durability::kDisk)) {}
 
   void reset() {
     run(bson::doc("drop", kCollection));
@@ -29,7 +30,8 @@ class WireStore final : public Store {
   }
 
   void find(const std::string& key) override {
-    const auto reply = run(bson::doc("find", kCollection, "filter", bson::doc("_id", key), "limit", int64_t{1}, "singleBatch", true));
+    const auto reply =
+        run(bson::doc("find", kCollection, "filter", bson::doc("_id", key), "limit", int64_t{1}, "singleBatch", true));
     if (reply.at("cursor.firstBatch").asArray().empty()) throw BenchError("no document with _id " + key);
   }
 
@@ -45,12 +47,14 @@ class WireStore final : public Store {
   }
 
   void update(const std::string& key, size_t field, std::string_view value) override {
-    const auto statement = bson::doc("q", bson::doc("_id", key), "u", bson::doc("$set", bson::doc(fieldName(field), value)));
+    const auto statement =
+        bson::doc("q", bson::doc("_id", key), "u", bson::doc("$set", bson::doc(fieldName(field), value)));
     run(bson::doc("update", kCollection, "updates", std::vector{statement}, "writeConcern", concern_));
   }
 
   void scan(const std::string& from, int count) override {
-    run(bson::doc("find", kCollection, "filter", bson::doc("_id", bson::doc("$gte", from)), "sort", bson::doc("_id", 1), "limit", int64_t{count}));
+    run(bson::doc("find", kCollection, "filter", bson::doc("_id", bson::doc("$gte", from)), "sort", bson::doc("_id", 1),
+                  "limit", int64_t{count}));
   }
 
  private:
@@ -63,7 +67,8 @@ class WireStore final : public Store {
   /// The reply, borrowed until the next call.
   bson::View run(const bson::Document& command, std::span<const wire::DocumentSequence> sequences = {}) {
     ++requests_;
-    const auto body = wire::parseReply(client_.roundTrip(wire::buildRequest(requests_, kDatabase, command, sequences)), requests_);
+    const auto body =
+        wire::parseReply(client_.roundTrip(wire::buildRequest(requests_, kDatabase, command, sequences)), requests_);
     if (!body.isOK()) throw BenchError(body.status().toString());
     if (const Status status = wire::replyStatus(*body); !status.isOK()) throw BenchError(status.toString());
     return *body;
@@ -79,7 +84,9 @@ class Wire final : public Database {
   explicit Wire(int port) : port_(port) {}
   std::string name() const override { return "Troupe"; }
   void reset() override { WireStore(port_, Durability::kMemory).reset(); }
-  std::unique_ptr<Store> connect(Durability durability) override { return std::make_unique<WireStore>(port_, durability); }
+  std::unique_ptr<Store> connect(Durability durability) override {
+    return std::make_unique<WireStore>(port_, durability);
+  }
 
  private:
   int port_;

@@ -13,15 +13,40 @@ namespace troupe::fuzz {
 
 /// Values that have broken servers before: limits, signs, nothing, things of the wrong kind.
 inline bson::Value oddValue(uint64_t which) {
-  static const std::vector<bson::Value> kValues = {
-      bson::Value(int32_t{0}), bson::Value(int32_t{1}), bson::Value(int32_t{-1}), bson::Value(INT32_MAX), bson::Value(INT64_MAX),
-      bson::Value(INT64_MIN), bson::Value(0.5), bson::Value(-0.0), bson::Value(1e308), bson::Value(double(NAN)),
-      bson::Value(true), bson::Value(false), bson::Value(bson::Null{}), bson::Value(""), bson::Value("a"), bson::Value("a.b.0"),
-      bson::Value("$a"), bson::Value("$$ROOT"), bson::Value("a.$[]"), bson::Value("c"), bson::Value("test.c"),
-      bson::Value(std::string(300, 'x')), bson::Value(bson::doc()), bson::Value(bson::doc("a", 1)), bson::Value(bson::doc("$gt", 1)),
-      bson::Value(bson::doc("$a", bson::doc("$b", 1))), bson::array(), bson::array(1, 2), bson::array(bson::doc("a", 1), "b"),
-      bson::Value(bson::Date{0}), bson::Value(bson::Timestamp{1, 1}), bson::Value(bson::ObjectId{}), bson::Value(bson::MinKey{}),
-      bson::Value(bson::MaxKey{})};
+  static const std::vector<bson::Value> kValues = {bson::Value(int32_t{0}),
+                                                   bson::Value(int32_t{1}),
+                                                   bson::Value(int32_t{-1}),
+                                                   bson::Value(INT32_MAX),
+                                                   bson::Value(INT64_MAX),
+                                                   bson::Value(INT64_MIN),
+                                                   bson::Value(0.5),
+                                                   bson::Value(-0.0),
+                                                   bson::Value(1e308),
+                                                   bson::Value(double(NAN)),
+                                                   bson::Value(true),
+                                                   bson::Value(false),
+                                                   bson::Value(bson::Null{}),
+                                                   bson::Value(""),
+                                                   bson::Value("a"),
+                                                   bson::Value("a.b.0"),
+                                                   bson::Value("$a"),
+                                                   bson::Value("$$ROOT"),
+                                                   bson::Value("a.$[]"),
+                                                   bson::Value("c"),
+                                                   bson::Value("test.c"),
+                                                   bson::Value(std::string(300, 'x')),
+                                                   bson::Value(bson::doc()),
+                                                   bson::Value(bson::doc("a", 1)),
+                                                   bson::Value(bson::doc("$gt", 1)),
+                                                   bson::Value(bson::doc("$a", bson::doc("$b", 1))),
+                                                   bson::array(),
+                                                   bson::array(1, 2),
+                                                   bson::array(bson::doc("a", 1), "b"),
+                                                   bson::Value(bson::Date{0}),
+                                                   bson::Value(bson::Timestamp{1, 1}),
+                                                   bson::Value(bson::ObjectId{}),
+                                                   bson::Value(bson::MinKey{}),
+                                                   bson::Value(bson::MaxKey{})};
   return kValues[which % kValues.size()];
 }
 
@@ -80,14 +105,15 @@ class DocumentMutator {
       if (e.isObjectLike()) collect(e.asDocument());
     }
   }
-  bson::Value other() {
-    return !pool_.empty() && below(3) == 0 ? pool_[below(pool_.size())] : oddValue(random_());
-  }
+  bson::Value other() { return !pool_.empty() && below(3) == 0 ? pool_[below(pool_.size())] : oddValue(random_()); }
   std::string otherName() {
-    static constexpr std::string_view kNames[] = {"_id", "a", "b", "x", "$set", "$inc", "$and", "$or", "$expr", "$elemMatch", "$in",
-                                                  "", "a.b", "a.0", "$push", "limit", "skip", "sort", "hint", "collation",
-                                                  "let", "lsid", "comment", "maxTimeMS", "readConcern", "writeConcern",
-                                                  "$project", "$group", "$match", "$lookup", "$each", "$$NOW"};
+    static constexpr std::string_view kNames[] = {"_id",          "a",        "b",       "x",         "$set",
+                                                  "$inc",         "$and",     "$or",     "$expr",     "$elemMatch",
+                                                  "$in",          "",         "a.b",     "a.0",       "$push",
+                                                  "limit",        "skip",     "sort",    "hint",      "collation",
+                                                  "let",          "lsid",     "comment", "maxTimeMS", "readConcern",
+                                                  "writeConcern", "$project", "$group",  "$match",    "$lookup",
+                                                  "$each",        "$$NOW"};
     if (!names_.empty() && below(3) == 0) return names_[below(names_.size())];
     return std::string(kNames[below(std::size(kNames))]);
   }
@@ -109,23 +135,15 @@ class DocumentMutator {
   void change(const bson::Element& e, bson::Builder& out) {
     switch (transplant_ ? 0 : below(7)) {
       case 0:
-      case 1:
-        out.append(e.name(), transplant_ && !pool_.empty() ? pool_[below(pool_.size())] : other());
-        break;
-      case 2:
-        break;  // left out
+      case 1: out.append(e.name(), transplant_ && !pool_.empty() ? pool_[below(pool_.size())] : other()); break;
+      case 2: break;  // left out
       case 3:
         out.append(e);
         out.append(otherName(), other());
         break;
-      case 4:
-        out.append(otherName(), e);
-        break;
-      case 5:
-        out.openDocument(e.name()).append(otherName(), e).close();
-        break;
-      default:
-        nudge(e, out);
+      case 4: out.append(otherName(), e); break;
+      case 5: out.openDocument(e.name()).append(otherName(), e).close(); break;
+      default: nudge(e, out);
     }
   }
   void nudge(const bson::Element& e, bson::Builder& out) {
@@ -133,10 +151,8 @@ class DocumentMutator {
       out.append(e.name(), e.toInt64() + static_cast<int64_t>(below(5)) - 2);
     } else if (e.is(bson::Type::kString)) {
       std::string text(e.asString());
-      if (text.empty() || below(2) == 0)
-        text += otherName();
-      else
-        text.resize(below(text.size()));
+      if (text.empty() || below(2) == 0) text += otherName();
+      else text.resize(below(text.size()));
       out.append(e.name(), text);
     } else {
       out.append(e);

@@ -31,11 +31,14 @@ std::string port;
 void require(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error(what);
 }
-void require(bool succeeded, const bson_error_t& error) { require(succeeded, std::to_string(error.code) + " " + error.message); }
+void require(bool succeeded, const bson_error_t& error) {
+  require(succeeded, std::to_string(error.code) + " " + error.message);
+}
 
 Bson json(const std::string& text) {
   bson_error_t error;
-  Bson made(bson_new_from_json(reinterpret_cast<const uint8_t*>(text.data()), static_cast<ssize_t>(text.size()), &error));
+  Bson made(
+      bson_new_from_json(reinterpret_cast<const uint8_t*>(text.data()), static_cast<ssize_t>(text.size()), &error));
   require(made != nullptr, error);
   return made;
 }
@@ -49,7 +52,9 @@ Client connect(const std::string& user, const std::string& options = "") {
 }
 Client asAdmin(const std::string& options = "") { return connect("admin:s3cret@", options); }
 
-Collection collection(const Client& client, const char* name) { return Collection(mongoc_client_get_collection(client.get(), "tour", name)); }
+Collection collection(const Client& client, const char* name) {
+  return Collection(mongoc_client_get_collection(client.get(), "tour", name));
+}
 
 /// Runs a command; its reply, or nothing with `error` filled in.
 Bson run(const Client& client, const char* db, const std::string& command, bson_error_t& error) {
@@ -69,7 +74,8 @@ Bson run(const Client& client, const char* db, const std::string& command) {
 void fails(uint32_t code, const Client& client, const char* db, const std::string& command) {
   bson_error_t error{};
   require(run(client, db, command, error) == nullptr, "no error: " + command);
-  require(error.code == code, "error " + std::to_string(error.code) + " " + error.message + " instead of " + std::to_string(code));
+  require(error.code == code,
+          "error " + std::to_string(error.code) + " " + error.message + " instead of " + std::to_string(code));
 }
 
 int64_t number(const bson_t* document, const char* path) {
@@ -103,7 +109,8 @@ void insertMany(const Collection& into, int count) {
     documents.push_back(owned.back().get());
   }
   bson_error_t error;
-  require(mongoc_collection_insert_many(into.get(), documents.data(), documents.size(), nullptr, nullptr, &error), error);
+  require(mongoc_collection_insert_many(into.get(), documents.data(), documents.size(), nullptr, nullptr, &error),
+          error);
 }
 
 void firstUser() {
@@ -113,8 +120,9 @@ void firstUser() {
   run(asAdmin("&authMechanism=SCRAM-SHA-1"), "admin", R"({"ping": 1})");
   run(asAdmin("&authMechanism=SCRAM-SHA-256"), "admin", R"({"ping": 1})");
   bson_error_t error{};
-  require(run(connect("admin:wrong@"), "admin", R"({"ping": 1})", error) == nullptr && error.domain == MONGOC_ERROR_CLIENT,
-          "a wrong password logs in");
+  require(
+      run(connect("admin:wrong@"), "admin", R"({"ping": 1})", error) == nullptr && error.domain == MONGOC_ERROR_CLIENT,
+      "a wrong password logs in");
 }
 
 void documents() {
@@ -123,12 +131,17 @@ void documents() {
   insertMany(c, 300);
   bson_error_t error;
   bson_t reply;
-  require(mongoc_collection_update_many(c.get(), json(R"({"x": 3})").get(), json(R"({"$set": {"seen": true}})").get(), nullptr, &reply, &error), error);
+  require(mongoc_collection_update_many(c.get(), json(R"({"x": 3})").get(), json(R"({"$set": {"seen": true}})").get(),
+                                        nullptr, &reply, &error),
+          error);
   require(number(&reply, "modifiedCount") == 30, "not thirty were changed");
   bson_destroy(&reply);
-  require(mongoc_collection_delete_many(c.get(), json(R"({"_id": {"$gte": 290}})").get(), nullptr, nullptr, &error), error);
-  require(mongoc_collection_count_documents(c.get(), json("{}").get(), nullptr, nullptr, nullptr, &error) == 290, "not 290 are left");
-  require(find(c, R"({"_id": 3})", "{}") == std::vector<std::string>{R"({ "_id" : 3, "x" : 3, "seen" : true })"}, "another document");
+  require(mongoc_collection_delete_many(c.get(), json(R"({"_id": {"$gte": 290}})").get(), nullptr, nullptr, &error),
+          error);
+  require(mongoc_collection_count_documents(c.get(), json("{}").get(), nullptr, nullptr, nullptr, &error) == 290,
+          "not 290 are left");
+  require(find(c, R"({"_id": 3})", "{}") == std::vector<std::string>{R"({ "_id" : 3, "x" : 3, "seen" : true })"},
+          "another document");
 }
 
 void cursors() {
@@ -136,7 +149,8 @@ void cursors() {
   const Collection c = collection(client, "c");
   for (const auto* options : {R"({"batchSize": 7})", R"({"batchSize": 7, "exhaust": true})", R"({"batchSize": 0})"})
     require(find(c, "{}", options).size() == 290, std::string("not all by ") + options);
-  const Cursor left(mongoc_collection_find_with_opts(c.get(), json("{}").get(), json(R"({"batchSize": 2})").get(), nullptr));
+  const Cursor left(
+      mongoc_collection_find_with_opts(c.get(), json("{}").get(), json(R"({"batchSize": 2})").get(), nullptr));
   const bson_t* document = nullptr;
   require(mongoc_cursor_next(left.get(), &document), "no first document");  // killed when it goes
 }
@@ -144,9 +158,11 @@ void cursors() {
 void pipelines() {
   const Client client = asAdmin();
   const Collection c = collection(client, "c");
-  const Bson stages = json(R"({"pipeline": [{"$match": {"x": {"$lt": 2}}}, {"$group": {"_id": "$x", "n": {"$sum": 1}}}, {"$sort": {"_id": 1}}]})");
+  const Bson stages = json(
+      R"({"pipeline": [{"$match": {"x": {"$lt": 2}}}, {"$group": {"_id": "$x", "n": {"$sum": 1}}}, {"$sort": {"_id": 1}}]})");
   const Cursor cursor(mongoc_collection_aggregate(c.get(), MONGOC_QUERY_NONE, stages.get(), nullptr, nullptr));
-  require(all(cursor) == std::vector<std::string>{R"({ "_id" : 0, "n" : 29 })", R"({ "_id" : 1, "n" : 29 })"}, "other groups");
+  require(all(cursor) == std::vector<std::string>{R"({ "_id" : 0, "n" : 29 })", R"({ "_id" : 1, "n" : 29 })"},
+          "other groups");
 }
 
 uint32_t executeBulk(const Collection& in, const std::string& options, bson_t* reply) {
@@ -154,7 +170,9 @@ uint32_t executeBulk(const Collection& in, const std::string& options, bson_t* r
   bson_error_t error{};
   for (const auto* document : {R"({"_id": 1})", R"({"_id": 1})"})
     require(mongoc_bulk_operation_insert_with_opts(bulk.get(), json(document).get(), nullptr, &error), error);
-  require(mongoc_bulk_operation_update_one_with_opts(bulk.get(), json(R"({"_id": 1})").get(), json(R"({"$set": {"a": 1}})").get(), nullptr, &error), error);
+  require(mongoc_bulk_operation_update_one_with_opts(bulk.get(), json(R"({"_id": 1})").get(),
+                                                     json(R"({"$set": {"a": 1}})").get(), nullptr, &error),
+          error);
   return mongoc_bulk_operation_execute(bulk.get(), reply, &error) != 0 ? 0 : error.code;
 }
 
@@ -187,7 +205,9 @@ void indexes() {
   const Collection c = collection(client, "c");
   run(client, "tour", R"({"createIndexes": "c", "indexes": [{"key": {"x": 1, "_id": -1}, "name": "by x"}]})");
   require(all(Cursor(mongoc_collection_find_indexes_with_opts(c.get(), nullptr))).size() == 2, "not two indexes");
-  require(find(c, R"({"x": 4})", R"({"hint": "by x", "limit": 1})") == std::vector<std::string>{R"({ "_id" : 284, "x" : 4 })"}, "another order");
+  require(find(c, R"({"x": 4})", R"({"hint": "by x", "limit": 1})") ==
+              std::vector<std::string>{R"({ "_id" : 284, "x" : 4 })"},
+          "another order");
   bson_error_t error;
   require(mongoc_collection_drop_index(c.get(), "by x", &error), error);
   fails(27, client, "tour", R"({"dropIndexes": "c", "index": "by x"})");
@@ -196,7 +216,10 @@ void indexes() {
 void errors() {
   const Client client = asAdmin();
   bson_error_t error{};
-  require(!mongoc_collection_insert_one(collection(client, "c").get(), json(R"({"_id": 1})").get(), nullptr, nullptr, &error) && error.code == 11000, "no duplicate");
+  require(!mongoc_collection_insert_one(collection(client, "c").get(), json(R"({"_id": 1})").get(), nullptr, nullptr,
+                                        &error) &&
+              error.code == 11000,
+          "no duplicate");
   fails(59, client, "tour", R"({"noSuchCommand": 1})");
   fails(73, client, "tour", R"({"create": "a$b"})");
   fails(40415, client, "tour", R"({"find": "c", "noSuchField": 1})");

@@ -15,7 +15,9 @@ using Now = Snapshot<Topology>;
 namespace {
 
 std::function<Model()> voters(int standing = 2, int crashes = 0, int64_t terms = 1) {
-  return [=] { return elections({.members = votingMembers(3), .terms = terms, .standing = standing, .crashes = crashes}); };
+  return [=] {
+    return elections({.members = votingMembers(3), .terms = terms, .standing = standing, .crashes = crashes});
+  };
 }
 
 template <class E>
@@ -149,7 +151,8 @@ Step<Topology> arbiterStands(const Real& real, const Now& now, const StepUp& e) 
 
 /// And the others vote for it.
 std::shared_ptr<void> arbiterIsElected() {
-  return both(planted(Bug::on<StepUp>(arbiterStands)), planted(Bug::on<VoteRequest>([](const Real& real, const Now& now, const VoteRequest& e) {
+  return both(planted(Bug::on<StepUp>(arbiterStands)),
+              planted(Bug::on<VoteRequest>([](const Real& real, const Now& now, const VoteRequest& e) {
                 Now changed = now;
                 for (auto& member : changed.document.config->members) (member.arbiterOnly = false, member.priority = 1);
                 Step<Topology> step = real(changed, e);
@@ -200,11 +203,15 @@ std::vector<Mutant> electionMutants() {
       {"elections", "a vote of the dry run counts in the election", kTwo, voters(), on(dryVoteIsAVote)},
       {"elections", "a candidate does not persist its own vote", "a candidate that has not voted for itself", voters(),
        on(candidateWithoutItsOwnVote)},
-      {"elections", "a voter does not go to the term of its vote", "a node in a term before its own vote", voters(), on(keepsItsOldTerm)},
+      {"elections", "a voter does not go to the term of its vote", "a node in a term before its own vote", voters(),
+       on(keepsItsOldTerm)},
       {"elections", "members without a vote are counted", kMinority, threeVotersAndAnother, countNonVoters},
-      {"elections", "a candidate with an old config is elected", "an older config", oneWithAnOldConfig, on(staleConfigAccepted)},
-      {"elections", "an arbiter stands", "a node stands that may not", [] { return twoAndAnArbiter(true); }, on(arbiterStands)},
-      {"elections", "an arbiter is elected", "a primary that may not be one", [] { return twoAndAnArbiter(false); }, arbiterIsElected},
+      {"elections", "a candidate with an old config is elected", "an older config", oneWithAnOldConfig,
+       on(staleConfigAccepted)},
+      {"elections", "an arbiter stands", "a node stands that may not", [] { return twoAndAnArbiter(true); },
+       on(arbiterStands)},
+      {"elections", "an arbiter is elected", "a primary that may not be one", [] { return twoAndAnArbiter(false); },
+       arbiterIsElected},
       {"elections", "a candidate never tries again", "no way to: a primary", voters(1), on(neverStandsAgain)},
   };
 }

@@ -15,11 +15,12 @@ int main(int argc, char** argv) {
     const Verdict verdict = examine(mutant);
     ++all;
     caught += verdict.isCaught ? 1 : 0;
-    const std::string by = verdict.isCaught                ? verdict.broken.broken
-                           : verdict.broken.broken.empty() ? "NOT CAUGHT"
-                                                           : "WRONGLY: " + verdict.broken.broken + "; without it: " + verdict.sound.broken;
-    std::printf("%-10s %-50s %9llu %5u  %s\n", mutant.protocol, mutant.name, static_cast<unsigned long long>(verdict.broken.states),
-                verdict.broken.storyLength, by.c_str());
+    const std::string by = verdict.isCaught ? verdict.broken.broken
+                           : verdict.broken.broken.empty()
+                               ? "NOT CAUGHT"
+                               : "WRONGLY: " + verdict.broken.broken + "; without it: " + verdict.sound.broken;
+    std::printf("%-10s %-50s %9llu %5u  %s\n", mutant.protocol, mutant.name,
+                static_cast<unsigned long long>(verdict.broken.states), verdict.broken.storyLength, by.c_str());
     if (tells) std::printf("%s", verdict.broken.story.c_str());
     std::fflush(stdout);
   }

@@ -29,7 +29,8 @@ Sample election() {
     return model;
   };
   const char* other = "the elections of a running set do not go through it; see the tests of the machine";
-  for (const char* phase : {"startup", "initiating", "removed", "arbiter", "stepping down"}) sample.without.emplace_back(phase, other);
+  for (const char* phase : {"startup", "initiating", "removed", "arbiter", "stepping down"})
+    sample.without.emplace_back(phase, other);
   return sample;
 }
 
@@ -55,7 +56,8 @@ Sample teller() {
     model.machine<tally::Tally>("b", {});
     return model;
   };
-  sample.without = {{"idle", "a client's request that gets lost is the client's to repeat"}, {"refused", "nobody refuses here"}};
+  sample.without = {{"idle", "a client's request that gets lost is the client's to repeat"},
+                    {"refused", "nobody refuses here"}};
   return sample;
 }
 

@@ -11,7 +11,9 @@ using Phase = Topology::Phase;
 
 namespace {
 
-bool stands(const Snapshot<Topology>& now) { return now.memory.phase == Phase::kDryRun || now.memory.phase == Phase::kCandidate; }
+bool stands(const Snapshot<Topology>& now) {
+  return now.memory.phase == Phase::kDryRun || now.memory.phase == Phase::kCandidate;
+}
 
 /// Terms begin with a persisted vote of a candidate for itself.
 bool termWithoutAVote(const machines::World& world) {
@@ -62,15 +64,18 @@ void reduce(Model& model, const std::vector<MemberConfig>& members) {
     if (now.document.lastVote.term > 0) now.document.lastVote.candidate = rename(now.document.lastVote.candidate);
     auto& memory = now.memory;
     for (MemberView& view : memory.members) view.host = rename(view.host);
-    std::sort(memory.members.begin(), memory.members.end(), [](const auto& a, const auto& b) { return a.host < b.host; });
+    std::sort(memory.members.begin(), memory.members.end(),
+              [](const auto& a, const auto& b) { return a.host < b.host; });
     memory.granted = renamed(memory.granted, rename);
     memory.refused = renamed(memory.refused, rename);
     memory.awaited = renamed(memory.awaited, rename);
   });
   model.renamesValue<VoteRequest>([](VoteRequest& vote, const Renaming& rename) { vote.from = rename(vote.from); });
   model.renamesValue<VoteReply>([](VoteReply& vote, const Renaming& rename) { vote.from = rename(vote.from); });
-  model.renamesValue<LivenessTimeout>([](LivenessTimeout& timer, const Renaming& rename) { timer.host = rename(timer.host); });
-  // Its term never falls below that of its vote, which no crash takes back: the answer is of an election that is over for ever.
+  model.renamesValue<LivenessTimeout>(
+      [](LivenessTimeout& timer, const Renaming& rename) { timer.host = rename(timer.host); });
+  // Its term never falls below that of its vote, which no crash takes back: the answer is of an election that is over
+  // for ever.
   model.inertOnce<Topology, VoteReply>(
       [](const Snapshot<Topology>& now, const VoteReply& reply) { return reply.term < now.document.lastVote.term; });
 }
@@ -125,7 +130,8 @@ Model elections(const ElectionModel& options) {
   model.within<Topology>([terms = options.terms](const auto& now) { return now.memory.term <= terms; });
   model.comesOf<Topology, CatchUp>(
       [](const NodeName&, const CatchUp& a) { return std::vector<Topology::Event>{CatchUpDone{a.term}}; });
-  model.comesOf<Topology, Drain>([](const NodeName&, const Drain& a) { return std::vector<Topology::Event>{DrainDone{a.term}}; });
+  model.comesOf<Topology, Drain>(
+      [](const NodeName&, const Drain& a) { return std::vector<Topology::Event>{DrainDone{a.term}}; });
   model.never("a term that began without a vote", termWithoutAVote);
   model.never("a node stands that may not", unfitCandidate);
   model.never("a new primary has an older config than a majority", primaryOfAnOldConfig);

@@ -10,16 +10,17 @@ namespace troupe::model {
 
 /// The elections of the topology machine, made small enough to be explored to the end. What is left out of what may
 /// happen is left out here, by name:
-/// - Heartbeats are lost, and members count as alive: whoever leads is not told, and does not step down because it hears
+/// - Heartbeats are lost, and members count as alive: whoever leads is not told, and does not step down because it
+/// hears
 ///   of nobody. (Takeovers, liveness, handoffs and new configs are for the simulator.)
 /// - The reason that people are given for a refused vote is not looked at.
 struct ElectionModel {
   std::vector<replication::MemberConfig> members;
-  int64_t terms = 2;           ///< up to which is looked
-  int standing = 99;           ///< only so many of the members, from the first one, have an election timeout
-  int crashes = 0;             ///< of each node
-  /// All members are alike: of states that differ in names, or in answers of elections that are over for ever, one is explored.
-  /// Planted bugs go without: they may break what that rests on.
+  int64_t terms = 2;  ///< up to which is looked
+  int standing = 99;  ///< only so many of the members, from the first one, have an election timeout
+  int crashes = 0;    ///< of each node
+  /// All members are alike: of states that differ in names, or in answers of elections that are over for ever, one is
+  /// explored. Planted bugs go without: they may break what that rests on.
   bool reduced = false;
   std::vector<int64_t> configVersions;  ///< which config each node has; absent: all the first one
 };

@@ -85,9 +85,10 @@ struct Late {};
 struct Refuser : machines::Machine<Refuser> {
   static constexpr const char* kName = "refuser";
   enum class Phase { kQuiet, kSoonCame, kLateCame };
-  static constexpr auto kPhases = machines::phases<Phase>({{Phase::kQuiet, "quiet", "no timer has fired"},
-                                                           {Phase::kSoonCame, "soon came", "the earlier one came first"},
-                                                           {Phase::kLateCame, "late came", "the later one came first"}});
+  static constexpr auto kPhases =
+      machines::phases<Phase>({{Phase::kQuiet, "quiet", "no timer has fired"},
+                               {Phase::kSoonCame, "soon came", "the earlier one came first"},
+                               {Phase::kLateCame, "late came", "the later one came first"}});
   struct Document {
     Phase phase = Phase::kQuiet;
   };
@@ -95,11 +96,13 @@ struct Refuser : machines::Machine<Refuser> {
 
   static const Transitions<Refuser>& transitions() {
     static const Transitions<Refuser> table{
-        anywhere<Count>({}, [](const Document&, const Count&) {
-          return stay().then(refuse(Status(ErrorCode::kIllegalOperation, "it does not count")));
-        }),
+        anywhere<Count>({},
+                        [](const Document&, const Count&) {
+                          return stay().then(refuse(Status(ErrorCode::kIllegalOperation, "it does not count")));
+                        }),
         row<Soon>(Phase::kQuiet, {Phase::kSoonCame}, [](const Document&, const Soon&) { return to(Phase::kSoonCame); }),
-        row<Late>(Phase::kQuiet, {Phase::kLateCame}, [](const Document&, const Late&) { return to(Phase::kLateCame); })};
+        row<Late>(Phase::kQuiet, {Phase::kLateCame},
+                  [](const Document&, const Late&) { return to(Phase::kLateCame); })};
     return table;
   }
   static Step<Refuser> resume(const Document&) {

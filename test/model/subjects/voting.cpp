@@ -14,13 +14,15 @@ const Transitions<Voter>& Voter::transitions() {
                                   ++d.term;
                                   d.votedFor = d.self;
                                   std::vector<machines::Effect<Voter>> effects{again};
-                                  for (const auto& other : d.others) effects.push_back(send(other, RequestVote{d.term, d.self}));
+                                  for (const auto& other : d.others)
+                                    effects.push_back(send(other, RequestVote{d.term, d.self}));
                                   return stay().with(d).remembering({Phase::kCandidate, {d.self}}).then(effects);
                                 }),
       anywhere<RequestVote>({Phase::kFollower},
                             [](const Snapshot<Voter>& now, const RequestVote& e) -> Step<Voter> {
                               Document d = now.document;
-                              if (e.term < d.term || (e.term == d.term && !d.votedFor.empty() && d.votedFor != e.candidate))
+                              if (e.term < d.term ||
+                                  (e.term == d.term && !d.votedFor.empty() && d.votedFor != e.candidate))
                                 return stay();
                               const bool isNew = e.term > d.term;
                               d.term = e.term;

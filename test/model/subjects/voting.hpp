@@ -30,9 +30,10 @@ struct Vote {
 struct Voter : machines::Machine<Voter> {
   static constexpr const char* kName = "voter";
   enum class Phase { kFollower, kCandidate, kLeader };
-  static constexpr auto kPhases = machines::phases<Phase>({{Phase::kFollower, "follower", "it votes, and waits to stand"},
-                                                           {Phase::kCandidate, "candidate", "it asked for votes"},
-                                                           {Phase::kLeader, "leader", "a majority voted for it"}});
+  static constexpr auto kPhases =
+      machines::phases<Phase>({{Phase::kFollower, "follower", "it votes, and waits to stand"},
+                               {Phase::kCandidate, "candidate", "it asked for votes"},
+                               {Phase::kLeader, "leader", "a majority voted for it"}});
   struct Document {
     NodeName self;
     std::vector<NodeName> others;

@@ -15,21 +15,25 @@ struct Call {
   int64_t number = 0;
   static constexpr const char* kReceiver = "/peer";
 };
-struct Answered { int64_t number = 0; };
+struct Answered {
+  int64_t number = 0;
+};
 struct TooLate {};
 
 /// Calls another node until it answers, and gives up after a minute.
 struct Caller : Machine<Caller> {
   static constexpr const char* kName = "caller";
   enum class Phase { kCalling, kDone };
-  static constexpr auto kPhases = phases<Phase>({{Phase::kCalling, "calling", "nobody has answered"},
-                                                 {Phase::kDone, "done", "it was answered"}});
+  static constexpr auto kPhases =
+      phases<Phase>({{Phase::kCalling, "calling", "nobody has answered"}, {Phase::kDone, "done", "it was answered"}});
   struct Document {
     std::string id, peer;
     int64_t sum = 0;
     Phase phase = Phase::kCalling;
   };
-  struct Memory { int64_t answers = 0; };
+  struct Memory {
+    int64_t answers = 0;
+  };
   using Event = std::variant<Answered, TooLate, Refused>;
   using Message = std::variant<Call>;
 

@@ -73,7 +73,8 @@ class AggregateWriteTest : public AggregateTest {
 };
 
 TEST_F(AggregateWriteTest, MergeWaitsForAnotherWriterWithoutAThreadAndThenGoesOn) {
-  const auto merge = server.begin(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$merge": {"into": "target"}}]})"_json);
+  const auto merge =
+      server.begin(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$merge": {"into": "target"}}]})"_json);
   server.node.advance(300ms);
   ASSERT_FALSE(merge->done) << "the other transaction is still open";
   ASSERT_TRUE(work->commit().isOK());
@@ -81,12 +82,14 @@ TEST_F(AggregateWriteTest, MergeWaitsForAnotherWriterWithoutAThreadAndThenGoesOn
   server.node.advance(1s);
   ASSERT_TRUE(merge->done);
   EXPECT_TRUE(holds(merge->takeReply(), R"({"ok": 1})"_json));
-  EXPECT_EQ(batch(R"({"find": "target", "sort": {"_id": 1}})"),
-            (Lines{R"({ "_id" : 1, "mine" : true, "x" : 1 })", R"({ "_id" : 2, "x" : 2 })", R"({ "_id" : 3, "x" : 3 })"}));
+  EXPECT_EQ(
+      batch(R"({"find": "target", "sort": {"_id": 1}})"),
+      (Lines{R"({ "_id" : 1, "mine" : true, "x" : 1 })", R"({ "_id" : 2, "x" : 2 })", R"({ "_id" : 3, "x" : 3 })"}));
 }
 
 TEST_F(AggregateWriteTest, AMergeThatWaitsCanBeKilled) {
-  const auto merge = server.begin(R"({"aggregate": "c", "cursor": {}, "maxTimeMS": 500, "pipeline": [{"$merge": {"into": "target"}}]})"_json);
+  const auto merge = server.begin(
+      R"({"aggregate": "c", "cursor": {}, "maxTimeMS": 500, "pipeline": [{"$merge": {"into": "target"}}]})"_json);
   server.node.advance(2s);
   ASSERT_TRUE(merge->done);
   EXPECT_EQ(merge->takeReply()["code"].toInt64(), 50);
@@ -99,7 +102,8 @@ TEST_F(AggregateTest, ReadsViewsOnViewsAloneAndInJoins) {
   ASSERT_TRUE(succeeds(R"({"create": "lowEven", "viewOn": "low", "pipeline": [{"$match": {"x": {"$in": [2, 4]}}}]})"));
   const Lines rows{R"({ "_id" : 2, "x" : 2 })", R"({ "_id" : 4, "x" : 4 })"};
   EXPECT_EQ(batch(R"({"aggregate": "lowEven", "cursor": {}, "pipeline": []})"), rows);
-  EXPECT_EQ(batch(R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$documents": []}, {"$unionWith": "lowEven"}]})"), rows);
+  EXPECT_EQ(batch(R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$documents": []}, {"$unionWith": "lowEven"}]})"),
+            rows);
   EXPECT_EQ(batch(R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$documents": [{"k": 4}]},
                       {"$lookup": {"from": "lowEven", "localField": "k", "foreignField": "_id", "as": "found"}}]})"),
             Lines{R"({ "k" : 4, "found" : [ { "_id" : 4, "x" : 4 } ] })"});
@@ -108,7 +112,8 @@ TEST_F(AggregateTest, ReadsViewsOnViewsAloneAndInJoins) {
 TEST_F(AggregateTest, AViewThatJoinsItselfIsAnErrorAndNoEndlessRecursion) {
   fill("c", 1);
   ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c", "pipeline": []})"));
-  const int64_t changed = code(R"({"collMod": "v", "viewOn": "c", "pipeline": [{"$lookup": {"from": "v", "pipeline": [], "as": "x"}}]})");
+  const int64_t changed =
+      code(R"({"collMod": "v", "viewOn": "c", "pipeline": [{"$lookup": {"from": "v", "pipeline": [], "as": "x"}}]})");
   const int64_t read = code(R"({"aggregate": "v", "cursor": {}, "pipeline": []})");
   EXPECT_TRUE(changed != 0 || read != 0) << changed << " " << read;
 }
@@ -116,7 +121,8 @@ TEST_F(AggregateTest, AViewThatJoinsItselfIsAnErrorAndNoEndlessRecursion) {
 TEST_F(AggregateTest, UnderTheStrictStableApiRefusesStagesThatAreNotPartOfIt) {
   fill("c", 1);
   const auto strict = [&](const std::string& pipeline) {
-    return code(R"({"aggregate": "c", "cursor": {}, "apiVersion": "1", "apiStrict": true, "pipeline": )" + pipeline + "}");
+    return code(R"({"aggregate": "c", "cursor": {}, "apiVersion": "1", "apiStrict": true, "pipeline": )" + pipeline +
+                "}");
   };
   EXPECT_EQ(strict(R"([{"$match": {"x": 1}}, {"$collStats": {}}])"), 40602) << "a stage in the wrong place";
   EXPECT_EQ(strict(R"([{"$collStats": {"count": {}}}])"), 0);
@@ -125,7 +131,8 @@ TEST_F(AggregateTest, UnderTheStrictStableApiRefusesStagesThatAreNotPartOfIt) {
   EXPECT_EQ(strict(R"([{"$lookup": {"from": "c", "pipeline": [{"$indexStats": {}}], "as": "x"}}])"), 323);
   EXPECT_EQ(strict(R"([{"$unionWith": {"coll": "c", "pipeline": [{"$planCacheStats": {}}]}}])"), 323);
   EXPECT_EQ(strict(R"([{"$group": {"_id": "$x"}}])"), 0);
-  EXPECT_EQ(code(R"({"aggregate": "c", "cursor": {}, "apiVersion": "1", "pipeline": [{"$indexStats": {}}]})"), 0) << "not strict";
+  EXPECT_EQ(code(R"({"aggregate": "c", "cursor": {}, "apiVersion": "1", "pipeline": [{"$indexStats": {}}]})"), 0)
+      << "not strict";
 }
 
 TEST_F(AggregateTest, WithoutACollectionTakesItsOwnDocuments) {
@@ -146,12 +153,15 @@ TEST_F(AggregateTest, ListCatalogShowsCollectionsAndViewsAsTheyAreStored) {
 
 TEST_F(AggregateTest, ListCatalogIsOneSnapshotHoweverLongItsCursorIsRead) {
   for (const auto* name : {"a", "b", "c"}) fill(name, 1);
-  const auto first = run(R"({"aggregate": 1, "cursor": {"batchSize": 1}, "pipeline": [{"$listCatalog": {}}, {"$sort": {"name": 1}}]})", "admin");
+  const auto first =
+      run(R"({"aggregate": 1, "cursor": {"batchSize": 1}, "pipeline": [{"$listCatalog": {}}, {"$sort": {"name": 1}}]})",
+          "admin");
   ASSERT_EQ(first.view().at("cursor.firstBatch").asArray().count(), 1);
   ASSERT_TRUE(succeeds(R"({"drop": "b"})"));
   ASSERT_TRUE(succeeds(R"({"create": "bb"})"));
   ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"));
-  const auto rest = server.run(bson::doc("getMore", first.view().at("cursor.id"), "collection", "$cmd.aggregate"), "admin");
+  const auto rest =
+      server.run(bson::doc("getMore", first.view().at("cursor.id"), "collection", "$cmd.aggregate"), "admin");
   const auto rows = rest.view().at("cursor.nextBatch").asArray();
   ASSERT_EQ(rows.count(), 2) << bson::toRelaxedJson(rest);
   EXPECT_TRUE(holds(rows["0"].asDocument(), R"({"name": "b"})"_json));
@@ -171,7 +181,8 @@ TEST_F(AggregateTest, ListCatalogShowsAnIndexWhileItIsBuilt) {
   ASSERT_TRUE(ours);
   ASSERT_FALSE(build->done);
   const auto shown = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$listCatalog": {}}]})");
-  const auto index = shown.view().at("cursor.firstBatch").asArray().first().asDocument().at("md.indexes").asArray()["1"].asDocument();
+  const auto index =
+      shown.view().at("cursor.firstBatch").asArray().first().asDocument().at("md.indexes").asArray()["1"].asDocument();
   EXPECT_TRUE(holds(index, R"({"spec": {"name": "x"}, "ready": false})"_json));
   EXPECT_TRUE(index["buildUUID"].is(bson::Type::kBinary)) << bson::toRelaxedJson(index);
   EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 1) << "it cannot be used yet";

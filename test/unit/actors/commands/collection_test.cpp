@@ -122,27 +122,32 @@ TEST_F(CollectionTest, CannotBeValidatedFullyOrRepairedBesideWrites) {
 TEST_F(CollectionTest, ClusteredOnesLieInTheOrderOfTheirIds) {
   ASSERT_TRUE(succeeds(R"({"create": "c", "clusteredIndex": {"key": {"_id": 1}, "unique": true, "name": "by id"}})"));
   ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 3}, {"_id": 1}, {"_id": 2}]})"));
-  const std::vector<std::string> up{R"({ "_id" : 1 })", R"({ "_id" : 2 })", R"({ "_id" : 3 })"}, down{up[2], up[1], up[0]};
+  const std::vector<std::string> up{R"({ "_id" : 1 })", R"({ "_id" : 2 })", R"({ "_id" : 3 })"},
+      down{up[2], up[1], up[0]};
   EXPECT_EQ(batch(R"({"find": "c"})"), up);
   EXPECT_EQ(batch(R"({"find": "c", "sort": {"$natural": -1}})"), down);
-  EXPECT_EQ(batch(R"({"find": "c", "hint": "by id", "filter": {"_id": {"$gt": 1}}})"), (std::vector<std::string>{up[1], up[2]}));
+  EXPECT_EQ(batch(R"({"find": "c", "hint": "by id", "filter": {"_id": {"$gt": 1}}})"),
+            (std::vector<std::string>{up[1], up[2]}));
   EXPECT_EQ(batch(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$match": {"x": null}}]})"), up);
-  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {}, "u": {"$set": {"x": 1}}, "multi": true}]})", R"({"n": 3, "nModified": 3})"));
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {}, "u": {"$set": {"x": 1}}, "multi": true}]})",
+                      R"({"n": 3, "nModified": 3})"));
   EXPECT_TRUE(answers(R"({"delete": "c", "deletes": [{"q": {"x": 1}, "limit": 0}]})", R"({"n": 3})"));
 }
 
 TEST_F(CollectionTest, AClusteredIndexIsListedAsItWasAskedForAndCannotBeDropped) {
   ASSERT_TRUE(succeeds(R"({"create": "c", "clusteredIndex": {"key": {"_id": 1}, "unique": true, "name": "by id"}})"));
   EXPECT_EQ(batch(R"({"listIndexes": "c"})"),
-            std::vector<std::string>{R"({ "v" : 2, "key" : { "_id" : 1 }, "name" : "by id", "unique" : true, "clustered" : true })"});
+            std::vector<std::string>{
+                R"({ "v" : 2, "key" : { "_id" : 1 }, "name" : "by id", "unique" : true, "clustered" : true })"});
   const auto listed = run(R"({"listCollections": 1})");
   const auto row = listed.view().at("cursor.firstBatch").asArray().first().asDocument();
-  EXPECT_TRUE(holds(row, R"({"options": {"clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "by id", "unique": true}}})"_json));
+  EXPECT_TRUE(holds(
+      row, R"({"options": {"clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "by id", "unique": true}}})"_json));
   EXPECT_FALSE(row.has("idIndex"));
   EXPECT_EQ(code(R"({"dropIndexes": "c", "index": "by id"})"), 72);
   EXPECT_EQ(code(R"({"dropIndexes": "c", "index": {"_id": 1}})"), 72);
-  for (const auto* wrong : {R"({"key": {"_id": -1}, "unique": true})", R"({"key": {"x": 1}, "unique": true})", R"({"key": {"_id": 1}})",
-                            R"({"key": {"_id": 1}, "unique": true, "v": 1})"})
+  for (const auto* wrong : {R"({"key": {"_id": -1}, "unique": true})", R"({"key": {"x": 1}, "unique": true})",
+                            R"({"key": {"_id": 1}})", R"({"key": {"_id": 1}, "unique": true, "v": 1})"})
     EXPECT_EQ(code(R"({"create": "d", "clusteredIndex": )" + std::string(wrong) + "}"), 72) << wrong;
 }
 
@@ -168,20 +173,23 @@ TEST_F(CollectionTest, AreValidatedBesideWritesNoFasterThanTold) {
 TEST_F(CollectionTest, CurrentOpShowsWhichLocksAreHeldAndWaitedFor) {
   fill("c", 3);
   const auto shown = [&](std::string_view command) {
-    const auto reply = run(R"({"currentOp": 1, "command.)" + std::string(command) + R"(": {"$exists": true}})", "admin");
+    const auto reply =
+        run(R"({"currentOp": 1, "command.)" + std::string(command) + R"(": {"$exists": true}})", "admin");
     const auto rows = reply["inprog"].asArray();
     return rows.count() == 1 ? bson::Document(rows.first().asDocument()) : bson::Document();
   };
   const auto other = server.connect(), third = server.connect();
   ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
-                           "data": {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1000}})", "admin"));
+                           "data": {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1000}})",
+                       "admin"));
   const auto read = server.begin(R"({"find": "c"})"_json, "test", other);
   EXPECT_TRUE(holds(shown("find"), R"({"waitingForLock": false})"_json));
   EXPECT_TRUE(shown("find")["locks"].asDocument().empty()) << "a read holds none";
   const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
   ASSERT_TRUE(server.locks.tryAcquire(stripe, storage::ResourceLocks::Mode::kExclusive));
   const auto write = server.begin(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})"_json, "test", third);
-  EXPECT_TRUE(holds(shown("delete"), R"({"locks": {"Database": "w", "Collection": "w"}, "waitingForLock": true})"_json));
+  EXPECT_TRUE(
+      holds(shown("delete"), R"({"locks": {"Database": "w", "Collection": "w"}, "waitingForLock": true})"_json));
   server.locks.release(stripe, storage::ResourceLocks::Mode::kExclusive);
   server.node.advance(2s);
   EXPECT_TRUE(read->done && write->done);

@@ -6,17 +6,17 @@
 #include <utility>
 #include <vector>
 
-#include "actors/commands/capped_waiters.hpp"
-#include "actors/commands/command.hpp"
-#include "actors/commands/hello_state.hpp"
-#include "actors/commands/server_context.hpp"
-#include "actors/commands/session_registry.hpp"
-#include "actors/commands/user_store.hpp"
 #include "actors/environment/virtual_environment.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/machines/document_removals.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/server/capped_waiters.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/hello_state.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/session_registry.hpp"
+#include "actors/server/user_store.hpp"
 #include "messaging/wire/client.hpp"
 #include "messaging/wire/request.hpp"
 #include "storage/engine/deterministic_engine.hpp"

@@ -25,8 +25,9 @@ TEST_F(DocumentValidatorTest, SaysWhichDocumentFailedWhichRule) {
   const Status status = validator.check(R"({"_id": 1, "a": 5})"_json);
   EXPECT_EQ(status, ErrorCode::kDocumentValidationFailure);
   ASSERT_TRUE(status.extra());
-  EXPECT_TRUE(holds(*status.extra(),
-                    R"({"errInfo": {"failingDocumentId": 1, "details": {"operatorName": "$gt", "specifiedAs": {"a": {"$gt": 5}},
+  EXPECT_TRUE(
+      holds(*status.extra(),
+            R"({"errInfo": {"failingDocumentId": 1, "details": {"operatorName": "$gt", "specifiedAs": {"a": {"$gt": 5}},
                         "reason": "comparison failed", "consideredValue": 5}}})"_json));
 }
 

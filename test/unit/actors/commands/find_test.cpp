@@ -43,11 +43,12 @@ TEST_P(PointFindTest, FindsByIdWhatAScanFinds) {
   EXPECT_EQ(point.view(), one.view()) << bson::toRelaxedJson(one);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ids, PointFindTest,
-                         ::testing::Values("1", "1.0", R"({"$numberDecimal": "1"})", "2", R"("Ant")", R"("ant")", R"("bee")", R"({"a": 1})",
-                                           R"({"a": 2})", "{}", R"({"$oid": "0123456789abcdef01234567"})", "null", "true", "[1]",
-                                           R"({"$date": {"$numberLong": "5"}})", R"({"$eq": 1})", R"({"$gt": 0})", R"({"$in": [1]})",
-                                           R"({"$regularExpression": {"pattern": "a", "options": "i"}})", R"({"$no": 1})"));
+INSTANTIATE_TEST_SUITE_P(
+    Ids, PointFindTest,
+    ::testing::Values("1", "1.0", R"({"$numberDecimal": "1"})", "2", R"("Ant")", R"("ant")", R"("bee")", R"({"a": 1})",
+                      R"({"a": 2})", "{}", R"({"$oid": "0123456789abcdef01234567"})", "null", "true", "[1]",
+                      R"({"$date": {"$numberLong": "5"}})", R"({"$eq": 1})", R"({"$gt": 0})", R"({"$in": [1]})",
+                      R"({"$regularExpression": {"pattern": "a", "options": "i"}})", R"({"$no": 1})"));
 
 TEST_F(FindTest, AFindByIdTellsWhatItCost) {
   fill("c", 3);
@@ -194,29 +195,36 @@ TEST_F(FindTest, ReadsWaitForNoLock) {
 TEST_F(FindTest, ACollectionIsReadByItsUuid) {
   fill("c", 3);
   ASSERT_TRUE(succeeds(R"({"insert": "d", "documents": [{"_id": 9}]})", "other"));
-  const auto uuidOf = [&](std::string_view db, std::string_view name) { return server.catalog->find(storage::Namespace(db, name))->uuid(); };
+  const auto uuidOf = [&](std::string_view db, std::string_view name) {
+    return server.catalog->find(storage::Namespace(db, name))->uuid();
+  };
   const auto reply = server.run(bson::doc("find", uuidOf("test", "c"), "filter", bson::doc("_id", 2)));
   EXPECT_TRUE(holds(reply, R"({"ok": 1, "cursor": {"ns": "test.c", "firstBatch": [{"_id": 2, "x": 2}]}})"_json));
   EXPECT_TRUE(holds(server.run(bson::doc("count", uuidOf("test", "c"))), R"({"n": 3})"_json));
-  EXPECT_TRUE(holds(server.run(bson::doc("distinct", uuidOf("test", "c"), "key", "_id")), R"({"values": [1, 2, 3]})"_json));
+  EXPECT_TRUE(
+      holds(server.run(bson::doc("distinct", uuidOf("test", "c"), "key", "_id")), R"({"values": [1, 2, 3]})"_json));
   EXPECT_TRUE(holds(server.run(bson::doc("listIndexes", uuidOf("test", "c"))), R"({"cursor": {"ns": "test.c"}})"_json));
   EXPECT_EQ(server.run(bson::doc("find", uuidOf("other", "d")))["code"].toInt64(), 26) << "of another database";
   EXPECT_EQ(server.run(bson::doc("find", bson::Uuid{}))["code"].toInt64(), 26);
-  EXPECT_EQ(server.run(bson::doc("drop", uuidOf("test", "c")))["code"].toInt64(), 73) << "a change names the collection";
+  EXPECT_EQ(server.run(bson::doc("drop", uuidOf("test", "c")))["code"].toInt64(), 73)
+      << "a change names the collection";
 }
 
 TEST_F(FindTest, UnderTheStrictStableApiRefusesOptionsThatAreNotPartOfIt) {
   fill("c", 1);
   EXPECT_EQ(code(R"({"find": "c", "apiVersion": "1", "apiStrict": true, "sort": {"x": 1}, "limit": 1})"), 0);
   for (const auto* option : {"awaitData", "noCursorTimeout", "oplogReplay", "returnKey", "showRecordId", "tailable"})
-    EXPECT_EQ(code(R"({"find": "c", "apiVersion": "1", "apiStrict": true, ")" + std::string(option) + R"(": true})"), 323) << option;
+    EXPECT_EQ(code(R"({"find": "c", "apiVersion": "1", "apiStrict": true, ")" + std::string(option) + R"(": true})"),
+              323)
+        << option;
 }
 
 /// The fixture closes the engine before it forgets cursors, so one that kept something of the engine would crash here.
 TEST_F(FindTest, AnIdleCursorKeepsNothingOfTheEngine) {
   fill("c", 20);
   ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"));
-  for (const auto find : {R"({"find": "c", "hint": "x", "sort": {"_id": 1}, "batchSize": 1})", R"({"find": "c", "sort": {"x": 1}, "batchSize": 1})",
+  for (const auto find : {R"({"find": "c", "hint": "x", "sort": {"_id": 1}, "batchSize": 1})",
+                          R"({"find": "c", "sort": {"x": 1}, "batchSize": 1})",
                           R"({"find": "c", "filter": {"x": 3}, "batchSize": 1})", R"({"find": "c", "batchSize": 1})"}) {
     EXPECT_NE(cursorOf(find), 0) << find;
   }

@@ -140,8 +140,9 @@ TEST_F(IndexTest, ThatAreMultikeyYieldEachDocumentOnce) {
 TEST_F(IndexTest, AreKeptAsGivenAndListedNormalised) {
   ASSERT_TRUE(succeeds(
       R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x", "sparse": 12345, "expireAfterSeconds": 10.23}]})"));
-  EXPECT_TRUE(answers(R"({"listIndexes": "c"})",
-                      R"({"cursor": {"firstBatch": [{"name": "_id_"}, {"name": "x", "sparse": true, "expireAfterSeconds": 10}]}})"));
+  EXPECT_TRUE(answers(
+      R"({"listIndexes": "c"})",
+      R"({"cursor": {"firstBatch": [{"name": "_id_"}, {"name": "x", "sparse": true, "expireAfterSeconds": 10}]}})"));
   EXPECT_TRUE(answers(R"({"aggregate": "c", "pipeline": [{"$listCatalog": {}}], "cursor": {}})",
                       R"({"cursor": {"firstBatch": [{"db": "test", "name": "c", "md": {"indexes": [{"ready": true},
                           {"spec": {"name": "x", "sparse": 12345, "expireAfterSeconds": 10.23}, "ready": true, "multikey": false}]}}]}})"));
@@ -149,10 +150,12 @@ TEST_F(IndexTest, AreKeptAsGivenAndListedNormalised) {
 
 TEST_F(IndexTest, StatisticsOfUseOutliveChangesOfTheCollection) {
   fill("c", 20);
-  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}, {"key": {"y": 1}, "name": "y"}]})"));
+  ASSERT_TRUE(succeeds(
+      R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}, {"key": {"y": 1}, "name": "y"}]})"));
   EXPECT_EQ(batch(R"({"find": "c", "filter": {"x": 3}})").size(), 2u);
   const auto used = R"({"cursor": {"firstBatch": [{"name": "x", "accesses": {"ops": 1}}]}})";
-  const auto statistics = R"({"aggregate": "c", "pipeline": [{"$indexStats": {}}, {"$match": {"name": "x"}}], "cursor": {}})";
+  const auto statistics =
+      R"({"aggregate": "c", "pipeline": [{"$indexStats": {}}, {"$match": {"name": "x"}}], "cursor": {}})";
   EXPECT_TRUE(answers(statistics, used));
   ASSERT_TRUE(succeeds(R"({"collMod": "c", "validator": {"z": {"$exists": false}}})"));
   ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "y", "hidden": true}})"));
@@ -173,12 +176,15 @@ TEST_F(IndexTest, ABuildTakesTheLocksOfItsCollectionUnderTheNameThatARenameGaveI
   fill("c", 3);
   const size_t before = ResourceLocks::stripeOf("test.c");
   std::string name;  // whose lock a rename takes first
-  for (int i = 0; name.empty() || ResourceLocks::stripeOf("test." + name) >= before; ++i) name = "d" + std::to_string(i);
+  for (int i = 0; name.empty() || ResourceLocks::stripeOf("test." + name) >= before; ++i)
+    name = "d" + std::to_string(i);
   const size_t after = ResourceLocks::stripeOf("test." + name);
 
   ASSERT_TRUE(server.locks.tryAcquire(before, ResourceLocks::Mode::kExclusive));
-  const auto build = server.begin(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"_json, "test", server.connect());
-  const auto rename = server.begin(bson::doc("renameCollection", "test.c", "to", "test." + name), "admin", server.connect());
+  const auto build = server.begin(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"_json,
+                                  "test", server.connect());
+  const auto rename =
+      server.begin(bson::doc("renameCollection", "test.c", "to", "test." + name), "admin", server.connect());
   bool held = false;
   server.locks.acquire(after, ResourceLocks::Mode::kExclusive, [&] { held = true; });
   server.locks.release(before, ResourceLocks::Mode::kExclusive);
@@ -188,7 +194,8 @@ TEST_F(IndexTest, ABuildTakesTheLocksOfItsCollectionUnderTheNameThatARenameGaveI
   server.locks.release(after, ResourceLocks::Mode::kExclusive);
   server.node.advance(1s);
   EXPECT_TRUE(build->done);
-  EXPECT_TRUE(answers(R"({"listIndexes": ")" + name + R"("})", R"({"cursor": {"firstBatch": [{"name": "_id_"}, {"name": "x_1"}]}})"));
+  EXPECT_TRUE(answers(R"({"listIndexes": ")" + name + R"("})",
+                      R"({"cursor": {"firstBatch": [{"name": "_id_"}, {"name": "x_1"}]}})"));
 }
 
 }  // namespace troupe::commands

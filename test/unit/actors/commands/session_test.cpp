@@ -78,7 +78,8 @@ TEST_F(SessionTest, LocalSessionsAreListedWithTheirLastUse) {
   ASSERT_EQ(rows.count(), 1) << bson::toRelaxedJson(reply);
   const bson::Document wanted = bson::doc("id", id);
   EXPECT_TRUE(holds(rows.first().asDocument().at("_id.id"), wanted.view().first()));
-  EXPECT_NEAR(static_cast<double>(rows.first().asDocument()["lastUse"].asDate().millis), static_cast<double>(used), 100);
+  EXPECT_NEAR(static_cast<double>(rows.first().asDocument()["lastUse"].asDate().millis), static_cast<double>(used),
+              100);
 }
 
 }  // namespace troupe::commands

@@ -8,7 +8,9 @@ class TailingTest : public CommandTest {
  protected:
   TailingTest() { EXPECT_TRUE(succeeds(R"({"create": "c", "capped": true, "size": 4096, "max": 5})")); }
 
-  void add(int id) { ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", std::vector{bson::doc("_id", id)}))["ok"].truthy()); }
+  void add(int id) {
+    ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", std::vector{bson::doc("_id", id)}))["ok"].truthy());
+  }
   int64_t open(std::string_view find = R"({"find": "c", "tailable": true, "awaitData": true})") {
     const bson::Document reply = run(find);
     EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
@@ -24,7 +26,8 @@ TEST_F(TailingTest, ACursorStaysOpenAtTheEndAndGoesOnWithWhatComesLater) {
   add(1);
   const auto id = open(R"({"find": "c", "tailable": true})");
   ASSERT_NE(id, 0);
-  EXPECT_TRUE(holds(server.run(getMore(id)), bson::doc("cursor", bson::doc("id", id, "nextBatch", std::vector<int>{}))));
+  EXPECT_TRUE(
+      holds(server.run(getMore(id)), bson::doc("cursor", bson::doc("id", id, "nextBatch", std::vector<int>{}))));
   add(2);
   add(3);
   EXPECT_TRUE(holds(server.run(getMore(id)), R"({"cursor": {"nextBatch": [{"_id": 2}, {"_id": 3}]}})"_json));
@@ -60,7 +63,8 @@ TEST_F(TailingTest, NewsThatDoNotMatchLetItWaitOn) {
   EXPECT_FALSE(waiting->done);
   server.node.advance(5s);
   ASSERT_TRUE(waiting->done);
-  EXPECT_TRUE(holds(waiting->takeReply(), bson::doc("ok", 1, "cursor", bson::doc("id", id, "nextBatch", std::vector<int>{}))));
+  EXPECT_TRUE(
+      holds(waiting->takeReply(), bson::doc("ok", 1, "cursor", bson::doc("id", id, "nextBatch", std::vector<int>{}))));
 }
 
 TEST_F(TailingTest, ItWaitsASecondUnlessTold) {

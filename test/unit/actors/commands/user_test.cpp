@@ -58,16 +58,20 @@ TEST_F(UserTest, WhoIsLoggedInFeelsAChangeOfRolesAtOnce) {
 TEST_F(UserTest, WhoeverWritesTheUsersChangesWhatConnectionsMayDo) {
   makeRoot();
   const auto root = loggedIn("root");
-  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"), 0);
+  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"),
+            0);
   const auto ann = loggedIn("ann");
   ASSERT_EQ(codeAs(ann, R"({"find": "c"})"), 0);
-  ASSERT_EQ(codeAs(root, R"({"update": "system.users", "updates": [{"q": {"_id": "admin.ann"}, "u": {"$set": {"roles": []}}}]})",
-                   "admin"),
-            0);
+  ASSERT_EQ(
+      codeAs(root,
+             R"({"update": "system.users", "updates": [{"q": {"_id": "admin.ann"}, "u": {"$set": {"roles": []}}}]})",
+             "admin"),
+      0);
   EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13);
   ASSERT_EQ(codeAs(root, R"({"grantRolesToUser": "ann", "roles": [{"role": "read", "db": "test"}]})", "admin"), 0);
   ASSERT_EQ(codeAs(ann, R"({"find": "c"})"), 0);
-  ASSERT_EQ(codeAs(root, R"({"delete": "system.users", "deletes": [{"q": {"_id": "admin.ann"}, "limit": 1}]})", "admin"), 0);
+  ASSERT_EQ(
+      codeAs(root, R"({"delete": "system.users", "deletes": [{"q": {"_id": "admin.ann"}, "limit": 1}]})", "admin"), 0);
   EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13);
 }
 
@@ -82,8 +86,11 @@ TEST_F(UserTest, CursorsBelongToWhoOpenedThem) {
   makeRoot();
   const auto root = loggedIn("root");
   for (const auto name : {"ann", "bob"}) {
-    ASSERT_TRUE(server.run(bson::doc("createUser", name, "pwd", "x", "roles",
-                                     std::vector{bson::doc("role", "read", "db", "test")}), "admin", root)["ok"].truthy());
+    ASSERT_TRUE(server
+                    .run(bson::doc("createUser", name, "pwd", "x", "roles",
+                                   std::vector{bson::doc("role", "read", "db", "test")}),
+                         "admin", root)["ok"]
+                    .truthy());
   }
   const auto ann = loggedIn("ann"), bob = loggedIn("bob");
   ASSERT_EQ(codeAs(root, R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})"), 0);
@@ -111,7 +118,8 @@ TEST_F(UserTest, CursorsBelongToWhoOpenedThem) {
 TEST_F(UserTest, TheCatalogIsForThoseWhoMayInspectTheServer) {
   makeRoot();
   const auto root = loggedIn("root");
-  ASSERT_EQ(codeAs(root, R"({"createUser": "reader", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"), 0);
+  ASSERT_EQ(codeAs(root, R"({"createUser": "reader", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"),
+            0);
   const auto all = R"({"aggregate": 1, "pipeline": [{"$listCatalog": {}}], "cursor": {}})";
   const auto one = R"({"aggregate": "c", "pipeline": [{"$listCatalog": {}}], "cursor": {}})";
   EXPECT_EQ(codeAs(loggedIn("reader"), all, "admin"), 13);
@@ -240,12 +248,14 @@ TEST_F(UserTest, RolesInfoFindsRolesByNameByDatabaseAndInLists) {
     std::string found;
     const bson::Document reply = server.run(parse(json), "test", root);
     for (const bson::Element& e : reply["roles"].asArray())
-      found += std::string(e.asDocument()["role"].toStringOr()) + "@" + std::string(e.asDocument()["db"].toStringOr()) + " ";
+      found +=
+          std::string(e.asDocument()["role"].toStringOr()) + "@" + std::string(e.asDocument()["db"].toStringOr()) + " ";
     return found;
   };
   EXPECT_EQ(roles(R"({"rolesInfo": "read"})"), "read@test ");
   EXPECT_EQ(roles(R"({"rolesInfo": {"role": "root", "db": "admin"}})"), "root@admin ");
-  EXPECT_EQ(roles(R"({"rolesInfo": ["read", {"role": "readWrite", "db": "other"}, "nonesuch"]})"), "read@test readWrite@other ");
+  EXPECT_EQ(roles(R"({"rolesInfo": ["read", {"role": "readWrite", "db": "other"}, "nonesuch"]})"),
+            "read@test readWrite@other ");
   EXPECT_EQ(roles(R"({"rolesInfo": 1})"), "");
   EXPECT_EQ(roles(R"({"rolesInfo": 1, "showBuiltinRoles": true})"),
             "read@test readWrite@test dbAdmin@test userAdmin@test dbOwner@test enableSharding@test ");
@@ -258,9 +268,11 @@ TEST_F(LoginTest, AGuessedMechanismThatTheUserLacksIsNotAnsweredSpeculatively) {
   ASSERT_EQ(codeAs(root, R"({"createUser": "old", "pwd": "x", "roles": [], "mechanisms": ["SCRAM-SHA-1"]})"), 0);
   const auto greet = [&](std::string_view user, std::string_view mechanism) {
     auth::ScramClient scram(auth::mechanismByName(mechanism).value(), user, "x", "clientnonce1234567890abc");
-    const auto guess = bson::doc("saslStart", 1, "mechanism", mechanism, "payload", binary(scram.first()), "db", "test");
-    return server.run(bson::doc("hello", 1, "saslSupportedMechs", "test." + std::string(user), "speculativeAuthenticate", guess),
-                      "admin", server.connect());
+    const auto guess =
+        bson::doc("saslStart", 1, "mechanism", mechanism, "payload", binary(scram.first()), "db", "test");
+    return server.run(
+        bson::doc("hello", 1, "saslSupportedMechs", "test." + std::string(user), "speculativeAuthenticate", guess),
+        "admin", server.connect());
   };
   const bson::Document wrong = greet("old", "SCRAM-SHA-256");
   EXPECT_FALSE(wrong.view().has("speculativeAuthenticate"));

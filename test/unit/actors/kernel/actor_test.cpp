@@ -189,10 +189,10 @@ TEST_F(ActorTest, ForwardingKeepsTheDutyToAnswer) {
 TEST_F(ActorTest, TimersFireInVirtualTimeAndEndWithTheActor) {
   int once = 0, periodic = 0, cancelled = 0;
   const auto actor = node.spawn<Echo>("/a", Echo::Action([&](Echo& self) {
-    self.after(3s, [&once] { ++once; });
-    self.every(1s, [&periodic] { ++periodic; });
-    self.cancelTimer(self.after(2s, [&cancelled] { ++cancelled; }));
-  }));
+                                        self.after(3s, [&once] { ++once; });
+                                        self.every(1s, [&periodic] { ++periodic; });
+                                        self.cancelTimer(self.after(2s, [&cancelled] { ++cancelled; }));
+                                      }));
   node.advance(2999ms);
   EXPECT_EQ(once, 0);
   EXPECT_EQ(periodic, 2);
@@ -245,9 +245,8 @@ Task<void> waitForever(Echo* self, Address silent, bool* destroyed, bool* resume
 TEST_F(ActorTest, ASuspendedCoroutineEndsWithItsActor) {
   bool destroyed = false, resumed = false;
   const auto silent = node.spawn<Silent>("/silent");
-  const auto asker = node.spawn<Echo>("/asker", Echo::Action([&](Echo& self) {
-    self.start(waitForever(&self, silent, &destroyed, &resumed));
-  }));
+  const auto asker = node.spawn<Echo>(
+      "/asker", Echo::Action([&](Echo& self) { self.start(waitForever(&self, silent, &destroyed, &resumed)); }));
   node.run();
   EXPECT_FALSE(destroyed);
   node.requestStop(asker);

@@ -46,7 +46,9 @@ class Echo : public Actor {
             on<Action>([this](const Action& action) { action(*this); }),
             on<Down>([this](const Down& down) { downs.push_back(down); })};
   }
-  void onStart() override { if (atStart_) atStart_(*this); }
+  void onStart() override {
+    if (atStart_) atStart_(*this);
+  }
 
   // Everything an actor can do, for the tests' actions.
   using Actor::after;

@@ -87,12 +87,14 @@ TEST_P(EachActor, TakesTheMessagesOfASenderInTheirOrder) {
   constexpr int64_t kSenders = 3;
   Node node({.name = "n1", .threads = 2});
   std::promise<bool> done;
-  const auto actor = node.spawn("/sequence", std::make_unique<Sequence>(kSenders * Sequence::kNumbers, &done), {.detached = GetParam()});
+  const auto actor = node.spawn("/sequence", std::make_unique<Sequence>(kSenders * Sequence::kNumbers, &done),
+                                {.detached = GetParam()});
   std::vector<std::thread> senders;
   for (int64_t sender = 0; sender < kSenders; ++sender)
     senders.emplace_back([&, sender] {
       for (int64_t i = 0; i < Sequence::kNumbers; ++i)
-        node.tell(actor, build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(sender * Sequence::kNumbers + i); }));
+        node.tell(actor,
+                  build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(sender * Sequence::kNumbers + i); }));
     });
   EXPECT_TRUE(done.get_future().get());
   for (auto& sender : senders) sender.join();

@@ -93,9 +93,8 @@ TEST_F(RegistryTest, FiltersSortsAndLimits) {
 
 TEST_F(RegistryTest, TellsSubscribersOfChanges) {
   std::vector<std::string> seen;
-  auto token = node.registry().subscribe([&](const RowChange& change) {
-    seen.push_back(std::to_string(change.kind) + change.path);
-  });
+  auto token = node.registry().subscribe(
+      [&](const RowChange& change) { seen.push_back(std::to_string(change.kind) + change.path); });
   const auto echo = node.spawn<Echo>("/echo");
   node.requestStop(echo);
   node.run();
@@ -134,10 +133,28 @@ TEST_F(RegistryTest, WhatIsNoActorHasARowWithAStateDocumentOfItsOwn) {
 TEST_F(RegistryTest, ARowBecomesADocumentWithTheNamesOfTheAdminInterface) {
   node.spawn<Echo>("/echo");
   const auto document = node.registry().row("/echo")->toBson();
-  for (const char* field :
-       {"path", "node", "type", "incarnation", "phase", "phaseMeaning", "phaseSince", "mailboxLength",
-        "mailboxOldestMs", "handled", "handledPerSecond", "busyShare", "restarts", "restartLimit", "lastMessage",
-        "lastError", "documentId", "documentRevision", "pendingAsks", "parent", "strategy", "startedAt"})
+  for (const char* field : {"path",
+                            "node",
+                            "type",
+                            "incarnation",
+                            "phase",
+                            "phaseMeaning",
+                            "phaseSince",
+                            "mailboxLength",
+                            "mailboxOldestMs",
+                            "handled",
+                            "handledPerSecond",
+                            "busyShare",
+                            "restarts",
+                            "restartLimit",
+                            "lastMessage",
+                            "lastError",
+                            "documentId",
+                            "documentRevision",
+                            "pendingAsks",
+                            "parent",
+                            "strategy",
+                            "startedAt"})
     EXPECT_TRUE(document[field].ok()) << field;
 }
 

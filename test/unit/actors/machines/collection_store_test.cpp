@@ -74,7 +74,9 @@ TEST(CollectionStore, LoadsInBatchesUntilTheLast) {
 TEST(CollectionStore, ReadingWaitsForWhatWasHandedOverBefore) {
   CommandNode server;
   CollectionStore store(accessOf(server), kLeases);
-  auto put = [](CollectionStore* at, const char* id) -> Task<void> { (void)co_await at->put(bson::doc("_id", id), Durability::kLocal); };
+  auto put = [](CollectionStore* at, const char* id) -> Task<void> {
+    (void)co_await at->put(bson::doc("_id", id), Durability::kLocal);
+  };
   server.node.start(put(&store, "a"));  // has not had its turn when it is looked for
   const auto found = done(server, store.find(bson::doc("_id", "a")));
   EXPECT_TRUE(found.isOK() && found->has_value());
@@ -104,7 +106,9 @@ TEST(CollectionStore, FailsWhereAFaultSiteIsArmed) {
 TEST(CollectionStore, HasNoFaultsOnAServerWithoutTestCommands) {
   CommandNode server(CommandNode::Options{.testCommands = false});
   CollectionStore store(accessOf(server), kLeases);
-  EXPECT_FALSE(server.run(R"({"configureFailPoint": "machines.store.write-fails", "mode": "alwaysOn"})"_json, "admin")["ok"].truthy());
+  EXPECT_FALSE(
+      server.run(R"({"configureFailPoint": "machines.store.write-fails", "mode": "alwaysOn"})"_json, "admin")["ok"]
+          .truthy());
   EXPECT_TRUE(done(server, store.put(bson::doc("_id", "a"), Durability::kJournaled)).isOK());
 }
 

@@ -13,7 +13,8 @@ TEST_F(DocumentRemovalsTest, ADeleteEndsTheInstanceOfItsDocument) {
   const auto waiter = start("a", true);
   start("b");
   ASSERT_EQ(phaseOf("a"), "asking");
-  EXPECT_TRUE(answers(R"({"delete": "errands", "deletes": [{"q": {"_id": "a"}, "limit": 1}]})", R"({"ok": 1, "n": 1})", "config"));
+  EXPECT_TRUE(answers(R"({"delete": "errands", "deletes": [{"q": {"_id": "a"}, "limit": 1}]})", R"({"ok": 1, "n": 1})",
+                      "config"));
   settle();
   EXPECT_EQ(phaseOf("a"), "none");
   EXPECT_EQ(phaseOf("b"), "asking") << "the others go on";
@@ -52,7 +53,8 @@ TEST_F(DocumentRemovalsTest, WhatIsWrittenElsewhereOrOnlyChangedEndsNobody) {
   start("a");
   EXPECT_TRUE(succeeds(R"({"insert": "errands", "documents": [{"_id": "a"}]})", "test"));
   EXPECT_TRUE(succeeds(R"({"delete": "errands", "deletes": [{"q": {}, "limit": 0}]})", "test"));
-  EXPECT_TRUE(succeeds(R"({"update": "errands", "updates": [{"q": {"_id": "a"}, "u": {"$set": {"note": 1}}}]})", "config"));
+  EXPECT_TRUE(
+      succeeds(R"({"update": "errands", "updates": [{"q": {"_id": "a"}, "u": {"$set": {"note": 1}}}]})", "config"));
   settle();
   EXPECT_EQ(phaseOf("a"), "asking");
   EXPECT_EQ(peer->asked, 1) << "it was not even begun again";
@@ -65,7 +67,9 @@ class DocumentRemovalsAfterARestart : public ErrandServer {
   static storage::DeterministicDisk diskWithAnErrand() {
     CommandNode before;
     before.run(bson::fromJson(R"({"insert": "errands", "writeConcern": {"j": true},
-        "documents": [{"_id": "a", "version": 1, "sum": 0, "phase": "asking"}]})").value(), "config");
+        "documents": [{"_id": "a", "version": 1, "sum": 0, "phase": "asking"}]})")
+                   .value(),
+               "config");
     return before.engine->disk();
   }
 };

@@ -14,8 +14,13 @@ using namespace std::chrono_literals;
 
 struct Begun {};
 struct Agreed {};
-struct Ready { std::string who; };
-struct Nudge { std::string id; int64_t by = 0; };
+struct Ready {
+  std::string who;
+};
+struct Nudge {
+  std::string id;
+  int64_t by = 0;
+};
 struct TooLate {};
 struct Prepare {
   std::string id;
@@ -25,7 +30,9 @@ struct Finished {
   std::string id;
   static constexpr const char* kReceiver = "/peer";
 };
-struct Measure { std::string what; };
+struct Measure {
+  std::string what;
+};
 
 /// A machine with one of everything: it asks a peer, has an action done, tells the peer, and gives up after a minute.
 struct Errand : Machine<Errand> {
@@ -72,9 +79,7 @@ struct Errand : Machine<Errand> {
   }
   static std::vector<Invariant> invariants() { return {}; }
   static std::string idOf(const Nudge& nudge) { return nudge.id; }
-  static bool conflicts(const Document& running, const Document& wanted) {
-    return running.id[0] == wanted.id[0];
-  }
+  static bool conflicts(const Document& running, const Document& wanted) { return running.id[0] == wanted.id[0]; }
 };
 
 }  // namespace troupe::machines::test
@@ -90,7 +95,8 @@ TROUPE_MACHINE(troupe::machines::test::Errand, 1, id, sum, phase)
 
 namespace troupe::machines::test {
 
-/// A service of errands under /errands, which has found these documents, and a probe for their peer, which agrees to all.
+/// A service of errands under /errands, which has found these documents, and a probe for their peer, which agrees to
+/// all.
 class ErrandNode {
  public:
   explicit ErrandNode(const std::vector<bson::Document>& found = {}, ServiceLimits limits = {}, Duration storage = {}) {

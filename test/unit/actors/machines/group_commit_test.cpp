@@ -18,7 +18,9 @@ struct GroupCommitTest : commands::CommandTest {
     return writes->write(std::move(document), Change::kPut, durability);
   }
   /// The documents there, in the order of their `_id`.
-  std::vector<std::string> found() { return batch(R"({"find": "leases", "sort": {"_id": 1}, "batchSize": 1000})", "config"); }
+  std::vector<std::string> found() {
+    return batch(R"({"find": "leases", "sort": {"_id": 1}, "batchSize": 1000})", "config");
+  }
 };
 
 TEST_F(GroupCommitTest, ThoseThatComeTogetherShareATransaction) {
@@ -34,7 +36,8 @@ TEST_F(GroupCommitTest, ThoseThatComeTogetherShareATransaction) {
 
 TEST_F(GroupCommitTest, TheyAreWrittenInTheOrderInWhichTheyCame) {
   auto first = put(bson::doc("_id", "a", "n", 1)), second = put(bson::doc("_id", "a", "n", 2));
-  auto third = put(bson::doc("_id", "b")), gone = writes->write(bson::doc("_id", "b"), Change::kRemove, Durability::kLocal);
+  auto third = put(bson::doc("_id", "b")),
+       gone = writes->write(bson::doc("_id", "b"), Change::kRemove, Durability::kLocal);
   server.node.run();
   EXPECT_TRUE(first.take().isOK() && second.take().isOK() && third.take().isOK() && gone.take().isOK());
   EXPECT_EQ(found(), std::vector<std::string>{R"({ "_id" : "a", "n" : 2 })"});
@@ -60,7 +63,10 @@ TEST_F(GroupCommitTest, WhatNobodyWaitsForAnyMoreIsLeftOut) {
 TEST_F(GroupCommitTest, NothingToWriteCostsNeitherCollectionNorFlush) {
   const auto before = server.durability.taken();
   { auto goes = put(bson::doc("_id", "a")); }
-  auto wait = [](std::shared_ptr<GroupCommit> on, bool* over) -> Task<void> { co_await on->written(); *over = true; };
+  auto wait = [](std::shared_ptr<GroupCommit> on, bool* over) -> Task<void> {
+    co_await on->written();
+    *over = true;
+  };
   bool over = false;
   server.node.start(wait(writes, &over));
   EXPECT_FALSE(over) << "somebody still runs";
@@ -71,8 +77,10 @@ TEST_F(GroupCommitTest, NothingToWriteCostsNeitherCollectionNorFlush) {
 }
 
 TEST_F(GroupCommitTest, OneThatCannotBeWrittenDoesNotHinderTheOthers) {
-  ASSERT_TRUE(succeeds(R"({"createIndexes": "leases", "indexes": [{"key": {"x": 1}, "name": "x", "unique": true}]})", "config"));
-  auto first = put(bson::doc("_id", 1, "x", 1)), twice = put(bson::doc("_id", 2, "x", 1)), other = put(bson::doc("_id", 3, "x", 3));
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "leases", "indexes": [{"key": {"x": 1}, "name": "x", "unique": true}]})",
+                       "config"));
+  auto first = put(bson::doc("_id", 1, "x", 1)), twice = put(bson::doc("_id", 2, "x", 1)),
+       other = put(bson::doc("_id", 3, "x", 3));
   server.node.run();
   EXPECT_TRUE(first.take().isOK() && other.take().isOK());
   EXPECT_EQ(twice.take().code(), ErrorCode::kDuplicateKey);

@@ -167,7 +167,8 @@ TEST_F(MachineHostOnAServer, DoesNothingForADocumentThatItFoundUntilThatIsSafe) 
     settle();
     EXPECT_EQ(peer->asked, 0) << "a crash would take the document back";
   }
-  server.node.spawn<maintenance::JournalFlusher>("/flusher", server.engine.get(), &server.durability, storage::FlushKind::kLog,
+  server.node.spawn<maintenance::JournalFlusher>("/flusher", server.engine.get(), &server.durability,
+                                                 storage::FlushKind::kLog,
                                                  &std::as_const(server.parameters.journalCommitIntervalMillis));
   settle();
   EXPECT_EQ(peer->asked, 1);

@@ -20,9 +20,9 @@ std::vector<bson::Document> tenDocuments() {
 
 probe::Question control(ErrandNode& n, const char* child, schema::ControlChild::Action action) {
   return n.kit.ask(n.service, build<schema::ControlChild>([&](auto wanted) {
-    wanted.setChild(child);
-    wanted.setAction(action);
-  }));
+                     wanted.setChild(child);
+                     wanted.setAction(action);
+                   }));
 }
 using ChildAction = schema::ControlChild::Action;
 using schema::ChildControlled;
@@ -35,7 +35,8 @@ TEST(PrimaryOnlyService, JoinsAnIdenticalRequestAndRefusesAnother) {
   same.expectAnswer<MachineStarted>();
   n.peer.expect<Prepare>();
   n.peer.expectNone();  // one instance runs for both
-  n.kit.ask(n.service, StartMachine<Errand>{{.id = "a", .sum = 7}}).expectFailure(ErrorCode::kConflictingOperationInProgress);
+  n.kit.ask(n.service, StartMachine<Errand>{{.id = "a", .sum = 7}})
+      .expectFailure(ErrorCode::kConflictingOperationInProgress);
 }
 
 TEST(PrimaryOnlyService, RefusesWhatGetsIntoTheWayOfARunningInstance) {

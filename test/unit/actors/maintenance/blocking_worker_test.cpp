@@ -11,7 +11,8 @@ class BlockingWorkerTest : public ::testing::Test {
   ~BlockingWorkerTest() override { node.shutdown(); }
   Node node{{.name = "n1", .environment = std::make_shared<VirtualEnvironment>(), .manual = true}};
 
-  void run(WorkerPool& workers, const std::string& job, std::function<Status()> work = [] { return Status::OK(); }) {
+  void run(
+      WorkerPool& workers, const std::string& job, std::function<Status()> work = [] { return Status::OK(); }) {
     workers.run(job, std::move(work), [this, job](const Status& status) {
       told_ += (told_.empty() ? "" : ", ") + job + ": " + status.toString();
     });

@@ -50,9 +50,12 @@ TEST(UserCredentials, AreRefusedWithoutNameOrPasswordOrForAProhibitedPassword) {
 TEST(UserCredentials, ThatAreMissingOrMalformedAreToldApart) {
   const auto stored = makeUserCredentials("user", "pencil", std::span(kMechanisms).first(1), counting()).value();
   EXPECT_EQ(readUserCredentials(stored, Mechanism::kScramSha256).status(), ErrorCode::kMechanismUnavailable);
-  for (const auto* json : {R"({"SCRAM-SHA-1": {}})", R"({"SCRAM-SHA-1": {"iterationCount": 10000, "salt": "!", "storedKey": "", "serverKey": ""}})",
-                           R"({"SCRAM-SHA-1": {"iterationCount": 10000, "salt": "AAAA", "storedKey": "AAAA", "serverKey": "AAAA"}})"})
-    EXPECT_EQ(readUserCredentials(*bson::fromJson(json), Mechanism::kScramSha1).status(), ErrorCode::kUnsupportedFormat) << json;
+  for (const auto* json :
+       {R"({"SCRAM-SHA-1": {}})",
+        R"({"SCRAM-SHA-1": {"iterationCount": 10000, "salt": "!", "storedKey": "", "serverKey": ""}})",
+        R"({"SCRAM-SHA-1": {"iterationCount": 10000, "salt": "AAAA", "storedKey": "AAAA", "serverKey": "AAAA"}})"})
+    EXPECT_EQ(readUserCredentials(*bson::fromJson(json), Mechanism::kScramSha1).status(), ErrorCode::kUnsupportedFormat)
+        << json;
 }
 
 TEST(UserCredentials, TellTheMechanismsTheyServe) {

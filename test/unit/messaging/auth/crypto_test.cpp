@@ -10,8 +10,13 @@ namespace {
 using namespace std::string_view_literals;
 
 TEST(Base64, FollowsRfc4648) {
-  const std::pair<std::string_view, std::string_view> vectors[] = {
-      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  const std::pair<std::string_view, std::string_view> vectors[] = {{"", ""},
+                                                                   {"f", "Zg=="},
+                                                                   {"fo", "Zm8="},
+                                                                   {"foo", "Zm9v"},
+                                                                   {"foob", "Zm9vYg=="},
+                                                                   {"fooba", "Zm9vYmE="},
+                                                                   {"foobar", "Zm9vYmFy"}};
   for (const auto& [bytes, text] : vectors) {
     EXPECT_EQ(toBase64(bytes), text);
     EXPECT_EQ(*fromBase64(text), bytes);
@@ -24,11 +29,11 @@ TEST(Base64, RefusesWhatIsNotExactlyIt) {
 }
 
 TEST(SaslPrep, GivesTheExamplesOfRfc4013) {
-  EXPECT_EQ(*saslPrep("I\u00ADX"), "IX");       // soft hyphen maps to nothing
+  EXPECT_EQ(*saslPrep("I\u00ADX"), "IX");  // soft hyphen maps to nothing
   EXPECT_EQ(*saslPrep("user"), "user");
-  EXPECT_EQ(*saslPrep("USER"), "USER");          // case is kept
-  EXPECT_EQ(*saslPrep("\u00AA"), "a");           // NFKC
-  EXPECT_EQ(*saslPrep("\u2168"), "IX");          // NFKC
+  EXPECT_EQ(*saslPrep("USER"), "USER");                                // case is kept
+  EXPECT_EQ(*saslPrep("\u00AA"), "a");                                 // NFKC
+  EXPECT_EQ(*saslPrep("\u2168"), "IX");                                // NFKC
   EXPECT_EQ(saslPrep("\u0007").status(), ErrorCode::kBadValue);        // prohibited
   EXPECT_EQ(saslPrep("\u0627\u0031").status(), ErrorCode::kBadValue);  // bidirectional check
 }

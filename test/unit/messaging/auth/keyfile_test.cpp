@@ -13,11 +13,10 @@ namespace fs = std::filesystem;
 
 class KeyFile : public testing::Test {
  protected:
-  void SetUp() override {
-    path_ = fs::path(testing::TempDir()) / ("troupe_key_" + std::to_string(::getpid()));
-  }
+  void SetUp() override { path_ = fs::path(testing::TempDir()) / ("troupe_key_" + std::to_string(::getpid())); }
   void TearDown() override { fs::remove(path_); }
-  StatusWith<std::string> read(std::string_view content, fs::perms mode = fs::perms::owner_read | fs::perms::owner_write) {
+  StatusWith<std::string> read(std::string_view content,
+                               fs::perms mode = fs::perms::owner_read | fs::perms::owner_write) {
     std::ofstream(path_, std::ios::binary) << content;
     fs::permissions(path_, mode);
     return readKeyFile(path_);

@@ -150,10 +150,11 @@ TEST(PrivilegeSet, ShowsItselfAsDocuments) {
   PrivilegeSet set;
   set.add({ResourcePattern::Kind::kNamespace, "test", ""}, actions({Action::kInsert, Action::kFind}));
   set.add({ResourcePattern::Kind::kCluster, "", ""}, actions({Action::kTop}));
-  EXPECT_EQ(bson::doc("p", set.toArray()),
-            bson::doc("p", bson::array(bson::doc("resource", bson::doc("db", "test", "collection", ""), "actions",
-                                                 bson::array("find", "insert")),
-                                       bson::doc("resource", bson::doc("cluster", true), "actions", bson::array("top")))));
+  EXPECT_EQ(
+      bson::doc("p", set.toArray()),
+      bson::doc("p", bson::array(bson::doc("resource", bson::doc("db", "test", "collection", ""), "actions",
+                                           bson::array("find", "insert")),
+                                 bson::doc("resource", bson::doc("cluster", true), "actions", bson::array("top")))));
 }
 
 TEST(Actions, AreKnownByTheirNames) {

@@ -45,8 +45,8 @@ TEST_P(SaslLogin, TakesTwoCommandsWhenTheEmptyExchangeIsSkipped) {
 
 TEST_P(SaslLogin, EndsWithAnEmptyExchangeForOlderClients) {
   auto person = client("pencil");
-  auto server = start(doc("saslStart", 1, "mechanism", mechanismName(GetParam()), "payload",
-                          bson::Binary{0, person.first()}));
+  auto server =
+      start(doc("saslStart", 1, "mechanism", mechanismName(GetParam()), "payload", bson::Binary{0, person.first()}));
   const auto challenge = server.challenge(credentials());
   const auto last = server.proceed(saslContinueCommand(1, *person.final(*saslPayload(challenge))));
   ASSERT_TRUE(last.isOK());
@@ -64,7 +64,8 @@ TEST_P(SaslLogin, FailsForAWrongPasswordAndForUsersThatDoNotExist) {
     auto person = client(known ? "crayon" : "pencil");
     auto server = start(saslStartCommand(GetParam(), person.first()));
     const auto challenge = server.challenge(
-        known ? credentials() : decoyCredentials(GetParam(), "user", "admin", "secret", {kMinIterations, kMinIterations}));
+        known ? credentials()
+              : decoyCredentials(GetParam(), "user", "admin", "secret", {kMinIterations, kMinIterations}));
     const auto last = server.proceed(saslContinueCommand(1, *person.final(*saslPayload(challenge))));
     EXPECT_EQ(last.status(), ErrorCode::kAuthenticationFailed);
     EXPECT_FALSE(server.done());

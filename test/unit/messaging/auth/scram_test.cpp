@@ -20,14 +20,15 @@ const Exchange kRfc5802{Mechanism::kScramSha1,
                         "r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,s=QSXCR+Q6sek8bf92,i=4096",
                         "c=biws,r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,p=v0X8v3Bz2T0CJGbJQyF0X+HI4Ts=",
                         "v=rmF9pqV8S7suAoZWja4dJRkFsKQ="};
-const Exchange kRfc7677{Mechanism::kScramSha256,
-                        "rOprNGfwEbeRWgbNEkqO",
-                        "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0",
-                        "W22ZaJ0SNY7soEsUEjb6gQ==",
-                        "n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
-                        "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
-                        "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=",
-                        "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="};
+const Exchange kRfc7677{
+    Mechanism::kScramSha256,
+    "rOprNGfwEbeRWgbNEkqO",
+    "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0",
+    "W22ZaJ0SNY7soEsUEjb6gQ==",
+    "n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
+    "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
+    "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=",
+    "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="};
 
 ScramCredentials credentialsOf(const Exchange& x, std::string_view password = "pencil") {
   return deriveCredentials(x.mechanism, password, *fromBase64(x.salt), 4096);
@@ -118,7 +119,8 @@ TEST(ScramServer, UnescapesNamesAndRefusesWrongEscapes) {
 TEST(ScramServer, RefusesWhatItCannotHonour) {
   for (const auto* message : {"", "x", "p=tls-unique,,n=user,r=abc", "n,,n=,r=abc", "n,,n=user", "n,,n=user,r=",
                               "n,,m=ext,n=user,r=abc", "n,a=root,n=user,r=abc", "n,,r=abc,n=user", "n,,n=user,r=a b"})
-    EXPECT_EQ(ScramServer(Mechanism::kScramSha256, "s").clientFirst(message), ErrorCode::kAuthenticationFailed) << message;
+    EXPECT_EQ(ScramServer(Mechanism::kScramSha256, "s").clientFirst(message), ErrorCode::kAuthenticationFailed)
+        << message;
   EXPECT_TRUE(ScramServer(Mechanism::kScramSha256, "s").clientFirst("n,a=user,n=user,r=abc").isOK());
   EXPECT_TRUE(ScramServer(Mechanism::kScramSha256, "s").clientFirst("y,,n=user,r=abc").isOK());
 }
@@ -133,9 +135,10 @@ TEST(ScramServer, RefusesMessagesOutOfOrder) {
 
 TEST(ScramClient, RefusesAServerThatCheats) {
   const std::string salt = ",s=QSXCR+Q6sek8bf92";
-  for (const auto& message : {"r=other" + salt + ",i=4096", "r=nonce" + salt + ",i=4096", "r=nonceX" + salt + ",i=4095",
-                              "r=nonceX" + salt + ",i=-1", "r=nonceX" + salt + ",i=99999999", "r=nonceX" + salt + ",i=4096x",
-                              std::string("r=nonceX,s=!!,i=4096"), std::string("e=other-error")}) {
+  for (const auto& message :
+       {"r=other" + salt + ",i=4096", "r=nonce" + salt + ",i=4096", "r=nonceX" + salt + ",i=4095",
+        "r=nonceX" + salt + ",i=-1", "r=nonceX" + salt + ",i=99999999", "r=nonceX" + salt + ",i=4096x",
+        std::string("r=nonceX,s=!!,i=4096"), std::string("e=other-error")}) {
     ScramClient client(Mechanism::kScramSha1, "user", "pencil", "nonce");
     EXPECT_EQ(client.final(message).status(), ErrorCode::kAuthenticationFailed) << message;
   }

@@ -27,8 +27,9 @@ inline constexpr int kDepth = 3;
 inline constexpr int kSize = 100;
 
 inline std::string text() {
-  static const std::vector<std::string> kPieces = {"a", "b", "A", "ab", "\xC3\xA9", "\xE6\x97\xA5", std::string(1, '\0'),
-                                                   "1", "10", " ", "_", "\xF0\x9F\x98\x80", "\x01", "\x7F"};
+  static const std::vector<std::string> kPieces = {
+      "a", "b",  "A", "ab", "\xC3\xA9",         "\xE6\x97\xA5", std::string(1, '\0'),
+      "1", "10", " ", "_",  "\xF0\x9F\x98\x80", "\x01",         "\x7F"};
   std::string out;
   // Mostly short, so that equal strings and prefixes happen.
   const int count = *rc::gen::element(0, 1, 1, 2, 2, 3, 4, 8, 16);
@@ -54,11 +55,24 @@ inline int64_t integer() {
 }
 
 inline double real() {
-  static const std::vector<double> kEdges = {0.0, -0.0, 0.1, -0.1, 0.5, 1.5, 1e-300, 5e-324, -5e-324, 1e300,
-                                             9223372036854775808.0, -9223372036854775808.0, 9007199254740993.0,
-                                             std::numeric_limits<double>::max(), std::numeric_limits<double>::infinity(),
+  static const std::vector<double> kEdges = {0.0,
+                                             -0.0,
+                                             0.1,
+                                             -0.1,
+                                             0.5,
+                                             1.5,
+                                             1e-300,
+                                             5e-324,
+                                             -5e-324,
+                                             1e300,
+                                             9223372036854775808.0,
+                                             -9223372036854775808.0,
+                                             9007199254740993.0,
+                                             std::numeric_limits<double>::max(),
+                                             std::numeric_limits<double>::infinity(),
                                              -std::numeric_limits<double>::infinity(),
-                                             std::numeric_limits<double>::quiet_NaN(), 18446744073709551616.0};
+                                             std::numeric_limits<double>::quiet_NaN(),
+                                             18446744073709551616.0};
   switch (*rc::gen::inRange(0, 4)) {
     case 0: return *rc::gen::elementOf(kEdges);
     case 1: return static_cast<double>(integer());
@@ -178,26 +192,26 @@ inline void append(Builder& b, std::string_view fieldName, int depth) {
 
 inline rc::Gen<Document> document(int depth = kDepth) {
   return rc::gen::resize(kSize, rc::gen::exec([depth] {
-    Builder b;
-    appendFields(b, depth);
-    return b.finish();
-  }));
+                           Builder b;
+                           appendFields(b, depth);
+                           return b.finish();
+                         }));
 }
 
 inline rc::Gen<Value> value(int depth = kDepth) {
   return rc::gen::resize(kSize, rc::gen::exec([depth] {
-    Builder b;
-    append(b, "", depth);
-    return Value(b.finish().view().first());
-  }));
+                           Builder b;
+                           append(b, "", depth);
+                           return Value(b.finish().view().first());
+                         }));
 }
 
 inline rc::Gen<Value> number() {
   return rc::gen::resize(kSize, rc::gen::exec([] {
-    Builder b;
-    appendNumber(b, "");
-    return Value(b.finish().view().first());
-  }));
+                           Builder b;
+                           appendNumber(b, "");
+                           return Value(b.finish().view().first());
+                         }));
 }
 
 }  // namespace arbitrary

@@ -14,7 +14,9 @@ namespace {
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
 
 std::string shown(const Value& v) { return toCanonicalJson(doc("", v)); }
-std::string shown(const StatusWith<Value>& v) { return v.isOK() ? shown(*v) : std::to_string(static_cast<int>(v.status().code())); }
+std::string shown(const StatusWith<Value>& v) {
+  return v.isOK() ? shown(*v) : std::to_string(static_cast<int>(v.status().code()));
+}
 
 template <class Function, class... Args>
 std::string of(Function function, const Value& a, const Args&... rest) {

@@ -8,7 +8,9 @@
 namespace troupe::bson {
 namespace {
 
-StatusWith<std::shared_ptr<const Collator>> parse(std::string_view json) { return Collator::parse(fromJson(json)->view()); }
+StatusWith<std::shared_ptr<const Collator>> parse(std::string_view json) {
+  return Collator::parse(fromJson(json)->view());
+}
 ErrorCode refusal(std::string_view json) { return parse(json).status().code(); }
 
 RC_GTEST_PROP(Collation, ComparisonKeysAreInTheOrderOfTheStrings, ()) {
@@ -25,10 +27,11 @@ TEST(Collation, SimpleHasNoCollator) {
 }
 
 TEST(Collation, ShowsAllFieldsWithTheDefaultsOfTheLocale) {
-  EXPECT_EQ(toRelaxedJson(parse(R"({"locale": "fr_CA"})").value()->specification()),
-            R"({ "locale" : "fr_CA", "caseLevel" : false, "caseFirst" : "off", "strength" : 3, "numericOrdering" : false, )"
-            R"("alternate" : "non-ignorable", "maxVariable" : "punct", "normalization" : false, "backwards" : true, )"
-            R"("version" : "57.1" })");
+  EXPECT_EQ(
+      toRelaxedJson(parse(R"({"locale": "fr_CA"})").value()->specification()),
+      R"({ "locale" : "fr_CA", "caseLevel" : false, "caseFirst" : "off", "strength" : 3, "numericOrdering" : false, )"
+      R"("alternate" : "non-ignorable", "maxVariable" : "punct", "normalization" : false, "backwards" : true, )"
+      R"("version" : "57.1" })");
 }
 
 TEST(Collation, ItsOwnSpecificationGivesTheSameCollator) {
@@ -48,7 +51,8 @@ TEST(Collation, OptionsChangeTheOrder) {
   EXPECT_EQ(parse(R"({"locale": "en", "caseFirst": "upper"})").value()->compare("A", "a"), -1);
   EXPECT_EQ(parse(R"({"locale": "en", "caseFirst": "lower"})").value()->compare("A", "a"), 1);
   EXPECT_EQ(parse(R"({"locale": "en", "alternate": "shifted"})").value()->compare("a-b", "ab"), 0);
-  EXPECT_NE(parse(R"({"locale": "en", "alternate": "shifted", "maxVariable": "space"})").value()->compare("a-b", "ab"), 0);
+  EXPECT_NE(parse(R"({"locale": "en", "alternate": "shifted", "maxVariable": "space"})").value()->compare("a-b", "ab"),
+            0);
 }
 
 TEST(Collation, RefusesWhatItDoesNotKnow) {

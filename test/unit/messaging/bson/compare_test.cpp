@@ -27,10 +27,24 @@ RC_GTEST_PROP(Compare, DocumentsCompareAsNestedValuesDo, (Document a, Document b
 }
 
 TEST(Compare, OrdersTypesByRank) {
-  const Value ascending[] = {
-      Value(MinKey{}), Value(Undefined{}), Value(Null{}), Value(std::nan("")), Value(1), Value("a"), Value(doc("a", 1)), array(1),
-      Value(Binary{0, "a"}), Value(ObjectId{}), Value(false), Value(true), Value(Date{-5}), Value(Timestamp{1, 1}),
-      Value(Regex{"a", ""}), Value(DBPointer{"a", {}}), Value(Code{"a"}), Value(MaxKey{})};
+  const Value ascending[] = {Value(MinKey{}),
+                             Value(Undefined{}),
+                             Value(Null{}),
+                             Value(std::nan("")),
+                             Value(1),
+                             Value("a"),
+                             Value(doc("a", 1)),
+                             array(1),
+                             Value(Binary{0, "a"}),
+                             Value(ObjectId{}),
+                             Value(false),
+                             Value(true),
+                             Value(Date{-5}),
+                             Value(Timestamp{1, 1}),
+                             Value(Regex{"a", ""}),
+                             Value(DBPointer{"a", {}}),
+                             Value(Code{"a"}),
+                             Value(MaxKey{})};
   for (size_t i = 0; i + 1 < std::size(ascending); ++i) EXPECT_EQ(order(ascending[i], ascending[i + 1]), -1) << i;
 }
 

@@ -21,7 +21,8 @@ TEST(Json, RelaxedTextIsForPeople) {
 }
 
 TEST(Json, CanonicalTextKeepsTypes) {
-  EXPECT_EQ(toCanonicalJson(doc("a", 1, "b", int64_t{1})), R"({ "a" : { "$numberInt" : "1" }, "b" : { "$numberLong" : "1" } })");
+  EXPECT_EQ(toCanonicalJson(doc("a", 1, "b", int64_t{1})),
+            R"({ "a" : { "$numberInt" : "1" }, "b" : { "$numberLong" : "1" } })");
 }
 
 TEST(Json, ShowsSingleValues) {
@@ -31,15 +32,14 @@ TEST(Json, ShowsSingleValues) {
   EXPECT_EQ(toRelaxedJson(Element()), "missing");
 }
 
-TEST(Json, TextThatIsNotUtf8StillGivesSomething) {
-  EXPECT_FALSE(toRelaxedJson(doc("a", "\xFF")).empty());
-}
+TEST(Json, TextThatIsNotUtf8StillGivesSomething) { EXPECT_FALSE(toRelaxedJson(doc("a", "\xFF")).empty()); }
 
 TEST(Json, MalformedTextAndCodeAndDBPointersAreRefused) {
   EXPECT_EQ(fromJson("{\"a\": ").status().code(), ErrorCode::kFailedToParse);
   EXPECT_EQ(fromJson("").status().code(), ErrorCode::kFailedToParse);
   const std::string_view unsupported[] = {
-      R"x({"p": [{"$dbPointer": {"$ref": "a", "$id": {"$oid": "000000000000000000000000"}}}]})x", R"x({"p": [{"$code": "f()"}]})x"};
+      R"x({"p": [{"$dbPointer": {"$ref": "a", "$id": {"$oid": "000000000000000000000000"}}}]})x",
+      R"x({"p": [{"$code": "f()"}]})x"};
   for (const auto text : unsupported) EXPECT_EQ(fromJson(text).status().code(), ErrorCode::kFailedToParse) << text;
   EXPECT_THROW("{"_json, std::invalid_argument);
 }

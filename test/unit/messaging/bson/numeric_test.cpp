@@ -65,7 +65,9 @@ TEST(Numeric, WidensInt32ToInt64AndInt64ToDouble) {
 TEST(Numeric, DoublesAndDecimalsSpread) {
   EXPECT_EQ(sum(Value(1), Value(0.5)).element().asDouble(), 1.5);
   EXPECT_EQ(toString(sum(Value(0.1), decimalValue("0.2")).element().asDecimal()), "0.300000000000000");
-  EXPECT_EQ(toString(subtract(Value(1).element(), decimalValue("0.9").element(), Overflow::kFail)->element().asDecimal()), "0.1");
+  EXPECT_EQ(
+      toString(subtract(Value(1).element(), decimalValue("0.9").element(), Overflow::kFail)->element().asDecimal()),
+      "0.1");
 }
 
 TEST(Numeric, SaturatesDoubles) {

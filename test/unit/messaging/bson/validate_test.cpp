@@ -45,7 +45,9 @@ std::string nested(int depth) {
   return std::move(b.finish()).release();
 }
 
-Status statusOf(std::string_view bytes, const ValidateOptions& options = {}) { return validateTight(bytes, options).status(); }
+Status statusOf(std::string_view bytes, const ValidateOptions& options = {}) {
+  return validateTight(bytes, options).status();
+}
 
 RC_GTEST_PROP(Validate, AcceptsWhatTheBuilderWrites, (Document document)) {
   const auto size = validateTight(document.bytes(), {.checkUtf8 = true});
@@ -145,7 +147,10 @@ TEST(Validate, ChecksUtf8OnlyWhenAsked) {
 
 TEST(Validate, ShowsTextThatIsNotUtf8AsFarAsItIs) {
   EXPECT_EQ(asUtf8("gr\xC3\xBCn"), "gr\xC3\xBCn");
-  EXPECT_EQ(asUtf8("a\xFF" "b\xC3"), "a\xEF\xBF\xBD" "b\xEF\xBF\xBD");
+  EXPECT_EQ(asUtf8("a\xFF"
+                   "b\xC3"),
+            "a\xEF\xBF\xBD"
+            "b\xEF\xBF\xBD");
 }
 
 TEST(Validate, SaysWhereAndWhatIsWrong) {

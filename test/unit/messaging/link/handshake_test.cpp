@@ -85,7 +85,8 @@ TEST(LinkHandshake, AnAcceptorWithAnotherKeyIsRejected) {
   Pair p;
   const auto challenge = give(p.acceptor, p.opener.start(), true);
   (void)give(p.opener, challenge.send);
-  const std::string forged = frameBytes({FrameType::kWelcome, flatMessage<schema::LinkProof>([](auto out) {
+  const std::string forged = frameBytes({FrameType::kWelcome,
+                                         flatMessage<schema::LinkProof>([](auto out) {
                                            const std::string guess(32, 'x');
                                            out.setProof({reinterpret_cast<const kj::byte*>(guess.data()), 32});
                                          }),
@@ -139,31 +140,32 @@ TEST(LinkHandshake, AHelloSentBackIsNoChallenge) {
 TEST(LinkHandshake, TheOwnNonceIsNoChallenge) {
   OpenerHandshake opener(node("a:1"), "b:2", seeded(1));
   Parsed hello(opener.start(), true);
-  const std::string echoed = frameBytes(
-      {FrameType::kChallenge, flatMessage<schema::LinkChallenge>([&](schema::LinkChallenge::Builder out) {
-         readFlat<schema::LinkHello>(hello.frame.head, [&](auto in) { out.setNonce(in.getNonce()); });
-         out.setVersion(kProtocolVersion);
-         out.setMaxFrameBytes(1 << 20);
-       }),
-       {},
-       {}});
+  const std::string echoed =
+      frameBytes({FrameType::kChallenge,
+                  flatMessage<schema::LinkChallenge>([&](schema::LinkChallenge::Builder out) {
+                    readFlat<schema::LinkHello>(hello.frame.head, [&](auto in) { out.setNonce(in.getNonce()); });
+                    out.setVersion(kProtocolVersion);
+                    out.setMaxFrameBytes(1 << 20);
+                  }),
+                  {},
+                  {}});
   EXPECT_EQ(reasonOf(give(opener, echoed)), Rejection::kMalformed);
 }
 
 TEST(LinkHandshake, OtherVersionsAreRejectedOnBothSides) {
   AcceptorHandshake acceptor(node("b:2"), false, seeded(2));
-  const std::string hello = frameBytes({FrameType::kHello, flatMessage<schema::LinkHello>([](auto out) {
-                                          out.setVersion(kProtocolVersion + 1);
-                                        }),
-                                        {},
-                                        {}});
+  const std::string hello =
+      frameBytes({FrameType::kHello,
+                  flatMessage<schema::LinkHello>([](auto out) { out.setVersion(kProtocolVersion + 1); }),
+                  {},
+                  {}});
   EXPECT_EQ(reasonOf(give(acceptor, hello)), Rejection::kVersion);
   OpenerHandshake opener(node("a:1"), "b:2", seeded(1));
-  const std::string challenge = frameBytes({FrameType::kChallenge, flatMessage<schema::LinkChallenge>([](auto out) {
-                                              out.setVersion(kProtocolVersion + 1);
-                                            }),
-                                            {},
-                                            {}});
+  const std::string challenge =
+      frameBytes({FrameType::kChallenge,
+                  flatMessage<schema::LinkChallenge>([](auto out) { out.setVersion(kProtocolVersion + 1); }),
+                  {},
+                  {}});
   EXPECT_EQ(reasonOf(give(opener, challenge)), Rejection::kVersion);
 }
 
@@ -200,19 +202,20 @@ TEST(LinkHandshake, AMiddlemanCannotChangeWhatIsAgreed) {
   small.maxFrame = 100'000;
   Pair p(small);
   Parsed hello(p.opener.start(), true);
-  const std::string changed = frameBytes(
-      {FrameType::kHello, flatMessage<schema::LinkHello>([&](schema::LinkHello::Builder out) {
-         readFlat<schema::LinkHello>(hello.frame.head, [&](schema::LinkHello::Reader in) {
-           out.setVersion(in.getVersion());
-           out.setFrom(in.getFrom());
-           out.setTo(in.getTo());
-           out.setNonce(in.getNonce());
-           out.setAuthentication(in.getAuthentication());
-           out.setMaxFrameBytes(in.getMaxFrameBytes() * 2);
-         });
-       }),
-       {},
-       {}});
+  const std::string changed =
+      frameBytes({FrameType::kHello,
+                  flatMessage<schema::LinkHello>([&](schema::LinkHello::Builder out) {
+                    readFlat<schema::LinkHello>(hello.frame.head, [&](schema::LinkHello::Reader in) {
+                      out.setVersion(in.getVersion());
+                      out.setFrom(in.getFrom());
+                      out.setTo(in.getTo());
+                      out.setNonce(in.getNonce());
+                      out.setAuthentication(in.getAuthentication());
+                      out.setMaxFrameBytes(in.getMaxFrameBytes() * 2);
+                    });
+                  }),
+                  {},
+                  {}});
   const auto proof = give(p.opener, give(p.acceptor, changed).send);
   EXPECT_EQ(reasonOf(give(p.acceptor, proof.send)), Rejection::kAuthentication);
 }

@@ -19,14 +19,17 @@ namespace fs = std::filesystem;
 template <auto Free>
 struct Freeing {
   template <class T>
-  void operator()(T* object) const { Free(object); }
+  void operator()(T* object) const {
+    Free(object);
+  }
 };
 using Key = std::unique_ptr<EVP_PKEY, Freeing<EVP_PKEY_free>>;
 using Certificate = std::unique_ptr<X509, Freeing<X509_free>>;
 using File = std::unique_ptr<BIO, Freeing<BIO_free>>;
 using Ssl = std::unique_ptr<SSL, Freeing<SSL_free>>;
 
-/// A self-signed certificate with its key, in one PEM file as operators make them; with a password the key is encrypted.
+/// A self-signed certificate with its key, in one PEM file as operators make them; with a password the key is
+/// encrypted.
 void writePem(const fs::path& path, const std::string& password = {}) {
   const Key key(EVP_EC_gen("P-256"));
   const Certificate certificate(X509_new());
@@ -133,9 +136,7 @@ TEST_F(TlsContext, NamesTheFileThatCannotBeUsed) {
   EXPECT_EQ(makeServerContext(revoked).status(), ErrorCode::kInvalidSSLConfiguration);
 }
 
-TEST_F(TlsContext, IsNotMadeWhenTlsIsOff) {
-  EXPECT_EQ(makeServerContext({}).status(), ErrorCode::kInvalidOptions);
-}
+TEST_F(TlsContext, IsNotMadeWhenTlsIsOff) { EXPECT_EQ(makeServerContext({}).status(), ErrorCode::kInvalidOptions); }
 
 }  // namespace
 }  // namespace troupe::tls

@@ -32,7 +32,8 @@ TEST(WireClient, ReadsBothKindsOfReplyAndRefusesThoseToOthers) {
 TEST(WireClient, TurnsAnErrorReplyIntoAStatus) {
   EXPECT_TRUE(replyStatus(doc("ok", 1.0)).isOK());
   EXPECT_TRUE(replyStatus(doc("ok", 1)).isOK());
-  const auto status = replyStatus(doc("ok", 0.0, "errmsg", "dup", "code", 11000, "codeName", "DuplicateKey", "keyPattern", doc("a", 1)));
+  const auto status = replyStatus(
+      doc("ok", 0.0, "errmsg", "dup", "code", 11000, "codeName", "DuplicateKey", "keyPattern", doc("a", 1)));
   EXPECT_EQ(status, ErrorCode::kDuplicateKey);
   EXPECT_EQ(status.reason(), "dup");
   ASSERT_NE(status.extra(), nullptr);

@@ -13,8 +13,14 @@ TEST(MessageBuilder, WritesAReplyByteForByte) {
   MessageBuilder reply;
   reply.body().append("ok", 1.0);
   EXPECT_EQ(std::move(reply).finish({.requestId = 9, .responseTo = 5}),
-            std::string("\x26\0\0\0\x09\0\0\0\x05\0\0\0\xDD\x07\0\0" "\0\0\0\0" "\0"
-                        "\x11\0\0\0" "\x01ok\0" "\0\0\0\0\0\0\xF0\x3F" "\0", 38));
+            std::string("\x26\0\0\0\x09\0\0\0\x05\0\0\0\xDD\x07\0\0"
+                        "\0\0\0\0"
+                        "\0"
+                        "\x11\0\0\0"
+                        "\x01ok\0"
+                        "\0\0\0\0\0\0\xF0\x3F"
+                        "\0",
+                        38));
 }
 
 TEST(MessageBuilder, TakesDocumentsOfACursorWithoutACopyInBetween) {
@@ -71,8 +77,16 @@ TEST(MessageBuilder, WritesAnOpReplyByteForByte) {
   MessageBuilder reply;
   reply.body().append("ok", 1.0);
   EXPECT_EQ(std::move(reply).finishAsOpReply({.requestId = 9, .responseTo = 5}),
-            std::string("\x35\0\0\0\x09\0\0\0\x05\0\0\0\x01\0\0\0" "\x08\0\0\0" "\0\0\0\0\0\0\0\0" "\0\0\0\0" "\x01\0\0\0"
-                        "\x11\0\0\0" "\x01ok\0" "\0\0\0\0\0\0\xF0\x3F" "\0", 53));
+            std::string("\x35\0\0\0\x09\0\0\0\x05\0\0\0\x01\0\0\0"
+                        "\x08\0\0\0"
+                        "\0\0\0\0\0\0\0\0"
+                        "\0\0\0\0"
+                        "\x01\0\0\0"
+                        "\x11\0\0\0"
+                        "\x01ok\0"
+                        "\0\0\0\0\0\0\xF0\x3F"
+                        "\0",
+                        53));
 }
 
 }  // namespace

@@ -64,7 +64,11 @@ TEST_P(EachCompressor, SurvivesCutsAndFlippedBits) {
 TEST(OpCompressed, IsLaidOutAsSpecified) {
   const auto request = buildRequest(5, "test", doc("ping", 1));
   const auto packed = compress(request, Compressor::kNoop).value();
-  EXPECT_EQ(packed, std::string("\x3B\0\0\0\x05\0\0\0\0\0\0\0\xDC\x07\0\0" "\xDD\x07\0\0" "\x22\0\0\0" "\0", 25) +
+  EXPECT_EQ(packed, std::string("\x3B\0\0\0\x05\0\0\0\0\0\0\0\xDC\x07\0\0"
+                                "\xDD\x07\0\0"
+                                "\x22\0\0\0"
+                                "\0",
+                                25) +
                         request.substr(kHeaderSize));
 }
 

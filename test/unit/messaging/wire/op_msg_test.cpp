@@ -42,8 +42,15 @@ std::string insertFrame(uint32_t flags = 0) {
 Status parseFailure(const std::string& frame) { return parseOpMsg(frame).status(); }
 
 TEST(OpMsg, ReadsAPingByteForByte) {
-  const std::string frame("\x32\0\0\0\x05\0\0\0\0\0\0\0\xDD\x07\0\0" "\0\0\0\0" "\0"
-                          "\x1D\0\0\0" "\x10ping\0\x01\0\0\0" "\x02$db\0\x05\0\0\0test\0" "\0", 50);
+  const std::string frame(
+      "\x32\0\0\0\x05\0\0\0\0\0\0\0\xDD\x07\0\0"
+      "\0\0\0\0"
+      "\0"
+      "\x1D\0\0\0"
+      "\x10ping\0\x01\0\0\0"
+      "\x02$db\0\x05\0\0\0test\0"
+      "\0",
+      50);
   const auto message = parseOpMsg(frame);
   ASSERT_TRUE(message.isOK()) << message.status().toString();
   EXPECT_EQ(message->header.requestId, 5);
@@ -79,7 +86,8 @@ TEST(OpMsg, AcceptsTheBodyAfterSequencesAndAnEmptySequence) {
 
 TEST(OpMsg, IgnoresUnknownOptionalFlagsAndRefusesUnknownRequiredOnes) {
   const auto sections = bodySection(insertBody());
-  for (int bit = 2; bit < 16; ++bit) EXPECT_EQ(parseFailure(frameOf(1u << bit, sections)), ErrorCode::kIllegalOpMsgFlag);
+  for (int bit = 2; bit < 16; ++bit)
+    EXPECT_EQ(parseFailure(frameOf(1u << bit, sections)), ErrorCode::kIllegalOpMsgFlag);
   for (int bit = 16; bit < 32; ++bit) EXPECT_TRUE(parseOpMsg(frameOf(1u << bit, sections)).isOK()) << bit;
   const auto message = parseOpMsg(frameOf(kMoreToCome | kExhaustAllowed, sections));
   ASSERT_TRUE(message.isOK());

@@ -11,8 +11,17 @@ namespace {
 using bson::doc;
 
 TEST(OpQuery, ReadsTheHandshakeOfOldDriversByteForByte) {
-  const std::string frame("\x3A\0\0\0\x01\0\0\0\0\0\0\0\xD4\x07\0\0" "\x04\0\0\0" "admin.$cmd\0" "\0\0\0\0" "\xFF\xFF\xFF\xFF"
-                          "\x13\0\0\0" "\x10isMaster\0" "\x01\0\0\0" "\0", 58);
+  const std::string frame(
+      "\x3A\0\0\0\x01\0\0\0\0\0\0\0\xD4\x07\0\0"
+      "\x04\0\0\0"
+      "admin.$cmd\0"
+      "\0\0\0\0"
+      "\xFF\xFF\xFF\xFF"
+      "\x13\0\0\0"
+      "\x10isMaster\0"
+      "\x01\0\0\0"
+      "\0",
+      58);
   const auto query = parseOpQuery(frame);
   ASSERT_TRUE(query.isOK()) << query.status().toString();
   EXPECT_EQ(query->header.requestId, 1);
@@ -35,7 +44,8 @@ TEST(OpQuery, ServesTheHandshakeAndNothingElse) {
 }
 
 TEST(OpQuery, TakesTheCommandOutOfItsWrapper) {
-  const auto frame = buildOpQuery(1, "admin", doc("$query", doc("hello", 1), "$readPreference", doc("mode", "primary")));
+  const auto frame =
+      buildOpQuery(1, "admin", doc("$query", doc("hello", 1), "$readPreference", doc("mode", "primary")));
   const auto query = parseOpQuery(frame);
   ASSERT_TRUE(query.isOK());
   EXPECT_EQ(query->command, doc("hello", 1).view());

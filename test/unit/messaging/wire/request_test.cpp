@@ -81,7 +81,8 @@ TEST(MalformedRequest, IsAnsweredInItsFormUnlessNoAnswerIsWanted) {
   const auto broken = buildRequest(5, "test", doc("ping", 1), {}, 0);
   EXPECT_EQ(*parseReply(replyToMalformed(broken, answer(failure), 9), 5), failure.view());
   EXPECT_EQ(replyToMalformed(buildRequest(5, "test", doc("ping", 1), {}, kMoreToCome), answer(failure), 9), "");
-  EXPECT_EQ(parseHeader(replyToMalformed(buildOpQuery(5, "t", doc("find", 1)), answer(failure), 9))->opCode, OpCode::kReply);
+  EXPECT_EQ(parseHeader(replyToMalformed(buildOpQuery(5, "t", doc("find", 1)), answer(failure), 9))->opCode,
+            OpCode::kReply);
   const auto packed = compress(buildRequest(5, "t", doc("ping", 1), {}, kMoreToCome), Compressor::kZlib).value();
   EXPECT_EQ(replyToMalformed(packed, answer(failure), 9), "");
   EXPECT_EQ(replyToMalformed("short", answer(failure), 9), "");

@@ -7,21 +7,29 @@
 namespace troupe::machines::test {
 
 struct Accepted {};
-struct Declined { std::string why; };
+struct Declined {
+  std::string why;
+};
 struct Drained {};
 
-struct Offer { std::string lease; };
-struct Drain { std::string lease; };
-struct Grant { std::string lease; };
+struct Offer {
+  std::string lease;
+};
+struct Drain {
+  std::string lease;
+};
+struct Grant {
+  std::string lease;
+};
 
 /// Moves a named lease from one node to another without a moment in which both believe they hold it.
 struct LeaseHandoff : Machine<LeaseHandoff> {
   static constexpr const char* kName = "lease-handoff";
   enum class Phase { kOffering, kDraining, kGranted };
-  static constexpr auto kPhases = phases<Phase>(
-      {{Phase::kOffering, "offering", "the next holder was asked and has not answered"},
-       {Phase::kDraining, "draining", "the holder refuses new work and finishes what it has"},
-       {Phase::kGranted, "granted", "the next holder may use the lease; the document is about to go"}});
+  static constexpr auto kPhases =
+      phases<Phase>({{Phase::kOffering, "offering", "the next holder was asked and has not answered"},
+                     {Phase::kDraining, "draining", "the holder refuses new work and finishes what it has"},
+                     {Phase::kGranted, "granted", "the next holder may use the lease; the document is about to go"}});
 
   struct Document {
     std::string id, from, to;
@@ -36,10 +44,9 @@ struct LeaseHandoff : Machine<LeaseHandoff> {
                       [](const Document& d, const Accepted&) {
                         return to(Phase::kDraining, Durability::kMajority).then(ask(d.from, Drain{d.id}));
                       }),
-        row<Declined>(Phase::kOffering, {kEnd},
-                      [](const Document&, const Declined& e) {
-                        return finish(Status(ErrorCode::kIllegalOperation, e.why));
-                      }),
+        row<Declined>(
+            Phase::kOffering, {kEnd},
+            [](const Document&, const Declined& e) { return finish(Status(ErrorCode::kIllegalOperation, e.why)); }),
         row<Drained>(Phase::kDraining, {Phase::kGranted}, [](const Document& d, const Drained&) {
           return to(Phase::kGranted, Durability::kMajority).then(send(d.to, Grant{d.id}));
         })};

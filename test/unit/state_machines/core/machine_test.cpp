@@ -50,11 +50,16 @@ struct Liar : Machine<Liar> {
   static constexpr const char* kName = "liar";
   enum class Phase { kHere, kThere };
   static constexpr auto kPhases = phases<Phase>({{Phase::kHere, "here", ""}, {Phase::kThere, "there", ""}});
-  struct Document { int revision = 0; };
-  struct Memory { Phase phase = Phase::kHere; };
+  struct Document {
+    int revision = 0;
+  };
+  struct Memory {
+    Phase phase = Phase::kHere;
+  };
   using Event = std::variant<Go>;
   static const Transitions<Liar>& transitions() {
-    static const Transitions<Liar> table{anywhere<Go>({}, [](const Document&, const Go&) { return to(Phase::kThere); })};
+    static const Transitions<Liar> table{
+        anywhere<Go>({}, [](const Document&, const Go&) { return to(Phase::kThere); })};
     return table;
   }
   static Step<Liar> resume(const Document&) { return stay(); }

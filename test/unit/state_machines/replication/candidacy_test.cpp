@@ -7,7 +7,9 @@ namespace {
 
 const ReplicaSetConfig kFive = configOf({"a:1", "b:1", "c:1", "d:1", "e:1"});
 
-VoteReply vote(const NodeName& from, int64_t term, bool dryRun, bool granted) { return {from, term, dryRun, granted, ""}; }
+VoteReply vote(const NodeName& from, int64_t term, bool dryRun, bool granted) {
+  return {from, term, dryRun, granted, ""};
+}
 
 Snapshot<Topology> dryRunning(const ReplicaSetConfig& config = kConfig) {
   return when(memberOf(config, "a:1"), ElectionTimeout{}).next;
@@ -95,7 +97,8 @@ TEST(Candidacy, TriesAgainSoonAfterASplitVote) {
   EXPECT_EQ(phaseAfter(out), Phase::kFollower);
   std::optional<Millis> last;
   for (const auto& effect : out.effects)
-    if (const auto* arm = std::get_if<machines::Arm<Topology>>(&effect); arm && std::holds_alternative<ElectionTimeout>(arm->event))
+    if (const auto* arm = std::get_if<machines::Arm<Topology>>(&effect);
+        arm && std::holds_alternative<ElectionTimeout>(arm->event))
       last = arm->delay + arm->spread;
   ASSERT_TRUE(last);
   EXPECT_LT(*last, kConfig.settings.electionTimeout);
@@ -179,7 +182,8 @@ TEST(Candidacy, AFrozenNodeDoesNotStandUntilItIsOver) {
 }
 
 TEST(Candidacy, APrimaryOrCandidateIsNotFrozen) {
-  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), Freeze{Secs(1)}))->code(), ErrorCode::kNotSecondary);
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), Freeze{Secs(1)}))->code(),
+            ErrorCode::kNotSecondary);
   EXPECT_EQ(answered(when(standing(), Freeze{Secs(1)}))->code(), ErrorCode::kNotSecondary);
 }
 
@@ -190,7 +194,8 @@ TEST(Candidacy, ANodeInMaintenanceIsRecoveringAndDoesNotStand) {
   EXPECT_EQ(phaseAfter(when(out.next, ElectionTimeout{})), Phase::kFollower);
   EXPECT_EQ(stateOf(when(out.next, Maintenance{false}).next), MemberState::kSecondary);
   EXPECT_EQ(answered(when(memberOf(kConfig, "a:1"), Maintenance{false}))->code(), ErrorCode::kOperationFailed);
-  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), Maintenance{true}))->code(), ErrorCode::kNotSecondary);
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), Maintenance{true}))->code(),
+            ErrorCode::kNotSecondary);
 }
 
 TEST(Candidacy, TwoOfFiveNeverElect) {  // ELE-010

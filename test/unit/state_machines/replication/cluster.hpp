@@ -31,14 +31,15 @@ inline ReplicaSetConfig configOf(const std::vector<NodeName>& hosts) {
   return config;
 }
 
-/// Topology machines in one virtual time, without actors: messages take a millisecond, timers fire when they are due, the
-/// data layer answers at once. After each step the invariants and the facts are checked. A crash keeps the document.
+/// Topology machines in one virtual time, without actors: messages take a millisecond, timers fire when they are due,
+/// the data layer answers at once. After each step the invariants and the facts are checked. A crash keeps the
+/// document.
 class Cluster {
  public:
   struct Node {
     Snapshot<Topology> now;
     bool alive = true;
-    std::vector<Topology::Action> actions;           ///< all so far
+    std::vector<Topology::Action> actions;  ///< all so far
     std::map<OpenCommand, Status> concluded;
   };
   struct Sent {
@@ -85,7 +86,10 @@ class Cluster {
     start(host);
   }
   /// No messages in either direction from now on; those under way are lost.
-  void cut(const NodeName& a, const NodeName& b) { cuts_.insert({a, b}); cuts_.insert({b, a}); }
+  void cut(const NodeName& a, const NodeName& b) {
+    cuts_.insert({a, b});
+    cuts_.insert({b, a});
+  }
   void isolate(const NodeName& host) {
     for (const auto& [other, node] : nodes_)
       if (other != host) cut(host, other);
@@ -121,7 +125,8 @@ class Cluster {
   NodeName primary() {
     NodeName found;
     for (const auto& [host, node] : nodes_)
-      if (node.alive && isWritable(node.now) && (found.empty() || memory(found).term < node.now.memory.term)) found = host;
+      if (node.alive && isWritable(node.now) && (found.empty() || memory(found).term < node.now.memory.term))
+        found = host;
     return found;
   }
   /// Of the living, but the primary.
@@ -197,11 +202,13 @@ class Cluster {
 
   void post(const NodeName& from, const machines::Send<Topology>& send) {
     sent_.push_back({from, send.to, send.message});
-    std::visit([&](const auto& message) {
-      if constexpr (std::is_constructible_v<Topology::Event, decltype(message)>)
-        for (const Millis delay : fate())
-          pending_.push_back({clock_ + delay, order_++, from, send.to, Topology::Event(message), ""});
-    }, send.message);
+    std::visit(
+        [&](const auto& message) {
+          if constexpr (std::is_constructible_v<Topology::Event, decltype(message)>)
+            for (const Millis delay : fate())
+              pending_.push_back({clock_ + delay, order_++, from, send.to, Topology::Event(message), ""});
+        },
+        send.message);
   }
   void dropTimer(const NodeName& host, const Topology::Event& event) {
     std::erase_if(pending_, [&](const Pending& p) { return p.node == host && p.timer == timerOf(event); });
@@ -215,7 +222,9 @@ class Cluster {
   }
   void act(const NodeName& host, const Topology::Action& action) {
     nodes_[host].actions.push_back(action);
-    const auto soon = [&](Topology::Event event) { pending_.push_back({clock_, order_++, host, host, event, "report"}); };
+    const auto soon = [&](Topology::Event event) {
+      pending_.push_back({clock_, order_++, host, host, event, "report"});
+    };
     if (const auto* drain = std::get_if<Drain>(&action)) soon(DrainDone{drain->term});
     if (const auto* catchUp = std::get_if<CatchUp>(&action); catchUp && answersCatchUp)
       soon(AppliedAdvanced{catchUp->target});

@@ -128,7 +128,8 @@ TEST(Heartbeats, OfThePrimaryEndAnElectionThatIsForWantOfOne) {  // REP-042
 }
 
 TEST(Heartbeats, AFollowerWhosePrimaryRefusesConnectionsStandsSoon) {  // ELE-001
-  const Snapshot<Topology> following = when(memberOf(kConfig, "b:1"), shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1")).next;
+  const Snapshot<Topology> following =
+      when(memberOf(kConfig, "b:1"), shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1")).next;
   EXPECT_FALSE(armed<ElectionTimeout>(when(following, Unreachable{"c:1"}))) << "another member is no reason";
   const Outcome gone = when(following, Unreachable{"a:1"});
   ASSERT_TRUE(armed<ElectionTimeout>(gone));
@@ -161,7 +162,8 @@ TEST(Heartbeats, WhenAllAreRefusedByThePrimaryAnotherOneLeadsFarBelowTheElection
 }
 
 TEST(Heartbeats, ShowThePrimaryToFollowers) {
-  const Outcome out = when(memberOf(kConfig, "b:1"), requestFrom(memberOf(kConfig, "a:1", Phase::kCatchingUp, 4), "b:1"));
+  const Outcome out =
+      when(memberOf(kConfig, "b:1"), requestFrom(memberOf(kConfig, "a:1", Phase::kCatchingUp, 4), "b:1"));
   EXPECT_EQ(primaryOf(out.next), "a:1");
   EXPECT_EQ(primaryOf(when(out.next, LivenessTimeout{"a:1", 0}).next), "");
   EXPECT_EQ(primaryOf(when(out.next, Unreachable{"a:1"}).next), "");

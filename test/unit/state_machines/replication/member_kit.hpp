@@ -37,7 +37,9 @@ inline MemberView& viewOf(Snapshot<Topology>& now, const NodeName& host) {
   throw std::logic_error("no view of " + host);
 }
 
-inline Outcome when(const Snapshot<Topology>& now, Topology::Event event) { return machines::advance<Topology>(now, event); }
+inline Outcome when(const Snapshot<Topology>& now, Topology::Event event) {
+  return machines::advance<Topology>(now, event);
+}
 inline Phase phaseAfter(const Outcome& out) { return out.next.memory.phase; }
 
 /// All messages of that type, with their receivers.

@@ -33,7 +33,8 @@ TEST(MemberViews, KeepWhatAMemberSaidLast) {  // REP-040
 }
 
 TEST(MemberViews, ForgetAMemberThatIsSilentForTheElectionTimeout) {  // REP-040
-  Snapshot<Topology> now = when(when(alone(), shown(memberOf(kConfig, "b:1"), "a:1")).next, LivenessTimeout{"b:1", 0}).next;
+  Snapshot<Topology> now =
+      when(when(alone(), shown(memberOf(kConfig, "b:1"), "a:1")).next, LivenessTimeout{"b:1", 0}).next;
   EXPECT_FALSE(viewOf(now, "b:1").isAlive());
   EXPECT_EQ(viewOf(now, "b:1").state, MemberState::kUnknown);
 }
@@ -110,7 +111,8 @@ TEST(MemberViews, ANewMemberOfAPrimaryCountsAsHeardOfForOneElectionTimeout) {
   Cluster set = Cluster::running(kConfig);
   const NodeName primary = set.primary();
   ReplicaSetConfig config = configOf({primary, "x:1", "y:1"});
-  for (auto& m : config.members) m.id = set.config(primary).has(m.host) ? set.config(primary).member(m.host)->id : m.id + 7;
+  for (auto& m : config.members)
+    m.id = set.config(primary).has(m.host) ? set.config(primary).member(m.host)->id : m.id + 7;
   EXPECT_TRUE(set.command(primary, Reconfig{config, true})->isOK());
   EXPECT_EQ(set.primary(), primary);
   set.run(Millis(1100));

@@ -19,15 +19,17 @@ ErrorCode failure(const bson::Document& document) { return ReplicaSetConfig::par
 bson::Document withMembers(const std::string& members, const std::string& more = "") {
   return *bson::fromJson(R"({"_id": "rs", "version": 1, "members": [)" + members + "]" + more + "}");
 }
-ErrorCode failureOf(const std::string& members, const std::string& more = "") { return failure(withMembers(members, more)); }
+ErrorCode failureOf(const std::string& members, const std::string& more = "") {
+  return failure(withMembers(members, more));
+}
 constexpr const char* kA = R"({"_id": 0, "host": "a:1"})";
 std::string andA(const std::string& member) { return std::string(kA) + ", " + member; }
 /// So many members.
 bson::Document many(int members, int voters) {
   std::string text;
   for (int i = 0; i < members; ++i)
-    text += (i ? "," : "") + std::string(R"({"_id":)") + std::to_string(i) + R"(,"host":"h)" + std::to_string(i) + ":1\"" +
-            (i < voters ? "}" : R"(,"votes":0,"priority":0})");
+    text += (i ? "," : "") + std::string(R"({"_id":)") + std::to_string(i) + R"(,"host":"h)" + std::to_string(i) +
+            ":1\"" + (i < voters ? "}" : R"(,"votes":0,"priority":0})");
   return withMembers(text);
 }
 constexpr auto kInvalid = ErrorCode::kInvalidReplicaSetConfig;
@@ -47,7 +49,8 @@ TEST(ReplicaSetConfig, FillsInWhatIsLeftOut) {
 }
 
 TEST(ReplicaSetConfig, IsShownAsItWasGiven) {  // ELE-037
-  const auto given = R"({"_id": "rs", "version": {"$numberLong": "4"}, "term": {"$numberLong": "2"}, "protocolVersion": 1,
+  const auto given =
+      R"({"_id": "rs", "version": {"$numberLong": "4"}, "term": {"$numberLong": "2"}, "protocolVersion": 1,
     "writeConcernMajorityJournalDefault": false, "members": [
       {"_id": 3, "host": "a:1", "priority": 2.5, "tags": {"dc": "east"}},
       {"_id": 4, "host": "b:1", "priority": 0, "hidden": true, "votes": 0, "secondaryDelaySecs": 60},
@@ -149,8 +152,19 @@ TEST(ReplicaSetConfig, IsFollowedByAHigherVersionOfTheSameSet) {  // ELE-037
   EXPECT_EQ(code([](auto& c) { c.members[1].arbiterOnly = true; }), kIncompatible);
   EXPECT_EQ(code([](auto& c) { c.members[1].host = "new:1"; }), kInvalid) << "one voter goes and another comes";
   EXPECT_EQ(code([](auto& c) { c.members.pop_back(); }), ErrorCode::kOK);
-  EXPECT_EQ(code([](auto& c) { c.members.pop_back(); c.members.pop_back(); }), kInvalid);
-  EXPECT_EQ(code([](auto& c) { c.members.pop_back(); c.members.pop_back(); }, true), ErrorCode::kOK) << "by force";
+  EXPECT_EQ(code([](auto& c) {
+              c.members.pop_back();
+              c.members.pop_back();
+            }),
+            kInvalid);
+  EXPECT_EQ(code(
+                [](auto& c) {
+                  c.members.pop_back();
+                  c.members.pop_back();
+                },
+                true),
+            ErrorCode::kOK)
+      << "by force";
   EXPECT_EQ(code([](auto& c) { c.members[1].votes = c.members[2].votes = 0; }), kInvalid);
 }
 

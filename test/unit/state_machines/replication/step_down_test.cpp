@@ -102,7 +102,8 @@ TEST(StepDown, OnlyOneAttemptAtATime) {  // ELE-035
 
 TEST(StepDown, IsForPrimariesOnly) {
   EXPECT_EQ(answered(when(memberOf(kConfig, "a:1"), StepDown{}))->code(), ErrorCode::kNotWritablePrimary);
-  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kDraining), StepDown{}))->code(), ErrorCode::kNotWritablePrimary);
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kDraining), StepDown{}))->code(),
+            ErrorCode::kNotWritablePrimary);
 }
 
 TEST(StepDown, ItsPeriodMustBeLongerThanTheWait) {

@@ -5,8 +5,8 @@
 #include <random>
 #include <sstream>
 
+#include "messaging/description/bson_archive.hpp"
 #include "state_machines/core/diagram.hpp"
-#include "state_machines/description/bson_archive.hpp"
 #include "test/unit/state_machines/replication/member_kit.hpp"
 
 namespace troupe::replication::test {
@@ -68,7 +68,8 @@ TEST(Topology, OtherThingsThatMustNeverBe) {
 TEST(Topology, StatesWhoLedAndWhoVotedForWhom) {
   machines::Facts facts;
   Topology::facts("a:1", memberOf(kConfig, "a:1", Phase::kPrimary), facts);
-  EXPECT_EQ(facts.all(), (std::map<std::string, std::string>{{"leader of term 3", "a:1"}, {"vote of a:1 in term 3", "a:1"}}));
+  EXPECT_EQ(facts.all(),
+            (std::map<std::string, std::string>{{"leader of term 3", "a:1"}, {"vote of a:1 in term 3", "a:1"}}));
   Topology::facts("b:1", memberOf(kConfig, "b:1", Phase::kDraining), facts);
   EXPECT_EQ(facts.contradiction(), "leader of term 3 was a:1 and is now b:1");
 }
@@ -85,7 +86,8 @@ TEST(Topology, ItsDocumentIsReadableAndComesBackTheSame) {
   EXPECT_EQ(*loaded, now.document);
 }
 
-/// Everything that may happen to a set of five, drawn from a seed. The cluster checks invariants and facts at each step.
+/// Everything that may happen to a set of five, drawn from a seed. The cluster checks invariants and facts at each
+/// step.
 void runWithFaults(unsigned seed) {
   std::mt19937 random(seed);
   const auto draw = [&](int below) { return static_cast<int>(random() % below); };
@@ -108,7 +110,9 @@ void runWithFaults(unsigned seed) {
       case 1: set.isolate(host); break;
       case 2: set.cut(host, hosts[draw(5)]); break;
       case 3: set.heal(); break;
-      case 4: set.command(host, StepDown{.force = draw(2) == 0, .stepDownPeriod = Secs(3), .catchUpPeriod = Secs(1)}); break;
+      case 4:
+        set.command(host, StepDown{.force = draw(2) == 0, .stepDownPeriod = Secs(3), .catchUpPeriod = Secs(1)});
+        break;
       case 5: set.command(host, StepUp{draw(2) == 0}); break;
       case 6: set.command(host, Freeze{Secs(draw(3))}); break;
       case 7: {
@@ -120,7 +124,9 @@ void runWithFaults(unsigned seed) {
         set.command(host, Reconfig{next});
         break;
       }
-      default: if (!set.primary().empty()) set.report(set.primary(), AppliedAdvanced{{set.term(), {static_cast<uint32_t>(i), 0}}});
+      default:
+        if (!set.primary().empty())
+          set.report(set.primary(), AppliedAdvanced{{set.term(), {static_cast<uint32_t>(i), 0}}});
     }
     set.run(Millis(draw(1500)));
     if (::testing::Test::HasFailure()) FAIL() << "seed " << seed << ", step " << i;
@@ -154,8 +160,7 @@ TEST(Topology, ItsPageShowsTheMachineAsItIs) {
   const std::string shown = text.substr(begin + open.size(), end - begin - open.size());
   if (shown != generatedPart() && std::getenv("TROUPE_WRITE_PAGES"))
     std::ofstream(path) << text.substr(0, begin + open.size()) << generatedPart() << text.substr(end);
-  else
-    EXPECT_EQ(shown, generatedPart()) << path << " is out of date; the page says how to write it";
+  else EXPECT_EQ(shown, generatedPart()) << path << " is out of date; the page says how to write it";
 }
 
 TEST(Topology, EveryPhaseIsReachedByItsTable) {

@@ -83,7 +83,9 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
   }
   static bool isOK(const Status& status) { return status.isOK(); }
   template <class T>
-  static bool isOK(const StatusWith<T>& with) { return with.isOK(); }
+  static bool isOK(const StatusWith<T>& with) {
+    return with.isOK();
+  }
 
   CollectionPtr create(const char* ns = "test.c", const bson::Document& options = {}) {
     auto parsed = parseCollectionOptions(options);
@@ -126,10 +128,9 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
 };
 
 /// Runs a suite of TEST_P on both engines.
-#define TROUPE_ON_BOTH_ENGINES(suite)                                                                              \
-  INSTANTIATE_TEST_SUITE_P(Engines, suite, ::testing::Values(StorageUnderTest::kWiredTiger, StorageUnderTest::kDeterministic), \
-                           [](const auto& info) {                                                                  \
-                             return info.param == StorageUnderTest::kWiredTiger ? "WiredTiger" : "Deterministic";        \
-                           })
+#define TROUPE_ON_BOTH_ENGINES(suite)                                                                     \
+  INSTANTIATE_TEST_SUITE_P(                                                                               \
+      Engines, suite, ::testing::Values(StorageUnderTest::kWiredTiger, StorageUnderTest::kDeterministic), \
+      [](const auto& info) { return info.param == StorageUnderTest::kWiredTiger ? "WiredTiger" : "Deterministic"; })
 
 }  // namespace troupe::storage

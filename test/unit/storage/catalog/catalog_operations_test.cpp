@@ -11,11 +11,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-
 class CatalogOperationsTest : public CatalogFixture {
  protected:
   ErrorCode createAgain(const bson::Document& options) {
-    return write([&] { return createCollection(*catalog, *unit, Namespace("test", "c"), *parseCollectionOptions(options)); }).status().code();
+    return write([&] {
+             return createCollection(*catalog, *unit, Namespace("test", "c"), *parseCollectionOptions(options));
+           })
+        .status()
+        .code();
   }
   std::vector<std::string> names(const char* db = "test") {
     std::vector<std::string> all;
@@ -114,7 +117,8 @@ TEST_P(CatalogOperationsTest, RenamesWithoutChangingTheIdentity) {
   ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
   create("test.target");
   const auto rename = [&](bool dropTarget) {
-    return write([&] { return renameCollection(*catalog, *unit, current(), Namespace("test", "target"), dropTarget); }).status();
+    return write([&] { return renameCollection(*catalog, *unit, current(), Namespace("test", "target"), dropTarget); })
+        .status();
   };
   EXPECT_EQ(rename(false).code(), ErrorCode::kNamespaceExists);
   ASSERT_TRUE(rename(true).isOK());
@@ -123,7 +127,11 @@ TEST_P(CatalogOperationsTest, RenamesWithoutChangingTheIdentity) {
   EXPECT_EQ(catalog->snapshot()->find(uuid)->ns().toString(), "test.target");
   EXPECT_TRUE(findById(1, "test.target"));
   EXPECT_THAT(insert(R"({"_id": 1})"_json, "test.target").reason(), HasSubstr("collection: test.target index"));
-  EXPECT_EQ(write([&] { return renameCollection(*catalog, *unit, current("test.target"), Namespace("test", "target"), true); }).status().code(),
+  EXPECT_EQ(write([&] {
+              return renameCollection(*catalog, *unit, current("test.target"), Namespace("test", "target"), true);
+            })
+                .status()
+                .code(),
             ErrorCode::kIllegalOperation);
 }
 
@@ -162,7 +170,8 @@ TEST_P(CatalogOperationsTest, FindsIndexesToDropByNameKeyOrStar) {
 TEST_P(CatalogOperationsTest, AllowsSixtyFourIndexes) {
   create();
   std::vector<bson::Document> specs;
-  for (int i = 0; i < 64; ++i) specs.push_back(bson::doc("key", bson::doc("f" + std::to_string(i), 1), "name", "i" + std::to_string(i)));
+  for (int i = 0; i < 64; ++i)
+    specs.push_back(bson::doc("key", bson::doc("f" + std::to_string(i), 1), "name", "i" + std::to_string(i)));
   const std::vector<bson::View> all(specs.begin(), specs.end());
   EXPECT_TRUE(newIndexes(*catalog, *current(), {all.begin(), all.end() - 1}).isOK());
   EXPECT_EQ(newIndexes(*catalog, *current(), all).status().code(), ErrorCode::kCannotCreateIndex);

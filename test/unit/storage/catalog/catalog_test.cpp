@@ -46,8 +46,8 @@ TEST_P(CatalogTest, WritesItsRowsAsOperatorsKnowThem) {
   EXPECT_EQ(document.at("idxIdent.ab").asString(), current()->findIndex("ab")->ident);
   EXPECT_EQ(document.at("md.indexes.1.spec.name").asString(), "ab");
   EXPECT_TRUE(document.at("md.indexes.1.multikey").asBool());
-  EXPECT_EQ(document.at("md.indexes.1.multikeyPaths")
-                .asDocument()["a.b"].asBinary().bytes, std::string_view("\1\0", 2));
+  EXPECT_EQ(document.at("md.indexes.1.multikeyPaths").asDocument()["a.b"].asBinary().bytes,
+            std::string_view("\1\0", 2));
   EXPECT_TRUE(document.at("md.options.uuid").ok());
 }
 

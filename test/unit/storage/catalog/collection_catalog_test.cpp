@@ -12,7 +12,8 @@ class CollectionCatalogTest : public CatalogFixture {};
 TEST_P(CollectionCatalogTest, ShowsAReaderNoLaterChange) {
   create();
   const CatalogPtr reader = catalog->snapshot();
-  ASSERT_TRUE(write([&] { return renameCollection(*catalog, *unit, current(), Namespace("test", "d"), false); }).isOK());
+  ASSERT_TRUE(
+      write([&] { return renameCollection(*catalog, *unit, current(), Namespace("test", "d"), false); }).isOK());
   create("test.e");
   EXPECT_TRUE(reader->find(Namespace("test", "c")));
   EXPECT_FALSE(reader->find(Namespace("test", "d")));

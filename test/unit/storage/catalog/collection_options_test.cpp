@@ -12,7 +12,8 @@ using bson::operator""_json;
 ErrorCode refusal(const bson::Document& options) { return parseCollectionOptions(options).status().code(); }
 
 TEST(CollectionOptions, ComesBackAsItWasStored) {
-  const auto given = R"({"create": "c", "capped": true, "size": 1000, "max": 5, "validator": {"a": 1}, "validationLevel": "moderate",
+  const auto given =
+      R"({"create": "c", "capped": true, "size": 1000, "max": 5, "validator": {"a": 1}, "validationLevel": "moderate",
                          "comment": "ignored", "$db": "test"})"_json;
   auto options = parseCollectionOptions(given);
   ASSERT_TRUE(options.isOK()) << options.status().toString();

@@ -46,10 +46,12 @@ TEST_P(CollectionTest, PutsADocumentInPlaceOfTheOneOfItsIdWhereverItIsSaidToBe) 
     EXPECT_EQ(findById(1), first);
     EXPECT_EQ(findById(2), second);
     EXPECT_EQ(keys("a"), 2) << "those of the older version are gone";
-    ASSERT_TRUE(current()->find(*unit, first, [&](bson::View now) { EXPECT_EQ(now["a"].toInt64(), guess.value); }).isOK());
+    ASSERT_TRUE(
+        current()->find(*unit, first, [&](bson::View now) { EXPECT_EQ(now["a"].toInt64(), guess.value); }).isOK());
   }
   EXPECT_EQ(current()->records().count(), 2);
-  EXPECT_EQ(current()->put(*unit, R"({"_id": 1})"_json, first).status().code(), ErrorCode::kIllegalOperation) << "not without a unit of work";
+  EXPECT_EQ(current()->put(*unit, R"({"_id": 1})"_json, first).status().code(), ErrorCode::kIllegalOperation)
+      << "not without a unit of work";
 }
 
 TEST_P(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
@@ -58,7 +60,8 @@ TEST_P(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
   EXPECT_FALSE(current()->findIndex("x")->multikey());
   ASSERT_TRUE(insert(R"({"_id": 1, "a": [{"b": 1}]})"_json).isOK());
   EXPECT_TRUE(current()->findIndex("x")->multikey());
-  ASSERT_TRUE(write([&] { return current()->remove(*unit, *findById(1), R"({"_id": 1, "a": [{"b": 1}]})"_json); }).isOK());
+  ASSERT_TRUE(
+      write([&] { return current()->remove(*unit, *findById(1), R"({"_id": 1, "a": [{"b": 1}]})"_json); }).isOK());
   restart();
   EXPECT_TRUE(current()->findIndex("x")->multikey());
   EXPECT_THAT(current()->findIndex("x")->state->paths(2), ElementsAre(0b1, 0));
@@ -78,7 +81,8 @@ TEST_P(CollectionTest, WritesTheMultikeyFlagAgainWhenItsFirstWriterFailed) {
 
 TEST_P(CollectionTest, KeepsOutOfPartialIndexesWhatTheFilterRefuses) {
   create();
-  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "unique": true, "partialFilterExpression": {"live": true}})"_json).isOK());
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a", "unique": true, "partialFilterExpression": {"live": true}})"_json)
+                  .isOK());
   ASSERT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK());
   ASSERT_TRUE(insert(R"({"_id": 2, "a": 1, "live": true})"_json).isOK());
   EXPECT_EQ(keys("a"), 1);

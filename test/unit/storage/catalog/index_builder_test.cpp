@@ -42,7 +42,8 @@ TEST_P(IndexBuilderTest, TakesInWhatIsWrittenMeanwhile) {
   replace(8, 8, 108);  // still to come
   ASSERT_TRUE(insert(R"({"_id": 11, "a": 11})"_json).isOK());
   ASSERT_TRUE(write([&] { return current()->remove(*unit, *findById(9), bson::doc("_id", 9, "a", 9)); }).isOK());
-  while (!*build.step(*unit, 4)) {}
+  while (!*build.step(*unit, 4)) {
+  }
   ASSERT_TRUE(build.commit(*unit).isOK());
   EXPECT_EQ(keys("a"), 10);
   for (int value : {100, 108, 11}) {
@@ -77,7 +78,8 @@ TEST_P(IndexBuilderTest, ForgivesADuplicateThatIsGoneBeforeTheCommit) {
   ASSERT_TRUE(insert(R"({"_id": 11, "a": 3})"_json).isOK());
   auto build = builder(true);
   ASSERT_TRUE(build.start(*unit).isOK());
-  while (!*build.step(*unit, 4)) {}
+  while (!*build.step(*unit, 4)) {
+  }
   replace(11, 3, 33);
   ASSERT_TRUE(build.commit(*unit).isOK());
   EXPECT_EQ(insert(R"({"_id": 12, "a": 33})"_json).code(), ErrorCode::kDuplicateKey);

@@ -19,7 +19,8 @@ class Diary final : public WriteObserver {
     return note(unit, line);
   }
   Status onCollection(RecoveryUnit& unit, const Collection* before, const Collection* after) override {
-    return note(unit, (before ? before->ns().toString() : "nothing") + " to " + (after ? after->ns().toString() : "nothing"));
+    return note(unit,
+                (before ? before->ns().toString() : "nothing") + " to " + (after ? after->ns().toString() : "nothing"));
   }
 
   std::vector<std::string> heard, committed;
@@ -68,8 +69,12 @@ TEST_P(WriteObserverTest, HearsOfWhatACappedCollectionRemovesByItself) {
 
 TEST_P(WriteObserverTest, HearsOfCollectionsThatComeChangeAndGo) {
   create();
-  ASSERT_TRUE(write([&] { return renameCollection(*catalog, *unit, current(), {"test", "d"}, false).status(); }).isOK());
-  ASSERT_TRUE(write([&] { return renameCollection(*catalog, *unit, current("test.d"), {"test", "c"}, false).status(); }).isOK());
+  ASSERT_TRUE(write([&] {
+                return renameCollection(*catalog, *unit, current(), {"test", "d"}, false).status();
+              }).isOK());
+  ASSERT_TRUE(write([&] {
+                return renameCollection(*catalog, *unit, current("test.d"), {"test", "c"}, false).status();
+              }).isOK());
   ASSERT_TRUE(write([&] { return dropCollection(*catalog, *unit, current()); }).isOK());
   EXPECT_THAT(diary.committed,
               ElementsAre("nothing to test.c", "test.c to test.d", "test.d to test.c", "test.c to nothing"));

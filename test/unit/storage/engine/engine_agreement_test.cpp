@@ -116,18 +116,10 @@ class History {
     const std::string value = std::to_string(++values_);
     Status status;
     switch (pick(4)) {
-      case 0:
-        note("insert", status = cursor.insert(at0, value));
-        break;
-      case 1:
-        note("put", status = cursor.put(at0, value));
-        break;
-      case 2:
-        note("update", status = cursor.update(at0, value));
-        break;
-      default:
-        note("remove", status = cursor.remove(at0));
-        break;
+      case 0: note("insert", status = cursor.insert(at0, value)); break;
+      case 1: note("put", status = cursor.put(at0, value)); break;
+      case 2: note("update", status = cursor.update(at0, value)); break;
+      default: note("remove", status = cursor.remove(at0)); break;
     }
     slot.wroteLogged = slot.wroteLogged || onLogged;
     if (status == ErrorCode::kWriteConflict || status == ErrorCode::kObjectIsBusy) {
@@ -158,8 +150,8 @@ class History {
 
   void crash(bool kill) {
     closeSessions();
-    // WiredTiger may write what was not flushed at any time of its own choice, so commits that nobody flushed may survive
-    // there. The engines have to agree on what was promised.
+    // WiredTiger may write what was not flushed at any time of its own choice, so commits that nobody flushed may
+    // survive there. The engines have to agree on what was promised.
     if (kill) note("flush", harness_.engine().flushLog());
     kill ? harness_.crash() : harness_.reopen();
     logged_ = *harness_.engine().openTable("logged");

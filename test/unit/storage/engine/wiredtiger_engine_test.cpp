@@ -134,7 +134,8 @@ TEST(WiredTigerEngine, TheLogIsCompressedAndItsOldFilesGoAfterACheckpoint) {
   std::mt19937 random(1);
   for (int i = 0; i < kRows; ++i) {
     std::string value(kBytes, 'v');
-    for (int k = 0; k < kBytes / 4; ++k) value[static_cast<size_t>(k)] = static_cast<char>(random());  // a quarter is noise
+    for (int k = 0; k < kBytes / 4; ++k)
+      value[static_cast<size_t>(k)] = static_cast<char>(random());  // a quarter is noise
     ASSERT_TRUE(Transaction(*engine, table).put("key" + std::to_string(i), value).commit().isOK());
   }
   ASSERT_TRUE(engine->flushLog().isOK());

@@ -20,7 +20,8 @@ class IndexAccessTest : public CatalogFixture {
     auto cursor = index->access->cursor(*unit, forward);
     cursor->setEnd(std::move(end));
     for (auto found = cursor->seek(start); found.isOK() && *found; found = cursor->next())
-      values.push_back(key_string::decodeWithNames(cursor->key(), cursor->typeBits(), index->spec.key)->view().first().toInt64());
+      values.push_back(
+          key_string::decodeWithNames(cursor->key(), cursor->typeBits(), index->spec.key)->view().first().toInt64());
     return values;
   }
   /// A bound on the first field alone: the component without end byte.

@@ -31,7 +31,8 @@ struct Keys {
 };
 
 TEST(KeyGenerator, TakesFieldsInThePatternsOrderAndMissingAsNull) {
-  EXPECT_THAT(Keys(R"({"a": 1, "b": -1})"_json, R"({"b": "x", "a": 5})"_json).texts, ElementsAre(R"({ a: 5, b: "x" })"));
+  EXPECT_THAT(Keys(R"({"a": 1, "b": -1})"_json, R"({"b": "x", "a": 5})"_json).texts,
+              ElementsAre(R"({ a: 5, b: "x" })"));
   EXPECT_THAT(Keys(R"({"a": 1, "b": 1})"_json, R"({"a": 5})"_json).texts, ElementsAre("{ a: 5, b: null }"));
   EXPECT_THAT(Keys(R"({"a.b": 1})"_json, R"({"a": {"b": 1}})"_json).texts, ElementsAre("{ a.b: 1 }"));
   EXPECT_THAT(Keys(R"({"a.b": 1})"_json, R"({"a": 7})"_json).texts, ElementsAre("{ a.b: null }"));
@@ -90,7 +91,8 @@ TEST(KeyGenerator, LeavesDocumentsWithoutAnyFieldOutOfSparseIndexes) {
 }
 
 TEST(KeyGenerator, HashesEqualNumbersAlikeAndRefusesArrays) {
-  EXPECT_EQ(Keys(R"({"a": "hashed"})"_json, R"({"a": 5})"_json).texts, Keys(R"({"a": "hashed"})"_json, R"({"a": 5.0})"_json).texts);
+  EXPECT_EQ(Keys(R"({"a": "hashed"})"_json, R"({"a": 5})"_json).texts,
+            Keys(R"({"a": "hashed"})"_json, R"({"a": 5.0})"_json).texts);
   EXPECT_EQ(Keys(R"({"a": "hashed"})"_json, R"({"a": [5]})"_json).status.code(), ErrorCode(16766));
 }
 

@@ -60,8 +60,10 @@ RC_GTEST_PROP(KeyString, BytesOfCompoundKeysFollowTheDirectionsOfTheirFields, (u
   const Ordering ordering(mask);
   const Value shared = *bson::arbitrary::value(1);
   const bool sharing = *rc::gen::arbitrary<bool>();
-  const Document a = valuesOf({sharing ? shared : *bson::arbitrary::value(1), *bson::arbitrary::value(1), *bson::arbitrary::value(1)});
-  const Document b = valuesOf({sharing ? shared : *bson::arbitrary::value(1), *bson::arbitrary::value(1), *bson::arbitrary::value(1)});
+  const Document a =
+      valuesOf({sharing ? shared : *bson::arbitrary::value(1), *bson::arbitrary::value(1), *bson::arbitrary::value(1)});
+  const Document b =
+      valuesOf({sharing ? shared : *bson::arbitrary::value(1), *bson::arbitrary::value(1), *bson::arbitrary::value(1)});
   RC_ASSERT(compare(keyOf(a, ordering).bytes, keyOf(b, ordering).bytes) == expectedOrder(a, b, ordering));
 }
 
@@ -99,7 +101,8 @@ RC_GTEST_PROP(KeyString, BoundsStandBeforeAndAfterAllKeysTheyArePrefixesOf, (Val
 RC_GTEST_PROP(KeyString, DamagedKeysAreRefusedOrGiveAWellFormedDocument, (Value value)) {
   Key key = keyOf(value);
   const auto changes = *rc::gen::inRange(1, 4);
-  for (int i = 0; i < changes; ++i) key.bytes[*rc::gen::inRange<size_t>(0, key.bytes.size())] = *rc::gen::arbitrary<char>();
+  for (int i = 0; i < changes; ++i)
+    key.bytes[*rc::gen::inRange<size_t>(0, key.bytes.size())] = *rc::gen::arbitrary<char>();
   key.bytes.resize(*rc::gen::inRange<size_t>(0, key.bytes.size() + 1));
   const auto decoded = decode(key.bytes, *rc::gen::arbitrary<std::string>(), {});
   if (decoded.isOK()) RC_ASSERT(bson::validate(decoded->element().asArray().bytes(), {.maxDepth = 255}).isOK());
@@ -135,7 +138,8 @@ TEST(KeyString, PutsNaNBelowAllNumbersAndInfinityAboveTheLargestDecimal) {
 }
 
 TEST(KeyString, KeepsTheTypeOfEqualNumbersInTypeBitsOnly) {
-  const Value values[] = {Value(int32_t{42}), Value(int64_t{42}), Value(42.0), Value(bson::decimalFromString("42.00").value())};
+  const Value values[] = {Value(int32_t{42}), Value(int64_t{42}), Value(42.0),
+                          Value(bson::decimalFromString("42.00").value())};
   for (const Value& v : values) {
     const Key key = keyOf(v);
     EXPECT_EQ(key.bytes, keyOf(values[0]).bytes);
@@ -144,12 +148,16 @@ TEST(KeyString, KeepsTheTypeOfEqualNumbersInTypeBitsOnly) {
 }
 
 TEST(KeyString, NeedsNoTypeBitsForTheUsualValues) {
-  EXPECT_EQ(keyOf(R"({"a": 1, "b": "text", "c": 1.5, "d": {"$oid": "0123456789abcdef01234567"}, "e": true})"_json.view()).typeBits, "");
+  EXPECT_EQ(
+      keyOf(R"({"a": 1, "b": "text", "c": 1.5, "d": {"$oid": "0123456789abcdef01234567"}, "e": true})"_json.view())
+          .typeBits,
+      "");
   EXPECT_EQ(keyOf(Value(int64_t{5'000'000'000})).typeBits, "");
 }
 
 TEST(KeyString, OrdersStringsWithNulsAfterTheirPrefixInBothDirections) {
-  const Value shorter(std::string("a")), longer(std::string("a\0", 2)), longest(std::string("a\0b", 3)), next(std::string("a\x01"));
+  const Value shorter(std::string("a")), longer(std::string("a\0", 2)), longest(std::string("a\0b", 3)),
+      next(std::string("a\x01"));
   const Ordering descending(1);
   EXPECT_LT(keyOf(shorter).bytes, keyOf(longer).bytes);
   EXPECT_LT(keyOf(longer).bytes, keyOf(longest).bytes);
@@ -161,7 +169,11 @@ TEST(KeyString, OrdersStringsWithNulsAfterTheirPrefixInBothDirections) {
 TEST(KeyString, IsWrittenInTheDocumentedFormat) {
   Builder builder(Ordering(0b10));
   builder.append(Value(int32_t{1}).element()).append(Value("b").element()).appendRecordId(1);
-  EXPECT_EQ(builder.bytes(), std::string("\x36\x02" "\xB9\x9D\xFF" "\x04" "\x80\0\0\0\0\0\0\x01", 14));
+  EXPECT_EQ(builder.bytes(), std::string("\x36\x02"
+                                         "\xB9\x9D\xFF"
+                                         "\x04"
+                                         "\x80\0\0\0\0\0\0\x01",
+                                         14));
 }
 
 TEST(KeyString, DecodesWithTheNamesOfTheKeyPattern) {

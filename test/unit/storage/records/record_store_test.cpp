@@ -21,7 +21,8 @@ class RecordStoreTest : public CatalogFixture {
     unit->abandonSnapshot();
     std::vector<int64_t> values;
     auto cursor = records().cursor(*unit, forward);
-    for (auto found = cursor->next(); found.isOK() && *found; found = cursor->next()) values.push_back(cursor->document()["_id"].toInt64());
+    for (auto found = cursor->next(); found.isOK() && *found; found = cursor->next())
+      values.push_back(cursor->document()["_id"].toInt64());
     return values;
   }
 };

@@ -217,10 +217,9 @@ TEST_F(AdminApiTest, ServesThePageAndKnowsWhatTheBrowserHas) {
 
 /// The page works on machines without a way to the internet, and the policy would stop it anyway.
 TEST_F(AdminApiTest, ThePageNamesNothingOutsideItself) {
-  for (const char* file :
-       {"/", "/main.js", "/store.js", "/actors.js", "/side.js", "/format.js", "/machine.js",
-        "/diagram_layout.js", "/timeline.js", "/timeline_view.js", "/trace_file.js", "/page.css", "/panels.css", "/machine.css",
-        "/timeline.css"}) {
+  for (const char* file : {"/", "/main.js", "/store.js", "/actors.js", "/side.js", "/format.js", "/machine.js",
+                           "/diagram_layout.js", "/timeline.js", "/timeline_view.js", "/trace_file.js", "/page.css",
+                           "/panels.css", "/machine.css", "/timeline.css"}) {
     const auto response = send("GET", file);
     ASSERT_EQ(response.status, 200U) << file;
     std::string text = response.body;

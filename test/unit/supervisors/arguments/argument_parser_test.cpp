@@ -25,7 +25,10 @@ struct ArgumentParserTest : testing::Test {
 };
 
 TEST_F(ArgumentParserTest, ValuesGoWhereTheyBelongAndTheRestKeepsItsDefaults) {
-  program.add("-n,--count", &count, "how many").add("--name", &name, "who").add("FILE", &file, "what").add("--flag", &flag, "or not");
+  program.add("-n,--count", &count, "how many")
+      .add("--name", &name, "who")
+      .add("FILE", &file, "what")
+      .add("--flag", &flag, "or not");
   EXPECT_EQ(parse(program, {"-n", "3", "data.json", "--flag"}).kind, Outcome::kRun);
   EXPECT_EQ(count, 3);
   EXPECT_EQ(file, "data.json");
@@ -55,8 +58,10 @@ TEST_F(ArgumentParserTest, MistakesAreToldWithWhatToDo) {
     EXPECT_NE(outcome.text.find("; see `program --help`"), std::string::npos) << outcome.text;
     return outcome.text;
   };
-  program.add("--count", &count, "how many", {.least = 1, .most = 9}).add("--name", &name, "who", {.oneOf = {"ann", "bob"}});
-  program.add("--file", &file, "what", {.check = [](const std::string& text) { return text == "x" ? "" : "must be x"; }});
+  program.add("--count", &count, "how many", {.least = 1, .most = 9})
+      .add("--name", &name, "who", {.oneOf = {"ann", "bob"}});
+  program.add("--file", &file, "what",
+              {.check = [](const std::string& text) { return text == "x" ? "" : "must be x"; }});
   EXPECT_NE(mistake({"--count", "10"}).find("10 is not between 1 and 9"), std::string::npos);
   EXPECT_NE(mistake({"--count", "0"}).find("0 is not between 1 and 9"), std::string::npos);
   EXPECT_NE(mistake({"--count", "ten"}).find("ten"), std::string::npos);
@@ -78,7 +83,9 @@ TEST_F(ArgumentParserTest, TheEnvironmentGivesWhatTheCommandLineDoesNot) {
 }
 
 TEST_F(ArgumentParserTest, HelpAndVersionAreToldInsteadOfRunning) {
-  program.add("--count", &count, "how many", {.showDefault = true, .valueName = "N", .least = 1}).version("program 1.0").footer("the end");
+  program.add("--count", &count, "how many", {.showDefault = true, .valueName = "N", .least = 1})
+      .version("program 1.0")
+      .footer("the end");
   const Outcome help = parse(program, {"--help"});
   EXPECT_EQ(help.kind, Outcome::kTell);
   for (const char* part : {"what it does", "--count N", "at least 1", "=7", "how many", "the end"})

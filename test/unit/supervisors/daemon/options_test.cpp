@@ -15,7 +15,9 @@ StatusWith<Options> parse(std::vector<const char*> arguments) {
 }
 
 struct ConfigFile {
-  explicit ConfigFile(const std::string& text) : path(testing::TempDir() + "trouped_options_test.yaml") { std::ofstream(path) << text; }
+  explicit ConfigFile(const std::string& text) : path(testing::TempDir() + "trouped_options_test.yaml") {
+    std::ofstream(path) << text;
+  }
   ~ConfigFile() { std::remove(path.c_str()); }
   std::string path;
 };
@@ -30,7 +32,8 @@ TEST(Options, DefaultsServeOnLoopbackWithoutAuthentication) {
 }
 
 TEST(Options, TheCommandLineOverridesTheFile) {
-  const ConfigFile file("net:\n  port: 3000\n  bindIp: 0.0.0.0\nstorage:\n  dbPath: /tmp/x\nsecurity:\n  authorization: enabled\n");
+  const ConfigFile file(
+      "net:\n  port: 3000\n  bindIp: 0.0.0.0\nstorage:\n  dbPath: /tmp/x\nsecurity:\n  authorization: enabled\n");
   const auto options = parse({"--config", file.path.c_str(), "--port", "4000"});
   ASSERT_TRUE(options.isOK()) << options.status().toString();
   EXPECT_EQ(options->port, 4000);
@@ -40,7 +43,8 @@ TEST(Options, TheCommandLineOverridesTheFile) {
 }
 
 TEST(Options, WhatWasGivenIsReportedInTheShapeOfTheFile) {
-  const auto options = parse({"--port", "4000", "--setParameter", "enableTestCommands=1", "--setParameter", "logLevel=2"});
+  const auto options =
+      parse({"--port", "4000", "--setParameter", "enableTestCommands=1", "--setParameter", "logLevel=2"});
   ASSERT_TRUE(options.isOK()) << options.status().toString();
   EXPECT_EQ(options->parsed.view().at("net.port").toInt64(), 4000);
   EXPECT_EQ(options->parsed.view().at("setParameter.enableTestCommands").toStringOr(), "1");
@@ -59,7 +63,8 @@ TEST(Options, ACacheTooSmallForLargeDocumentsIsRefused) {
     const Status refused = parse({"--wiredTigerCacheSizeGB", size}).status();
     EXPECT_EQ(refused.code(), ErrorCode::kBadValue) << size;
   }
-  EXPECT_NE(parse({"--wiredTigerCacheSizeGB", "0.01"}).status().reason().find("leave the option out"), std::string::npos);
+  EXPECT_NE(parse({"--wiredTigerCacheSizeGB", "0.01"}).status().reason().find("leave the option out"),
+            std::string::npos);
 }
 
 TEST(Options, MistakesAreNamed) {

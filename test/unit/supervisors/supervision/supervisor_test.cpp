@@ -33,7 +33,9 @@ class Child : public Actor {
     if (journal_->failingStarts[name_]-- > 0) throw std::runtime_error("cannot start");
     journal_->lines.push_back("+" + name_);
   }
-  void onStopRequested() override { if (!stubborn_) stop(); }
+  void onStopRequested() override {
+    if (!stubborn_) stop();
+  }
   void onStop(const Status&) override { journal_->lines.push_back("-" + name_); }
 
  private:
@@ -118,8 +120,7 @@ TEST_F(SupervisorTest, EscalatesToItsParentWhichStartsTheSubtreeAgain) {
   EXPECT_EQ(phase("/node/storage"), "backing off");
   node.advance(1s);
   EXPECT_EQ(journal.text(), "-engine, +engine, -engine, -journal, +engine, +journal");
-  EXPECT_EQ(node.registry().row("/node/storage")->lastError,
-            "InternalError: engine failed 2 times in a row: boom");
+  EXPECT_EQ(node.registry().row("/node/storage")->lastError, "InternalError: engine failed 2 times in a row: boom");
 }
 
 TEST_F(SupervisorTest, ParksAChildThatCannotStartAndResumesIt) {
@@ -137,8 +138,7 @@ TEST_F(SupervisorTest, ParksAChildThatCannotStartAndResumesIt) {
 }
 
 TEST_F(SupervisorTest, KillsWhatDoesNotStopWithinItsGrace) {
-  const auto root = startTree(
-      node, oneForOne("node", permanent<Child>("a", "a", &journal, true).withGrace(3s)));
+  const auto root = startTree(node, oneForOne("node", permanent<Child>("a", "a", &journal, true).withGrace(3s)));
   node.run();
   journal.text();
   node.requestStop(root);

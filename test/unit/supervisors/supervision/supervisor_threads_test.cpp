@@ -1,4 +1,5 @@
-// Supervision on a pool of real threads, for ThreadSanitizer above all: what it decides is tested in supervisor_test.cpp.
+// Supervision on a pool of real threads, for ThreadSanitizer above all: what it decides is tested in
+// supervisor_test.cpp.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -30,10 +31,12 @@ class SupervisorThreads : public ::testing::Test {
   Node node{{.name = "n1", .threads = 3}};
   const std::vector<std::string> paths{"/node/pair/a", "/node/pair/b", "/node/c", "/node/own"};
   const Address root = startTree(
-      node, oneForOne("node", restForOne("pair", permanent<Worker>("a"), permanent<Worker>("b")).within(100'000, 1s).pausing(kSoon),
-                      permanent<Worker>("c"), permanent<Worker>("own").onOwnThread())
-                .within(100'000, 1s)
-                .pausing(kSoon));
+      node,
+      oneForOne("node",
+                restForOne("pair", permanent<Worker>("a"), permanent<Worker>("b")).within(100'000, 1s).pausing(kSoon),
+                permanent<Worker>("c"), permanent<Worker>("own").onOwnThread())
+          .within(100'000, 1s)
+          .pausing(kSoon));
 
   static constexpr Backoff kSoon{.first = std::chrono::milliseconds(1), .most = std::chrono::milliseconds(2)};
 
@@ -61,7 +64,8 @@ TEST_F(SupervisorThreads, KeepATreeAliveWhileEverybodyActsOnIt) {
   std::atomic<int> changes{0};
   const auto all = node.registry().subscribe([&](const RowChange&) { ++changes; });
   std::vector<std::thread> threads;
-  threads.push_back(repeatedly(1, [&](const std::string& path, int) { node.tell(node.address(path), local(CrashOnThread{})); }));
+  threads.push_back(
+      repeatedly(1, [&](const std::string& path, int) { node.tell(node.address(path), local(CrashOnThread{})); }));
   threads.push_back(repeatedly(2, [&](const std::string& path, int i) {
     (void)node.wait(controlActor(node, path, i % 2 ? ControlAction::kPark : ControlAction::kRestart, "the test asks"));
     (void)node.wait(controlActor(node, path, ControlAction::kResume, "the test asks"));
@@ -69,7 +73,9 @@ TEST_F(SupervisorThreads, KeepATreeAliveWhileEverybodyActsOnIt) {
   threads.push_back(repeatedly(3, [&](const std::string& path, int i) {
     const auto token = node.registry().subscribe([](const RowChange&) {});
     const Answer answer = node.wait(question(&node, node.address(path), i));
-    if (answer.isOK()) { EXPECT_EQ(answer->read<schema::Pong>()->getNumber(), i); }
+    if (answer.isOK()) {
+      EXPECT_EQ(answer->read<schema::Pong>()->getNumber(), i);
+    }
   }));
   threads.push_back(repeatedly(4, [&](const std::string& path, int) {
     EXPECT_LE(node.registry().rows({.sort = "-handled"}).size(), 6U);
@@ -89,7 +95,8 @@ TEST_F(SupervisorThreads, KeepATreeAliveWhileEverybodyActsOnIt) {
 TEST_F(SupervisorThreads, ANodeEndsInTheMiddleOfRestarts) {
   for (const auto& path : paths)
     while (!answers(path)) std::this_thread::yield();
-  std::thread crashing = repeatedly(1, [&](const std::string& path, int) { node.tell(node.address(path), local(CrashOnThread{})); });
+  std::thread crashing =
+      repeatedly(1, [&](const std::string& path, int) { node.tell(node.address(path), local(CrashOnThread{})); });
   node.shutdown();
   crashing.join();
   EXPECT_EQ(node.actorCount(), 0U);

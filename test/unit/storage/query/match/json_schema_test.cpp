@@ -23,7 +23,8 @@ TEST(JsonSchema, RequiresFields) {
 }
 
 TEST(JsonSchema, ChecksTypesOfPropertiesThatArePresent) {
-  const auto schema = R"({"bsonType": "object", "properties": {"a": {"bsonType": ["int", "string"]}, "b": {"type": "number"}}})"_json;
+  const auto schema =
+      R"({"bsonType": "object", "properties": {"a": {"bsonType": ["int", "string"]}, "b": {"type": "number"}}})"_json;
   EXPECT_TRUE(valid(schema, R"({"a": 1, "b": 1.5})"_json));
   EXPECT_TRUE(valid(schema, R"({})"_json));
   EXPECT_FALSE(valid(schema, R"({"a": 1.5})"_json));
@@ -31,7 +32,8 @@ TEST(JsonSchema, ChecksTypesOfPropertiesThatArePresent) {
 }
 
 TEST(JsonSchema, BoundsNumbersOnly) {
-  const auto schema = R"({"properties": {"n": {"minimum": 1, "maximum": 5, "exclusiveMaximum": true, "multipleOf": 2}}})"_json;
+  const auto schema =
+      R"({"properties": {"n": {"minimum": 1, "maximum": 5, "exclusiveMaximum": true, "multipleOf": 2}}})"_json;
   EXPECT_TRUE(valid(schema, R"({"n": 4})"_json));
   EXPECT_TRUE(valid(schema, R"({"n": "text"})"_json));
   EXPECT_FALSE(valid(schema, R"({"n": 0})"_json));
@@ -47,7 +49,8 @@ TEST(JsonSchema, CountsCodePointsAndMatchesPatterns) {
 }
 
 TEST(JsonSchema, ForbidsAdditionalProperties) {
-  const auto schema = R"({"properties": {"a": {}}, "patternProperties": {"^x": {"type": "string"}}, "additionalProperties": false})"_json;
+  const auto schema =
+      R"({"properties": {"a": {}}, "patternProperties": {"^x": {"type": "string"}}, "additionalProperties": false})"_json;
   EXPECT_TRUE(valid(schema, R"({"a": 1, "x1": "s"})"_json));
   EXPECT_FALSE(valid(schema, R"({"a": 1, "b": 1})"_json));
   EXPECT_FALSE(valid(schema, R"({"x1": 1})"_json));
@@ -56,7 +59,8 @@ TEST(JsonSchema, ForbidsAdditionalProperties) {
 TEST(JsonSchema, ChecksItems) {
   EXPECT_TRUE(valid(R"({"properties": {"a": {"items": {"type": "number"}}}})"_json, R"({"a": [1, 2]})"_json));
   EXPECT_FALSE(valid(R"({"properties": {"a": {"items": {"type": "number"}}}})"_json, R"({"a": [1, "x"]})"_json));
-  EXPECT_FALSE(valid(R"({"properties": {"a": {"items": [{}], "additionalItems": false}}})"_json, R"({"a": [1, 2]})"_json));
+  EXPECT_FALSE(
+      valid(R"({"properties": {"a": {"items": [{}], "additionalItems": false}}})"_json, R"({"a": [1, 2]})"_json));
   EXPECT_FALSE(valid(R"({"properties": {"a": {"uniqueItems": true}}})"_json, R"({"a": [1, 2, 1.0]})"_json));
   EXPECT_FALSE(valid(R"({"properties": {"a": {"minItems": 1}}})"_json, R"({"a": []})"_json));
 }
@@ -67,7 +71,8 @@ TEST(JsonSchema, Combines) {
   EXPECT_FALSE(valid(schema, R"({"a": 1, "b": 1})"_json));
   EXPECT_FALSE(valid(schema, R"({"a": 1, "c": 1})"_json));
   EXPECT_FALSE(valid(R"({"dependencies": {"a": ["b"]}})"_json, R"({"a": 1})"_json));
-  EXPECT_FALSE(valid(R"({"dependencies": {"a": {"properties": {"b": {"enum": [1, 2]}}}}})"_json, R"({"a": 1, "b": 3})"_json));
+  EXPECT_FALSE(
+      valid(R"({"dependencies": {"a": {"properties": {"b": {"enum": [1, 2]}}}}})"_json, R"({"a": 1, "b": 3})"_json));
   EXPECT_FALSE(valid(R"({"maxProperties": 1})"_json, R"({"a": 1, "b": 3})"_json));
 }
 

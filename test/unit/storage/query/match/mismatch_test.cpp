@@ -48,7 +48,9 @@ TEST(Mismatch, NamesTheClausesThatFailed) {
 }
 
 TEST(Mismatch, OfExpressionsShowsTheirResult) {
-  EXPECT_EQ(why(R"({"$expr": {"$gt": ["$a", 2]}})"_json, R"({"a": 1})"_json).find("expressionResult") == std::string::npos, false);
+  EXPECT_EQ(
+      why(R"({"$expr": {"$gt": ["$a", 2]}})"_json, R"({"a": 1})"_json).find("expressionResult") == std::string::npos,
+      false);
 }
 
 TEST(SchemaMismatch, NamesPropertiesWithTheirDescriptionsAndMissingOnes) {
@@ -82,11 +84,13 @@ TEST(SchemaMismatch, NamesWhatEachKeywordAskedFor) {
   EXPECT_EQ(brokenBy(R"({"enum": [1, 2]})"_json, R"({"x": 3})"_json),
             json(R"({"operatorName": "enum", "specifiedAs": {"enum": [1, 2]}, "reason": "value was not found in enum",
                      "consideredValue": 3})"_json));
-  EXPECT_EQ(brokenBy(R"({"properties": {"a": {}}, "additionalProperties": false})"_json, R"({"x": {"a": 1, "b": 2}})"_json),
-            json(R"({"operatorName": "additionalProperties", "specifiedAs": {"additionalProperties": false},
+  EXPECT_EQ(
+      brokenBy(R"({"properties": {"a": {}}, "additionalProperties": false})"_json, R"({"x": {"a": 1, "b": 2}})"_json),
+      json(R"({"operatorName": "additionalProperties", "specifiedAs": {"additionalProperties": false},
                      "additionalProperties": ["b"]})"_json));
-  EXPECT_EQ(brokenBy(R"({"items": {"bsonType": "int"}})"_json, R"({"x": [1, "a"]})"_json),
-            json(R"({"operatorName": "items", "reason": "At least one item did not match the sub-schema", "itemIndex": 1,
+  EXPECT_EQ(
+      brokenBy(R"({"items": {"bsonType": "int"}})"_json, R"({"x": [1, "a"]})"_json),
+      json(R"({"operatorName": "items", "reason": "At least one item did not match the sub-schema", "itemIndex": 1,
                      "details": [{"operatorName": "bsonType", "specifiedAs": {"bsonType": "int"},
                                   "reason": "type did not match", "consideredValue": "a", "consideredType": "string"}]})"_json));
   EXPECT_EQ(brokenBy(R"({"items": [{}], "additionalItems": false})"_json, R"({"x": [1, 2]})"_json),
@@ -96,8 +100,10 @@ TEST(SchemaMismatch, NamesWhatEachKeywordAskedFor) {
             json(R"({"operatorName": "anyOf", "schemasNotSatisfied": [{"index": 0, "details": [
                      {"operatorName": "bsonType", "specifiedAs": {"bsonType": "int"}, "reason": "type did not match",
                       "consideredValue": "a", "consideredType": "string"}]}]})"_json));
-  EXPECT_EQ(brokenBy(R"({"oneOf": [{}, {}]})"_json, R"({"x": 1})"_json),
-            json(R"({"operatorName": "oneOf", "reason": "more than one subschema matched", "matchingSchemaIndexes": [0, 1]})"_json));
+  EXPECT_EQ(
+      brokenBy(R"({"oneOf": [{}, {}]})"_json, R"({"x": 1})"_json),
+      json(
+          R"({"operatorName": "oneOf", "reason": "more than one subschema matched", "matchingSchemaIndexes": [0, 1]})"_json));
   EXPECT_EQ(brokenBy(R"({"not": {}})"_json, R"({"x": 1})"_json),
             json(R"({"operatorName": "not", "reason": "child expression matched"})"_json));
   EXPECT_EQ(brokenBy(R"({"dependencies": {"a": ["b"]}})"_json, R"({"x": {"a": 1}})"_json),

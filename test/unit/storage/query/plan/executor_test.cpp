@@ -89,7 +89,8 @@ TEST_F(Queries, TakeAnOrderFromAnIndexForwardAndBackward) {
   EXPECT_EQ(stageOf(plan), "FETCH < IXSCAN");
   EXPECT_EQ(plan["winningPlan"].asDocument().at("inputStage.direction").asString(), "backward");
   EXPECT_EQ(plan["winningPlan"].asDocument().at("inputStage.indexBounds.a.0").asString(), "[3, 3]");
-  EXPECT_EQ(find(equal, sortedBy(backward)), R"({ "_id" : 23, "a" : 3, "b" : 23 } { "_id" : 13, "a" : 3, "b" : 13 } { "_id" : 3, "a" : 3, "b" : 3 })");
+  EXPECT_EQ(find(equal, sortedBy(backward)),
+            R"({ "_id" : 23, "a" : 3, "b" : 23 } { "_id" : 13, "a" : 3, "b" : 13 } { "_id" : 3, "a" : 3, "b" : 3 })");
   EXPECT_EQ(stageOf(planOf(R"({"a": {"$gt": 3}})"_json, sortedBy(R"({"b": 1})"_json))), "SORT < FETCH < IXSCAN");
 }
 
@@ -153,20 +154,23 @@ TEST_F(Queries, ObeyHints) {
   for (const char* hint : {"none", "hidden"}) {
     request.hint = hints[hint];
     EXPECT_EQ(open(request).status().code(), ErrorCode::kBadValue);
-    EXPECT_THAT(open(request).status().reason(), ::testing::HasSubstr("hint provided does not correspond to an existing index"));
+    EXPECT_THAT(open(request).status().reason(),
+                ::testing::HasSubstr("hint provided does not correspond to an existing index"));
   }
 }
 
 TEST_F(Queries, TakeBoundsByHand) {
   index(R"({"key": {"a": 1, "b": -1}, "name": "ab"})"_json);
   insertNumbers(0, 20);
-  const bson::Document given = R"({"min": {"a": 2, "b": 12}, "max": {"a": 3, "b": 3}, "short": {"a": 1}, "hint": "ab"})"_json;
+  const bson::Document given =
+      R"({"min": {"a": 2, "b": 12}, "max": {"a": 3, "b": 3}, "short": {"a": 1}, "hint": "ab"})"_json;
   FindRequest request;
   request.min = given["min"].asDocument();
   request.max = given["max"].asDocument();
   EXPECT_EQ(open(request).status().code(), ErrorCode(51173));
   request.hint = given["hint"];
-  EXPECT_EQ(find({}, request), R"({ "_id" : 12, "a" : 2, "b" : 12 } { "_id" : 2, "a" : 2, "b" : 2 } { "_id" : 13, "a" : 3, "b" : 13 })");
+  EXPECT_EQ(find({}, request),
+            R"({ "_id" : 12, "a" : 2, "b" : 12 } { "_id" : 2, "a" : 2, "b" : 2 } { "_id" : 13, "a" : 3, "b" : 13 })");
   request.min = given["short"].asDocument();
   EXPECT_EQ(open(request).status().code(), ErrorCode(51174));
 }
@@ -233,7 +237,8 @@ TEST_F(Queries, GiveOthersTheirTurnBetweenResultsToo) {
   context.clock = &clock;
   const auto executor = open(FindRequest());
   int yields = 0, rows = 0;
-  for (auto next = (*executor)->next(); !next->isEnd(); next = (*executor)->next()) ++(next->isDocument() ? rows : yields);
+  for (auto next = (*executor)->next(); !next->isEnd(); next = (*executor)->next())
+    ++(next->isDocument() ? rows : yields);
   EXPECT_EQ(rows, 60);
   EXPECT_GE(yields, 20) << "who pulls rows without a pause holds the thread as long as the plan itself would";
 }
@@ -281,7 +286,9 @@ TEST_F(Queries, JumpFromOneDistinctValueToTheNext) {
   insertNumbers(0, 100);
   insertAll({R"({"_id": 200})"_json, R"({"_id": 201, "a": null})"_json});
   std::string values;
-  const auto add = [&](const bson::Element& e) { values += e.is(bson::Type::kNull) ? "null " : std::to_string(e.toInt64()) + " "; };
+  const auto add = [&](const bson::Element& e) {
+    values += e.is(bson::Type::kNull) ? "null " : std::to_string(e.toInt64()) + " ";
+  };
   const auto distinct = [&](const bson::Document& filter) {
     values.clear();
     const auto parsed = parseMatch(filter, context);
@@ -303,7 +310,8 @@ class Pauses : public Queries {};
 TEST_F(Pauses, GoOnBehindTheLastResult) {
   index(R"({"key": {"a": 1}, "name": "a"})"_json);
   insertNumbers(0, 100);
-  for (const auto& filter : {bson::Document(), R"({"a": {"$gte": 2}})"_json, R"({"$or": [{"a": 1}, {"a": {"$in": [1, 2, 3]}}]})"_json}) {
+  for (const auto& filter :
+       {bson::Document(), R"({"a": {"$gte": 2}})"_json, R"({"$or": [{"a": 1}, {"a": {"$in": [1, 2, 3]}}]})"_json}) {
     const auto expected = run({.filter = filter}), found = run({.filter = filter}, 3);
     ASSERT_TRUE(found.isOK()) << found.status().toString();
     EXPECT_EQ(*found, *expected);
@@ -376,7 +384,8 @@ TEST_F(Pauses, SortedRowsThatAreGoingToBeWrittenAreReadAgain) {
 }
 
 TEST_F(Queries, ByIdAreExplainedWithTheirFilter) {
-  EXPECT_EQ(bson::toRelaxedJson(planOf(R"({"_id": 3})"_json)["parsedQuery"].asDocument()), R"({ "_id" : { "$eq" : 3 } })");
+  EXPECT_EQ(bson::toRelaxedJson(planOf(R"({"_id": 3})"_json)["parsedQuery"].asDocument()),
+            R"({ "_id" : { "$eq" : 3 } })");
 }
 
 TEST_F(Queries, AreExplained) {
@@ -388,10 +397,11 @@ TEST_F(Queries, AreExplained) {
   (*executor)->explainPlanner(planner);
   const bson::Document plan = planner.finish();
   EXPECT_EQ(plan["namespace"].asString(), "test.c");
-  EXPECT_EQ(bson::toRelaxedJson(plan["winningPlan"].asDocument()),
-            R"({ "stage" : "FETCH", "filter" : { "b" : { "$gt" : 4 } }, "inputStage" : { "stage" : "IXSCAN", "keyPattern" : { "a" : 1 }, )"
-            R"("indexName" : "a", "isMultiKey" : false, "multiKeyPaths" : { "a" : [  ] }, "isUnique" : false, "isSparse" : false, )"
-            R"x("isPartial" : false, "indexVersion" : 2, "direction" : "forward", "indexBounds" : { "a" : [ "[3, 5)" ] } } })x");
+  EXPECT_EQ(
+      bson::toRelaxedJson(plan["winningPlan"].asDocument()),
+      R"({ "stage" : "FETCH", "filter" : { "b" : { "$gt" : 4 } }, "inputStage" : { "stage" : "IXSCAN", "keyPattern" : { "a" : 1 }, )"
+      R"("indexName" : "a", "isMultiKey" : false, "multiKeyPaths" : { "a" : [  ] }, "isUnique" : false, "isSparse" : false, )"
+      R"x("isPartial" : false, "indexVersion" : 2, "direction" : "forward", "indexBounds" : { "a" : [ "[3, 5)" ] } } })x");
   EXPECT_EQ(drain(**executor)->size(), 2u);
   bson::Builder execution;
   (*executor)->explainExecution(execution);

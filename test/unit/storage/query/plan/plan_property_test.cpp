@@ -17,13 +17,36 @@ class Dice {
   int below(int n) { return static_cast<int>(engine_() % static_cast<uint64_t>(n)); }
   bool chance(int percent) { return below(100) < percent; }
   template <class T, size_t N>
-  const T& of(const T (&items)[N]) { return items[below(static_cast<int>(N))]; }
+  const T& of(const T (&items)[N]) {
+    return items[below(static_cast<int>(N))];
+  }
 
   std::string scalar() {
-    static const std::string kScalars[] = {
-        "0", "1", "2", "3", "4", "2.5", "{\"$numberLong\":\"2\"}", "{\"$numberDecimal\":\"2.50\"}", "{\"$numberDouble\":\"NaN\"}",
-        "{\"$numberDouble\":\"-Infinity\"}", "null", "\"a\"", "\"A\"", "\"ab\"", "\"b\"", "\"\"", "\"a\\u0000b\"", "true", "false",
-        "{\"$date\":{\"$numberLong\":\"7\"}}", "{\"$minKey\":1}", "{\"$maxKey\":1}", "{\"$undefined\":true}", "{\"x\":1}", "{}"};
+    static const std::string kScalars[] = {"0",
+                                           "1",
+                                           "2",
+                                           "3",
+                                           "4",
+                                           "2.5",
+                                           "{\"$numberLong\":\"2\"}",
+                                           "{\"$numberDecimal\":\"2.50\"}",
+                                           "{\"$numberDouble\":\"NaN\"}",
+                                           "{\"$numberDouble\":\"-Infinity\"}",
+                                           "null",
+                                           "\"a\"",
+                                           "\"A\"",
+                                           "\"ab\"",
+                                           "\"b\"",
+                                           "\"\"",
+                                           "\"a\\u0000b\"",
+                                           "true",
+                                           "false",
+                                           "{\"$date\":{\"$numberLong\":\"7\"}}",
+                                           "{\"$minKey\":1}",
+                                           "{\"$maxKey\":1}",
+                                           "{\"$undefined\":true}",
+                                           "{\"x\":1}",
+                                           "{}"};
     return chance(60) ? std::to_string(below(5)) : of(kScalars);
   }
   std::string array(int depth) {
@@ -59,12 +82,19 @@ class Dice {
   }
   std::string condition() {
     static const std::string kCompare[] = {"$eq", "$gt", "$gte", "$lt", "$lte", "$ne", "$eq"};
-    const auto nested = [&](const std::string& op) { return "{\"" + op + "\":" + (chance(10) ? array(1) : scalar()) + "}"; };
+    const auto nested = [&](const std::string& op) {
+      return "{\"" + op + "\":" + (chance(10) ? array(1) : scalar()) + "}";
+    };
     switch (below(13)) {
       case 0: return "{\"$in\":[" + scalar() + "," + value(2) + ",3]}";
       case 1: return "{\"$nin\":[" + scalar() + ",1]}";
       case 2: return chance(50) ? "{\"$exists\":true}" : "{\"$exists\":false}";
-      case 3: return "{\"$exists\":true,\"$type\":\"" + std::string(chance(50) ? "number" : chance(50) ? "string" : "array") + "\"}";
+      case 3:
+        return "{\"$exists\":true,\"$type\":\"" +
+               std::string(chance(50)   ? "number"
+                           : chance(50) ? "string"
+                                        : "array") +
+               "\"}";
       case 4: return chance(50) ? "{\"$regex\":\"^a\"}" : "{\"$regex\":\"b\"}";
       case 5: return "{\"$not\":{\"" + of(kCompare) + "\":" + scalar() + "}}";
       case 6: return "{\"$elemMatch\":{\"$gte\":" + scalar() + ",\"$lt\":4}}";
@@ -90,8 +120,16 @@ class Dice {
     return bson::operator""_json(text.c_str(), text.size());
   }
   Document index() {
-    static const std::string kKeys[] = {"{\"a\":1}",           "{\"a\":-1}",         "{\"a\":1,\"b\":1}",        "{\"a\":1,\"b\":-1}", "{\"a.b\":1}",
-                                        "{\"a.b\":1,\"a.c\":1}", "{\"b\":1,\"a.b\":-1}", "{\"b\":-1,\"c\":1,\"a\":1}", "{\"b\":\"hashed\"}", "{\"c\":1,\"b\":1}",
+    static const std::string kKeys[] = {"{\"a\":1}",
+                                        "{\"a\":-1}",
+                                        "{\"a\":1,\"b\":1}",
+                                        "{\"a\":1,\"b\":-1}",
+                                        "{\"a.b\":1}",
+                                        "{\"a.b\":1,\"a.c\":1}",
+                                        "{\"b\":1,\"a.b\":-1}",
+                                        "{\"b\":-1,\"c\":1,\"a\":1}",
+                                        "{\"b\":\"hashed\"}",
+                                        "{\"c\":1,\"b\":1}",
                                         "{\"a.b\":-1,\"c\":1}"};
     const std::string& key = of(kKeys);
     std::string text = "{\"key\":" + key + ",\"name\":\"" + std::to_string(++names_) + "\"";
@@ -191,7 +229,8 @@ class PlannedQueries : public QueryFixture, public ::testing::WithParamInterface
     if (!parseMatch(filter, context).isOK()) return;  // undefined is no operand
     FindRequest request;
     request.filter = filter;
-    const std::string what = bson::toRelaxedJson(filter) + " by " + bson::toRelaxedJson(planOf(filter)["winningPlan"].asDocument()) + " ";
+    const std::string what =
+        bson::toRelaxedJson(filter) + " by " + bson::toRelaxedJson(planOf(filter)["winningPlan"].asDocument()) + " ";
     checkFind(dice, request, what);
     checkSort(dice, request, what);
     checkCount(filter, what);
@@ -210,7 +249,8 @@ TEST_P(PlannedQueries, FindWhatAScanFinds) {
   for (int i = 1 + dice.below(4); i > 0; --i) {
     auto specs = storage::newIndexes(*catalog, *collection(), {dice.index().view()});
     if (!specs.isOK()) continue;
-    for (const auto& spec : *specs) write([&] { return storage::createEmptyIndex(*catalog, *unit, collection(), spec).status(); });
+    for (const auto& spec : *specs)
+      write([&] { return storage::createEmptyIndex(*catalog, *unit, collection(), spec).status(); });
   }
   for (int id = 0; id < 40; ++id) (void)insert(dice.document(id));  // some have parallel arrays
   for (int i = 0; i < 60 && !HasFatalFailure(); ++i) checkQuery(dice);

@@ -27,7 +27,8 @@ class QueryFixture : public ::testing::Test {
     storage::CatalogHooks hooks;
     hooks.random = [this] { return ++random; };
     hooks.nowMillis = [] { return 1'700'000'000'000; };
-    hooks.makeFilter = [](bson::View expression, const bson::Collator* collator) -> StatusWith<storage::DocumentFilter> {
+    hooks.makeFilter = [](bson::View expression,
+                          const bson::Collator* collator) -> StatusWith<storage::DocumentFilter> {
       ParseContext context;
       context.collator = collator;
       TROUPE_ASSIGN(std::shared_ptr<const MatchExpression> filter, parseMatch(expression, context));
@@ -69,7 +70,8 @@ class QueryFixture : public ::testing::Test {
   void index(const bson::Document& spec) {
     auto specs = storage::newIndexes(*catalog, *collection(), {spec.view()});
     ASSERT_TRUE(specs.isOK()) << specs.status().toString();
-    for (const auto& one : *specs) write([&] { return storage::createEmptyIndex(*catalog, *unit, collection(), one).status(); });
+    for (const auto& one : *specs)
+      write([&] { return storage::createEmptyIndex(*catalog, *unit, collection(), one).status(); });
   }
   void dropIndex(const std::string& name) {
     write([&] { return storage::dropIndexes(*catalog, *unit, collection(), {name}).status(); });

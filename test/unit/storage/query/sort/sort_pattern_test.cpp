@@ -40,15 +40,19 @@ TEST(SortPattern, TakesTheLeastOfAnArrayOrTheGreatest) {
 }
 
 TEST(SortPattern, TakesFieldsOfOneArrayFromOneElement) {
-  EXPECT_EQ(1, order(R"({"a.b": 1, "a.c": 1})", R"({"a": [{"b": 1, "c": 9}, {"b": 2, "c": 0}]})", R"({"a": {"b": 1, "c": 5}})"));
+  EXPECT_EQ(1, order(R"({"a.b": 1, "a.c": 1})", R"({"a": [{"b": 1, "c": 9}, {"b": 2, "c": 0}]})",
+                     R"({"a": {"b": 1, "c": 5}})"));
 }
 
 TEST(SortPattern, RefusesParallelArrays) {
-  EXPECT_EQ(ErrorCode::kBadValue, pattern(R"({"a": 1, "b": 1})").key(filterJson(R"({"a": [1], "b": [2]})")).status().code());
+  EXPECT_EQ(ErrorCode::kBadValue,
+            pattern(R"({"a": 1, "b": 1})").key(filterJson(R"({"a": [1], "b": [2]})")).status().code());
 }
 
 TEST(SortPattern, RefusesWhatIsNoPattern) {
-  const auto code = [](const char* spec) { return static_cast<int>(SortPattern::parse(filterJson(spec), {}).status().code()); };
+  const auto code = [](const char* spec) {
+    return static_cast<int>(SortPattern::parse(filterJson(spec), {}).status().code());
+  };
   EXPECT_EQ(15976, code("{}"));
   EXPECT_EQ(15975, code(R"({"a": 2})"));
   EXPECT_EQ(15974, code(R"({"a": "x"})"));

@@ -21,7 +21,9 @@ class MemoryFile final : public SpillFile {
 };
 
 SpillFileFactory toMemory() {
-  return []() -> StatusWith<std::unique_ptr<SpillFile>> { return std::unique_ptr<SpillFile>(std::make_unique<MemoryFile>()); };
+  return []() -> StatusWith<std::unique_ptr<SpillFile>> {
+    return std::unique_ptr<SpillFile>(std::make_unique<MemoryFile>());
+  };
 }
 
 /// 1000 items of ten different keys; the payload is the order of arrival.
@@ -65,7 +67,8 @@ TEST(Sorter, GivesTheSameWhenItSpills) {
 }
 
 TEST(Sorter, SpillsToRealFiles) {
-  EXPECT_EQ(expected(), sorted({.memoryBytes = 20000, .spill = spillToDirectory(testing::TempDir() + "troupe-sorter")}));
+  EXPECT_EQ(expected(),
+            sorted({.memoryBytes = 20000, .spill = spillToDirectory(testing::TempDir() + "troupe-sorter")}));
 }
 
 TEST(Sorter, HoldsOnlyTheBestOfALimit) {

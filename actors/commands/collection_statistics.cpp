@@ -1,0 +1,284 @@
+// collStats, dbStats, dataSize, validate: figures and checks of collections.
+#include <algorithm>
+
+#include "actors/commands/ddl_support.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/commands/inspection.hpp"
+#include "actors/commands/write_support.hpp"
+#include "storage/validation/validate.hpp"
+
+namespace troupe::commands {
+
+using storage::CollectionPtr;
+
+bson::Document collectionStatistics(ServerContext& server, const storage::Collection& collection, int64_t scale) {
+  bson::Builder b;
+  if (collection.isView()) return b.finish();
+  const auto& records = collection.records();
+  const int64_t count = records.count(), bytes = records.dataBytes();
+  const int64_t storageBytes = server.engine.tableBytes(records.table());
+  b.append("size", bytes / scale)
+      .append("count", count)
+      .append("storageSize", storageBytes / scale)
+      .append("freeStorageSize", int64_t{0});
+  if (count > 0) b.append("avgObjSize", bytes / count);
+  b.append("capped", collection.isCapped());
+  if (collection.isCapped())
+    b.append("max", collection.options().cappedMax).append("maxSize", collection.options().cappedSize / scale);
+  b.append("nindexes", static_cast<int32_t>(collection.indexes().size()));
+  int64_t total = 0;
+  b.openArray("indexBuilds");
+  for (const auto& index : collection.indexes()) {
+    if (!index->ready) b.push(index->spec.name);
+  }
+  b.close().openDocument("indexSizes");
+  for (const auto& index : collection.indexes()) {
+    const int64_t size = server.engine.tableBytes(index->access->table());
+    total += size;
+    b.append(index->spec.name, size / scale);
+  }
+  b.close()
+      .append("totalIndexSize", total / scale)
+      .append("totalSize", (storageBytes + total) / scale)
+      .append("scaleFactor", scale);
+  return b.finish();
+}
+
+std::vector<bson::Document> indexStatistics(ServerContext& server, const storage::Collection& collection) {
+  std::vector<bson::Document> rows;
+  for (const auto& index : collection.indexes()) {
+    bson::Builder row;
+    row.append("name", index->spec.name).append("key", index->spec.key).append("host", server.identity.host);
+    row.append("accesses",
+               bson::doc("ops", index->state->accesses.load(), "since", bson::Date{index->state->sinceMillis.load()}));
+    row.append("spec", index->spec.stored);
+    rows.push_back(row.finish());
+  }
+  return rows;
+}
+
+std::vector<bson::Document> listCatalog(ServerContext& server, const storage::Collection* only) {
+  std::vector<bson::Document> rows;
+  const auto addRow = [&](const storage::Collection& collection) {
+    bson::Builder row;
+    row.append("db", collection.ns().db()).append("name", collection.ns().collection());
+    if (collection.isView()) {
+      row.append("type", "view").append("ns", collection.ns().toString()).append("viewOn", collection.options().viewOn);
+      if (collection.options().pipeline) row.appendArray("pipeline", *collection.options().pipeline);
+    } else {
+      row.append("type", collection.options().timeseries ? "timeseries" : "collection")
+          .appendAll(collection.toEntry().toDocument());
+    }
+    rows.push_back(row.finish());
+  };
+  if (only) return addRow(*only), rows;
+  const auto catalog = server.catalog.snapshot();
+  for (const auto& db : catalog->databases()) {
+    for (const auto& collection : catalog->collections(db)) addRow(*collection);
+  }
+  return rows;
+}
+
+namespace {
+
+constexpr Argument kCollStatsArguments[] = {{"scale", kNumberArg}};
+
+StatusWith<int64_t> scaleOf(const Request& request) {
+  const int64_t scale = request.number("scale", 1);
+  if (scale < 1)
+    return Status(ErrorCode(51024),
+                  "BSON field 'scale' value must be >= 1, actual value '" + std::to_string(scale) + "'");
+  return scale;
+}
+
+Task<Status> collStats(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  const auto scale = scaleOf(request);
+  if (!scale.isOK()) co_return scale.status();
+  const CollectionPtr collection = request.server().catalog.find(*ns);
+  if (collection && collection->isView())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView,
+                     "Namespace " + ns->toString() + " is a view, not a collection");
+  request.reply().append("ns", ns->toString());
+  if (collection) {
+    request.reply().appendAll(collectionStatistics(request.server(), *collection, *scale));
+  } else {
+    request.reply()
+        .append("size", 0)
+        .append("count", 0)
+        .append("storageSize", 0)
+        .append("totalSize", 0)
+        .append("nindexes", 0);
+    request.reply().append("totalIndexSize", 0).append("indexSizes", bson::Document()).append("scaleFactor", *scale);
+  }
+  co_return Status::OK();
+}
+
+constexpr Argument kDbStatsArguments[] = {{"scale", kNumberArg}, {"freeStorage", kNumberArg}};
+
+Task<Status> dbStats(Request& request) {
+  const auto scale = scaleOf(request);
+  if (!scale.isOK()) co_return scale.status();
+  ServerContext& server = request.server();
+  int64_t collections = 0, views = 0, objects = 0, dataSize = 0, storageSize = 0, indexes = 0, indexSize = 0;
+  for (const auto& collection : server.catalog.snapshot()->collections(request.db())) {
+    if (collection->isView()) {
+      ++views;
+      continue;
+    }
+    ++collections;
+    objects += collection->records().count();
+    dataSize += collection->records().dataBytes();
+    storageSize += server.engine.tableBytes(collection->records().table());
+    for (const auto& index : collection->indexes()) {
+      ++indexes;
+      indexSize += server.engine.tableBytes(index->access->table());
+    }
+  }
+  bson::Builder& reply = request.reply();
+  reply.append("db", request.db()).append("collections", collections).append("views", views).append("objects", objects);
+  reply.append("avgObjSize", objects > 0 ? static_cast<double>(dataSize) / static_cast<double>(objects) : 0.0);
+  reply.append("dataSize", static_cast<double>(dataSize / *scale))
+      .append("storageSize", static_cast<double>(storageSize / *scale));
+  reply.append("indexes", indexes).append("indexSize", static_cast<double>(indexSize / *scale));
+  reply.append("totalSize", static_cast<double>((storageSize + indexSize) / *scale)).append("scaleFactor", *scale);
+  co_return Status::OK();
+}
+
+constexpr Argument kDataSizeArguments[] = {
+    {"keyPattern", kDocumentArg}, {"min", kDocumentArg}, {"max", kDocumentArg}, {"estimate", kFlagArg}};
+
+Task<Status> dataSize(Request& request) {
+  if (request.arg("min") || request.arg("max"))
+    co_return Status(ErrorCode::kCommandNotSupported, "dataSize of a range is not supported: leave min and max out");
+  const auto ns = storage::Namespace::parse(request.body().first().toStringOr());
+  if (!ns.isOK()) co_return ns.status();
+  const CollectionPtr collection = request.server().catalog.find(*ns);
+  const bool some = collection && !collection->isView();
+  request.reply()
+      .append("size", some ? collection->records().dataBytes() : int64_t{0})
+      .append("numObjects", some ? collection->records().count() : int64_t{0});
+  request.reply().append("millis", 0).append("estimate", true);
+  co_return Status::OK();
+}
+
+constexpr Argument kValidateArguments[] = {
+    {"full", kFlagArg},
+    {"background", kFlagArg},
+    {"repair", kFlagArg},
+    {"metadata", kFlagArg},
+    {"checkBSONConformance", kFlagArg},
+    {"fixMultikey", kFlagArg},
+    {kAnyOther},  // older clients send what 4.2 knew
+};
+
+/// A validation under way. Its snapshot stays open between its pieces, which are done one after the other.
+struct Validation {
+  Validation(ServerContext& server, CollectionPtr collection, storage::ValidateSettings settings)
+      : unit(server.storageSessions), validator(server.catalog, std::move(collection), settings) {}
+  storage::RecoveryUnit unit;
+  storage::Validator validator;
+  bool done = false;
+};
+
+/// Goes on until so many more bytes were read, or to the end. Made outside of the coroutine: g++ 12 destroys the
+/// captures of a lambda that is written in one twice.
+std::function<Status()> pieceOf(std::shared_ptr<Validation> validation, int64_t bytes) {
+  constexpr int kRowsPerStep = 500;
+  return [validation, bytes]() -> Status {
+    const int64_t until = validation->validator.bytesRead() + bytes;
+    do {
+      TROUPE_ASSIGN(validation->done, validation->validator.step(validation->unit, kRowsPerStep));
+    } while (!validation->done && validation->validator.bytesRead() < until);
+    return Status::OK();
+  };
+}
+
+/// Runs it to its end, not faster than `bytesPerSecond` (0: as fast as it can).
+Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validation, int64_t bytesPerSecond) {
+  constexpr int64_t kPiece = 8 * 1024 * 1024;
+  constexpr int64_t kPiecesPerSecond = 10;
+  Node& node = request.server().node;
+  const SteadyTime begun = node.environment().now();
+  while (!validation->done) {
+    const int64_t piece = bytesPerSecond > 0 ? bytesPerSecond / kPiecesPerSecond : kPiece;
+    const Status status =
+        co_await runBlocking(request.server(), "validate " + request.operation().ns.text(), pieceOf(validation, piece));
+    if (!status.isOK()) co_return status;
+    if (Status interrupted = request.checkForInterrupt(); !interrupted.isOK()) co_return interrupted;
+    if (bytesPerSecond == 0 || validation->done) continue;
+    const auto owed = std::chrono::milliseconds(validation->validator.bytesRead() * 1000 / bytesPerSecond);
+    const auto taken = node.environment().now() - begun;
+    if (owed > taken) co_await node.sleepFor(owed - taken);
+  }
+  co_return Status::OK();
+}
+
+Task<Status> validate(Request& request) {
+  const auto ns = request.collection();
+  if (!ns.isOK()) co_return ns.status();
+  request.operation().ns = ns->toString();
+  const bool background = request.flag("background");
+  if (background && request.flag("full"))
+    co_return Status(ErrorCode::kInvalidOptions,
+                     "Running the validate command with { background: true } and { full: true } is not supported.");
+  if (background && request.flag("repair"))
+    co_return Status(ErrorCode::kInvalidOptions,
+                     "Running the validate command with { background: true } and { repair: true } is not supported.");
+  ServerContext& server = request.server();
+  std::vector<LockWish> wishes;
+  if (!background) wishes = locksToChange(*ns);
+  const auto locks = co_await takeLocks(server.locks, std::move(wishes));
+  const CollectionPtr collection = server.catalog.find(*ns);
+  if (!collection)
+    co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns->toString() + "' does not exist to validate.");
+  if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot validate a view");
+  storage::ValidateSettings settings;
+  settings.full = request.flag("full");
+  settings.checkDocuments = settings.full || request.flag("checkBSONConformance");
+  settings.repair = request.flag("repair");
+  settings.fixCount = !background;
+  const auto validation = std::make_shared<Validation>(server, collection, settings);
+  const int64_t limit = background ? server.parameters.maxValidateMBperSec * 1024 * 1024 : 0;
+  const Status status = co_await runValidation(request, validation, limit);
+  if (status.isOK()) request.reply().appendAll(validation->validator.result().toDocument());
+  co_return status;
+}
+
+constexpr Command kStatisticsCommands[] = {
+    {.name = "collStats",
+     .alias = "collstats",
+     .summary = "sizes and counts of a collection",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kCollStats},
+     .access = Access::kRead,
+     .namesCollection = true,
+     .arguments = kCollStatsArguments,
+     .run = collStats},
+    {.name = "dbStats",
+     .alias = "dbstats",
+     .summary = "sizes and counts of a database",
+     .requirement = {Requirement::Target::kDatabase, auth::Action::kDbStats},
+     .access = Access::kRead,
+     .arguments = kDbStatsArguments,
+     .run = dbStats},
+    {.name = "dataSize",
+     .summary = "bytes of a collection's documents",
+     .requirement = {Requirement::Target::kDatabase, auth::Action::kDbStats},
+     .access = Access::kRead,
+     .arguments = kDataSizeArguments,
+     .run = dataSize},
+    {.name = "validate",
+     .summary = "checks that documents and indexes agree",
+     .requirement = {Requirement::Target::kCollection, auth::Action::kValidate},
+     .access = Access::kRead,
+     .namesCollection = true,
+     .arguments = kValidateArguments,
+     .run = validate},
+};
+
+}  // namespace
+
+std::span<const Command> statisticsCommands() { return kStatisticsCommands; }
+
+}  // namespace troupe::commands

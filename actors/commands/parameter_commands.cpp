@@ -1,0 +1,114 @@
+// getParameter, setParameter, getCmdLineOpts, configureFailPoint.
+#include "actors/commands/families.hpp"
+#include "actors/server/server_context.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+void appendParameter(bson::Builder& reply, const Parameters& parameters, std::string_view name, bool details) {
+  if (!details) {
+    reply.append(name, parameters.get(name));
+    return;
+  }
+  reply.openDocument(name)
+      .append("value", parameters.get(name))
+      .append("settableAtRuntime", parameters.settableAtRuntime(name))
+      .append("settableAtStartup", true)
+      .close();
+}
+
+Task<Status> getParameter(Request& request) {
+  const Parameters& parameters = request.server().parameters;
+  const bson::Element what = request.body().first();
+  const bool options = what.is(bson::Type::kDocument);
+  const bool details = options && what.asDocument()["showDetails"].truthy();
+  const bool all = what.toStringOr() == "*" || (options && what.asDocument()["allParameters"].truthy());
+  int found = 0;
+  for (const auto name : parameters.names()) {
+    if (!all && !request.body().has(name)) continue;
+    appendParameter(request.reply(), parameters, name, details);
+    ++found;
+  }
+  for (const bson::Element& e : request.body()) {
+    if (!e.name().starts_with("failpoint.")) continue;
+    const bson::Document points = request.server().failPoints.describe();
+    if (const auto point = points[e.name().substr(10)]; point) {
+      request.reply().append(e.name(), point);
+      ++found;
+    }
+  }
+  if (found == 0) co_return Status(ErrorCode::kInvalidOptions, "no option found to get");
+  co_return Status::OK();
+}
+
+Task<Status> setParameter(Request& request) {
+  ServerContext& server = request.server();
+  int changed = 0;
+  bool first = true;
+  for (const bson::Element& e : request.body()) {
+    if (first || isGenericArgument(e.name())) {
+      first = false;
+      continue;
+    }
+    auto old = server.parameters.set(e.name(), e, false);
+    if (!old.isOK()) co_return old.status();
+    if (changed++ == 0) request.reply().append("was", *old);
+    server.log.info(log::Component::kControl, 23435, "conn" + std::to_string(request.client().connectionId),
+                    "Successfully set parameter to value",
+                    bson::doc("parameterName", e.name(), "newValue", e, "oldValue", *old));
+  }
+  if (changed == 0)
+    co_return Status(ErrorCode::kInvalidOptions, "no option found to set, use help:true to see options ");
+  co_return Status::OK();
+}
+
+Task<Status> getCmdLineOpts(Request& request) {
+  request.reply().appendAll(request.server().identity.commandLine);
+  co_return Status::OK();
+}
+
+constexpr Argument kConfigureFailPointArguments[] = {{"mode", kAnyType, true}, {"data", kDocumentArg}};
+
+Task<Status> configureFailPoint(Request& request) {
+  const auto name = request.body().first().toStringOr();
+  const auto entered = request.server().failPoints.configure(name, request.arg("mode"), request.document("data"));
+  if (!entered.isOK()) co_return entered.status();
+  request.reply().append("count", *entered);
+  co_return Status::OK();
+}
+
+constexpr Command kParameterCommands[] = {
+    {.name = "getParameter",
+     .summary = "values of server parameters",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kGetParameter},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = getParameter},
+    {.name = "setParameter",
+     .summary = "changes a server parameter",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kSetParameter},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = setParameter},
+    {.name = "getCmdLineOpts",
+     .summary = "the options the server was started with",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kGetCmdLineOpts},
+     .adminOnly = true,
+     .run = getCmdLineOpts},
+    {.name = "configureFailPoint",
+     .summary = "makes the server fail on purpose, for tests",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kSetParameter},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .testOnly = true,
+     .arguments = kConfigureFailPointArguments,
+     .run = configureFailPoint},
+};
+
+}  // namespace
+
+std::span<const Command> parameterCommands() { return kParameterCommands; }
+
+}  // namespace troupe::commands

@@ -1,0 +1,166 @@
+#include "actors/commands/prepared_aggregation.hpp"
+
+#include "actors/commands/pipeline_environment.hpp"
+#include "actors/commands/views.hpp"
+#include "actors/kernel/node.hpp"
+
+namespace troupe::commands {
+
+using query::Pipeline;
+
+namespace {
+
+/// Feeds a pipeline from a plan.
+class ExecutorStage final : public query::Stage {
+ public:
+  ExecutorStage(QueryResources& resources, std::unique_ptr<query::Executor> executor)
+      : resources_(resources), executor_(std::move(executor)) {}
+
+  StatusWith<query::Next> next() override { return executor_->next(); }
+  std::string_view name() const override { return "$cursor"; }
+  void serialize(bson::Builder& stages) const override {
+    stages.pushDocument().openDocument("$cursor").close().close();
+  }
+  void save() override {
+    executor_->save();
+    resources_.unit->releaseSession();
+  }
+  Status restore() override { return executor_->restore(*resources_.unit, *resources_.server.catalog.snapshot()); }
+  query::Executor& executor() const { return *executor_; }
+
+ private:
+  QueryResources& resources_;
+  std::unique_ptr<query::Executor> executor_;
+};
+
+/// A pipeline's results with everything it borrows.
+class PipelineStream final : public ResultStream {
+ public:
+  PipelineStream(std::shared_ptr<QueryResources> resources, std::unique_ptr<CommandPipelineEnvironment> environment,
+                 std::shared_ptr<Pipeline> pipeline, query::Executor* executor)
+      : resources_(std::move(resources)),
+        environment_(std::move(environment)),
+        pipeline_(std::move(pipeline)),
+        executor_(executor) {}
+
+  StatusWith<query::Next> next() override { return pipeline_->next(); }
+  std::optional<std::chrono::milliseconds> takeWait() override { return environment_->takeWait(); }
+  void workFor(const Operation& operation) override { environment_->workFor(operation); }
+  void save() override { pipeline_->save(); }
+  Status restore() override { return pipeline_->restore(); }
+  void report(OperationMetrics& metrics) const override {
+    if (!executor_) return;
+    metrics.keysExamined = executor_->stats().keysExamined;
+    metrics.docsExamined = executor_->stats().docsExamined;
+    metrics.planSummary = executor_->stats().planSummary;
+    metrics.hasSortStage = executor_->stats().hasSortStage;
+  }
+
+ private:
+  std::shared_ptr<QueryResources> resources_;
+  std::unique_ptr<CommandPipelineEnvironment> environment_;
+  std::shared_ptr<Pipeline> pipeline_;
+  query::Executor* executor_;
+};
+
+bson::View documentIn(bson::View command, std::string_view name) {
+  const auto e = command[name];
+  return e.isObjectLike() ? e.asDocument() : bson::View();
+}
+
+Status openSource(PreparedAggregation& prepared, bson::View command, bool natural) {
+  QueryResources& r = *prepared.resources;
+  prepared.pushed = prepared.pipeline->takePushDown();
+  query::FindRequest find;
+  find.filter = prepared.pushed.filter;
+  find.sort = prepared.pushed.sort;
+  find.skip = prepared.pushed.skip;
+  find.limit = prepared.pushed.limit;
+  if (const auto hint = command["hint"]; !hint.isNullish()) find.hint = hint;
+  find.allowDiskUse = natural;
+  find.forbidCollectionScan = r.server.parameters.notablescan;
+  find.spill = query::spillToDirectory(r.server.spillDirectory);
+  TROUPE_ASSIGN(auto executor, query::openFind(r.collection, find, *r.unit, r.context));
+  prepared.executor = executor.get();
+  prepared.pipeline->attach(std::make_unique<ExecutorStage>(r, std::move(executor)));
+  return Status::OK();
+}
+
+}  // namespace
+
+StatusWith<PreparedAggregation> prepareAggregation(Request& request, const storage::Namespace& ns, bson::View given) {
+  ServerContext& server = request.server();
+  PreparedAggregation prepared;
+  prepared.resources = std::make_shared<QueryResources>(server);
+  QueryResources& r = *prepared.resources;
+  r.command = bson::Document(given);
+  const bson::View command = r.command;
+  const auto catalog = server.catalog.snapshot();
+  TROUPE_ASSIGN(auto resolved, resolveViews(*catalog, ns, documentIn(command, "pipeline")));
+  r.collection = ns.collection().empty() ? nullptr : resolved.collection;
+  TROUPE_TRY(prepareContext(r, request, documentIn(command, "collation"), documentIn(command, "let")));
+  const auto disk = command["allowDiskUse"];
+  const bool allowDisk = disk.isNullish() || disk.truthy();
+  r.context.limits.allowDiskUse = allowDisk;
+
+  auto environment = std::make_unique<CommandPipelineEnvironment>(request, r);
+  query::PipelineContext context;
+  context.parse = &r.context;
+  context.environment = environment.get();
+  context.on = {std::string(resolved.ns.db()), std::string(resolved.ns.collection())};
+  context.allowDiskUse = allowDisk;
+  context.spill = query::spillToDirectory(server.spillDirectory);
+  context.memoryLimit = server.parameters.maxQueryMemoryBytes;
+  context.random = [&environment = server.node.environment()] { return environment.randomShare(); };
+  environment->keep(std::move(resolved.stages));
+  TROUPE_ASSIGN(auto pipeline, Pipeline::parse(environment->stages(), context));
+  prepared.pipeline = std::move(pipeline);
+  if (ns.collection().empty() && !prepared.pipeline->isCollectionless()) {
+    return Status(ErrorCode::kInvalidNamespace,
+                  "{aggregate: 1} is not valid for '" +
+                      std::string(documentIn(command, "pipeline").first().isObjectLike()
+                                      ? documentIn(command, "pipeline").first().asDocument().first().name()
+                                      : "an empty pipeline") +
+                      "'; a collection is required.");
+  }
+  TROUPE_TRY(prepared.pipeline->optimize());
+  if (!prepared.pipeline->startsWithSource()) TROUPE_TRY(openSource(prepared, command, allowDisk));
+  prepared.ns = ns.collection().empty() ? std::string(ns.db()) + ".$cmd.aggregate" : ns.toString();
+  prepared.stream = std::make_unique<PipelineStream>(prepared.resources, std::move(environment), prepared.pipeline,
+                                                     prepared.executor);
+  return prepared;
+}
+
+bson::Document findAsPipeline(bson::View find) {
+  bson::Builder stages;
+  const auto stage = [&](std::string_view name, std::string_view argument) {
+    const auto e = find[argument];
+    if (e.isNullish() || (e.isObjectLike() && e.asDocument().empty()) || (e.isNumber() && e.toInt64() <= 0)) return;
+    stages.pushDocument().append(name, e).close();
+  };
+  stage("$match", "filter");
+  stage("$sort", "sort");
+  stage("$skip", "skip");
+  stage("$limit", "limit");
+  stage("$project", "projection");
+  return stages.finish();
+}
+
+Task<Status> findOnView(Request& request, storage::Namespace ns) {
+  for (const auto name : {"min", "max", "returnKey", "showRecordId", "tailable", "awaitData"}) {
+    if (const auto e = request.arg(name); e && (!e.is(bson::Type::kBool) || e.truthy()))
+      co_return Status(ErrorCode::kInvalidPipelineOperator, "Option " + std::string(name) + " not supported on views");
+  }
+  bson::Builder command;
+  command.append("aggregate", ns.collection()).appendArray("pipeline", findAsPipeline(request.body()));
+  for (const auto name : {"collation", "let", "hint", "allowDiskUse"}) command.append(name, request.arg(name));
+  const bson::Document aggregate = command.finish();
+  auto prepared = prepareAggregation(request, ns, aggregate);
+  if (!prepared.isOK()) co_return prepared.status();
+  BatchLimit limit;
+  limit.documents = request.number("batchSize", 101);
+  co_return co_await replyWithCursor(request, newCursor(request, ns.toString(), std::move(prepared->stream)), limit,
+                                     request.flag("singleBatch"));
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,222 @@
+// serverStatus; what currentOp shows.
+#include <unistd.h>
+
+#include <fstream>
+
+#include "actors/commands/families.hpp"
+#include "actors/commands/inspection.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "actors/server/session_registry.hpp"
+#include "actors/server/shown_command.hpp"
+#include "actors/server/version.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr int64_t kMegabyte = 1024 * 1024;
+
+/// Resident and virtual memory in pages, from /proc.
+std::pair<int64_t, int64_t> memoryPages() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t virtualPages = 0, resident = 0;
+  statm >> virtualPages >> resident;
+  return {resident, virtualPages};
+}
+
+void appendProcess(bson::Builder& b, ServerContext& server) {
+  const auto uptime = server.node.environment().now() - server.startedAt;
+  const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count();
+  b.append("host", server.identity.host)
+      .append("version", kServerVersion)
+      .append("troupeVersion", kTroupeVersion)
+      .append("process", "trouped");
+  b.append("pid", static_cast<int64_t>(getpid()))
+      .append("uptime", static_cast<double>(millis / 1000))
+      .append("uptimeMillis", static_cast<int64_t>(millis));
+  b.append("localTime", bson::Date{wallMillis(server)});
+  const auto [resident, virtualPages] = memoryPages();
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  b.append("mem", bson::doc("bits", 64, "resident", static_cast<int32_t>(resident * page / kMegabyte), "virtual",
+                            static_cast<int32_t>(virtualPages * page / kMegabyte), "supported", true));
+}
+
+void appendConnections(bson::Builder& b, ServerContext& server) {
+  const int64_t current = server.clients.current();
+  int32_t active = 0;
+  server.clients.each([&](Client& client) { active += client.withOperation([](Operation&) {}); });
+  b.append("connections", bson::doc("current", static_cast<int32_t>(current), "available",
+                                    static_cast<int32_t>(server.identity.maxConnections - current), "totalCreated",
+                                    server.clients.totalCreated(), "active", active));
+  b.append("network", bson::doc("bytesIn", server.counters.bytesIn.load(), "bytesOut", server.counters.bytesOut.load(),
+                                "numRequests", server.counters.requests.load()));
+}
+
+void appendCounters(bson::Builder& b, const ServerContext& server) {
+  const ServerCounters& c = server.counters;
+  b.append("asserts", bson::doc("regular", 0, "warning", 0, "msg", 0, "user", c.userAsserts.load(), "rollovers", 0));
+  b.append("opcounters",
+           bson::doc("insert", c.insert.load(), "query", c.query.load(), "update", c.update.load(), "delete",
+                     c.remove.load(), "getmore", c.getMore.load(), "command", c.command.load()));
+}
+
+/// {latency: microseconds together, ops, histogram?} of each kind; the histogram leaves out what never happened.
+void appendLatencies(bson::Builder& b, const ServerContext& server, bool histograms) {
+  const auto append = [&](std::string_view kind, const LatencyHistogram& histogram) {
+    const auto read = histogram.read();
+    b.openDocument(kind);
+    if (histograms) {
+      b.openArray("histogram");
+      for (size_t i = 0; i < read.counts.size(); ++i) {
+        if (read.counts[i] > 0) b.push(bson::doc("micros", LatencyHistogram::lowerBound(i), "count", read.counts[i]));
+      }
+      b.close();
+    }
+    b.append("latency", read.micros).append("ops", read.operations).close();
+  };
+  b.openDocument("opLatencies");
+  append("reads", server.latencies.reads);
+  append("writes", server.latencies.writes);
+  append("commands", server.latencies.commands);
+  b.close();
+}
+
+void appendMetrics(bson::Builder& b, ServerContext& server) {
+  const ServerCounters& c = server.counters;
+  const auto cursors = server.cursors.statistics();
+  b.openDocument("metrics");
+  b.append("cursor",
+           bson::doc("timedOut", cursors.timedOut, "totalOpened", cursors.totalOpened, "open",
+                     bson::doc("noTimeout", cursors.noTimeout, "pinned", cursors.pinned, "total", cursors.open)));
+  b.append("document", bson::doc("deleted", c.documentsDeleted.load(), "inserted", c.documentsInserted.load(),
+                                 "returned", c.documentsReturned.load(), "updated", c.documentsUpdated.load()));
+  b.append("queryExecutor", bson::doc("scanned", c.keysExamined.load(), "scannedObjects", c.documentsExamined.load()));
+  const auto& conflicts = server.conflicts;
+  b.append("operation",
+           bson::doc("writeConflicts", conflicts.writeConflicts.load(), "temporarilyUnavailableErrors",
+                     conflicts.temporarilyUnavailableErrors.load(), "temporarilyUnavailableErrorsEscaped",
+                     conflicts.temporarilyUnavailableErrorsEscaped.load(), "transactionTooLargeForCacheErrors",
+                     conflicts.transactionTooLargeForCacheErrors.load()));
+  if (server.membership) {
+    b.openDocument("repl").openDocument("stateTransition");
+    server.membership->view()->figures.appendStateTransitions(b);
+    b.close().close();
+  }
+  b.close();
+}
+
+/// What a member of a replica set is, and how it came about.
+void appendReplication(bson::Builder& b, const ServerContext& server) {
+  if (!server.membership) return;
+  const auto view = server.membership->view();
+  b.openDocument("repl");
+  replication::appendHello(b, *server.membership, *view, true);
+  b.close().openDocument("electionMetrics");
+  view->figures.appendElections(b);
+  b.close();
+}
+
+void appendStorage(bson::Builder& b, ServerContext& server) {
+  const auto s = server.engine.statistics();
+  const auto flushes = server.durability.statistics();
+  b.append("storageEngine", bson::doc("name", "wiredTiger", "supportsCommittedReads", true, "persistent", true,
+                                      "dropPendingIdents", static_cast<int64_t>(server.catalog.reaper().size())));
+  b.openDocument("wiredTiger");
+  b.append("cache", bson::doc("bytes currently in the cache", s.cacheBytesInUse, "tracked dirty bytes in the cache",
+                              s.cacheBytesDirty, "maximum bytes configured", s.cacheBytesMax));
+  b.append("log", bson::doc("log sync operations", s.logSyncs, "log bytes written", s.logBytesWritten));
+  b.append("transaction",
+           bson::doc("transaction begins", s.transactionsBegun, "transactions committed", s.transactionsCommitted,
+                     "transactions rolled back", s.transactionsRolledBack, "transaction checkpoints", s.checkpoints,
+                     "transaction checkpoint most recent time (msecs)", s.lastCheckpointMillis));
+  b.close();
+  b.append("journal", bson::doc("flushes", flushes.flushes, "failedFlushes", flushes.failedFlushes, "waitersCompleted",
+                                flushes.waitersCompleted, "largestGroup", flushes.largestGroup, "commitsFlushed",
+                                flushes.commitsFlushed, "totalMicros", flushes.totalMicros));
+  b.append("diskSpace", bson::doc("freeBytes", server.disk.freeBytes(), "reserveBytes", server.disk.reserveBytes(),
+                                  "refusingWrites", server.disk.refusing(), "timesFull", server.disk.refusals()));
+  b.append("logicalSessionRecordCache", bson::doc("activeSessionsCount", static_cast<int64_t>(server.sessions.size())));
+}
+
+void appendOperation(bson::Builder& b, ServerContext& server, const Operation& operation) {
+  const auto running = server.node.environment().now() - operation.started();
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(running).count();
+  b.append("active", true).append("opid", operation.id()).append("op", "command").append("ns", operation.shownNs());
+  b.append("secs_running", static_cast<int64_t>(micros / 1'000'000))
+      .append("microsecs_running", static_cast<int64_t>(micros));
+  appendShownCommand(b, operation.command);
+  if (operation.killed()) b.append("killPending", true);
+  const char lock = operation.lock.mode.load(std::memory_order_relaxed);
+  b.openDocument("locks");  // reads hold none
+  if (lock != 0) b.append("Database", "w").append("Collection", std::string(1, lock));
+  b.close().append("waitingForLock", operation.lock.waiting.load(std::memory_order_relaxed));
+  b.append("numYields", operation.metrics.yields.load(std::memory_order_relaxed));
+  if (const auto plan = operation.metrics.planSummary.text(); !plan.empty()) b.append("planSummary", plan);
+}
+
+Task<Status> serverStatusCommand(Request& request) {
+  const auto latencies = request.arg("opLatencies");
+  const bool histograms = latencies.is(bson::Type::kDocument) && latencies.asDocument()["histograms"].truthy();
+  const bson::Document all = serverStatus(request.server(), histograms);
+  for (const bson::Element& section : all.view()) {
+    const auto wanted = request.body()[section.name()];
+    if (!wanted.ok() || wanted.truthy()) request.reply().append(section);
+  }
+  co_return Status::OK();
+}
+
+constexpr Command kStatusCommands[] = {
+    {.name = "serverStatus",
+     .summary = "the state and figures of the server",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kServerStatus},
+     .arguments = kNamedFreely,
+     .run = serverStatusCommand},
+};
+
+}  // namespace
+
+bson::Document serverStatus(ServerContext& server, bool histograms) {
+  bson::Builder b;
+  appendProcess(b, server);
+  appendConnections(b, server);
+  appendCounters(b, server);
+  appendLatencies(b, server, histograms);
+  appendMetrics(b, server);
+  appendReplication(b, server);
+  appendStorage(b, server);
+  return b.finish();
+}
+
+std::vector<bson::Document> currentOperations(ServerContext& server, const OperationQuery& query) {
+  std::vector<bson::Document> rows;
+  server.clients.each([&](Client& client) {
+    bson::Builder b;
+    b.append("type", "op")
+        .append("host", server.identity.host)
+        .append("desc", "conn" + std::to_string(client.connectionId));
+    b.append("connectionId", static_cast<int32_t>(client.connectionId)).append("client", client.remote);
+    const bson::Document metadata = client.metadata();
+    if (const auto name = metadata.view().at("application.name"); name) b.append("appName", name);
+    if (!metadata.empty()) b.append("clientMetadata", metadata);
+    if (const auto users = client.userNames(); !users.empty()) b.append("effectiveUsers", users);
+    const bool active = client.withOperation([&](Operation& operation) { appendOperation(b, server, operation); });
+    if (!active && !query.idleConnections) return;
+    if (!active) b.append("active", false);
+    rows.push_back(b.finish());
+  });
+  if (!query.idleCursors) return rows;
+  server.cursors.each([&](const ClientCursor& cursor) {
+    bson::Builder b;
+    b.append("type", "idleCursor").append("host", server.identity.host).append("ns", cursor.ns);
+    b.append("cursor",
+             bson::doc("cursorId", cursor.id, "nDocsReturned", cursor.returned, "nBatchesReturned", cursor.batches,
+                       "noCursorTimeout", cursor.noTimeout, "originatingCommand", cursor.command));
+    rows.push_back(b.finish());
+  });
+  return rows;
+}
+
+std::span<const Command> statusCommands() { return kStatusCommands; }
+
+}  // namespace troupe::commands

@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/view.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::commands {
+
+/// The types an argument may have, as bits.
+enum ArgumentType : uint16_t {
+  kAnyType = 0,  ///< anything
+  kBoolArg = 1,  ///< bool
+  kNumberArg = 2,
+  kStringArg = 4,
+  kDocumentArg = 8,
+  kArrayArg = 16,
+  kBinaryArg = 32,
+  kObjectIdArg = 64,
+  kTimestampArg = 128,
+  kFlagArg = kBoolArg | kNumberArg,  ///< a bool that may be written as a number
+};
+
+/// One argument of a command. Null is accepted for every optional argument and means "not given".
+struct Argument {
+  std::string_view name;
+  uint16_t types = kAnyType;
+  bool required = false;
+  bool inStableApi = true;  ///< false: refused under apiStrict
+};
+
+/// What a command accepts. Fields that every command accepts (`$db`, `lsid`, `maxTimeMS`, `comment` ...) need not be
+/// named.
+using ArgumentTable = std::span<const Argument>;
+
+/// In a table: fields it does not name are accepted and ignored, as where newer clients may say more than this server
+/// understands.
+inline constexpr std::string_view kAnyOther = "*";
+
+/// For commands whose fields are names of their own kind (parameters): everything is accepted, the body checks.
+inline constexpr Argument kNamedFreely[] = {{kAnyOther}};
+
+/// Checks `body` strictly against the table: unknown fields (40415), duplicates (40413), wrong types (TypeMismatch) and
+/// missing required fields (40414) are refused with messages that name the field. The first field, the command's own,
+/// is not checked.
+Status checkArguments(std::string_view command, ArgumentTable table, bson::View body, bool apiStrict = false);
+
+/// Fields every command accepts.
+std::span<const Argument> genericArguments();
+bool isGenericArgument(std::string_view name);
+
+}  // namespace troupe::commands

@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "actors/kernel/future.hpp"
+#include "messaging/bson/types.hpp"
+#include "storage/catalog/write_observer.hpp"
+
+namespace troupe::commands {
+
+/// Who waits for news of capped collections: tailable cursors that await data. News are committed inserts, and that the
+/// collection changes or goes. Only collections that somebody asked about cost anything. Thread-safe.
+class CappedWaiters final : public storage::WriteObserver {
+ public:
+  /// The count of news of a collection so far. Ask before reading, and hand it to `wakeOnNews` when there was nothing
+  /// to read.
+  int64_t newsOf(const bson::Uuid& collection);
+  /// Completes `woken` with the next news, or at once when there were some since `known`. Who stops waiting drops it.
+  void wakeOnNews(const bson::Uuid& collection, int64_t known, const std::shared_ptr<Promise<Done>>& woken);
+  /// Wakes all who wait: the node is about to stop.
+  void wakeAll();
+  /// Collections that are kept in mind.
+  size_t watched() const;
+
+  bool observes(const storage::CatalogEntry& entry) const override;
+  Status onDocuments(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                     const storage::DocumentChange& change) override;
+  Status onCollection(storage::RecoveryUnit& unit, const storage::Collection* before,
+                      const storage::Collection* after) override;
+
+ private:
+  using Waiters = std::vector<std::weak_ptr<Promise<Done>>>;
+  struct Watched {
+    int64_t news = 0;
+    Waiters waiting;
+    size_t pruneAt = 16;
+  };
+  void tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection);
+  void tell(const bson::Uuid& collection);
+
+  mutable std::mutex mutex_;
+  std::map<bson::Uuid, Watched> watched_;
+};
+
+}  // namespace troupe::commands

@@ -1,0 +1,41 @@
+#include "actors/server/client.hpp"
+
+namespace troupe::commands {
+
+std::shared_ptr<Client> ClientRegistry::add(std::string remote, bool fromLoopback, bool encrypted, int64_t limit) {
+  const std::lock_guard lock(mutex_);
+  if (static_cast<int64_t>(clients_.size()) >= limit) return nullptr;
+  const int64_t id = ++created_;
+  auto client = std::make_shared<Client>(id, std::move(remote), fromLoopback, encrypted);
+  clients_.emplace(id, client);
+  ++current_;
+  return client;
+}
+
+void ClientRegistry::remove(int64_t connectionId) {
+  const std::lock_guard lock(mutex_);
+  current_ -= static_cast<int64_t>(clients_.erase(connectionId));
+}
+
+void ClientRegistry::each(const std::function<void(Client&)>& visit) const {
+  std::vector<std::shared_ptr<Client>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, client] : clients_) all.push_back(client);
+  }
+  for (const auto& client : all) visit(*client);
+}
+
+bool ClientRegistry::killOperation(int64_t operationId, ErrorCode code) const {
+  bool killed = false;
+  each([&](Client& client) {
+    client.withOperation([&](Operation& operation) {
+      if (operation.id() != operationId) return;
+      operation.kill(code);
+      killed = true;
+    });
+  });
+  return killed;
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,114 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/server/operation.hpp"
+#include "messaging/auth/roles.hpp"
+#include "messaging/auth/sasl.hpp"
+#include "messaging/bson/document.hpp"
+#include "messaging/wire/op_compressed.hpp"
+
+namespace troupe::commands {
+
+/// A user that a connection has authenticated, with what its roles allow at that time.
+struct AuthenticatedUser {
+  std::string name;
+  std::string database;
+  std::string id;        ///< the bytes of `userId`: a user who was dropped and made again is another one
+  int64_t version = 0;   ///< of the users' store when this was read
+  bson::Document roles;  ///< array elements as connectionStatus shows them
+  auth::PrivilegeSet privileges;
+};
+
+/// What the server knows of one connection. The connection's own actor changes it; other threads read only what the
+/// mutex guards (the running operation and the fields under "shared").
+class Client {
+ public:
+  Client(int64_t connectionId, std::string remote, bool fromLoopback, bool encrypted)
+      : connectionId(connectionId), remote(std::move(remote)), fromLoopback(fromLoopback), encrypted(encrypted) {}
+
+  const int64_t connectionId;
+  const std::string remote;  ///< "127.0.0.1:51234"
+  const bool fromLoopback;
+  const bool encrypted;
+
+  // The connection's own.
+  bool greeted = false;  ///< a first hello was answered; its metadata cannot change
+  std::vector<wire::Compressor> compressors;
+  std::vector<AuthenticatedUser> users;
+  std::optional<auth::SaslConversation> sasl;
+  bool localhostException = false;   ///< for the present command: a local client makes the first user
+  std::atomic<bool> closing{false};  ///< close once the present answer is sent
+
+  bool authenticated() const { return !users.empty(); }
+  bool allows(auth::Action action, const auth::Resource& resource) const {
+    for (const auto& user : users) {
+      if (user.privileges.allows(action, resource)) return true;
+    }
+    return false;
+  }
+
+  /// Names the running operation for currentOp and killOp; null when it has ended.
+  void setOperation(Operation* operation) {
+    const std::lock_guard lock(mutex_);
+    operation_ = operation;
+  }
+  /// Calls `look` with the running operation, which cannot end meanwhile; false when there is none.
+  bool withOperation(const std::function<void(Operation&)>& look) {
+    const std::lock_guard lock(mutex_);
+    if (operation_) look(*operation_);
+    return operation_ != nullptr;
+  }
+  void setMetadata(bson::Document metadata) {
+    const std::lock_guard lock(mutex_);
+    metadata_ = std::move(metadata);
+  }
+  bson::Document metadata() const {
+    const std::lock_guard lock(mutex_);
+    return metadata_;
+  }
+  std::string userNames() const {
+    const std::lock_guard lock(mutex_);
+    return userNames_;
+  }
+  void setUserNames(std::string names) {
+    const std::lock_guard lock(mutex_);
+    userNames_ = std::move(names);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Operation* operation_ = nullptr;
+  bson::Document metadata_;
+  std::string userNames_;
+};
+
+/// All connections of the node. Thread-safe.
+class ClientRegistry {
+ public:
+  /// Refused (null) when `limit` connections are open already.
+  std::shared_ptr<Client> add(std::string remote, bool fromLoopback, bool encrypted, int64_t limit);
+  void remove(int64_t connectionId);
+  void each(const std::function<void(Client&)>& visit) const;
+  /// Kills the running operation of that id; false when there is none.
+  bool killOperation(int64_t operationId, ErrorCode code) const;
+  int64_t nextOperationId() { return nextOperation_.fetch_add(1, std::memory_order_relaxed); }
+  int64_t current() const { return current_.load(std::memory_order_relaxed); }
+  int64_t totalCreated() const { return created_.load(std::memory_order_relaxed); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<int64_t, std::shared_ptr<Client>> clients_;
+  std::atomic<int64_t> created_{0};
+  std::atomic<int64_t> current_{0};
+  std::atomic<int64_t> nextOperation_{1};
+};
+
+}  // namespace troupe::commands

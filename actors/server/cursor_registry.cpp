@@ -1,0 +1,165 @@
+#include "actors/server/cursor_registry.hpp"
+
+#include <algorithm>
+
+namespace troupe::commands {
+
+namespace {
+
+/// A cursor is used in the session that opened it, or outside of sessions when none did.
+Status checkSession(int64_t id, bson::View opened, bson::View used) {
+  const std::string cursor = "Cannot run getMore on cursor " + std::to_string(id);
+  if (!opened.empty() && used.empty())
+    return {ErrorCode(50736), cursor + ", which was created in a session, without an lsid"};
+  if (opened.empty() && !used.empty())
+    return {ErrorCode(50737), cursor + ", which was not created in a session, in a session"};
+  if (opened["id"].valueBytes() != used["id"].valueBytes()) {
+    return {ErrorCode(50738), cursor + ", which was created in another session"};
+  }
+  return Status::OK();
+}
+
+bool owns(const std::vector<std::string>& users, const std::vector<std::string>& owners) {
+  return owners.empty() || std::find_first_of(users.begin(), users.end(), owners.begin(), owners.end()) != users.end();
+}
+
+}  // namespace
+
+ClientCursor::ClientCursor() = default;
+ClientCursor::~ClientCursor() = default;
+
+int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
+  const std::lock_guard lock(mutex_);
+  int64_t id = 0;
+  while (id == 0 || slots_.contains(id)) id = randomId_();
+  cursor->id = id;
+  ++opened_;
+  Slot slot;
+  slot.ns = cursor->ns;
+  slot.session = cursor->session;
+  slot.owners = cursor->owners;
+  slot.cursor = std::move(cursor);
+  slots_.emplace(id, std::move(slot));
+  return id;
+}
+
+StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::string_view ns,
+                                                              const std::vector<std::string>& users, bson::View session,
+                                                              Operation* operation) {
+  const std::lock_guard lock(mutex_);
+  const auto it = slots_.find(id);
+  if (it == slots_.end() || it->second.killed) {
+    return Status(ErrorCode::kCursorNotFound, "cursor id " + std::to_string(id) + " not found");
+  }
+  Slot& slot = it->second;
+  if (!slot.cursor) return Status(ErrorCode(12051), "cursor id " + std::to_string(id) + " is already in use");
+  if (slot.ns != ns) {
+    return Status(ErrorCode::kUnauthorized, "Requested getMore on namespace '" + std::string(ns) +
+                                                "', but cursor belongs to a different namespace " + slot.ns);
+  }
+  if (!owns(users, slot.owners))
+    return Status(ErrorCode::kUnauthorized,
+                  "cursor id " + std::to_string(id) + " was not created by the authenticated user");
+  TROUPE_TRY(checkSession(id, slot.cursor->session, session));
+  slot.operation = operation;
+  return std::move(slot.cursor);
+}
+
+StatusWith<bool> CursorRegistry::belongsTo(int64_t id, const std::vector<std::string>& users) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = slots_.find(id);
+  if (it == slots_.end() || it->second.killed)
+    return Status(ErrorCode::kCursorNotFound, "cursor id " + std::to_string(id) + " not found");
+  return owns(users, it->second.owners);
+}
+
+bool CursorRegistry::unpin(std::unique_ptr<ClientCursor>& cursor, SteadyTime now) {
+  const std::lock_guard lock(mutex_);
+  const auto it = slots_.find(cursor->id);
+  if (it == slots_.end()) return false;
+  it->second.operation = nullptr;
+  if (it->second.killed) {
+    slots_.erase(it);
+    return false;
+  }
+  cursor->lastUsed = now;
+  it->second.cursor = std::move(cursor);
+  return true;
+}
+
+void CursorRegistry::forget(int64_t id) {
+  const std::lock_guard lock(mutex_);
+  slots_.erase(id);
+}
+
+std::unique_ptr<ClientCursor> CursorRegistry::killLocked(std::unordered_map<int64_t, Slot>::iterator it) {
+  if (it->second.cursor) {
+    auto cursor = std::move(it->second.cursor);
+    slots_.erase(it);
+    return cursor;
+  }
+  it->second.killed = true;
+  if (it->second.operation) it->second.operation->kill(ErrorCode::kCursorKilled);
+  return nullptr;
+}
+
+CursorRegistry::Killed CursorRegistry::kill(int64_t id) {
+  std::unique_ptr<ClientCursor> dropped;  // destroyed after the mutex is released
+  const std::lock_guard lock(mutex_);
+  const auto it = slots_.find(id);
+  if (it == slots_.end() || it->second.killed) return Killed::kNotFound;
+  dropped = killLocked(it);
+  return Killed::kKilled;
+}
+
+int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& which) {
+  std::vector<std::unique_ptr<ClientCursor>> dropped;
+  const std::lock_guard lock(mutex_);
+  for (auto it = slots_.begin(); it != slots_.end();) {
+    const auto here = it++;
+    if (here->second.cursor) {
+      if (which(*here->second.cursor)) dropped.push_back(killLocked(here));
+      continue;
+    }
+    ClientCursor pinned;
+    pinned.id = here->first;
+    pinned.ns = here->second.ns;
+    pinned.session = here->second.session;
+    if (which(pinned)) dropped.push_back(killLocked(here));
+  }
+  return static_cast<int64_t>(dropped.size());
+}
+
+int64_t CursorRegistry::killIdle(SteadyTime unusedSince) {
+  std::vector<std::unique_ptr<ClientCursor>> dropped;
+  const std::lock_guard lock(mutex_);
+  for (auto it = slots_.begin(); it != slots_.end();) {
+    const auto here = it++;
+    const ClientCursor* cursor = here->second.cursor.get();
+    if (cursor && !cursor->noTimeout && cursor->lastUsed < unusedSince) dropped.push_back(killLocked(here));
+  }
+  timedOut_ += static_cast<int64_t>(dropped.size());
+  return static_cast<int64_t>(dropped.size());
+}
+
+CursorRegistry::Statistics CursorRegistry::statistics() const {
+  const std::lock_guard lock(mutex_);
+  Statistics s;
+  s.open = static_cast<int64_t>(slots_.size());
+  s.timedOut = timedOut_;
+  s.totalOpened = opened_;
+  for (const auto& [id, slot] : slots_) {
+    s.pinned += slot.cursor == nullptr;
+    s.noTimeout += slot.cursor && slot.cursor->noTimeout;
+  }
+  return s;
+}
+
+void CursorRegistry::each(const std::function<void(const ClientCursor&)>& visitIdle) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, slot] : slots_) {
+    if (slot.cursor) visitIdle(*slot.cursor);
+  }
+}
+
+}  // namespace troupe::commands

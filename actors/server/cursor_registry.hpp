@@ -1,0 +1,103 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/server/operation.hpp"
+#include "actors/server/result_stream.hpp"
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::commands {
+
+/// What makes a cursor tailable: at the end of its collection it waits for more.
+struct Tail {
+  bson::Uuid collection;
+  bool awaitData = false;  ///< its getMore waits a while for news
+};
+
+/// A query that gives its results in batches. Between batches it lies in the registry without a snapshot; while a
+/// command works on it, it is pinned: owned by that command alone.
+struct ClientCursor {
+  ClientCursor();
+  ~ClientCursor();
+
+  int64_t id = 0;
+  std::string ns;
+  bson::Document command;           ///< what opened it, for currentOp
+  bson::Document session;           ///< the `lsid` it belongs to, or empty
+  std::vector<std::string> owners;  ///< "user@db" of its creators; only they may use it
+  bool noTimeout = false;
+  SteadyTime created;
+  SteadyTime lastUsed;
+  std::optional<std::chrono::milliseconds> maxTimeLeft;  ///< what the maxTimeMS of its command leaves
+  int64_t returned = 0;
+  int64_t batches = 0;
+  std::optional<int64_t> limit;  ///< results after which it is known to be exhausted
+  std::optional<Tail> tail;
+  std::unique_ptr<ResultStream> stream;
+  std::optional<bson::Document> held;  ///< a result that did not fit into the last batch
+};
+
+/// The node's open cursors. Thread-safe. An idle cursor ends after `cursorTimeoutMillis`.
+class CursorRegistry {
+ public:
+  /// `randomId` gives ids that cannot be guessed (non-zero).
+  explicit CursorRegistry(std::function<int64_t()> randomId) : randomId_(std::move(randomId)) {}
+
+  /// Keeps a cursor and gives it an id.
+  int64_t add(std::unique_ptr<ClientCursor> cursor);
+  /// Takes the cursor out for one command. Errors: CursorNotFound; CursorInUse (12051) while another command has it;
+  /// Unauthorized when `users` hold none of its owners; 50736 to 50738 when `session` (an `lsid` or empty) is not its
+  /// own.
+  StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, std::string_view ns, const std::vector<std::string>& users,
+                                                bson::View session, Operation* operation);
+  /// Puts a pinned cursor back. False when it was killed meanwhile: the caller then drops it.
+  bool unpin(std::unique_ptr<ClientCursor>& cursor, SteadyTime now);
+  /// Forgets a pinned cursor that is exhausted or failed.
+  void forget(int64_t id);
+
+  enum class Killed { kKilled, kNotFound };
+  /// Whether one of `users` opened the cursor, or nobody who was logged in. CursorNotFound.
+  StatusWith<bool> belongsTo(int64_t id, const std::vector<std::string>& users) const;
+  /// Ends a cursor; one that is in use ends with its command, which is interrupted.
+  Killed kill(int64_t id);
+  /// Ends every cursor for which `which` is true; returns how many.
+  int64_t killIf(const std::function<bool(const ClientCursor&)>& which);
+  int64_t killIdle(SteadyTime unusedSince);
+
+  struct Statistics {
+    int64_t open = 0;
+    int64_t pinned = 0;
+    int64_t noTimeout = 0;
+    int64_t timedOut = 0;
+    int64_t totalOpened = 0;
+  };
+  Statistics statistics() const;
+  void each(const std::function<void(const ClientCursor&)>& visitIdle) const;
+
+ private:
+  struct Slot {
+    std::unique_ptr<ClientCursor> cursor;  ///< null while pinned
+    std::string ns;
+    Operation* operation = nullptr;  ///< the one that has it pinned
+    bson::Document session;
+    std::vector<std::string> owners;
+    bool killed = false;
+  };
+  std::unique_ptr<ClientCursor> killLocked(std::unordered_map<int64_t, Slot>::iterator it);
+
+  std::function<int64_t()> randomId_;
+  mutable std::mutex mutex_;
+  std::unordered_map<int64_t, Slot> slots_;
+  int64_t timedOut_ = 0;
+  int64_t opened_ = 0;
+};
+
+}  // namespace troupe::commands

@@ -1,0 +1,66 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "actors/environment/environment.hpp"
+#include "messaging/errors/status.hpp"
+#include "messaging/log/log.hpp"
+#include "storage/engine/engine.hpp"
+
+namespace troupe::commands {
+
+/// Refuses writes that grow the data while the disk below the data directory is nearly full, so that the journal and
+/// the checkpoints have room left: reads and deletes go on, and writes come back by themselves when there is space
+/// again. What the engine still holds in memory will need its place, too, and counts as used.
+///
+/// The disk is looked at by whoever writes, each time a part of the reserve may have been written, and from time to
+/// time by the DiskWatch. Any thread.
+class DiskGuard {
+ public:
+  /// `reserveMB`: what is to stay free, in MiB; below zero: the smaller of 512 MiB and a tenth of the disk. 0 never
+  /// refuses.
+  DiskGuard(const Environment& environment, storage::Engine& engine, std::string directory,
+            const std::atomic<int64_t>& reserveMB, log::Log& log)
+      : environment_(environment),
+        engine_(engine),
+        directory_(std::move(directory)),
+        reserveMB_(reserveMB),
+        log_(log) {}
+
+  /// To be asked before a write that adds `bytes`. OutOfDiskSpace when such writes are refused.
+  Status roomFor(size_t bytes) {
+    const auto more = static_cast<int64_t>(bytes);
+    if (written_.fetch_add(more, std::memory_order_relaxed) + more >= lookAfter_.load(std::memory_order_relaxed))
+      look();
+    if (!refusing_.load(std::memory_order_relaxed)) [[likely]]
+      return Status::OK();
+    return refusal();
+  }
+  /// Looks at the disk, and decides.
+  void look();
+
+  bool refusing() const { return refusing_.load(std::memory_order_relaxed); }
+  int64_t freeBytes() const {
+    return freeBytes_.load(std::memory_order_relaxed);
+  }  ///< when last looked at; -1: unknown
+  int64_t reserveBytes() const { return reserveBytes_.load(std::memory_order_relaxed); }
+  int64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }  ///< times that writes became refused
+
+ private:
+  Status refusal() const;
+
+  const Environment& environment_;
+  storage::Engine& engine_;
+  const std::string directory_;
+  const std::atomic<int64_t>& reserveMB_;
+  log::Log& log_;
+  std::atomic<int64_t> written_{0};    ///< bytes since the last look
+  std::atomic<int64_t> lookAfter_{0};  ///< bytes
+  std::atomic<int64_t> freeBytes_{-1};
+  std::atomic<int64_t> reserveBytes_{0};
+  std::atomic<int64_t> refusals_{0};
+  std::atomic<bool> refusing_{false};
+};
+
+}  // namespace troupe::commands

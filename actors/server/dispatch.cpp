@@ -1,0 +1,280 @@
+#include <algorithm>
+#include <optional>
+
+#include "actors/kernel/node.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/role_check.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/session_registry.hpp"
+#include "actors/server/slow_log.hpp"
+#include "actors/server/user_store.hpp"
+#include "messaging/bson/validate.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+/// `failCommand`: does its data speak of this request? Fields: failCommands, appName, namespace, failInternalCommands.
+bool failCommandApplies(const Request& request, bson::View data) {
+  const auto names = data["failCommands"];
+  if (!names.is(bson::Type::kArray)) return false;
+  const bool named = std::any_of(names.asArray().begin(), names.asArray().end(), [&](const bson::Element& e) {
+    const auto name = e.toStringOr();
+    return name == request.commandName() || name == request.command->name ||
+           (!request.command->alias.empty() && name == request.command->alias);
+  });
+  if (!named) return false;
+  if (const auto app = data["appName"]; app) {
+    const bson::Document metadata = request.client().metadata();
+    if (metadata.view().at("application.name").toStringOr() != app.toStringOr()) return false;
+  }
+  if (const auto ns = data["namespace"]; ns) {
+    const std::string mine = std::string(request.db()) + "." + std::string(request.body().first().toStringOr());
+    if (ns.toStringOr() != mine) return false;
+  }
+  return true;
+}
+
+/// What an armed `failCommand` does before the command runs: block, close the connection, or fail with a code and
+/// labels.
+Task<Status> applyFailCommand(Request& request, bson::View data) {
+  if (data["blockConnection"].truthy()) {
+    Node& node = request.server().node;
+    Duration pause = std::chrono::milliseconds(data["blockTimeMS"].toInt64());
+    if (const auto deadline = request.operation().deadline())
+      pause = std::min<Duration>(pause, *deadline - node.environment().now());
+    co_await node.sleepFor(pause);
+    if (Status status = request.operation().checkForInterrupt(node.environment().now()); !status.isOK())
+      co_return status;
+  }
+  if (data["closeConnection"].truthy()) {
+    request.client().closing = true;
+    request.dropReply = true;
+    co_return Status(ErrorCode::kHostUnreachable, "connection closed by fail point");
+  }
+  const auto code = data["errorCode"];
+  if (!code) co_return Status::OK();
+  bson::Builder extra;
+  if (const auto info = data["errInfo"]; info) extra.append("errInfo", info);
+  if (const auto labels = data["errorLabels"]; labels) extra.append("errorLabels", labels);
+  co_return Status(static_cast<ErrorCode>(code.toInt64()), "Failing command via 'failCommand' failpoint",
+                   extra.finish());
+}
+
+Status checkApiVersion(const Request& request) {
+  const auto version = request.arg("apiVersion");
+  const bool strict = request.flag("apiStrict");
+  if (!version) {
+    if (request.arg("apiStrict") || request.arg("apiDeprecationErrors")) {
+      return {ErrorCode::kInvalidOptions, "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion"};
+    }
+    if (request.server().parameters.requireApiVersion && request.command->name != "hello") {
+      return {ErrorCode(498870),
+              "The apiVersion parameter is required, please configure your MongoClient's API version"};
+    }
+    return Status::OK();
+  }
+  if (version.toStringOr() != "1") {
+    return {ErrorCode::kAPIVersionError, "API version must be \"1\""};
+  }
+  if (strict && !request.command->stableApi) {
+    return {ErrorCode::kAPIStrictError,
+            "Provided apiStrict:true, but the command " + std::string(request.command->name) +
+                " is not in API Version 1. Information on supported commands and migrations in API Version 1 can be "
+                "found at https://dochub.mongodb.org/core/manual-versioned-api"};
+  }
+  return Status::OK();
+}
+
+/// Read and write concerns a standalone node can honour.
+Status checkConcerns(const Request& request) {
+  if (const auto concern = request.document("readConcern"); !concern.empty()) {
+    const auto level = concern["level"].toStringOr("local");
+    if (level == "snapshot")
+      return {ErrorCode::kIllegalOperation,
+              "Read concern snapshot is only supported on replica sets and sharded clusters"};
+    if (level == "linearizable")
+      return {ErrorCode::kIllegalOperation, "Cannot use linearizable read concern on a standalone server"};
+    if (level != "local" && level != "available" && level != "majority") {
+      return {ErrorCode::kFailedToParse,
+              "Enumeration value '" + std::string(level) + "' for field 'readConcern.level' is not a valid value."};
+    }
+    if (concern.has("afterClusterTime") || concern.has("atClusterTime")) {
+      return {
+          ErrorCode::kIllegalOperation,
+          "Cannot specify afterClusterTime or atClusterTime on a standalone server: cluster times need a replica set"};
+    }
+  }
+  return request.writeConcern().status();
+}
+
+Status checkTransactionFields(const Request& request) {
+  if (request.arg("txnNumber")) {
+    return {ErrorCode::kIllegalOperation, "Transaction numbers are only allowed on a replica set member or mongos"};
+  }
+  if (request.arg("autocommit") || request.arg("startTransaction")) {
+    return {ErrorCode::kInvalidOptions, "'autocommit' and 'startTransaction' need a 'txnNumber'"};
+  }
+  return Status::OK();
+}
+
+/// The localhost exception: while there is no user at all, a local client may make the first, in `admin`.
+bool makesFirstUser(const Request& request) {
+  const ServerContext& server = request.server();
+  return request.command->name == "createUser" && request.db() == "admin" && request.client().fromLoopback &&
+         !request.client().authenticated() && server.parameters.enableLocalhostAuthBypass && !server.users.anyUser();
+}
+
+/// Takes up what has changed about the client's users since it was read: roles are read again, users who were dropped
+/// go.
+Status refreshUsers(Request& request) {
+  const UserStore& store = request.server().users;
+  auto& users = request.client().users;
+  for (size_t i = users.size(); i-- > 0;) {
+    if (users[i].version == store.version()) continue;
+    auto loaded = store.load(users[i].name, users[i].database);
+    if (loaded.isOK() && *loaded && (*loaded)->id == users[i].id) {
+      users[i] = std::move(**loaded);
+      continue;
+    }
+    users.erase(users.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!loaded.isOK()) return loaded.status();
+  }
+  return Status::OK();
+}
+
+Status checkRights(Request& request) {
+  const ServerContext& server = request.server();
+  const Requirement& needed = request.command->requirement;
+  using Target = Requirement::Target;
+  if (!server.identity.authentication) return Status::OK();
+  TROUPE_TRY(refreshUsers(request));
+  if (needed.target == Target::kNobody) return Status::OK();
+  request.client().localhostException = makesFirstUser(request);
+  if (request.client().localhostException) return Status::OK();
+  if (!request.client().authenticated()) {
+    return {ErrorCode::kUnauthorized, "Command " + std::string(request.command->name) + " requires authentication"};
+  }
+  if (needed.target == Target::kAuthenticated) return Status::OK();
+  auth::Resource resource = auth::Resource::cluster();
+  if (needed.target == Target::kDatabase) resource = auth::Resource::db(request.db());
+  if (needed.target == Target::kCollection)
+    resource = auth::Resource::coll(request.db(), request.body().first().toStringOr());
+  if (request.namesCollectionByUuid()) {
+    TROUPE_TRY(request.authorize(auth::Action::kUseUuid, auth::Resource::db(request.db())));
+    TROUPE_ASSIGN(const auto named, request.collection());
+    return request.authorize(needed.action, auth::Resource::coll(named.db(), named.collection()));
+  }
+  return request.authorize(needed.action, resource);
+}
+
+Status checkCommand(Request& request, const CommandTable& table) {
+  request.command = table.find(request.commandName());
+  if (!request.command || (request.command->testOnly && !request.server().parameters.enableTestCommands)) {
+    return {ErrorCode::kCommandNotFound, "no such command: '" + std::string(request.commandName()) + "'"};
+  }
+  const Command& command = *request.command;
+  TROUPE_TRY(storage::validateDatabaseName(request.db()));
+  if (command.adminOnly && request.db() != "admin") {
+    return {ErrorCode::kUnauthorized, std::string(command.name) + " may only be run against the admin database."};
+  }
+  TROUPE_TRY(checkRights(request));
+  TROUPE_TRY(checkApiVersion(request));
+  TROUPE_TRY(checkArguments(command.name, command.arguments, request.body(), request.flag("apiStrict")));
+  TROUPE_TRY(checkTransactionFields(request));
+  TROUPE_TRY(checkRole(request));
+  return checkConcerns(request);
+}
+
+Status setDeadline(Request& request) {
+  const auto limit = request.arg("maxTimeMS");
+  if (!limit || request.command->name == "getMore") return Status::OK();
+  const int64_t millis = limit.toInt64(-1);
+  if (millis < 0 || millis > INT32_MAX)
+    return {ErrorCode::kBadValue, std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]"};
+  if (millis > 0) request.operation().setDeadline(request.operation().started() + std::chrono::milliseconds(millis));
+  return Status::OK();
+}
+
+void noteLatency(const Request& request, std::chrono::nanoseconds took) {
+  OperationLatencies& latencies = request.server().latencies;
+  const Access access = request.command ? request.command->access : Access::kNone;
+  if (access == Access::kRead) latencies.reads.note(took);
+  else if (access == Access::kWrite) latencies.writes.note(took);
+  else latencies.commands.note(took);
+}
+
+/// A lock on the operation's place in its client, so that currentOp sees it exactly while it runs.
+class Running {
+ public:
+  explicit Running(Request& request) : client_(request.client()) { client_.setOperation(&request.operation()); }
+  ~Running() { client_.setOperation(nullptr); }
+
+ private:
+  Client& client_;
+};
+
+}  // namespace
+
+CommandTable::CommandTable(std::initializer_list<std::span<const Command>> families) {
+  for (const auto& family : families) {
+    for (const Command& command : family) sorted_.push_back(&command);
+  }
+  std::sort(sorted_.begin(), sorted_.end(), [](const Command* a, const Command* b) { return a->name < b->name; });
+  for (const Command* command : sorted_) byName_.emplace(command->name, command);
+  for (const Command* command : sorted_)
+    if (!command->alias.empty()) byName_.emplace(command->alias, command);
+}
+
+const Command* CommandTable::find(std::string_view name) const {
+  const auto found = byName_.find(name);
+  return found == byName_.end() ? nullptr : found->second;
+}
+
+void writeError(wire::MessageBuilder& reply, const Status& status) {
+  reply.discard();
+  bson::Builder& body = reply.body();
+  body.append("ok", 0.0)
+      .append("errmsg", bson::asUtf8(status.reason()))
+      .append("code", static_cast<int32_t>(status.code()));
+  body.append("codeName", errorName(status.code()));
+  if (status.extra()) body.appendAll(*status.extra());
+}
+
+Task<void> dispatch(Request& request, const CommandTable& table) {
+  Operation& operation = request.operation();
+  operation.database = request.db();
+  operation.commandName = request.commandName();
+  operation.command = request.body();
+  const Running running(request);  // others may look from now on
+  Status status = checkCommand(request, table);
+  if (status.isOK() && request.flag("help")) {  // a question about the command: it does not run
+    request.reply().append("help", request.command->summary).append("ok", 1.0);
+    co_return;
+  }
+  if (status.isOK()) status = setDeadline(request);
+  if (status.isOK()) status = request.server().sessions.touch(request.session(), operation.started());
+  if (status.isOK()) {
+    const auto data =
+        request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
+    std::optional<bson::Document> concernError;
+    if (data && request.command->name != "configureFailPoint") {
+      if (const auto e = data->view()["writeConcernError"]; e) concernError = bson::doc("writeConcernError", e);
+      status = co_await applyFailCommand(request, data->view());
+    }
+    if (status.isOK()) status = co_await request.command->run(request);
+    if (status.isOK() && concernError) request.reply().appendAll(*concernError);
+  }
+  if (status.isOK()) {
+    request.reply().append("ok", 1.0);
+  } else {
+    request.server().counters.userAsserts.fetch_add(1, std::memory_order_relaxed);
+    writeError(request.message(), status);
+  }
+  operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
+  const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
+  noteLatency(request, took);
+  logOperation(request, status, took);
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,133 @@
+#include "actors/server/request.hpp"
+
+#include <algorithm>
+
+#include "actors/kernel/node.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/server_context.hpp"
+
+namespace troupe::commands {
+
+StatusWith<std::vector<bson::View>> Request::documents(std::string_view name) const {
+  std::vector<bson::View> all;
+  if (const auto* sequence = wire_.sequence(name)) {
+    all.reserve(sequence->documents.size());
+    for (const bson::View document : sequence->documents) all.push_back(document);
+    return all;
+  }
+  const auto e = arg(name);
+  if (!e.is(bson::Type::kArray)) {
+    return Status(ErrorCode::kMissingRequiredField, "BSON field '" + std::string(commandName()) + "." +
+                                                        std::string(name) + "' is missing but a required field");
+  }
+  for (const bson::Element& item : e.asArray()) {
+    if (!item.is(bson::Type::kDocument)) {
+      return Status(ErrorCode::kTypeMismatch, "BSON field '" + std::string(commandName()) + "." + std::string(name) +
+                                                  "." + std::string(item.name()) + "' is the wrong type '" +
+                                                  std::string(bson::typeName(item.type())) +
+                                                  "', expected type 'object'");
+    }
+    all.push_back(item.asDocument());
+  }
+  return all;
+}
+
+namespace {
+
+std::optional<bson::Uuid> uuidOf(const bson::Element& e) {
+  if (!e.is(bson::Type::kBinary)) return std::nullopt;
+  const bson::Binary binary = e.asBinary();
+  bson::Uuid uuid;
+  if (binary.subtype != bson::kBinaryUuid || binary.bytes.size() != uuid.bytes.size()) return std::nullopt;
+  std::copy(binary.bytes.begin(), binary.bytes.end(), uuid.bytes.begin());
+  return uuid;
+}
+
+}  // namespace
+
+bool Request::namesCollectionByUuid() const {
+  return command && command->takesUuid && body().first().is(bson::Type::kBinary);
+}
+
+StatusWith<storage::Namespace> Request::collection() const {
+  const bson::Element name = body().first();
+  if (const auto uuid = uuidOf(name); uuid && command && command->takesUuid) {
+    const auto found = server_.catalog.snapshot()->find(*uuid);
+    if (found && found->ns().db() == db()) return found->ns();
+    return Status(ErrorCode::kNamespaceNotFound,
+                  "no collection of the database '" + std::string(db()) + "' has the UUID " + uuid->toString());
+  }
+  if (!name.is(bson::Type::kString)) {
+    return Status(ErrorCode::kInvalidNamespace,
+                  "collection name has invalid type " + std::string(bson::typeName(name.type())));
+  }
+  storage::Namespace ns(db(), name.asString());
+  TROUPE_TRY(storage::validateNamespace(ns));
+  return ns;
+}
+
+StatusWith<WriteConcern> Request::writeConcern() const {
+  WriteConcern result;
+  const bson::View given = document("writeConcern");
+  if (given.empty()) return result;
+  for (const bson::Element& e : given) {
+    if (e.name() == "w") {
+      if (e.is(bson::Type::kString)) {
+        if (e.asString() != "majority")
+          return Status(
+              ErrorCode::kUnknownReplWriteConcern,
+              "No write concern mode named '" + std::string(e.asString()) + "' found in replica set configuration");
+        result.majority = true;
+      } else if (e.isNumber()) {
+        result.w = e.toInt64();
+        if (result.w < 0 || result.w > 50)
+          return Status(
+              ErrorCode::kFailedToParse,
+              "w has to be a non-negative number and not greater than 50; found: " + std::to_string(result.w));
+        if (result.w > 1) return Status(ErrorCode::kBadValue, "cannot use 'w' > 1 when a host is not replicated");
+      } else {
+        return Status(ErrorCode::kFailedToParse, "w has to be a number or a string");
+      }
+    } else if (e.name() == "j" || e.name() == "fsync") {
+      if (!e.is(bson::Type::kBool) && !e.isNumber())
+        return Status(ErrorCode::kFailedToParse, std::string(e.name()) + " must be numeric or a boolean value");
+      result.journaled = result.journaled || e.truthy();
+    } else if (e.name() == "wtimeout" || e.name() == "wtimeoutMS") {
+      if (!e.isNumber()) return Status(ErrorCode::kFailedToParse, "wtimeout must be a number");
+      result.timeout = std::chrono::milliseconds(e.toInt64());
+    } else if (e.name() != "provenance" && e.name() != "getLastError") {
+      return Status(ErrorCode::kFailedToParse, "unrecognized write concern field: " + std::string(e.name()));
+    }
+  }
+  return result;
+}
+
+Status Request::authorize(auth::Action action, const auth::Resource& resource) const {
+  if (!server_.identity.authentication || client_.localhostException) return Status::OK();
+  if (client_.allows(action, resource)) return Status::OK();
+  return auth::unauthorized(db(), body());
+}
+
+std::vector<std::string> Request::userNames() const {
+  std::vector<std::string> names;
+  for (const auto& user : client_.users) names.push_back(user.name + "@" + user.database);
+  return names;
+}
+
+void Request::replyWithBatch(std::string_view ns, const std::vector<bson::Document>& documents) {
+  reply().openDocument("cursor").openArray("firstBatch");
+  for (const auto& document : documents) reply().push(document);
+  reply().close().append("id", int64_t{0}).append("ns", ns).close();
+}
+
+Status Request::checkForInterrupt() const {
+  return operation_.checkForInterrupt(server_.node.environment().coarseNow());
+}
+
+Task<Status> Request::yield() {
+  operation_.metrics.yields.fetch_add(1, std::memory_order_relaxed);
+  co_await server_.node.nextTurn();
+  co_return checkForInterrupt();
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,139 @@
+#pragma once
+#include <array>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/kernel/task.hpp"
+#include "actors/server/client.hpp"
+#include "actors/server/operation.hpp"
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+#include "messaging/wire/request.hpp"
+#include "storage/catalog/namespace.hpp"
+
+namespace troupe::commands {
+
+struct Command;
+struct ServerContext;
+
+/// `writeConcern` of a request.
+struct WriteConcern {
+  int64_t w = 1;  ///< members; 0 wants no answer
+  bool majority = false;
+  bool journaled = false;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+/// A document's fields by name, found without walking it again. Most arguments of most commands are absent: 64 bits say
+/// so at once.
+class Fields {
+ public:
+  explicit Fields(bson::View document) : document_(document) {
+    for (const bson::Element& e : document) {
+      bits_ |= bit(e.name());
+      if (count_ < kKept) kept_[count_] = e;
+      ++count_;
+    }
+  }
+  /// The first field of that name, or an absent element.
+  bson::Element operator[](std::string_view name) const {
+    if (!mayHave(name)) return {};
+    if (count_ > kKept) return document_[name];
+    for (size_t i = 0; i < count_; ++i)
+      if (kept_[i].name() == name) return kept_[i];
+    return {};
+  }
+  bool mayHave(std::string_view name) const { return (bits_ & bit(name)) != 0; }  ///< false: there is no such field
+
+ private:
+  static constexpr size_t kKept = 16;
+  static constexpr uint64_t bit(std::string_view name) {
+    if (name.empty()) return 1;
+    const auto mixed = name.size() * 11 + static_cast<uint8_t>(name.front()) * 5 + static_cast<uint8_t>(name.back());
+    return uint64_t{1} << (mixed & 63);
+  }
+  bson::View document_;
+  std::array<bson::Element, kKept> kept_;
+  size_t count_ = 0;
+  uint64_t bits_ = 0;
+};
+
+/// One command on its way through the server: the parsed request, who asks, and the reply being written. Lives on the
+/// connection's coroutine frame until the reply is sent; used by one thread at a time.
+class Request {
+ public:
+  Request(const wire::Request& wire, ServerContext& server, Client& client, Operation& operation)
+      : wire_(wire), server_(server), client_(client), operation_(operation), fields_(wire.body) {}
+  Request(const Request&) = delete;
+
+  bson::View body() const { return wire_.body; }
+  std::string_view commandName() const { return wire_.commandName(); }
+  std::string_view db() const { return wire_.database; }
+  const wire::Request& wire() const { return wire_; }
+  ServerContext& server() const { return server_; }
+  Client& client() const { return client_; }
+  Operation& operation() const { return operation_; }
+  const Command* command = nullptr;
+
+  // --- Arguments (checked against the command's table before the body runs; null means absent)
+  bson::Element arg(std::string_view name) const {
+    const auto e = fields_[name];
+    return e.isNullish() ? bson::Element() : e;
+  }
+  const Fields& fields() const { return fields_; }  ///< as they are, nulls too
+  bool flag(std::string_view name, bool fallback = false) const {
+    const auto e = arg(name);
+    return e ? e.truthy() : fallback;
+  }
+  std::string_view text(std::string_view name, std::string_view fallback = {}) const {
+    return arg(name).toStringOr(fallback);
+  }
+  int64_t number(std::string_view name, int64_t fallback = 0) const { return arg(name).toInt64(fallback); }
+  bson::View document(std::string_view name) const {
+    const auto e = arg(name);
+    return e.isObjectLike() ? e.asDocument() : bson::View();
+  }
+  /// Documents given as an array in the body or as a section of kind 1.
+  StatusWith<std::vector<bson::View>> documents(std::string_view name) const;
+  /// The collection the command's own field names, validated; by its UUID where the command takes one.
+  /// Errors: InvalidNamespace, TypeMismatch (not a string), NamespaceNotFound (no collection of this database has the
+  /// UUID).
+  StatusWith<storage::Namespace> collection() const;
+  bool namesCollectionByUuid() const;
+  StatusWith<WriteConcern> writeConcern() const;
+  bson::View session() const { return document("lsid"); }
+
+  // --- Rights
+  /// Unauthorized unless the client's users may do this; always allowed with authentication off.
+  Status authorize(auth::Action action, const auth::Resource& resource) const;
+  /// "user@db" of the client's users.
+  std::vector<std::string> userNames() const;
+
+  // --- Reply
+  wire::MessageBuilder& message() { return reply_; }
+  bson::Builder& reply() { return reply_.body(); }
+  /// {cursor: {firstBatch: [...], id: 0, ns}} for commands whose result fits in one batch.
+  void replyWithBatch(std::string_view ns, const std::vector<bson::Document>& documents);
+  /// In an exhaust stream: the body to run next, unasked, after this answer.
+  std::optional<bson::Document> streamOn;
+  bool dropReply = false;  ///< send nothing (the connection closes)
+
+  /// Ends the operation when it was killed or its time is over.
+  Status checkForInterrupt() const;
+  /// Lets others on this thread run, and checks for interrupts afterwards.
+  Task<Status> yield();
+
+ private:
+  const wire::Request& wire_;
+  ServerContext& server_;
+  Client& client_;
+  Operation& operation_;
+  const Fields fields_;  ///< of the body
+  wire::MessageBuilder reply_;
+};
+
+}  // namespace troupe::commands

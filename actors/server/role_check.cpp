@@ -1,0 +1,60 @@
+#include "actors/server/role_check.hpp"
+
+#include "actors/replication/replica_view.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/hello_state.hpp"
+#include "actors/server/server_context.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+bool readsFromSecondaries(const Request& request) {
+  const auto preference = request.document("$readPreference");
+  return !preference.empty() && preference["mode"].toStringOr("primary") != "primary";
+}
+
+/// Drivers look for a new primary when they see these.
+Status withTopologyVersion(const Request& request, ErrorCode code, std::string reason) {
+  const HelloState& hello = request.server().hello;
+  return {code, std::move(reason),
+          bson::doc("topologyVersion", bson::doc("processId", hello.processId(), "counter", hello.counter()))};
+}
+
+}  // namespace
+
+Status checkRole(const Request& request) {
+  const replication::Membership* membership = request.server().membership;
+  const Access access = request.command->access;
+  if (!membership || request.db() == "local" || access == Access::kNone || access == Access::kAdmin)
+    return Status::OK();
+  const auto view = membership->view();
+  if (access == Access::kWrite) {
+    if (!view->isWritable()) return withTopologyVersion(request, ErrorCode::kNotWritablePrimary, "not primary");
+    return {
+        ErrorCode::kNotImplemented,
+        "members of a replica set do not replicate data yet, so this one takes writes for the database 'local' only"};
+  }
+  if (view->isWritable()) return Status::OK();
+  const auto state = view->state();
+  if (state != replication::MemberState::kSecondary && state != replication::MemberState::kPrimary)
+    return withTopologyVersion(request, ErrorCode::kNotPrimaryOrSecondary,
+                               "node is not in primary or recovering state");
+  if (readsFromSecondaries(request)) return Status::OK();
+  return withTopologyVersion(request, ErrorCode::kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false");
+}
+
+Interruption interruptWrites(const ServerContext& server) {
+  Interruption done;
+  server.clients.each([&](Client& client) {
+    client.withOperation([&](Operation& operation) {
+      const Command* command = builtinCommands().find(operation.commandName);
+      const bool isWrite = command && command->access == Access::kWrite;
+      if (isWrite) operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
+      ++(isWrite ? done.killed : done.left);
+    });
+  });
+  return done;
+}
+
+}  // namespace troupe::commands

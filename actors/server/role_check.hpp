@@ -1,0 +1,21 @@
+#pragma once
+#include "actors/server/request.hpp"
+
+namespace troupe::commands {
+
+struct ServerContext;
+
+/// Whether this node may run the request in its present role in a replica set: writes need the primary
+/// (NotWritablePrimary), reads the primary or a secondary that the client wants to read from (NotPrimaryNoSecondaryOk,
+/// NotPrimaryOrSecondary). The database `local` belongs to the node alone and is always served. On a standalone node:
+/// OK.
+Status checkRole(const Request& request);
+
+/// How many operations were ended, and how many went on.
+struct Interruption {
+  int64_t killed = 0, left = 0;
+};
+/// Ends all writes that run: this node is no longer the primary they began on (ELE-028).
+Interruption interruptWrites(const ServerContext& server);
+
+}  // namespace troupe::commands

@@ -1,0 +1,102 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/server/client.hpp"
+#include "actors/server/cursor_registry.hpp"
+#include "actors/server/disk_guard.hpp"
+#include "actors/server/fail_points.hpp"
+#include "actors/server/latencies.hpp"
+#include "actors/server/parameters.hpp"
+#include "messaging/bson/ids.hpp"
+#include "messaging/log/log.hpp"
+#include "messaging/wire/op_compressed.hpp"
+#include "storage/catalog/catalog.hpp"
+#include "storage/journal/durability_tracker.hpp"
+#include "storage/locks/resource_locks.hpp"
+#include "storage/transaction/conflict_retry.hpp"
+#include "storage/transaction/session_pool.hpp"
+
+namespace troupe {
+class Node;
+}
+namespace troupe::replication {
+class Membership;
+}
+
+namespace troupe::commands {
+
+class CappedWaiters;
+class HelloState;
+class SessionRegistry;
+class UserStore;
+
+/// Counts since the node started, for serverStatus and the metrics endpoint.
+struct ServerCounters {
+  std::atomic<int64_t> insert{0}, query{0}, update{0}, remove{0}, getMore{0}, command{0};
+  std::atomic<int64_t> documentsReturned{0}, documentsInserted{0}, documentsUpdated{0}, documentsDeleted{0};
+  std::atomic<int64_t> keysExamined{0}, documentsExamined{0};
+  std::atomic<int64_t> bytesIn{0}, bytesOut{0}, requests{0};
+  std::atomic<int64_t> userAsserts{0};
+};
+
+/// What `trouped` was started with, as far as commands show it.
+struct ServerIdentity {
+  std::string host;            ///< "name:port"
+  bson::ObjectId processId;    ///< of topologyVersion
+  bson::Document commandLine;  ///< getCmdLineOpts: {argv, parsed}
+  int64_t port = 0;
+  int64_t maxConnections = 10'000;
+  bool authentication = false;
+  std::vector<wire::Compressor> compressors;
+};
+
+/// Work that blocks a thread (flush, checkpoint, index scan, file copy) and therefore runs on detached actors. `done`
+/// is called on any thread with the outcome.
+class BlockingWork {
+ public:
+  virtual ~BlockingWork() = default;
+  virtual void run(std::string_view what, std::function<Status()> work, std::function<void(Status)> done) = 0;
+};
+
+/// All that commands may use of their node. Owned by the node; outlives every connection. Members are thread-safe.
+struct ServerContext {
+  Node& node;
+  SteadyTime startedAt;
+  log::Log& log;
+  ServerIdentity identity;
+  Parameters& parameters;
+  FailPoints& failPoints;
+  ClientRegistry& clients;
+  CursorRegistry& cursors;
+  SessionRegistry& sessions;
+  UserStore& users;
+  HelloState& hello;
+  CappedWaiters& cappedWaiters;
+  ServerCounters counters;
+  OperationLatencies latencies;
+  bson::ObjectIdGenerator& objectIds;
+  storage::Engine& engine;
+  storage::SessionPool& storageSessions;
+  storage::Catalog& catalog;
+  storage::ResourceLocks& locks;
+  storage::DurabilityTracker& durability;
+  storage::ConflictCounters conflicts;
+  BlockingWork& blocking;
+  DiskGuard& disk;
+  std::string loginSecret;                ///< random; makes decoy credentials stable
+  std::string spillDirectory;             ///< where big sorts put their runs
+  std::function<void()> wakeFlusher;      ///< somebody waits for a flush that has not begun
+  std::function<void()> requestShutdown;  ///< as SIGTERM does
+  std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
+  replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
+};
+
+/// Milliseconds since 1970 by the node's clock.
+int64_t wallMillis(const ServerContext& server);
+
+}  // namespace troupe::commands

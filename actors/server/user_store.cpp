@@ -1,0 +1,94 @@
+#include "actors/server/user_store.hpp"
+
+#include "storage/catalog/catalog.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+/// Calls `use` with each user's document until it answers false.
+template <class F>
+Status eachUser(storage::Catalog& catalog, storage::SessionPool& sessions, F&& use) {
+  const auto collection = catalog.find(kUsers);
+  if (!collection) return Status::OK();
+  storage::RecoveryUnit unit(sessions);
+  TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
+  for (;;) {
+    TROUPE_ASSIGN(const bool found, cursor.next());
+    if (!found || !use(cursor.document())) return Status::OK();
+  }
+}
+
+}  // namespace
+
+bool UserChanges::observes(const storage::CatalogEntry& entry) const { return entry.ns == kUsers; }
+
+Status UserChanges::onDocuments(storage::RecoveryUnit& unit, const storage::Collection&,
+                                const storage::DocumentChange&) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::onCollection(storage::RecoveryUnit& unit, const storage::Collection*, const storage::Collection*) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::countOnCommit(storage::RecoveryUnit& unit) {
+  unit.onCommit([this](auto) { version_.fetch_add(1, std::memory_order_acq_rel); });
+  return Status::OK();
+}
+
+StatusWith<std::optional<bson::Document>> UserStore::find(std::string_view user, std::string_view database) const {
+  const auto collection = catalog_.find(kUsers);
+  if (!collection) return std::optional<bson::Document>();
+  storage::RecoveryUnit unit(sessions_);
+  const bson::Document id = bson::doc("_id", std::string(database) + "." + std::string(user));
+  TROUPE_ASSIGN(const auto record, collection->findById(unit, id.view().first()));
+  std::optional<bson::Document> found;
+  if (record)
+    TROUPE_TRY(
+        collection->find(unit, *record, [&](bson::View document) { found = bson::Document(document); }).status());
+  return found;
+}
+
+StatusWith<std::vector<bson::Document>> UserStore::list(std::string_view database) const {
+  std::vector<bson::Document> all;
+  TROUPE_TRY(eachUser(catalog_, sessions_, [&](bson::View user) {
+    if (database.empty() || user["db"].toStringOr() == database) all.emplace_back(user);
+    return true;
+  }));
+  return all;
+}
+
+bool UserStore::anyUser() const {
+  bool any = false;
+  const Status status = eachUser(catalog_, sessions_, [&](bson::View) {
+    any = true;
+    return false;
+  });
+  return any || !status.isOK();  // when in doubt the exception does not apply
+}
+
+StatusWith<std::optional<AuthenticatedUser>> UserStore::load(std::string_view user, std::string_view database) const {
+  AuthenticatedUser loaded{.name = std::string(user), .database = std::string(database), .version = version()};
+  TROUPE_ASSIGN(const auto stored, find(user, database));
+  if (!stored) return std::optional<AuthenticatedUser>();
+  loaded.id = (*stored)["userId"].valueBytes();
+  TROUPE_ASSIGN(loaded.privileges, privilegesOf(*stored));
+  if (const auto roles = (*stored)["roles"]; roles.is(bson::Type::kArray))
+    loaded.roles = bson::Document(roles.asArray());
+  return std::optional(std::move(loaded));
+}
+
+StatusWith<auth::PrivilegeSet> UserStore::privilegesOf(bson::View user) {
+  auth::PrivilegeSet privileges;
+  const bson::Element roles = user["roles"];
+  if (!roles.is(bson::Type::kArray)) return privileges;
+  for (const bson::Element& role : roles.asArray()) {
+    if (!role.is(bson::Type::kDocument)) continue;
+    TROUPE_TRY(privileges.addRole(role.asDocument()["role"].toStringOr(), role.asDocument()["db"].toStringOr()));
+  }
+  return privileges;
+}
+
+}  // namespace troupe::commands

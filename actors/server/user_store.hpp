@@ -1,0 +1,76 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/server/client.hpp"
+#include "messaging/auth/credentials.hpp"
+#include "messaging/auth/roles.hpp"
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+#include "storage/catalog/namespace.hpp"
+#include "storage/catalog/write_observer.hpp"
+
+namespace troupe::storage {
+class Catalog;
+class SessionPool;
+}  // namespace troupe::storage
+
+namespace troupe::commands {
+
+/// Where users are kept.
+inline const storage::Namespace kUsers("admin", "system.users");
+
+/// Counts changes of `admin.system.users`, whoever makes them, so that connections see that what they know of their
+/// users may be out of date. Thread-safe.
+class UserChanges final : public storage::WriteObserver {
+ public:
+  /// Grows once a change has been committed.
+  int64_t version() const { return version_.load(std::memory_order_acquire); }
+
+  bool observes(const storage::CatalogEntry& entry) const override;
+  Status onDocuments(storage::RecoveryUnit& unit, const storage::Collection& users,
+                     const storage::DocumentChange& change) override;
+  Status onCollection(storage::RecoveryUnit& unit, const storage::Collection* before,
+                      const storage::Collection* after) override;
+
+ private:
+  Status countOnCommit(storage::RecoveryUnit& unit);
+  std::atomic<int64_t> version_{1};
+};
+
+/// The users of the node: documents of `admin.system.users` ({_id: "db.user", userId, user, db, credentials, roles,
+/// customData?, mechanisms?}). Reads go to the collection, so that a change is seen by the next log-in. Thread-safe;
+/// calls read storage on the caller's thread.
+class UserStore {
+ public:
+  UserStore(storage::Catalog& catalog, storage::SessionPool& sessions, const UserChanges& changes)
+      : catalog_(catalog), sessions_(sessions), changes_(changes) {}
+
+  static constexpr std::string_view kCollection = "admin.system.users";
+  /// The user's document; nothing when there is none.
+  StatusWith<std::optional<bson::Document>> find(std::string_view user, std::string_view database) const;
+  /// All users' documents, of one database or (empty) of all.
+  StatusWith<std::vector<bson::Document>> list(std::string_view database) const;
+  /// Whether any user exists; while none does, a local client may make the first (the localhost exception).
+  bool anyUser() const;
+  /// The user with what its roles allow now; nothing when there is none. Errors: RoleNotFound for a role this server
+  /// does not have.
+  StatusWith<std::optional<AuthenticatedUser>> load(std::string_view user, std::string_view database) const;
+  /// What the roles of a user's document allow.
+  static StatusWith<auth::PrivilegeSet> privilegesOf(bson::View user);
+
+  /// As UserChanges::version.
+  int64_t version() const { return changes_.version(); }
+
+ private:
+  storage::Catalog& catalog_;
+  storage::SessionPool& sessions_;
+  const UserChanges& changes_;
+};
+
+}  // namespace troupe::commands

@@ -1,0 +1,128 @@
+#include "actors/transport/connection.hpp"
+
+#include "actors/kernel/node.hpp"
+#include "actors/transport/links.hpp"
+#include "messaging/log/log.hpp"
+#include "messaging/wire/request.hpp"
+
+namespace troupe::front {
+
+using commands::Request;
+
+Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client,
+                       commands::ServerContext& server, const commands::CommandTable& table)
+    : transport_(std::move(transport)), client_(std::move(client)), server_(server), table_(table) {}
+
+Connection::~Connection() {
+  if (transport_) transport_->close();
+  server_.clients.remove(client_->connectionId);
+}
+
+void Connection::onStart() {
+  setPhase("idle", "waiting for the client's next request");
+  start(serve());
+}
+
+void Connection::onStopRequested() {
+  client_->closing = true;
+  if (!busy_) stop();
+}
+
+bson::Document Connection::describe() const {
+  return bson::doc("connectionId", client_->connectionId, "remote", client_->remote, "encrypted", client_->encrypted,
+                   "requests", requests_, "users", client_->userNames(), "bufferBytes",
+                   static_cast<int64_t>(reader_->capacity()), "metadata", client_->metadata());
+}
+
+Task<void> Connection::serve() {
+  bool open = true;
+  while (open && !client_->closing) {
+    if (isLink()) {
+      handOver();
+      break;
+    }
+    auto frame = reader_->next();
+    if (!frame.isOK()) {
+      server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
+                       "Closing a connection that breaks the protocol",
+                       bson::doc("remote", client_->remote, "reason", frame.status().reason()));
+      break;
+    }
+    if (!frame->empty()) {
+      busy_ = true;
+      open = co_await answer(*frame);
+      busy_ = false;
+      continue;
+    }
+    const auto n = co_await transport_->read(reader_);
+    if (!n.isOK()) break;
+    server_.counters.bytesIn.fetch_add(static_cast<int64_t>(*n), std::memory_order_relaxed);
+  }
+  stop();
+}
+
+bool Connection::isLink() const { return requests_ == 0 && reader_->peek().starts_with(link::kMagic); }
+
+void Connection::handOver() {
+  const Address links = node().address(link::kLinksPath);
+  tell(links, local(link::IncomingConnection{std::move(transport_), std::string(reader_->peek()), client_->remote,
+                                             client_->fromLoopback}));
+  transport_.reset();
+}
+
+Task<bool> Connection::answer(std::string_view frame) {
+  ++requests_;
+  server_.counters.requests.fetch_add(1, std::memory_order_relaxed);
+  auto request = wire::parseRequest(frame);
+  if (!request.isOK()) {
+    std::string reply;
+    const bool open = refuse(frame, request.status(), reply);
+    if (!open || reply.empty()) co_return open;
+    co_return co_await send(std::move(reply));
+  }
+  co_return co_await runRequest(std::move(*request));
+}
+
+bool Connection::refuse(std::string_view frame, const Status& why, std::string& reply) {
+  if (wire::closesConnection(why.code())) {
+    server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
+                     "Closing a connection that breaks the protocol",
+                     bson::doc("remote", client_->remote, "reason", why.reason()));
+    return false;
+  }
+  wire::MessageBuilder message;
+  commands::writeError(message, why);
+  reply = wire::replyToMalformed(frame, std::move(message), nextReply_++);
+  return true;
+}
+
+Task<bool> Connection::runRequest(wire::Request wire) {
+  int32_t inReplyTo = 0;
+  bson::Document next;  // owns the body of an exhaust stream's later rounds
+  for (;;) {
+    commands::Operation operation(server_.clients.nextOperationId(), environment().now());
+    Request request(wire, server_, *client_, operation);
+    co_await commands::dispatch(request, table_);
+    if (request.dropReply) co_return false;
+    if (!wire.expectsReply()) co_return !client_->closing;
+    const int32_t id = nextReply_++;
+    const bool streaming = request.streamOn && wire.has(wire::kExhaustAllowed);
+    const bool sent = co_await send(
+        wire.reply(std::move(request.message()), id, streaming ? uint32_t{wire::kMoreToCome} : 0, inReplyTo));
+    if (!sent || !streaming || client_->closing) co_return sent && !client_->closing;
+    next = std::move(*request.streamOn);
+    wire.body = next;
+    inReplyTo = id;
+  }
+}
+
+Task<bool> Connection::send(std::string bytes) {
+  server_.counters.bytesOut.fetch_add(static_cast<int64_t>(bytes.size()), std::memory_order_relaxed);
+  const auto written = transport_->writeNow(bytes);
+  if (!written.isOK()) co_return false;
+  if (*written == bytes.size()) co_return true;
+  auto rest = std::make_shared<const std::string>(std::move(bytes));
+  co_return (co_await transport_->write(rest, *written)).isOK();
+}
+
+}  // namespace troupe::front

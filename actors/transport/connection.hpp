@@ -1,0 +1,54 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "actors/kernel/actor.hpp"
+#include "actors/server/client.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/transport/transport.hpp"
+#include "messaging/wire/frame_reader.hpp"
+
+namespace troupe::front {
+
+/// One driver's connection as an actor: it reads frames, runs each request's command to its end and writes the answer,
+/// one request at a time as the protocol has it. A connection that begins as a link of another node is handed over to
+/// the node's links. The whole life is one coroutine; it ends when the peer closes, a frame
+/// breaks the protocol, or a supervisor or operator stops it.
+class Connection final : public Actor {
+ public:
+  Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client,
+             commands::ServerContext& server, const commands::CommandTable& table);
+  ~Connection() override;
+
+  Behaviour behaviour() override { return {}; }
+  void onStart() override;
+  /// Idle: ends at once. Busy: ends when the running request is answered.
+  void onStopRequested() override;
+  bson::Document describe() const override;
+
+ private:
+  Task<void> serve();
+  /// Answers one frame. False when the connection has to close.
+  Task<bool> answer(std::string_view frame);
+  /// Runs the request; when its command streams (an awaitable hello) again and again, until it ends or the client is
+  /// gone.
+  Task<bool> runRequest(wire::Request wire);
+  Task<bool> send(std::string bytes);
+  /// Whether the first bytes are those of another node that opens a link.
+  bool isLink() const;
+  /// Gives the connection to the node's links; this actor ends.
+  void handOver();
+  bool refuse(std::string_view frame, const Status& why, std::string& reply);
+
+  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<commands::Client> client_;
+  commands::ServerContext& server_;
+  const commands::CommandTable& table_;
+  const std::shared_ptr<wire::FrameReader> reader_ = std::make_shared<wire::FrameReader>();
+  int32_t nextReply_ = 1;
+  int64_t requests_ = 0;
+  bool busy_ = false;
+};
+
+}  // namespace troupe::front

@@ -1,0 +1,114 @@
+#include "actors/transport/link_end.hpp"
+
+#include "actors/kernel/actor_cell.hpp"
+#include "actors/kernel/node.hpp"
+
+namespace troupe::link {
+
+namespace {
+/// Blocks written before the reader has its turn.
+constexpr int kBlocksInARow = 8;
+}  // namespace
+
+void LinkEnd::openStream(std::shared_ptr<front::Transport> transport, bool expectMagic, std::string_view first) {
+  closeStream();
+  stream_ = std::make_shared<Stream>(Stream{std::move(transport), std::make_shared<FrameReader>(expectMagic)});
+  stream_->reader->feed(first);
+  start(writeBlocks(stream_));
+  start(readFrames(stream_));
+}
+
+void LinkEnd::closeStream() {
+  if (stream_) std::exchange(stream_, nullptr)->transport->close();
+}
+
+void LinkEnd::closeStream(std::string_view last) {
+  if (stream_ && !last.empty() && !stream_->writing) {
+    const auto n = stream_->transport->writeNow(last);
+    if (n.isOK() && *n == 0) (void)stream_->transport->write(std::make_shared<const std::string>(last), 0);
+  }
+  closeStream();
+}
+
+void LinkEnd::changeOutbox(std::shared_ptr<Outbox> outbox) {
+  const auto former = std::exchange(outbox_, std::move(outbox));
+  former->refuse({ErrorCode::kHostUnreachable, "another outbox is used now"});  // wakes who writes it
+}
+
+void LinkEnd::setError(std::string error) {
+  counters().setLastError(error);
+  cell().row()->setError(std::move(error));
+}
+
+void LinkEnd::ended(const std::shared_ptr<Stream>& stream, const Status& why) {
+  if (stream != stream_) return;
+  std::optional<Rejected> rejected;
+  if (stream->begun > 0) rejected = {Rejection::kTruncated, "the connection ended within a frame"};
+  streamLost("the connection ended: " + why.reason(), std::move(rejected));
+}
+
+bool LinkEnd::takeFrames(const std::shared_ptr<Stream>& stream) {
+  Frame frame;
+  while (stream == stream_) {
+    const auto outcome = stream->reader->next(frame);
+    if (outcome == FrameReader::Outcome::kMore) return true;
+    if (outcome == FrameReader::Outcome::kRejected) {
+      const Rejected rejected = stream->reader->rejected();
+      streamLost(rejected.toString(), rejected);
+      return false;
+    }
+    counters().framesIn.fetch_add(1, std::memory_order_relaxed);
+    take(frame);
+  }
+  return false;
+}
+
+Task<void> LinkEnd::readFrames(std::shared_ptr<Stream> stream) {
+  while (takeFrames(stream)) {
+    if (outbox_->isOverfull()) {
+      co_await outbox_->drained();  // the other side asks faster than it takes the answers
+      if (stream != stream_) co_return;
+    }
+    stream->begun = stream->reader->buffered();
+    const auto n = co_await stream->transport->read(stream->reader);
+    if (stream != stream_) co_return;
+    if (!n.isOK()) {
+      ended(stream, n.status());
+      co_return;
+    }
+    counters().bytesIn.fetch_add(static_cast<int64_t>(*n), std::memory_order_relaxed);
+    heard();
+  }
+}
+
+Task<void> LinkEnd::writeBlocks(std::shared_ptr<Stream> stream) {
+  int inARow = 0;
+  while (stream == stream_) {
+    auto block = outbox_->take();
+    if (!block) {
+      inARow = 0;
+      co_await outbox_->filled();
+      continue;
+    }
+    const size_t size = block->bytes.size();
+    const auto n = stream->transport->writeNow(block->bytes);
+    Status status = n.status();
+    if (status.isOK() && *n < size) {
+      auto rest = std::make_shared<const std::string>(std::move(block->bytes));
+      stream->writing = true;
+      status = co_await stream->transport->write(rest, *n);
+      stream->writing = false;
+    }
+    if (stream != stream_) co_return;
+    if (!status.isOK()) {
+      ended(stream, status);
+      co_return;
+    }
+    outbox_->written(std::move(*block), size);
+    if (++inARow < kBlocksInARow) continue;
+    inARow = 0;
+    co_await node().nextTurn();  // of the other coroutine and the mailbox
+  }
+}
+
+}  // namespace troupe::link

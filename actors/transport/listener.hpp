@@ -1,0 +1,52 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "actors/kernel/actor.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/server_context.hpp"
+#include "messaging/tls/options.hpp"
+
+namespace troupe::front {
+
+struct ListenerOptions {
+  std::vector<std::string> addresses{"127.0.0.1"};
+  uint16_t port = 27017;
+  int64_t maxConnections = 10'000;
+  tls::TlsOptions tls;
+};
+
+/// Takes connections on the node's port and starts a connection actor for each ("<own path>/conn<N>"). A restart opens
+/// the port again; connections that stand are not touched. An orderly stop drains: no new connections, idle ones end,
+/// busy ones answer what they are at, and what takes longer than a few seconds is interrupted.
+class Listener final : public Actor {
+ public:
+  Listener(ListenerOptions options, commands::ServerContext* server, const commands::CommandTable* table);
+  ~Listener() override;
+  Behaviour behaviour() override;
+  /// Throws when an address cannot be listened on: the supervisor decides.
+  void onStart() override;
+  void onStopRequested() override;
+  bson::Document describe() const override;
+
+ private:
+  struct Sockets;
+  struct Incoming;
+  Task<void> acceptFrom(size_t acceptor);
+  /// Finds out how the client wants to speak and starts its connection actor.
+  Task<void> admit(std::shared_ptr<Incoming> incoming);
+  void interruptRunning();
+  void open(const std::string& address);
+
+  ListenerOptions options_;
+  commands::ServerContext* server_;
+  const commands::CommandTable* table_;
+  std::shared_ptr<Sockets> sockets_;
+  std::unordered_set<Address> connections_;
+  bool draining_ = false;
+  int64_t accepted_ = 0, refused_ = 0;
+};
+
+}  // namespace troupe::front

@@ -1,0 +1,280 @@
+#include "actors/transport/outbox.hpp"
+
+namespace troupe::link {
+
+namespace {
+
+/// Of a failure that is too large to go to the other node as it is.
+constexpr size_t kLongestReason = 2000;
+
+size_t roughSize(const Envelope& envelope) {
+  size_t size = 256 + envelope.payload.words().asBytes().size();
+  if (envelope.payload.attachment()) size += envelope.payload.attachment()->size();
+  return size;
+}
+
+/// What this side may say over a link that it has opened; answers go over the one the question came by.
+bool isForOpener(MessageKind kind) {
+  return kind == MessageKind::kTell || kind == MessageKind::kAsk || kind == MessageKind::kWatch ||
+         kind == MessageKind::kUnwatch;
+}
+
+void wake(std::optional<Promise<Done>> waiter) {
+  if (waiter) waiter->set(Done{});
+}
+
+/// Dropped promises of this type never complete: whoever waits is gone with them.
+Future<Done> already() {
+  Promise<Done> promise;
+  auto future = promise.future();
+  promise.set(Done{});
+  return future;
+}
+
+}  // namespace
+
+Outbox::Outbox(PostOffice& office, Environment& environment, std::string peer, Limits limits,
+               std::shared_ptr<LinkCounters> counters)
+    : office_(office),
+      environment_(environment),
+      self_(office.node()),
+      peer_(std::move(peer)),
+      limits_(limits),
+      counters_(std::move(counters)) {}
+
+Outbox::~Outbox() = default;
+
+void Outbox::send(Envelope envelope) noexcept {
+  std::optional<Refusal> refusal;
+  Waiter writer;
+  {
+    const std::lock_guard lock(mutex_);
+    refusal = put(envelope);
+    if (!queue_.empty()) writer = takeWaiter(writer_);
+  }
+  wake(std::move(writer));
+  if (refusal) giveBack(std::move(envelope), *refusal);
+}
+
+std::optional<Outbox::Refusal> Outbox::put(Envelope& envelope) {
+  if (!isForOpener(envelope.kind)) return Refusal{{ErrorCode::kIllegalOperation, "not for this link"}};
+  if (state_ == State::kRefusing) return Refusal{why_, DeadLetter::kNotConnected};
+  const bool full = queuedBytes() > limits_.bytes || queue_.frames() + held_.size() >= limits_.messages ||
+                    (envelope.kind == MessageKind::kAsk && pending_.size() >= limits_.asks);
+  if (full) {
+    return Refusal{{ErrorCode::kExceededMemoryLimit, "the queue of the link to " + peer_ + " is full"},
+                   DeadLetter::kQueueFull};
+  }
+  if (state_ == State::kOpen) return encode(envelope);
+  if (!envelope.payload.isSerializable()) return Refusal{checkSendable(envelope, SIZE_MAX), DeadLetter::kUnsendable};
+  heldBytes_ += roughSize(envelope);
+  held_.push_back(std::move(envelope));
+  return std::nullopt;
+}
+
+std::optional<Outbox::Refusal> Outbox::encode(Envelope& envelope) {
+  if (Status sendable = checkSendable(envelope, largestFrame_); !sendable.isOK())
+    return Refusal{std::move(sendable), DeadLetter::kUnsendable};
+  const TimePoint now = environment_.now();
+  if (envelope.deadline <= now)
+    return Refusal{{ErrorCode::kExceededTimeLimit, "the deadline passed before the message could be sent"},
+                   DeadLetter::kExpired};
+  if (envelope.kind == MessageKind::kAsk && !envelope.reply) envelope.kind = MessageKind::kTell;
+  if (envelope.kind == MessageKind::kAsk)
+    envelope.correlation = pending_.add(std::move(envelope.reply), envelope.deadline);
+  if (appendMessage(queue_, envelope, now, {peer_, self_}, largestFrame_, checksummed_) > 0) return std::nullopt;
+  if (envelope.kind == MessageKind::kAsk) envelope.reply = pending_.take(envelope.correlation);
+  return Refusal{{ErrorCode::kInvalidLength, "the message is larger than a link carries"}, DeadLetter::kUnsendable};
+}
+
+void Outbox::giveBack(Envelope envelope, const Refusal& refusal) noexcept {
+  if (envelope.kind == MessageKind::kWatch) office_.watchFailed(envelope.from, envelope.to, refusal.why);
+  if (envelope.kind == MessageKind::kUnwatch || envelope.kind == MessageKind::kWatch) return;
+  office_.countDead(refusal.counted);
+  (envelope.reply ? counters_->failedAsks : counters_->dropped).fetch_add(1, std::memory_order_relaxed);
+  envelope.reply.complete(refusal.why);
+}
+
+bool Outbox::appendAnswer(const Envelope& envelope) {
+  if (state_ != State::kOpen) return true;  // whoever waited knows that the link is gone
+  return appendMessage(queue_, envelope, environment_.now(), {peer_, self_}, largestFrame_, checksummed_) > 0;
+}
+
+void Outbox::answer(uint64_t correlation, StatusWith<Payload> answer) noexcept {
+  Envelope envelope;
+  envelope.correlation = correlation;
+  envelope.kind = MessageKind::kReply;
+  Waiter writer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (serving_ > 0) --serving_;
+    Status failure = answer.status();
+    if (failure.isOK()) {
+      envelope.payload = std::move(*answer);
+      failure = checkSendable(envelope, largestFrame_);
+      if (failure.isOK() && !appendAnswer(envelope))
+        failure = Status(ErrorCode::kInvalidLength, "the answer is larger than a link carries");
+    }
+    if (!failure.isOK()) {
+      envelope.kind = MessageKind::kFailure;
+      envelope.payload = Payload();
+      envelope.failure = failure;
+      if (!appendAnswer(envelope)) {
+        envelope.failure = Status(failure.code(), failure.reason().substr(0, kLongestReason));
+        appendAnswer(envelope);
+      }
+    }
+    if (!queue_.empty()) writer = takeWaiter(writer_);
+  }
+  wake(std::move(writer));
+}
+
+void Outbox::down(const Address& watcher, const Address& watched, const Status& reason) noexcept {
+  Envelope envelope;
+  envelope.to = watcher;
+  envelope.from = watched;
+  envelope.kind = MessageKind::kDown;
+  envelope.priority = Priority::kHigh;
+  envelope.failure = reason;
+  Waiter writer;
+  {
+    const std::lock_guard lock(mutex_);
+    appendAnswer(envelope);
+    writer = takeWaiter(writer_);
+  }
+  wake(std::move(writer));
+}
+
+Outbox::Lengths Outbox::lengths() const {
+  const std::lock_guard lock(mutex_);
+  return {queue_.frames() + held_.size() + writingFrames_, queuedBytes(), pending_.size() + serving_};
+}
+
+void Outbox::hold() {
+  const std::lock_guard lock(mutex_);
+  state_ = State::kHolding;
+}
+
+void Outbox::open(size_t largestFrame, bool checksummed) {
+  std::deque<std::pair<Envelope, Refusal>> refused;
+  Waiter writer;
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = State::kOpen;
+    largestFrame_ = largestFrame;
+    checksummed_ = checksummed;
+    for (Envelope& envelope : held_)
+      if (auto refusal = encode(envelope)) refused.emplace_back(std::move(envelope), std::move(*refusal));
+    held_.clear();
+    heldBytes_ = 0;
+    writer = takeWaiter(writer_);
+  }
+  wake(std::move(writer));
+  for (auto& [envelope, refusal] : refused) giveBack(std::move(envelope), refusal);
+}
+
+void Outbox::refuse(const Status& why) {
+  std::deque<Envelope> held;
+  std::vector<ReplyDuty> pending;
+  Waiter writer, reader;
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = State::kRefusing;
+    why_ = why;
+    held.swap(held_);
+    heldBytes_ = writingBytes_ = writingFrames_ = serving_ = 0;
+    pending = pending_.takeAll();
+    queue_.clear();
+    writer = takeWaiter(writer_);
+    reader = takeWaiter(reader_);
+  }
+  wake(std::move(writer));
+  wake(std::move(reader));
+  counters_->failedAsks.fetch_add(static_cast<int64_t>(pending.size()), std::memory_order_relaxed);
+  for (auto& duty : pending) duty.complete(why);
+  for (auto& envelope : held) giveBack(std::move(envelope), {why, DeadLetter::kNotConnected});
+}
+
+void Outbox::write(std::string_view frames) {
+  Waiter writer;
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.room(frames.size()).append(frames);
+    writer = takeWaiter(writer_);
+  }
+  wake(std::move(writer));
+}
+
+bool Outbox::complete(Envelope answer) {
+  ReplyDuty duty;
+  {
+    const std::lock_guard lock(mutex_);
+    duty = pending_.take(answer.correlation);
+  }
+  if (!duty) return false;
+  if (answer.kind == MessageKind::kReply) {
+    duty.complete(std::move(answer.payload));
+  } else if (answer.failure.isOK()) {
+    duty.complete(Status(ErrorCode::kProtocolError, peer_ + " answered with a failure without a reason"));
+  } else {
+    duty.complete(std::move(answer.failure));
+  }
+  return true;
+}
+
+void Outbox::forgetExpired() {
+  std::vector<ReplyDuty> expired;
+  {
+    const std::lock_guard lock(mutex_);
+    expired = pending_.takeExpired(environment_.now());
+  }
+  for (auto& duty : expired) duty.complete(Status(ErrorCode::kExceededTimeLimit, peer_ + " did not answer in time"));
+}
+
+bool Outbox::serve() {
+  const std::lock_guard lock(mutex_);
+  return ++serving_ <= limits_.asks;
+}
+
+Future<Done> Outbox::filled() {
+  const std::lock_guard lock(mutex_);
+  if (!queue_.empty() || state_ == State::kRefusing) return already();
+  writer_.emplace();
+  return writer_->future();
+}
+
+Future<Done> Outbox::drained() {
+  const std::lock_guard lock(mutex_);
+  if (queuedBytes() <= limits_.bytes || state_ == State::kRefusing) return already();
+  reader_.emplace();
+  return reader_->future();
+}
+
+bool Outbox::isOverfull() const {
+  const std::lock_guard lock(mutex_);
+  return queuedBytes() > limits_.bytes;
+}
+
+std::optional<ByteQueue::Block> Outbox::take() {
+  const std::lock_guard lock(mutex_);
+  if (queue_.empty()) return std::nullopt;
+  auto block = queue_.take();
+  writingBytes_ = block.bytes.size();
+  writingFrames_ = block.frames;
+  return block;
+}
+
+void Outbox::written(ByteQueue::Block block, size_t bytes) {
+  counters_->framesOut.fetch_add(static_cast<int64_t>(block.frames), std::memory_order_relaxed);
+  counters_->bytesOut.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  Waiter reader;
+  {
+    const std::lock_guard lock(mutex_);
+    writingBytes_ = writingFrames_ = 0;
+    queue_.recycle(std::move(block.bytes));
+    if (queuedBytes() <= limits_.bytes / 2) reader = takeWaiter(reader_);
+  }
+  wake(std::move(reader));
+}
+
+}  // namespace troupe::link

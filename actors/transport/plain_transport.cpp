@@ -1,0 +1,77 @@
+#include "actors/transport/transports.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+#include "actors/kernel/node.hpp"
+
+namespace troupe::front {
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+class PlainTransport final : public Transport, public std::enable_shared_from_this<PlainTransport> {
+ public:
+  explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {
+    boost::system::error_code ignored;
+    socket_.non_blocking(true, ignored);
+    socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  }
+
+  // With a buffer at hand Asio registers the socket once; waiting for readability would cost an epoll_ctl each time.
+  Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
+    Promise<StatusWith<size_t>> promise;
+    auto future = promise.future();
+    const auto room = into->prepare();
+    socket_.async_read_some(asio::buffer(room.data(), room.size()),
+                            [promise = std::move(promise), into = std::move(into), self = shared_from_this()](
+                                const boost::system::error_code& error, size_t n) mutable {
+                              into->commit(n);
+                              StatusWith<size_t> outcome(n);
+                              if (error) outcome = lost(error);
+                              Node::runAsTurn([&] { promise.set(std::move(outcome)); });
+                            });
+    return future;
+  }
+
+  StatusWith<size_t> writeNow(std::string_view bytes) override {
+    boost::system::error_code error;
+    const size_t n = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
+    if (error == asio::error::would_block || error == asio::error::try_again) return size_t{0};
+    if (error) return lost(error);
+    return n;
+  }
+
+  Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) override {
+    auto promise = std::make_shared<Promise<Status>>();
+    auto future = promise->future();
+    asio::async_write(socket_, asio::buffer(bytes->data() + from, bytes->size() - from),
+                      [promise, bytes, self = shared_from_this()](const boost::system::error_code& error, size_t) {
+                        Node::runAsTurn([&] { promise->set(error ? lost(error) : Status::OK()); });
+                      });
+    return future;
+  }
+
+  void close() override {
+    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      boost::system::error_code ignored;
+      self->socket_.shutdown(tcp::socket::shutdown_both, ignored);
+      self->socket_.close(ignored);
+    });
+  }
+
+ private:
+  tcp::socket socket_;
+};
+
+}  // namespace
+
+std::shared_ptr<Transport> makePlainTransport(tcp::socket socket) {
+  return std::make_shared<PlainTransport>(std::move(socket));
+}
+
+}  // namespace troupe::front

@@ -1,0 +1,35 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "actors/kernel/future.hpp"
+#include "messaging/errors/status.hpp"
+#include "messaging/wire/read_buffer.hpp"
+
+namespace boost::asio::ssl {
+class context;
+}
+
+namespace troupe::front {
+
+/// The bytes of one connection, plain or under TLS. Used by its connection actor alone; completions come from the pool
+/// and continue the actor.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  /// Reads what comes next, at least a byte, into the reader's room; gives how much it was. The reader is the
+  /// transport's until then: it stays alive even if its connection ends meanwhile. Errors: HostUnreachable when the
+  /// peer has closed.
+  virtual Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) = 0;
+  /// Writes without waiting as far as the socket takes it. Errors: HostUnreachable.
+  virtual StatusWith<size_t> writeNow(std::string_view bytes) = 0;
+  /// Writes the rest that `writeNow` left.
+  virtual Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) = 0;
+  virtual bool encrypted() const { return false; }
+  /// Ends both directions; waiting calls complete with HostUnreachable. Any thread.
+  virtual void close() = 0;
+};
+
+}  // namespace troupe::front

@@ -1,0 +1,158 @@
+#include "actors/server/cursor_registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include "messaging/bson/json.hpp"
+
+namespace troupe::commands {
+
+using namespace std::chrono_literals;
+
+class CursorRegistryTest : public ::testing::Test {
+ protected:
+  int64_t nextId = 0;
+  CursorRegistry cursors{[this] { return nextId++; }};
+  const SteadyTime start = SteadyTime() + 1h;
+
+  int64_t open(const std::vector<std::string>& owners = {}, bool noTimeout = false) {
+    auto cursor = std::make_unique<ClientCursor>();
+    cursor->ns = "test.c";
+    cursor->owners = owners;
+    cursor->noTimeout = noTimeout;
+    cursor->lastUsed = start;
+    return cursors.add(std::move(cursor));
+  }
+  StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, const std::vector<std::string>& users = {},
+                                                Operation* operation = nullptr) {
+    return cursors.pin(id, "test.c", users, {}, operation);
+  }
+};
+
+TEST_F(CursorRegistryTest, GivesNoCursorTheIdZero) { EXPECT_NE(open(), 0); }
+
+TEST_F(CursorRegistryTest, PicksAnotherIdWhenOneIsTaken) {
+  const auto first = open();
+  nextId = first;
+  EXPECT_NE(open(), first);
+}
+
+TEST_F(CursorRegistryTest, APinnedCursorBelongsToOneCommandOnly) {
+  const auto id = open();
+  auto mine = pin(id);
+  ASSERT_TRUE(mine.isOK());
+  EXPECT_EQ(static_cast<int>(pin(id).status().code()), 12051);
+  EXPECT_EQ(cursors.statistics().pinned, 1);
+  EXPECT_TRUE(cursors.unpin(*mine, start));
+  EXPECT_TRUE(pin(id).isOK());
+}
+
+TEST_F(CursorRegistryTest, WhatIsNotThereIsNotFound) {
+  EXPECT_EQ(pin(77).status(), ErrorCode::kCursorNotFound);
+  EXPECT_EQ(cursors.kill(77), CursorRegistry::Killed::kNotFound);
+}
+
+TEST_F(CursorRegistryTest, ACursorAnswersForItsOwnCollectionOnly) {
+  EXPECT_EQ(cursors.pin(open(), "test.other", {}, {}, nullptr).status(), ErrorCode::kUnauthorized);
+}
+
+TEST_F(CursorRegistryTest, OnlyItsOwnersMayUseIt) {
+  const auto id = open({"ann@admin"});
+  EXPECT_EQ(pin(id, {}).status(), ErrorCode::kUnauthorized);
+  EXPECT_EQ(pin(id, {"bob@admin"}).status(), ErrorCode::kUnauthorized);
+  EXPECT_TRUE(pin(id, {"bob@admin", "ann@admin"}).isOK());
+}
+
+TEST_F(CursorRegistryTest, KnowsTheOwnersOfACursorInUseToo) {
+  const auto id = open({"ann@admin"});
+  const auto inUse = pin(id, {"ann@admin"});
+  EXPECT_TRUE(cursors.belongsTo(id, {"bob@admin", "ann@admin"}).value());
+  EXPECT_FALSE(cursors.belongsTo(id, {"bob@admin"}).value());
+  EXPECT_TRUE(cursors.belongsTo(open(), {}).value());
+  EXPECT_EQ(cursors.belongsTo(77, {}).status(), ErrorCode::kCursorNotFound);
+}
+
+TEST_F(CursorRegistryTest, ACursorIsUsedInItsOwnSessionOnly) {
+  const auto mine = bson::doc("id", "mine"), other = bson::doc("id", "other");
+  auto cursor = std::make_unique<ClientCursor>();
+  cursor->ns = "test.c";
+  cursor->session = mine;
+  const auto id = cursors.add(std::move(cursor));
+  const auto codeIn = [&](int64_t which, bson::View session) {
+    return static_cast<int>(cursors.pin(which, "test.c", {}, session, nullptr).status().code());
+  };
+  EXPECT_EQ(codeIn(id, {}), 50736);
+  EXPECT_EQ(codeIn(open(), mine), 50737);
+  EXPECT_EQ(codeIn(id, other), 50738);
+  EXPECT_EQ(codeIn(id, mine), 0);
+}
+
+TEST_F(CursorRegistryTest, KillingAnIdleCursorEndsIt) {
+  const auto id = open();
+  EXPECT_EQ(cursors.kill(id), CursorRegistry::Killed::kKilled);
+  EXPECT_EQ(pin(id).status(), ErrorCode::kCursorNotFound);
+  EXPECT_EQ(cursors.statistics().open, 0);
+}
+
+TEST_F(CursorRegistryTest, KillingAPinnedCursorInterruptsItsCommandAndEndsIt) {
+  const auto id = open();
+  Operation operation(1, start);
+  auto mine = pin(id, {}, &operation);
+  EXPECT_EQ(cursors.kill(id), CursorRegistry::Killed::kKilled);
+  EXPECT_EQ(operation.checkForInterrupt(start), ErrorCode::kCursorKilled);
+  EXPECT_EQ(cursors.kill(id), CursorRegistry::Killed::kNotFound) << "once is enough";
+  EXPECT_FALSE(cursors.unpin(*mine, start));
+  EXPECT_EQ(cursors.statistics().open, 0);
+}
+
+TEST_F(CursorRegistryTest, ForgettingAPinnedCursorEndsIt) {
+  const auto id = open();
+  auto mine = pin(id);
+  cursors.forget(id);
+  EXPECT_FALSE(cursors.unpin(*mine, start));
+  EXPECT_EQ(pin(id).status(), ErrorCode::kCursorNotFound);
+}
+
+TEST_F(CursorRegistryTest, IdleCursorsTimeOutUnlessTheyAreNotTo) {
+  const auto old = open();
+  const auto kept = open({}, true);
+  const auto used = open();
+  auto mine = pin(used);
+  EXPECT_TRUE(cursors.unpin(*mine, start + 10min));
+  EXPECT_EQ(cursors.killIdle(start + 5min), 1);
+  EXPECT_EQ(pin(old).status(), ErrorCode::kCursorNotFound);
+  EXPECT_TRUE(pin(kept).isOK());
+  EXPECT_TRUE(pin(used).isOK());
+  EXPECT_EQ(cursors.statistics().timedOut, 1);
+}
+
+TEST_F(CursorRegistryTest, APinnedCursorDoesNotTimeOut) {
+  const auto id = open();
+  auto mine = pin(id);
+  EXPECT_EQ(cursors.killIdle(start + 1h), 0);
+  EXPECT_TRUE(cursors.unpin(*mine, start));
+}
+
+TEST_F(CursorRegistryTest, KillIfSeesPinnedCursorsToo) {
+  const auto idle = open();
+  const auto pinned = open();
+  Operation operation(1, start);
+  auto mine = pin(pinned, {}, &operation);
+  EXPECT_EQ(cursors.killIf([](const ClientCursor& c) { return c.ns == "test.c"; }), 2);
+  EXPECT_TRUE(operation.killed());
+  EXPECT_EQ(pin(idle).status(), ErrorCode::kCursorNotFound);
+  EXPECT_FALSE(cursors.unpin(*mine, start));
+}
+
+TEST_F(CursorRegistryTest, CountsWhatIsOpen) {
+  open();
+  open({}, true);
+  const auto s = cursors.statistics();
+  EXPECT_EQ(s.open, 2);
+  EXPECT_EQ(s.noTimeout, 1);
+  EXPECT_EQ(s.totalOpened, 2);
+  int seen = 0;
+  cursors.each([&](const ClientCursor&) { ++seen; });
+  EXPECT_EQ(seen, 2);
+}
+
+}  // namespace troupe::commands

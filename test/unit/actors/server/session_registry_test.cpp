@@ -1,0 +1,56 @@
+#include "actors/server/session_registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include "messaging/bson/json.hpp"
+
+namespace troupe::commands {
+
+using namespace std::chrono_literals;
+using bson::operator""_json;
+
+bson::Document lsid(char byte) { return bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, byte)}); }
+
+class SessionRegistryTest : public ::testing::Test {
+ protected:
+  SessionRegistry sessions;
+  const SteadyTime start = SteadyTime() + 1h;
+};
+
+TEST_F(SessionRegistryTest, UsingASessionBeginsIt) {
+  const auto a = lsid('a');
+  EXPECT_TRUE(sessions.touch(a, start).isOK());
+  EXPECT_TRUE(sessions.touch(a, start + 1s).isOK());
+  EXPECT_EQ(sessions.ids(), std::vector<std::string>{std::string(16, 'a')});
+}
+
+TEST_F(SessionRegistryTest, NoSessionIsNone) {
+  EXPECT_TRUE(sessions.touch({}, start).isOK());
+  EXPECT_EQ(sessions.size(), 0u);
+}
+
+TEST_F(SessionRegistryTest, AnIdMustBeAUuid) {
+  EXPECT_EQ(sessions.touch(R"({"uid": 1})"_json, start), ErrorCode::kMissingRequiredField);
+  EXPECT_EQ(sessions.touch(R"({"id": "abc"})"_json, start), ErrorCode::kTypeMismatch);
+  const auto shortId = bson::doc("id", bson::Binary{bson::kBinaryUuid, "abc"});
+  EXPECT_EQ(sessions.touch(shortId, start), ErrorCode::kInvalidUUID);
+}
+
+TEST_F(SessionRegistryTest, EndsIdleSessionsAndKeepsTheOthers) {
+  const auto idle = lsid('a');
+  const auto busy = lsid('b');
+  ASSERT_TRUE(sessions.touch(idle, start).isOK());
+  ASSERT_TRUE(sessions.touch(busy, start).isOK());
+  ASSERT_TRUE(sessions.touch(busy, start + 20min).isOK());
+  EXPECT_EQ(sessions.endIdle(start + 10min), std::vector<std::string>{std::string(16, 'a')});
+  EXPECT_EQ(sessions.size(), 1u);
+}
+
+TEST_F(SessionRegistryTest, EndsASessionWhenItsClientSaysSo) {
+  const auto a = lsid('a');
+  ASSERT_TRUE(sessions.touch(a, start).isOK());
+  sessions.end(std::string(16, 'a'));
+  EXPECT_EQ(sessions.size(), 0u);
+}
+
+}  // namespace troupe::commands

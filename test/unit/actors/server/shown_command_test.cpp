@@ -1,0 +1,36 @@
+#include "actors/server/shown_command.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::commands {
+namespace {
+
+bson::Document shown(const bson::Document& command) {
+  bson::Builder out;
+  appendShownCommand(out, command);
+  return out.finish();
+}
+
+TEST(ShownCommand, LeavesSecretsOutAndKeepsTheRest) {
+  const bson::Document line = shown(bson::doc("createUser", "ada", "pwd", "secret", "roles", bson::array("read")));
+  EXPECT_EQ(line.view().at("command.createUser").toStringOr(), "ada");
+  EXPECT_EQ(line.view().at("command.pwd").toStringOr(), "xxx");
+  EXPECT_TRUE(line.view().at("command.roles").is(bson::Type::kArray));
+}
+
+TEST(ShownCommand, ShowsTheFieldThatDistinctAsksFor) {
+  EXPECT_EQ(shown(bson::doc("distinct", "people", "key", "city")).view().at("command.key").toStringOr(), "city");
+}
+
+TEST(ShownCommand, ShowsALogInWithinAHandshakeByItsNameOnly) {
+  const bson::Document line = shown(bson::doc("hello", 1, "speculativeAuthenticate", bson::doc("payload", "n,,n=ada")));
+  EXPECT_EQ(line.view().at("command.speculativeAuthenticate").toStringOr(), "xxx");
+}
+
+TEST(ShownCommand, ShowsLongFieldsByTheirSize) {
+  const bson::Document line = shown(bson::doc("insert", "c", "comment", std::string(5000, 'x')));
+  EXPECT_NE(line.view().at("command.comment").toStringOr().find("bytes)"), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace troupe::commands

@@ -1,0 +1,244 @@
+#include "actors/transport/connection.hpp"
+
+#include "actors/transport/links.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::front {
+
+using namespace std::chrono_literals;
+using bson::operator""_json;
+using commands::holds;
+
+/// A client's end made of strings.
+class FakeTransport final : public Transport {
+ public:
+  /// Bytes from the client.
+  void arrive(std::string_view bytes) {
+    in_ += bytes;
+    deliver();
+  }
+  void hangUp() { close(); }
+  /// The frames the server has sent since the last call.
+  std::vector<std::string> sent() {
+    std::vector<std::string> frames;
+    while (out_.size() >= 4) {
+      const auto length = static_cast<size_t>(bson::load<int32_t>(out_.data()));
+      if (out_.size() < length) break;
+      frames.push_back(out_.substr(0, length));
+      out_.erase(0, length);
+    }
+    return frames;
+  }
+  bool closed() const { return closed_; }
+  size_t accepts = SIZE_MAX;  ///< bytes the socket takes without waiting
+
+  Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
+    reading_.emplace();
+    auto future = reading_->future();
+    into_ = std::move(into);
+    deliver();
+    return future;
+  }
+  StatusWith<size_t> writeNow(std::string_view bytes) override {
+    if (closed_) return Status(ErrorCode::kHostUnreachable, "closed");
+    const size_t n = std::min(bytes.size(), accepts);
+    out_ += bytes.substr(0, n);
+    return n;
+  }
+  Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) override {
+    Promise<Status> done;
+    auto future = done.future();
+    out_ += bytes->substr(from);
+    done.set(Status::OK());
+    return future;
+  }
+  void close() override {
+    closed_ = true;
+    deliver();
+  }
+
+ private:
+  /// Completes the read that waits, if there is something to tell.
+  void deliver() {
+    if (!reading_ || (in_.empty() && !closed_)) return;
+    const auto room = into_->prepare();
+    const size_t n = std::min(room.size(), in_.size());
+    std::copy_n(in_.data(), n, room.data());
+    into_->commit(n);
+    in_.erase(0, n);
+    StatusWith<size_t> outcome(n);
+    if (n == 0) outcome = Status(ErrorCode::kHostUnreachable, "closed");
+    auto reading = std::move(*reading_);
+    reading_.reset();
+    reading.set(std::move(outcome));
+  }
+  std::string in_, out_;
+  std::optional<Promise<StatusWith<size_t>>> reading_;
+  std::shared_ptr<wire::ReadBuffer> into_;
+  bool closed_ = false;
+};
+
+class ConnectionTest : public ::testing::Test {
+ protected:
+  ConnectionTest() {
+    server.node.spawn<Connection>("/conn", transport, server.connect(), *server.server, commands::builtinCommands());
+    server.node.run();
+  }
+  void arrive(std::string_view bytes) {
+    transport->arrive(bytes);
+    server.node.run();
+  }
+  static std::string ping(int32_t id) { return wire::buildRequest(id, "admin", R"({"ping": 1})"_json); }
+  static bson::Document body(const std::string& frame, int32_t answers) {
+    const auto parsed = wire::parseReply(frame, answers);
+    return parsed.isOK() ? bson::Document(*parsed) : bson::doc("unreadable", parsed.status().reason());
+  }
+  bool stands() const { return server.clients.current() == 2; }  // the node's own client is the other
+
+  commands::CommandNode server;
+  std::shared_ptr<FakeTransport> transport = std::make_shared<FakeTransport>();
+};
+
+TEST_F(ConnectionTest, AnswersRequestsInTheirOrder) {
+  arrive(ping(7) + ping(8));
+  const auto frames = transport->sent();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_TRUE(holds(body(frames[0], 7), R"({"ok": 1})"_json));
+  EXPECT_TRUE(holds(body(frames[1], 8), R"({"ok": 1})"_json));
+}
+
+TEST_F(ConnectionTest, TakesAFrameInAnyNumberOfPieces) {
+  for (const char byte : ping(7)) arrive(std::string(1, byte));
+  EXPECT_EQ(transport->sent().size(), 1u);
+}
+
+/// Stands where the node's links are.
+class LinkTaker final : public Actor {
+ public:
+  Behaviour behaviour() override {
+    return {on<link::IncomingConnection>([this](const link::IncomingConnection& connection) {
+      bytes.push_back(connection.bytes);
+      kept_.push_back(connection.transport);
+    })};
+  }
+  std::vector<std::string> bytes;
+
+ private:
+  std::vector<std::shared_ptr<Transport>> kept_;
+};
+
+TEST_F(ConnectionTest, HandsOverALinkOfAnotherNodeWithWhatItHasRead) {
+  auto taker = std::make_unique<LinkTaker>();
+  const LinkTaker& seen = *taker;
+  server.node.spawn(link::kLinksPath, std::move(taker), {});
+  arrive("TROUPE");
+  EXPECT_TRUE(seen.bytes.empty());
+  arrive("LK and a hello");
+  EXPECT_EQ(seen.bytes, std::vector<std::string>{"TROUPELK and a hello"});
+  EXPECT_FALSE(transport->closed());
+  EXPECT_FALSE(stands());  // it is no client's any more
+}
+
+TEST_F(ConnectionTest, ADriverCannotTurnIntoALink) {
+  arrive(ping(7));
+  arrive("TROUPELK and a hello");
+  EXPECT_TRUE(transport->closed());
+}
+
+TEST_F(ConnectionTest, AnswersMalformedDocumentsAndGoesOn) {
+  std::string bad = ping(7);
+  bad[25] = '\x55';  // no such type: behind the header, the flags, the section's kind and the document's length
+  arrive(bad);
+  arrive(ping(8));
+  const auto frames = transport->sent();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_TRUE(holds(body(frames[0], 7), R"({"ok": 0})"_json));
+  EXPECT_TRUE(holds(body(frames[1], 8), R"({"ok": 1})"_json));
+}
+
+TEST_F(ConnectionTest, ClosesWhenAFrameLiesAboutItsLength) {
+  arrive(std::string("\x05\0\0\0garbage that is no message", 31));
+  EXPECT_TRUE(transport->closed());
+  EXPECT_FALSE(stands());
+  EXPECT_TRUE(transport->sent().empty());
+}
+
+TEST_F(ConnectionTest, ClosesWhenAFrameIsTooLong) {
+  arrive(std::string("\xff\xff\xff\x7f", 4) + std::string(12, '\0'));
+  EXPECT_TRUE(transport->closed());
+}
+
+TEST_F(ConnectionTest, SendsNoAnswerToAClientThatWantsNone) {
+  arrive(wire::buildRequest(7, "test", R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 0}})"_json,
+                            {}, wire::kMoreToCome));
+  EXPECT_TRUE(transport->sent().empty());
+  EXPECT_TRUE(holds(server.run(R"({"count": "c"})"_json), R"({"n": 1})"_json));
+  EXPECT_TRUE(stands());
+}
+
+TEST_F(ConnectionTest, WaitsForAClientThatReadsSlowly) {
+  transport->accepts = 10;
+  arrive(ping(7) + ping(8));
+  EXPECT_EQ(transport->sent().size(), 2u);
+}
+
+TEST_F(ConnectionTest, EndsWhenTheClientHangsUp) {
+  EXPECT_TRUE(stands());
+  transport->hangUp();
+  server.node.run();
+  EXPECT_FALSE(stands());
+}
+
+TEST_F(ConnectionTest, AClientThatIsGoneEndsAfterItsRequest) {
+  ASSERT_TRUE(server
+                  .run(R"({"configureFailPoint": "failCommand", "mode": "alwaysOn",
+                             "data": {"failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 500}})"_json,
+                       "admin")["ok"]
+                  .truthy());
+  arrive(ping(7));
+  transport->hangUp();
+  server.node.advance(1s);
+  EXPECT_FALSE(stands());
+}
+
+TEST_F(ConnectionTest, AFailPointClosesItWithoutAnAnswer) {
+  ASSERT_TRUE(server
+                  .run(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                             "data": {"failCommands": ["ping"], "closeConnection": true}})"_json,
+                       "admin")["ok"]
+                  .truthy());
+  arrive(ping(7));
+  EXPECT_TRUE(transport->sent().empty());
+  EXPECT_TRUE(transport->closed());
+}
+
+TEST_F(ConnectionTest, AStreamOfHellosAnswersEachChange) {
+  const auto version = bson::doc("processId", server.hello.processId(), "counter", int64_t{0});
+  arrive(wire::buildRequest(7, "admin", bson::doc("hello", 1, "maxAwaitTimeMS", 10'000, "topologyVersion", version), {},
+                            wire::kExhaustAllowed));
+  EXPECT_TRUE(transport->sent().empty());
+  int32_t inReplyTo = 7;
+  for (int64_t counter = 1; counter <= 3; ++counter) {
+    server.hello.bump();
+    server.node.run();
+    const auto frames = transport->sent();
+    ASSERT_EQ(frames.size(), 1u);
+    EXPECT_EQ(body(frames[0], inReplyTo).view().at("topologyVersion.counter").toInt64(), counter);
+    inReplyTo = bson::load<int32_t>(frames[0].data() + 4);
+  }
+}
+
+TEST_F(ConnectionTest, LegacyClientsAreGreetedInTheirOwnWay) {
+  arrive(wire::buildOpQuery(7, "admin", R"({"isMaster": 1, "helloOk": true})"_json));
+  const auto frames = transport->sent();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_TRUE(holds(body(frames[0], 7), R"({"ok": 1, "helloOk": true, "ismaster": true})"_json));
+}
+
+TEST_F(ConnectionTest, StopsWhenAsked) {
+  server.node.requestStop(server.node.address("/conn"));
+  server.node.run();
+  EXPECT_FALSE(stands());
+}
+
+}  // namespace troupe::front
