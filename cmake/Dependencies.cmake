@@ -24,13 +24,12 @@ find_library(BOOST_SERIALIZATION_LIBRARY boost_serialization REQUIRED)
 add_library(troupe_libs_messaging INTERFACE IMPORTED GLOBAL)
 target_compile_definitions(troupe_libs_messaging INTERFACE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
 target_link_libraries(troupe_libs_messaging INTERFACE Threads::Threads OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB
-  PkgConfig::ZSTD ${SNAPPY_LIBRARY} ${DECIMAL_LIBRARY} PkgConfig::ICU CapnProto::capnp mongo::bson_shared spdlog fmt)
+  PkgConfig::ZSTD ${SNAPPY_LIBRARY} ${DECIMAL_LIBRARY} PkgConfig::ICU CapnProto::capnp mongo::bson_shared spdlog fmt ${BOOST_SERIALIZATION_LIBRARY})
 
 add_library(troupe_libs_storage INTERFACE IMPORTED GLOBAL)
 target_link_libraries(troupe_libs_storage INTERFACE ${WIREDTIGER_LIBRARY} PkgConfig::PCRE2)
 
 add_library(troupe_libs_state_machines INTERFACE IMPORTED GLOBAL)
-target_link_libraries(troupe_libs_state_machines INTERFACE ${BOOST_SERIALIZATION_LIBRARY})
 
 add_library(troupe_libs_actors INTERFACE IMPORTED GLOBAL)
 target_link_libraries(troupe_libs_actors INTERFACE ${CAF_CORE_LIBRARY})
