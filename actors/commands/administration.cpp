@@ -5,6 +5,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/transport/links.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "messaging/link/node_name.hpp"
 #include "storage/query/match/match_parser.hpp"
 
@@ -57,12 +58,11 @@ Task<Status> currentOp(Request& request) {
   }
   const bson::Document filterDocument = own.finish();
   QueryResources resources(server);
-  if (Status status = prepareContext(resources, request, {}, {}); !status.isOK()) co_return status;
-  const auto filter = query::parseMatch(filterDocument, resources.context);
-  if (!filter.isOK()) co_return filter.status();
+  TROUPE_CO_TRY(prepareContext(resources, request, {}, {}));
+  TROUPE_CO_ASSIGN(const auto filter, query::parseMatch(filterDocument, resources.context));
   request.reply().openArray("inprog");
   for (const auto& row : currentOperations(server, {.idleConnections = idle, .idleCursors = idle})) {
-    if ((*filter)->matches(row)) request.reply().push(row);
+    if (filter->matches(row)) request.reply().push(row);
   }
   request.reply().close();
   co_return Status::OK();
@@ -96,8 +96,7 @@ Task<Status> profile(Request& request) {
   Parameters& parameters = request.server().parameters;
   const int64_t was = parameters.slowOperationMillis;
   if (const auto slow = request.arg("slowms"); slow && level.toInt64() == 0) {
-    const auto set = parameters.set("slowOpThresholdMs", slow, false);
-    if (!set.isOK()) co_return set.status();
+    TROUPE_CO_ASSIGN(const auto set, parameters.set("slowOpThresholdMs", slow, false));
   }
   request.reply().append("was", 0).append("slowms", static_cast<int32_t>(was)).append("sampleRate", 1.0);
   co_return Status::OK();
@@ -117,8 +116,7 @@ constexpr auto kPingTime = std::chrono::seconds(10);
 
 Task<Status> linkPing(Request& request) {
   const std::string peer(request.text("linkPing"));
-  const Status named = link::splitNodeName(peer).status();
-  if (!named.isOK()) co_return named;
+  TROUPE_CO_TRY(link::splitNodeName(peer).status());
   const int64_t bytes = request.number("bytes");
   if (bytes < 0 || bytes > kMostPingBytes)
     co_return Status(ErrorCode::kBadValue, "bytes must be between 0 and " + std::to_string(kMostPingBytes));

@@ -5,6 +5,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/write_support.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/validation/validate.hpp"
 
 namespace troupe::commands {
@@ -92,17 +93,15 @@ StatusWith<int64_t> scaleOf(const Request& request) {
 }
 
 Task<Status> collStats(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  const auto scale = scaleOf(request);
-  if (!scale.isOK()) co_return scale.status();
-  const CollectionPtr collection = request.server().catalog.find(*ns);
+  TROUPE_CO_ASSIGN(const auto ns, request.collection());
+  TROUPE_CO_ASSIGN(const auto scale, scaleOf(request));
+  const CollectionPtr collection = request.server().catalog.find(ns);
   if (collection && collection->isView())
     co_return Status(ErrorCode::kCommandNotSupportedOnView,
-                     "Namespace " + ns->toString() + " is a view, not a collection");
-  request.reply().append("ns", ns->toString());
+                     "Namespace " + ns.toString() + " is a view, not a collection");
+  request.reply().append("ns", ns.toString());
   if (collection) {
-    request.reply().appendAll(collectionStatistics(request.server(), *collection, *scale));
+    request.reply().appendAll(collectionStatistics(request.server(), *collection, scale));
   } else {
     request.reply()
         .append("size", 0)
@@ -110,7 +109,7 @@ Task<Status> collStats(Request& request) {
         .append("storageSize", 0)
         .append("totalSize", 0)
         .append("nindexes", 0);
-    request.reply().append("totalIndexSize", 0).append("indexSizes", bson::Document()).append("scaleFactor", *scale);
+    request.reply().append("totalIndexSize", 0).append("indexSizes", bson::Document()).append("scaleFactor", scale);
   }
   co_return Status::OK();
 }
@@ -118,8 +117,7 @@ Task<Status> collStats(Request& request) {
 constexpr Argument kDbStatsArguments[] = {{"scale", kNumberArg}, {"freeStorage", kNumberArg}};
 
 Task<Status> dbStats(Request& request) {
-  const auto scale = scaleOf(request);
-  if (!scale.isOK()) co_return scale.status();
+  TROUPE_CO_ASSIGN(const auto scale, scaleOf(request));
   ServerContext& server = request.server();
   int64_t collections = 0, views = 0, objects = 0, dataSize = 0, storageSize = 0, indexes = 0, indexSize = 0;
   for (const auto& collection : server.catalog.snapshot()->collections(request.db())) {
@@ -139,10 +137,10 @@ Task<Status> dbStats(Request& request) {
   bson::Builder& reply = request.reply();
   reply.append("db", request.db()).append("collections", collections).append("views", views).append("objects", objects);
   reply.append("avgObjSize", objects > 0 ? static_cast<double>(dataSize) / static_cast<double>(objects) : 0.0);
-  reply.append("dataSize", static_cast<double>(dataSize / *scale))
-      .append("storageSize", static_cast<double>(storageSize / *scale));
-  reply.append("indexes", indexes).append("indexSize", static_cast<double>(indexSize / *scale));
-  reply.append("totalSize", static_cast<double>((storageSize + indexSize) / *scale)).append("scaleFactor", *scale);
+  reply.append("dataSize", static_cast<double>(dataSize / scale))
+      .append("storageSize", static_cast<double>(storageSize / scale));
+  reply.append("indexes", indexes).append("indexSize", static_cast<double>(indexSize / scale));
+  reply.append("totalSize", static_cast<double>((storageSize + indexSize) / scale)).append("scaleFactor", scale);
   co_return Status::OK();
 }
 
@@ -152,9 +150,8 @@ constexpr Argument kDataSizeArguments[] = {
 Task<Status> dataSize(Request& request) {
   if (request.arg("min") || request.arg("max"))
     co_return Status(ErrorCode::kCommandNotSupported, "dataSize of a range is not supported: leave min and max out");
-  const auto ns = storage::Namespace::parse(request.body().first().toStringOr());
-  if (!ns.isOK()) co_return ns.status();
-  const CollectionPtr collection = request.server().catalog.find(*ns);
+  TROUPE_CO_ASSIGN(const auto ns, storage::Namespace::parse(request.body().first().toStringOr()));
+  const CollectionPtr collection = request.server().catalog.find(ns);
   const bool some = collection && !collection->isView();
   request.reply()
       .append("size", some ? collection->records().dataBytes() : int64_t{0})
@@ -203,10 +200,9 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
   const SteadyTime begun = node.environment().now();
   while (!validation->done) {
     const int64_t piece = bytesPerSecond > 0 ? bytesPerSecond / kPiecesPerSecond : kPiece;
-    const Status status =
-        co_await runBlocking(request.server(), "validate " + request.operation().ns.text(), pieceOf(validation, piece));
-    if (!status.isOK()) co_return status;
-    if (Status interrupted = request.checkForInterrupt(); !interrupted.isOK()) co_return interrupted;
+    TROUPE_CO_TRY(co_await runBlocking(request.server(), "validate " + request.operation().ns.text(),
+                                       pieceOf(validation, piece)));
+    TROUPE_CO_TRY(request.checkForInterrupt());
     if (bytesPerSecond == 0 || validation->done) continue;
     const auto owed = std::chrono::milliseconds(validation->validator.bytesRead() * 1000 / bytesPerSecond);
     const auto taken = node.environment().now() - begun;
@@ -216,9 +212,8 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
 }
 
 Task<Status> validate(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.collection());
+  request.operation().ns = ns.toString();
   const bool background = request.flag("background");
   if (background && request.flag("full"))
     co_return Status(ErrorCode::kInvalidOptions,
@@ -228,11 +223,11 @@ Task<Status> validate(Request& request) {
                      "Running the validate command with { background: true } and { repair: true } is not supported.");
   ServerContext& server = request.server();
   std::vector<LockWish> wishes;
-  if (!background) wishes = locksToChange(*ns);
+  if (!background) wishes = locksToChange(ns);
   const auto locks = co_await takeLocks(server.locks, std::move(wishes));
-  const CollectionPtr collection = server.catalog.find(*ns);
+  const CollectionPtr collection = server.catalog.find(ns);
   if (!collection)
-    co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns->toString() + "' does not exist to validate.");
+    co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns.toString() + "' does not exist to validate.");
   if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot validate a view");
   storage::ValidateSettings settings;
   settings.full = request.flag("full");

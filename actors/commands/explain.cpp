@@ -4,6 +4,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/version.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -34,11 +35,10 @@ StatusWith<ExplainVerbosity> verbosityOf(const Request& request) {
 Task<Status> runToEnd(Request& request, ResultStream& stream) {
   SteadyTime lastYield = request.operation().started();
   for (int n = 1;; ++n) {
-    const auto next = stream.next();
-    if (!next.isOK()) co_return next.status();
-    if (next->isEnd()) co_return Status::OK();
-    if (next->isDocument() && (n & 63) != 0) continue;
-    if (Status status = co_await letOthersRun(request, stream, lastYield); !status.isOK()) co_return status;
+    TROUPE_CO_ASSIGN(const auto next, stream.next());
+    if (next.isEnd()) co_return Status::OK();
+    if (next.isDocument() && (n & 63) != 0) continue;
+    TROUPE_CO_TRY(co_await letOthersRun(request, stream, lastYield));
   }
 }
 
@@ -65,20 +65,16 @@ Task<Status> explainQuery(Request& request, storage::Namespace ns, bson::View co
   resources->collection = server.catalog.find(ns);
   const auto collation = command["collation"];
   const auto let = command["let"];
-  if (Status status =
-          prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
-                         let.isObjectLike() ? let.asDocument() : bson::View());
-      !status.isOK())
-    co_return status;
-  auto opened = query::openFind(resources->collection, find, *resources->unit, resources->context);
-  if (!opened.isOK()) co_return opened.status();
-  query::Executor* executor = opened->get();
-  const auto stream = streamOf(resources, std::move(*opened));
+  TROUPE_CO_TRY(prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
+                               let.isObjectLike() ? let.asDocument() : bson::View()));
+  TROUPE_CO_ASSIGN(auto opened, query::openFind(resources->collection, find, *resources->unit, resources->context));
+  query::Executor* executor = opened.get();
+  const auto stream = streamOf(resources, std::move(opened));
   request.reply().append("explainVersion", "1").openDocument("queryPlanner");
   executor->explainPlanner(request.reply());
   request.reply().close();
   if (verbosity != ExplainVerbosity::kQueryPlanner) {
-    if (Status status = co_await runToEnd(request, *stream); !status.isOK()) co_return status;
+    TROUPE_CO_TRY(co_await runToEnd(request, *stream));
     request.reply().openDocument("executionStats");
     executor->explainExecution(request.reply());
     if (verbosity == ExplainVerbosity::kAllPlansExecution) request.reply().openArray("allPlansExecution").close();
@@ -99,17 +95,14 @@ Task<Status> explain(Request& request) {
   const bson::Element what = request.body().first();
   if (!what.is(bson::Type::kDocument))
     co_return Status(ErrorCode::kTypeMismatch, "explain command requires a nested object");
-  const auto verbosity = verbosityOf(request);
-  if (!verbosity.isOK()) co_return verbosity.status();
+  TROUPE_CO_ASSIGN(const auto verbosity, verbosityOf(request));
   const bson::View command = what.asDocument();
   const bson::Element first = command.first();
   const auto name = first.name();
-  if (name == "aggregate") co_return co_await explainAggregate(request, command, *verbosity);
+  if (name == "aggregate") co_return co_await explainAggregate(request, command, verbosity);
   storage::Namespace ns(request.db(), first.toStringOr());
-  if (Status status = storage::validateNamespace(ns); !status.isOK()) co_return status;
-  if (Status status = request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection()));
-      !status.isOK())
-    co_return status;
+  TROUPE_CO_TRY(storage::validateNamespace(ns));
+  TROUPE_CO_TRY(request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection())));
   const auto collection = request.server().catalog.find(ns);
   if (collection && collection->isView()) {
     bson::Builder aggregate;
@@ -117,15 +110,15 @@ Task<Status> explain(Request& request) {
         .appendArray("pipeline", findAsPipeline(command))
         .append("cursor", bson::Document());
     const bson::Document onView = aggregate.finish();
-    co_return co_await explainAggregate(request, onView, *verbosity);
+    co_return co_await explainAggregate(request, onView, verbosity);
   }
-  if (name == "find") co_return co_await explainQuery(request, ns, command, requestOf(command, "filter"), *verbosity);
+  if (name == "find") co_return co_await explainQuery(request, ns, command, requestOf(command, "filter"), verbosity);
   if (name == "count" || name == "distinct" || name == "findAndModify" || name == "findandmodify") {
-    co_return co_await explainQuery(request, ns, command, requestOf(command, "query"), *verbosity);
+    co_return co_await explainQuery(request, ns, command, requestOf(command, "query"), verbosity);
   }
   if (name == "update" || name == "delete") {
     const bson::View statement = firstStatement(command, name == "update" ? "updates" : "deletes");
-    co_return co_await explainQuery(request, ns, statement, requestOf(statement, "q"), *verbosity);
+    co_return co_await explainQuery(request, ns, statement, requestOf(statement, "q"), verbosity);
   }
   co_return Status(ErrorCode::kCommandNotFound, "Explain failed due to unknown command: " + std::string(name));
 }
@@ -145,33 +138,30 @@ constexpr Command kExplainCommands[] = {
 Task<Status> explainAggregate(Request& request, bson::View command, ExplainVerbosity verbosity) {
   const bson::Element first = command.first();
   storage::Namespace ns(request.db(), first.toStringOr());
-  if (Status status = request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection()));
-      !status.isOK())
-    co_return status;
-  auto prepared = prepareAggregation(request, ns, command);
-  if (!prepared.isOK()) co_return prepared.status();
-  if (prepared->pipeline->writes() && verbosity != ExplainVerbosity::kQueryPlanner) {
+  TROUPE_CO_TRY(request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection())));
+  TROUPE_CO_ASSIGN(auto prepared, prepareAggregation(request, ns, command));
+  if (prepared.pipeline->writes() && verbosity != ExplainVerbosity::kQueryPlanner) {
     co_return Status(ErrorCode(51029), "explain of a pipeline that writes needs the verbosity 'queryPlanner'");
   }
   bson::Builder& reply = request.reply();
   reply.append("explainVersion", "1");
   if (verbosity != ExplainVerbosity::kQueryPlanner) {
-    if (Status status = co_await runToEnd(request, *prepared->stream); !status.isOK()) co_return status;
+    TROUPE_CO_TRY(co_await runToEnd(request, *prepared.stream));
   }
   reply.openArray("stages");
-  if (prepared->executor) {
+  if (prepared.executor) {
     reply.pushDocument().openDocument("$cursor").openDocument("queryPlanner");
-    prepared->executor->explainPlanner(reply);
+    prepared.executor->explainPlanner(reply);
     reply.close();
     if (verbosity != ExplainVerbosity::kQueryPlanner) {
       reply.openDocument("executionStats");
-      prepared->executor->explainExecution(reply);
+      prepared.executor->explainExecution(reply);
       reply.close();
     }
     reply.close().close();
   }
   bson::Builder stages;
-  prepared->pipeline->serialize("stages", stages);
+  prepared.pipeline->serialize("stages", stages);
   const bson::Document serialized = stages.finish();
   for (const bson::Element& stage : serialized["stages"].asArray()) reply.push(stage);
   reply.close();

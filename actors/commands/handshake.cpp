@@ -6,6 +6,7 @@
 #include "actors/server/hello_state.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -83,16 +84,15 @@ Task<Status> awaitTopologyChange(Request& request) {
   }
   if (version.empty()) co_return Status::OK();
   if (limit.toInt64() < 0) co_return Status(ErrorCode(31373), "maxAwaitTimeMS must be a non-negative integer");
-  const auto known = knownTopology(version);
-  if (!known.isOK()) co_return known.status();
+  TROUPE_CO_ASSIGN(const auto known, knownTopology(version));
   HelloState& hello = request.server().hello;
-  if (known->processId != hello.processId()) co_return Status::OK();
-  if (known->counter > hello.counter())
+  if (known.processId != hello.processId()) co_return Status::OK();
+  if (known.counter > hello.counter())
     co_return Status(ErrorCode(31382), "Received a topology version with a counter ahead of the server's");
   Node& node = request.server().node;
   const auto change = std::make_shared<Promise<Done>>();
   auto woken = change->future();
-  hello.wakeOnChange(known->counter, change);
+  hello.wakeOnChange(known.counter, change);
   const TimerId timer = wakeAfter(node.environment(), std::chrono::milliseconds(limit.toInt64()), change);
   const SteadyTime began = node.environment().now();
   co_await woken;
@@ -125,8 +125,8 @@ void appendCompression(Request& request) {
 
 Task<Status> hello(Request& request) {
   const bool modern = request.commandName() == "hello";
-  if (Status status = takeMetadata(request); !status.isOK()) co_return status;
-  if (Status status = co_await awaitTopologyChange(request); !status.isOK()) co_return status;
+  TROUPE_CO_TRY(takeMetadata(request));
+  TROUPE_CO_TRY(co_await awaitTopologyChange(request));
   ServerContext& server = request.server();
   if (server.hello.shuttingDown()) {
     co_return Status(ErrorCode::kShutdownInProgress, "The server is shutting down",

@@ -3,6 +3,7 @@
 #include "actors/commands/sasl_login.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -69,9 +70,8 @@ Status admit(Request& request, const auth::SaslConversation& sasl) {
 }
 
 Task<Status> saslStart(Request& request) {
-  const auto answer = begin(request, request.body(), request.db());
-  if (!answer.isOK()) co_return answer.status();
-  request.reply().appendAll(*answer);
+  TROUPE_CO_ASSIGN(const auto answer, begin(request, request.body(), request.db()));
+  request.reply().appendAll(answer);
   co_return Status::OK();
 }
 

@@ -4,6 +4,7 @@
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/topology_messages.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -25,9 +26,8 @@ Task<StatusWith<Reply>> askTopology(ServerContext& server, Message message) {
   if (!server.membership->view()->config())
     co_return Status(ErrorCode::kNotYetInitialized, "no replset config has been received");
   const Address topology = server.node.address(replication::kTopologyPath);
-  auto answer = co_await server.node.ask(topology, machines::toMessage(message), kPatience);
-  if (!answer.isOK()) co_return answer.status();
-  co_return answer->template local<Reply>();
+  TROUPE_CO_ASSIGN(auto answer, co_await server.node.ask(topology, machines::toMessage(message), kPatience));
+  co_return answer.template local<Reply>();
 }
 
 OpTime opTimeOf(const bson::Element& given) {
@@ -54,9 +54,8 @@ Task<Status> requestVotes(Request& request) {
       co_return Status(ErrorCode::kBadValue, "'candidateIndex' must be the place of a member in the configuration");
     vote.from = members[static_cast<size_t>(index)].host;
   }
-  const auto answer = co_await askTopology<VoteReply>(request.server(), std::move(vote));
-  if (!answer.isOK()) co_return answer.status();
-  request.reply().append("term", answer->term).append("voteGranted", answer->granted).append("reason", answer->reason);
+  TROUPE_CO_ASSIGN(const auto answer, co_await askTopology<VoteReply>(request.server(), std::move(vote)));
+  request.reply().append("term", answer.term).append("voteGranted", answer.granted).append("reason", answer.reason);
   co_return Status::OK();
 }
 
@@ -79,10 +78,9 @@ Task<Status> heartbeat(Request& request) {
   message.sender.term = request.arg("term").toInt64();
   message.sender.config = configOf(request);
   if (const auto* membership = request.server().membership) message.to = membership->self();
-  const auto answer = co_await askTopology<HeartbeatReply>(request.server(), std::move(message));
-  if (!answer.isOK()) co_return answer.status();
-  if (!answer->refusal.isOK()) co_return answer->refusal;
-  appendHeartbeat(request.reply(), *answer);
+  TROUPE_CO_ASSIGN(const auto answer, co_await askTopology<HeartbeatReply>(request.server(), std::move(message)));
+  if (!answer.refusal.isOK()) co_return answer.refusal;
+  appendHeartbeat(request.reply(), answer);
   co_return Status::OK();
 }
 

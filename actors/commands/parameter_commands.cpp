@@ -1,6 +1,7 @@
 // getParameter, setParameter, getCmdLineOpts, configureFailPoint.
 #include "actors/commands/families.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -51,12 +52,11 @@ Task<Status> setParameter(Request& request) {
       first = false;
       continue;
     }
-    auto old = server.parameters.set(e.name(), e, false);
-    if (!old.isOK()) co_return old.status();
-    if (changed++ == 0) request.reply().append("was", *old);
+    TROUPE_CO_ASSIGN(auto old, server.parameters.set(e.name(), e, false));
+    if (changed++ == 0) request.reply().append("was", old);
     server.log.info(log::Component::kControl, 23435, "conn" + std::to_string(request.client().connectionId),
                     "Successfully set parameter to value",
-                    bson::doc("parameterName", e.name(), "newValue", e, "oldValue", *old));
+                    bson::doc("parameterName", e.name(), "newValue", e, "oldValue", old));
   }
   if (changed == 0)
     co_return Status(ErrorCode::kInvalidOptions, "no option found to set, use help:true to see options ");
@@ -72,9 +72,9 @@ constexpr Argument kConfigureFailPointArguments[] = {{"mode", kAnyType, true}, {
 
 Task<Status> configureFailPoint(Request& request) {
   const auto name = request.body().first().toStringOr();
-  const auto entered = request.server().failPoints.configure(name, request.arg("mode"), request.document("data"));
-  if (!entered.isOK()) co_return entered.status();
-  request.reply().append("count", *entered);
+  TROUPE_CO_ASSIGN(const auto entered,
+                   request.server().failPoints.configure(name, request.arg("mode"), request.document("data")));
+  request.reply().append("count", entered);
   co_return Status::OK();
 }
 

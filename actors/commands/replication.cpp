@@ -4,6 +4,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
 
 namespace troupe::commands {
@@ -76,10 +77,9 @@ Task<Status> initiate(Request& request) {
   if (!server.membership)
     co_return Status(ErrorCode::kNoReplicationEnabled, "This node was not started with replication enabled.");
   const bson::Element given = request.body().first();
-  auto config =
-      configToInitiate(*server.membership, given.is(bson::Type::kDocument) ? given.asDocument() : bson::View());
-  if (!config.isOK()) co_return config.status();
-  replication::Initiate command{std::move(*config), server.membership->self(), newObjectId(server)};
+  TROUPE_CO_ASSIGN(auto config, configToInitiate(*server.membership,
+                                                 given.is(bson::Type::kDocument) ? given.asDocument() : bson::View()));
+  replication::Initiate command{std::move(config), server.membership->self(), newObjectId(server)};
   co_return co_await askTopology(request, std::move(command));
 }
 
@@ -87,11 +87,10 @@ Task<Status> reconfigure(Request& request) {
   const bson::Element given = request.body().first();
   if (!given.is(bson::Type::kDocument)) co_return Status(ErrorCode::kBadValue, "no configuration specified");
   if (!request.server().membership) co_return notReplicated();
-  auto config = ReplicaSetConfig::parse(given.asDocument());
-  if (!config.isOK()) co_return config.status();
+  TROUPE_CO_ASSIGN(auto config, ReplicaSetConfig::parse(given.asDocument()));
   const bool force = request.flag("force");
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
-  replication::Reconfig command{std::move(*config), force, jump};
+  replication::Reconfig command{std::move(config), force, jump};
   co_return co_await askTopology(request, std::move(command));
 }
 

@@ -6,6 +6,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/session_registry.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -15,7 +16,7 @@ Task<Status> startSession(Request& request) {
   ServerContext& server = request.server();
   Environment& environment = server.node.environment();
   const bson::Document id = bson::doc("id", bson::randomUuid([&environment] { return environment.random(); }));
-  if (Status status = server.sessions.touch(id, environment.now()); !status.isOK()) co_return status;
+  TROUPE_CO_TRY(server.sessions.touch(id, environment.now()));
   request.reply().append("id", id).append("timeoutMinutes",
                                           static_cast<int32_t>(server.parameters.sessionTimeoutMinutes));
   co_return Status::OK();
@@ -47,29 +48,26 @@ void endCursorsOf(ServerContext& server, const std::unordered_set<std::string>& 
 }
 
 Task<Status> refreshSessions(Request& request) {
-  const auto ids = namedSessions(request);
-  if (!ids.isOK()) co_return ids.status();
+  TROUPE_CO_ASSIGN(const auto ids, namedSessions(request));
   const auto now = request.server().node.environment().now();
   for (const bson::Element& e : request.body().first().asArray()) {
-    if (Status status = request.server().sessions.touch(e.asDocument(), now); !status.isOK()) co_return status;
+    TROUPE_CO_TRY(request.server().sessions.touch(e.asDocument(), now));
   }
   co_return Status::OK();
 }
 
 Task<Status> endSessions(Request& request) {
-  const auto ids = namedSessions(request);
-  if (!ids.isOK()) co_return ids.status();
-  for (const auto& id : *ids) request.server().sessions.end(id);
-  endCursorsOf(request.server(), {ids->begin(), ids->end()});
+  TROUPE_CO_ASSIGN(const auto ids, namedSessions(request));
+  for (const auto& id : ids) request.server().sessions.end(id);
+  endCursorsOf(request.server(), {ids.begin(), ids.end()});
   co_return Status::OK();
 }
 
 Task<Status> killSessions(Request& request) {
   ServerContext& server = request.server();
-  auto ids = namedSessions(request);
-  if (!ids.isOK()) co_return ids.status();
-  if (ids->empty()) *ids = server.sessions.ids();
-  const std::unordered_set<std::string> chosen(ids->begin(), ids->end());
+  TROUPE_CO_ASSIGN(auto ids, namedSessions(request));
+  if (ids.empty()) ids = server.sessions.ids();
+  const std::unordered_set<std::string> chosen(ids.begin(), ids.end());
   endCursorsOf(server, chosen);
   server.clients.each([&](Client& client) {
     if (client.connectionId == request.client().connectionId) return;
@@ -80,7 +78,7 @@ Task<Status> killSessions(Request& request) {
       if (id.isOK() && chosen.contains(*id)) operation.kill(ErrorCode::kInterrupted);
     });
   });
-  for (const auto& id : *ids) server.sessions.end(id);
+  for (const auto& id : ids) server.sessions.end(id);
   co_return Status::OK();
 }
 

@@ -4,6 +4,7 @@
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -85,7 +86,7 @@ Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_
     inTime = environment.now() < until;
   }
   if (server.hello.shuttingDown()) co_return Status(ErrorCode::kInterruptedAtShutdown, "The server is shutting down");
-  if (Status status = request.checkForInterrupt(); !status.isOK()) co_return status;
+  TROUPE_CO_TRY(request.checkForInterrupt());
   co_return inTime;
 }
 

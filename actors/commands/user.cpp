@@ -8,6 +8,7 @@
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/bson/ids.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -93,12 +94,11 @@ std::function<Status()> derivation(std::shared_ptr<bson::Document> made, std::st
 Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string user) {
   if (!request.flag("digestPassword", true))
     co_return Status(ErrorCode::kBadValue, "Use of SCRAM-SHA-256 requires undigested passwords");
-  const auto mechanisms = parseMechanisms(request);
-  if (!mechanisms.isOK()) co_return mechanisms.status();
+  TROUPE_CO_ASSIGN(const auto mechanisms, parseMechanisms(request));
   auto made = std::make_shared<bson::Document>();
   const std::string password(request.text("pwd"));
   const Status status =
-      co_await runBlocking(request.server(), "derive credentials", derivation(made, user, password, *mechanisms));
+      co_await runBlocking(request.server(), "derive credentials", derivation(made, user, password, mechanisms));
   if (!status.isOK()) co_return status;
   co_return *made;
 }
@@ -106,9 +106,8 @@ Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string u
 /// Changes the one document of a user: `change` gets it (or null) and gives its next version, or nothing to remove it.
 template <class Change>
 Task<Status> changeUser(Request& request, std::string id, Change& change) {
-  auto target = co_await openForWrite(request, kUsers, IfMissing::kCreate);
-  if (!target.isOK()) co_return target.status();
-  const storage::CollectionPtr collection = target->collection;
+  TROUPE_CO_ASSIGN(auto target, co_await openForWrite(request, kUsers, IfMissing::kCreate));
+  const storage::CollectionPtr collection = target.collection;
   const bson::Document key = bson::doc("_id", id);
   storage::RecoveryUnit unit(request.server().storageSessions);
   auto body = [&]() -> Status {
@@ -123,7 +122,7 @@ Task<Status> changeUser(Request& request, std::string id, Change& change) {
     if (after) return collection->insert(unit, *after).status();
     return Status::OK();
   };
-  if (Status status = co_await commitWithRetry(request, unit, body); !status.isOK()) co_return status;
+  TROUPE_CO_TRY(co_await commitWithRetry(request, unit, body));
   request.server().durability.take();
   auto concern = request.writeConcern();
   concern->journaled = true;  // who may log in is never left to chance
@@ -136,33 +135,30 @@ Status userNotFound(const Request& request, const std::string& user) {
 }
 
 Task<Status> createUser(Request& request) {
-  const auto user = userName(request);
-  if (!user.isOK()) co_return user.status();
+  TROUPE_CO_ASSIGN(const auto user, userName(request));
   if (!request.arg("pwd") && request.db() != "$external")
     co_return Status(
         ErrorCode::kBadValue,
         "Must provide a 'pwd' field for all user documents, except those with '$external' as the user's source db");
-  const auto roles = parseRoles(request, request.document("roles"));
-  if (!roles.isOK()) co_return roles.status();
-  if (Status status = authorizeRoles(request, *roles, auth::Action::kGrantRole); !status.isOK()) co_return status;
-  const auto credentials = co_await makeCredentials(request, *user);
-  if (!credentials.isOK()) co_return credentials.status();
+  TROUPE_CO_ASSIGN(const auto roles, parseRoles(request, request.document("roles")));
+  TROUPE_CO_TRY(authorizeRoles(request, roles, auth::Action::kGrantRole));
+  TROUPE_CO_ASSIGN(const auto credentials, co_await makeCredentials(request, user));
   Environment& environment = request.server().node.environment();
   const bson::Uuid uuid = bson::randomUuid([&environment] { return environment.random(); });
-  const std::string id = std::string(request.db()) + "." + *user;
+  const std::string id = std::string(request.db()) + "." + user;
   bson::Builder b;
   b.append("_id", id)
       .append("userId", uuid)
-      .append("user", *user)
+      .append("user", user)
       .append("db", request.db())
-      .append("credentials", *credentials);
-  appendRoles(b, *roles);
+      .append("credentials", credentials);
+  appendRoles(b, roles);
   if (const auto data = request.arg("customData"); data) b.append("customData", data);
   const bson::Document document = b.finish();
   const bool first = request.client().localhostException;
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (before)
-      return Status(ErrorCode(51003), "User \"" + *user + "@" + std::string(request.db()) + "\" already exists");
+      return Status(ErrorCode(51003), "User \"" + user + "@" + std::string(request.db()) + "\" already exists");
     // Two local clients may both have found no user: only one of them makes the first.
     if (first && request.server().users.anyUser())
       return Status(ErrorCode::kUnauthorized, "a user exists by now: log in");
@@ -172,26 +168,23 @@ Task<Status> createUser(Request& request) {
 }
 
 Task<Status> updateUser(Request& request) {
-  const auto user = userName(request);
-  if (!user.isOK()) co_return user.status();
+  TROUPE_CO_ASSIGN(const auto user, userName(request));
   if (!request.arg("pwd") && !request.arg("customData") && !request.arg("roles") && !request.arg("mechanisms")) {
     co_return Status(ErrorCode::kBadValue, "Must specify at least one field to update in updateUser");
   }
   std::optional<bson::Document> credentials;
   if (request.arg("pwd")) {
-    auto made = co_await makeCredentials(request, *user);
-    if (!made.isOK()) co_return made.status();
-    credentials = std::move(*made);
+    TROUPE_CO_ASSIGN(auto made, co_await makeCredentials(request, user));
+    credentials = std::move(made);
   }
   std::optional<std::vector<auth::RoleName>> roles;
   if (request.arg("roles")) {
-    auto parsed = parseRoles(request, request.document("roles"));
-    if (!parsed.isOK()) co_return parsed.status();
-    if (Status status = authorizeRoles(request, *parsed, auth::Action::kGrantRole); !status.isOK()) co_return status;
-    roles = std::move(*parsed);
+    TROUPE_CO_ASSIGN(auto parsed, parseRoles(request, request.document("roles")));
+    TROUPE_CO_TRY(authorizeRoles(request, parsed, auth::Action::kGrantRole));
+    roles = std::move(parsed);
   }
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
-    if (!before) return userNotFound(request, *user);
+    if (!before) return userNotFound(request, user);
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
       if (e.name() == "credentials" && credentials) b.append("credentials", *credentials);
@@ -201,24 +194,20 @@ Task<Status> updateUser(Request& request) {
     if (const auto data = request.arg("customData"); data) b.append("customData", data);
     return std::optional<bson::Document>(b.finish());
   };
-  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, change);
+  co_return co_await changeUser(request, std::string(request.db()) + "." + user, change);
 }
 
 Task<Status> changeRoles(Request& request, bool grant) {
-  const auto user = userName(request);
-  if (!user.isOK()) co_return user.status();
-  const auto wanted = parseRoles(request, request.document("roles"));
-  if (!wanted.isOK()) co_return wanted.status();
-  if (Status status = authorizeRoles(request, *wanted, grant ? auth::Action::kGrantRole : auth::Action::kRevokeRole);
-      !status.isOK())
-    co_return status;
+  TROUPE_CO_ASSIGN(const auto user, userName(request));
+  TROUPE_CO_ASSIGN(const auto wanted, parseRoles(request, request.document("roles")));
+  TROUPE_CO_TRY(authorizeRoles(request, wanted, grant ? auth::Action::kGrantRole : auth::Action::kRevokeRole));
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
-    if (!before) return userNotFound(request, *user);
+    if (!before) return userNotFound(request, user);
     std::vector<auth::RoleName> roles;
     for (const bson::Element& e : (*before)["roles"].asArray())
       roles.push_back(
           {std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())});
-    for (const auto& role : *wanted) {
+    for (const auto& role : wanted) {
       const auto at = std::find(roles.begin(), roles.end(), role);
       if (grant && at == roles.end()) roles.push_back(role);
       if (!grant && at != roles.end()) roles.erase(at);
@@ -230,33 +219,30 @@ Task<Status> changeRoles(Request& request, bool grant) {
     }
     return std::optional<bson::Document>(b.finish());
   };
-  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, change);
+  co_return co_await changeUser(request, std::string(request.db()) + "." + user, change);
 }
 
 Task<Status> grantRoles(Request& request) { return changeRoles(request, true); }
 Task<Status> revokeRoles(Request& request) { return changeRoles(request, false); }
 
 Task<Status> dropUser(Request& request) {
-  const auto user = userName(request);
-  if (!user.isOK()) co_return user.status();
+  TROUPE_CO_ASSIGN(const auto user, userName(request));
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
-    if (!before) return userNotFound(request, *user);
+    if (!before) return userNotFound(request, user);
     return std::optional<bson::Document>();
   };
-  co_return co_await changeUser(request, std::string(request.db()) + "." + *user, change);
+  co_return co_await changeUser(request, std::string(request.db()) + "." + user, change);
 }
 
 Task<Status> dropAllUsers(Request& request) {
-  const auto users = request.server().users.list(request.db());
-  if (!users.isOK()) co_return users.status();
+  TROUPE_CO_ASSIGN(const auto users, request.server().users.list(request.db()));
   int32_t n = 0;
-  for (const bson::Document& user : *users) {
+  for (const bson::Document& user : users) {
     const std::string id(user["_id"].toStringOr());
     auto change = [](const bson::Document*) -> StatusWith<std::optional<bson::Document>> {
       return std::optional<bson::Document>();
     };
-    const Status status = co_await changeUser(request, id, change);
-    if (!status.isOK()) co_return status;
+    TROUPE_CO_TRY(co_await changeUser(request, id, change));
     ++n;
   }
   request.reply().append("n", n);
@@ -295,18 +281,16 @@ StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
 }
 
 Task<Status> usersInfo(Request& request) {
-  const auto users = chosenUsers(request);
-  if (!users.isOK()) co_return users.status();
+  TROUPE_CO_ASSIGN(const auto users, chosenUsers(request));
   bson::Builder& reply = request.reply();
   reply.openArray("users");
-  for (const bson::Document& user : *users) {
+  for (const bson::Document& user : users) {
     const auto db = user["db"].toStringOr();
     const bool self = std::any_of(request.client().users.begin(), request.client().users.end(), [&](const auto& u) {
       return u.name == user["user"].toStringOr() && u.database == db;
     });
     if (!self) {
-      if (Status status = request.authorize(auth::Action::kViewUser, auth::Resource::db(db)); !status.isOK())
-        co_return status;
+      TROUPE_CO_TRY(request.authorize(auth::Action::kViewUser, auth::Resource::db(db)));
     }
     reply.pushDocument();
     for (const bson::Element& e : user.view()) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
@@ -53,16 +54,15 @@ StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeN
 }
 
 Task<Status> TopologyStore::put(bson::Document document, machines::Durability durability) {
-  auto value = machines::fromBson<Topology::Document>(document);
-  if (!value.isOK()) co_return value.status();
-  bson::Document election = electionDocument(*value);
+  TROUPE_CO_ASSIGN(auto value, machines::fromBson<Topology::Document>(document));
+  bson::Document election = electionDocument(value);
   if (!(election.view() == lastElection_.view())) {
     const Status status = co_await elections_.put(election, durability);
     if (!status.isOK()) co_return status;
     lastElection_ = std::move(election);
   }
-  if (!value->config) co_return Status::OK();
-  bson::Document config = value->config->toBson();
+  if (!value.config) co_return Status::OK();
+  bson::Document config = value.config->toBson();
   if (config.view() == lastConfig_.view()) co_return Status::OK();
   const Status status = co_await configs_.put(config, durability);
   if (status.isOK()) lastConfig_ = std::move(config);
