@@ -30,6 +30,8 @@ Task<StatusWith<Counted>> countedAfter(Future<int64_t> gate, Status outcome, int
   co_return Counted(alive);
 }
 
+Task<StatusWith<Counted>> countedNow(int* alive) { co_return Counted(alive); }
+
 Task<Status> tryTwice(Future<int64_t> first, Status outcome, std::string* trace) {
   *trace += "a";
   TROUPE_CO_TRY(co_await waitFor(std::move(first), outcome));
@@ -60,9 +62,9 @@ TEST_F(CoStatusTest, TryEndsTheCoroutineWithTheFirstFailure) {
 }
 
 Task<StatusWith<int64_t>> assignTwice(Future<int64_t> gate, Status outcome, int* alive) {
-  TROUPE_CO_ASSIGN(const Counted counted, co_await countedAfter(gate, outcome, alive));
+  TROUPE_CO_ASSIGN(const Counted counted, co_await countedAfter(std::move(gate), outcome, alive));
   std::optional<Counted> other;
-  TROUPE_CO_ASSIGN(other, co_await countedAfter(gate, Status::OK(), alive));
+  TROUPE_CO_ASSIGN(other, co_await countedNow(alive));
   co_return *alive;
 }
 
