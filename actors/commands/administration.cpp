@@ -7,6 +7,7 @@
 #include "actors/transport/links.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "messaging/link/node_name.hpp"
+#include "storage/journal/checkpoint_policy.hpp"
 #include "storage/query/match/match_parser.hpp"
 
 namespace troupe::commands {
@@ -17,9 +18,13 @@ constexpr Argument kFsyncArguments[] = {
     {"async", kFlagArg}, {"lock", kFlagArg}, {"fsyncLockAcquisitionTimeoutMillis", kNumberArg}};
 
 std::function<Status()> checkpoint(ServerContext& server) {
-  return [&server] {
-    const Status sizes = server.catalog.flush();
-    return sizes.isOK() ? server.engine.checkpoint() : sizes;
+  return [&server]() -> Status {
+    using storage::CheckpointPolicy;
+    TROUPE_TRY(server.catalog.flush());
+    const auto kind =
+        CheckpointPolicy::kind(CheckpointPolicy::stateOf(server.engine, server.catalog.hooks().replicated));
+    if (!CheckpointPolicy::takes(kind)) return server.engine.flushLog();
+    return server.engine.checkpoint(CheckpointPolicy::options(kind)).status();
   };
 }
 

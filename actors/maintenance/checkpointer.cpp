@@ -24,19 +24,20 @@ void Checkpointer::onStart() {
 void Checkpointer::look() {
   policy_.setInterval(std::chrono::seconds(periodSeconds_->load()));
   const auto commits = tracker_->taken();
-  const auto decision = policy_.decide(
-      environment().now(),
-      {.dirty = commits != covered_, .replicated = false, .stable = {}, .initialDataTimestamp = std::nullopt});
+  auto state = storage::CheckpointPolicy::stateOf(*engine_, catalog_->hooks().replicated);
+  // Data that have become stable since are worth a checkpoint too.
+  state.dirty = commits != covered_ || (state.replicated && state.stable > engine_->lastCheckpointTimestamp());
+  const auto decision = policy_.decide(environment().now(), state);
   if (decision == storage::CheckpointPolicy::Decision::kNotYet) return;
   if (!storage::CheckpointPolicy::takes(decision)) {
-    ++skipped_;
+    ++(decision == storage::CheckpointPolicy::Decision::kSkipIdle ? skipped_ : unstable_);
     policy_.done(environment().now(), decision);
     return;
   }
   setPhase("checkpointing", "writing changed pages to the tables");
   const TimePoint begun = environment().now();
   Status status = catalog_->flush();
-  if (status.isOK()) status = engine_->checkpoint(storage::CheckpointPolicy::options(decision));
+  if (status.isOK()) status = engine_->checkpoint(storage::CheckpointPolicy::options(decision)).status();
   lastMillis_ = std::chrono::duration_cast<std::chrono::milliseconds>(environment().now() - begun).count();
   policy_.done(environment().now(), decision);
   setPhase("waiting", "until the next checkpoint is due");
@@ -46,8 +47,8 @@ void Checkpointer::look() {
 }
 
 bson::Document Checkpointer::describe() const {
-  return bson::doc("taken", taken_, "skippedIdle", skipped_, "lastMillis", lastMillis_, "periodSeconds",
-                   periodSeconds_->load());
+  return bson::doc("taken", taken_, "skippedIdle", skipped_, "skippedUnstable", unstable_, "lastMillis", lastMillis_,
+                   "lastStable", engine_->lastCheckpointTimestamp(), "periodSeconds", periodSeconds_->load());
 }
 
 }  // namespace troupe::maintenance

@@ -12,8 +12,9 @@ namespace troupe::maintenance {
 /// Take a checkpoint as soon as possible.
 struct CheckpointNow {};
 
-/// Takes a checkpoint every `syncPeriodSecs` when something was written, and when asked (CKP-001, CKP-004); writes the
-/// collections' sizes with it. Blocks in the disk, so it runs on its own thread.
+/// Takes a checkpoint every `syncPeriodSecs` when something was written, and when asked (CKP-001, CKP-004); a member of
+/// a replica set takes stable ones once its data are consistent (CKP-002). Writes the collections' sizes with it.
+/// Blocks in the disk, so it runs on its own thread.
 class Checkpointer final : public Actor {
  public:
   Checkpointer(storage::Engine* engine, storage::Catalog* catalog, const storage::DurabilityTracker* tracker,
@@ -37,7 +38,7 @@ class Checkpointer final : public Actor {
   const std::atomic<int64_t>* periodSeconds_;
   storage::CheckpointPolicy policy_;
   storage::DurabilityTicket covered_ = 0;  ///< commits the last checkpoint holds
-  int64_t taken_ = 0, skipped_ = 0, lastMillis_ = 0;
+  int64_t taken_ = 0, skipped_ = 0, unstable_ = 0, lastMillis_ = 0;
 };
 
 }  // namespace troupe::maintenance

@@ -26,7 +26,7 @@ void JournalFlusher::flush() {
   setPhase("flushing", "writing the log to the disk");
   const TimePoint begun = environment().now();
   tracker_->beginFlush();
-  const Status status = kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint();
+  const Status status = kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint().status();
   tracker_->endFlush(status, std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun));
   setPhase("idle", "waiting for commits to make durable");
   if (!status.isOK()) throw std::runtime_error("the log could not be flushed: " + status.reason());

@@ -7,6 +7,7 @@
 #include "messaging/bson/ids.hpp"
 #include "storage/catalog/catalog_publish.hpp"
 #include "storage/catalog/collection_maker.hpp"
+#include "storage/catalog/table_logging.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -63,7 +64,7 @@ Status makeMissingTables(Catalog& catalog, const CatalogEntry& entry, std::set<s
   const auto make = [&](const std::string& ident, std::string_view metadata) -> Status {
     if (ident.empty() || !tables.insert(ident).second) return Status::OK();
     catalog.hooks().warn("the table " + ident + " of " + entry.ns.toString() + " is missing; it is made anew");
-    return catalog.engine().createTable(ident, catalog.tableOptions(metadata)).status();
+    return catalog.engine().createTable(ident, catalog.tableOptions(entry.ns, metadata)).status();
   };
   TROUPE_TRY(make(entry.ident, kRecordTableMetadata));
   for (const auto& index : entry.indexes) {
@@ -80,8 +81,10 @@ Catalog::Catalog(Engine& engine, SessionPool& pool, CatalogHooks hooks)
 
 bson::Uuid Catalog::newUuid() { return bson::randomUuid(hooks_.random); }
 
-TableOptions Catalog::tableOptions(std::string_view appMetadata) const {
-  return {.logged = true, .blockCompressor = hooks_.blockCompressor, .appMetadata = std::string(appMetadata)};
+TableOptions Catalog::tableOptions(const Namespace& ns, std::string_view appMetadata) const {
+  return {.logged = isTableLogged(ns, hooks_.replicated),
+          .blockCompressor = hooks_.blockCompressor,
+          .appMetadata = std::string(appMetadata)};
 }
 
 StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks) {
@@ -90,7 +93,9 @@ StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& po
   TROUPE_ASSIGN(catalog->sizes_, SizeStorer::open(engine));
   RecoveryUnit unit(pool);
   TROUPE_ASSIGN(auto entries, catalog->durable().readAll(unit));
-  unit.abandonSnapshot();
+  unit.releaseSession();
+  pool.forgetTable(catalog->durable().table());
+  TROUPE_TRY(applyTableLogging(engine, entries, catalog->hooks().replicated));
 
   const auto listed = engine.listTables();
   std::set<std::string> tables(listed.begin(), listed.end());

@@ -21,7 +21,8 @@ struct CatalogHooks {
   std::function<void(const std::string&)> warn;  ///< findings at start-up; null: dropped
   std::string blockCompressor = "snappy";
   std::vector<WriteObserver*> observers;  ///< each hears of the collections it asks for
-  bool repair = false;                    ///< tables that are missing are made anew, empty
+  bool replicated = false;  ///< a member of a replica set whose oplog recovers replicated collections (JRN-001)
+  bool repair = false;      ///< tables that are missing are made anew, empty
 };
 
 /// All that describes the collections of a node: the durable catalog, the versions readers use, sizes and pending
@@ -43,8 +44,8 @@ class Catalog {
   const CatalogHooks& hooks() const { return hooks_; }
 
   bson::Uuid newUuid();
-  /// Options of a collection's or index's table: logged, as on a node without an oplog.
-  TableOptions tableOptions(std::string_view appMetadata) const;
+  /// Options of the table of a collection or of one of its indexes.
+  TableOptions tableOptions(const Namespace& ns, std::string_view appMetadata) const;
   /// Writes sizes; call before the engine closes.
   Status flush() { return sizes_->flush(); }
 

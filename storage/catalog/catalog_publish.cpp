@@ -28,8 +28,9 @@ StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, c
   return next;
 }
 
-Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const std::string& ident, std::string_view appMetadata) {
-  TROUPE_ASSIGN(Table table, catalog.engine().createTable(ident, catalog.tableOptions(appMetadata)));
+Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns, const std::string& ident,
+                         std::string_view appMetadata) {
+  TROUPE_ASSIGN(Table table, catalog.engine().createTable(ident, catalog.tableOptions(ns, appMetadata)));
   unit.onRollback([&catalog, ident] {
     catalog.sizes().forget(ident);
     catalog.reaper().add(ident, {}, {});
@@ -42,15 +43,15 @@ std::string_view indexTableMetadata(const IndexSpec& spec) {
   return spec.unique && !spec.idIndex ? "formatVersion=14" : "formatVersion=8";
 }
 
-StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit, const IndexSpec& spec,
-                                           std::optional<bson::Uuid> buildUuid) {
+StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns,
+                                           const IndexSpec& spec, std::optional<bson::Uuid> buildUuid) {
   IndexMetadata index{.spec = spec.stored,
                       .ident = catalog.durable().newIdent("index"),
                       .ready = !buildUuid,
                       .multikey = false,
                       .paths = {},
                       .buildUuid = buildUuid};
-  TROUPE_TRY(createTableInUnit(catalog, unit, index.ident, indexTableMetadata(spec)));
+  TROUPE_TRY(createTableInUnit(catalog, unit, ns, index.ident, indexTableMetadata(spec)));
   return index;
 }
 

@@ -18,12 +18,14 @@ StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, c
 inline constexpr std::string_view kRecordTableMetadata = "formatVersion=1";
 std::string_view indexTableMetadata(const IndexSpec& spec);
 
-/// Creates a table; when the unit rolls back it is handed to the reaper, since creating it cannot be undone.
-Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const std::string& ident, std::string_view appMetadata);
+/// Creates a table of the collection; when the unit rolls back it is handed to the reaper, since creating it cannot be
+/// undone.
+Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns, const std::string& ident,
+                         std::string_view appMetadata);
 
 /// Creates an index's table and describes it.
-StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit, const IndexSpec& spec,
-                                           std::optional<bson::Uuid> buildUuid);
+StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns,
+                                           const IndexSpec& spec, std::optional<bson::Uuid> buildUuid);
 
 /// Hands a table to the reaper when the unit commits (CAT-023).
 void dropTableOnCommit(Catalog& catalog, RecoveryUnit& unit, std::string ident, std::weak_ptr<const void> token);

@@ -48,6 +48,7 @@ class DurableCatalog {
   /// Opens or creates the table. `random` gives the random part of idents.
   static StatusWith<std::unique_ptr<DurableCatalog>> open(Engine& engine, std::function<uint64_t()> random);
 
+  const Table& table() const { return table_; }
   /// Reads all entries in the order of their ids and remembers the highest id.
   StatusWith<std::vector<CatalogEntry>> readAll(RecoveryUnit& unit);
   /// The raw document, as `$listCatalog` shows it (CAT-007); nothing when there is none.

@@ -18,7 +18,7 @@ Status IndexBuilder::start(RecoveryUnit& unit) {
   WriteUnitOfWork work(unit);
   CatalogEntry entry = collection->toEntry();
   for (const auto& spec : specs_) {
-    TROUPE_ASSIGN(auto index, createIndexTable(catalog_, unit, spec, buildUuid_));
+    TROUPE_ASSIGN(auto index, createIndexTable(catalog_, unit, entry.ns, spec, buildUuid_));
     entry.indexes.push_back(std::move(index));
   }
   TROUPE_TRY(publishVersion(catalog_, unit, entry, collection).status());

@@ -81,7 +81,7 @@ StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Coll
 StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const IndexSpec& spec) {
   CatalogEntry entry = collection->toEntry();
-  TROUPE_ASSIGN(auto index, createIndexTable(catalog, unit, spec, std::nullopt));
+  TROUPE_ASSIGN(auto index, createIndexTable(catalog, unit, entry.ns, spec, std::nullopt));
   entry.indexes.push_back(std::move(index));
   return publishVersion(catalog, unit, entry, collection);
 }

@@ -31,7 +31,8 @@ StatusWith<bool> DeterministicCursor::lookAt(Rows::iterator it) {
   if (seen == Visible::kNothing) return false;
   if (seen == Visible::kPreparedConflict) {
     positionedIn_ = 0;
-    return Status(ErrorCode::kObjectIsBusy, "conflict with a prepared transaction; wait until it is decided");
+    return Status(ErrorCode::kPreparedTransactionInProgress,
+                  "conflict with a prepared transaction; wait until it is decided");
   }
   key_ = it->first;
   value_ = *value;

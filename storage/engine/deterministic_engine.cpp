@@ -8,6 +8,24 @@ namespace troupe::storage {
 namespace deterministic {
 namespace {
 
+/// The copy is what a crash would have left when the backup began.
+class ImageBackup final : public Backup {
+ public:
+  explicit ImageBackup(std::shared_ptr<State> state) : state_(std::move(state)), disk_(state_->disk()) {
+    state_->backup = true;
+  }
+  ~ImageBackup() override { state_->backup = false; }
+  const std::vector<std::string>& files() const override { return files_; }
+  Timestamp checkpointTimestamp() const override { return disk_.recoveryTimestamp; }
+  StatusWith<std::vector<std::string>> logFiles() override { return files_; }
+  const DeterministicDisk& disk() const { return disk_; }
+
+ private:
+  std::shared_ptr<State> state_;
+  DeterministicDisk disk_;
+  std::vector<std::string> files_;
+};
+
 class EngineImpl final : public DeterministicEngine {
  public:
   explicit EngineImpl(DeterministicDisk disk);
@@ -23,7 +41,10 @@ class EngineImpl final : public DeterministicEngine {
   Status verifyTable(std::string_view ident) override { return openTable(ident).status(); }
   Status salvageTable(std::string_view ident) override { return openTable(ident).status(); }
   Status flushLog() override;
-  Status checkpoint(const CheckpointOptions& options) override;
+  StatusWith<Timestamp> checkpoint(const CheckpointOptions& options) override;
+  Timestamp lastCheckpointTimestamp() override { return state_->checkpointStable; }
+  Status setLogged(std::span<const TableLogging> wanted) override;
+  StatusWith<bool> isLogged(std::string_view ident) override;
   Status setStableTimestamp(Timestamp ts) override;
   Status setOldestTimestamp(Timestamp ts) override;
   Timestamp allDurableTimestamp() override { return state_->allDurable(); }
@@ -31,15 +52,16 @@ class EngineImpl final : public DeterministicEngine {
   Timestamp oldestTimestamp() override { return state_->oldest; }
   Timestamp recoveryTimestamp() override { return state_->recovery; }
   Status rollbackToStable() override;
-  Status backup(const std::function<Status(const std::string& path)>&) override {
-    return {ErrorCode::kIllegalOperation, "the in-memory engine has no files to back up"};
-  }
+  StatusWith<std::unique_ptr<Backup>> beginBackup() override;
   EngineStatistics statistics() override;
   std::string version() const override { return "deterministic 1"; }
   Status close() override;
 
   DeterministicDisk crash() override;
   DeterministicDisk disk() const override { return state_->disk(); }
+  DeterministicDisk backupDisk(const Backup& backup) const override {
+    return dynamic_cast<const ImageBackup&>(backup).disk();
+  }
   void setDiskFault(DiskFault fault) override { fault_ = std::move(fault); }
 
  private:
@@ -53,6 +75,7 @@ class EngineImpl final : public DeterministicEngine {
 };
 
 EngineImpl::EngineImpl(DeterministicDisk disk) : state_(std::make_shared<State>()) {
+  state_->decisions = preparedDecisions_;
   state_->recovery = state_->stable = state_->oldest = state_->checkpointStable = disk.recoveryTimestamp;
   auto recovered = std::make_shared<Txn>();
   recovered->state = Txn::State::kCommitted;
@@ -96,6 +119,7 @@ StatusWith<Table> EngineImpl::openTable(std::string_view ident) {
 Status EngineImpl::dropTable(std::string_view ident) {
   TROUPE_ASSIGN(const Table table, openTable(ident));
   const TableState& state = *state_->find(table);
+  if (state_->backup) return {ErrorCode::kObjectIsBusy, "a backup is being taken; wait for its end"};
   if (state.cursors > 0) return {ErrorCode::kObjectIsBusy, "cursors of the table are open: " + table.ident};
   if (state.changed > state.imageOf) {
     return {ErrorCode::kObjectIsBusy, "the table has changes since the last checkpoint: " + table.ident};
@@ -135,7 +159,7 @@ Status EngineImpl::flushLog() {
   return {};
 }
 
-Status EngineImpl::checkpoint(const CheckpointOptions& options) {
+StatusWith<Timestamp> EngineImpl::checkpoint(const CheckpointOptions& options) {
   TROUPE_TRY(usable());
   TROUPE_TRY(fault(DiskOperation::kCheckpoint));
   for (auto& [ident, table] : state_->tables) {
@@ -149,7 +173,35 @@ Status EngineImpl::checkpoint(const CheckpointOptions& options) {
   state_->checkpointStable = options.stable ? state_->stable : kNoTime;
   ++state_->statistics.checkpoints;
   state_->trimAll();
-  return {};
+  return state_->checkpointStable;
+}
+
+StatusWith<bool> EngineImpl::isLogged(std::string_view ident) {
+  TROUPE_ASSIGN(const Table table, openTable(ident));
+  return state_->find(table)->options.logged;
+}
+
+Status EngineImpl::setLogged(std::span<const TableLogging> wanted) {
+  std::vector<TableState*> changes;
+  for (const auto& [ident, logged] : wanted) {
+    TROUPE_ASSIGN(const Table table, openTable(ident));
+    TableState* state = state_->find(table);
+    if (state->options.logged == logged) continue;
+    if (state->cursors > 0) return {ErrorCode::kObjectIsBusy, "cursors of the table are open: " + ident};
+    changes.push_back(state);
+  }
+  if (changes.empty()) return {};
+  for (TableState* state : changes) {
+    state->options.logged = !state->options.logged;
+    state->imageComplete = false;  // a logged table keeps no image
+  }
+  return checkpoint({}).status();
+}
+
+StatusWith<std::unique_ptr<Backup>> EngineImpl::beginBackup() {
+  TROUPE_TRY(usable());
+  if (state_->backup) return Status(ErrorCode::kObjectIsBusy, "another backup is being taken; wait for its end");
+  return std::unique_ptr<Backup>(std::make_unique<ImageBackup>(state_));
 }
 
 Status EngineImpl::setStableTimestamp(Timestamp ts) {
@@ -186,7 +238,7 @@ Status EngineImpl::rollbackToStable() {
   for (auto& [ident, table] : state_->tables) {
     if (table->options.logged) continue;
     for (auto it = table->rows.begin(); it != table->rows.end();) {
-      std::erase_if(it->second, [this](const Update& update) { return update.timestamp > state_->stable; });
+      std::erase_if(it->second, [this](const Update& update) { return update.durable > state_->stable; });
       it = it->second.empty() ? table->rows.erase(it) : std::next(it);
     }
     table->changed = state_->sequence;
@@ -205,13 +257,15 @@ EngineStatistics EngineImpl::statistics() {
 
 Status EngineImpl::close() {
   if (state_->closed) return {};
-  Status status = checkpoint({});
+  const Status status = checkpoint({}).status();
   state_->closed = true;
+  preparedDecisions_->announce();
   return status;
 }
 
 DeterministicDisk EngineImpl::crash() {
   state_->closed = true;
+  preparedDecisions_->announce();
   return state_->disk();
 }
 

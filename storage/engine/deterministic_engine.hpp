@@ -24,7 +24,7 @@ struct DeterministicDisk {
 /// outcome. A crash keeps exactly what had been made durable: logged tables as of the last flushLog or checkpoint,
 /// unlogged ones as of the last checkpoint, and which tables exist. One thread at a time.
 /// Stricter than WiredTiger where that one is lenient by chance: a table with changes since the last checkpoint cannot
-/// be dropped. There are no files: `backup` fails with IllegalOperation.
+/// be dropped. There are no files: a backup is a disk, see `backupDisk`.
 class DeterministicEngine : public Engine {
  public:
   /// What is about to touch the disk; a failure it answers is the outcome, and nothing was written.
@@ -39,6 +39,8 @@ class DeterministicEngine : public Engine {
   virtual DeterministicDisk crash() = 0;
   /// What a crash at this moment would leave.
   virtual DeterministicDisk disk() const = 0;
+  /// The disk which the copy of an open backup of this engine would be.
+  virtual DeterministicDisk backupDisk(const Backup& backup) const = 0;
   /// Lets a simulation make flushes and checkpoints fail; empty for none.
   virtual void setDiskFault(DiskFault fault) = 0;
 };

@@ -62,6 +62,7 @@ Status DeterministicSession::commit() {
 }
 
 Status DeterministicSession::finish(Timestamp durable) {
+  const bool wasPrepared = prepared();
   const uint64_t now = written_.empty() ? state_->sequence : ++state_->sequence;
   if (txn_->state != Txn::State::kPrepared) txn_->sequence = now;
   txn_->state = Txn::State::kCommitted;
@@ -69,7 +70,9 @@ Status DeterministicSession::finish(Timestamp durable) {
     TableState* state = state_->find(table);
     Row& row = state->rows.find(key)->second;
     for (Update& update : row) {
-      if (update.txn == txn_ && update.timestamp == kNoTime) update.timestamp = txn_->commitTimestamp;
+      if (update.txn != txn_) continue;
+      if (update.timestamp == kNoTime) update.timestamp = txn_->commitTimestamp;
+      update.durable = wasPrepared ? durable : update.timestamp;
     }
     state->changed = now;
     state_->trim(*state, row);
@@ -77,11 +80,13 @@ Status DeterministicSession::finish(Timestamp durable) {
   state_->newestDurable = std::max(state_->newestDurable, durable);
   ++state_->statistics.transactionsCommitted;
   ended();
+  if (wasPrepared) state_->decisions->announce();
   return {};
 }
 
 void DeterministicSession::rollback() {
   if (!txn_) return;
+  const bool wasPrepared = prepared();
   for (const auto& [table, key] : written_) {
     TableState* state = state_->find(table);
     auto it = state->rows.find(key);
@@ -91,6 +96,7 @@ void DeterministicSession::rollback() {
   }
   ++state_->statistics.transactionsRolledBack;
   ended();
+  if (wasPrepared) state_->decisions->announce();
 }
 
 Status DeterministicSession::setCommitTimestamp(Timestamp ts) {
@@ -162,7 +168,7 @@ Status DeterministicSession::truncate(const Table& table, std::string_view from,
 
 void DeterministicSession::record(const Table& table, std::string_view key, Row& row,
                                   std::shared_ptr<const std::string> value) {
-  row.push_back({txn_, txn_->commitTimestamp, std::move(value)});
+  row.push_back({txn_, txn_->commitTimestamp, std::move(value), txn_->commitTimestamp});
   wroteLogged_ = wroteLogged_ || state_->find(table)->options.logged;
   written_.emplace_back(table, std::string(key));
 }

@@ -63,7 +63,7 @@ void State::trim(TableState& table, Row& row) {
   for (size_t i = row.size(); i-- > 1;) {
     const Update& update = row[i];
     if (update.txn->state != Txn::State::kCommitted || update.txn->sequence > needed) continue;
-    if (update.timestamp > history) continue;
+    if (update.durable > history) continue;  // a rollback to stable may still undo it
     row.erase(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
@@ -75,7 +75,7 @@ void State::trimAll() {
     for (auto it = table->rows.begin(); it != table->rows.end();) {
       Row& row = it->second;
       trim(*table, row);
-      const bool removed = row.empty() || (quiet && row.size() == 1 && !row[0].value && row[0].timestamp <= oldest &&
+      const bool removed = row.empty() || (quiet && row.size() == 1 && !row[0].value && row[0].durable <= oldest &&
                                            (!table->options.logged || row[0].txn->sequence <= flushed));
       it = removed ? table->rows.erase(it) : std::next(it);
     }
@@ -94,7 +94,7 @@ Timestamp State::allDurable() {
 const Update* State::newest(const Row& row, uint64_t sequence, std::optional<Timestamp> stable) {
   for (auto update = row.rbegin(); update != row.rend(); ++update) {
     if (update->txn->state != Txn::State::kCommitted || update->txn->sequence > sequence) continue;
-    if (stable && update->timestamp > *stable) continue;
+    if (stable && update->durable > *stable) continue;
     return &*update;
   }
   return nullptr;

@@ -31,6 +31,8 @@ struct Update {
   std::shared_ptr<Txn> txn;
   Timestamp timestamp;  ///< zero: visible at every time
   std::shared_ptr<const std::string> value;
+  /// From when on a stable checkpoint holds it; later than `timestamp` only for a prepared transaction.
+  Timestamp durable{};
 };
 
 /// The versions of a row, the newest last.
@@ -55,7 +57,9 @@ struct State {
   bool closed = false;
   uint64_t sequence = 0;  ///< of the last commit
   uint64_t flushed = 0;   ///< commits up to this one are in the durable log
+  bool backup = false;    ///< one is open: no table can be dropped
   Timestamp stable, oldest, newestDurable, recovery, checkpointStable;
+  std::shared_ptr<PreparedDecisions> decisions;
   std::map<std::string, std::unique_ptr<TableState>, std::less<>> tables;
   std::vector<std::weak_ptr<Txn>> active;
   uint32_t nextTable = 1;

@@ -1,14 +1,16 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "messaging/bson/types.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/engine/prepared_decisions.hpp"
 
 namespace troupe::storage {
 
@@ -35,7 +37,8 @@ struct TableOptions {
 /// until the next call on this cursor or the end of the transaction. Used only by the thread that currently runs the
 /// session's operation. Errors of all calls: WriteConflict (another transaction changed the row; roll back and retry),
 /// its kin under cache pressure, TemporarilyUnavailable and TransactionTooLargeForCache (STX-007, STX-009),
-/// ObjectIsBusy (prepared conflict), InternalError (engine panic).
+/// PreparedTransactionInProgress (a prepared transaction wrote the row; see Engine::preparedDecisions), InternalError
+/// (engine panic).
 class Cursor {
  public:
   virtual ~Cursor() = default;
@@ -111,7 +114,29 @@ class Session {
 };
 
 struct CheckpointOptions {
-  bool stable = true;  ///< unlogged tables as of the stable time, when one is set
+  /// Unlogged tables as of the stable time, when one is set. After a full one (false) this holds only once everything
+  /// in that is stable: pages that nobody changes since are not written again.
+  bool stable = true;
+};
+
+/// Whether writes to one table are to be logged; for Engine::setLogged.
+struct TableLogging {
+  std::string ident;
+  bool logged = true;
+};
+
+/// A copy of the database in the making (BKP-001, BKP-002). Until it is destroyed it pins what it lists: the checkpoint
+/// and the log files stay, tables cannot be dropped, while writes and checkpoints go on. Destroy it before the engine.
+/// One thread at a time.
+class Backup {
+ public:
+  virtual ~Backup() = default;
+  /// Absolute paths of the files to copy; empty on the in-memory engine, whose copy is DeterministicEngine::backupDisk.
+  virtual const std::vector<std::string>& files() const = 0;
+  /// Stable time of the checkpoint in the copy, from which its unlogged tables recover; zero when it was a full one.
+  virtual Timestamp checkpointTimestamp() const = 0;
+  /// The log files as of now: copied too, they carry logged tables of the copy further than the start of the backup.
+  virtual StatusWith<std::vector<std::string>> logFiles() = 0;
 };
 
 /// What the engine reports for serverStatus and the admin page; bytes and counts since it was opened.
@@ -156,8 +181,16 @@ class Engine {
 
   /// Makes all commits so far durable (*blocks*).
   virtual Status flushLog() = 0;
-  /// *Blocks.*
-  virtual Status checkpoint(const CheckpointOptions& options = {}) = 0;
+  /// Writes a checkpoint (*blocks*) and returns the stable time it holds: zero for a full one, or when no stable time
+  /// is set.
+  virtual StatusWith<Timestamp> checkpoint(const CheckpointOptions& options = {}) = 0;
+  /// Stable time of the newest complete checkpoint, also of one that was recovered; zero when that was a full one.
+  virtual Timestamp lastCheckpointTimestamp() = 0;
+  /// Changes whether writes to tables are logged, when a node starts in another role. Tables that are as wanted cost
+  /// nothing; otherwise it ends with a checkpoint, after which the change survives (*blocks*; nothing else may run).
+  /// The data stay. ObjectIsBusy while cursors are open, NoSuchKey.
+  virtual Status setLogged(std::span<const TableLogging> wanted) = 0;
+  virtual StatusWith<bool> isLogged(std::string_view ident) = 0;
 
   /// Moving back is ignored. BadValue for zero, and when oldest would be newer than stable. After an open that
   /// recovered a stable checkpoint both are its time: no older history exists.
@@ -172,13 +205,28 @@ class Engine {
   /// Takes unlogged tables back to the stable time (*blocks*; nothing else may run).
   virtual Status rollbackToStable() = 0;
 
-  /// Calls `each` with the path of every file of a consistent copy, while writes go on (*blocks*).
-  virtual Status backup(const std::function<Status(const std::string& path)>& each) = 0;
+  /// The time from which on the data are consistent; zero before and during initial sync, and on a node without
+  /// replication. Set by replication, read by whoever takes checkpoints (CKP-002 to 004).
+  void setInitialDataTimestamp(Timestamp ts) { initialData_.store(ts.asUint64(), std::memory_order_release); }
+  Timestamp initialDataTimestamp() const { return Timestamp::fromUint64(initialData_.load(std::memory_order_acquire)); }
+
+  /// Where operations wait that met a prepared transaction.
+  PreparedDecisions& preparedDecisions() { return *preparedDecisions_; }
+
+  /// Begins a consistent copy. ObjectIsBusy while there is another.
+  virtual StatusWith<std::unique_ptr<Backup>> beginBackup() = 0;
 
   virtual EngineStatistics statistics() = 0;
   virtual std::string version() const = 0;
   /// Checkpoints and closes; sessions must be gone (*blocks*).
   virtual Status close() = 0;
+
+ protected:
+  /// Shared with sessions, which may outlive a crashed engine.
+  const std::shared_ptr<PreparedDecisions> preparedDecisions_ = std::make_shared<PreparedDecisions>();
+
+ private:
+  std::atomic<uint64_t> initialData_{0};
 };
 
 }  // namespace troupe::storage

@@ -43,7 +43,9 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 }  // namespace
 
-WiredTigerConnection::WiredTigerConnection(const WiredTigerOptions& options) : options_(options) {
+WiredTigerConnection::WiredTigerConnection(const WiredTigerOptions& options,
+                                           std::shared_ptr<PreparedDecisions> decisions)
+    : options_(options), decisions_(std::move(decisions)) {
   handler_.base.handle_error = &onError;
   handler_.base.handle_message = &onMessage;
   handler_.owner = this;
@@ -103,6 +105,7 @@ Status WiredTigerConnection::close() {
     evidenceSession_ = nullptr;  // closed with its connection
   }
   const int code = connection->close(connection, nullptr);
+  decisions_->announce();
   return code == WT_PANIC || code == 0 ? Status::OK() : status(code, "close the storage engine");
 }
 
@@ -112,7 +115,8 @@ Status WiredTigerConnection::status(int code, std::string_view what) {
   switch (code) {
     case WT_ROLLBACK: return rollbackStatus(0, false);
     case WT_PREPARE_CONFLICT:
-      return {ErrorCode::kObjectIsBusy, "conflict with a prepared transaction; wait until it is decided"};
+      return {ErrorCode::kPreparedTransactionInProgress,
+              "conflict with a prepared transaction; wait until it is decided"};
     case WT_DUPLICATE_KEY: return {ErrorCode::kDuplicateKey, "the key exists already"};
     case WT_NOTFOUND: return {ErrorCode::kNoSuchKey, "no such key"};
     case WT_CACHE_FULL: return rollbackStatus(0, true);

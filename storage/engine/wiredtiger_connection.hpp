@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ namespace troupe::storage {
 /// Internal to the WiredTiger engine. Any thread.
 class WiredTigerConnection {
  public:
-  explicit WiredTigerConnection(const WiredTigerOptions& options);
+  WiredTigerConnection(const WiredTigerOptions& options, std::shared_ptr<PreparedDecisions> decisions);
   ~WiredTigerConnection();
   WiredTigerConnection(const WiredTigerConnection&) = delete;
   WiredTigerConnection& operator=(const WiredTigerConnection&) = delete;
@@ -27,6 +28,7 @@ class WiredTigerConnection {
 
   WT_CONNECTION* get() const { return connection_; }
   const WiredTigerOptions& options() const { return options_; }
+  PreparedDecisions& preparedDecisions() { return *decisions_; }
 
   /// The Status of a result code; `what` was being done, e.g. "drop collection-1". Zero is OK. Not for hot paths.
   Status status(int code, std::string_view what);
@@ -52,6 +54,7 @@ class WiredTigerConnection {
   Status panicStatus();
 
   WiredTigerOptions options_;
+  std::shared_ptr<PreparedDecisions> decisions_;
   Handler handler_;
   WT_CONNECTION* connection_ = nullptr;
   std::atomic<bool> panicked_{false};

@@ -12,6 +12,7 @@
 
 #include "storage/engine/data_directory.hpp"
 #include "storage/engine/ident.hpp"
+#include "storage/engine/wiredtiger_backup.hpp"
 #include "storage/engine/wiredtiger_connection.hpp"
 #include "storage/engine/wiredtiger_session.hpp"
 
@@ -21,6 +22,8 @@ namespace {
 constexpr std::string_view kTablePrefix = "table:";
 
 std::string tableUri(std::string_view ident) { return std::string(kTablePrefix).append(ident); }
+
+std::string fileUri(std::string_view ident) { return std::string("file:").append(ident).append(".wt"); }
 
 /// allocation_size=512 is what lets the file be imported elsewhere.
 std::string tableConfig(const TableOptions& options) {
@@ -45,13 +48,23 @@ std::string appMetadataOf(const char* config) {
   return text;
 }
 
+/// The value of `log=(enabled=...)` in the metadata of a table's file.
+bool logEnabledIn(const char* config) {
+  WT_CONFIG_PARSER* parser = nullptr;
+  if (wiredtiger_config_parser_open(nullptr, config, std::char_traits<char>::length(config), &parser) != 0) return true;
+  WT_CONFIG_ITEM item{};
+  const bool logged = parser->get(parser, "log.enabled", &item) != 0 || item.val != 0;
+  parser->close(parser);
+  return logged;
+}
+
 class WiredTigerEngine final : public Engine {
  public:
-  WiredTigerEngine(std::shared_ptr<WiredTigerConnection> connection, DirectoryLock lock)
-      : lock_(std::move(lock)), connection_(std::move(connection)) {}
+  WiredTigerEngine(const WiredTigerOptions& options, DirectoryLock lock)
+      : lock_(std::move(lock)), connection_(std::make_shared<WiredTigerConnection>(options, preparedDecisions_)) {}
   ~WiredTigerEngine() override { (void)close(); }
 
-  Status recover();
+  Status open();
 
   StatusWith<std::unique_ptr<Session>> openSession() override;
   StatusWith<Table> createTable(std::string_view ident, const TableOptions& options) override;
@@ -63,7 +76,10 @@ class WiredTigerEngine final : public Engine {
   Status verifyTable(std::string_view ident) override;
   Status salvageTable(std::string_view ident) override;
   Status flushLog() override;
-  Status checkpoint(const CheckpointOptions& options) override;
+  StatusWith<Timestamp> checkpoint(const CheckpointOptions& options) override;
+  Timestamp lastCheckpointTimestamp() override;
+  Status setLogged(std::span<const TableLogging> wanted) override;
+  StatusWith<bool> isLogged(std::string_view ident) override;
   Status setStableTimestamp(Timestamp ts) override { return setTimestamp("stable_timestamp", ts, stableTimestamp()); }
   Status setOldestTimestamp(Timestamp ts) override { return setTimestamp("oldest_timestamp", ts, oldestTimestamp()); }
   Timestamp allDurableTimestamp() override { return queryTimestamp("get=all_durable"); }
@@ -71,7 +87,7 @@ class WiredTigerEngine final : public Engine {
   Timestamp oldestTimestamp() override { return queryTimestamp("get=oldest"); }
   Timestamp recoveryTimestamp() override { return recovery_; }
   Status rollbackToStable() override;
-  Status backup(const std::function<Status(const std::string& path)>& each) override;
+  StatusWith<std::unique_ptr<Backup>> beginBackup() override;
   EngineStatistics statistics() override;
   std::string version() const override {
     return std::string("WiredTiger ") + wiredtiger_version(nullptr, nullptr, nullptr);
@@ -80,6 +96,8 @@ class WiredTigerEngine final : public Engine {
 
  private:
   Status setTimestamp(const char* name, Timestamp ts, Timestamp current);
+  /// The value of an entry of the engine's metadata; NoSuchKey when there is none.
+  StatusWith<std::string> metadata(WT_SESSION* session, const std::string& uri, std::string_view ident);
   Timestamp queryTimestamp(const char* which);
   Table registered(std::string_view ident);
   /// What WiredTiger says of a schema operation on a table: a missing one is NoSuchKey.
@@ -88,14 +106,17 @@ class WiredTigerEngine final : public Engine {
   DirectoryLock lock_;
   std::shared_ptr<WiredTigerConnection> connection_;
   Timestamp recovery_;
-  std::mutex mutex_;
+  std::mutex checkpointMutex_;  ///< orders checkpoints and the start of backups, so that each knows its time
+  Timestamp lastCheckpoint_;    ///< under checkpointMutex_
+  std::mutex mutex_;            ///< of the table ids
   std::map<std::string, uint32_t, std::less<>> ids_;
   uint32_t nextId_ = 1;
 };
 
 /// History before the recovered checkpoint is gone: an older read would silently see newer data, so it is refused.
-Status WiredTigerEngine::recover() {
-  recovery_ = queryTimestamp("get=recovery");
+Status WiredTigerEngine::open() {
+  TROUPE_TRY(connection_->open());
+  recovery_ = lastCheckpoint_ = queryTimestamp("get=recovery");
   if (recovery_ == Timestamp{}) return {};
   TROUPE_TRY(setOldestTimestamp(recovery_));
   return setStableTimestamp(recovery_);
@@ -170,22 +191,52 @@ std::vector<std::string> WiredTigerEngine::listTables() {
   return idents;
 }
 
-StatusWith<std::string> WiredTigerEngine::tableMetadata(std::string_view ident) {
+StatusWith<std::string> WiredTigerEngine::metadata(WT_SESSION* session, const std::string& uri,
+                                                   std::string_view ident) {
   TROUPE_TRY(checkIdent(ident));
-  ScopedWtSession session(*connection_);
-  TROUPE_TRY(session.status());
   WT_CURSOR* cursor = nullptr;
-  TROUPE_TRY(tableStatus(session->open_cursor(session.get(), "metadata:", nullptr, nullptr, &cursor), "open", ident));
-  const std::string uri = tableUri(ident);
+  TROUPE_TRY(tableStatus(session->open_cursor(session, "metadata:", nullptr, nullptr, &cursor), "open", ident));
   const char* config = nullptr;
   cursor->set_key(cursor, uri.c_str());
   int code = cursor->search(cursor);
   if (code == 0) code = cursor->get_value(cursor, &config);
-  std::string metadata = code == 0 ? appMetadataOf(config) : std::string();
+  std::string found = code == 0 ? config : "";
   cursor->close(cursor);
   if (code == WT_NOTFOUND) return Status(ErrorCode::kNoSuchKey, "no such table: " + std::string(ident));
   TROUPE_TRY(tableStatus(code, "find", ident));
-  return metadata;
+  return found;
+}
+
+StatusWith<std::string> WiredTigerEngine::tableMetadata(std::string_view ident) {
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  TROUPE_ASSIGN(const std::string config, metadata(session.get(), tableUri(ident), ident));
+  return appMetadataOf(config.c_str());
+}
+
+StatusWith<bool> WiredTigerEngine::isLogged(std::string_view ident) {
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  TROUPE_ASSIGN(const std::string config, metadata(session.get(), fileUri(ident), ident));
+  return logEnabledIn(config.c_str());
+}
+
+Status WiredTigerEngine::setLogged(std::span<const TableLogging> wanted) {
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  std::vector<const TableLogging*> changes;
+  for (const TableLogging& table : wanted) {
+    TROUPE_ASSIGN(const std::string config, metadata(session.get(), fileUri(table.ident), table.ident));
+    if (logEnabledIn(config.c_str()) != table.logged) changes.push_back(&table);
+  }
+  if (changes.empty()) return {};
+  for (const TableLogging* table : changes) {
+    const char* config = table->logged ? "log=(enabled=true)" : "log=(enabled=false)";
+    const int code = session->alter(session.get(), tableUri(table->ident).c_str(), config);
+    TROUPE_TRY(tableStatus(code, "change the logging of", table->ident));
+  }
+  // A later recovery must not apply log records of a table on top of data it was no longer told of.
+  return checkpoint({}).status();
 }
 
 int64_t WiredTigerEngine::tableBytes(const Table& table) {
@@ -219,17 +270,26 @@ Status WiredTigerEngine::salvageTable(std::string_view ident) {
 }
 
 Status WiredTigerEngine::flushLog() {
-  if (!connection_->options().journalEnabled) return checkpoint({});
+  if (!connection_->options().journalEnabled) return checkpoint({}).status();
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
   return connection_->status(session->log_flush(session.get(), "sync=on"), "flush the log");
 }
 
-Status WiredTigerEngine::checkpoint(const CheckpointOptions& options) {
+StatusWith<Timestamp> WiredTigerEngine::checkpoint(const CheckpointOptions& options) {
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
+  const std::lock_guard lock(checkpointMutex_);
   const char* config = options.stable ? "use_timestamp=true" : "use_timestamp=false";
-  return connection_->status(session->checkpoint(session.get(), config), "checkpoint");
+  TROUPE_TRY(connection_->status(session->checkpoint(session.get(), config), "checkpoint"));
+  // A full checkpoint leaves the engine's own answer at the stable one before it.
+  lastCheckpoint_ = options.stable ? queryTimestamp("get=last_checkpoint") : Timestamp{};
+  return lastCheckpoint_;
+}
+
+Timestamp WiredTigerEngine::lastCheckpointTimestamp() {
+  const std::lock_guard lock(checkpointMutex_);
+  return lastCheckpoint_;
 }
 
 Status WiredTigerEngine::setTimestamp(const char* name, Timestamp ts, Timestamp current) {
@@ -266,27 +326,15 @@ Status WiredTigerEngine::rollbackToStable() {
   return connection_->status(connection->set_timestamp(connection, config), "reset the durable time");
 }
 
-Status WiredTigerEngine::backup(const std::function<Status(const std::string& path)>& each) {
-  ScopedWtSession session(*connection_);
-  TROUPE_TRY(session.status());
-  const std::string root = connection_->options().path + "/";
-  WT_CURSOR* cursor = nullptr;
-  const int opened = session->open_cursor(session.get(), "backup:", nullptr, nullptr, &cursor);
-  if (opened == EINVAL) {
-    (void)connection_->status(opened, "");
-    return {ErrorCode::kObjectIsBusy, "another backup is being taken; wait for its end"};
-  }
-  TROUPE_TRY(connection_->status(opened, "begin a backup"));
-  // The cursor pins what it lists until the session closes it.
-  TROUPE_TRY(each(root + "troupe.format"));
-  int code = 0;
-  while ((code = cursor->next(cursor)) == 0) {
-    const char* name = nullptr;
-    TROUPE_TRY(connection_->status(cursor->get_key(cursor, &name), "list a backup"));
-    const bool isLog = std::string_view(name).starts_with("WiredTigerLog.");
-    TROUPE_TRY(each(root + (isLog ? "journal/" : "") + name));
-  }
-  return code == WT_NOTFOUND ? Status::OK() : connection_->status(code, "list a backup");
+StatusWith<std::unique_ptr<Backup>> WiredTigerEngine::beginBackup() {
+  WT_CONNECTION* connection = connection_->get();
+  if (!connection) return Status(ErrorCode::kShutdownInProgress, "the storage engine is closed");
+  WT_SESSION* session = nullptr;
+  TROUPE_TRY(connection_->status(connection->open_session(connection, nullptr, nullptr, &session), "begin a backup"));
+  const std::lock_guard lock(checkpointMutex_);
+  auto backup = std::make_unique<WiredTigerBackup>(connection_, session, lastCheckpoint_);
+  TROUPE_TRY(backup->open());
+  return std::unique_ptr<Backup>(std::move(backup));
 }
 
 EngineStatistics WiredTigerEngine::statistics() {
@@ -325,10 +373,8 @@ StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& opti
     std::filesystem::create_directory(options.path + "/journal", error);
     if (error) return systemError(error.value(), "cannot create", options.path + "/journal");
   }
-  auto connection = std::make_shared<WiredTigerConnection>(options);
-  TROUPE_TRY(connection->open());
-  auto engine = std::make_unique<WiredTigerEngine>(std::move(connection), std::move(lock));
-  TROUPE_TRY(engine->recover());
+  auto engine = std::make_unique<WiredTigerEngine>(options, std::move(lock));
+  TROUPE_TRY(engine->open());
   return std::unique_ptr<Engine>(std::move(engine));
 }
 

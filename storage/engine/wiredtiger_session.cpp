@@ -69,7 +69,9 @@ void WiredTigerSession::rollback() {
   if (!inTransaction_) return;
   // A failed rollback means a panic, which the event handler has seen.
   (void)session_->rollback_transaction(session_, nullptr);
+  const bool decided = prepared_;
   ended();
+  if (decided) connection_->preparedDecisions().announce();
 }
 
 Status WiredTigerSession::setCommitTimestamp(Timestamp ts) {
@@ -99,6 +101,7 @@ Status WiredTigerSession::commitPrepared(Timestamp commitTs, Timestamp durableTs
                 durableTs.asUint64());
   const int code = session_->commit_transaction(session_, config);
   ended();
+  connection_->preparedDecisions().announce();  // also when it failed: the transaction was rolled back
   return code == 0 ? Status::OK() : failure(code, "commit a prepared transaction");
 }
 

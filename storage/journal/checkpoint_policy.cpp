@@ -5,11 +5,28 @@ namespace troupe::storage {
 CheckpointPolicy::Decision CheckpointPolicy::decide(Clock::time_point now, const State& state) const {
   const std::optional<Clock::time_point> due = nextDue();
   if (!requested_ && (!due || now < *due)) return Decision::kNotYet;
-  if (!state.dirty && !requested_) return Decision::kSkipIdle;
+  State wanted = state;
+  wanted.dirty = state.dirty || requested_;
+  return kind(wanted);
+}
+
+CheckpointPolicy::Decision CheckpointPolicy::kind(const State& state) {
+  if (!state.dirty) return Decision::kSkipIdle;
   const bool hasInitialTime = state.initialDataTimestamp && *state.initialDataTimestamp != Timestamp{};
   if (!state.replicated || !hasInitialTime) return Decision::kFull;
   if (state.stable < *state.initialDataTimestamp) return Decision::kSkipUnstable;
   return Decision::kStable;
+}
+
+CheckpointPolicy::State CheckpointPolicy::stateOf(Engine& engine, bool replicated) {
+  State state;
+  state.replicated = replicated;
+  if (!replicated) return state;
+  state.stable = engine.stableTimestamp();
+  if (const Timestamp initial = engine.initialDataTimestamp(); initial != Timestamp{}) {
+    state.initialDataTimestamp = initial;
+  }
+  return state;
 }
 
 void CheckpointPolicy::done(Clock::time_point now, Decision decision) {

@@ -31,6 +31,10 @@ class CheckpointPolicy {
     kStable,        ///< data as of the stable time
     kFull,          ///< the newest data
   };
+  /// What a checkpoint of that node would be now, due or not: kFull, kStable, kSkipIdle or kSkipUnstable.
+  static Decision kind(const State& state);
+  /// The state of an engine; a member of a replica set keeps a stable time (`replicated`).
+  static State stateOf(Engine& engine, bool replicated);
   static bool takes(Decision decision) { return decision == Decision::kStable || decision == Decision::kFull; }
   static CheckpointOptions options(Decision decision) { return {.stable = decision == Decision::kStable}; }
 

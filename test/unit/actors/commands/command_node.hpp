@@ -56,6 +56,7 @@ class CommandNode {
     bool authentication = false;
     bool testCommands = true;
     storage::DeterministicDisk disk = {};
+    bool replicated = false;  ///< CatalogHooks::replicated
   };
 
   CommandNode() : CommandNode(Options{}) {}
@@ -65,6 +66,7 @@ class CommandNode {
     if (options.testCommands) time->setFaults(&failPoints);
     storage::CatalogHooks hooks;
     hooks.makeFilter = makeFilter;
+    hooks.replicated = options.replicated;
     hooks.random = [this] { return time->random(); };
     hooks.nowMillis = [this] { return wallMillis(); };
     hooks.observers = {&userChanges, &cappedWaiters, &removals};

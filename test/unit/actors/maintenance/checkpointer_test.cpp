@@ -1,5 +1,6 @@
 #include "actors/maintenance/checkpointer.hpp"
 
+#include "storage/transaction/write_unit_of_work.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::maintenance {
@@ -10,7 +11,8 @@ using DiskOperation = storage::DeterministicEngine::DiskOperation;
 
 class CheckpointerTest : public ::testing::Test {
  protected:
-  CheckpointerTest() {
+  CheckpointerTest() : CheckpointerTest(commands::CommandNode::Options{}) {}
+  explicit CheckpointerTest(commands::CommandNode::Options options) : server(std::move(options)) {
     server.engine->setDiskFault([this](DiskOperation operation) {
       checkpoints += operation == DiskOperation::kCheckpoint;
       return fault;
@@ -69,6 +71,79 @@ TEST_F(CheckpointerTest, KeepsTheSizesOfCollections) {
   server.node.advance(61s);
   commands::CommandNode after({.disk = server.engine->disk()});
   EXPECT_TRUE(commands::holds(after.run(R"({"count": "c"})"_json), R"({"n": 2})"_json));
+}
+
+/// A member of a replica set; its writes carry times.
+class MemberCheckpointerTest : public CheckpointerTest {
+ protected:
+  MemberCheckpointerTest() : CheckpointerTest({.replicated = true}) {
+    EXPECT_TRUE(server.run(R"({"create": "c"})"_json)["ok"].truthy());
+  }
+  static storage::Timestamp at(uint64_t ts) { return storage::Timestamp::fromUint64(ts); }
+  void insertAt(int id, uint64_t ts) {
+    const auto collection = server.catalog->find(storage::Namespace("test", "c"));
+    storage::RecoveryUnit unit(server.storageSessions);
+    storage::WriteUnitOfWork work(unit);
+    ASSERT_TRUE(unit.setCommitTimestamp(at(ts)).isOK());
+    ASSERT_TRUE(collection->insert(unit, bson::doc("_id", id)).isOK());
+    ASSERT_TRUE(work.commit().isOK());
+    server.durability.take();
+  }
+  void checkpointNow() {
+    server.node.tell(checkpointer, local(CheckpointNow{}));
+    server.node.run();
+  }
+  /// What a kill at this moment would leave.
+  storage::Timestamp recovered() const { return server.engine->disk().recoveryTimestamp; }
+  int64_t documentsAfterAKill() {
+    commands::CommandNode after({.disk = server.engine->disk(), .replicated = true});
+    const auto reply = after.run(R"({"find": "c"})"_json);
+    return reply.view().at("cursor.firstBatch").asArray().count();
+  }
+};
+
+TEST_F(MemberCheckpointerTest, TakesTheDataOfTheStableTimeAndAKillRecoversThem) {
+  insertAt(1, 10);
+  insertAt(2, 20);
+  insertAt(3, 30);
+  server.engine->setInitialDataTimestamp(at(10));
+  ASSERT_TRUE(server.engine->setStableTimestamp(at(25)).isOK());
+  server.node.advance(61s);
+  EXPECT_EQ(recovered(), at(25));
+  EXPECT_EQ(documentsAfterAKill(), 2);
+  ASSERT_TRUE(server.engine->setStableTimestamp(at(30)).isOK());
+  server.node.advance(61s);  // nothing was written since, but more is stable
+  EXPECT_EQ(recovered(), at(30));
+  EXPECT_EQ(documentsAfterAKill(), 3);
+}
+
+TEST_F(MemberCheckpointerTest, TakesFullOnesDuringInitialSync) {
+  insertAt(1, 10);
+  insertAt(2, 20);
+  ASSERT_TRUE(server.engine->setStableTimestamp(at(10)).isOK());
+  checkpointNow();
+  EXPECT_EQ(recovered(), at(0));
+  EXPECT_EQ(documentsAfterAKill(), 2);
+}
+
+TEST_F(MemberCheckpointerTest, TakesNoneBeforeTheDataAreConsistent) {
+  insertAt(1, 10);
+  server.engine->setInitialDataTimestamp(at(20));
+  ASSERT_TRUE(server.engine->setStableTimestamp(at(15)).isOK());
+  const int before = checkpoints;
+  checkpointNow();
+  EXPECT_TRUE(server.run(R"({"fsync": 1})"_json, "admin")["ok"].truthy());
+  EXPECT_EQ(checkpoints, before);
+}
+
+TEST_F(MemberCheckpointerTest, FsyncTakesAStableOneToo) {
+  insertAt(1, 10);
+  insertAt(2, 20);
+  server.engine->setInitialDataTimestamp(at(5));
+  ASSERT_TRUE(server.engine->setStableTimestamp(at(10)).isOK());
+  EXPECT_TRUE(server.run(R"({"fsync": 1})"_json, "admin")["ok"].truthy());
+  EXPECT_EQ(recovered(), at(10));
+  EXPECT_EQ(documentsAfterAKill(), 1);
 }
 
 TEST_F(CheckpointerTest, CrashesWhenTheDiskFails) {

@@ -44,6 +44,7 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
     hooks.random = [this] { return ++random; };
     hooks.nowMillis = [] { return 1'700'000'000'000; };
     hooks.observers = observers;
+    hooks.replicated = replicated;
     hooks.warn = [this](const std::string& text) { warnings.push_back(text); };
     hooks.makeFilter = [](bson::View expression, const bson::Collator*) -> StatusWith<DocumentFilter> {
       return DocumentFilter([wanted = bson::Document(expression)](bson::View document) {
@@ -124,6 +125,7 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
   std::unique_ptr<RecoveryUnit> unit;
   std::vector<std::string> warnings;
   std::vector<WriteObserver*> observers;  ///< from the next `restart` on
+  bool replicated = false;                ///< the node's role from the next `restart` on
   uint64_t random = 1;
 };
 

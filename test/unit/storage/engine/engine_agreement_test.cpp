@@ -59,8 +59,9 @@ class History {
     const uint32_t choice = pick(100);
     if (choice < 3) return crash(pick(2) == 0);
     if (choice < 7) return note("flush", harness_.engine().flushLog());
-    if (choice < 10) return note("checkpoint", harness_.engine().checkpoint());
+    if (choice < 10) return checkpoint();
     if (choice < 14) return advanceStable();
+    if (choice < 15) return rollbackToStable();
     if (!slot.session->inTransaction()) return begin(slot);
     if (slot.prepared) return decide(slot);
     if (choice < 30) return end(slot);
@@ -102,7 +103,8 @@ class History {
       return;
     }
     const Timestamp ts = at(++now_);
-    note("commitPrepared", slot.session->commitPrepared(ts, ts));
+    now_ += pick(4);  // durable later than committed, as by the log entry of the decision
+    note("commitPrepared", slot.session->commitPrepared(ts, at(now_)));
   }
 
   void operate(Slot& slot) {
@@ -122,7 +124,7 @@ class History {
       default: note("remove", status = cursor.remove(at0)); break;
     }
     slot.wroteLogged = slot.wroteLogged || onLogged;
-    if (status == ErrorCode::kWriteConflict || status == ErrorCode::kObjectIsBusy) {
+    if (status == ErrorCode::kWriteConflict || status == ErrorCode::kPreparedTransactionInProgress) {
       lease->reset();
       slot.session->rollback();
     }
@@ -143,9 +145,27 @@ class History {
     for (const Slot& slot : slots_) {
       if (slot.prepared) return;
     }
-    if (durable == Timestamp{}) return;
-    note("stable", harness_.engine().setStableTimestamp(durable));
-    if (pick(2) == 0) note("oldest", harness_.engine().setOldestTimestamp(durable));
+    const uint64_t old = harness_.engine().stableTimestamp().asUint64();
+    if (durable.asUint64() <= old) return;
+    // Also between the commit of a prepared transaction and the time from which on it is durable.
+    const Timestamp stable = at(old + 1 + pick(static_cast<uint32_t>(durable.asUint64() - old)));
+    note("stable", harness_.engine().setStableTimestamp(stable));
+    if (pick(2) == 0) note("oldest", harness_.engine().setOldestTimestamp(stable));
+  }
+
+  void checkpoint() {
+    // A full one only where all data are stable, as the contract of stable ones after it asks.
+    const bool full = pick(4) == 0 && harness_.engine().stableTimestamp() == at(now_);
+    const auto taken = harness_.engine().checkpoint({.stable = !full});
+    note("checkpoint", taken.status());
+    trace_ << taken->asUint64() << " last=" << harness_.engine().lastCheckpointTimestamp().asUint64() << ' ';
+  }
+
+  void rollbackToStable() {
+    closeSessions();
+    note("rollbackToStable", harness_.engine().rollbackToStable());
+    openSessions();
+    trace_ << "durable=" << harness_.engine().allDurableTimestamp().asUint64() << ' ' << contents();
   }
 
   void crash(bool kill) {

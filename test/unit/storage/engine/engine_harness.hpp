@@ -41,6 +41,8 @@ class EngineHarness {
   virtual void reopen() = 0;
   /// Dies with what is on disk at this moment, and opens that. Sessions must be gone.
   virtual void crash() = 0;
+  /// Copies what an open backup of this engine lists, now, and opens the copy.
+  virtual std::unique_ptr<EngineHarness> restore(const Backup& backup) = 0;
 };
 
 inline WiredTigerOptions testOptions(const std::string& path) {
@@ -77,7 +79,10 @@ inline std::unique_ptr<TemporaryDirectory> frozenCopy(const std::string& path) {
 /// A kill is a copy of the directory as it is while the engine runs: what only the process knows is not in it.
 class WiredTigerHarness final : public EngineHarness {
  public:
-  WiredTigerHarness() : directory_(std::make_unique<TemporaryDirectory>()) { open(); }
+  WiredTigerHarness() : WiredTigerHarness(std::make_unique<TemporaryDirectory>()) {}
+  explicit WiredTigerHarness(std::unique_ptr<TemporaryDirectory> directory) : directory_(std::move(directory)) {
+    open();
+  }
   Engine& engine() override { return *engine_; }
   void reopen() override {
     EXPECT_EQ(engine_->close().toString(), Status::OK().toString());
@@ -89,6 +94,15 @@ class WiredTigerHarness final : public EngineHarness {
     engine_.reset();
     directory_ = std::move(survivor);
     open();
+  }
+  std::unique_ptr<EngineHarness> restore(const Backup& backup) override {
+    auto copy = std::make_unique<TemporaryDirectory>();
+    for (const std::string& path : backup.files()) {
+      const auto target = copy->path() / std::filesystem::relative(path, directory_->path());
+      std::filesystem::create_directories(target.parent_path());
+      std::filesystem::copy_file(path, target);
+    }
+    return std::make_unique<WiredTigerHarness>(std::move(copy));
   }
 
  private:
@@ -103,13 +117,16 @@ class WiredTigerHarness final : public EngineHarness {
 
 class DeterministicHarness final : public EngineHarness {
  public:
-  DeterministicHarness() : engine_(DeterministicEngine::open()) {}
+  explicit DeterministicHarness(DeterministicDisk disk = {}) : engine_(DeterministicEngine::open(std::move(disk))) {}
   Engine& engine() override { return *engine_; }
   void reopen() override {
     EXPECT_TRUE(engine_->close().isOK());
     engine_ = DeterministicEngine::open(engine_->disk());
   }
   void crash() override { engine_ = DeterministicEngine::open(engine_->crash()); }
+  std::unique_ptr<EngineHarness> restore(const Backup& backup) override {
+    return std::make_unique<DeterministicHarness>(engine_->backupDisk(backup));
+  }
 
  private:
   std::unique_ptr<DeterministicEngine> engine_;

@@ -143,8 +143,8 @@ TEST_P(EngineTime, APreparedTransactionBlocksLaterReadersUntilDecided) {
   Transaction t(engine(), u);
   t.put("a", "20");
   ASSERT_EQ(t.session().prepare(at(20)).toString(), Status::OK().toString());
-  EXPECT_EQ(Transaction(engine(), u).read("a"), "ObjectIsBusy");
-  EXPECT_EQ(Transaction(engine(), u, {.readTimestamp = at(20)}).read("a"), "ObjectIsBusy");
+  EXPECT_EQ(Transaction(engine(), u).read("a"), "PreparedTransactionInProgress");
+  EXPECT_EQ(Transaction(engine(), u, {.readTimestamp = at(20)}).read("a"), "PreparedTransactionInProgress");
   EXPECT_EQ(Transaction(engine(), u, {.readTimestamp = at(19)}).read("a"), "10");
   BeginOptions through;
   through.ignorePrepare = true;
@@ -168,7 +168,7 @@ TEST_P(EngineTime, AReaderFromBeforeThePreparationIsNotBlocked) {
   ASSERT_TRUE(t.session().prepare(at(20)).isOK());
   Transaction after(engine(), u);
   EXPECT_EQ(before.read("a"), "10");
-  EXPECT_EQ(after.read("a"), "ObjectIsBusy");
+  EXPECT_EQ(after.read("a"), "PreparedTransactionInProgress");
   ASSERT_TRUE(t.session().commitPrepared(at(25), at(25)).isOK());
   EXPECT_EQ(before.read("a"), "10");
   EXPECT_EQ(after.read("a"), "20");  // it waited for this
