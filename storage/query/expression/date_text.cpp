@@ -185,13 +185,16 @@ bool readLetter(char letter, Reader& in, FormatTarget& out) {
   }
 }
 
+constexpr const char* kTwoZones =
+    "you cannot pass in a date/time string with GMT offset together with a timezone argument";
+
 bool inRange(const DateParts& p) {
   return p.month >= 1 && p.month <= 12 && p.day >= 1 && p.day <= 31 && p.hour <= 24 && p.minute <= 59 && p.second <= 60;
 }
 
 }  // namespace
 
-StatusWith<int64_t> parseDate(std::string_view text, std::string_view format, const Zone& zone) {
+StatusWith<int64_t> parseDate(std::string_view text, std::string_view format, const std::optional<Zone>& zone) {
   Reader in(text);
   FormatTarget target;
   for (size_t i = 0; i < format.size(); ++i) {
@@ -207,10 +210,11 @@ StatusWith<int64_t> parseDate(std::string_view text, std::string_view format, co
     local = daysFromIsoWeek(*target.isoYear, target.isoWeek.value_or(1), target.isoDay.value_or(1)) * kDayMillis + time;
   else if (target.dayOfTheYear)
     local = (daysFromCivil(target.parts.year, 1, 1) + *target.dayOfTheYear - 1) * kDayMillis + time;
-  return target.offset ? local - *target.offset : zone.toInstant(local);
+  if (target.offset && zone) return unreadable(text, kTwoZones);
+  return target.offset ? local - *target.offset : zone.value_or(Zone()).toInstant(local);
 }
 
-StatusWith<int64_t> parseIsoDate(std::string_view text, const Zone& zone) {
+StatusWith<int64_t> parseIsoDate(std::string_view text, const std::optional<Zone>& zone) {
   Reader in(text);
   DateParts p;
   const auto incomplete = [&] {
@@ -247,9 +251,10 @@ StatusWith<int64_t> parseIsoDate(std::string_view text, const Zone& zone) {
   while (in.take(' ')) {
   }
   const int64_t local = millisOf(p);
-  if (in.done()) return zone.toInstant(local);
+  if (in.done()) return zone.value_or(Zone()).toInstant(local);
   const auto named = Zone::parse(in.word());
   if (!named.isOK() || !in.done()) return unreadable(text, "Trailing data '" + std::string(in.rest()) + "'");
+  if (zone) return unreadable(text, kTwoZones);
   return named->toInstant(local);
 }
 
@@ -293,8 +298,9 @@ Result dateFromString(Arguments& arguments, const Operator&) {
     return Status(ErrorCode(40684), "$dateFromString requires that 'format' be a string, found: " +
                                         typeOf(arguments[1]) + " with value " + show(arguments[1]));
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[2]));
-  const auto result = arguments.given(1) ? parseDate(arguments[0].asString(), arguments[1].asString(), *zone)
-                                         : parseIsoDate(arguments[0].asString(), *zone);
+  const std::optional<Zone> given = arguments.given(2) ? zone : std::nullopt;
+  const auto result = arguments.given(1) ? parseDate(arguments[0].asString(), arguments[1].asString(), given)
+                                         : parseIsoDate(arguments[0].asString(), given);
   if (!result.isOK()) return failed(result.status());
   return Operand(date(*result));
 }

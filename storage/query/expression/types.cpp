@@ -133,7 +133,7 @@ Result toText(const Element& e) {
 Result toDateValue(const Element& e) {
   if (const auto instant = instantOf(e)) return Operand(date(*instant));
   if (e.is(Type::kString)) {
-    TROUPE_ASSIGN(const int64_t v, parseIsoDate(e.asString(), Zone()));
+    TROUPE_ASSIGN(const int64_t v, parseIsoDate(e.asString(), std::nullopt));
     return Operand(date(v));
   }
   if (!e.isNumber() || e.is(Type::kInt32)) return unsupported(e, Type::kDate);

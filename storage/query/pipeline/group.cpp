@@ -290,6 +290,22 @@ Status addBucketSwitch(const Element& groupBy, bson::View boundaries, const Elem
   return Status::OK();
 }
 
+/// The default is an `_id` of its own among those of the buckets, which are their lower bounds.
+Status checkBucketDefault(const Element& fallback, bson::View boundaries) {
+  if (!fallback) return {};
+  Element lowest, highest;
+  for (const Element& bound : boundaries) {
+    if (!lowest) lowest = bound;
+    highest = bound;
+  }
+  const bool sameType = bson::canonicalRank(fallback.type()) == bson::canonicalRank(lowest.type());
+  if (sameType && bson::compareValues(fallback, lowest) >= 0 && bson::compareValues(fallback, highest) < 0)
+    return {ErrorCode(40199),
+            "The $bucket 'default' field must be less than the lowest boundary or greater than or equal to the highest "
+            "boundary."};
+  return {};
+}
+
 Status parseBucket(const Element& e, StageParser& parser) {
   if (!e.is(Type::kDocument))
     return {ErrorCode(40201), "Argument to $bucket stage must be an object, but found type: " + typeOf(e) + "."};
@@ -320,6 +336,7 @@ Status parseBucket(const Element& e, StageParser& parser) {
               "The 'boundaries' option to $bucket must be sorted, but elements are not in ascending order."};
     previous = bound;
   }
+  TROUPE_TRY(checkBucketDefault(fallback, boundaries.asArray()));
   bson::Builder group;
   TROUPE_TRY(addBucketSwitch(groupBy, boundaries.asArray(), fallback, group));
   if (output && !output.is(Type::kDocument))

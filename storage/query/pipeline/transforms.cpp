@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "storage/query/expression/objects.hpp"
+#include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
@@ -75,12 +76,14 @@ class ProjectionParser {
   }
 
   Status mark(const std::string& path) {
+    TROUPE_TRY(ValuePath::check(path));
     if (tree_->mode() == ProjectionTree::Mode::kInclude) effects.reads.paths.insert(path);
     else effects.written.push_back(topOf(path));
     return tree_->mark(path);
   }
 
   Status compute(const std::string& path, const Element& e) {
+    TROUPE_TRY(ValuePath::check(path));
     TROUPE_ASSIGN(ExpressionPtr parsed, parseExpression(e, *context_.parse));
     parsed->addDependencies(effects.reads);
     effects.written.push_back(topOf(path));
@@ -199,8 +202,6 @@ Status parseUnset(const Element& e, StageParser& parser) {
   const auto remove = [&](const Element& path) -> Status {
     if (!path.is(Type::kString))
       return {ErrorCode(31120), "$unset specification must be a string or an array containing only string values"};
-    if (path.asString().empty())
-      return {ErrorCode::kFieldPathEmpty, "FieldPath cannot be constructed with empty string"};
     return projection.mark(std::string(path.asString()));
   };
   if (e.is(Type::kArray)) {
