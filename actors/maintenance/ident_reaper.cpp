@@ -12,11 +12,8 @@ void IdentReaper::onStart() {
 }
 
 void IdentReaper::reap() {
-  if (catalog_->reaper().size() == 0) return;
   storage::Engine& engine = catalog_->engine();
-  // Without timestamps every drop is older than any checkpoint that matters.
-  dropped_ += static_cast<int64_t>(
-      catalog_->reaper().reapOnce(engine, catalog_->pool(), engine.stableTimestamp(), engine.oldestTimestamp()));
+  dropped_ += static_cast<int64_t>(catalog_->onTimes(engine.lastCheckpointTimestamp(), engine.oldestTimestamp()));
 }
 
 }  // namespace troupe::maintenance

@@ -4,15 +4,17 @@
 
 namespace troupe::maintenance {
 
-/// Drops the tables of dropped collections and indexes once nothing can need them (CAT-024, CAT-027). Runs on its own
-/// thread.
+/// Tells the catalog the times of the last checkpoint and of the oldest history, once a second: it drops the tables of
+/// dropped collections and indexes that nothing can need any more (CAT-024, CAT-027), and trims the history of names
+/// (CAT-022). Runs on its own thread.
 class IdentReaper final : public Actor {
  public:
   explicit IdentReaper(storage::Catalog* catalog) : catalog_(catalog) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override {
-    return bson::doc("pending", static_cast<int64_t>(catalog_->reaper().size()), "dropped", dropped_);
+    return bson::doc("pending", static_cast<int64_t>(catalog_->reaper().size()), "dropped", dropped_,
+                     "namesWithHistory", static_cast<int64_t>(catalog_->snapshot()->historySize()));
   }
 
  private:

@@ -52,8 +52,8 @@ bool Request::namesCollectionByUuid() const {
 StatusWith<storage::Namespace> Request::collection() const {
   const bson::Element name = body().first();
   if (const auto uuid = uuidOf(name); uuid && command && command->takesUuid) {
-    const auto found = server_.catalog.snapshot()->find(*uuid);
-    if (found && found->ns().db() == db()) return found->ns();
+    auto name = server_.catalog.snapshot()->nameOf(*uuid);
+    if (name && name->db() == db()) return std::move(*name);
     return Status(ErrorCode::kNamespaceNotFound,
                   "no collection of the database '" + std::string(db()) + "' has the UUID " + uuid->toString());
   }

@@ -44,22 +44,6 @@ bool reconcileIndexes(const std::set<std::string>& tables, const CatalogHooks& h
          }) > 0;
 }
 
-Status dropUnreferenced(Catalog& catalog, const std::set<std::string>& tables,
-                        const std::set<std::string>& referenced) {
-  for (const auto& ident : tables) {
-    if (!ident.starts_with("collection-") && !ident.starts_with("index-")) continue;
-    if (referenced.contains(ident)) continue;
-    catalog.hooks().warn("the table " + ident + " belongs to no collection and is dropped");
-    const Status status = catalog.engine().dropTable(ident);
-    if (status.isOK() || status == ErrorCode::kNoSuchKey) {
-      catalog.sizes().forget(ident);
-    } else {
-      catalog.reaper().add(ident, {}, {});
-    }
-  }
-  return Status::OK();
-}
-
 Status makeMissingTables(Catalog& catalog, const CatalogEntry& entry, std::set<std::string>& tables) {
   const auto make = [&](const std::string& ident, std::string_view metadata) -> Status {
     if (ident.empty() || !tables.insert(ident).second) return Status::OK();
@@ -74,10 +58,26 @@ Status makeMissingTables(Catalog& catalog, const CatalogEntry& entry, std::set<s
   return Status::OK();
 }
 
+Status countRecords(RecoveryUnit& unit, RecordStore& store) {
+  int64_t records = 0, bytes = 0;
+  TROUPE_ASSIGN(auto cursor, store.cursor(unit));
+  for (;;) {
+    TROUPE_ASSIGN(const bool found, cursor.next());
+    if (!found) break;
+    ++records;
+    bytes += static_cast<int64_t>(cursor.bytes().size());
+  }
+  store.correctSize(records, bytes);
+  return Status::OK();
+}
+
 }  // namespace
 
 Catalog::Catalog(Engine& engine, SessionPool& pool, CatalogHooks hooks)
-    : engine_(engine), pool_(pool), hooks_(withDefaults(std::move(hooks))) {}
+    : engine_(engine),
+      pool_(pool),
+      hooks_(withDefaults(std::move(hooks))),
+      reaper_([this](const std::string& ident) { sizes_->forget(ident); }) {}
 
 bson::Uuid Catalog::newUuid() { return bson::randomUuid(hooks_.random); }
 
@@ -87,41 +87,93 @@ TableOptions Catalog::tableOptions(const Namespace& ns, std::string_view appMeta
           .appMetadata = std::string(appMetadata)};
 }
 
-StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks) {
-  auto catalog = std::make_unique<Catalog>(engine, pool, std::move(hooks));
-  TROUPE_ASSIGN(catalog->durable_, DurableCatalog::open(engine, catalog->hooks_.random));
-  TROUPE_ASSIGN(catalog->sizes_, SizeStorer::open(engine));
-  RecoveryUnit unit(pool);
-  TROUPE_ASSIGN(auto entries, catalog->durable().readAll(unit));
-  unit.releaseSession();
-  pool.forgetTable(catalog->durable().table());
-  TROUPE_TRY(applyTableLogging(engine, entries, catalog->hooks().replicated));
+Status Catalog::dropUnreferenced(const std::set<std::string>& tables, const std::set<std::string>& referenced) {
+  for (const auto& ident : referenced) reaper_.keep(ident);  // a rollback may have undone its drop
+  for (const auto& ident : tables) {
+    if (!ident.starts_with("collection-") && !ident.starts_with("index-")) continue;
+    if (referenced.contains(ident) || reaper_.isPending(ident)) continue;
+    hooks_.warn("the table " + ident + " belongs to no collection and is dropped");
+    const auto closed = closedTables_.find(ident);
+    reaper_.add(ident, {}, closed == closedTables_.end() ? std::weak_ptr<const void>() : closed->second);
+  }
+  closedTables_.clear();
+  onTimes({}, {});
+  return Status::OK();
+}
 
-  const auto listed = engine.listTables();
+/// The node may start in another role than before: then its tables are logged, or no longer.
+Status Catalog::adoptRole() {
+  RecoveryUnit unit(pool_);
+  TROUPE_ASSIGN(const auto entries, durable_->entries(unit));
+  unit.releaseSession();
+  pool_.forgetTable(durable_->table());
+  return applyTableLogging(engine_, entries, hooks_.replicated);
+}
+
+Status Catalog::load(bool recount) {
+  RecoveryUnit unit(pool_);
+  TROUPE_ASSIGN(auto entries, durable_->readAll(unit));
+  unit.abandonSnapshot();
+
+  const auto listed = engine_.listTables();
   std::set<std::string> tables(listed.begin(), listed.end());
   std::set<std::string> referenced;
   std::vector<CollectionPtr> collections;
   for (auto& entry : entries) {
-    if (catalog->hooks().repair) TROUPE_TRY(makeMissingTables(*catalog, entry, tables));
+    if (hooks_.repair) TROUPE_TRY(makeMissingTables(*this, entry, tables));
     if (!entry.ident.empty() && !tables.contains(entry.ident))
       return Status(ErrorCode::kUnsupportedFormat, "the table " + entry.ident + " of the collection " +
                                                        entry.ns.toString() +
                                                        " is missing; restore it from a backup, or start with --repair");
-    if (reconcileIndexes(tables, catalog->hooks(), entry)) {
+    if (reconcileIndexes(tables, hooks_, entry)) {
       WriteUnitOfWork work(unit);
-      TROUPE_TRY(catalog->durable().put(unit, entry));
+      TROUPE_TRY(durable_->put(unit, entry));
       TROUPE_TRY(work.commit());
     }
-    TROUPE_ASSIGN(auto collection, CollectionMaker::make(*catalog, entry, nullptr));
+    TROUPE_ASSIGN(auto collection, CollectionMaker::make(*this, entry, nullptr));
     referenced.insert(entry.ident);
     for (const auto& index : entry.indexes) referenced.insert(index.ident);
+    if (recount && !collection->isView()) TROUPE_TRY(countRecords(unit, collection->records()));
     collections.push_back(std::move(collection));
   }
-  TROUPE_TRY(dropUnreferenced(*catalog, tables, referenced));
-  catalog->collections_.update([&](CatalogSnapshot& snapshot) {
+  TROUPE_TRY(dropUnreferenced(tables, referenced));
+  collections_.update([&](CatalogSnapshot& snapshot) {
+    snapshot.open();
     for (auto& collection : collections) snapshot.put(std::move(collection));
   });
+  return Status::OK();
+}
+
+StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks) {
+  auto catalog = std::make_unique<Catalog>(engine, pool, std::move(hooks));
+  TROUPE_ASSIGN(catalog->durable_, DurableCatalog::open(engine, catalog->hooks_.random));
+  TROUPE_ASSIGN(catalog->sizes_, SizeStorer::open(engine));
+  TROUPE_TRY(catalog->adoptRole());
+  TROUPE_TRY(catalog->load(false));
   return catalog;
+}
+
+size_t Catalog::onTimes(Timestamp lastCheckpoint, Timestamp oldest) {
+  if (snapshot()->holdsHistoryBefore(oldest))
+    collections_.update([&](CatalogSnapshot& snapshot) { snapshot.trimHistory(oldest); });
+  return reaper_.size() == 0 ? 0 : reaper_.reapOnce(engine_, pool_, lastCheckpoint, oldest);
+}
+
+void Catalog::close() {
+  const CatalogPtr last = snapshot();
+  for (const auto& db : last->databases()) {
+    for (const auto& collection : last->collections(db)) {
+      if (collection->isView()) continue;
+      closedTables_[collection->ident()] = collection->sharedRecords();
+      for (const auto& index : collection->indexes()) closedTables_[index->ident] = index->access;
+    }
+  }
+  collections_.update([](CatalogSnapshot& snapshot) { snapshot.close(); });
+}
+
+Status Catalog::reload(bool recount) {
+  TROUPE_TRY(sizes_->reload());
+  return load(recount);
 }
 
 }  // namespace troupe::storage

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,16 @@
 #include "storage/transaction/session_pool.hpp"
 
 namespace troupe::storage {
+
+/// Steps of a reader's set-up and of a schema change's publication, between which the other may come. In their order.
+enum class CatalogStep {
+  kCatalogTaken,    ///< a reader has taken the catalog's latest version
+  kSnapshotOpened,  ///< ... and opened its storage snapshot
+  kSetUp,           ///< ... and found that both fit
+  kMarked,          ///< a unit of work has marked its changes as pending
+  kCommitted,       ///< ... and the engine has committed it
+  kPublished,       ///< ... and its changes are in the latest version
+};
 
 /// What the catalog needs from its surroundings.
 struct CatalogHooks {
@@ -33,7 +45,7 @@ class Catalog {
 
   CatalogPtr snapshot() const { return collections_.snapshot(); }
   CollectionPtr find(const Namespace& ns) const { return snapshot()->find(ns); }
-  StatusWith<CatalogPtr> openConsistent(RecoveryUnit& unit) const { return collections_.openConsistent(unit); }
+  // Readers set up catalog and snapshot together: see catalog_view.hpp.
 
   CollectionCatalog& collections() { return collections_; }
   DurableCatalog& durable() { return *durable_; }
@@ -43,6 +55,26 @@ class Catalog {
   SessionPool& pool() { return pool_; }
   const CatalogHooks& hooks() const { return hooks_; }
 
+  /// The engine's times have moved (CAT-027): trims the history of names and reaps dropped tables. Called from time to
+  /// time by the timestamp monitor. *Blocks* briefly. Returns how many tables were dropped.
+  size_t onTimes(Timestamp lastCheckpoint, Timestamp oldest);
+
+  /// Takes all collections out of the catalog, before what lies on disk is rolled back or replaced (CAT-009). Until
+  /// `reload` nothing is found by name, reads set up now fail with InterruptedDueToReplStateChange, UUIDs keep their
+  /// names, and whoever still holds a collection cannot write through it. The caller holds the global lock exclusively.
+  void close();
+  /// Reads the catalog again: new record stores, index states and sizes. `recount`: documents are counted by scans, as
+  /// after a rollback, which takes stored sizes back to no particular time. *Blocks.* Errors: those of openCatalog; the
+  /// catalog then stays closed.
+  Status reload(bool recount);
+
+  /// Calls `observer` at each step, on the thread that takes it; for tests, set before other threads use the catalog.
+  void observeSteps(std::function<void(CatalogStep)> observer) { onStep_ = std::move(observer); }
+  void reach(CatalogStep step) const {
+    if (onStep_) [[unlikely]]
+      onStep_(step);
+  }
+
   bson::Uuid newUuid();
   /// Options of the table of a collection or of one of its indexes.
   TableOptions tableOptions(const Namespace& ns, std::string_view appMetadata) const;
@@ -51,6 +83,10 @@ class Catalog {
 
  private:
   friend StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine&, SessionPool&, CatalogHooks);
+  Status adoptRole();
+  /// Reads all rows, compares them with the tables and publishes the collections.
+  Status load(bool recount);
+  Status dropUnreferenced(const std::set<std::string>& tables, const std::set<std::string>& referenced);
   Engine& engine_;
   SessionPool& pool_;
   CatalogHooks hooks_;
@@ -58,6 +94,8 @@ class Catalog {
   std::unique_ptr<DurableCatalog> durable_;
   std::unique_ptr<SizeStorer> sizes_;
   DropReaper reaper_;
+  std::map<std::string, std::weak_ptr<const void>> closedTables_;  ///< what `close` took out, by ident
+  std::function<void(CatalogStep)> onStep_;
 };
 
 /// Opens the catalog and reconciles it with the tables that exist: tables nobody refers to are dropped (SRC-002), a

@@ -1,5 +1,6 @@
 #include "storage/catalog/catalog_operations.hpp"
 
+#include "storage/catalog/catalog_changes.hpp"
 #include "storage/catalog/catalog_publish.hpp"
 #include "storage/index/document_text.hpp"
 #include "storage/transaction/recovery_unit.hpp"
@@ -49,12 +50,11 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
 }
 
 Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
+  TROUPE_TRY(collection->checkLatest());
   TROUPE_TRY(catalog.durable().remove(unit, collection->catalogId()));
   for (WriteObserver* observer : collection->observers())
     TROUPE_TRY(observer->onCollection(unit, collection.get(), nullptr));
-  unit.onCommit([&catalog, ns = collection->ns()](auto) {
-    catalog.collections().update([&](CatalogSnapshot& snapshot) { snapshot.remove(ns); });
-  });
+  CatalogChanges::of(catalog, unit).remove(collection);
   if (collection->isView()) return Status::OK();
   for (const auto& index : collection->indexes()) dropTableOnCommit(catalog, unit, index->ident, index->access);
   dropTableOnCommit(catalog, unit, collection->ident(), collection->sharedRecords());

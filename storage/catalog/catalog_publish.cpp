@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "storage/catalog/catalog_changes.hpp"
 #include "storage/catalog/collection_maker.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
@@ -9,7 +10,10 @@ namespace troupe::storage {
 
 StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
                                          const CollectionPtr& previous) {
-  if (previous) TROUPE_TRY(catalog.durable().put(unit, entry));
+  if (previous) {
+    TROUPE_TRY(previous->checkLatest());
+    TROUPE_TRY(catalog.durable().put(unit, entry));
+  }
   TROUPE_ASSIGN(auto next, CollectionMaker::make(catalog, entry, previous.get()));
   if (previous) {
     for (WriteObserver* observer : previous->observers())
@@ -19,22 +23,14 @@ StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, c
     const bool told = previous && std::ranges::count(previous->observers(), observer) > 0;
     if (!told) TROUPE_TRY(observer->onCollection(unit, previous.get(), next.get()));
   }
-  unit.onCommit([&catalog, next, previous](auto) {
-    catalog.collections().update([&](CatalogSnapshot& snapshot) {
-      if (previous && previous->ns() != next->ns()) snapshot.remove(previous->ns());
-      snapshot.put(next);
-    });
-  });
+  CatalogChanges::of(catalog, unit).put(next, previous);
   return next;
 }
 
 Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns, const std::string& ident,
                          std::string_view appMetadata) {
   TROUPE_ASSIGN(Table table, catalog.engine().createTable(ident, catalog.tableOptions(ns, appMetadata)));
-  unit.onRollback([&catalog, ident] {
-    catalog.sizes().forget(ident);
-    catalog.reaper().add(ident, {}, {});
-  });
+  unit.onRollback([&catalog, ident] { catalog.reaper().add(ident, {}, {}); });
   return Status::OK();
 }
 
@@ -57,7 +53,6 @@ StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit,
 
 void dropTableOnCommit(Catalog& catalog, RecoveryUnit& unit, std::string ident, std::weak_ptr<const void> token) {
   unit.onCommit([&catalog, ident = std::move(ident), token = std::move(token)](std::optional<Timestamp> commitTime) {
-    catalog.sizes().forget(ident);
     catalog.reaper().add(ident, commitTime.value_or(Timestamp{}), token);
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "storage/catalog/catalog_changes.hpp"
 #include "storage/keys/key_string.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
@@ -51,11 +52,24 @@ const IndexEntry* Collection::findIndexByKey(bson::View keyPattern) const {
   return nullptr;
 }
 
+Status Collection::checkLatest() const {
+  if (!superseded()) [[likely]]
+    return Status::OK();
+  return {ErrorCode::kWriteConflict, "the catalog changed: a later version of " + ns_.toString() + " exists"};
+}
+
 Status Collection::noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const {
   if (!keys.multikey || index.state->durable(keys.paths)) return Status::OK();
   index.state->setVisible(keys.paths);
-  TROUPE_TRY(durable_->setMultikey(unit, catalogId_, index.spec.name, keys.paths));
-  unit.onCommit([state = index.state, paths = keys.paths](auto) { state->setDurable(paths); });
+  const CatalogChanges* changes = CatalogChanges::in(unit);
+  if (changes && changes->touches(catalogId_)) {
+    // The row is this unit's own, not committed yet: another transaction could not write it.
+    TROUPE_TRY(durable_->setMultikey(unit, catalogId_, index.spec.name, keys.paths));
+    unit.onCommit([state = index.state, paths = keys.paths](auto) { state->setDurable(paths); });
+    return Status::OK();
+  }
+  TROUPE_TRY(durable_->setMultikeyAside(unit, catalogId_, index.spec.name, keys.paths));
+  index.state->setDurable(keys.paths);
   return Status::OK();
 }
 
@@ -68,6 +82,7 @@ Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, Re
 }
 
 StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document) const {
+  TROUPE_TRY(checkLatest());
   TROUPE_ASSIGN(const RecordId id, records_->insert(unit, document.bytes()));
   KeySet scratch;
   for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
@@ -80,6 +95,7 @@ StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document)
 Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> documents,
                               std::span<RecordId> ids) const {
   if (documents.empty()) return Status::OK();
+  TROUPE_TRY(checkLatest());
   std::vector<RecordId> own;
   if (ids.empty()) {
     own.resize(documents.size());
@@ -124,6 +140,7 @@ StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, Re
 }
 
 Status Collection::prepareUpdate(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const {
+  TROUPE_TRY(checkLatest());
   if (options_.capped && after.size() > before.size() &&
       records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
     return {ErrorCode::kCannotGrowDocumentInCappedNamespace,
@@ -145,6 +162,7 @@ Status Collection::prepareUpdate(RecoveryUnit& unit, RecordId id, bson::View bef
 }
 
 Status Collection::removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const {
+  TROUPE_TRY(checkLatest());
   KeySet keys;
   for (const auto& index : indexes_) {
     if (!index->covers(document)) continue;
@@ -181,6 +199,7 @@ Status Collection::trimCapped(RecoveryUnit& unit, RecordId newest) const {
 }
 
 Status Collection::truncate(RecoveryUnit& unit) const {
+  TROUPE_TRY(checkLatest());
   TROUPE_TRY(records_->truncate(unit));
   for (const auto& index : indexes_) TROUPE_TRY(unit.truncate(index->access->table(), {}, {}));
   return tellObservers(unit, {.kind = DocumentChange::Kind::kTruncate});

@@ -77,6 +77,13 @@ class Collection {
   int64_t catalogId() const { return catalogId_; }
   const std::string& ident() const { return ident_; }
   const CollectionOptions& options() const { return options_; }
+  /// Commit time of the schema change that made this version; reads before it need an older one (CAT-016). Zero: valid
+  /// at every time.
+  Timestamp minimumValid() const { return Timestamp::fromUint64(minimumValid_.load(std::memory_order_acquire)); }
+  /// A later version has been published, or this one was rebuilt for an earlier time: writes through it are
+  /// WriteConflict (CAT-021).
+  bool superseded() const { return superseded_.load(std::memory_order_acquire); }
+  Status checkLatest() const;
   bool isView() const { return options_.isView(); }
   bool isCapped() const { return options_.capped; }
   /// Its natural order is that of its `_id`. (The records lie in a table of their own all the same.)
@@ -124,6 +131,9 @@ class Collection {
 
  private:
   friend class CollectionMaker;
+  friend class CatalogSnapshot;
+  friend class CatalogChanges;
+  void supersede() const { superseded_.store(true, std::memory_order_release); }
   Status indexDocument(RecoveryUnit& unit, const IndexEntry& index, RecordId id, bson::View document,
                        KeySet& scratch) const;
   Status trimCapped(RecoveryUnit& unit, RecordId newest) const;
@@ -142,6 +152,10 @@ class Collection {
   std::shared_ptr<const bson::Collator> collator_;
   DurableCatalog* durable_ = nullptr;
   std::vector<WriteObserver*> observers_;
+  // Known only when the unit that makes the version commits, or when the next one does.
+  mutable std::atomic<uint64_t> minimumValid_{0};
+  mutable std::atomic<bool> superseded_{false};
+  std::vector<std::shared_ptr<const void>> tablesInUse_;  ///< of a rebuilt version: keep the reaper away (CAT-026)
 };
 using CollectionPtr = std::shared_ptr<const Collection>;
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "storage/transaction/recovery_unit.hpp"
-
 namespace troupe::storage {
 namespace {
 
@@ -64,26 +62,99 @@ std::vector<CollectionPtr> CatalogSnapshot::collectionsByUuid(std::string_view d
   return all;
 }
 
-void CatalogSnapshot::put(CollectionPtr collection) {
+std::optional<CollectionPtr> CatalogSnapshot::pending(const Namespace& ns) const {
+  if (pendingNames_.empty()) return std::nullopt;
+  const CollectionPtr* found = pendingNames_.find(ns.toString());
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+std::optional<CollectionPtr> CatalogSnapshot::pending(const bson::Uuid& uuid) const {
+  if (pendingUuids_.empty()) return std::nullopt;
+  const CollectionPtr* found = pendingUuids_.find(keyOf(uuid));
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+void CatalogSnapshot::markPending(const bson::Uuid& uuid, CollectionPtr next) {
+  pendingUuids_.put(keyOf(uuid), std::move(next));
+}
+
+void CatalogSnapshot::clearPending(const bson::Uuid& uuid) { pendingUuids_.erase(keyOf(uuid)); }
+
+std::optional<CatalogHistory::Id> CatalogSnapshot::idAt(const Namespace& ns, Timestamp at) const {
+  return names_.at(ns.toString(), at);
+}
+
+std::optional<CatalogHistory::Id> CatalogSnapshot::idAt(const bson::Uuid& uuid, Timestamp at) const {
+  return uuids_.at(keyOf(uuid), at);
+}
+
+void CatalogSnapshot::trimHistory(Timestamp oldest) {
+  names_.trim(oldest);
+  uuids_.trim(oldest);
+}
+
+std::optional<Namespace> CatalogSnapshot::nameOf(const bson::Uuid& uuid) const {
+  if (const CollectionPtr collection = find(uuid)) return collection->ns();
+  const Namespace* remembered = closedNames_.find(keyOf(uuid));
+  return remembered ? std::optional(*remembered) : std::nullopt;
+}
+
+CatalogHistory::Id CatalogSnapshot::idOf(const Namespace& ns) const {
+  const CollectionPtr collection = find(ns);
+  return collection ? CatalogHistory::Id(collection->catalogId()) : std::nullopt;
+}
+
+CatalogHistory::Id CatalogSnapshot::idOf(const bson::Uuid& uuid) const {
+  const CollectionPtr collection = find(uuid);
+  return collection ? CatalogHistory::Id(collection->catalogId()) : std::nullopt;
+}
+
+void CatalogSnapshot::put(CollectionPtr collection, Timestamp since) {
   const Namespace& ns = collection->ns();
+  names_.record(ns.toString(), since, idOf(ns), collection->catalogId());
   const auto* existing = databases_.find(ns.db());
   auto database = existing ? std::make_shared<Database>(**existing) : std::make_shared<Database>();
-  if (!collection->isView()) byUuid_.put(keyOf(collection->uuid()), collection);
+  if (const CollectionPtr replaced = find(ns); replaced && replaced != collection) replaced->supersede();
+  if (!collection->isView()) {
+    uuids_.record(keyOf(collection->uuid()), since, idOf(collection->uuid()), collection->catalogId());
+    byUuid_.put(keyOf(collection->uuid()), collection);
+  }
   database->collections.put(ns.collection(), collection);
   databases_.put(ns.db(), std::move(database));
 }
 
-void CatalogSnapshot::remove(const Namespace& ns) {
+void CatalogSnapshot::remove(const Namespace& ns, Timestamp since) {
   const CollectionPtr collection = find(ns);
   if (!collection) return;
+  collection->supersede();
+  names_.record(ns.toString(), since, collection->catalogId(), std::nullopt);
   auto database = std::make_shared<Database>(**databases_.find(ns.db()));
   database->collections.erase(ns.collection());
-  if (!collection->isView()) byUuid_.erase(keyOf(collection->uuid()));
+  if (!collection->isView()) {
+    uuids_.record(keyOf(collection->uuid()), since, collection->catalogId(), std::nullopt);
+    byUuid_.erase(keyOf(collection->uuid()));
+  }
   if (database->collections.empty()) {
     databases_.erase(ns.db());
   } else {
     databases_.put(ns.db(), std::move(database));
   }
+}
+
+void CatalogSnapshot::close() {
+  closed_ = true;
+  databases_.each([&](const std::string&, const auto& database) {
+    database->collections.each([&](const std::string&, const CollectionPtr& collection) {
+      collection->supersede();
+      if (!collection->isView()) closedNames_.put(keyOf(collection->uuid()), collection->ns());
+    });
+  });
+  databases_ = {};
+  byUuid_ = {};
+  pendingNames_ = {};
+  pendingUuids_ = {};
+  names_ = {};
+  uuids_ = {};
 }
 
 struct CollectionCatalog::Job {
@@ -94,6 +165,11 @@ struct CollectionCatalog::Job {
 CatalogPtr CollectionCatalog::snapshot() const {
   std::lock_guard lock(pointerMutex_);
   return current_;
+}
+
+size_t CollectionCatalog::waiting() const {
+  std::lock_guard lock(queueMutex_);
+  return queue_.size();
 }
 
 void CollectionCatalog::update(std::function<void(CatalogSnapshot&)> change) {
@@ -111,21 +187,13 @@ void CollectionCatalog::update(std::function<void(CatalogSnapshot&)> change) {
   for (Job* each : batch) each->change(*next);
   {
     std::lock_guard pointer(pointerMutex_);
+    version_.store(next->version_, std::memory_order_release);
     current_ = std::move(next);
   }
   lock.lock();
   for (Job* each : batch) each->done = true;
   publishing_ = false;
   published_.notify_all();
-}
-
-StatusWith<CatalogPtr> CollectionCatalog::openConsistent(RecoveryUnit& unit) const {
-  for (;;) {
-    CatalogPtr before = snapshot();
-    TROUPE_TRY(unit.begin());
-    if (unit.inUnitOfWork() || snapshot()->version() == before->version()) return before;
-    unit.abandonSnapshot();
-  }
 }
 
 }  // namespace troupe::storage

@@ -58,6 +58,33 @@ StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogE
 
 StatusWith<CollectionPtr> CollectionMaker::make(Catalog& catalog, const CatalogEntry& entry,
                                                 const Collection* previous) {
+  TROUPE_ASSIGN(auto collection, assemble(catalog, entry, previous));
+  return CollectionPtr(std::move(collection));
+}
+
+StatusWith<CollectionPtr> CollectionMaker::remake(Catalog& catalog, const CatalogEntry& entry,
+                                                  const Collection* latest) {
+  // The tables are held before they are opened, so that none goes in between.
+  std::vector<std::shared_ptr<const void>> tables;
+  const auto hold = [&](const std::string& ident) -> Status {
+    if (ident.empty()) return Status::OK();
+    TROUPE_ASSIGN(auto token, catalog.reaper().use(ident));
+    tables.push_back(std::move(token));
+    return Status::OK();
+  };
+  TROUPE_TRY(hold(entry.ident));
+  for (const auto& index : entry.indexes) TROUPE_TRY(hold(index.ident));
+  auto collection = assemble(catalog, entry, latest);
+  if (collection.status() == ErrorCode::kNoSuchKey)
+    return Status(ErrorCode::kSnapshotUnavailable, "a table of " + entry.ns.toString() + " has been dropped");
+  if (!collection.isOK()) return collection.status();
+  (*collection)->tablesInUse_ = std::move(tables);
+  (*collection)->supersede();
+  return CollectionPtr(std::move(*collection));
+}
+
+StatusWith<std::shared_ptr<Collection>> CollectionMaker::assemble(Catalog& catalog, const CatalogEntry& entry,
+                                                                  const Collection* previous) {
   auto collection = std::make_shared<Collection>();
   collection->ns_ = entry.ns;
   collection->catalogId_ = entry.catalogId;
@@ -67,7 +94,7 @@ StatusWith<CollectionPtr> CollectionMaker::make(Catalog& catalog, const CatalogE
   for (WriteObserver* observer : catalog.hooks().observers)
     if (observer->observes(entry)) collection->observers_.push_back(observer);
   TROUPE_ASSIGN(collection->collator_, makeCollator(entry.options.collation));
-  if (entry.options.isView()) return CollectionPtr(std::move(collection));
+  if (entry.options.isView()) return collection;
 
   if (previous && previous->ident_ == entry.ident) {
     collection->records_ = previous->records_;
@@ -82,7 +109,7 @@ StatusWith<CollectionPtr> CollectionMaker::make(Catalog& catalog, const CatalogE
   }
   std::stable_partition(collection->indexes_.begin(), collection->indexes_.end(),
                         [](const auto& index) { return index->spec.idIndex; });
-  return CollectionPtr(std::move(collection));
+  return collection;
 }
 
 }  // namespace troupe::storage

@@ -11,6 +11,23 @@ void DropReaper::add(std::string ident, Timestamp dropTime, std::weak_ptr<const 
   pending_.push_back({std::move(ident), dropTime, std::move(token)});
 }
 
+StatusWith<std::shared_ptr<const void>> DropReaper::use(const std::string& ident) {
+  std::lock_guard lock(mutex_);
+  for (const Pending& pending : pending_)
+    if (pending.dropping && pending.ident == ident)
+      return Status(ErrorCode::kSnapshotUnavailable, "the table " + ident + " is being dropped");
+  std::erase_if(uses_, [](const auto& use) { return use.second.expired(); });
+  auto& weak = uses_[ident];
+  auto token = weak.lock();
+  if (!token) weak = token = std::make_shared<char>();
+  return token;
+}
+
+bool DropReaper::used(const Pending& pending) const {
+  const auto use = uses_.find(pending.ident);
+  return !pending.token.expired() || (use != uses_.end() && !use->second.expired());
+}
+
 bool DropReaper::keep(std::string_view ident) {
   std::lock_guard lock(mutex_);
   return std::erase_if(pending_, [&](const Pending& pending) { return pending.ident == ident; }) > 0;
@@ -27,35 +44,34 @@ bool DropReaper::isPending(std::string_view ident) const {
 }
 
 size_t DropReaper::reapOnce(Engine& engine, SessionPool& pool, Timestamp lastCheckpoint, Timestamp oldest) {
-  std::vector<Pending> ready;
+  std::vector<std::string> ready;
   {
     std::lock_guard lock(mutex_);
-    const auto waits = [&](const Pending& pending) {
+    for (Pending& pending : pending_) {
       const bool old =
           pending.dropTime == Timestamp{} || (pending.dropTime < lastCheckpoint && pending.dropTime < oldest);
-      return !old || !pending.token.expired();
-    };
-    auto split = std::stable_partition(pending_.begin(), pending_.end(), waits);
-    ready.assign(std::make_move_iterator(split), std::make_move_iterator(pending_.end()));
-    pending_.erase(split, pending_.end());
+      pending.dropping = old && !used(pending);
+      if (pending.dropping) ready.push_back(pending.ident);
+    }
   }
   size_t dropped = 0;
-  for (auto& pending : ready) {
-    if (auto table = engine.openTable(pending.ident); table.isOK()) pool.forgetTable(*table);
-    const Status status = engine.dropTable(pending.ident);
-    if (status.isOK() || status == ErrorCode::kNoSuchKey) {
-      ++dropped;
-      continue;
+  for (const std::string& ident : ready) {
+    if (auto table = engine.openTable(ident); table.isOK()) pool.forgetTable(*table);
+    const Status status = engine.dropTable(ident);
+    const bool gone = status.isOK() || status == ErrorCode::kNoSuchKey;
+    {
+      std::lock_guard lock(mutex_);
+      std::erase_if(pending_, [&](Pending& pending) {
+        if (pending.ident != ident) return false;
+        pending.dropping = false;
+        return gone;
+      });
     }
-    std::lock_guard lock(mutex_);
-    pending_.push_back(std::move(pending));
+    if (!gone) continue;
+    ++dropped;
+    if (onDropped_) onDropped_(ident);
   }
   return dropped;
-}
-
-void DropReaper::clear() {
-  std::lock_guard lock(mutex_);
-  pending_.clear();
 }
 
 }  // namespace troupe::storage

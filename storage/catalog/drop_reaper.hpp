@@ -1,10 +1,12 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "messaging/errors/status.hpp"
 #include "storage/engine/engine.hpp"
 
 namespace troupe::storage {
@@ -16,13 +18,21 @@ class SessionPool;
 /// the table stays. Thread-safe; `reapOnce` is called from time to time by a detached actor (CAT-027).
 class DropReaper {
  public:
+  /// `onDropped` hears of each table that is gone.
+  explicit DropReaper(std::function<void(const std::string& ident)> onDropped = nullptr)
+      : onDropped_(std::move(onDropped)) {}
+
   struct Pending {
     std::string ident;
     Timestamp dropTime;               ///< zero on a node without timestamps
     std::weak_ptr<const void> token;  ///< alive while an operation still uses the table
+    bool dropping = false;            ///< a reap is removing it at this moment
   };
   void add(std::string ident, Timestamp dropTime, std::weak_ptr<const void> token);
-  /// Gives up dropping a table that is wanted again (CAT-026); true when it was pending.
+  /// Keeps a table from being reaped for as long as the answer is held (CAT-026), also when its drop is pending, or
+  /// becomes so later. SnapshotUnavailable when it is being dropped at this moment.
+  StatusWith<std::shared_ptr<const void>> use(const std::string& ident);
+  /// Gives up dropping a table that is wanted again; true when it was pending.
   bool keep(std::string_view ident);
   size_t size() const;
   bool isPending(std::string_view ident) const;
@@ -30,12 +40,14 @@ class DropReaper {
   /// Drops every table whose drop time is older than both times (or zero) and which nobody uses; the others stay. A
   /// busy table is tried again next time. *Blocks* briefly. Returns how many were dropped.
   size_t reapOnce(Engine& engine, SessionPool& pool, Timestamp lastCheckpoint, Timestamp oldest);
-  /// Forgets all (before a rollback to a stable time).
-  void clear();
 
  private:
+  bool used(const Pending& pending) const;
+
+  std::function<void(const std::string&)> onDropped_;
   mutable std::mutex mutex_;
   std::vector<Pending> pending_;
+  std::map<std::string, std::weak_ptr<const void>, std::less<>> uses_;
 };
 
 }  // namespace troupe::storage

@@ -5,7 +5,7 @@
 
 #include "messaging/bson/validate.hpp"
 #include "storage/records/record_id.hpp"
-#include "storage/transaction/recovery_unit.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -109,7 +109,7 @@ StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine,
   return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(*table), std::move(random)));
 }
 
-StatusWith<std::vector<CatalogEntry>> DurableCatalog::readAll(RecoveryUnit& unit) {
+StatusWith<std::vector<CatalogEntry>> DurableCatalog::entries(RecoveryUnit& unit) const {
   std::vector<CatalogEntry> entries;
   TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
   for (;;) {
@@ -120,8 +120,20 @@ StatusWith<std::vector<CatalogEntry>> DurableCatalog::readAll(RecoveryUnit& unit
       return valid.status().withContext("the catalog's row " + std::to_string(id) + " is damaged; run with repair");
     TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(id, View(cursor->value().data())));
     entries.push_back(std::move(entry));
-    lastId_ = std::max(lastId_.load(), id);
   }
+}
+
+StatusWith<std::vector<CatalogEntry>> DurableCatalog::readAll(RecoveryUnit& unit) {
+  TROUPE_ASSIGN(auto all, entries(unit));
+  if (!all.empty()) lastId_ = std::max(lastId_.load(), all.back().catalogId);
+  return all;
+}
+
+StatusWith<std::optional<CatalogEntry>> DurableCatalog::readEntry(RecoveryUnit& unit, int64_t catalogId) const {
+  TROUPE_ASSIGN(const auto row, read(unit, catalogId));
+  if (!row) return std::optional<CatalogEntry>();
+  TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(catalogId, *row));
+  return std::optional(std::move(entry));
 }
 
 StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& unit, int64_t catalogId) const {
@@ -133,11 +145,27 @@ StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& uni
 
 Status DurableCatalog::add(RecoveryUnit& unit, CatalogEntry& entry) {
   entry.catalogId = ++lastId_;
+  ++writes_;
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   return cursor->insert(RecordKey({entry.catalogId}), entry.toDocument().bytes());
 }
 
-Status DurableCatalog::put(RecoveryUnit& unit, const CatalogEntry& entry) {
+Status DurableCatalog::put(RecoveryUnit& unit, CatalogEntry entry) {
+  TROUPE_ASSIGN(const auto row, readEntry(unit, entry.catalogId));
+  for (IndexMetadata& index : entry.indexes) {
+    if (!row) break;
+    const auto before = std::find_if(row->indexes.begin(), row->indexes.end(),
+                                     [&](const IndexMetadata& each) { return each.ident == index.ident; });
+    if (before == row->indexes.end() || !before->multikey) continue;
+    index.multikey = true;
+    index.paths.resize(std::max(index.paths.size(), before->paths.size()));
+    for (size_t i = 0; i < before->paths.size(); ++i) index.paths[i] |= before->paths[i];
+  }
+  return write(unit, entry);
+}
+
+Status DurableCatalog::write(RecoveryUnit& unit, const CatalogEntry& entry) {
+  ++writes_;
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   Status status = cursor->update(RecordKey({entry.catalogId}), entry.toDocument().bytes());
   if (status == ErrorCode::kNoSuchKey)
@@ -146,6 +174,7 @@ Status DurableCatalog::put(RecoveryUnit& unit, const CatalogEntry& entry) {
 }
 
 Status DurableCatalog::remove(RecoveryUnit& unit, int64_t catalogId) {
+  ++writes_;
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   Status status = cursor->remove(RecordKey({catalogId}));
   if (status == ErrorCode::kNoSuchKey)
@@ -155,10 +184,9 @@ Status DurableCatalog::remove(RecoveryUnit& unit, int64_t catalogId) {
 
 Status DurableCatalog::setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view name,
                                    const MultikeyPaths& paths) {
-  TROUPE_ASSIGN(auto row, read(unit, catalogId));
-  if (!row) return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
-  TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(catalogId, *row));
-  for (auto& index : entry.indexes) {
+  TROUPE_ASSIGN(auto entry, readEntry(unit, catalogId));
+  if (!entry) return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
+  for (auto& index : entry->indexes) {
     if (index.spec["name"].toStringOr() != name) continue;
     MultikeyPaths merged = index.paths;
     merged.resize(std::max(merged.size(), paths.size()));
@@ -166,9 +194,19 @@ Status DurableCatalog::setMultikey(RecoveryUnit& unit, int64_t catalogId, std::s
     if (index.multikey && merged == index.paths) return Status::OK();
     index.multikey = true;
     index.paths = std::move(merged);
-    return put(unit, entry);
+    return write(unit, *entry);
   }
   return Status::OK();
+}
+
+Status DurableCatalog::setMultikeyAside(RecoveryUnit& writer, int64_t catalogId, std::string_view index,
+                                        const MultikeyPaths& paths) {
+  std::lock_guard turn(multikeyMutex_);
+  RecoveryUnit side(writer.pool());
+  WriteUnitOfWork work(side);
+  if (const auto time = writer.commitTimestamp()) TROUPE_TRY(side.setCommitTimestamp(*time));
+  TROUPE_TRY(setMultikey(side, catalogId, index, paths));
+  return work.commit();
 }
 
 std::string DurableCatalog::newIdent(std::string_view kind) {

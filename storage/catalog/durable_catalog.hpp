@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,25 +52,41 @@ class DurableCatalog {
   const Table& table() const { return table_; }
   /// Reads all entries in the order of their ids and remembers the highest id.
   StatusWith<std::vector<CatalogEntry>> readAll(RecoveryUnit& unit);
+  /// All entries as the unit's snapshot has them.
+  StatusWith<std::vector<CatalogEntry>> entries(RecoveryUnit& unit) const;
+  /// One entry; nothing when the snapshot has none.
+  StatusWith<std::optional<CatalogEntry>> readEntry(RecoveryUnit& unit, int64_t catalogId) const;
   /// The raw document, as `$listCatalog` shows it (CAT-007); nothing when there is none.
   StatusWith<std::optional<bson::Document>> read(RecoveryUnit& unit, int64_t catalogId) const;
   /// Gives the entry a new id and writes it.
   Status add(RecoveryUnit& unit, CatalogEntry& entry);
-  Status put(RecoveryUnit& unit, const CatalogEntry& entry);
+  /// Replaces the entry's row. Multikey flags and path bits of the row stay on: a side transaction may have set them
+  /// after the caller had looked (CAT-020).
+  Status put(RecoveryUnit& unit, CatalogEntry entry);
   Status remove(RecoveryUnit& unit, int64_t catalogId);
-  /// Turns on an index's multikey flag and path bits (never off, IDX-006).
+  /// Turns on an index's multikey flag and path bits (never off, IDX-006). Writes nothing when they are on.
   Status setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
+  /// The same in a transaction beside `writer`, committed at once and at the writer's present commit time, that is no
+  /// later than the write that needs it. Writers that meet take turns: the first one writes, none conflicts (CAT-020,
+  /// IDX-007). When the writer rolls back the flag stays on, which costs speed only.
+  Status setMultikeyAside(RecoveryUnit& writer, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
+
+  /// Rows written since the table was opened, committed or not (IDX-007).
+  int64_t writes() const { return writes_.load(std::memory_order_relaxed); }
 
   /// "collection-7-8723654876234" or "index-..." (CAT-003).
   std::string newIdent(std::string_view kind);
 
  private:
   DurableCatalog(Table table, std::function<uint64_t()> random);
+  Status write(RecoveryUnit& unit, const CatalogEntry& entry);
 
   Table table_;
   std::function<uint64_t()> random_;
   uint64_t identSuffix_;
   std::atomic<int64_t> lastId_{0};
+  std::atomic<int64_t> writes_{0};
+  std::mutex multikeyMutex_;  ///< held for one small transaction in memory
   std::atomic<int64_t> identCounter_{0};
 };
 

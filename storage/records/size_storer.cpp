@@ -37,6 +37,12 @@ std::shared_ptr<SizeInfo> SizeStorer::of(std::string_view ident) {
   return it->second;
 }
 
+Status SizeStorer::reload() {
+  std::lock_guard lock(mutex_);
+  sizes_.clear();
+  return load();
+}
+
 void SizeStorer::forget(std::string_view ident) {
   std::lock_guard lock(mutex_);
   auto it = sizes_.find(ident);

@@ -31,6 +31,8 @@ class SizeStorer {
   /// The live counters of a table; zero when it is new.
   std::shared_ptr<SizeInfo> of(std::string_view ident);
   void forget(std::string_view ident);
+  /// Reads the table again, into new counters: who holds older ones no longer counts for anybody.
+  Status reload();
   /// Writes what changed since the last call. Call periodically (a minute) and before closing; *blocks* briefly.
   Status flush();
 

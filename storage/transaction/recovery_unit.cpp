@@ -75,6 +75,7 @@ StatusWith<Session*> RecoveryUnit::session() {
 }
 
 void RecoveryUnit::endTransaction() {
+  snapshotState_.reset();
   if (active_) session_->rollback();
   active_ = false;
   readTimestamp_.reset();
@@ -104,6 +105,26 @@ void RecoveryUnit::onChange(CommitHandler commit, RollbackHandler rollback) {
   changes_.push_back({std::move(commit), std::move(rollback)});
 }
 
+void RecoveryUnit::onPublish(CommitHandler commit, RollbackHandler rollback) {
+  if (depth_ == 0) throw std::logic_error("publications are registered within a unit of work");
+  publications_.push_back({std::move(commit), std::move(rollback)});
+}
+
+void RecoveryUnit::onPreCommit(PreCommitHandler handler) {
+  if (depth_ == 0) throw std::logic_error("pre-commit handlers are registered within a unit of work");
+  preCommit_.push_back(std::move(handler));
+}
+
+void RecoveryUnit::bindToSnapshot(std::unique_ptr<BoundState> state) {
+  if (!active_) throw std::logic_error("there is no snapshot to bind state to");
+  snapshotState_ = std::move(state);
+}
+
+void RecoveryUnit::bindToUnit(std::unique_ptr<BoundState> state) {
+  if (depth_ == 0) throw std::logic_error("there is no unit of work to bind state to");
+  unitState_ = std::move(state);
+}
+
 void RecoveryUnit::onCommit(CommitHandler handler) { onChange(std::move(handler), nullptr); }
 void RecoveryUnit::onRollback(RollbackHandler handler) { onChange(nullptr, std::move(handler)); }
 
@@ -116,6 +137,10 @@ Status RecoveryUnit::commitUnit() {
     rollbackUnit();
     return {ErrorCode::kIllegalOperation, "an inner unit of work was rolled back"};
   }
+  if (Status status = runPreCommit(); !status.isOK()) {
+    rollbackUnit();
+    return status;
+  }
   // Nothing was touched: there is nothing to commit, but the handlers run.
   return finishCommit(active_ ? session_->commit() : Status::OK());
 }
@@ -126,7 +151,18 @@ Status RecoveryUnit::commitPreparedUnit(Timestamp commitTs, Timestamp durableTs)
     return {ErrorCode::kIllegalOperation, "only the outermost, prepared unit of work can be committed so"};
   }
   commitTimestamp_ = commitTs;
+  if (Status status = runPreCommit(); !status.isOK())
+    throw std::logic_error("a prepared unit cannot be refused before its commit: " + status.reason());
   return finishCommit(session_->commitPrepared(commitTs, durableTs));
+}
+
+/// By index: a handler may register another one.
+Status RecoveryUnit::runPreCommit() {
+  for (size_t i = 0; i < preCommit_.size(); ++i) {
+    const PreCommitHandler handler = std::move(preCommit_[i]);
+    TROUPE_TRY(handler(commitTimestamp_));
+  }
+  return Status::OK();
 }
 
 /// The engine has decided: handlers run while the unit is still held, then it is left.
@@ -136,14 +172,14 @@ Status RecoveryUnit::finishCommit(Status outcome) {
     return outcome;
   }
   active_ = false;
+  snapshotState_.reset();
   readTimestamp_.reset();
   const std::optional<Timestamp> commitTime = std::exchange(commitTimestamp_, std::nullopt);
-  std::vector<Change> changes = std::move(changes_);
-  changes_.clear();
-  for (Change& change : changes) {
-    if (change.commit) change.commit(commitTime);
+  for (auto* changes : {&publications_, &changes_}) {
+    for (Change& change : std::exchange(*changes, {}))
+      if (change.commit) change.commit(commitTime);
   }
-  depth_ = 0;
+  leaveUnit();
   return outcome;
 }
 
@@ -154,11 +190,17 @@ void RecoveryUnit::rollbackUnit() {
     return;
   }
   endTransaction();
-  std::vector<Change> changes = std::move(changes_);
-  changes_.clear();
-  for (size_t i = changes.size(); i-- > 0;) {
-    if (changes[i].rollback) changes[i].rollback();
+  for (auto* changes : {&changes_, &publications_}) {
+    std::vector<Change> undone = std::exchange(*changes, {});
+    for (size_t i = undone.size(); i-- > 0;)
+      if (undone[i].rollback) undone[i].rollback();
   }
+  leaveUnit();
+}
+
+void RecoveryUnit::leaveUnit() {
+  preCommit_.clear();
+  unitState_.reset();
   depth_ = 0;
   failed_ = false;
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,13 @@ class ReadTimes {
   virtual ~ReadTimes() = default;
   virtual Timestamp lastApplied() const = 0;
   virtual Timestamp majority() const = 0;
+};
+
+/// State of a higher layer that is bound to a snapshot or to a unit of work, and destroyed with it: the catalog as the
+/// snapshot sees it (catalog_view.hpp), the catalog changes of a unit (catalog_changes.hpp).
+class BoundState {
+ public:
+  virtual ~BoundState() = default;
 };
 
 /// One operation's view of storage: a leased session, at most one engine transaction with snapshot isolation, and the
@@ -84,6 +92,22 @@ class RecoveryUnit {
   void onRollback(RollbackHandler handler);
   /// Both sides of one change of memory.
   void onChange(CommitHandler commit, RollbackHandler rollback);
+  /// The same, but its commit handler runs before those of `onCommit`: they find what it has published (CAT-012).
+  void onPublish(CommitHandler commit, RollbackHandler rollback);
+  /// Runs before the engine commits the outermost unit, in the order of registration, and may write. A failure rolls
+  /// the unit back and is the outcome of its commit; a prepared unit has promised to commit, so there it throws
+  /// std::logic_error.
+  using PreCommitHandler = std::function<Status(std::optional<Timestamp> commitTime)>;
+  void onPreCommit(PreCommitHandler handler);
+
+  /// Bound to the open snapshot (std::logic_error without one); destroyed when the snapshot ends, also on a yield.
+  void bindToSnapshot(std::unique_ptr<BoundState> state);
+  BoundState* snapshotState() const { return snapshotState_.get(); }
+  /// Bound to the unit of work (std::logic_error outside of one); destroyed after its handlers have run.
+  void bindToUnit(std::unique_ptr<BoundState> state);
+  BoundState* unitState() const { return unitState_.get(); }
+
+  SessionPool& pool() const { return pool_; }
 
  private:
   friend class WriteUnitOfWork;
@@ -98,7 +122,9 @@ class RecoveryUnit {
   Status commitUnit();
   Status commitPreparedUnit(Timestamp commitTs, Timestamp durableTs);
   void rollbackUnit();
+  Status runPreCommit();
   Status finishCommit(Status outcome);
+  void leaveUnit();
   void endTransaction();
 
   SessionPool& pool_;
@@ -112,7 +138,11 @@ class RecoveryUnit {
   bool active_ = false;
   bool failed_ = false;  ///< an inner unit was rolled back: the outer ones cannot commit
   int depth_ = 0;
+  std::vector<PreCommitHandler> preCommit_;
+  std::vector<Change> publications_;
   std::vector<Change> changes_;
+  std::unique_ptr<BoundState> snapshotState_;
+  std::unique_ptr<BoundState> unitState_;
 };
 
 }  // namespace troupe::storage

@@ -67,15 +67,93 @@ TEST_P(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
   EXPECT_THAT(current()->findIndex("x")->state->paths(2), ElementsAre(0b1, 0));
 }
 
-TEST_P(CollectionTest, WritesTheMultikeyFlagAgainWhenItsFirstWriterFailed) {
+TEST_P(CollectionTest, WritesMultikeyStateOnceHoweverManyWritersNeedIt) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1, "b.c": 1}, "name": "x"})"_json).isOK());
+  const int64_t before = catalog->durable().writes();
+  {
+    // Transactions that overlap: none has committed when the others need the same flag.
+    std::vector<std::unique_ptr<RecoveryUnit>> units;
+    std::vector<std::unique_ptr<WriteUnitOfWork>> works;
+    for (int i = 0; i < 10; ++i) {
+      units.push_back(std::make_unique<RecoveryUnit>(*pool));
+      works.push_back(std::make_unique<WriteUnitOfWork>(*units.back()));
+      ASSERT_TRUE(units.back()->begin().isOK());
+    }
+    for (int i = 0; i < 10; ++i) {
+      const auto document = bson::fromJson(R"({"_id": )" + std::to_string(i) + R"(, "a": [1, 2]})");
+      const auto inserted = current()->insert(*units[i], *document);
+      EXPECT_TRUE(inserted.isOK()) << inserted.status().toString();
+    }
+    EXPECT_EQ(catalog->durable().writes() - before, 1);
+    for (auto& work : works) EXPECT_TRUE(work->commit().isOK());
+  }
+  ASSERT_TRUE(insert(R"({"_id": 20, "a": [3], "b": {"c": 1}})"_json).isOK());
+  EXPECT_EQ(catalog->durable().writes() - before, 1) << "nothing new";
+  ASSERT_TRUE(insert(R"({"_id": 21, "a": 3, "b": [{"c": 1}]})"_json).isOK());
+  EXPECT_EQ(catalog->durable().writes() - before, 2) << "another path";
+  restart();
+  EXPECT_THAT(current()->findIndex("x")->state->paths(2), ElementsAre(0b1, 0b1));
+  ASSERT_TRUE(insert(R"({"_id": 22, "a": [3]})"_json).isOK());
+  EXPECT_EQ(catalog->durable().writes(), 0) << "a restart has read it";
+}
+
+TEST_P(CollectionTest, StaysMultikeyWhenTheWriterThatMadeItSoFails) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
   {
     WriteUnitOfWork work(*unit);
     ASSERT_TRUE(current()->insert(*unit, R"({"_id": 1, "a": [1]})"_json).isOK());
   }
-  ASSERT_TRUE(insert(R"({"_id": 1, "a": [1]})"_json).isOK());
+  EXPECT_FALSE(findById(1));
   restart();
+  EXPECT_TRUE(current()->findIndex("a")->multikey());
+}
+
+TEST_P(CollectionTest, SetsTheMultikeyFlagOfACollectionMadeInTheSameUnit) {
+  const int64_t before = catalog->durable().writes();
+  const auto made = [&]() -> Status {
+    TROUPE_ASSIGN(auto collection, createCollection(*catalog, *unit, Namespace("test", "c"), {}));
+    TROUPE_ASSIGN(const auto specs,
+                  newIndexes(*catalog, *collection, {R"({"key": {"a": 1}, "name": "a"})"_json.view()}));
+    TROUPE_ASSIGN(collection, createEmptyIndex(*catalog, *unit, collection, specs[0]));
+    return collection->insert(*unit, R"({"_id": 1, "a": [1, 2]})"_json).status();
+  };
+  ASSERT_TRUE(write(made).isOK());
+  EXPECT_EQ(catalog->durable().writes() - before, 3) << "create, index, flag: all in the unit";
+  restart();
+  EXPECT_TRUE(current()->findIndex("a")->multikey());
+}
+
+TEST_P(CollectionTest, SetsTheMultikeyFlagNoLaterThanTheWriteThatNeedsIt) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
+  const int64_t id = current()->catalogId();
+  {
+    WriteUnitOfWork work(*unit);
+    ASSERT_TRUE(unit->setCommitTimestamp(at(20)).isOK());
+    ASSERT_TRUE(current()->insert(*unit, R"({"_id": 1, "a": [1]})"_json).isOK());
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  RecoveryUnit reader(*pool);
+  const auto multikeyAt = [&](uint64_t time) {
+    reader.abandonSnapshot();
+    EXPECT_TRUE(reader.setReadSource(ReadSource::kProvided, at(time)).isOK());
+    return catalog->durable().readEntry(reader, id).value()->indexes[1].multikey;
+  };
+  EXPECT_FALSE(multikeyAt(19));
+  EXPECT_TRUE(multikeyAt(20));
+}
+
+TEST_P(CollectionTest, KeepsAMultikeyFlagThatWasSetBesideASchemaChange) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
+  CatalogEntry stale = current()->toEntry();  // as a schema change reads it before a writer comes between
+  ASSERT_TRUE(insert(R"({"_id": 1, "a": [1]})"_json).isOK());
+  stale.options.validator = R"({"a": 1})"_json;
+  ASSERT_TRUE(write([&] { return catalog->durable().put(*unit, stale); }).isOK());
+  restart();
+  EXPECT_TRUE(current()->options().validator);
   EXPECT_TRUE(current()->findIndex("a")->multikey());
 }
 

@@ -255,5 +255,67 @@ TEST_F(RecoveryUnitTest, APreparedUnitIsDecidedLater) {
   EXPECT_EQ(readFresh("k"), "1");
 }
 
+TEST_F(RecoveryUnitTest, PublishesBetweenTheCommitAndTheOtherHandlers) {
+  RecoveryUnit unit(pool_);
+  std::string order;
+  {
+    WriteUnitOfWork work(unit);
+    ASSERT_TRUE(put(unit, table_, "k", "v").isOK());
+    unit.onCommit([&](auto) { order += "commit "; });
+    unit.onPublish([&](auto) { order += readFresh("k") == "v" ? "publish " : "early "; }, nullptr);
+    unit.onPreCommit([&](auto) {
+      order += readFresh("k") == "-" ? "before " : "late ";
+      return Status::OK();
+    });
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  EXPECT_EQ(order, "before publish commit ");
+}
+
+TEST_F(RecoveryUnitTest, RollsBackWhenItIsRefusedBeforeItsCommit) {
+  RecoveryUnit unit(pool_);
+  std::string order;
+  {
+    WriteUnitOfWork work(unit);
+    ASSERT_TRUE(put(unit, table_, "k", "v").isOK());
+    unit.onPublish(nullptr, [&] { order += "withdraw "; });
+    unit.onChange([&](auto) { order += "commit "; }, [&] { order += "rollback "; });
+    unit.onPreCommit([](auto) { return Status(ErrorCode::kNotWritablePrimary, "stepped down"); });
+    EXPECT_EQ(work.commit().code(), ErrorCode::kNotWritablePrimary);
+  }
+  EXPECT_EQ(order, "rollback withdraw ");
+  EXPECT_EQ(readFresh("k"), "-");
+  WriteUnitOfWork next(unit);
+  ASSERT_TRUE(put(unit, table_, "k", "w").isOK());
+  EXPECT_TRUE(next.commit().isOK()) << "its handlers are gone";
+}
+
+TEST_F(RecoveryUnitTest, EndsBoundStateWithTheSnapshotOrTheUnit) {
+  struct Bound final : BoundState {
+    explicit Bound(int& alive) : count(alive) { ++count; }
+    ~Bound() override { --count; }
+    int& count;
+  };
+  RecoveryUnit unit(pool_);
+  int snapshots = 0, units = 0;
+  EXPECT_THROW(unit.bindToSnapshot(std::make_unique<Bound>(snapshots)), std::logic_error);
+  EXPECT_THROW(unit.bindToUnit(std::make_unique<Bound>(units)), std::logic_error);
+  EXPECT_EQ(read(unit, "k"), "-");
+  unit.bindToSnapshot(std::make_unique<Bound>(snapshots));
+  EXPECT_EQ(snapshots, 1);
+  unit.abandonSnapshot();
+  EXPECT_EQ(snapshots, 0);
+  for (const bool commits : {true, false}) {
+    WriteUnitOfWork work(unit);
+    ASSERT_TRUE(put(unit, table_, "k", "v").isOK());
+    unit.bindToSnapshot(std::make_unique<Bound>(snapshots));
+    unit.bindToUnit(std::make_unique<Bound>(units));
+    unit.onChange([&](auto) { EXPECT_EQ(units, 1); }, [&] { EXPECT_EQ(units, 1); });
+    if (commits) ASSERT_TRUE(work.commit().isOK());
+    if (commits) EXPECT_EQ(units + snapshots, 0);
+  }
+  EXPECT_EQ(units + snapshots, 0);
+}
+
 }  // namespace
 }  // namespace troupe::storage
