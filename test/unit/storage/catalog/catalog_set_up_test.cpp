@@ -121,12 +121,17 @@ class CatalogSetUpTest : public CatalogFixture {
     EXPECT_EQ(catalog->snapshot()->pending(Namespace("test", "e")), std::nullopt);
   }
 
-  void runAllOrders(uint64_t time, ReadSource source) {
+  void runAllOrders(bool timed, ReadSource source) {
+    uint64_t time = 0;
     // Reader: take the catalog, open the snapshot, compare, look up. Writer: mark, commit, publish.
-    for (const auto& order : Interleaving::orders(4, 3)) {
+    const auto orders = Interleaving::orders(4, 3);
+    // All of them on the engine that costs nothing; on WiredTiger, whose tables are files, every fourth.
+    const size_t stride = GetParam() == StorageUnderTest::kWiredTiger ? 4 : 1;
+    for (size_t i = 0; i < orders.size(); i += stride) {
+      const std::string& order = orders[i];
       for (const auto& [name, unused] : changes()) {
         SCOPED_TRACE(name + " in the order " + order);
-        runInOrder(order, changes().at(name), time, source);
+        runInOrder(order, changes().at(name), timed ? time += 10 : 0, source);
         if (HasFatalFailure()) return;
         unit->releaseSession();
         for (const char* each : kNames)
@@ -140,23 +145,24 @@ class CatalogSetUpTest : public CatalogFixture {
   std::vector<bson::Uuid> uuids_;
 };
 
-TEST_P(CatalogSetUpTest, FitsTheSnapshotWhereverASchemaChangeComes) { runAllOrders(0, ReadSource::kNoTimestamp); }
+TEST_P(CatalogSetUpTest, FitsTheSnapshotWhereverASchemaChangeComes) { runAllOrders(false, ReadSource::kNoTimestamp); }
 
 TEST_P(CatalogSetUpTest, FitsTheSnapshotOfATimeWhereverASchemaChangeComes) {
-  runAllOrders(20, ReadSource::kAllDurable);
+  runAllOrders(true, ReadSource::kAllDurable);
 }
 
 TEST_P(CatalogSetUpTest, BeginsAgainWhenTheCatalogMoves) {
   std::vector<CatalogStep> steps;
-  RecoveryUnit reader(*pool);
+  bool changing = false;
   catalog->observeSteps([&](CatalogStep step) {
+    if (changing) return;
     steps.push_back(step);
     if (steps.size() != 2) return;
-    catalog->observeSteps([&](CatalogStep again) { steps.push_back(again); });
-    const auto set = std::exchange(steps, {});
+    changing = true;
     create("test.e");
-    steps = set;
+    changing = false;
   });
+  RecoveryUnit reader(*pool);
   const auto view = CatalogView::open(*catalog, reader);
   ASSERT_TRUE(view.isOK());
   using enum CatalogStep;

@@ -253,6 +253,8 @@ TEST_P(CatalogViewTest, KeepsTablesOfRebuiltCollectionsFromTheReaper) {
   auto dropped = findAt(reader, 15);
   ASSERT_TRUE(dropped) << "revived for the read";
   unit->releaseSession();
+  ASSERT_TRUE(harness->engine().setStableTimestamp(at(30)).isOK());
+  ASSERT_TRUE(harness->engine().setOldestTimestamp(at(30)).isOK());
   ASSERT_TRUE(harness->engine().checkpoint().isOK());
   EXPECT_EQ(catalog->onTimes(at(30), at(30)), 0u) << "the rebuilt collection uses the tables";
   EXPECT_THAT(ids(dropped, reader), ElementsAre(1));
