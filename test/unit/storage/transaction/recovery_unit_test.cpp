@@ -245,7 +245,7 @@ TEST_F(RecoveryUnitTest, APreparedUnitIsDecidedLater) {
   ASSERT_TRUE(work.prepare(timeOf(20)).isOK());
   {
     RecoveryUnit reader(pool_);
-    EXPECT_EQ((*reader.cursor(table_))->seek("k").status().code(), ErrorCode::kObjectIsBusy);
+    EXPECT_EQ((*reader.cursor(table_))->seek("k").status().code(), ErrorCode::kPreparedTransactionInProgress);
     reader.abandonSnapshot();
     reader.setIgnorePrepare(true);
     EXPECT_EQ(read(reader, "k"), "-");
