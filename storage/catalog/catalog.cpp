@@ -6,6 +6,7 @@
 
 #include "messaging/bson/ids.hpp"
 #include "storage/catalog/catalog_publish.hpp"
+#include "storage/catalog/catalog_view.hpp"
 #include "storage/catalog/collection_maker.hpp"
 #include "storage/catalog/table_logging.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
@@ -151,6 +152,11 @@ StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& po
   TROUPE_TRY(catalog->adoptRole());
   TROUPE_TRY(catalog->load(false));
   return catalog;
+}
+
+StatusWith<CatalogPtr> Catalog::openConsistent(RecoveryUnit& unit) {
+  TROUPE_ASSIGN(CatalogView* const view, CatalogView::open(*this, unit));
+  return view->latest();
 }
 
 size_t Catalog::onTimes(Timestamp lastCheckpoint, Timestamp oldest) {
