@@ -1,0 +1,365 @@
+#include "storage/locks/locker.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace troupe::storage {
+
+namespace {
+
+/// Counters have one writer: a plain addition that others may read.
+template <class Number>
+void bump(std::atomic<Number>& counter, Number by = 1) {
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+int64_t microsBetween(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(to - from).count();
+}
+
+}  // namespace
+
+Locker::~Locker() {
+  if (pending_) giveUp(std::shared_ptr<LockWait>(pending_));
+  units_ = 0;
+  releaseAll();
+  if (registered_) manager_.remove(*this);
+  for (Chunk* chunk = first_.next.load(std::memory_order_relaxed); chunk;)
+    delete std::exchange(chunk, chunk->next.load(std::memory_order_relaxed));
+  delete waitFigures_.load(std::memory_order_relaxed);
+}
+
+void Locker::refuse(const std::string& why) { throw std::logic_error("locks: " + why); }
+
+/// Opens a call of the owner: what came of its last wait is taken up.
+void Locker::begin() {
+  if (pending_) settle();
+  if (pending_) refuse("a request is made while another one of the same operation is pending");
+  if (!registered_) {
+    manager_.add(*this);
+    registered_ = true;
+  }
+  if (held_ == 0) clock_ = manager_.now_().time_since_epoch().count();
+}
+
+void Locker::settle() {
+  LockWait& wait = *pending_;
+  {
+    const std::lock_guard lock(wait.mutex_);
+    if (wait.state_ == LockWait::State::kWaiting) return;
+  }
+  countWait(wait);
+  LockEntry& entry = *wait.entry_;
+  if (wait.state_ == LockWait::State::kGranted) {
+    if (wait.from_ == LockMode::kNone) ++held_;
+    ++entry.count;
+    clock_ = wait.ended_.time_since_epoch().count();
+  } else if (wait.from_ == LockMode::kNone) {
+    entry.head.store(nullptr, std::memory_order_release);
+  }
+  pending_.reset();
+}
+
+void Locker::countWait(const LockWait& wait) {
+  const auto type = static_cast<size_t>(wait.head_->key.type), mode = static_cast<size_t>(wait.mode_);
+  if (wait.state_ == LockWait::State::kGranted) bump<uint32_t>(acquired_[type][mode]);
+  WaitFigures* figures = waitFigures_.load(std::memory_order_relaxed);
+  if (!figures) {
+    figures = new WaitFigures();
+    waitFigures_.store(figures, std::memory_order_release);
+  }
+  bump<int64_t>(figures->figures[type][mode].waits);
+  bump<int64_t>(figures->figures[type][mode].micros, microsBetween(wait.since_, wait.ended_));
+}
+
+void Locker::addStatistics(LockStatistics& sum) const {
+  const WaitFigures* const waits = waitFigures_.load(std::memory_order_acquire);
+  for (size_t type = 0; type < kResourceTypes; ++type) {
+    for (size_t mode = 0; mode < kLockModes; ++mode) {
+      LockStatistics::Figures& figures = sum.figures[type][mode];
+      figures.acquireCount += acquired_[type][mode].load(std::memory_order_relaxed);
+      if (!waits) continue;
+      const auto& waited = waits->figures[type][mode];
+      figures.acquireWaitCount += waited.waits.load(std::memory_order_relaxed);
+      figures.timeAcquiringMicros += waited.micros.load(std::memory_order_relaxed);
+      figures.deadlockCount += waited.deadlocks.load(std::memory_order_relaxed);
+    }
+  }
+}
+
+LockStatistics Locker::statistics() const {
+  LockStatistics mine;
+  addStatistics(mine);
+  return mine;
+}
+
+LockEntry* Locker::find(const LockHead& head) const {
+  for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (LockEntry& entry : chunk->entries)
+      if (entry.head.load(std::memory_order_relaxed) == &head) return &entry;
+  }
+  return nullptr;
+}
+
+LockEntry* Locker::find(const ResourceId& resource) const {
+  for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (LockEntry& entry : chunk->entries) {
+      const LockHead* const head = entry.head.load(std::memory_order_relaxed);
+      if (head && head->hash == resource.hash() && head->key.type == resource.type() &&
+          head->key.name == resource.name())
+        return &entry;
+    }
+  }
+  return nullptr;
+}
+
+LockEntry& Locker::held(const ResourceId& resource) const {
+  LockEntry* const entry = find(resource);
+  if (!entry || entry->count <= entry->deferred) refuse("a lock is released that is not held");
+  return *entry;
+}
+
+LockEntry& Locker::freeEntry() {
+  for (Chunk* chunk = &first_;;) {
+    for (LockEntry& entry : chunk->entries)
+      if (!entry.head.load(std::memory_order_relaxed)) return entry;
+    Chunk* next = chunk->next.load(std::memory_order_relaxed);
+    if (!next) {
+      next = new Chunk();
+      chunk->next.store(next, std::memory_order_release);
+    }
+    chunk = next;
+  }
+}
+
+LockMode Locker::modeOf(const ResourceId& resource) const {
+  const LockEntry* const entry = find(resource);
+  return entry ? entry->mode.load(std::memory_order_relaxed) : LockMode::kNone;
+}
+
+/// The hierarchy (LCK-001): global resources in their order and before all others, a database under the global lock,
+/// a collection under its database, each at least in the intent mode that announces what is taken below it.
+void Locker::checkOrder(const ResourceId& resource, LockMode mode) const {
+  const ResourceType type = resource.type();
+  const LockMode above = intentAbove(mode);
+  bool underGlobal = type <= ResourceType::kGlobal || type == ResourceType::kMutex;
+  bool underDatabase = type != ResourceType::kCollection;
+  bool isHeld = false, after = false;
+  const std::string_view db = underDatabase ? std::string_view() : resource.name().substr(0, resource.name().find('.'));
+  for (const Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (const LockEntry& entry : chunk->entries) {
+      const LockHead* const head = entry.head.load(std::memory_order_relaxed);
+      if (!head) continue;
+      const bool covered = covers(entry.mode.load(std::memory_order_relaxed), above);
+      if (head->key.type == ResourceType::kGlobal) underGlobal |= covered;
+      else if (head->key.type == ResourceType::kDatabase && !underDatabase)
+        underDatabase = covered && head->key.name == db;
+      isHeld |= head->key.type == type;
+      after |= head->key.type > type && head->key.type != ResourceType::kMutex;
+    }
+  }
+  if (!underGlobal) refuse("a lock is requested without the global lock");
+  if (!underDatabase) refuse("a collection's lock is requested without its database's");
+  if (isGlobalResource(type) && after && !isHeld) refuse("a global resource is requested after one that comes later");
+}
+
+void Locker::fill(LockEntry& entry, LockHead& head, LockMode mode) {
+  entry.since.store(clock_, std::memory_order_relaxed);
+  entry.mode.store(mode, std::memory_order_relaxed);
+  entry.count = mode == LockMode::kNone ? 0 : 1;
+  entry.deferred = 0;
+  entry.head.store(&head, std::memory_order_release);
+}
+
+bool Locker::grantNow(LockHead& head, LockMode mode) {
+  LockEntry* const entry = find(head);
+  if (!entry) {
+    if (!head.word.tryGrant(mode)) return false;
+    fill(freeEntry(), head, mode);
+    ++held_;
+  } else {
+    const LockMode from = entry->mode.load(std::memory_order_relaxed);
+    const LockMode to = combined(from, mode);
+    if (to != from && !head.word.tryConvert(from, to)) return false;
+    entry->mode.store(to, std::memory_order_relaxed);
+    ++entry->count;
+  }
+  bump<uint32_t>(acquired_[static_cast<size_t>(head.key.type)][static_cast<size_t>(mode)]);
+  return true;
+}
+
+bool Locker::tryAcquire(const ResourceId& resource, LockMode mode) {
+  begin();
+  checkOrder(resource, mode);
+  if (isGlobalResource(resource.type())) return grantNow(manager_.globalHead(resource.type()), mode);
+  LockManager::Partition& partition = manager_.partitionOf(resource);
+  const std::lock_guard lock(partition.mutex);
+  return grantNow(manager_.findOrAdd(partition, resource), mode);
+}
+
+Locker::Acquisition Locker::acquire(const ResourceId& resource, LockMode mode, LockOptions options, LockCallback done) {
+  begin();
+  checkOrder(resource, mode);
+  if (isGlobalResource(resource.type())) {
+    LockHead& head = manager_.globalHead(resource.type());
+    if (grantNow(head, mode)) return {};
+    return waitFor(head, mode, options, std::move(done), std::unique_lock(head.mutex));
+  }
+  LockManager::Partition& partition = manager_.partitionOf(resource);
+  std::unique_lock lock(partition.mutex);
+  LockHead& head = manager_.findOrAdd(partition, resource);
+  if (grantNow(head, mode)) return {};
+  return waitFor(head, mode, options, std::move(done), std::move(lock));
+}
+
+bool Locker::isLate(const LockHead& head) const {
+  for (const Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (const LockEntry& entry : chunk->entries) {
+      const LockHead* const other = entry.head.load(std::memory_order_relaxed);
+      if (other && other != &head && head.key.id() < other->key.id()) return true;
+    }
+  }
+  return false;
+}
+
+Locker::Acquisition Locker::waitFor(LockHead& head, LockMode mode, LockOptions options, LockCallback done,
+                                    std::unique_lock<std::mutex> lock) {
+  LockEntry* entry = find(head);
+  auto wait = std::make_shared<LockWait>(head.mutex, *this);
+  wait->late_ = entry || isLate(head);
+  if (!entry) fill(*(entry = &freeEntry()), head, LockMode::kNone);
+  wait->head_ = &head;
+  wait->entry_ = entry;
+  wait->from_ = entry->mode.load(std::memory_order_relaxed);
+  wait->mode_ = combined(wait->from_, mode);
+  wait->compatibleFirst_ = options.compatibleFirst;
+  wait->atFront_ = options.atFront || (isGlobalResource(head.key.type) && !isIntent(mode));
+  wait->since_ = manager_.now_();
+  wait->done_ = std::move(done);
+  EndedWaits ended;
+  manager_.enqueue(head, wait);
+  LockCallback mine = std::exchange(wait->done_, nullptr);  // what is granted in this call is no news to the caller
+  manager_.grantWaiters(head, ended);
+  pending_ = wait;
+  const bool granted = wait->state_ == LockWait::State::kGranted;
+  if (!granted) wait->done_ = std::move(mine);
+  lock.unlock();
+  ended.announce();
+  if (granted) {
+    settle();
+    return {};
+  }
+  if (held_ == 0 || manager_.lateWaits_.load() == 0) return {Status::OK(), std::move(wait)};
+  Status deadlock = manager_.breakDeadlock(*wait);
+  if (deadlock.isOK()) return {Status::OK(), std::move(wait)};
+  const ResourceType type = head.key.type;
+  settle();
+  bump<int64_t>(waitFigures_.load(std::memory_order_relaxed)
+                    ->figures[static_cast<size_t>(type)][static_cast<size_t>(wait->mode_)]
+                    .deadlocks);
+  return {std::move(deadlock), nullptr};
+}
+
+void Locker::giveUp(const std::shared_ptr<LockWait>& wait) {
+  if (pending_ != wait) return;  // its outcome was taken up
+  EndedWaits ended;
+  {
+    const std::lock_guard lock(wait->mutex_);
+    if (wait->state_ == LockWait::State::kWaiting) {
+      wait->state_ = LockWait::State::kFailed;
+      wait->done_ = nullptr;
+      manager_.remove(*wait->head_, *wait, ended);
+    }
+  }
+  ended.announce();
+  const bool granted = wait->state_ == LockWait::State::kGranted;
+  LockEntry* const entry = wait->entry_;
+  settle();
+  if (granted && --entry->count == 0) drop(*entry);
+}
+
+/// The entry is cleared first: as long as it names the head, the head is held.
+void Locker::drop(LockEntry& entry) {
+  LockHead& head = *entry.head.load(std::memory_order_relaxed);
+  const LockMode mode = entry.mode.load(std::memory_order_relaxed);
+  entry.count = entry.deferred = 0;
+  entry.mode.store(LockMode::kNone, std::memory_order_relaxed);
+  entry.head.store(nullptr, std::memory_order_release);
+  --held_;
+  if (head.word.tryRelease(mode)) return;
+  EndedWaits ended;
+  {
+    const std::lock_guard lock(head.mutex);
+    head.word.releaseLocked(mode);
+    manager_.grantWaiters(head, ended);
+  }
+  ended.announce();
+}
+
+void Locker::release(const ResourceId& resource) {
+  if (pending_) settle();
+  LockEntry& entry = held(resource);
+  if (units_ > 0) ++entry.deferred;
+  else if (--entry.count == 0) drop(entry);
+}
+
+void Locker::endUnit() {
+  if (units_ == 0) refuse("a unit of work ends that did not begin");
+  if (--units_ > 0) return;
+  if (pending_) settle();
+  for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (LockEntry& entry : chunk->entries) {
+      if (!entry.head.load(std::memory_order_relaxed) || entry.deferred == 0) continue;
+      entry.count -= std::exchange(entry.deferred, 0);
+      if (entry.count == 0) drop(entry);
+    }
+  }
+}
+
+void Locker::releaseAll() {
+  if (pending_) settle();
+  if (pending_) refuse("locks are released while a request is pending");
+  if (units_ > 0) refuse("all locks are released within a unit of work");
+  if (held_ == 0) return;
+  for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (LockEntry& entry : chunk->entries)
+      if (entry.head.load(std::memory_order_relaxed)) drop(entry);
+  }
+}
+
+void Locker::downgrade(const ResourceId& resource, LockMode mode) {
+  if (pending_) settle();
+  LockEntry& entry = held(resource);
+  const LockMode from = entry.mode.load(std::memory_order_relaxed);
+  if (units_ > 0) refuse("a lock is weakened within a unit of work");
+  if (!covers(from, mode)) refuse("a lock is weakened to a mode that it does not cover");
+  LockHead& head = *entry.head.load(std::memory_order_relaxed);
+  EndedWaits ended;
+  {
+    const std::lock_guard lock(head.mutex);
+    head.word.grantLocked(from, mode);
+    entry.mode.store(mode, std::memory_order_relaxed);
+    if (head.word.isQueued()) manager_.grantWaiters(head, ended);
+  }
+  ended.announce();
+}
+
+LockSnapshot Locker::saveAndRelease() {
+  if (pending_) settle();
+  LockSnapshot saved;
+  for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (const LockEntry& entry : chunk->entries) {
+      if (const LockHead* const head = entry.head.load(std::memory_order_relaxed))
+        saved.push_back({head->key, entry.mode.load(std::memory_order_relaxed), entry.count});
+    }
+  }
+  releaseAll();
+  std::sort(saved.begin(), saved.end(),
+            [](const LockRequest& a, const LockRequest& b) { return a.resource.id() < b.resource.id(); });
+  return saved;
+}
+
+void Locker::addCount(const ResourceId& resource, uint32_t more) { held(resource).count += more; }
+
+}  // namespace troupe::storage
