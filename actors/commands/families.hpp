@@ -5,7 +5,7 @@
 
 namespace troupe::commands {
 
-// The families of commands, a source file each (named as the family); together they are builtinCommands().
+// The families of commands, a source file each (named as the family); together they are makeCommandTable().
 std::span<const Command> handshakeCommands();    ///< hello, isMaster, ping
 std::span<const Command> informationCommands();  ///< buildInfo, hostInfo, connectionStatus, listCommands, getLog ...
 std::span<const Command> parameterCommands();    ///< getParameter, setParameter, getCmdLineOpts, configureFailPoint

@@ -6,6 +6,7 @@
 
 #include "actors/commands/families.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/version.hpp"
 
@@ -79,7 +80,7 @@ Task<Status> connectionStatus(Request& request) {
 Task<Status> listCommands(Request& request) {
   bson::Builder& reply = request.reply();
   reply.openDocument("commands");
-  for (const Command* command : builtinCommands().all()) {
+  for (const Command* command : request.server().commands.all()) {
     if (command->testOnly && !request.server().parameters.enableTestCommands) continue;
     reply.openDocument(command->name).append("help", command->summary).append("adminOnly", command->adminOnly);
     reply.append("requiresAuth", command->requirement.target != Requirement::Target::kNobody);

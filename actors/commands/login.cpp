@@ -43,7 +43,7 @@ bool cannotUse(const Request& request, const auth::SaslConversation& sasl) {
 
 StatusWith<bson::Document> begin(Request& request, bson::View command, std::string_view database) {
   request.client().sasl.reset();
-  auto sasl = auth::SaslConversation::start(command, database, auth::secureRandom());
+  auto sasl = auth::SaslConversation::start(command, database, request.server().secrets);
   if (!sasl.isOK()) {
     logFailure(request, "", database, sasl.status());
     return sasl.status() == ErrorCode::kAuthenticationFailed ? authenticationFailed() : sasl.status();

@@ -83,9 +83,9 @@ StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request)
 
 /// Made outside of the coroutine: g++ 12 destroys the captures of a lambda that is written in one twice.
 std::function<Status()> derivation(std::shared_ptr<bson::Document> made, std::string user, std::string password,
-                                   std::vector<auth::Mechanism> mechanisms) {
-  return [made, user, password, mechanisms]() -> Status {
-    TROUPE_ASSIGN(*made, auth::makeUserCredentials(user, password, mechanisms, auth::secureRandom()));
+                                   std::vector<auth::Mechanism> mechanisms, auth::RandomSource secrets) {
+  return [made, user, password, mechanisms, secrets]() -> Status {
+    TROUPE_ASSIGN(*made, auth::makeUserCredentials(user, password, mechanisms, secrets));
     return Status::OK();
   };
 }
@@ -97,8 +97,8 @@ Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string u
   TROUPE_CO_ASSIGN(const auto mechanisms, parseMechanisms(request));
   auto made = std::make_shared<bson::Document>();
   const std::string password(request.text("pwd"));
-  const Status status =
-      co_await runBlocking(request.server(), "derive credentials", derivation(made, user, password, mechanisms));
+  auto work = derivation(made, user, password, mechanisms, request.server().secrets);
+  const Status status = co_await runBlocking(request.server(), "derive credentials", work);
   if (!status.isOK()) co_return status;
   co_return *made;
 }

@@ -22,19 +22,35 @@ void JournalFlusher::armTimer() {
 }
 
 void JournalFlusher::flush() {
-  if (!tracker_->hasWork()) return;
+  if (flushing_ || !tracker_->hasWork()) return;
   setPhase("flushing", "writing the log to the disk");
   const TimePoint begun = environment().now();
   tracker_->beginFlush();
+  flushing_ = true;
+  if (!pace_) return finish(begun);
+  after(pace_(), [this, begun] { finish(begun); });
+}
+
+void JournalFlusher::finish(TimePoint begun) {
+  flushing_ = false;
   const Status status = kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint().status();
   tracker_->endFlush(status, std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun));
   setPhase("idle", "waiting for commits to make durable");
   if (!status.isOK()) throw std::runtime_error("the log could not be flushed: " + status.reason());
+  if (pace_) flush();  // for those who came meanwhile
 }
 
-/// An orderly stop leaves nothing behind that a client might still wait for.
+/// An orderly stop leaves nothing behind that a client might still wait for. A flush that has begun is ended in any
+/// case: the next life begins its own.
 void JournalFlusher::onStop(const Status& reason) {
-  if (reason.isOK()) flush();
+  if (flushing_) {
+    flushing_ = false;
+    tracker_->endFlush(reason.isOK() ? engine_->flushLog() : reason, std::chrono::microseconds(0));
+  } else if (reason.isOK() && tracker_->hasWork()) {
+    tracker_->beginFlush();
+    const Status status = kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint().status();
+    tracker_->endFlush(status, std::chrono::microseconds(0));
+  }
 }
 
 bson::Document JournalFlusher::describe() const {

@@ -1,5 +1,7 @@
 #pragma once
 #include <atomic>
+#include <functional>
+#include <utility>
 
 #include "actors/kernel/actor.hpp"
 #include "storage/engine/engine.hpp"
@@ -15,10 +17,14 @@ struct FlushNow {};
 /// flushes what is still due.
 class JournalFlusher final : public Actor {
  public:
+  /// How long the next flush takes on a simulated disk, which cannot block: what it covers is known when it begins, and
+  /// durable when that time has passed. Null on a real disk.
+  using Pace = std::function<Duration()>;
+
   /// `kind`: without a journal a flush is a checkpoint (JRN-004). All references outlive the actor.
   JournalFlusher(storage::Engine* engine, storage::DurabilityTracker* tracker, storage::FlushKind kind,
-                 const std::atomic<int64_t>* intervalMillis)
-      : engine_(engine), tracker_(tracker), kind_(kind), intervalMillis_(intervalMillis) {}
+                 const std::atomic<int64_t>* intervalMillis, Pace pace = nullptr)
+      : engine_(engine), tracker_(tracker), kind_(kind), intervalMillis_(intervalMillis), pace_(std::move(pace)) {}
 
   Behaviour behaviour() override;
   void onStart() override;
@@ -27,12 +33,15 @@ class JournalFlusher final : public Actor {
 
  private:
   void flush();
+  void finish(TimePoint begun);
   void armTimer();
 
   storage::Engine* engine_;
   storage::DurabilityTracker* tracker_;
   storage::FlushKind kind_;
   const std::atomic<int64_t>* intervalMillis_;
+  const Pace pace_;
+  bool flushing_ = false;
 };
 
 }  // namespace troupe::maintenance

@@ -51,12 +51,14 @@ class CommandTable {
   std::unordered_map<std::string_view, const Command*> byName_;  ///< aliases too
 };
 
-/// Every command of this server.
-const CommandTable& builtinCommands();
+/// Every command of this server, and an extension's: `more` is static. A name that the server has already stays the
+/// server's. A node keeps its table in its ServerContext.
+CommandTable makeCommandTable(std::span<const Command> more = {});
 
-/// Runs one request from parsing to the finished reply in `request.reply()`: finds the command, checks name, database,
-/// rights, arguments, API version, session and fail points, runs the body, and writes `ok` or the error. Never fails.
-Task<void> dispatch(Request& request, const CommandTable& table);
+/// Runs one request from parsing to the finished reply in `request.reply()`: finds the command in the node's table,
+/// checks name, database, rights, arguments, API version, session and fail points, runs the body, and writes `ok` or
+/// the error. Never fails.
+Task<void> dispatch(Request& request);
 
 /// Writes {ok: 0, errmsg, code, codeName, ...} in place of what the reply holds.
 void writeError(wire::MessageBuilder& reply, const Status& status);

@@ -168,8 +168,8 @@ Status checkRights(Request& request) {
   return request.authorize(needed.action, resource);
 }
 
-Status checkCommand(Request& request, const CommandTable& table) {
-  request.command = table.find(request.commandName());
+Status checkCommand(Request& request) {
+  request.command = request.server().commands.find(request.commandName());
   if (!request.command || (request.command->testOnly && !request.server().parameters.enableTestCommands)) {
     return {ErrorCode::kCommandNotFound, "no such command: '" + std::string(request.commandName()) + "'"};
   }
@@ -220,7 +220,10 @@ CommandTable::CommandTable(std::initializer_list<std::span<const Command>> famil
   for (const auto& family : families) {
     for (const Command& command : family) sorted_.push_back(&command);
   }
-  std::sort(sorted_.begin(), sorted_.end(), [](const Command* a, const Command* b) { return a->name < b->name; });
+  // Stable: of two commands of one name the earlier family's is kept.
+  std::stable_sort(sorted_.begin(), sorted_.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  const auto isRepeated = [](const auto* a, const auto* b) { return a->name == b->name; };
+  sorted_.erase(std::unique(sorted_.begin(), sorted_.end(), isRepeated), sorted_.end());
   for (const Command* command : sorted_) byName_.emplace(command->name, command);
   for (const Command* command : sorted_)
     if (!command->alias.empty()) byName_.emplace(command->alias, command);
@@ -241,13 +244,13 @@ void writeError(wire::MessageBuilder& reply, const Status& status) {
   if (status.extra()) body.appendAll(*status.extra());
 }
 
-Task<void> dispatch(Request& request, const CommandTable& table) {
+Task<void> dispatch(Request& request) {
   Operation& operation = request.operation();
   operation.database = request.db();
   operation.commandName = request.commandName();
   operation.command = request.body();
   const Running running(request);  // others may look from now on
-  Status status = checkCommand(request, table);
+  Status status = checkCommand(request);
   if (status.isOK() && request.flag("help")) {  // a question about the command: it does not run
     request.reply().append("help", request.command->summary).append("ok", 1.0);
     co_return;

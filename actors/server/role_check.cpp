@@ -48,7 +48,7 @@ Interruption interruptWrites(const ServerContext& server) {
   Interruption done;
   server.clients.each([&](Client& client) {
     client.withOperation([&](Operation& operation) {
-      const Command* command = builtinCommands().find(operation.commandName);
+      const Command* command = server.commands.find(operation.commandName);
       const bool isWrite = command && command->access == Access::kWrite;
       if (isWrite) operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
       ++(isWrite ? done.killed : done.left);

@@ -12,6 +12,7 @@
 #include "actors/server/fail_points.hpp"
 #include "actors/server/latencies.hpp"
 #include "actors/server/parameters.hpp"
+#include "messaging/auth/random.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/log/log.hpp"
 #include "messaging/wire/op_compressed.hpp"
@@ -31,6 +32,7 @@ class Membership;
 namespace troupe::commands {
 
 class CappedWaiters;
+class CommandTable;
 class HelloState;
 class SessionRegistry;
 class UserStore;
@@ -69,6 +71,7 @@ struct ServerContext {
   SteadyTime startedAt;
   log::Log& log;
   ServerIdentity identity;
+  const CommandTable& commands;
   Parameters& parameters;
   FailPoints& failPoints;
   ClientRegistry& clients;
@@ -88,6 +91,7 @@ struct ServerContext {
   storage::ConflictCounters conflicts;
   BlockingWork& blocking;
   DiskGuard& disk;
+  auth::RandomSource secrets;             ///< for salts and nonces: unpredictable but in tests and simulations
   std::string loginSecret;                ///< random; makes decoy credentials stable
   std::string spillDirectory;             ///< where big sorts put their runs
   std::function<void()> wakeFlusher;      ///< somebody waits for a flush that has not begun

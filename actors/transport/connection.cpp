@@ -10,8 +10,8 @@ namespace troupe::front {
 using commands::Request;
 
 Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client,
-                       commands::ServerContext& server, const commands::CommandTable& table)
-    : transport_(std::move(transport)), client_(std::move(client)), server_(server), table_(table) {}
+                       commands::ServerContext& server)
+    : transport_(std::move(transport)), client_(std::move(client)), server_(server) {}
 
 Connection::~Connection() {
   if (transport_) transport_->close();
@@ -102,7 +102,7 @@ Task<bool> Connection::runRequest(wire::Request wire) {
   for (;;) {
     commands::Operation operation(server_.clients.nextOperationId(), environment().now());
     Request request(wire, server_, *client_, operation);
-    co_await commands::dispatch(request, table_);
+    co_await commands::dispatch(request);
     if (request.dropReply) co_return false;
     if (!wire.expectsReply()) co_return !client_->closing;
     const int32_t id = nextReply_++;

@@ -18,7 +18,7 @@ namespace troupe::front {
 class Connection final : public Actor {
  public:
   Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client,
-             commands::ServerContext& server, const commands::CommandTable& table);
+             commands::ServerContext& server);
   ~Connection() override;
 
   Behaviour behaviour() override { return {}; }
@@ -44,7 +44,6 @@ class Connection final : public Actor {
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<commands::Client> client_;
   commands::ServerContext& server_;
-  const commands::CommandTable& table_;
   const std::shared_ptr<wire::FrameReader> reader_ = std::make_shared<wire::FrameReader>();
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;

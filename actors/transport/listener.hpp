@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "actors/kernel/actor.hpp"
-#include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/transport/network.hpp"
 #include "messaging/tls/options.hpp"
 
 namespace troupe::front {
@@ -23,7 +23,7 @@ struct ListenerOptions {
 /// busy ones answer what they are at, and what takes longer than a few seconds is interrupted.
 class Listener final : public Actor {
  public:
-  Listener(ListenerOptions options, commands::ServerContext* server, const commands::CommandTable* table);
+  Listener(ListenerOptions options, std::shared_ptr<Network> network, commands::ServerContext* server);
   ~Listener() override;
   Behaviour behaviour() override;
   /// Throws when an address cannot be listened on: the supervisor decides.
@@ -32,18 +32,15 @@ class Listener final : public Actor {
   bson::Document describe() const override;
 
  private:
-  struct Sockets;
-  struct Incoming;
-  Task<void> acceptFrom(size_t acceptor);
+  Task<void> acceptFrom(Port* port);
   /// Finds out how the client wants to speak and starts its connection actor.
-  Task<void> admit(std::shared_ptr<Incoming> incoming);
+  Task<void> admit(std::shared_ptr<Arrival> arrival);
   void interruptRunning();
-  void open(const std::string& address);
 
   ListenerOptions options_;
+  const std::shared_ptr<Network> network_;
   commands::ServerContext* server_;
-  const commands::CommandTable* table_;
-  std::shared_ptr<Sockets> sockets_;
+  std::vector<std::unique_ptr<Port>> ports_;
   std::unordered_set<Address> connections_;
   bool draining_ = false;
   int64_t accepted_ = 0, refused_ = 0;

@@ -42,7 +42,7 @@ std::shared_ptr<Access> accessOf(commands::ServerContext* server) {
   };
   options.blocking = &server->blocking;
   options.environment = &server->node.environment();
-  options.random = auth::secureRandom();
+  options.random = server->secrets;
   options.secret = server->loginSecret;
   return std::make_shared<UserAccess>(std::move(options));
 }

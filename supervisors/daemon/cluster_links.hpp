@@ -1,7 +1,5 @@
 #pragma once
-#include <memory>
-
-#include "actors/transport/links.hpp"
+#include "supervisors/assembly/assembly_options.hpp"
 #include "supervisors/daemon/options.hpp"
 
 namespace troupe::supervisors {
@@ -10,8 +8,7 @@ namespace troupe::supervisors {
 /// this one has a `--nodeName`; else nobody.
 link::Anonymous anonymousLinks(const Options& options);
 
-/// The links of the daemon's node; with neither key nor leave to do without, ones that refuse. Errors: those of the key
-/// file and of the TLS files.
-StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, const Options& options, log::Log& log);
+/// How the daemon's node is linked to others. Errors: those of the key file.
+StatusWith<LinkOptions> linkOptions(const Options& options);
 
 }  // namespace troupe::supervisors

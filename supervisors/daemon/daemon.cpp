@@ -4,7 +4,6 @@
 #include <iostream>
 #include <utility>
 
-#include "actors/commands/extra_commands.hpp"
 #include "actors/server/version.hpp"
 #include "supervisors/daemon/commands_page.hpp"
 #include "supervisors/daemon/options.hpp"
@@ -14,17 +13,17 @@ namespace troupe::supervisors {
 
 namespace {
 
-void listCommands() {
-  for (const auto* command : commands::builtinCommands().all()) {
+void listCommands(const commands::CommandTable& table) {
+  for (const auto* command : table.all()) {
     std::printf("%-26s %s\n", std::string(command->name).c_str(), std::string(command->summary).c_str());
   }
 }
 
 /// Serves until it is told to stop, or mends the data directory.
-int serve(Options options, std::vector<Service> services) {
+int serve(Options options, Extension extension) {
   blockSignals();
   const bool repair = options.repair;
-  Server server(std::move(options), std::move(services));
+  Server server(std::move(options), std::move(extension));
   Status status = repair ? server.repair() : server.start();
   if (status.isOK() && !repair) status = server.waitForStop();
   server.stop();
@@ -35,7 +34,6 @@ int serve(Options options, std::vector<Service> services) {
 }  // namespace
 
 int runDaemon(int argc, char** argv, Extension extension) {
-  commands::addCommands(extension.commands);
   auto options = parseOptions(argc, argv);
   if (!options.isOK()) {
     std::cerr << "trouped: " << options.status().reason() << "\n";
@@ -46,10 +44,10 @@ int runDaemon(int argc, char** argv, Extension extension) {
     return std::cout << "trouped " << commands::kTroupeVersion << " (speaks as server " << commands::kServerVersion
                      << ")\n",
            0;
-  if (options->listCommands) return listCommands(), 0;
-  if (options->commandsPage) return std::cout << commandsPage(commands::builtinCommands()), 0;
+  if (options->listCommands) return listCommands(commands::makeCommandTable(extension.commands)), 0;
+  if (options->commandsPage) return std::cout << commandsPage(commands::makeCommandTable(extension.commands)), 0;
   if (options->optionsPage) return std::cout << optionsPage(), 0;
-  return serve(std::move(*options), std::move(extension.services));
+  return serve(std::move(*options), std::move(extension));
 }
 
 }  // namespace troupe::supervisors

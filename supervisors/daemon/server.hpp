@@ -1,19 +1,17 @@
 #pragma once
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "messaging/errors/status.hpp"
+#include "supervisors/daemon/extension.hpp"
 #include "supervisors/daemon/options.hpp"
-#include "supervisors/tree/service.hpp"
 
 namespace troupe::supervisors {
 
-/// A whole node of the daemon: storage, actor tree, front. Everything it owns is built by `start` and taken down by
-/// `stop`, in the reverse order. Used by the main thread.
+/// The node of the daemon (NodeAssembly) with what a process adds to it: options, signals, the file with the process's
+/// id, the service manager. Used by the main thread.
 class Server {
  public:
-  explicit Server(Options options, std::vector<Service> services = {});
+  explicit Server(Options options, Extension extension = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

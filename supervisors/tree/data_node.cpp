@@ -27,7 +27,7 @@ Tree workers(int count, const std::shared_ptr<JobQueue>& jobs) {
 
 /// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.
 Tree front(const TreeParts& parts) {
-  Tree tree = oneForOne("front", permanent<front::Listener>("listener", parts.listener, parts.server, parts.commands));
+  Tree tree = oneForOne("front", permanent<front::Listener>("listener", parts.listener, parts.network, parts.server));
   if (parts.admin)
     tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server, parts.links).park());
   return tree;
@@ -39,18 +39,18 @@ Tree dataNodeTree(const TreeParts& parts) {
   commands::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog;
-  Tree tree =
-      oneForOne("node",
-                restForOne("storage",
-                           permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
-                                                     &std::as_const(s->parameters.journalCommitIntervalMillis))
-                               .onOwnThread(),
-                           permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
-                                                   &std::as_const(s->parameters.syncPeriodSeconds))
-                               .onOwnThread(),
-                           permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
-                           permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath))),
-                workers(parts.blockingWorkers, parts.jobs));
+  Tree tree = oneForOne(
+      "node",
+      restForOne("storage",
+                 permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
+                                           &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace)
+                     .onOwnThread(),
+                 permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
+                                         &std::as_const(s->parameters.syncPeriodSeconds))
+                     .onOwnThread(),
+                 permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
+                 permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath))),
+      workers(parts.blockingWorkers, parts.jobs));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
   if (parts.topology)
     tree.children.push_back(

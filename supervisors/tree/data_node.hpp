@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "actors/maintenance/blocking_worker.hpp"
+#include "actors/maintenance/journal_flusher.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/transport/links.hpp"
@@ -17,9 +18,10 @@ namespace troupe::supervisors {
 /// What the actors of a node's tree are built with; outlives the tree.
 struct TreeParts {
   commands::ServerContext* server = nullptr;
-  const commands::CommandTable* commands = nullptr;
   storage::FlushKind flushKind = storage::FlushKind::kLog;
+  maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
   front::ListenerOptions listener;
+  std::shared_ptr<front::Network> network;
   std::shared_ptr<link::Links> links;                  ///< to the other nodes; null: none
   std::optional<replication::TopologyParts> topology;  ///< none: no member of a replica set
   std::optional<HttpServerOptions> admin;              ///< none: no admin endpoint

@@ -14,6 +14,7 @@
 #include "messaging/bson/json.hpp"
 #include "messaging/bson/validate.hpp"
 #include "storage/validation/validate.hpp"
+#include "supervisors/assembly/node_assembly.hpp"
 #include "test/fuzz/support/document_mutator.hpp"
 #include "test/unit/actors/commands/command_node.hpp"
 
@@ -42,8 +43,8 @@ std::vector<bson::View> commandsIn(std::string_view bytes) {
 }
 
 /// Where a client would send it: what only `admin` knows goes there.
-std::string_view databaseFor(bson::View command) {
-  const commands::Command* known = commands::builtinCommands().find(command.first().name());
+std::string_view databaseFor(const commands::CommandNode& server, bson::View command) {
+  const commands::Command* known = server.server->commands.find(command.first().name());
   return known && known->adminOnly ? "admin" : "test";
 }
 
@@ -62,7 +63,7 @@ void checkReply(bson::View command, const bson::Document& reply) {
 }
 
 void run(commands::CommandNode& server, bson::View command) {
-  const auto exchange = server.begin(command, databaseFor(command));
+  const auto exchange = server.begin(command, databaseFor(server, command));
   for (int step = 0; !exchange->done && step < kStepsOfTenMillis; ++step)
     server.node.advance(std::chrono::milliseconds(10));
   if (!exchange->done) {

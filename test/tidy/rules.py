@@ -24,6 +24,9 @@ GUARDED = {
 }
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 _MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+# How the machine is asked for time, chance, or to wait.
+_MACHINE = re.compile(r"\b(steady|system|high_resolution)_clock::now\b|\brandom_device\b|\bsleep_(for|until)\b"
+                      r"|\b(clock_gettime|gettimeofday|usleep|nanosleep|getrandom|RAND_bytes)\s*\(|\bsecureRandom\(\)")
 _LAMBDA_WITH_CAPTURES = re.compile(r"(?<![\w)\]\[])\s*\[(?!\[)[^\[\]]*[^\[\]\s][^\[\]]*\]\s*(\(|\{|<|mutable\b)")
 _MACHINE_PATH = re.compile(r"(?<![\w.$}{-])/(wor" r"k|home/\w+|Users/\w+|ro" r"ot|tmp/brief)(?![\w-])(?!/\.\.)")
 
@@ -84,6 +87,16 @@ def actor_folder_order(sources):
             target = match.group(2).split("/")
             if target[0] == "actors" and order.get(target[1], len(order)) > order[parts[1]]:
                 yield source.path, _line(source.text, match.start()), f"actors/{parts[1]}/ may not include {match.group(2)}"
+
+
+def world_from_environment(sources):
+    """Rooms ask the environment for time and chance, never the machine: simulated nodes would not be the same in every run."""
+    for source in sources:
+        if not source.is_cpp or source.room not in BELOW or source.path.startswith("supervisors/cli/"):
+            continue  # the command line is a program of its own, beside the nodes
+        for match in _MACHINE.finditer(bare_code(source.text)):
+            yield (source.path, _line(source.text, match.start()),
+                   f"asks the machine ('{match.group().strip()}'): time and chance come from the environment")
 
 
 def header_guards(sources):

@@ -1,16 +1,13 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "actors/environment/virtual_environment.hpp"
 #include "actors/kernel/node.hpp"
-#include "actors/machines/document_removals.hpp"
-#include "actors/maintenance/blocking_worker.hpp"
-#include "actors/maintenance/journal_flusher.hpp"
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/command.hpp"
 #include "actors/server/hello_state.hpp"
@@ -20,7 +17,8 @@
 #include "messaging/wire/client.hpp"
 #include "messaging/wire/request.hpp"
 #include "storage/engine/deterministic_engine.hpp"
-#include "storage/query/match/match_parser.hpp"
+#include "supervisors/assembly/node_assembly.hpp"
+#include "supervisors/tree/data_node.hpp"
 
 namespace troupe::commands {
 
@@ -48,45 +46,25 @@ struct Exchange {
   }
 };
 
-/// A server without sockets and threads: every command of the real table, on virtual time and the deterministic engine.
-/// What it does is the same in every run. Used by one thread.
+/// The assembly of a node (NodeAssembly) without sockets and threads: every command of the real table, on virtual time
+/// and the deterministic engine. What it does is the same in every run. Used by one thread.
 class CommandNode {
  public:
   struct Options {
     bool authentication = false;
     bool testCommands = true;
     storage::DeterministicDisk disk = {};
-    bool replicated = false;  ///< CatalogHooks::replicated
+    bool replicated = false;  ///< AssemblyOptions::replicated
   };
 
   CommandNode() : CommandNode(Options{}) {}
   explicit CommandNode(Options options)
-      : engine(storage::DeterministicEngine::open(std::move(options.disk))), storageSessions(*engine) {
-    parameters.enableTestCommands = options.testCommands;
-    if (options.testCommands) time->setFaults(&failPoints);
-    storage::CatalogHooks hooks;
-    hooks.makeFilter = makeFilter;
-    hooks.replicated = options.replicated;
-    hooks.random = [this] { return time->random(); };
-    hooks.nowMillis = [this] { return wallMillis(); };
-    hooks.observers = {&userChanges, &cappedWaiters, &removals};
-    catalog = std::move(storage::openCatalog(*engine, storageSessions, std::move(hooks))).value();
-    users = std::make_unique<UserStore>(*catalog, storageSessions, userChanges);
-    workers = std::make_unique<maintenance::WorkerPool>(node, std::vector{node.address("/worker")});
-    node.spawn<maintenance::BlockingWorker>("/worker", workers->jobs());
-    flusher = node.spawn<maintenance::JournalFlusher>("/flusher", engine.get(), &durability, storage::FlushKind::kLog,
-                                                      &std::as_const(parameters.journalCommitIntervalMillis));
-    makeServer(options.authentication);
-    client = connect();
-  }
-  ~CommandNode() {
-    node.shutdown();
-    time->setFaults(nullptr);
-  }
+      : assembly(time, opener(std::move(options.disk)), front::makeNoNetwork(), wanted(options)) {}
+  ~CommandNode() { assembly.crash(); }
   CommandNode(const CommandNode&) = delete;
 
   std::shared_ptr<Client> connect(bool fromLoopback = true) {
-    return server->clients.add(fromLoopback ? "127.0.0.1:5000" : "10.0.0.9:5000", fromLoopback, false, 10'000);
+    return clients.add(fromLoopback ? "127.0.0.1:5000" : "10.0.0.9:5000", fromLoopback, false, 10'000);
   }
 
   /// Starts a command and runs the node until nothing is ready; the command may still be waiting.
@@ -110,79 +88,71 @@ class CommandNode {
   }
 
   std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
-  log::Log log{{.file = "/dev/null"}, [this] { return wallMillis(); }};
-  Parameters parameters{log.verbosity()};
-  FailPoints failPoints{[this] { return time->randomShare(); }};
-  ClientRegistry clients;
-  CursorRegistry cursors{[this] { return static_cast<int64_t>(time->random() >> 1); }};
-  SessionRegistry sessions;
-  bson::ObjectIdGenerator objectIds{[this] { return time->random(); }};
-  HelloState hello{objectIds.next(1)};
-  UserChanges userChanges;
-  CappedWaiters cappedWaiters;
-  machines::DocumentRemovals removals;
-  storage::ResourceLocks locks;
-  storage::DurabilityTracker durability;
-  std::unique_ptr<storage::DeterministicEngine> engine;
-  storage::SessionPool storageSessions;
-  std::unique_ptr<storage::Catalog> catalog;
-  std::unique_ptr<UserStore> users;
-  Node node{{.name = "n1", .environment = time, .manual = true}};
-  std::unique_ptr<maintenance::WorkerPool> workers;
-  Address flusher;
-  DiskGuard disk{*time, *engine, "/data", parameters.diskSpaceReserveMB, log};
-  std::unique_ptr<ServerContext> server;
-  std::shared_ptr<Client> client;  ///< whose commands run when no other client is named
-  int shutdowns = 0;               ///< how often the shutdown command asked for it
+  int shutdowns = 0;                               ///< how often the shutdown command asked for it
+  storage::DeterministicEngine* engine = nullptr;  ///< the assembly's
+  supervisors::NodeAssembly assembly;
+
+  // The assembly's parts that tests look at.
+  ServerContext* const server = started();
+  Node& node = server->node;
+  log::Log& log = server->log;
+  Parameters& parameters = server->parameters;
+  FailPoints& failPoints = server->failPoints;
+  ClientRegistry& clients = server->clients;
+  CursorRegistry& cursors = server->cursors;
+  SessionRegistry& sessions = server->sessions;
+  HelloState& hello = server->hello;
+  CappedWaiters& cappedWaiters = server->cappedWaiters;
+  storage::ResourceLocks& locks = server->locks;
+  storage::DurabilityTracker& durability = server->durability;
+  storage::SessionPool& storageSessions = server->storageSessions;
+  storage::Catalog* const catalog = &server->catalog;
+  UserStore* const users = &server->users;
+  DiskGuard& disk = server->disk;
+  const Address flusher = node.address(supervisors::kJournalFlusherPath);
+  std::shared_ptr<Client> client = connect();  ///< whose commands run when no other client is named
   int32_t lastRequest = 0;
 
  private:
   static Task<void> serve(std::shared_ptr<Exchange> exchange) {
-    co_await dispatch(exchange->request, builtinCommands());
+    co_await dispatch(exchange->request);
     exchange->done = true;
   }
-  static StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson::Collator* collator) {
-    query::ParseContext context;
-    context.collator = collator;
-    TROUPE_ASSIGN(auto parsed, query::parseMatch(expression, context));
-    const std::shared_ptr<const query::MatchExpression> shared = std::move(parsed);
-    return storage::DocumentFilter([shared](bson::View document) { return shared->matches(document); });
+  supervisors::EngineOpener opener(storage::DeterministicDisk left) {
+    return [this, left = std::move(left)](const supervisors::EngineSetting&) {
+      auto opened = storage::DeterministicEngine::open(left);
+      engine = opened.get();
+      return StatusWith<std::unique_ptr<storage::Engine>>(std::move(opened));
+    };
   }
-  void makeServer(bool authentication) {
-    ServerIdentity identity;
-    identity.host = "localhost:27017";
-    identity.processId = hello.processId();
-    identity.port = 27017;
-    identity.authentication = authentication;
-    identity.commandLine = bson::doc("argv", std::vector<std::string>{"trouped"}, "parsed", bson::Document());
-    server.reset(new ServerContext{.node = node,
-                                   .startedAt = time->now(),
-                                   .log = log,
-                                   .identity = std::move(identity),
-                                   .parameters = parameters,
-                                   .failPoints = failPoints,
-                                   .clients = clients,
-                                   .cursors = cursors,
-                                   .sessions = sessions,
-                                   .users = *users,
-                                   .hello = hello,
-                                   .cappedWaiters = cappedWaiters,
-                                   .counters = {},
-                                   .latencies = {},
-                                   .objectIds = objectIds,
-                                   .engine = *engine,
-                                   .storageSessions = storageSessions,
-                                   .catalog = *catalog,
-                                   .locks = locks,
-                                   .durability = durability,
-                                   .conflicts = {},
-                                   .blocking = *workers,
-                                   .disk = disk,
-                                   .loginSecret = "a secret of thirty-two characters",
-                                   .spillDirectory = "/tmp",
-                                   .wakeFlusher = [this] { node.tell(flusher, local(maintenance::FlushNow{})); },
-                                   .requestShutdown = [this] { ++shutdowns; },
-                                   .actorRows = [](bson::View) { return std::vector<bson::Document>(); }});
+  supervisors::AssemblyOptions wanted(const Options& options) {
+    supervisors::AssemblyOptions made;
+    made.name = "n1";
+    made.manual = true;
+    made.log.file = "/dev/null";
+    made.identity.host = "localhost:27017";
+    made.identity.port = 27017;
+    made.identity.authentication = options.authentication;
+    made.identity.commandLine = bson::doc("argv", std::vector<std::string>{"trouped"}, "parsed", bson::Document());
+    made.setParameters = [test = options.testCommands](Parameters& parameters) {
+      parameters.enableTestCommands = test;
+      return Status::OK();
+    };
+    made.replicated = options.replicated;
+    made.dataDirectory = "/data";
+    made.spillDirectory = "/tmp";
+    made.requestShutdown = [this] { ++shutdowns; };
+    return made;
+  }
+  ServerContext* started() {
+    const Status opened = assembly.open();
+    if (!opened.isOK()) throw std::runtime_error(opened.toString());
+    auto ready = assembly.begin();
+    if (!ready.isOK()) throw std::runtime_error(ready.status().toString());
+    assembly.node().run();
+    if (!ready->isReady()) throw std::runtime_error("the tree of the node is not ready");
+    if (const Status outcome = ready->take(); !outcome.isOK()) throw std::runtime_error(outcome.toString());
+    return &assembly.context();
   }
 };
 

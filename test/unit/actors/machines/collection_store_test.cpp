@@ -12,7 +12,7 @@ using bson::operator""_json;
 
 TEST(CollectionStore, KeepsDocumentsWhereFindShowsThem) {
   CommandNode server;
-  CollectionStore store(accessOf(server), kLeases);
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
   EXPECT_TRUE(done(server, store.put(bson::doc("_id", "a", "phase", "offering"), Durability::kJournaled)).isOK());
   EXPECT_TRUE(done(server, store.put(bson::doc("_id", "a", "phase", "draining"), Durability::kMajority)).isOK());
   const auto reply = server.run(R"({"find": "leases"})"_json, "config");
@@ -22,7 +22,7 @@ TEST(CollectionStore, KeepsDocumentsWhereFindShowsThem) {
 
 TEST(CollectionStore, WaitsForTheJournalOnlyIfAskedTo) {
   CommandNode server;
-  CollectionStore store(accessOf(server), kLeases);
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
   ASSERT_TRUE(done(server, store.put(bson::doc("_id", "a"), Durability::kLocal)).isOK());
   EXPECT_LT(server.durability.durable(), server.durability.taken());
   ASSERT_TRUE(done(server, store.put(bson::doc("_id", "b"), Durability::kJournaled)).isOK());
@@ -31,13 +31,13 @@ TEST(CollectionStore, WaitsForTheJournalOnlyIfAskedTo) {
 
 TEST(CollectionStore, WhatWasJournaledSurvivesACrash) {
   auto server = std::make_unique<CommandNode>();
-  auto store = std::make_unique<CollectionStore>(accessOf(*server), kLeases);
+  auto store = std::make_unique<CollectionStore>(server->assembly.storageAccess(), kLeases);
   ASSERT_TRUE(done(*server, store->put(bson::doc("_id", "a", "n", 1), Durability::kJournaled)).isOK());
   ASSERT_TRUE(done(*server, store->put(bson::doc("_id", "a", "n", 2), Durability::kLocal)).isOK());
   const auto disk = server->engine->disk();  // as a crash would leave it
   store.reset();
   CommandNode again({.disk = disk});
-  CollectionStore after(accessOf(again), kLeases);
+  CollectionStore after(again.assembly.storageAccess(), kLeases);
   const auto found = done(again, after.find(bson::doc("_id", "a")));
   ASSERT_TRUE(found.isOK() && *found);
   EXPECT_EQ((**found)["n"].toInt64(), 1);
@@ -45,7 +45,7 @@ TEST(CollectionStore, WhatWasJournaledSurvivesACrash) {
 
 TEST(CollectionStore, RemovesAndDoesNotMindWhatIsNotThere) {
   CommandNode server;
-  CollectionStore store(accessOf(server), kLeases);
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
   EXPECT_TRUE(done(server, store.remove(bson::doc("_id", "a"), Durability::kJournaled)).isOK()) << "no collection yet";
   ASSERT_TRUE(done(server, store.put(bson::doc("_id", "a"), Durability::kLocal)).isOK());
   EXPECT_TRUE(done(server, store.remove(bson::doc("_id", "a"), Durability::kJournaled)).isOK());
@@ -55,7 +55,7 @@ TEST(CollectionStore, RemovesAndDoesNotMindWhatIsNotThere) {
 
 TEST(CollectionStore, LoadsInBatchesUntilTheLast) {
   CommandNode server;
-  CollectionStore store(accessOf(server), kLeases);
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(done(server, store.put(bson::doc("_id", i), Durability::kLocal)).isOK());
   std::vector<int64_t> seen;
   for (int64_t from = 0;;) {
@@ -66,14 +66,15 @@ TEST(CollectionStore, LoadsInBatchesUntilTheLast) {
     from = batch->next;
   }
   EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
-  const auto none = done(server, CollectionStore(accessOf(server), storage::Namespace("config", "none")).load(0, 4));
+  const auto none =
+      done(server, CollectionStore(server.assembly.storageAccess(), storage::Namespace("config", "none")).load(0, 4));
   ASSERT_TRUE(none.isOK());
   EXPECT_TRUE(none->last && none->documents.empty());
 }
 
 TEST(CollectionStore, ReadingWaitsForWhatWasHandedOverBefore) {
   CommandNode server;
-  CollectionStore store(accessOf(server), kLeases);
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
   auto put = [](CollectionStore* at, const char* id) -> Task<void> {
     (void)co_await at->put(bson::doc("_id", id), Durability::kLocal);
   };
@@ -86,7 +87,7 @@ TEST(CollectionStore, ReadingWaitsForWhatWasHandedOverBefore) {
 
 TEST(CollectionStore, FailsWhereAFaultSiteIsArmed) {
   CommandNode server;
-  CollectionStore store(accessOf(server), kLeases);
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
   const auto put = [&] { return done(server, store.put(bson::doc("_id", "a"), Durability::kJournaled)); };
   ASSERT_TRUE(put().isOK());
   for (const char* site : {"machines.store.write-fails", "machines.store.no-session", "machines.store.flush-fails"}) {
@@ -105,7 +106,7 @@ TEST(CollectionStore, FailsWhereAFaultSiteIsArmed) {
 
 TEST(CollectionStore, HasNoFaultsOnAServerWithoutTestCommands) {
   CommandNode server(CommandNode::Options{.testCommands = false});
-  CollectionStore store(accessOf(server), kLeases);
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
   EXPECT_FALSE(
       server.run(R"({"configureFailPoint": "machines.store.write-fails", "mode": "alwaysOn"})"_json, "admin")["ok"]
           .truthy());

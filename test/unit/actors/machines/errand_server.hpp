@@ -48,13 +48,10 @@ class ErrandServer : public commands::CommandTest {
     auto made = std::make_unique<SilentPeer>();
     peer = made.get();
     at.node.spawn("/peer", std::move(made), SpawnOptions{});
-    StorageAccess access{
-        at.node,     *at.catalog,   at.storageSessions,
-        at.locks,    at.durability, [&at] { at.node.tell(at.flusher, local(maintenance::FlushNow{})); },
-        &at.removals};
     HostOptions<Errand> options;
     options.perform = [](Actor&, ActionOf<Errand>) { return ready(); };
-    auto store = std::make_shared<CollectionStore>(std::move(access), storage::Namespace("config", "errands"));
+    auto store =
+        std::make_shared<CollectionStore>(at.assembly.storageAccess(), storage::Namespace("config", "errands"));
     service = at.node.spawn<PrimaryOnlyService<Errand>>("/errands", std::move(store), options);
     at.node.advance(10ms);
   }

@@ -12,7 +12,7 @@ using bson::operator""_json;
 using Change = GroupCommit::Change;
 
 struct GroupCommitTest : commands::CommandTest {
-  std::shared_ptr<GroupCommit> writes = std::make_shared<GroupCommit>(accessOf(server), kLeases);
+  std::shared_ptr<GroupCommit> writes = std::make_shared<GroupCommit>(server.assembly.storageAccess(), kLeases);
 
   Future<Status> put(bson::Document document, Durability durability = Durability::kLocal) {
     return writes->write(std::move(document), Change::kPut, durability);

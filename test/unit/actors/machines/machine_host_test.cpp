@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/machines/errand_node.hpp"
 #include "test/unit/actors/machines/errand_server.hpp"
 
@@ -158,7 +159,12 @@ TEST(MachineHost, TellsWhoLooksAtItWhichMachineItCarriesOut) {
 using MachineHostOnAServer = ErrandServer;
 
 TEST_F(MachineHostOnAServer, DoesNothingForADocumentThatItFoundUntilThatIsSafe) {
-  server.node.kill(server.flusher, Status::OK());
+  using supervisors::ControlAction;
+  const auto control = [&](ControlAction action) {
+    return server.node.wait(
+        supervisors::controlActor(server.node, supervisors::kJournalFlusherPath, action, "nothing becomes durable"));
+  };
+  ASSERT_TRUE(control(ControlAction::kPark).isOK());
   start("a");
   EXPECT_TRUE(answers(R"({"count": "errands"})", R"({"n": 1})", "config")) << "it is written, and not safe";
   for (int lives = 1; lives < 4; ++lives) {
@@ -167,9 +173,7 @@ TEST_F(MachineHostOnAServer, DoesNothingForADocumentThatItFoundUntilThatIsSafe) 
     settle();
     EXPECT_EQ(peer->asked, 0) << "a crash would take the document back";
   }
-  server.node.spawn<maintenance::JournalFlusher>("/flusher", server.engine.get(), &server.durability,
-                                                 storage::FlushKind::kLog,
-                                                 &std::as_const(server.parameters.journalCommitIntervalMillis));
+  ASSERT_TRUE(control(ControlAction::kResume).isOK());
   settle();
   EXPECT_EQ(peer->asked, 1);
 }

@@ -9,12 +9,6 @@ namespace troupe::machines {
 
 inline const storage::Namespace kLeases("config", "leases");
 
-inline StorageAccess accessOf(commands::CommandNode& server) {
-  return {
-      server.node,  *server.catalog,   server.storageSessions,
-      server.locks, server.durability, [&server] { server.node.tell(server.flusher, local(maintenance::FlushNow{})); }};
-}
-
 /// Runs a task on the node's pool to its end.
 template <class T>
 T done(commands::CommandNode& server, Task<T> task) {

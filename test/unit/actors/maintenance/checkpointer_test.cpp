@@ -15,22 +15,17 @@ class CheckpointerTest : public ::testing::Test {
   explicit CheckpointerTest(commands::CommandNode::Options options) : server(std::move(options)) {
     server.engine->setDiskFault([this](DiskOperation operation) {
       checkpoints += operation == DiskOperation::kCheckpoint;
-      return fault;
+      return operation == DiskOperation::kCheckpoint ? fault : Status::OK();
     });
-    checkpointer = server.node.spawn<Checkpointer>("/checkpointer", server.engine.get(), server.catalog.get(),
-                                                   &std::as_const(server.durability), &std::as_const(seconds));
-    server.node.run();
   }
-  ~CheckpointerTest() override { server.node.shutdown(); }
   void insert(int id) {
     bson::Builder b;
     b.append("insert", "c").openArray("documents").push(bson::doc("_id", id)).close();
     ASSERT_TRUE(server.run(b.finish())["ok"].truthy());
   }
 
-  std::atomic<int64_t> seconds{60};
   commands::CommandNode server;
-  Address checkpointer;
+  const Address checkpointer = server.node.address(supervisors::kCheckpointerPath);
   int checkpoints = 0;
   Status fault;
 };
@@ -60,7 +55,7 @@ TEST_F(CheckpointerTest, TakesOneAtOnceWhenAsked) {
 
 TEST_F(CheckpointerTest, AChangedPeriodHoldsSoon) {
   insert(1);
-  seconds = 5;
+  server.parameters.syncPeriodSeconds = 5;
   server.node.advance(7s);
   EXPECT_EQ(checkpoints, 1);
 }
@@ -146,11 +141,14 @@ TEST_F(MemberCheckpointerTest, FsyncTakesAStableOneToo) {
   EXPECT_EQ(documentsAfterAKill(), 1);
 }
 
-TEST_F(CheckpointerTest, CrashesWhenTheDiskFails) {
+TEST_F(CheckpointerTest, FailsWithTheDiskAndIsStartedAgain) {
   insert(1);
   fault = {ErrorCode::kOutOfDiskSpace, "the disk is full"};
   server.node.advance(61s);
-  EXPECT_FALSE(server.node.registry().row("/checkpointer").has_value());
+  const auto row = server.node.registry().row(supervisors::kCheckpointerPath);
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->restarts, 1);
+  EXPECT_NE(row->lastError.find("the disk is full"), std::string::npos) << row->lastError;
 }
 
 }  // namespace troupe::maintenance

@@ -9,10 +9,7 @@ using namespace std::chrono_literals;
 
 class IdleSweeperTest : public commands::CommandTest {
  protected:
-  IdleSweeperTest() {
-    server.node.spawn<IdleSweeper>("/sweeper", server.server.get());
-    fill("c", 5);
-  }
+  IdleSweeperTest() { fill("c", 5); }
 };
 
 TEST_F(IdleSweeperTest, EndsCursorsNobodyFetchesFrom) {
@@ -53,7 +50,6 @@ TEST_F(IdentReaperTest, DropsTheTablesOfADroppedCollectionByItself) {
   ASSERT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
   EXPECT_GT(server.catalog->reaper().size(), 0u);
   EXPECT_TRUE(server.engine->disk().tables.contains(ident));
-  server.node.spawn<IdentReaper>("/reaper", server.catalog.get());
   server.node.advance(3s);
   EXPECT_EQ(server.catalog->reaper().size(), 0u);
   EXPECT_FALSE(server.engine->disk().tables.contains(ident));

@@ -90,9 +90,6 @@ TEST_F(DiskGuardTest, AReserveOfZeroNeverRefuses) {
 }
 
 TEST_F(DiskGuardTest, TheWatchNoticesByItself) {
-  const Address watch =
-      server.node.spawn<maintenance::DiskWatch>("/disk-watch", &server.disk, server.node.address("/nobody"));
-  server.node.run();
   server.time->setDiskSpace(DiskSpace{0, 10'000 * kMiB});
   server.node.advance(1100ms);
   EXPECT_TRUE(server.disk.refusing());

@@ -141,14 +141,23 @@ TEST_F(WithoutTestCommands, FailPointsDoNotExist) {
 }
 
 TEST(CommandTable, HoldsEachNameOnceAndAllAreDescribed) {
+  const CommandTable table = makeCommandTable();
   std::string last;
-  for (const Command* command : builtinCommands().all()) {
+  for (const Command* command : table.all()) {
     EXPECT_LT(last, command->name);
     last = command->name;
     EXPECT_FALSE(command->summary.empty()) << command->name;
-    EXPECT_EQ(builtinCommands().find(command->name), command);
+    EXPECT_EQ(table.find(command->name), command);
   }
-  EXPECT_EQ(builtinCommands().find("no"), nullptr);
+  EXPECT_EQ(table.find("no"), nullptr);
+}
+
+TEST(CommandTable, AnExtensionAddsCommandsAndReplacesNone) {
+  static constexpr Command kMore[] = {{.name = "more", .summary = "one more"}, {.name = "ping", .summary = "another"}};
+  const CommandTable table = makeCommandTable(kMore);
+  EXPECT_EQ(table.find("more"), &kMore[0]);
+  EXPECT_NE(table.find("ping"), &kMore[1]);
+  EXPECT_EQ(makeCommandTable().find("more"), nullptr);
 }
 
 }  // namespace troupe::commands

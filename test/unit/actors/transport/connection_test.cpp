@@ -81,7 +81,7 @@ class FakeTransport final : public Transport {
 class ConnectionTest : public ::testing::Test {
  protected:
   ConnectionTest() {
-    server.node.spawn<Connection>("/conn", transport, server.connect(), *server.server, commands::builtinCommands());
+    server.node.spawn<Connection>("/conn", transport, server.connect(), *server.server);
     server.node.run();
   }
   void arrive(std::string_view bytes) {

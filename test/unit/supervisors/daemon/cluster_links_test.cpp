@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/environment/virtual_environment.hpp"
-#include "messaging/log/log.hpp"
-
 namespace troupe::supervisors {
 namespace {
 
@@ -23,22 +20,10 @@ TEST(ClusterLinks, WithoutAKeyOnlyWhenToldToAndWithoutAuthorization) {
   EXPECT_EQ(anonymousLinks(options), Anonymous::kNobody);
 }
 
-TEST(ClusterLinks, ANodeWithoutKeyAndLeaveRefusesWithAHint) {
-  Node node({.name = "a:1", .environment = std::make_shared<VirtualEnvironment>(), .manual = true});
-  log::Log log({}, [] { return int64_t{0}; });
-  const auto links = makeLinks(node, Options(), log);
-  ASSERT_TRUE(links.isOK());
-  auto connecting = (*links)->settings().connect("b:2");
-  ASSERT_TRUE(connecting.outcome.isReady());
-  EXPECT_NE(connecting.outcome.take().status().reason().find("--keyFile"), std::string::npos);
-}
-
 TEST(ClusterLinks, AKeyFileThatCannotBeReadIsAnError) {
-  Node node({.name = "a:1", .environment = std::make_shared<VirtualEnvironment>(), .manual = true});
-  log::Log log({}, [] { return int64_t{0}; });
   Options options;
   options.keyFile = "/nonexistent";
-  EXPECT_EQ(makeLinks(node, options, log).status().code(), ErrorCode::kFileNotOpen);
+  EXPECT_EQ(linkOptions(options).status().code(), ErrorCode::kFileNotOpen);
 }
 
 }  // namespace

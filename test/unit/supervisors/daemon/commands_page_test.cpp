@@ -8,8 +8,9 @@ namespace troupe::supervisors {
 using ::testing::HasSubstr;
 
 TEST(CommandsPage, DescribesEveryCommandOfTheServer) {
-  const std::string page = commandsPage(commands::builtinCommands());
-  for (const auto* command : commands::builtinCommands().all())
+  const commands::CommandTable table = commands::makeCommandTable();
+  const std::string page = commandsPage(table);
+  for (const auto* command : table.all())
     EXPECT_THAT(page, HasSubstr("## `" + std::string(command->name) + "`\n\n" + std::string(command->summary)));
 }
 

@@ -1,0 +1,40 @@
+#include "actors/transport/connector.hpp"
+#include "actors/transport/network.hpp"
+
+namespace troupe::front {
+
+namespace {
+
+/// A port whose next connection comes when it is closed: never.
+class SilentPort final : public Port {
+ public:
+  Future<StatusWith<std::shared_ptr<Arrival>>> accept() override {
+    waiting_.emplace();
+    return waiting_->future();
+  }
+  void close() override {
+    if (!waiting_) return;
+    auto waiting = std::move(*waiting_);
+    waiting_.reset();
+    waiting.set(Status(ErrorCode::kShutdownInProgress, "the port is closed"));
+  }
+
+ private:
+  std::optional<Promise<StatusWith<std::shared_ptr<Arrival>>>> waiting_;
+};
+
+class NoNetwork final : public Network {
+ public:
+  std::unique_ptr<Port> listen(Node&, const std::string&, uint16_t, const tls::TlsOptions&) override {
+    return std::make_unique<SilentPort>();
+  }
+  StatusWith<link::Connector> connector(Node&, const tls::TlsOptions&, bool) override {
+    return link::refusingConnector({ErrorCode::kHostUnreachable, "this node has no network"});
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Network> makeNoNetwork() { return std::make_shared<NoNetwork>(); }
+
+}  // namespace troupe::front

@@ -1,0 +1,138 @@
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <stdexcept>
+
+#include "actors/kernel/node.hpp"
+#include "actors/transport/connector.hpp"
+#include "actors/transport/network.hpp"
+#include "actors/transport/transports.hpp"
+#include "messaging/tls/context.hpp"
+
+namespace troupe::front {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr int kBacklog = 1024;
+
+using TlsContext = std::shared_ptr<asio::ssl::context>;
+
+/// A TLS client begins with a handshake record; no wire-protocol message has 22 as the low byte of its length and 3
+/// behind it.
+bool greetsWithTls(tcp::socket& socket) {
+  unsigned char first[2] = {0, 0};
+  boost::system::error_code error;
+  const size_t n = socket.receive(asio::buffer(first), tcp::socket::message_peek, error);
+  return !error && n == 2 && first[0] == 0x16 && first[1] == 0x03;
+}
+
+class TcpArrival final : public Arrival, public std::enable_shared_from_this<TcpArrival> {
+ public:
+  TcpArrival(tcp::socket socket, tls::TlsMode mode, TlsContext tls)
+      : socket_(std::move(socket)), mode_(mode), tls_(std::move(tls)) {}
+
+  Future<bool> encryption() override {
+    auto promise = std::make_shared<Promise<bool>>();
+    auto future = promise->future();
+    if (mode_ != tls::TlsMode::kAllow && mode_ != tls::TlsMode::kPrefer) {
+      promise->set(mode_ == tls::TlsMode::kRequire);
+      return future;
+    }
+    socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this(), promise](const boost::system::error_code&) {
+      promise->set(greetsWithTls(self->socket_));
+    });
+    return future;
+  }
+
+  std::optional<Remote> remote() const override {
+    boost::system::error_code error;
+    const auto endpoint = socket_.remote_endpoint(error);
+    if (error) return std::nullopt;
+    return Remote{endpoint.address().to_string() + ":" + std::to_string(endpoint.port()),
+                  endpoint.address().is_loopback()};
+  }
+
+  std::shared_ptr<Transport> take(bool encrypted) override {
+    return encrypted ? makeTlsTransport(std::move(socket_), tls_) : makePlainTransport(std::move(socket_));
+  }
+
+ private:
+  tcp::socket socket_;
+  const tls::TlsMode mode_;
+  const TlsContext tls_;
+};
+
+class TcpPort final : public Port {
+ public:
+  TcpPort(tcp::acceptor acceptor, tls::TlsMode mode, TlsContext tls)
+      : acceptor_(std::move(acceptor)), mode_(mode), tls_(std::move(tls)) {}
+
+  Future<StatusWith<std::shared_ptr<Arrival>>> accept() override {
+    auto promise = std::make_shared<Promise<StatusWith<std::shared_ptr<Arrival>>>>();
+    auto future = promise->future();
+    acceptor_.async_accept([promise, mode = mode_, tls = tls_](const boost::system::error_code& error,
+                                                               tcp::socket socket) {
+      StatusWith<std::shared_ptr<Arrival>> outcome =
+          Status(error == asio::error::operation_aborted ? ErrorCode::kShutdownInProgress : ErrorCode::kHostUnreachable,
+                 error.message());
+      if (!error) outcome = std::shared_ptr<Arrival>(std::make_shared<TcpArrival>(std::move(socket), mode, tls));
+      promise->set(std::move(outcome));
+    });
+    return future;
+  }
+
+  void close() override {
+    boost::system::error_code ignored;
+    acceptor_.close(ignored);
+  }
+
+ private:
+  tcp::acceptor acceptor_;
+  const tls::TlsMode mode_;
+  const TlsContext tls_;
+};
+
+tcp::acceptor openAcceptor(asio::io_context& io, const std::string& address, uint16_t port) {
+  boost::system::error_code error;
+  tcp::resolver resolver(io);
+  const auto found = resolver.resolve(address, std::to_string(port), tcp::resolver::passive, error);
+  if (error) throw std::runtime_error("cannot resolve the address to listen on, " + address + ": " + error.message());
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  tcp::acceptor acceptor(io);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(kBacklog, error);
+  if (error)
+    throw std::runtime_error("cannot listen on " + address + ":" + std::to_string(port) + ": " + error.message());
+  return acceptor;
+}
+
+class TcpNetwork final : public Network {
+ public:
+  std::unique_ptr<Port> listen(Node& node, const std::string& address, uint16_t port,
+                               const tls::TlsOptions& tls) override {
+    TlsContext context;
+    if (tls.mode != tls::TlsMode::kDisabled) {
+      auto made = tls::makeServerContext(tls);
+      if (!made.isOK()) throw std::runtime_error(made.status().reason());
+      context = *made;
+    }
+    return std::make_unique<TcpPort>(openAcceptor(node.io(), address, port), tls.mode, std::move(context));
+  }
+
+  StatusWith<link::Connector> connector(Node& node, const tls::TlsOptions& tls, bool loopbackOnly) override {
+    return link::makeConnector(node.io(), tls, loopbackOnly);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Network> makeTcpNetwork() { return std::make_shared<TcpNetwork>(); }
+
+}  // namespace troupe::front

@@ -1,0 +1,75 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/topology_actor.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/transport/listener.hpp"
+#include "actors/transport/settings.hpp"
+#include "messaging/auth/random.hpp"
+#include "messaging/log/log.hpp"
+#include "storage/engine/engine.hpp"
+#include "storage/validation/repair.hpp"
+#include "supervisors/admin/http_server.hpp"
+#include "supervisors/tree/service.hpp"
+
+namespace troupe::supervisors {
+
+/// What the engine of a node is opened with.
+struct EngineSetting {
+  log::Log& log;
+  const commands::Parameters& parameters;
+  /// The engine cannot be used any more: the node has to end. Any thread.
+  std::function<void(const Status&)> failed;
+};
+/// Opens the engine of a node: WiredTiger for a daemon, the deterministic one for tests and simulations.
+using EngineOpener = std::function<StatusWith<std::unique_ptr<storage::Engine>>(const EngineSetting& setting)>;
+
+/// Links of a node to other nodes.
+struct LinkOptions {
+  std::string key;  ///< the cluster's; empty: no authentication
+  link::Anonymous anonymous = link::Anonymous::kNobody;
+  link::LinkTimes times;
+};
+
+/// How a node is to be put together. What has a default is the same in a daemon, in a test and in a simulation.
+struct AssemblyOptions {
+  std::string name = "localhost:27017";  ///< "host:port" by which other nodes know it
+  unsigned threads = 0;                  ///< of the pool; 0: one per core
+  bool manual = false;                   ///< no threads: tests and simulations run it
+  log::Options log;
+  /// What commands show of the node; the process id is the assembly's to make.
+  commands::ServerIdentity identity;
+  /// Sets parameters before anything is opened; null: they keep their defaults.
+  std::function<Status(commands::Parameters&)> setParameters;
+
+  std::string dataDirectory;  ///< of the disk that is watched; big sorts spill below it
+  std::string spillDirectory;
+  bool journal = true;
+  bool replicated = false;  ///< an oplog recovers replicated collections: their tables are not logged (JRN-001)
+  bool repair = false;      ///< damaged tables and catalogs are mended as far as possible
+  maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
+
+  std::span<const commands::Command> commands;  ///< an extension's; static
+  std::vector<Service> services;                ///< an extension's
+  front::ListenerOptions listener;
+  std::optional<LinkOptions> links;  ///< none: the owner gives the node another way to its peers
+  std::optional<HttpServerOptions> admin;
+  std::string replicaSet;  ///< empty: the node stands alone
+  /// Sees the parts of the topology actor before it is made: for simulations that watch or feed it. May be null.
+  std::function<void(replication::TopologyParts&)> adjustTopology;
+
+  auth::RandomSource secrets;  ///< for salts and nonces; null: from the environment, which is for tests only
+  std::function<void()> requestShutdown;
+  /// The node has to end: the engine or the root of the tree has failed, or the tree has ended (OK). Any thread.
+  std::function<void(const Status& reason)> failed;
+};
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,29 @@
+#include "supervisors/assembly/link_wiring.hpp"
+
+#include "actors/kernel/node.hpp"
+#include "actors/transport/connector.hpp"
+
+namespace troupe::supervisors {
+
+StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, front::Network& network, const AssemblyOptions& options,
+                                                   log::Log& log) {
+  const LinkOptions& wanted = *options.links;
+  link::LinkSettings settings;
+  settings.key = wanted.key;
+  settings.anonymous = wanted.anonymous;
+  settings.times = wanted.times;
+  settings.random = options.secrets;
+  settings.log = &log;
+  if (settings.key.empty() && settings.anonymous == link::Anonymous::kNobody) {
+    settings.connect = link::refusingConnector({ErrorCode::kIllegalOperation,
+                                                "this node has no key for links: give all nodes the same --keyFile "
+                                                "(or, on one machine without --auth, each its "
+                                                "--nodeName)"});
+  } else {
+    const bool loopbackOnly = settings.key.empty() && settings.anonymous == link::Anonymous::kLoopback;
+    TROUPE_ASSIGN(settings.connect, network.connector(node, options.listener.tls, loopbackOnly));
+  }
+  return std::make_shared<link::Links>(node, std::move(settings));
+}
+
+}  // namespace troupe::supervisors

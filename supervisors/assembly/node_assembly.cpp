@@ -1,0 +1,331 @@
+#include "supervisors/assembly/node_assembly.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "actors/kernel/node.hpp"
+#include "actors/machines/document_removals.hpp"
+#include "actors/maintenance/blocking_worker.hpp"
+#include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/topology_actor.hpp"
+#include "actors/server/capped_waiters.hpp"
+#include "actors/server/hello_state.hpp"
+#include "actors/server/role_check.hpp"
+#include "actors/server/session_registry.hpp"
+#include "actors/server/user_store.hpp"
+#include "messaging/bson/ids.hpp"
+#include "messaging/tls/context.hpp"
+#include "storage/query/match/match_parser.hpp"
+#include "supervisors/assembly/link_wiring.hpp"
+#include "supervisors/assembly/topology_wiring.hpp"
+#include "supervisors/supervision/root_watch.hpp"
+#include "supervisors/supervision/supervisor.hpp"
+#include "supervisors/tree/data_node.hpp"
+#include "supervisors/tree/storage_rows.hpp"
+
+namespace troupe::supervisors {
+
+using log::Component;
+
+namespace {
+
+constexpr auto kDrainTime = std::chrono::seconds(15);
+constexpr int kWorkers = 2;
+
+int64_t wallMillisOf(const Environment& environment) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(environment.wallNow().time_since_epoch()).count();
+}
+
+/// Partial indexes ask the query language whether they hold a document.
+StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson::Collator* collator) {
+  query::ParseContext context;
+  context.collator = collator;
+  TROUPE_ASSIGN(auto parsed, query::parseMatch(expression, context));
+  const std::shared_ptr<const query::MatchExpression> shared = std::move(parsed);
+  return storage::DocumentFilter([shared](bson::View document) { return shared->matches(document); });
+}
+
+/// Repeatable, for nodes whose environment is: no secret stays one that comes from it.
+auth::RandomSource randomFrom(Environment& environment) {
+  return [&environment](void* bytes, size_t size) {
+    auto* at = static_cast<unsigned char*>(bytes);
+    for (size_t i = 0; i < size; ++i) at[i] = static_cast<unsigned char>(environment.random());
+  };
+}
+
+std::vector<bson::Document> rowsOf(const Registry& registry, bson::View filter) {
+  RowFilter wanted;
+  wanted.type = std::string(filter["type"].toStringOr());
+  wanted.phase = std::string(filter["phase"].toStringOr());
+  wanted.under = std::string(filter["under"].toStringOr());
+  wanted.limit = static_cast<size_t>(std::max<int64_t>(0, filter["limit"].toInt64()));
+  std::vector<bson::Document> rows;
+  for (const auto& row : registry.rows(wanted)) rows.push_back(row.toBson());
+  return rows;
+}
+
+Task<Status> awaitStatus(Future<Status> future) { co_return co_await future; }
+
+}  // namespace
+
+/// In the order of construction: what comes later may use what comes before.
+struct NodeAssembly::Parts {
+  Parts(std::shared_ptr<Environment> clock, EngineOpener opener, std::shared_ptr<front::Network> net,
+        AssemblyOptions given)
+      : options(std::move(given)),
+        environment(std::move(clock)),
+        openEngine(std::move(opener)),
+        network(std::move(net)),
+        log(options.log, [this] { return wallMillisOf(*environment); }),
+        random([this] { return environment->random(); }),
+        commandTable(commands::makeCommandTable(options.commands)),
+        failPoints([this] { return environment->randomShare(); }),
+        cursors([this] { return static_cast<int64_t>(environment->random() >> 1); }),
+        objectIds(random),
+        hello(objectIds.next(static_cast<uint32_t>(wallMillisOf(*environment) / 1000))) {
+    if (!options.secrets) options.secrets = randomFrom(*environment);
+  }
+
+  AssemblyOptions options;
+  std::shared_ptr<Environment> environment;
+  EngineOpener openEngine;
+  std::shared_ptr<front::Network> network;
+  log::Log log;
+  bson::RandomSource random;
+  commands::CommandTable commandTable;
+  commands::Parameters parameters{log.verbosity()};
+  commands::FailPoints failPoints;
+  commands::ClientRegistry clients;
+  commands::CursorRegistry cursors;
+  commands::SessionRegistry sessions;
+  bson::ObjectIdGenerator objectIds;
+  commands::HelloState hello;
+  commands::UserChanges userChanges;
+  commands::CappedWaiters cappedWaiters;
+  machines::DocumentRemovals removals;
+  storage::ResourceLocks locks;
+  storage::DurabilityTracker durability;
+  std::unique_ptr<storage::Engine> engine;
+  std::unique_ptr<storage::SessionPool> storageSessions;
+  std::unique_ptr<storage::Catalog> catalog;
+  std::unique_ptr<commands::UserStore> users;
+  std::unique_ptr<Node> node;
+  std::unique_ptr<maintenance::WorkerPool> workers;
+  std::unique_ptr<commands::DiskGuard> disk;
+  std::unique_ptr<replication::Membership> membership;  ///< null on a node that stands alone
+  std::unique_ptr<commands::ServerContext> context;
+  std::unique_ptr<StorageRows> storageRows;
+  Address root;
+  std::atomic<bool> ended{false};
+
+  Status openStorage();
+  void makeNode();
+  void makeContext();
+  StatusWith<TreeParts> treeParts();
+  machines::StorageAccess storageAccess() {
+    return {*node, *catalog, *storageSessions, locks, durability, context->wakeFlusher, &removals};
+  }
+  void fail(const Status& reason) const {
+    if (options.failed) options.failed(reason);
+  }
+  void stopTreeInOrder();
+  void closeStorage();
+};
+
+Status NodeAssembly::Parts::openStorage() {
+  TROUPE_ASSIGN(engine, openEngine({log, parameters, [this](const Status& cause) { fail(cause); }}));
+  if (options.repair) {
+    const auto tell = [this](const std::string& line) { log.warning(Component::kRecovery, 22260, "repair", line); };
+    TROUPE_TRY(storage::salvageDamagedTables(*engine, tell).status());
+  }
+  storageSessions = std::make_unique<storage::SessionPool>(*engine);
+  storage::CatalogHooks hooks;
+  hooks.makeFilter = makeFilter;
+  hooks.random = random;
+  hooks.nowMillis = [this] { return wallMillisOf(*environment); };
+  hooks.observers = {&userChanges, &cappedWaiters, &removals};
+  hooks.replicated = options.replicated;
+  hooks.repair = options.repair;
+  hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
+  TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
+  users = std::make_unique<commands::UserStore>(*catalog, *storageSessions, userChanges);
+  return Status::OK();
+}
+
+void NodeAssembly::Parts::makeNode() {
+  NodeOptions nodeOptions;
+  nodeOptions.name = options.name;
+  nodeOptions.threads = options.threads;
+  nodeOptions.environment = environment;
+  nodeOptions.manual = options.manual;
+  node = std::make_unique<Node>(nodeOptions);
+  std::vector<Address> addresses;
+  for (int i = 0; i < kWorkers; ++i) addresses.push_back(node->address(blockingWorkerPath(i)));
+  workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
+  disk = std::make_unique<commands::DiskGuard>(*environment, *engine, options.dataDirectory,
+                                               parameters.diskSpaceReserveMB, log);
+  if (!options.replicaSet.empty())
+    membership = std::make_unique<replication::Membership>(options.replicaSet, node->name());
+}
+
+void NodeAssembly::Parts::makeContext() {
+  commands::ServerIdentity identity = options.identity;
+  identity.processId = hello.processId();
+  const Address flusher = node->address(kJournalFlusherPath);
+  context.reset(new commands::ServerContext{
+      .node = *node,
+      .startedAt = environment->now(),
+      .log = log,
+      .identity = std::move(identity),
+      .commands = commandTable,
+      .parameters = parameters,
+      .failPoints = failPoints,
+      .clients = clients,
+      .cursors = cursors,
+      .sessions = sessions,
+      .users = *users,
+      .hello = hello,
+      .cappedWaiters = cappedWaiters,
+      .counters = {},
+      .latencies = {},
+      .objectIds = objectIds,
+      .engine = *engine,
+      .storageSessions = *storageSessions,
+      .catalog = *catalog,
+      .locks = locks,
+      .durability = durability,
+      .conflicts = {},
+      .blocking = *workers,
+      .disk = *disk,
+      .secrets = options.secrets,
+      .loginSecret = auth::randomBytes(options.secrets, 32),
+      .spillDirectory = options.spillDirectory,
+      .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
+      .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},
+      .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
+      .membership = membership.get()});
+}
+
+StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
+  TreeParts parts;
+  parts.server = context.get();
+  parts.flushKind = storage::flushKind(options.journal);
+  parts.flushPace = options.flushPace;
+  parts.jobs = workers->jobs();
+  parts.blockingWorkers = kWorkers;
+  parts.listener = options.listener;
+  parts.network = network;
+  parts.admin = options.admin;
+  if (options.admin && options.admin->tls.mode != tls::TlsMode::kDisabled)  // a bad certificate is told at once
+    TROUPE_TRY(tls::makeServerContext(options.admin->tls)
+                   .status()
+                   .withContext("--adminTlsMode " + std::string(tls::tlsModeName(options.admin->tls.mode))));
+  if (options.links) {
+    TROUPE_ASSIGN(parts.links, makeLinks(*node, *network, options, log));
+  }
+  const auto access = std::make_shared<machines::StorageAccess>(storageAccess());
+  if (membership) parts.topology = wireTopology(*context, access, *membership, parts.links, options);
+  const ServiceParts serviceParts{access, membership.get()};
+  for (const Service& service : options.services) parts.services.push_back(service.make(serviceParts));
+  return parts;
+}
+
+/// What was begun is ended: connections drain, actors stop in their order.
+void NodeAssembly::Parts::stopTreeInOrder() {
+  if (membership && root) handOver(*context);
+  hello.beginShutdown();
+  cappedWaiters.wakeAll();
+  if (root && !node->wait(stopTree(*node, root, kDrainTime))) {
+    log.warning(Component::kSupervision, 23378, "main", "Some actors did not stop in time and are killed");
+  }
+}
+
+void NodeAssembly::Parts::closeStorage() {
+  if (catalog) {
+    const Status flushed = catalog->flush();
+    if (!flushed.isOK())
+      log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved",
+                  bson::doc("error", flushed.reason()));
+  }
+  users.reset();
+  catalog.reset();
+  storageSessions.reset();
+  if (!engine) return;
+  const Status closed = engine->close();
+  if (!closed.isOK())
+    log.error(Component::kStorage, 22323, "main", "The storage engine did not close cleanly",
+              bson::doc("error", closed.reason()));
+  engine.reset();
+}
+
+NodeAssembly::NodeAssembly(std::shared_ptr<Environment> environment, EngineOpener engine,
+                           std::shared_ptr<front::Network> network, AssemblyOptions options)
+    : parts_(
+          std::make_unique<Parts>(std::move(environment), std::move(engine), std::move(network), std::move(options))) {}
+
+NodeAssembly::~NodeAssembly() { stop(); }
+
+Status NodeAssembly::open() {
+  Parts& p = *parts_;
+  if (p.options.setParameters) TROUPE_TRY(p.options.setParameters(p.parameters));
+  if (p.parameters.enableTestCommands) p.environment->setFaults(&p.failPoints);
+  return p.openStorage();
+}
+
+StatusWith<Future<Status>> NodeAssembly::begin() {
+  Parts& p = *parts_;
+  p.makeNode();
+  p.makeContext();
+  p.storageRows = std::make_unique<StorageRows>(*p.context);
+  TROUPE_ASSIGN(const TreeParts tree, p.treeParts());
+  auto started = startWatchedTree(*p.node, dataNodeTree(tree), [parts = parts_.get()](const Status& reason) {
+    if (parts->ended) return;
+    if (!reason.isOK())
+      parts->log.error(Component::kSupervision, 23379, "main", "The tree of actors has ended",
+                       bson::doc("reason", reason.reason()));
+    parts->fail(reason);
+  });
+  p.root = started.root;
+  return std::move(started.ready);
+}
+
+Status NodeAssembly::startTree() {
+  TROUPE_ASSIGN(auto ready, begin());
+  return parts_->node->wait(awaitStatus(std::move(ready)));
+}
+
+void NodeAssembly::stop() {
+  Parts& p = *parts_;
+  if (p.ended.exchange(true)) return;
+  p.stopTreeInOrder();
+  p.durability.close({ErrorCode::kShutdownInProgress, "the server is shutting down"});
+  if (p.node) p.node->shutdown();
+  p.storageRows.reset();
+  p.context.reset();
+  p.membership.reset();
+  p.environment->setFaults(nullptr);
+  p.workers.reset();
+  p.node.reset();
+  p.disk.reset();
+  p.closeStorage();
+}
+
+void NodeAssembly::crash() {
+  Parts& p = *parts_;
+  if (p.ended.exchange(true)) return;
+  if (p.node) p.node->shutdown();
+  p.environment->setFaults(nullptr);
+}
+
+const AssemblyOptions& NodeAssembly::options() const { return parts_->options; }
+log::Log& NodeAssembly::log() { return parts_->log; }
+Environment& NodeAssembly::environment() { return *parts_->environment; }
+commands::Parameters& NodeAssembly::parameters() { return parts_->parameters; }
+storage::Catalog& NodeAssembly::catalog() { return *parts_->catalog; }
+storage::Engine& NodeAssembly::engine() { return *parts_->engine; }
+Node& NodeAssembly::node() { return *parts_->node; }
+commands::ServerContext& NodeAssembly::context() { return *parts_->context; }
+machines::StorageAccess NodeAssembly::storageAccess() { return parts_->storageAccess(); }
+const replication::Membership* NodeAssembly::membership() const { return parts_->membership.get(); }
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,77 @@
+#include "supervisors/assembly/topology_wiring.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "actors/kernel/node.hpp"
+#include "actors/machines/primary_only_service.hpp"
+#include "actors/server/hello_state.hpp"
+#include "actors/server/role_check.hpp"
+#include "supervisors/tree/data_node.hpp"
+
+namespace troupe::supervisors {
+
+using log::Component;
+
+namespace {
+
+Task<Status> outcomeOf(Future<Answer> future) {
+  const Answer answer = co_await future;
+  co_return answer.status();
+}
+
+/// Services that run on the primary only hear of each change: to become what they are already costs them nothing.
+void tellServices(Node& node, const std::vector<Service>& services, const replication::ReplicaView& now) {
+  for (const Service& service : services) {
+    if (!service.primaryOnly) continue;
+    const Payload role =
+        now.isWritable() ? local(machines::BecomePrimary{now.topology.memory.term}) : local(machines::StepDown{});
+    node.tell(node.address(servicePath(service.name)), role);
+  }
+}
+
+}  // namespace
+
+replication::TopologyParts wireTopology(commands::ServerContext& server,
+                                        std::shared_ptr<machines::StorageAccess> storage,
+                                        replication::Membership& membership, std::shared_ptr<link::Links> links,
+                                        const AssemblyOptions& options) {
+  replication::TopologyParts topology;
+  topology.storage = std::move(storage);
+  topology.membership = &membership;
+  topology.changed = [&server, &options](const replication::ReplicaView& now) {
+    server.hello.bump();
+    tellServices(server.node, options.services, now);
+    server.log.info(Component::kReplication, 21358, "topology", "Replica set state",
+                    bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
+                              now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
+  };
+  topology.interruptOperations = [&server] {
+    const auto done = commands::interruptWrites(server);
+    server.log.info(Component::kReplication, 21340, "topology", "Operations at a change of role",
+                    bson::doc("killed", done.killed, "left", done.left));
+    return replication::TopologyParts::Interrupted{done.killed, done.left};
+  };
+  if (links) {
+    topology.setPeers = [&server, links = std::move(links)](std::vector<std::string> peers) {
+      for (const std::string& peer : peers) links->know(peer, link::Links::Since::kMember);
+      server.node.tell(server.node.address(link::kLinksPath), local(link::SetPeers{std::move(peers)}));
+    };
+  }
+  if (options.adjustTopology) options.adjustTopology(topology);
+  return topology;
+}
+
+void handOver(commands::ServerContext& server) {
+  if (!server.membership->view()->isWritable()) return;
+  replication::StepDown command;
+  command.catchUpPeriod = std::chrono::milliseconds(1000);
+  command.handoff = server.parameters.enableElectionHandoff;
+  Node& node = server.node;
+  const Address topology = node.address(replication::kTopologyPath);
+  const Status outcome = node.wait(outcomeOf(node.ask(topology, local(std::move(command)), std::chrono::seconds(2))));
+  server.log.info(Component::kReplication, 21344, "main", "Stepped down for shutdown",
+                  bson::doc("outcome", outcome.toString()));
+}
+
+}  // namespace troupe::supervisors

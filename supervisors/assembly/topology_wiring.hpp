@@ -1,0 +1,23 @@
+#pragma once
+#include <memory>
+
+#include "actors/machines/storage_access.hpp"
+#include "actors/replication/topology_actor.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/transport/links.hpp"
+#include "supervisors/assembly/assembly_options.hpp"
+
+namespace troupe::supervisors {
+
+/// What a change of the member's role means for the rest of its node: waiting hellos are answered, services that run on
+/// the primary only are told, running writes end, links follow the config. `links` may be null. All that is referred to
+/// outlives the topology actor.
+replication::TopologyParts wireTopology(commands::ServerContext& server,
+                                        std::shared_ptr<machines::StorageAccess> storage,
+                                        replication::Membership& membership, std::shared_ptr<link::Links> links,
+                                        const AssemblyOptions& options);
+
+/// A primary that is told to stop asks another member to take over (BOOT-005), and waits for it 2 s at most.
+void handOver(commands::ServerContext& server);
+
+}  // namespace troupe::supervisors

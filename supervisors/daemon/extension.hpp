@@ -1,0 +1,17 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "actors/server/command.hpp"
+#include "actors/server/server_context.hpp"  // what commands work with
+#include "supervisors/tree/service.hpp"
+
+namespace troupe::supervisors {
+
+/// What others add to the daemon; docs/extending.md builds one.
+struct Extension {
+  std::vector<Service> services;                     ///< on every node, under /node/services
+  std::span<const commands::Command> commands = {};  ///< for drivers; static
+};
+
+}  // namespace troupe::supervisors
