@@ -1,6 +1,7 @@
 #include "storage/locks/lock_manager.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -24,13 +25,12 @@ LockManager::~LockManager() {
 }
 
 LockHead& LockManager::findOrAdd(Partition& partition, const ResourceId& id) {
-  const auto bucketOf = [&](size_t hash) -> LockHead*& { return partition.buckets[hash % partition.buckets.size()]; };
-  for (LockHead* head = bucketOf(id.hash()); head; head = head->next) {
+  for (LockHead* head = partition.bucketOf(id.hash()); head; head = head->next) {
     if (head->hash == id.hash() && head->key.type == id.type() && head->key.name == id.name()) return *head;
   }
   if (partition.heads >= partition.buckets.size()) removeIdle(partition);
   auto* head = new LockHead(id, partition.mutex);
-  head->next = std::exchange(bucketOf(head->hash), head);
+  head->next = std::exchange(partition.bucketOf(head->hash), head);
   ++partition.heads;
   return *head;
 }
@@ -48,9 +48,8 @@ void LockManager::removeIdle(Partition& partition) {
     }
   }
   partition.heads = used.size();
-  partition.buckets.assign(std::max<size_t>(64, used.size() * 2), nullptr);
-  for (LockHead* head : used)
-    head->next = std::exchange(partition.buckets[head->hash % partition.buckets.size()], head);
+  partition.buckets.assign(std::bit_ceil(std::max<size_t>(64, used.size() * 2)), nullptr);
+  for (LockHead* head : used) head->next = std::exchange(partition.bucketOf(head->hash), head);
 }
 
 void LockManager::enqueue(LockHead& head, const std::shared_ptr<LockWait>& wait) {

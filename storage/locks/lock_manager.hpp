@@ -45,7 +45,8 @@ class LockManager {
 
   struct alignas(64) Partition {
     mutable std::mutex mutex;
-    std::vector<LockHead*> buckets{64};
+    std::vector<LockHead*> buckets = std::vector<LockHead*>(64);  ///< a power of two
+    LockHead*& bucketOf(size_t hash) { return buckets[hash & (buckets.size() - 1)]; }
     size_t heads = 0;
   };
   struct alignas(64) GlobalHead {

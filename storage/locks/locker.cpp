@@ -61,9 +61,16 @@ void Locker::settle() {
   pending_.reset();
 }
 
+void Locker::countAcquired(ResourceType type, LockMode mode, uint32_t times) {
+  const auto index = static_cast<size_t>(type);
+  bump<uint32_t>(acquired_[index][static_cast<size_t>(mode)], times);
+  const auto touched = typesAcquired_.load(std::memory_order_relaxed);
+  typesAcquired_.store(static_cast<uint8_t>(touched | 1u << index), std::memory_order_relaxed);
+}
+
 void Locker::countWait(const LockWait& wait) {
   const auto type = static_cast<size_t>(wait.head_->key.type), mode = static_cast<size_t>(wait.mode_);
-  if (wait.state_ == LockWait::State::kGranted) bump<uint32_t>(acquired_[type][mode]);
+  countAcquired(wait.head_->key.type, wait.mode_, wait.state_ == LockWait::State::kGranted ? 1 : 0);
   WaitFigures* figures = waitFigures_.load(std::memory_order_relaxed);
   if (!figures) {
     figures = new WaitFigures();
@@ -75,7 +82,9 @@ void Locker::countWait(const LockWait& wait) {
 
 void Locker::addStatistics(LockStatistics& sum) const {
   const WaitFigures* const waits = waitFigures_.load(std::memory_order_acquire);
+  const uint8_t touched = typesAcquired_.load(std::memory_order_relaxed);
   for (size_t type = 0; type < kResourceTypes; ++type) {
+    if (!(touched & (1u << type))) continue;
     for (size_t mode = 0; mode < kLockModes; ++mode) {
       LockStatistics::Figures& figures = sum.figures[type][mode];
       figures.acquireCount += acquired_[type][mode].load(std::memory_order_relaxed);
@@ -96,7 +105,7 @@ LockStatistics Locker::statistics() const {
 
 LockEntry* Locker::find(const LockHead& head) const {
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (LockEntry& entry : chunk->entries)
+    for (LockEntry& entry : chunk->inUse())
       if (entry.head.load(std::memory_order_relaxed) == &head) return &entry;
   }
   return nullptr;
@@ -104,7 +113,7 @@ LockEntry* Locker::find(const LockHead& head) const {
 
 LockEntry* Locker::find(const ResourceId& resource) const {
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (LockEntry& entry : chunk->entries) {
+    for (LockEntry& entry : chunk->inUse()) {
       const LockHead* const head = entry.head.load(std::memory_order_relaxed);
       if (head && head->hash == resource.hash() && head->key.type == resource.type() &&
           head->key.name == resource.name())
@@ -122,8 +131,9 @@ LockEntry& Locker::held(const ResourceId& resource) const {
 
 LockEntry& Locker::freeEntry() {
   for (Chunk* chunk = &first_;;) {
-    for (LockEntry& entry : chunk->entries)
+    for (LockEntry& entry : chunk->inUse())
       if (!entry.head.load(std::memory_order_relaxed)) return entry;
+    if (chunk->used < kChunk) return chunk->entries[chunk->used++];
     Chunk* next = chunk->next.load(std::memory_order_relaxed);
     if (!next) {
       next = new Chunk();
@@ -131,6 +141,11 @@ LockEntry& Locker::freeEntry() {
     }
     chunk = next;
   }
+}
+
+/// Locks are mostly released from below, in which case the searches stay short.
+void Locker::trim() {
+  while (first_.used > 0 && !first_.entries[first_.used - 1].head.load(std::memory_order_relaxed)) --first_.used;
 }
 
 LockMode Locker::modeOf(const ResourceId& resource) const {
@@ -147,8 +162,8 @@ void Locker::checkOrder(const ResourceId& resource, LockMode mode) const {
   bool underDatabase = type != ResourceType::kCollection;
   bool isHeld = false, after = false;
   const std::string_view db = underDatabase ? std::string_view() : resource.name().substr(0, resource.name().find('.'));
-  for (const Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (const LockEntry& entry : chunk->entries) {
+  for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (const LockEntry& entry : chunk->inUse()) {
       const LockHead* const head = entry.head.load(std::memory_order_relaxed);
       if (!head) continue;
       const bool covered = covers(entry.mode.load(std::memory_order_relaxed), above);
@@ -185,7 +200,7 @@ bool Locker::grantNow(LockHead& head, LockMode mode) {
     entry->mode.store(to, std::memory_order_relaxed);
     ++entry->count;
   }
-  bump<uint32_t>(acquired_[static_cast<size_t>(head.key.type)][static_cast<size_t>(mode)]);
+  countAcquired(head.key.type, mode);
   return true;
 }
 
@@ -214,8 +229,8 @@ Locker::Acquisition Locker::acquire(const ResourceId& resource, LockMode mode, L
 }
 
 bool Locker::isLate(const LockHead& head) const {
-  for (const Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (const LockEntry& entry : chunk->entries) {
+  for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (const LockEntry& entry : chunk->inUse()) {
       const LockHead* const other = entry.head.load(std::memory_order_relaxed);
       if (other && other != &head && head.key.id() < other->key.id()) return true;
     }
@@ -287,6 +302,7 @@ void Locker::drop(LockEntry& entry) {
   entry.mode.store(LockMode::kNone, std::memory_order_relaxed);
   entry.head.store(nullptr, std::memory_order_release);
   --held_;
+  trim();
   if (head.word.tryRelease(mode)) return;
   EndedWaits ended;
   {
@@ -309,7 +325,7 @@ void Locker::endUnit() {
   if (--units_ > 0) return;
   if (pending_) settle();
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (LockEntry& entry : chunk->entries) {
+    for (LockEntry& entry : chunk->inUse()) {
       if (!entry.head.load(std::memory_order_relaxed) || entry.deferred == 0) continue;
       entry.count -= std::exchange(entry.deferred, 0);
       if (entry.count == 0) drop(entry);
@@ -323,7 +339,7 @@ void Locker::releaseAll() {
   if (units_ > 0) refuse("all locks are released within a unit of work");
   if (held_ == 0) return;
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (LockEntry& entry : chunk->entries)
+    for (LockEntry& entry : chunk->inUse())
       if (entry.head.load(std::memory_order_relaxed)) drop(entry);
   }
 }
@@ -349,7 +365,7 @@ LockSnapshot Locker::saveAndRelease() {
   if (pending_) settle();
   LockSnapshot saved;
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (const LockEntry& entry : chunk->entries) {
+    for (const LockEntry& entry : chunk->inUse()) {
       if (const LockHead* const head = entry.head.load(std::memory_order_relaxed))
         saved.push_back({head->key, entry.mode.load(std::memory_order_relaxed), entry.count});
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,8 @@ class Locker {
   static constexpr size_t kChunk = 8;
   struct Chunk {
     std::array<LockEntry, kChunk> entries;
+    size_t used = 0;  ///< entries after these are free; the owner's
+    std::span<LockEntry> inUse() { return std::span(entries).first(used); }
     std::atomic<Chunk*> next{nullptr};
   };
   /// Waits are rare: their figures are made when there is a first one.
@@ -119,10 +122,12 @@ class Locker {
   Acquisition waitFor(LockHead& head, LockMode mode, LockOptions options, LockCallback done,
                       std::unique_lock<std::mutex> lock);
   bool isLate(const LockHead& head) const;
+  void countAcquired(ResourceType type, LockMode mode, uint32_t times = 1);
   LockEntry* find(const LockHead& head) const;
   LockEntry* find(const ResourceId& resource) const;
   LockEntry& held(const ResourceId& resource) const;
   LockEntry& freeEntry();
+  void trim();
   void fill(LockEntry& entry, LockHead& head, LockMode mode);
   void drop(LockEntry& entry);
   void countWait(const LockWait& wait);
@@ -138,6 +143,7 @@ class Locker {
   bool registered_ = false;
   std::shared_ptr<LockWait> pending_;
   mutable Chunk first_;
+  std::atomic<uint8_t> typesAcquired_{0};  ///< a bit for each type that has figures
   std::array<std::array<std::atomic<uint32_t>, kLockModes>, kResourceTypes> acquired_{};
   std::atomic<WaitFigures*> waitFigures_{nullptr};
   Locker* previous_ = nullptr;  ///< in the manager's shard
