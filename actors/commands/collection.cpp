@@ -106,7 +106,7 @@ Task<Status> drop(Request& request) {
   if (!target.isOK()) co_return target.status();
   const CollectionPtr& collection = target->collection;
   if (!collection) co_return Status::OK();  // as of 7.0 dropping what does not exist succeeds
-  const auto indexes = static_cast<int32_t>(collection->indexes().size());
+  const auto indexes = static_cast<int32_t>(collection->accessPaths().size());
   auto change = [&](storage::RecoveryUnit& unit) { return storage::dropCollection(server.catalog, unit, collection); };
   const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;

@@ -138,7 +138,7 @@ Task<Status> createIndexes(Request& request) {
       request, {"the collection was dropped while its index was to be created: ", "Cannot create indexes on a view: "});
   if (!target.isOK()) co_return target.status();
   const CollectionPtr& collection = target->collection;
-  const auto before = static_cast<int32_t>(collection->indexes().size());
+  const auto before = static_cast<int32_t>(collection->accessPaths().size());
   auto specs = storage::newIndexes(server.catalog, *collection, *given);
   if (!specs.isOK()) co_return specs.status();
   if (Status status = checkPartialFilters(request, *specs); !status.isOK()) co_return status;
@@ -173,7 +173,7 @@ Task<Status> listIndexes(Request& request) {
     co_return Status(ErrorCode::kCommandNotSupportedOnView,
                      "Namespace " + ns->toString() + " is a view, not a collection");
   std::vector<bson::Document> rows;
-  for (const auto& index : collection->indexes()) {
+  for (const auto& index : collection->accessPaths()) {
     if (index->ready) rows.push_back(listedIndex(*collection, *index));
   }
   co_return co_await replyWithRows(request, ns->toString(), std::move(rows), request.document("cursor")["batchSize"]);
@@ -188,7 +188,7 @@ Task<Status> dropIndexes(Request& request) {
   const CollectionPtr& collection = target->collection;
   const auto names = storage::indexNamesFor(*collection, request.arg("index"));
   if (!names.isOK()) co_return names.status();
-  const auto before = static_cast<int32_t>(collection->indexes().size());
+  const auto before = static_cast<int32_t>(collection->accessPaths().size());
   auto change = [&](storage::RecoveryUnit& unit) {
     return storage::dropIndexes(server.catalog, unit, collection, *names).status();
   };

@@ -1,9 +1,8 @@
 #include "actors/commands/modify.hpp"
 
-#include <unordered_set>
-
 #include "actors/kernel/node.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "storage/records/record_id_set.hpp"
 
 namespace troupe::commands {
 
@@ -73,11 +72,11 @@ class Modifier {
       auto next = executor_->next();
       if (!next.isOK()) co_return next.status();
       if (next->isEnd()) break;
-      if (next->isDocument() && !done_.contains(executor_->recordId().value)) {
+      if (next->isDocument() && !done_.contains(executor_->recordId())) {
         const storage::RecordId id = executor_->recordId();
         if (Status status = changeOne(id, next->document); !status.isOK()) co_return status;
         if (!what_.multi) break;
-        done_.insert(id.value);
+        done_.insert(id);
         if (Status status = resume(); !status.isOK()) co_return status;
       }
       if (Status status = co_await letOthersIn(lastYield); !status.isOK()) co_return status;
@@ -100,7 +99,7 @@ class Modifier {
   }
 
   /// Changes or deletes one document within the snapshot it was found in, and commits.
-  Status changeOne(storage::RecordId id, bson::View found) {
+  Status changeOne(const storage::RecordId& id, bson::View found) {
     const bson::Document before(found);
     std::optional<query::UpdateResult> result;
     if (update_) {
@@ -161,7 +160,7 @@ class Modifier {
   std::unique_ptr<query::Update> update_;
   DocumentValidator validator_;
   std::unique_ptr<query::Executor> executor_;
-  std::unordered_set<int64_t> done_;  ///< changed already: their new place in an index must not bring them up again
+  storage::RecordIdSet done_;  ///< changed already: their new place in an index must not bring them up again
   ModificationOutcome outcome_;
   bool raced_ = false;
 };

@@ -32,12 +32,15 @@ StatusWith<std::optional<bson::Document>> readOne(const CollectionPtr& collectio
 /// Reads up to `limit` records from `from` on.
 StatusWith<DocumentBatch> readBatch(const CollectionPtr& collection, storage::RecoveryUnit& unit, int64_t from,
                                     size_t limit) {
+  if (collection->records().kind() != storage::RecordIds::kNumbers)
+    return Status(ErrorCode::kIllegalOperation,
+                  "state documents in a clustered collection are not served: " + collection->ns().toString());
   DocumentBatch batch;
   TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
-  TROUPE_ASSIGN(bool found, cursor.seekNear(storage::RecordId{from}));
+  TROUPE_ASSIGN(bool found, cursor.seekNear(storage::RecordId(from)));
   while (found && batch.documents.size() < limit) {
     batch.documents.emplace_back(cursor.document());
-    batch.next = cursor.id().value + 1;
+    batch.next = cursor.id().number() + 1;
     TROUPE_ASSIGN(found, cursor.next());
   }
   batch.last = !found;

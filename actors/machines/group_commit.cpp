@@ -179,8 +179,8 @@ Status GroupCommit::apply(const storage::Collection& collection, storage::Recove
 
 Status GroupCommit::put(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View document) {
   int64_t& place = places_[std::hash<std::string_view>()(document["_id"].raw()) % places_.size()];
-  TROUPE_ASSIGN(const auto written, collection.put(unit, document, storage::RecordId{place}));
-  place = written.value;
+  TROUPE_ASSIGN(const auto written, collection.put(unit, document, storage::RecordId(place)));
+  place = written.number();
   return Status::OK();
 }
 

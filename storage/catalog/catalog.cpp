@@ -51,7 +51,7 @@ Status makeMissingTables(Catalog& catalog, const CatalogEntry& entry, std::set<s
     catalog.hooks().warn("the table " + ident + " of " + entry.ns.toString() + " is missing; it is made anew");
     return catalog.engine().createTable(ident, catalog.tableOptions(entry.ns, metadata)).status();
   };
-  TROUPE_TRY(make(entry.ident, kRecordTableMetadata));
+  TROUPE_TRY(make(entry.ident, recordTableMetadata(entry)));
   for (const auto& index : entry.indexes) {
     TROUPE_ASSIGN(const IndexSpec spec, parseIndexSpec(index.spec, {}, false));
     TROUPE_TRY(make(index.ident, indexTableMetadata(spec)));

@@ -38,8 +38,8 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
   if (!entry.options.isView()) {
     if (!entry.options.uuid) entry.options.uuid = catalog.newUuid();
     entry.ident = catalog.durable().newIdent("collection");
-    TROUPE_TRY(createTableInUnit(catalog, unit, entry.ns, entry.ident, kRecordTableMetadata));
-    if (wantsIdIndex(ns)) {
+    TROUPE_TRY(createTableInUnit(catalog, unit, entry.ns, entry.ident, recordTableMetadata(entry)));
+    if (wantsIdIndex(ns) && !entry.options.clusteredIndex) {
       TROUPE_ASSIGN(auto index,
                     createIndexTable(catalog, unit, entry.ns, idIndexSpec(entry.options.collation), std::nullopt));
       entry.indexes.push_back(std::move(index));

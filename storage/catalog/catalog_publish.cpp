@@ -34,6 +34,12 @@ Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const Namespace& 
   return Status::OK();
 }
 
+std::string_view recordTableMetadata(const CatalogEntry& entry) {
+  const bool hasIdIndex = std::ranges::any_of(
+      entry.indexes, [](const IndexMetadata& index) { return index.spec["name"].toStringOr() == "_id_"; });
+  return entry.options.clusteredIndex && !hasIdIndex ? kClusteredTableMetadata : kRecordTableMetadata;
+}
+
 /// 8 for keys of version 2, 14 for unique ones that end with a record id.
 std::string_view indexTableMetadata(const IndexSpec& spec) {
   return spec.unique && !spec.idIndex ? "formatVersion=14" : "formatVersion=8";

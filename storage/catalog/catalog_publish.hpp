@@ -16,6 +16,10 @@ StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, c
 
 /// What is kept with the tables, as known from other tools: the format of records, and of keys.
 inline constexpr std::string_view kRecordTableMetadata = "formatVersion=1";
+/// Of a clustered collection: its record ids are bytes.
+inline constexpr std::string_view kClusteredTableMetadata = "formatVersion=1,recordIds=bytes";
+/// For a table that is to be made: a clustered collection with an `_id` index is one of numbered records.
+std::string_view recordTableMetadata(const CatalogEntry& entry);
 std::string_view indexTableMetadata(const IndexSpec& spec);
 
 /// Creates a table of the collection; when the unit rolls back it is handed to the reaper, since creating it cannot be

@@ -73,7 +73,7 @@ Status Collection::noteMultikey(RecoveryUnit& unit, const IndexEntry& index, con
   return Status::OK();
 }
 
-Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, RecordId id, bson::View document,
+Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, const RecordId& id, bson::View document,
                                  KeySet& scratch) const {
   if (!index.covers(document)) return Status::OK();
   TROUPE_TRY(index.access->generator().generate(document, scratch));
@@ -81,9 +81,28 @@ Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, Re
   return index.access->insertKeys(unit, scratch, id, writeOptions(index));
 }
 
+RecordId Collection::clusteredId(const bson::Element& id) const {
+  key_string::Builder key;
+  key.append(id, collator());
+  return RecordId(std::string(key.bytes()));
+}
+
+StatusWith<RecordId> Collection::insertRecord(RecoveryUnit& unit, bson::View document) const {
+  if (!clusterKey_) return records_->insert(unit, document.bytes());
+  RecordId id = clusteredId(document["_id"]);
+  Status status = records_->insertAt(unit, id, document.bytes());
+  if (status == ErrorCode::kDuplicateKey) {
+    KeySet key;
+    TROUPE_TRY(clusterKey_->access->generator().generate(document, key));
+    return clusterKey_->access->duplicateKeyError(key.keys.front());
+  }
+  TROUPE_TRY(status);
+  return id;
+}
+
 StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document) const {
   TROUPE_TRY(checkLatest());
-  TROUPE_ASSIGN(const RecordId id, records_->insert(unit, document.bytes()));
+  TROUPE_ASSIGN(const RecordId id, insertRecord(unit, document));
   KeySet scratch;
   for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
   if (!observers_.empty())
@@ -101,7 +120,13 @@ Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> do
     own.resize(documents.size());
     ids = own;
   }
-  TROUPE_TRY(records_->insertMany(unit, documents, ids));
+  if (clusterKey_) {
+    for (size_t i = 0; i < documents.size(); ++i) {
+      TROUPE_ASSIGN(ids[i], insertRecord(unit, documents[i]));
+    }
+  } else {
+    TROUPE_TRY(records_->insertMany(unit, documents, ids));
+  }
   KeySet scratch;
   for (const auto& index : indexes_)
     for (size_t i = 0; i < documents.size(); ++i)
@@ -110,13 +135,13 @@ Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> do
   return options_.capped ? trimCapped(unit, ids[documents.size() - 1]) : Status::OK();
 }
 
-Status Collection::update(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const {
+Status Collection::update(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const {
   TROUPE_TRY(prepareUpdate(unit, id, before, after));
   TROUPE_TRY(records_->update(unit, id, after.bytes(), before.size()));
   return tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&before, 1}, .after = {&after, 1}});
 }
 
-StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, RecordId guess) const {
+StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, const RecordId& guess) const {
   TROUPE_ASSIGN(auto cursor, records_->cursor(unit));
   bool found = false;
   if (guess.ok()) {
@@ -139,13 +164,15 @@ StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, Re
   return cursor.id();
 }
 
-Status Collection::prepareUpdate(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const {
+Status Collection::prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const {
   TROUPE_TRY(checkLatest());
   if (options_.capped && after.size() > before.size() &&
       records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
     return {ErrorCode::kCannotGrowDocumentInCappedNamespace,
             "Cannot change the size of a document in a capped collection: " + std::to_string(before.size()) +
                 " != " + std::to_string(after.size())};
+  if (clusterKey_ && clusteredId(after["_id"]) != id)
+    return {ErrorCode::kImmutableField, "the _id of a document in a clustered collection cannot change"};
   KeySet oldKeys, newKeys;
   // Nearly every update leaves `_id` as it is, byte for byte, and with it the entry of its index.
   const IndexEntry* unchanged = before["_id"].identical(after["_id"]) ? idIndex_ : nullptr;
@@ -161,7 +188,7 @@ Status Collection::prepareUpdate(RecoveryUnit& unit, RecordId id, bson::View bef
   return Status::OK();
 }
 
-Status Collection::removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const {
+Status Collection::removeKeys(RecoveryUnit& unit, const RecordId& id, bson::View document) const {
   TROUPE_TRY(checkLatest());
   KeySet keys;
   for (const auto& index : indexes_) {
@@ -172,7 +199,7 @@ Status Collection::removeKeys(RecoveryUnit& unit, RecordId id, bson::View docume
   return Status::OK();
 }
 
-Status Collection::remove(RecoveryUnit& unit, RecordId id, bson::View document) const {
+Status Collection::remove(RecoveryUnit& unit, const RecordId& id, bson::View document) const {
   TROUPE_TRY(removeKeys(unit, id, document));
   TROUPE_TRY(records_->remove(unit, id, document.size()));
   return tellObservers(unit, {.kind = DocumentChange::Kind::kRemove, .before = {&document, 1}});
@@ -183,7 +210,7 @@ Status Collection::tellObservers(RecoveryUnit& unit, const DocumentChange& chang
   return Status::OK();
 }
 
-Status Collection::trimCapped(RecoveryUnit& unit, RecordId newest) const {
+Status Collection::trimCapped(RecoveryUnit& unit, const RecordId& newest) const {
   const auto tooMuch = [&] {
     return records_->dataBytes() > options_.cappedSize ||
            (options_.cappedMax > 0 && records_->count() > options_.cappedMax);
@@ -207,10 +234,16 @@ Status Collection::truncate(RecoveryUnit& unit) const {
 
 std::string_view Collection::shownName(const IndexEntry& index) const {
   const std::string_view own = index.spec.name;
-  return &index == idIndex_ && isClustered() ? (*options_.clusteredIndex)["name"].toStringOr(own) : own;
+  return index.spec.idIndex && isClustered() ? (*options_.clusteredIndex)["name"].toStringOr(own) : own;
 }
 
 StatusWith<std::optional<RecordId>> Collection::findById(RecoveryUnit& unit, const bson::Element& id) const {
+  if (clusterKey_) {
+    RecordId record = clusteredId(id);
+    TROUPE_ASSIGN(auto cursor, unit.cursor(records_->table()));
+    TROUPE_ASSIGN(const bool found, cursor->seek(RecordKey(record)));
+    return found ? std::optional(std::move(record)) : std::optional<RecordId>();
+  }
   if (idIndex_) {
     key_string::Builder key;
     key.append(id, idIndex_->access->collator());

@@ -86,8 +86,9 @@ class Collection {
   Status checkLatest() const;
   bool isView() const { return options_.isView(); }
   bool isCapped() const { return options_.capped; }
-  /// Its natural order is that of its `_id`. (The records lie in a table of their own all the same.)
-  bool isClustered() const { return options_.clusteredIndex.has_value() && idIndex_ != nullptr; }
+  /// Its natural order is that of its `_id`. The records are the cluster key's rows, or (collections made before that
+  /// was possible) lie in a table of their own with an `_id` index.
+  bool isClustered() const { return options_.clusteredIndex.has_value(); }
 
   /// Not for views.
   RecordStore& records() const { return *records_; }
@@ -97,6 +98,15 @@ class Collection {
   const IndexEntry* findIndex(std::string_view name) const;
   const IndexEntry* findIndexByKey(bson::View keyPattern) const;
   const IndexEntry* idIndex() const { return idIndex_; }
+  /// The record store of a clustered collection, seen as an index on `_id`: its keys are the records' ids (CLU-002).
+  /// Not among `indexes`: nothing writes to it but the record store. Null where records are numbered.
+  const IndexPtr& clusterKey() const { return clusterKey_; }
+  /// Whether a record is found by its `_id` without a scan.
+  bool hasIdKey() const { return idIndex_ || clusterKey_; }
+  /// All ways to records by key: the cluster key, if there is one, and the indexes.
+  std::span<const IndexPtr> accessPaths() const { return accessPaths_; }
+  /// The id of a document's record in a clustered collection: the key string of its `_id` (CLU-004).
+  RecordId clusteredId(const bson::Element& id) const;
   /// An index's name as clients know it: a clustered collection's `_id` index may have been given one.
   std::string_view shownName(const IndexEntry& index) const;
   /// The default collator; null means bytewise.
@@ -106,16 +116,16 @@ class Collection {
   StatusWith<RecordId> insert(RecoveryUnit& unit, bson::View document) const;
   /// All or none; `ids` gets the new ids when not empty.
   Status insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids = {}) const;
-  Status update(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const;
+  Status update(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;
   /// Adds the document, or replaces the one of its `_id`, which is looked for at `guess` before the index is asked.
   /// Says where it lies.
-  StatusWith<RecordId> put(RecoveryUnit& unit, bson::View document, RecordId guess) const;
-  Status remove(RecoveryUnit& unit, RecordId id, bson::View document) const;
+  StatusWith<RecordId> put(RecoveryUnit& unit, bson::View document, const RecordId& guess) const;
+  Status remove(RecoveryUnit& unit, const RecordId& id, bson::View document) const;
   /// Removes all documents and all keys.
   Status truncate(RecoveryUnit& unit) const;
   /// Calls `use(View)` with the record; false when there is none.
   template <class F>
-  StatusWith<bool> find(RecoveryUnit& unit, RecordId id, F&& use) const {
+  StatusWith<bool> find(RecoveryUnit& unit, const RecordId& id, F&& use) const {
     return records_->find(unit, id, std::forward<F>(use));
   }
   /// The record with this `_id`, by the `_id` index (or by a scan where there is none).
@@ -134,12 +144,13 @@ class Collection {
   friend class CatalogSnapshot;
   friend class CatalogChanges;
   void supersede() const { superseded_.store(true, std::memory_order_release); }
-  Status indexDocument(RecoveryUnit& unit, const IndexEntry& index, RecordId id, bson::View document,
+  Status indexDocument(RecoveryUnit& unit, const IndexEntry& index, const RecordId& id, bson::View document,
                        KeySet& scratch) const;
-  Status trimCapped(RecoveryUnit& unit, RecordId newest) const;
+  StatusWith<RecordId> insertRecord(RecoveryUnit& unit, bson::View document) const;
+  Status trimCapped(RecoveryUnit& unit, const RecordId& newest) const;
   /// What an update does before it changes the record.
-  Status prepareUpdate(RecoveryUnit& unit, RecordId id, bson::View before, bson::View after) const;
-  Status removeKeys(RecoveryUnit& unit, RecordId id, bson::View document) const;
+  Status prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;
+  Status removeKeys(RecoveryUnit& unit, const RecordId& id, bson::View document) const;
   Status tellObservers(RecoveryUnit& unit, const DocumentChange& change) const;
 
   Namespace ns_;
@@ -148,6 +159,8 @@ class Collection {
   CollectionOptions options_;
   std::shared_ptr<RecordStore> records_;
   std::vector<IndexPtr> indexes_;
+  IndexPtr clusterKey_;
+  std::vector<IndexPtr> accessPaths_;
   const IndexEntry* idIndex_ = nullptr;
   std::shared_ptr<const bson::Collator> collator_;
   DurableCatalog* durable_ = nullptr;

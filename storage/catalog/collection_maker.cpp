@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "messaging/bson/collation.hpp"
+#include "storage/catalog/catalog_publish.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -19,10 +20,19 @@ IndexPtr find(const Collection* collection, const std::string& ident) {
   return nullptr;
 }
 
+/// A collection that was clustered before records could have ids of bytes has numbered ones and an `_id` index; its
+/// table says nothing.
+StatusWith<RecordIds> recordIdsOf(Engine& engine, const CatalogEntry& entry) {
+  if (!entry.options.clusteredIndex) return RecordIds::kNumbers;
+  TROUPE_ASSIGN(const std::string metadata, engine.tableMetadata(entry.ident));
+  return metadata == kClusteredTableMetadata ? RecordIds::kBytes : RecordIds::kNumbers;
+}
+
 }  // namespace
 
 StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogEntry& entry,
-                                                const IndexMetadata& metadata, const Collection* previous) {
+                                                const IndexMetadata& metadata, RecordIds kind,
+                                                const Collection* previous) {
   const IndexPtr before = find(previous, metadata.ident);
   const bool sameSpec = before && before->spec.stored == metadata.spec && previous->ns() == entry.ns;
   if (sameSpec && before->ready == metadata.ready) return before;
@@ -51,8 +61,21 @@ StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogE
   } else {
     TROUPE_ASSIGN(Table table, catalog.engine().openTable(metadata.ident));
     index->access =
-        std::make_shared<IndexAccess>(entry.ns.toString(), index->spec, std::move(table), std::move(collator));
+        std::make_shared<IndexAccess>(entry.ns.toString(), index->spec, std::move(table), kind, std::move(collator));
   }
+  return IndexPtr(std::move(index));
+}
+
+/// The records of a clustered collection as an index on `_id`.
+StatusWith<IndexPtr> CollectionMaker::makeClusterKey(Catalog& catalog, const Collection& collection) {
+  auto index = std::make_shared<IndexEntry>();
+  index->spec = idIndexSpec(collection.options().collation);
+  index->spec.name = (*collection.options().clusteredIndex)["name"].toStringOr("_id_");
+  index->ident = collection.ident();
+  index->state = std::make_shared<IndexState>();
+  index->state->sinceMillis = catalog.hooks().nowMillis();
+  index->access = std::make_shared<IndexAccess>(collection.ns().toString(), index->spec, collection.records().table(),
+                                                RecordIds::kBytes, collection.sharedCollator());
   return IndexPtr(std::move(index));
 }
 
@@ -100,15 +123,23 @@ StatusWith<std::shared_ptr<Collection>> CollectionMaker::assemble(Catalog& catal
     collection->records_ = previous->records_;
   } else {
     TROUPE_ASSIGN(Table table, catalog.engine().openTable(entry.ident));
-    collection->records_ = std::make_shared<RecordStore>(std::move(table), catalog.sizes().of(entry.ident));
+    TROUPE_ASSIGN(const RecordIds kind, recordIdsOf(catalog.engine(), entry));
+    collection->records_ = std::make_shared<RecordStore>(std::move(table), kind, catalog.sizes().of(entry.ident));
+  }
+  const RecordIds kind = collection->records_->kind();
+  if (kind == RecordIds::kBytes) {
+    TROUPE_ASSIGN(collection->clusterKey_, makeClusterKey(catalog, *collection));
+    collection->accessPaths_.push_back(collection->clusterKey_);
   }
   for (const auto& metadata : entry.indexes) {
-    TROUPE_ASSIGN(auto index, makeIndex(catalog, entry, metadata, previous));
+    TROUPE_ASSIGN(auto index, makeIndex(catalog, entry, metadata, kind, previous));
     if (index->spec.idIndex) collection->idIndex_ = index.get();
     collection->indexes_.push_back(std::move(index));
   }
   std::stable_partition(collection->indexes_.begin(), collection->indexes_.end(),
                         [](const auto& index) { return index->spec.idIndex; });
+  collection->accessPaths_.insert(collection->accessPaths_.end(), collection->indexes_.begin(),
+                                  collection->indexes_.end());
   return collection;
 }
 

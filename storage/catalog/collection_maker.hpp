@@ -21,7 +21,8 @@ class CollectionMaker {
   static StatusWith<std::shared_ptr<Collection>> assemble(Catalog& catalog, const CatalogEntry& entry,
                                                           const Collection* previous);
   static StatusWith<IndexPtr> makeIndex(Catalog& catalog, const CatalogEntry& entry, const IndexMetadata& metadata,
-                                        const Collection* previous);
+                                        RecordIds kind, const Collection* previous);
+  static StatusWith<IndexPtr> makeClusterKey(Catalog& catalog, const Collection& collection);
 };
 
 }  // namespace troupe::storage

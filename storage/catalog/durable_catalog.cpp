@@ -115,7 +115,7 @@ StatusWith<std::vector<CatalogEntry>> DurableCatalog::entries(RecoveryUnit& unit
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor->next());
     if (!found) return entries;
-    const int64_t id = RecordKey::decode(cursor->key()).value;
+    const int64_t id = RecordKey::number(cursor->key());
     if (auto valid = bson::validate(cursor->value()); !valid.isOK())
       return valid.status().withContext("the catalog's row " + std::to_string(id) + " is damaged; run with repair");
     TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(id, View(cursor->value().data())));
@@ -138,7 +138,7 @@ StatusWith<std::optional<CatalogEntry>> DurableCatalog::readEntry(RecoveryUnit& 
 
 StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& unit, int64_t catalogId) const {
   TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
-  TROUPE_ASSIGN(const bool found, cursor->seek(RecordKey({catalogId})));
+  TROUPE_ASSIGN(const bool found, cursor->seek(RecordKey(catalogId)));
   if (!found) return std::optional<bson::Document>();
   return std::optional(bson::Document(View(cursor->value().data())));
 }
@@ -147,7 +147,7 @@ Status DurableCatalog::add(RecoveryUnit& unit, CatalogEntry& entry) {
   entry.catalogId = ++lastId_;
   ++writes_;
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
-  return cursor->insert(RecordKey({entry.catalogId}), entry.toDocument().bytes());
+  return cursor->insert(RecordKey(entry.catalogId), entry.toDocument().bytes());
 }
 
 Status DurableCatalog::put(RecoveryUnit& unit, CatalogEntry entry) {
@@ -167,7 +167,7 @@ Status DurableCatalog::put(RecoveryUnit& unit, CatalogEntry entry) {
 Status DurableCatalog::write(RecoveryUnit& unit, const CatalogEntry& entry) {
   ++writes_;
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
-  Status status = cursor->update(RecordKey({entry.catalogId}), entry.toDocument().bytes());
+  Status status = cursor->update(RecordKey(entry.catalogId), entry.toDocument().bytes());
   if (status == ErrorCode::kNoSuchKey)
     return {ErrorCode::kNamespaceNotFound, "the collection " + entry.ns.toString() + " has been dropped meanwhile"};
   return status;
@@ -176,7 +176,7 @@ Status DurableCatalog::write(RecoveryUnit& unit, const CatalogEntry& entry) {
 Status DurableCatalog::remove(RecoveryUnit& unit, int64_t catalogId) {
   ++writes_;
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
-  Status status = cursor->remove(RecordKey({catalogId}));
+  Status status = cursor->remove(RecordKey(catalogId));
   if (status == ErrorCode::kNoSuchKey)
     return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
   return status;

@@ -40,7 +40,7 @@ StatusWith<CollectionPtr> IndexBuilder::current() const {
   return collection;
 }
 
-Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document,
+Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, const RecordId& id, bson::View document,
                               Batch& batch) const {
   KeySet keys;
   for (const auto& spec : specs_) {
@@ -60,7 +60,7 @@ StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Col
                                                    int maxDocuments) const {
   Batch batch{.last = last_, .documents = 0, .atEnd = false, .suspects = {}};
   TROUPE_ASSIGN(auto cursor, collection.records().cursor(unit));
-  TROUPE_ASSIGN(bool found, last_.ok() ? cursor.seekNear({last_.value + 1}) : cursor.next());
+  TROUPE_ASSIGN(bool found, cursor.seekBehind(last_));
   for (; found && batch.documents < maxDocuments; ++batch.documents) {
     batch.last = cursor.id();
     TROUPE_TRY(indexOne(unit, collection, cursor.id(), cursor.document(), batch));

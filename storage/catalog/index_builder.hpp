@@ -50,7 +50,7 @@ class IndexBuilder {
   };
   StatusWith<CollectionPtr> current() const;
   StatusWith<Batch> scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const;
-  Status indexOne(RecoveryUnit& unit, const Collection& collection, RecordId id, bson::View document,
+  Status indexOne(RecoveryUnit& unit, const Collection& collection, const RecordId& id, bson::View document,
                   Batch& batch) const;
   Status runSteps(RecoveryUnit& unit);
 

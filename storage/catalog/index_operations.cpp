@@ -27,7 +27,8 @@ StatusWith<bool> existsAmong(const IndexSpec& spec, std::span<const IndexPtr> in
 }
 
 StatusWith<std::vector<std::string>> nameFor(const Collection& collection, std::string_view name) {
-  if (collection.isClustered() && name == collection.shownName(*collection.idIndex()))
+  const IndexEntry* cluster = collection.clusterKey() ? collection.clusterKey().get() : collection.idIndex();
+  if (collection.isClustered() && cluster && name == collection.shownName(*cluster))
     return Status(ErrorCode::kInvalidOptions, "cannot drop the clustered index");
   if (name == "_id_") return Status(ErrorCode::kInvalidOptions, "cannot drop _id index");
   if (!collection.findIndex(name))
@@ -37,6 +38,8 @@ StatusWith<std::vector<std::string>> nameFor(const Collection& collection, std::
 
 StatusWith<std::vector<std::string>> namesForKey(const Collection& collection, bson::View key) {
   std::vector<std::string> names;
+  if (collection.clusterKey() && collection.clusterKey()->spec.key.view() == key)
+    return Status(ErrorCode::kInvalidOptions, "cannot drop the clustered index");
   for (const auto& index : collection.indexes())
     if (index->spec.key.view() == key) names.push_back(index->spec.name);
   if (names.empty()) return Status(ErrorCode::kIndexNotFound, "can't find index with key: " + documentText(key));
@@ -54,7 +57,7 @@ StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Coll
   std::vector<IndexSpec> wanted;
   for (const auto& view : specs) {
     TROUPE_ASSIGN(IndexSpec spec, parseIndexSpec(view, collection.options().collation));
-    if (spec.idIndex && collection.idIndex() && spec.collation != collection.options().collation)
+    if (spec.idIndex && collection.hasIdKey() && spec.collation != collection.options().collation)
       return Status(ErrorCode::kBadValue,
                     "The _id index must have the same collation as the collection. Index collation: " +
                         documentText(spec.collation) +
@@ -62,6 +65,7 @@ StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Coll
     TROUPE_TRY(checkFilter(catalog, collection, spec));
     if (spec.expireAfterSeconds && collection.isCapped())
       return Status(ErrorCode::kCannotCreateIndex, "Cannot create TTL index on a capped collection");
+    if (spec.idIndex && collection.clusterKey()) continue;  // the records are in that order already
     TROUPE_ASSIGN(const bool exists, existsAmong(spec, collection.indexes()));
     if (exists) continue;
     for (const auto& other : wanted) {
@@ -128,7 +132,7 @@ StatusWith<bson::Document> uniqueViolations(RecoveryUnit& unit, const Collection
   std::string key;
   RecordId first;
   bool open = false;
-  const auto addId = [&](RecordId id) -> Status {
+  const auto addId = [&](const RecordId& id) -> Status {
     TROUPE_ASSIGN(const bool found, records.seekExact(id));
     if (found) out.push(records.document()["_id"]);
     return Status::OK();

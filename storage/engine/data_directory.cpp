@@ -41,6 +41,11 @@ Status writeDurably(const std::string& path, std::string_view text) {
   return {};
 }
 
+Status writeVersion(const std::string& path, int version) {
+  return writeDurably(path,
+                      std::string("program: troupe\n") + std::string(kFormatKey) + std::to_string(version) + "\n");
+}
+
 /// The version in the format file's text; -1 when there is none.
 int parseFormat(const std::string& text) {
   std::istringstream lines(text);
@@ -117,8 +122,7 @@ Status checkDataFormat(const std::string& directory, int version) {
                                                    "troupe.format); choose an empty directory and import the data"};
       }
     }
-    return writeDurably(path,
-                        std::string("program: troupe\n") + std::string(kFormatKey) + std::to_string(version) + "\n");
+    return writeVersion(path, version);
   }
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const int found = parseFormat(text);
@@ -130,7 +134,7 @@ Status checkDataFormat(const std::string& directory, int version) {
                                                ", this version reads up to " + std::to_string(version) +
                                                "; start the newer version that wrote it"};
   }
-  return {};
+  return found < version ? writeVersion(path, version) : Status::OK();
 }
 
 }  // namespace troupe::storage

@@ -23,7 +23,8 @@ class DirectoryLock {
 };
 
 /// Reads the file `troupe.format`, which holds the version of the data below the directory as "formatVersion: <n>", and
-/// writes it (durably) in a fresh directory. UnsupportedFormat when the version is newer than `version`, cannot be
+/// writes it (durably) in a fresh directory and over an older version, since what is written from now on older servers
+/// cannot read. UnsupportedFormat when the version is newer than `version`, cannot be
 /// read, or when the directory holds the database of another program. Requires the directory lock.
 Status checkDataFormat(const std::string& directory, int version);
 

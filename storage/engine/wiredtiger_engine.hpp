@@ -35,8 +35,9 @@ struct WiredTigerOptions {
   std::function<void(Status cause)> onPanic;
 };
 
-/// The version of everything below the data directory that `openWiredTiger` writes to its file `troupe.format`.
-inline constexpr int kDataFormatVersion = 1;
+/// The version of everything below the data directory that `openWiredTiger` writes to its file `troupe.format`. 2:
+/// record ids may be bytes (clustered collections).
+inline constexpr int kDataFormatVersion = 2;
 
 /// Opens, creates or recovers the database (*blocks*). Errors, each with a reason of one line that says what to do:
 /// DBPathInUse (another process or engine has it open), UnsupportedFormat (written by a newer version or by another

@@ -8,37 +8,48 @@ namespace troupe::storage {
 namespace {
 
 /// The row of every index but `_id`.
-std::string rowKey(std::string_view key, RecordId id) {
+std::string rowKey(std::string_view key, const RecordId& id) {
   std::string row;
-  row.reserve(key.size() + 8);
-  return row.append(key).append(RecordKey(id));
+  row.reserve(key.size() + id.bytes().size() + RecordKey::kNumberSize);
+  row.append(key);
+  appendRecordId(row, id);
+  return row;
+}
+
+/// The bytes of the id in a row with just that key; empty when the row has another key, or none.
+std::string_view idOfRow(std::string_view row, std::string_view key, RecordIds kind) {
+  std::string_view rowKey, id;
+  return splitIndexRow(row, kind, rowKey, id) && rowKey == key ? id : std::string_view();
 }
 
 }  // namespace
 
-IndexAccess::IndexAccess(std::string ns, const IndexSpec& spec, Table table,
+IndexAccess::IndexAccess(std::string ns, const IndexSpec& spec, Table table, RecordIds kind,
                          std::shared_ptr<const bson::Collator> collator)
     : ns_(std::move(ns)),
       spec_(spec),
       table_(std::move(table)),
+      kind_(kind),
       collator_(std::move(collator)),
       generator_(spec_, collator_.get()) {}
 
-Status IndexAccess::insertKeys(RecoveryUnit& unit, const KeySet& keys, RecordId id, const WriteOptions& options) const {
+Status IndexAccess::insertKeys(RecoveryUnit& unit, const KeySet& keys, const RecordId& id,
+                               const WriteOptions& options) const {
   if (keys.keys.empty()) return Status::OK();
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   for (const auto& key : keys.keys) TROUPE_TRY(insertOne(*cursor, key, id, options));
   return Status::OK();
 }
 
-Status IndexAccess::removeKeys(RecoveryUnit& unit, const KeySet& keys, RecordId id, const WriteOptions& options) const {
+Status IndexAccess::removeKeys(RecoveryUnit& unit, const KeySet& keys, const RecordId& id,
+                               const WriteOptions& options) const {
   if (keys.keys.empty()) return Status::OK();
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   for (const auto& key : keys.keys) TROUPE_TRY(removeOne(*cursor, key, id, options));
   return Status::OK();
 }
 
-Status IndexAccess::updateKeys(RecoveryUnit& unit, const KeySet& before, const KeySet& after, RecordId id,
+Status IndexAccess::updateKeys(RecoveryUnit& unit, const KeySet& before, const KeySet& after, const RecordId& id,
                                const WriteOptions& options) const {
   auto oldKey = before.keys.begin();
   auto newKey = after.keys.begin();
@@ -62,7 +73,8 @@ Status IndexAccess::updateKeys(RecoveryUnit& unit, const KeySet& before, const K
   return Status::OK();
 }
 
-Status IndexAccess::insertOne(Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const {
+Status IndexAccess::insertOne(Cursor& cursor, const IndexKey& key, const RecordId& id,
+                              const WriteOptions& options) const {
   if (spec_.idIndex) {
     std::string value(RecordKey(id).operator std::string_view());
     Status status = cursor.insert(key.key, value.append(key.typeBits));
@@ -78,7 +90,8 @@ Status IndexAccess::insertOne(Cursor& cursor, const IndexKey& key, RecordId id, 
   return cursor.put(rowKey(key.key, id), key.typeBits);
 }
 
-Status IndexAccess::removeOne(Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const {
+Status IndexAccess::removeOne(Cursor& cursor, const IndexKey& key, const RecordId& id,
+                              const WriteOptions& options) const {
   Status status;
   if (spec_.idIndex) {
     status = cursor.remove(key.key);
@@ -90,17 +103,18 @@ Status IndexAccess::removeOne(Cursor& cursor, const IndexKey& key, RecordId id, 
   return status == ErrorCode::kNoSuchKey ? Status::OK() : status;
 }
 
-StatusWith<bool> IndexAccess::heldByOther(Cursor& cursor, std::string_view key, RecordId id) const {
+StatusWith<bool> IndexAccess::heldByOther(Cursor& cursor, std::string_view key, const RecordId& id) const {
+  const RecordKey own(id);
   TROUPE_ASSIGN(bool found, cursor.seekAtOrAfter(key));
   while (found && cursor.key().starts_with(key)) {
-    const std::string_view row = cursor.key();
-    if (row.size() == key.size() + 8 && RecordKey::decode(row.substr(key.size())) != id) return true;
+    const std::string_view holder = idOfRow(cursor.key(), key, kind_);
+    if (!holder.empty() && holder != std::string_view(own)) return true;
     TROUPE_ASSIGN(found, cursor.next());
   }
   return false;
 }
 
-StatusWith<bool> IndexAccess::insertForBuild(RecoveryUnit& unit, const IndexKey& key, RecordId id) const {
+StatusWith<bool> IndexAccess::insertForBuild(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   bool alone = true;
   if (spec_.unique || spec_.prepareUnique) {
@@ -113,7 +127,7 @@ StatusWith<bool> IndexAccess::insertForBuild(RecoveryUnit& unit, const IndexKey&
   return alone;
 }
 
-Status IndexAccess::insertRow(RecoveryUnit& unit, const IndexKey& key, RecordId id) const {
+Status IndexAccess::insertRow(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   if (!spec_.idIndex) return cursor->put(rowKey(key.key, id), key.typeBits);
   return insertOne(*cursor, key, id, {});
@@ -127,7 +141,7 @@ StatusWith<bool> IndexAccess::hasDuplicate(RecoveryUnit& unit, std::string_view 
   return rows.next();
 }
 
-StatusWith<bool> IndexAccess::removeRow(RecoveryUnit& unit, std::string_view key, RecordId id) const {
+StatusWith<bool> IndexAccess::removeRow(RecoveryUnit& unit, std::string_view key, const RecordId& id) const {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   Status status = cursor->remove(spec_.idIndex ? std::string(key) : rowKey(key, id));
   if (status == ErrorCode::kNoSuchKey) return false;
@@ -140,18 +154,21 @@ StatusWith<std::optional<RecordId>> IndexAccess::findUnique(RecoveryUnit& unit, 
   if (spec_.idIndex) {
     TROUPE_ASSIGN(const bool found, cursor->seek(key));
     if (!found) return std::optional<RecordId>();
-    return std::optional(RecordKey::decode(cursor->value()));
+    return std::optional(RecordId(RecordKey::number(cursor->value())));
   }
   TROUPE_ASSIGN(const bool found, cursor->seekAtOrAfter(key));
-  const std::string_view row = found ? cursor->key() : std::string_view();
-  if (row.size() != key.size() + 8 || !row.starts_with(key)) return std::optional<RecordId>();
-  return std::optional(RecordKey::decode(row.substr(key.size())));
+  const std::string_view holder = found ? idOfRow(cursor->key(), key, kind_) : std::string_view();
+  if (holder.empty()) return std::optional<RecordId>();
+  RecordId id;
+  RecordKey::decode(holder, kind_, id);
+  return std::optional(std::move(id));
 }
 
 StatusWith<IndexCursor> IndexAccess::cursor(RecoveryUnit& unit, bool forward) const {
   IndexCursor result;
   TROUPE_ASSIGN(result.cursor_, unit.cursor(table_));
   result.table_ = table_;
+  result.kind_ = kind_;
   result.idIndex_ = spec_.idIndex;
   result.forward_ = forward;
   return result;

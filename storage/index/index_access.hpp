@@ -12,32 +12,33 @@ namespace troupe::storage {
 
 /// Reads and writes the table of one index. Immutable but for the caller's recovery unit; thread-safe. Formats
 /// (KEY-004/005):
-/// `_id`: key -> RecordId and type bits; others: key and RecordId -> type bits. Unique indexes check by seeking the
-/// key, after touching it, so that two transactions adding the same key conflict.
+/// `_id`: key -> RecordId and type bits; others: key and RecordId (see appendRecordId) -> type bits. Unique indexes
+/// check by seeking the key, after touching it, so that two transactions adding the same key conflict.
 class IndexAccess {
  public:
-  IndexAccess(std::string ns, const IndexSpec& spec, Table table, std::shared_ptr<const bson::Collator> collator);
+  IndexAccess(std::string ns, const IndexSpec& spec, Table table, RecordIds kind,
+              std::shared_ptr<const bson::Collator> collator);
 
   struct WriteOptions {
     bool checkUnique = true;  ///< refuse a second record with the same key in a unique index
     bool building = false;  ///< an index build is scanning: removals leave a mark that makes its stale inserts conflict
   };
   /// Adds keys of a record. Errors: DuplicateKey (11000, with keyPattern and keyValue), WriteConflict.
-  Status insertKeys(RecoveryUnit& unit, const KeySet& keys, RecordId id, const WriteOptions& options) const;
-  Status removeKeys(RecoveryUnit& unit, const KeySet& keys, RecordId id, const WriteOptions& options) const;
+  Status insertKeys(RecoveryUnit& unit, const KeySet& keys, const RecordId& id, const WriteOptions& options) const;
+  Status removeKeys(RecoveryUnit& unit, const KeySet& keys, const RecordId& id, const WriteOptions& options) const;
   /// Removes `before` minus `after` and adds `after` minus `before`.
-  Status updateKeys(RecoveryUnit& unit, const KeySet& before, const KeySet& after, RecordId id,
+  Status updateKeys(RecoveryUnit& unit, const KeySet& before, const KeySet& after, const RecordId& id,
                     const WriteOptions& options) const;
 
   /// Adds a key without any check, as an index build does; false when a unique index holds it for another record
   /// already (the key is added nevertheless, and must be checked again with `hasDuplicate`).
-  StatusWith<bool> insertForBuild(RecoveryUnit& unit, const IndexKey& key, RecordId id) const;
+  StatusWith<bool> insertForBuild(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const;
   /// Whether more than one record has the key.
   StatusWith<bool> hasDuplicate(RecoveryUnit& unit, std::string_view key) const;
   /// Adds one exact row (repair).
-  Status insertRow(RecoveryUnit& unit, const IndexKey& key, RecordId id) const;
+  Status insertRow(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const;
   /// Removes one exact row (repair); true when it was there.
-  StatusWith<bool> removeRow(RecoveryUnit& unit, std::string_view key, RecordId id) const;
+  StatusWith<bool> removeRow(RecoveryUnit& unit, std::string_view key, const RecordId& id) const;
 
   /// The record of an exact key in a unique index.
   StatusWith<std::optional<RecordId>> findUnique(RecoveryUnit& unit, std::string_view key) const;
@@ -52,13 +53,14 @@ class IndexAccess {
   const bson::Collator* collator() const { return collator_.get(); }
 
  private:
-  Status insertOne(Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const;
-  Status removeOne(Cursor& cursor, const IndexKey& key, RecordId id, const WriteOptions& options) const;
-  StatusWith<bool> heldByOther(Cursor& cursor, std::string_view key, RecordId id) const;
+  Status insertOne(Cursor& cursor, const IndexKey& key, const RecordId& id, const WriteOptions& options) const;
+  Status removeOne(Cursor& cursor, const IndexKey& key, const RecordId& id, const WriteOptions& options) const;
+  StatusWith<bool> heldByOther(Cursor& cursor, std::string_view key, const RecordId& id) const;
 
   std::string ns_;
   IndexSpec spec_;
   Table table_;
+  RecordIds kind_;
   std::shared_ptr<const bson::Collator> collator_;
   KeyGenerator generator_;
 };

@@ -54,19 +54,14 @@ StatusWith<bool> IndexCursor::accept(bool positioned) {
   }
   const std::string_view row = cursor_->key();
   const std::string_view value = cursor_->value();
-  const bool malformed = idIndex_ ? value.size() < 8 : row.size() < 9;
-  if (malformed)
+  std::string_view id = value;
+  const bool wellFormed = idIndex_ ? value.size() >= RecordKey::kNumberSize : splitIndexRow(row, kind_, key_, id);
+  if (!wellFormed)
     return Status(ErrorCode::kInternalError,
                   "an index row of " + table_.ident + " is malformed; run validate with repair");
-  if (idIndex_) {
-    key_ = row;
-    id_ = RecordKey::decode(value);
-    typeBits_ = value.substr(8);
-  } else {
-    key_ = row.substr(0, row.size() - 8);
-    id_ = RecordKey::decode(row.substr(key_.size()));
-    typeBits_ = value;
-  }
+  RecordKey::decode(id, kind_, id_);
+  if (idIndex_) key_ = row;
+  typeBits_ = idIndex_ ? value.substr(RecordKey::kNumberSize) : value;
   ended_ = !withinEnd();
   return !ended_;
 }

@@ -36,7 +36,7 @@ class IndexCursor {
   /// The key string without RecordId; decode it with the index's pattern.
   std::string_view key() const { return key_; }
   std::string_view typeBits() const { return typeBits_; }
-  RecordId id() const { return id_; }
+  const RecordId& id() const { return id_; }
 
   /// Gives pages and cursor back; the position is kept by key and id.
   void save();
@@ -54,6 +54,7 @@ class IndexCursor {
   std::string saved_;
   std::string_view key_, typeBits_;
   RecordId id_;
+  RecordIds kind_ = RecordIds::kNumbers;
   bool idIndex_ = false;
   bool forward_ = true;
   bool pending_ = false;

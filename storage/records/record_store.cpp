@@ -15,25 +15,37 @@ StatusWith<bool> RecordCursor::next() {
       return false;
     }
   }
-  id_ = RecordKey::decode(cursor_->key());
+  RecordKey::decode(cursor_->key(), kind_, id_);
   return true;
 }
 
-StatusWith<bool> RecordCursor::seekExact(RecordId id) {
+StatusWith<bool> RecordCursor::landed(bool found) {
   pending_ = false;
-  TROUPE_ASSIGN(const bool found, cursor_->seek(RecordKey(id)));
   ended_ = !found;
-  if (found) id_ = id;
+  if (found) RecordKey::decode(cursor_->key(), kind_, id_);
   return found;
 }
 
-StatusWith<bool> RecordCursor::seekNear(RecordId id) {
-  pending_ = false;
-  const RecordKey key(id);
+StatusWith<bool> RecordCursor::seekExact(const RecordId& id) {
+  TROUPE_ASSIGN(const bool found, cursor_->seek(RecordKey(id)));
+  return landed(found);
+}
+
+StatusWith<bool> RecordCursor::seekNear(const RecordId& id) { return seekBytes(RecordKey(id)); }
+
+StatusWith<bool> RecordCursor::seekBytes(std::string_view key) {
   TROUPE_ASSIGN(const bool found, forward_ ? cursor_->seekAtOrAfter(key) : cursor_->seekAtOrBefore(key));
-  ended_ = !found;
-  if (found) id_ = RecordKey::decode(cursor_->key());
-  return found;
+  return landed(found);
+}
+
+StatusWith<bool> RecordCursor::seekBehind(const RecordId& id) {
+  if (!id.ok()) return next();
+  const RecordKey key(id);
+  TROUPE_ASSIGN(bool found, forward_ ? cursor_->seekAtOrAfter(key) : cursor_->seekAtOrBefore(key));
+  if (found && cursor_->key() == std::string_view(key)) {
+    TROUPE_ASSIGN(found, forward_ ? cursor_->next() : cursor_->previous());
+  }
+  return landed(found);
 }
 
 void RecordCursor::save() { cursor_.reset(); }
@@ -46,7 +58,7 @@ StatusWith<bool> RecordCursor::restore(RecoveryUnit& unit) {
   TROUPE_ASSIGN(const bool found, forward_ ? cursor_->seekAtOrAfter(key) : cursor_->seekAtOrBefore(key));
   ended_ = !found;
   if (!found) return false;
-  pending_ = RecordKey::decode(cursor_->key()) != id_;
+  pending_ = cursor_->key() != std::string_view(key);
   return !pending_;
 }
 
@@ -54,19 +66,22 @@ StatusWith<RecordCursor> RecordStore::cursor(RecoveryUnit& unit, bool forward) c
   RecordCursor result;
   TROUPE_ASSIGN(result.cursor_, unit.cursor(table_));
   result.table_ = table_;
+  result.kind_ = kind_;
   result.forward_ = forward;
   return result;
 }
 
-StatusWith<RecordId> RecordStore::nextIds(RecoveryUnit& unit, int64_t count) {
+StatusWith<int64_t> RecordStore::nextNumbers(RecoveryUnit& unit, int64_t count) {
+  if (kind_ != RecordIds::kNumbers)
+    return Status(ErrorCode::kInternalError, "the records of " + table_.ident + " need ids of their own");
   if (nextId_.load(std::memory_order_relaxed) == 0) {
     TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
     TROUPE_ASSIGN(const bool found, cursor->previous());
-    const int64_t next = found ? RecordKey::decode(cursor->key()).value + 1 : 1;
+    const int64_t next = found ? RecordKey::number(cursor->key()) + 1 : 1;
     int64_t none = 0;  // another thread may have looked meanwhile
     nextId_.compare_exchange_strong(none, next);
   }
-  return RecordId{nextId_.fetch_add(count, std::memory_order_relaxed)};
+  return nextId_.fetch_add(count, std::memory_order_relaxed);
 }
 
 void RecordStore::adjust(RecoveryUnit& unit, int64_t records, int64_t bytes) {
@@ -81,12 +96,13 @@ void RecordStore::adjust(RecoveryUnit& unit, int64_t records, int64_t bytes) {
 }
 
 StatusWith<RecordId> RecordStore::insert(RecoveryUnit& unit, std::string_view document) {
-  TROUPE_ASSIGN(const RecordId id, nextIds(unit, 1));
+  TROUPE_ASSIGN(const int64_t number, nextNumbers(unit, 1));
+  RecordId id(number);
   TROUPE_TRY(insertAt(unit, id, document));
   return id;
 }
 
-Status RecordStore::insertAt(RecoveryUnit& unit, RecordId id, std::string_view document) {
+Status RecordStore::insertAt(RecoveryUnit& unit, const RecordId& id, std::string_view document) {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   TROUPE_TRY(cursor->insert(RecordKey(id), document));
   adjust(unit, 1, static_cast<int64_t>(document.size()));
@@ -94,19 +110,19 @@ Status RecordStore::insertAt(RecoveryUnit& unit, RecordId id, std::string_view d
 }
 
 Status RecordStore::insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids) {
-  TROUPE_ASSIGN(RecordId id, nextIds(unit, static_cast<int64_t>(documents.size())));
+  TROUPE_ASSIGN(int64_t number, nextNumbers(unit, static_cast<int64_t>(documents.size())));
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   int64_t bytes = 0;
-  for (size_t i = 0; i < documents.size(); ++i, ++id.value) {
-    TROUPE_TRY(cursor->insert(RecordKey(id), documents[i].bytes()));
+  for (size_t i = 0; i < documents.size(); ++i, ++number) {
+    TROUPE_TRY(cursor->insert(RecordKey(number), documents[i].bytes()));
     bytes += documents[i].size();
-    ids[i] = id;
+    ids[i].set(number);
   }
   adjust(unit, static_cast<int64_t>(documents.size()), bytes);
   return Status::OK();
 }
 
-Status RecordStore::update(RecoveryUnit& unit, RecordId id, std::string_view document, int64_t oldSize) {
+Status RecordStore::update(RecoveryUnit& unit, const RecordId& id, std::string_view document, int64_t oldSize) {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   TROUPE_TRY(cursor->update(RecordKey(id), document));
   const int64_t change = static_cast<int64_t>(document.size()) - oldSize;
@@ -122,7 +138,7 @@ Status RecordStore::update(RecoveryUnit& unit, RecordCursor& at, std::string_vie
   return Status::OK();
 }
 
-Status RecordStore::remove(RecoveryUnit& unit, RecordId id, int64_t oldSize) {
+Status RecordStore::remove(RecoveryUnit& unit, const RecordId& id, int64_t oldSize) {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   TROUPE_TRY(cursor->remove(RecordKey(id)));
   adjust(unit, -1, -oldSize);

@@ -25,10 +25,14 @@ class RecordCursor {
   /// Moves to the next record in the cursor's direction; false at the end.
   StatusWith<bool> next();
   /// Positions exactly on `id`; false when there is none.
-  StatusWith<bool> seekExact(RecordId id);
+  StatusWith<bool> seekExact(const RecordId& id);
   /// Positions on `id` or the nearest after it in the cursor's direction; false at the end.
-  StatusWith<bool> seekNear(RecordId id);
-  RecordId id() const { return id_; }
+  StatusWith<bool> seekNear(const RecordId& id);
+  /// Positions behind `id` in the cursor's direction, or on the first record where there is no id; false at the end.
+  StatusWith<bool> seekBehind(const RecordId& id);
+  /// As seekNear for bytes that need not be a whole key.
+  StatusWith<bool> seekBytes(std::string_view key);
+  const RecordId& id() const { return id_; }
   bson::View document() const { return bson::View(cursor_->value().data()); }
   /// The raw value, for validation (bytes may be corrupt).
   std::string_view bytes() const { return cursor_->value(); }
@@ -39,39 +43,44 @@ class RecordCursor {
 
  private:
   friend class RecordStore;
+  StatusWith<bool> landed(bool found);
   Table table_;
   Session::CursorLease cursor_;
   RecordId id_;
+  RecordIds kind_ = RecordIds::kNumbers;
   bool forward_ = true;
   bool pending_ = false;  ///< the engine's cursor already stands on the record `next` must return
   bool ended_ = false;
 };
 
-/// The documents of one collection: RecordId -> bytes in one table. Shared by all catalog versions of its collection;
+/// The documents of one collection: RecordId -> bytes in one table. Ids are numbers that the store gives, or bytes that
+/// the caller gives (RecordIds). Shared by all catalog versions of its collection;
 /// thread-safe: state is atomic and every call works in the caller's recovery unit. Writes need a unit of work. Sizes
 /// follow commits: they are adjusted when written and taken back when the unit rolls back. Errors of all calls:
 /// WriteConflict (retry the unit), and the engine's.
 class RecordStore {
  public:
-  RecordStore(Table table, std::shared_ptr<SizeInfo> size) : table_(std::move(table)), size_(std::move(size)) {}
+  RecordStore(Table table, RecordIds kind, std::shared_ptr<SizeInfo> size)
+      : table_(std::move(table)), kind_(kind), size_(std::move(size)) {}
 
-  /// Adds a document under the next id.
+  RecordIds kind() const { return kind_; }
+  /// Adds a document under the next number.
   StatusWith<RecordId> insert(RecoveryUnit& unit, std::string_view document);
-  /// Adds documents under consecutive ids, written to `ids`.
+  /// Adds documents under consecutive numbers, written to `ids`.
   Status insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids);
-  /// Adds a document under a given, unused id (repair, clone).
-  Status insertAt(RecoveryUnit& unit, RecordId id, std::string_view document);
+  /// Adds a document under a given id. Errors: DuplicateKey.
+  Status insertAt(RecoveryUnit& unit, const RecordId& id, std::string_view document);
   /// `oldSize` is the size of the document that is replaced. Errors: NoSuchKey.
-  Status update(RecoveryUnit& unit, RecordId id, std::string_view document, int64_t oldSize);
+  Status update(RecoveryUnit& unit, const RecordId& id, std::string_view document, int64_t oldSize);
   /// Replaces the record on which the cursor stands, without another search.
   Status update(RecoveryUnit& unit, RecordCursor& at, std::string_view document);
   /// Errors: NoSuchKey.
-  Status remove(RecoveryUnit& unit, RecordId id, int64_t oldSize);
+  Status remove(RecoveryUnit& unit, const RecordId& id, int64_t oldSize);
   /// Removes everything.
   Status truncate(RecoveryUnit& unit);
   /// Calls `use(View)` with the borrowed document; false when there is none.
   template <class F>
-  StatusWith<bool> find(RecoveryUnit& unit, RecordId id, F&& use) const {
+  StatusWith<bool> find(RecoveryUnit& unit, const RecordId& id, F&& use) const {
     TROUPE_ASSIGN(auto cursor, this->cursor(unit));
     TROUPE_ASSIGN(const bool found, cursor.seekExact(id));
     if (found) use(cursor.document());
@@ -86,10 +95,11 @@ class RecordStore {
   const Table& table() const { return table_; }
 
  private:
-  StatusWith<RecordId> nextIds(RecoveryUnit& unit, int64_t count);
+  StatusWith<int64_t> nextNumbers(RecoveryUnit& unit, int64_t count);
   void adjust(RecoveryUnit& unit, int64_t records, int64_t bytes);
 
   Table table_;
+  RecordIds kind_;
   std::shared_ptr<SizeInfo> size_;
   std::atomic<int64_t> nextId_{0};  ///< 0 until the last key has been looked up
 };

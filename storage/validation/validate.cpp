@@ -18,9 +18,8 @@ constexpr size_t kBuckets = size_t{1} << 18;
 /// So many inconsistent entries are named; more are only counted.
 constexpr size_t kMaxNamed = 10'000;
 
-size_t bucketOf(size_t index, std::string_view key, RecordId id) {
-  uint64_t hash =
-      std::hash<std::string_view>{}(key) ^ (static_cast<uint64_t>(id.value) * 0x9E3779B97F4A7C15ull) ^ (index << 57);
+size_t bucketOf(size_t index, std::string_view key, const RecordId& id) {
+  uint64_t hash = std::hash<std::string_view>{}(key) ^ id.hash() ^ (index << 57);
   hash ^= hash >> 31;
   return (hash * 0xBF58476D1CE4E5B9ull) >> 46;
 }
@@ -55,8 +54,8 @@ struct Validator::State {
   Status checkCatalog(RecoveryUnit& unit);
   Status verifyTables();
   StatusWith<bool> records(RecoveryUnit& unit, int maxRows, bool again);
-  Status oneRecord(std::string_view bytes, RecordId id, bool again);
-  Status documentKeys(View document, RecordId id, bool again);
+  Status oneRecord(std::string_view bytes, const RecordId& id, bool again);
+  Status documentKeys(View document, const RecordId& id, bool again);
   StatusWith<bool> indexRows(RecoveryUnit& unit, int maxRows, bool again);
   void oneRow(size_t number, const IndexCursor& row, bool again);
   bool consistent() const;
@@ -188,12 +187,11 @@ Status Validator::State::verifyTables() {
 
 StatusWith<bool> Validator::State::records(RecoveryUnit& unit, int maxRows, bool again) {
   TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
-  TROUPE_ASSIGN(bool found, lastRecord.ok() ? cursor.seekNear({lastRecord.value + 1}) : cursor.next());
+  TROUPE_ASSIGN(bool found, cursor.seekBehind(lastRecord));
   for (int rows = 0; found; ++rows) {
     if (rows == maxRows) return false;
     if (!again && cursor.id() <= lastRecord)
-      collectionError("record ids are out of order: " + std::to_string(cursor.id().value) + " after " +
-                      std::to_string(lastRecord.value));
+      collectionError("record ids are out of order: " + cursor.id().toString() + " after " + lastRecord.toString());
     lastRecord = cursor.id();
     bytesRead += static_cast<int64_t>(cursor.bytes().size());
     TROUPE_TRY(oneRecord(cursor.bytes(), cursor.id(), again));
@@ -202,17 +200,19 @@ StatusWith<bool> Validator::State::records(RecoveryUnit& unit, int maxRows, bool
   return true;
 }
 
-Status Validator::State::oneRecord(std::string_view value, RecordId id, bool again) {
+Status Validator::State::oneRecord(std::string_view value, const RecordId& id, bool again) {
   auto size = bson::validate(value);
   const bool valid = size.isOK() && static_cast<size_t>(*size) == value.size();
   if (valid) TROUPE_TRY(documentKeys(View(value.data()), id, again));
   if (again) return Status::OK();
+  if (valid && collection->clusterKey() && collection->clusteredId(View(value.data())["_id"]) != id)
+    collectionError("the record " + id.toString() + " of the clustered collection has another _id");
   ++result.records;
   bytes += static_cast<int64_t>(value.size());
   if (!valid) {
     ++result.invalidDocuments;
     corrupt.emplace_back(id, static_cast<int64_t>(value.size()));
-    result.corruptRecords.push_back(id.value);
+    result.corruptRecords.push_back(id);
     return Status::OK();
   }
   if (!settings.full && !settings.checkDocuments) return Status::OK();
@@ -221,14 +221,14 @@ Status Validator::State::oneRecord(std::string_view value, RecordId id, bool aga
   return Status::OK();
 }
 
-Status Validator::State::documentKeys(View document, RecordId id, bool again) {
+Status Validator::State::documentKeys(View document, const RecordId& id, bool again) {
   KeySet keys;
   for (size_t i = 0; i < indexes.size(); ++i) {
     const IndexEntry& index = *indexes[i];
     if (!index.covers(document)) continue;
     if (Status status = index.access->generator().generate(document, keys); !status.isOK()) {
       repairable = false;
-      if (!again) indexError(i, "record " + std::to_string(id.value) + " cannot be indexed: " + status.reason());
+      if (!again) indexError(i, "record " + id.toString() + " cannot be indexed: " + status.reason());
       continue;
     }
     if (keys.multikey && !again) {
@@ -246,7 +246,7 @@ Status Validator::State::documentKeys(View document, RecordId id, bool again) {
       if (!again) {
         ++counters[bucket];
       } else if (counters[bucket] != 0 && !(tooMany = tooMany || unmatched.size() >= kMaxNamed)) {
-        unmatched.emplace(std::to_string(i) + ":" + std::to_string(id.value) + ":" + key.key, Entry{i, key, id});
+        unmatched.emplace(std::to_string(i) + ":" + id.toString() + ":" + key.key, Entry{i, key, id});
       }
     }
   }
@@ -276,8 +276,7 @@ void Validator::State::oneRow(size_t number, const IndexCursor& row, bool again)
   const size_t bucket = bucketOf(number, row.key(), row.id());
   if (again) {
     if (counters[bucket] == 0) return;
-    const std::string name =
-        std::to_string(number) + ":" + std::to_string(row.id().value) + ":" + std::string(row.key());
+    const std::string name = std::to_string(number) + ":" + row.id().toString() + ":" + std::string(row.key());
     if (unmatched.erase(name) > 0 || tooMany) return;
     extra.push_back({number, {std::string(row.key()), std::string(row.typeBits())}, row.id()});
     tooMany = extra.size() >= kMaxNamed;
@@ -305,7 +304,7 @@ bool Validator::State::consistent() const {
 
 StatusWith<bson::Document> Validator::State::describe(RecoveryUnit& unit, const Entry& entry) const {
   bson::Builder b;
-  b.append("indexName", indexes[entry.index]->spec.name).append("recordId", entry.id.value);
+  b.append("indexName", indexes[entry.index]->spec.name).append("recordId", entry.id.toValue());
   TROUPE_ASSIGN(auto record, collection->records().cursor(unit));
   TROUPE_ASSIGN(const bool found, record.seekExact(entry.id));
   if (found && bson::validate(record.bytes()).isOK() && record.document().has("_id"))

@@ -25,7 +25,9 @@ bson::Document ValidateResult::toDocument() const {
         .append("numRemovedExtraIndexEntries", extraEntriesRemoved);
   b.append("warnings", warnings).append("errors", errors);
   b.append("extraIndexEntries", extraIndexEntries).append("missingIndexEntries", missingIndexEntries);
-  b.append("corruptRecords", corruptRecords);
+  b.openArray("corruptRecords");
+  for (const RecordId& id : corruptRecords) b.push(id.toValue());
+  b.close();
   return b.finish();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "messaging/bson/document.hpp"
+#include "storage/records/record_id.hpp"
 
 namespace troupe::storage {
 
@@ -25,7 +26,7 @@ struct ValidateResult {
   bool valid = true, repaired = false;
   std::vector<std::string> warnings, errors;
   std::vector<bson::Document> missingIndexEntries, extraIndexEntries;
-  std::vector<int64_t> corruptRecords;
+  std::vector<RecordId> corruptRecords;
   std::map<std::string, IndexFindings> indexes;
 
   /// {ns, uuid, nInvalidDocuments, nNonCompliantDocuments, nrecords, nIndexes, keysPerIndex, indexDetails, valid,

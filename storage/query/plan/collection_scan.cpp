@@ -38,7 +38,7 @@ Status CollectionScan::onRestore() {
   if (!there && last.ok() && forward_ && plan_.collection->isCapped()) {
     return {ErrorCode::kCappedPositionLost,
             "CollectionScan died due to position in capped collection being deleted. Last seen record id: RecordId(" +
-                std::to_string(last.value) + ")"};
+                last.toString() + ")"};
   }
   return Status::OK();
 }

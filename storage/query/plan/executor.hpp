@@ -57,7 +57,7 @@ class Executor {
   /// sorting; QueryPlanKilled.
   virtual StatusWith<Next> next() = 0;
   /// The record the last result came from; none (0) after a blocking projection. For updates and deletes.
-  virtual storage::RecordId recordId() const = 0;
+  virtual const storage::RecordId& recordId() const = 0;
   /// Where in an array the filter matched the last result (positional updates).
   virtual int64_t matchedArrayIndex() const = 0;
   /// Gives cursors up; the caller may then abandon the unit's snapshot.

@@ -51,7 +51,7 @@ StatusWith<bool> CoveredRows::fromDocument(const Row& row) {
   ++plan_.stats.docsExamined;
   Status projected;
   TROUPE_ASSIGN(const bool found, plan_.records().find(*plan_.unit, row.id, [&](bson::View document) {
-    auto result = plan_.projection->apply({.document = document, .recordId = row.id.value});
+    auto result = plan_.projection->apply({.document = document, .recordId = &row.id});
     if (result.isOK()) current_ = std::move(*result);
     else projected = result.status();
   }));
@@ -87,7 +87,7 @@ StatusWith<PlanStage::Step> UnionRows::advance(Row& row) {
       ++at_;
       continue;
     }
-    if (seen_.insert(row.id.value).second) return step;
+    if (seen_.insert(row.id)) return step;
     ++repeats_;
   }
   return Step::kEnd;

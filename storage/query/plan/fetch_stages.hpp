@@ -1,10 +1,10 @@
 #pragma once
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "storage/query/plan/index_plan.hpp"
 #include "storage/query/plan/plan_stage.hpp"
+#include "storage/records/record_id_set.hpp"
 
 namespace troupe::query {
 
@@ -62,7 +62,7 @@ class UnionRows final : public PlanStage {
 
  private:
   size_t at_ = 0;
-  std::unordered_set<int64_t> seen_;
+  storage::RecordIdSet seen_;
   int64_t repeats_ = 0;
 };
 

@@ -3,8 +3,8 @@
 
 namespace troupe::query {
 
-/// Whether a filter's value for `_id` is a plain value that the `_id` index finds exactly, so that nothing is left to
-/// match.
+/// Whether a filter's value for `_id` is a plain value that the `_id` index or cluster key finds exactly, so that
+/// nothing is left to match.
 bool isIdLookup(const bson::Element& id, const storage::Collection& collection, const bson::Collator* collator);
 
 /// What an `_id` leads to. The document is borrowed: from this, and from the unit's snapshot.
@@ -20,13 +20,14 @@ struct IdMatch {
 StatusWith<IdMatch> matchById(const storage::Collection& collection, storage::RecoveryUnit& unit,
                               const bson::Element& id);
 
-/// IDHACK: the one document with an `_id`. The fastest plan there is: it allocates nothing for short ids.
+/// IDHACK (of a clustered collection CLUSTERED_IXSCAN): the one document with an `_id`. The fastest plan there is: it
+/// allocates nothing for short ids.
 class IdLookup final : public PlanStage {
  public:
   /// Takes a copy of the id. `filter`, if there is one, is what else the document must pass.
   IdLookup(PlanContext& plan, const bson::Element& id, const MatchExpression* filter = nullptr)
       : PlanStage(plan), id_(id), filter_(filter) {}
-  std::string_view name() const override { return "IDHACK"; }
+  std::string_view name() const override;
   bson::Element id() const { return id_.element(); }
 
  protected:

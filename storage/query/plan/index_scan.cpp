@@ -50,9 +50,9 @@ StatusWith<bool> IndexScan::move() {
   return found;
 }
 
-bool IndexScan::isFresh(storage::RecordId id) {
+bool IndexScan::isFresh(const storage::RecordId& id) {
   if (!removesRepeats_ || !index_->multikey()) return true;
-  const bool fresh = seen_.insert(id.value).second;
+  const bool fresh = seen_.insert(id);
   repeats_ += !fresh;
   return fresh;
 }

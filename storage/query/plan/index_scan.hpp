@@ -1,10 +1,10 @@
 #pragma once
 #include <memory>
-#include <unordered_set>
 
 #include "storage/query/plan/index_plan.hpp"
 #include "storage/query/plan/key_ranges.hpp"
 #include "storage/query/plan/plan_stage.hpp"
+#include "storage/records/record_id_set.hpp"
 
 namespace troupe::query {
 
@@ -31,7 +31,7 @@ class IndexScan : public PlanStage {
   StatusWith<bool> move();
   StatusWith<bool> passes();
   /// Whether this is the record's first key.
-  bool isFresh(storage::RecordId id);
+  bool isFresh(const storage::RecordId& id);
 
   std::shared_ptr<const IndexPlan> access_;
   const storage::IndexEntry* index_;
@@ -40,7 +40,7 @@ class IndexScan : public PlanStage {
   KeyRanges ranges_;
   storage::IndexCursor cursor_;
   std::string target_;  ///< where to seek next, when not empty
-  std::unordered_set<int64_t> seen_;
+  storage::RecordIdSet seen_;
   bool removesRepeats_ = false;
   bool open_ = false, done_ = false;
   int64_t keys_ = 0, seeks_ = 0, repeats_ = 0;

@@ -19,7 +19,7 @@ class PlanExecutor final : public Executor {
   void setRejected(std::vector<PlanStagePtr> rejected) { rejected_ = std::move(rejected); }
 
   StatusWith<Next> next() override;
-  storage::RecordId recordId() const override { return row_.id; }
+  const storage::RecordId& recordId() const override { return row_.id; }
   int64_t matchedArrayIndex() const override;
   void save() override;
   Status restore(storage::RecoveryUnit& unit, const storage::CatalogSnapshot& now) override;

@@ -5,6 +5,7 @@
 #include "messaging/bson/collation.hpp"
 #include "messaging/bson/compare.hpp"
 #include "storage/keys/key_string.hpp"
+#include "storage/query/plan/clustered_scan.hpp"
 #include "storage/query/plan/collection_scan.hpp"
 #include "storage/query/plan/fetch_stages.hpp"
 #include "storage/query/plan/flow_stages.hpp"
@@ -62,12 +63,13 @@ StatusWith<PlannedAccess> Planner::collectionScan(bool forward) {
     return {ErrorCode::kNoQueryExecutionPlans, "error processing query: ns=" + plan_.collection->ns().toString() +
                                                    " planner returned error :: caused by :: No query solutions"};
   }
-  if (plan_.collection->isClustered() && !request_.tailable) return sorted(clusteredScan(forward));
+  if (plan_.collection->isClustered() && plan_.collection->idIndex() && !request_.tailable)
+    return sorted(scanByIdIndex(forward));
   return sorted(std::make_unique<CollectionScan>(plan_, plan_.filter, forward, request_.tailable));
 }
 
-/// The natural order of a clustered collection is that of its `_id`.
-PlanStagePtr Planner::clusteredScan(bool forward) {
+/// A clustered collection of numbered records: its natural order is that of its `_id` index.
+PlanStagePtr Planner::scanByIdIndex(bool forward) {
   IndexPlan access;
   access.index = plan_.collection->indexes().front();
   access.keyRange = true;
@@ -96,7 +98,7 @@ StatusWith<PlannedChoice> Planner::natural(const Element& direction) {
 /// The index a hint names; null without a hint.
 StatusWith<IndexPtr> Planner::hinted() const {
   if (!request_.hint.ok()) return IndexPtr();
-  for (const IndexPtr& index : plan_.collection->indexes()) {
+  for (const IndexPtr& index : plan_.collection->accessPaths()) {
     if (!index->usable()) continue;
     const bool meant = request_.hint.is(Type::kString)
                            ? request_.hint.asString() == plan_.collection->shownName(*index)
@@ -162,6 +164,7 @@ Planner::Candidate Planner::single(IndexPlan access) const {
 
 /// Whether keys alone can answer: all that is tested and shown is in them.
 bool Planner::covers(const IndexPlan& access) const {
+  if (isClusterKey(access)) return false;  // its rows are the documents
   if (!plan_.projection || !plan_.projection->isInclusion() || plan_.refetch || request_.returnKey ||
       request_.showRecordId)
     return false;
@@ -182,7 +185,7 @@ std::optional<IndexPlan> Planner::bestForBranch(const MatchExpression& branch) c
   query.predicates = predicatesOf(query.conjuncts);
   query.collator = query_.collator;
   std::optional<IndexPlan> best;
-  for (const IndexPtr& index : plan_.collection->indexes()) {
+  for (const IndexPtr& index : plan_.collection->accessPaths()) {
     if (!index->usable()) continue;
     auto access = planIndex(index, query, false);
     if (!access || access->bounded == 0) continue;
@@ -208,7 +211,7 @@ std::optional<Planner::Candidate> Planner::unionFor(const MatchExpression& eithe
 
 std::vector<Planner::Candidate> Planner::candidates() const {
   std::vector<Candidate> out;
-  for (const IndexPtr& index : plan_.collection->indexes()) {
+  for (const IndexPtr& index : plan_.collection->accessPaths()) {
     if (!index->usable()) continue;
     auto access = planIndex(index, query_, false);
     if (!access) continue;
@@ -232,13 +235,24 @@ bool Planner::dominates(const Candidate& a, const Candidate& b) const {
          a.residual.size() <= b.residual.size() && (a.providesSort || !b.providesSort) && (a.covered || !b.covered);
 }
 
+bool Planner::isClusterKey(const IndexPlan& access) const { return access.index == plan_.collection->clusterKey(); }
+
 PlannedAccess Planner::build(const Candidate& candidate) {
+  PlannedAccess access;
+  if (!candidate.isUnion() && isClusterKey(*candidate.scans.front())) {
+    auto scan = std::make_unique<ClusteredScan>(plan_, candidate.scans.front(), candidate.residual);
+    if (plan_.sort && !candidate.providesSort) return sorted(std::move(scan));
+    access.root = std::move(scan);
+    return access;
+  }
   const bool countOnly = request_.rowsOnly && candidate.residual.empty() && !plan_.sort;
   std::vector<PlanStagePtr> scans;
-  for (const auto& scan : candidate.scans) scans.push_back(std::make_unique<IndexScan>(plan_, scan, countOnly));
+  for (const auto& scan : candidate.scans) {
+    if (isClusterKey(*scan)) scans.push_back(std::make_unique<ClusteredScan>(plan_, scan, Conjuncts{}));
+    else scans.push_back(std::make_unique<IndexScan>(plan_, scan, countOnly));
+  }
   PlanStagePtr root =
       candidate.isUnion() ? std::make_unique<UnionRows>(plan_, std::move(scans)) : std::move(scans.front());
-  PlannedAccess access;
   access.covered = candidate.covered;
   if (candidate.covered) {
     root = std::make_unique<CoveredRows>(plan_, std::move(root), request_.projection, candidate.scans.front()->index);
@@ -297,7 +311,7 @@ StatusWith<PlannedChoice> Planner::choose() {
   const bool free = !request_.hint.ok() && request_.min.empty() && request_.max.empty();
   if (!free) return byHint();
   if (query_.conjuncts.size() == 1 && query_.conjuncts.front()->kind() == MatchKind::kEq &&
-      query_.conjuncts.front()->path() == "_id" && plan_.collection->idIndex() && !request_.returnKey &&
+      query_.conjuncts.front()->path() == "_id" && plan_.collection->hasIdKey() && !request_.returnKey &&
       isPointId(query_.conjuncts.front()->operand(), *plan_.collection, query_.collator)) {
     choice.winner.root = std::make_unique<IdLookup>(plan_, query_.conjuncts.front()->operand());
     return choice;

@@ -40,7 +40,8 @@ class Planner {
   };
 
   StatusWith<PlannedAccess> collectionScan(bool forward);
-  PlanStagePtr clusteredScan(bool forward);
+  PlanStagePtr scanByIdIndex(bool forward);
+  bool isClusterKey(const IndexPlan& access) const;
   StatusWith<PlannedChoice> natural(const bson::Element& direction);
   StatusWith<storage::IndexPtr> hinted() const;
   StatusWith<PlannedChoice> byHint();
@@ -64,7 +65,7 @@ class Planner {
   IndexQuery query_;
 };
 
-/// Whether `{_id: id}` finds at most one document, by the `_id` index.
+/// Whether `{_id: id}` finds at most one document, by the `_id` index or the cluster key.
 bool isPointId(const bson::Element& id, const storage::Collection& collection, const bson::Collator* collator);
 
 }  // namespace troupe::query

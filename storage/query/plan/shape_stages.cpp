@@ -23,10 +23,10 @@ ProjectRows::ProjectRows(PlanContext& plan, PlanStagePtr input, bson::View spec)
 StatusWith<PlanStage::Step> ProjectRows::advance(Row& row) {
   TROUPE_ASSIGN(const Step step, input().work(row));
   if (step != Step::kRow) return step;
-  ProjectionInput in{.document = row.document, .recordId = row.id.value};
+  ProjectionInput in{.document = row.document, .recordId = &row.id};
   bson::Document sortKey;
   if (plan_.projection->needsSortKey() && plan_.sort) {
-    TROUPE_ASSIGN(const bson::Document values, plan_.sort->keyValues(row.document, 0, row.id.value));
+    TROUPE_ASSIGN(const bson::Document values, plan_.sort->keyValues(row.document, 0, row.id));
     bson::Builder array;
     for (const bson::Element& value : values.view()) array.push(value);
     sortKey = array.finish();
@@ -42,7 +42,7 @@ StatusWith<PlanStage::Step> ShowRecordId::advance(Row& row) {
   if (step != Step::kRow) return step;
   bson::Builder out;
   out.reserve(row.document.size() + 24);
-  out.appendAll(row.document).append("$recordId", row.id.value);
+  out.appendAll(row.document).append("$recordId", row.id.toValue());
   current_ = out.finish();
   row.document = current_;
   return step;

@@ -6,12 +6,13 @@ namespace troupe::query {
 
 namespace {
 
-/// A held row: record id, index, sizes of key and type bits, then these and the document.
+/// A held row: record id (bytes behind the header), index, sizes of key and type bits, then these and the document.
 struct Header {
-  int64_t id = 0;
+  int64_t number = 0;
   const storage::IndexEntry* index = nullptr;  // the plan's scan keeps the entry alive
   uint32_t keySize = 0;
   uint32_t typeBitsSize = 0;
+  uint32_t idSize = 0;
 };
 
 }  // namespace
@@ -20,15 +21,17 @@ SortRows::SortRows(PlanContext& plan, PlanStagePtr input, SorterOptions options)
     : PlanStage(plan, std::move(input)), options_(std::move(options)), sorter_(Sorter::make(options_)) {}
 
 Status SortRows::add(const Row& row) {
-  TROUPE_ASSIGN(auto key, plan_.sort->key(row.document, 0, row.id.value));
-  Header header{row.id.value, nullptr, 0, 0};
+  TROUPE_ASSIGN(auto key, plan_.sort->key(row.document, 0, row.id));
+  Header header{row.id.number(), nullptr, 0, 0, static_cast<uint32_t>(row.id.bytes().size())};
   if (plan_.keepKeys && row.key.index) {
-    header = {row.id.value, row.key.index, static_cast<uint32_t>(row.key.key.size()),
-              static_cast<uint32_t>(row.key.typeBits.size())};
+    header.index = row.key.index;
+    header.keySize = static_cast<uint32_t>(row.key.key.size());
+    header.typeBitsSize = static_cast<uint32_t>(row.key.typeBits.size());
   }
   std::string payload;
-  payload.reserve(sizeof header + header.keySize + header.typeBitsSize + row.document.size());
+  payload.reserve(sizeof header + header.idSize + header.keySize + header.typeBitsSize + row.document.size());
   payload.append(reinterpret_cast<const char*>(&header), sizeof header);
+  payload.append(row.id.bytes());
   payload.append(row.key.key.substr(0, header.keySize)).append(row.key.typeBits.substr(0, header.typeBitsSize));
   payload.append(row.document.bytes());
   return sorter_->add(std::move(key), std::move(payload));
@@ -37,8 +40,9 @@ Status SortRows::add(const Row& row) {
 void SortRows::unpack(Row& row) const {
   Header header;
   std::memcpy(&header, current_.data(), sizeof header);
-  const std::string_view rest = std::string_view(current_).substr(sizeof header);
-  row.id = {header.id};
+  const std::string_view rest = std::string_view(current_).substr(sizeof header + header.idSize);
+  if (header.idSize > 0) row.id.set(std::string_view(current_).substr(sizeof header, header.idSize));
+  else row.id.set(header.number);
   row.key = {rest.substr(0, header.keySize), rest.substr(header.keySize, header.typeBitsSize), header.index};
   row.document = bson::View(rest.data() + header.keySize + header.typeBitsSize);
 }

@@ -51,7 +51,7 @@ class FindProjection final : public Projection {
       case MetaField::kSortKey: return Value::array(input.sortKey);
       case MetaField::kRecordId: break;
     }
-    return Value(input.recordId);
+    return input.recordId ? input.recordId->toValue() : Value(int64_t{0});
   }
   /// `a.$`: of the array at `a`, the element that made the document match.
   StatusWith<Document> onlyMatchedElement(View document, View projected) const {

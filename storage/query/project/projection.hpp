@@ -9,15 +9,16 @@
 #include "storage/query/match/match_expression.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/project/projection_tree.hpp"
+#include "storage/records/record_id.hpp"
 
 namespace troupe::query {
 
 /// Beside the document, what a projection may show of a result.
 struct ProjectionInput {
   bson::View document;
-  bson::View sortKey{};  ///< {$meta: "sortKey"}: an array of values
-  double textScore = 0;  ///< {$meta: "textScore"}
-  int64_t recordId = 0;  ///< {$meta: "recordId"}
+  bson::View sortKey{};                         ///< {$meta: "sortKey"}: an array of values
+  double textScore = 0;                         ///< {$meta: "textScore"}
+  const storage::RecordId* recordId = nullptr;  ///< {$meta: "recordId"}; borrowed
 };
 
 /// A find projection: inclusion, exclusion, computed fields, $slice, $elemMatch, positional `a.$`, $meta.

@@ -173,7 +173,7 @@ Status SortPattern::select(View document, std::vector<Element>& values) const {
   return Status::OK();
 }
 
-StatusWith<std::string> SortPattern::key(View document, double textScore, int64_t recordId) const {
+StatusWith<std::string> SortPattern::key(View document, double textScore, const storage::RecordId& recordId) const {
   std::vector<Element> values;
   TROUPE_TRY(select(document, values));
   uint32_t descending = 0;
@@ -184,13 +184,14 @@ StatusWith<std::string> SortPattern::key(View document, double textScore, int64_
     switch (parts_[i].meta) {
       case Meta::kNone: builder.append(values[i], collator_); break;
       case Meta::kTextScore: builder.append(Value(textScore).element()); break;
-      case Meta::kRecordId: builder.append(Value(recordId).element()); break;
+      case Meta::kRecordId: builder.append(recordId.toValue().element()); break;
     }
   }
   return std::string(builder.bytes());
 }
 
-StatusWith<bson::Document> SortPattern::keyValues(View document, double textScore, int64_t recordId) const {
+StatusWith<bson::Document> SortPattern::keyValues(View document, double textScore,
+                                                  const storage::RecordId& recordId) const {
   std::vector<Element> values;
   TROUPE_TRY(select(document, values));
   bson::Builder out;
@@ -198,7 +199,7 @@ StatusWith<bson::Document> SortPattern::keyValues(View document, double textScor
     switch (parts_[i].meta) {
       case Meta::kNone: values[i].ok() ? out.append("", values[i]) : out.append("", bson::Null{}); break;
       case Meta::kTextScore: out.append("", textScore); break;
-      case Meta::kRecordId: out.append("", recordId); break;
+      case Meta::kRecordId: out.append("", recordId.toValue()); break;
     }
   }
   return out.finish();

@@ -6,6 +6,7 @@
 #include "messaging/errors/status.hpp"
 #include "storage/query/match/field_path.hpp"
 #include "storage/query/parse_context.hpp"
+#include "storage/records/record_id.hpp"
 
 namespace troupe::query {
 
@@ -29,9 +30,10 @@ class SortPattern {
   /// included. An array counts as its least element when ascending, its greatest when descending; an empty array as
   /// undefined, a missing field as null; fields of one array are taken from the same element. Errors: BadValue for
   /// parallel arrays.
-  StatusWith<std::string> key(bson::View document, double textScore = 0, int64_t recordId = 0) const;
+  StatusWith<std::string> key(bson::View document, double textScore = 0, const storage::RecordId& recordId = {}) const;
   /// The same as values, `{"": v, ...}` in pattern order: for {$meta: "sortKey"} and merging across shards.
-  StatusWith<bson::Document> keyValues(bson::View document, double textScore = 0, int64_t recordId = 0) const;
+  StatusWith<bson::Document> keyValues(bson::View document, double textScore = 0,
+                                       const storage::RecordId& recordId = {}) const;
   /// -1, 0, 1 for two results of keyValues.
   int compareKeyValues(bson::View a, bson::View b) const;
 

@@ -134,6 +134,41 @@ TEST_F(CollectionTest, ClusteredOnesLieInTheOrderOfTheirIds) {
   EXPECT_TRUE(answers(R"({"delete": "c", "deletes": [{"q": {"x": 1}, "limit": 0}]})", R"({"n": 3})"));
 }
 
+TEST_F(CollectionTest, ClusteredOnesAreReachedByIdWithoutAnIndex) {
+  ASSERT_TRUE(succeeds(R"({"create": "c", "clusteredIndex": {"key": {"_id": 1}, "unique": true}})"));
+  for (int i = 0; i < 9; ++i)
+    ASSERT_TRUE(server
+                    .run(bson::Builder()
+                             .append("insert", "c")
+                             .openArray("documents")
+                             .push(bson::doc("_id", i, "x", i))
+                             .close()
+                             .finish())["ok"]
+                    .truthy());
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {"_id": 4}, "u": {"$set": {"x": 44}}}]})",
+                      R"({"n": 1, "nModified": 1})"));
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {"_id": "new"}, "u": {"$set": {"x": 1}}, "upsert": true}]})",
+                      R"({"n": 1, "nModified": 0})"));
+  EXPECT_TRUE(answers(R"({"delete": "c", "deletes": [{"q": {"_id": {"$gte": 7}}, "limit": 0}]})", R"({"n": 2})"));
+  EXPECT_TRUE(
+      answers(R"({"findAndModify": "c", "query": {"_id": 2}, "remove": true})", R"({"value": {"_id": 2, "x": 2}})"));
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"_id": {"$gt": 3}}})"),
+            (std::vector<std::string>{R"({ "_id" : 4, "x" : 44 })", R"({ "_id" : 5, "x" : 5 })",
+                                      R"({ "_id" : 6, "x" : 6 })"}));
+  EXPECT_TRUE(
+      answers(R"({"insert": "c", "documents": [{"_id": 5}]})",
+              R"({"n": 0, "writeErrors": [{"code": 11000, "keyPattern": {"_id": 1}, "keyValue": {"_id": 5}}]})"));
+  EXPECT_TRUE(answers(R"({"validate": "c"})", R"({"valid": true, "nrecords": 7, "nIndexes": 0})"));
+  EXPECT_TRUE(answers(R"({"collStats": "c"})", R"({"count": 7, "nindexes": 0})"));
+  EXPECT_TRUE(answers(
+      R"({"explain": {"find": "c", "filter": {"_id": {"$lt": 5}}}, "verbosity": "executionStats"})",
+      R"({"queryPlanner": {"winningPlan": {"stage": "CLUSTERED_IXSCAN", "maxRecord": 5}}, "executionStats": {"totalDocsExamined": 4, "totalKeysExamined": 0}})"));
+  EXPECT_TRUE(answers(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})",
+                      R"({"numIndexesBefore": 1, "numIndexesAfter": 2})"));
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"x": 44}, "hint": "x_1"})"),
+            (std::vector<std::string>{R"({ "_id" : 4, "x" : 44 })"}));
+}
+
 TEST_F(CollectionTest, AClusteredIndexIsListedAsItWasAskedForAndCannotBeDropped) {
   ASSERT_TRUE(succeeds(R"({"create": "c", "clusteredIndex": {"key": {"_id": 1}, "unique": true, "name": "by id"}})"));
   EXPECT_EQ(batch(R"({"listIndexes": "c"})"),

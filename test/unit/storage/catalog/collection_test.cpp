@@ -40,14 +40,14 @@ TEST_P(CollectionTest, PutsADocumentInPlaceOfTheOneOfItsIdWhereverItIsSaidToBe) 
   ASSERT_TRUE(put(R"({"_id": 2, "a": 7})"_json, first).isOK()) << "another one lies there";
   const RecordId second = place;
   EXPECT_NE(first, second);
-  for (const RecordId guess : {first, second, RecordId{}, RecordId{second.value + 1000}}) {
-    ASSERT_TRUE(put(bson::doc("_id", 1, "a", guess.value), guess).isOK());
+  for (const RecordId guess : {first, second, RecordId{}, RecordId{second.number() + 1000}}) {
+    ASSERT_TRUE(put(bson::doc("_id", 1, "a", guess.number()), guess).isOK());
     EXPECT_EQ(place, first);
     EXPECT_EQ(findById(1), first);
     EXPECT_EQ(findById(2), second);
     EXPECT_EQ(keys("a"), 2) << "those of the older version are gone";
     ASSERT_TRUE(
-        current()->find(*unit, first, [&](bson::View now) { EXPECT_EQ(now["a"].toInt64(), guess.value); }).isOK());
+        current()->find(*unit, first, [&](bson::View now) { EXPECT_EQ(now["a"].toInt64(), guess.number()); }).isOK());
   }
   EXPECT_EQ(current()->records().count(), 2);
   EXPECT_EQ(current()->put(*unit, R"({"_id": 1})"_json, first).status().code(), ErrorCode::kIllegalOperation)

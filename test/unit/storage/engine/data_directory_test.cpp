@@ -48,6 +48,13 @@ TEST(DataFormat, ANewerOneIsRefusedWithAdvice) {
   EXPECT_TRUE(oneLine(status));
 }
 
+TEST(DataFormat, AnOlderOneIsTakenOverAndThenRefusedByOlderServers) {
+  TemporaryDirectory directory;
+  ASSERT_TRUE(checkDataFormat(directory.path(), 1).isOK());
+  ASSERT_TRUE(checkDataFormat(directory.path(), 2).isOK());
+  EXPECT_EQ(checkDataFormat(directory.path(), 1).code(), ErrorCode::kUnsupportedFormat);
+}
+
 TEST(DataFormat, AnUnreadableOneIsRefused) {
   TemporaryDirectory directory;
   for (const char* text : {"", "formatVersion: x", "formatVersion: -3", "something else"}) {

@@ -127,10 +127,10 @@ TEST_P(ValidateTest, RepairsEntries) {
 }
 
 TEST_P(ValidateTest, FindsAndRemovesDocumentsThatAreNone) {
-  ASSERT_TRUE(write([&] { return current()->records().insertAt(*unit, {1000}, "not a document"); }).isOK());
+  ASSERT_TRUE(write([&] { return current()->records().insertAt(*unit, RecordId(1000), "not a document"); }).isOK());
   const ValidateResult result = validate();
   EXPECT_FALSE(result.valid);
-  EXPECT_THAT(result.corruptRecords, ElementsAre(1000));
+  EXPECT_THAT(result.corruptRecords, ElementsAre(RecordId(1000)));
   EXPECT_EQ(result.invalidDocuments, 1);
   EXPECT_EQ(validate({.repair = true}).corruptRecordsRemoved, 1);
   EXPECT_TRUE(validate().valid);

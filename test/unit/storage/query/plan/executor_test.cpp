@@ -54,7 +54,7 @@ TEST_F(Queries, ShowsTheEnginesOwnBytes) {
   const auto executor = open(request);
   const auto next = (*executor)->next();
   ASSERT_TRUE(next->isDocument());
-  EXPECT_EQ((*executor)->recordId().value, 2);
+  EXPECT_EQ((*executor)->recordId().number(), 2);
   EXPECT_EQ((*executor)->stats().docsExamined, 1);
   EXPECT_TRUE((*executor)->next()->isEnd());
 }

@@ -1,0 +1,129 @@
+#include "storage/oplog/oplog_store.hpp"
+
+#include <algorithm>
+
+#include "messaging/bson/validate.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+
+namespace troupe::storage {
+
+namespace {
+
+bson::Timestamp after(bson::Timestamp time) { return bson::Timestamp::fromUint64(time.asUint64() + 1); }
+
+/// When an entry was written: its `wall`, or the seconds of its time.
+int64_t wallMillisOf(bson::Timestamp time, std::string_view entry) {
+  if (bson::validate(entry).isOK()) {
+    const bson::Element wall = bson::View(entry.data())["wall"];
+    if (wall.is(bson::Type::kDate)) return wall.asDate().millis;
+  }
+  return int64_t{time.seconds} * 1000;
+}
+
+}  // namespace
+
+StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, SessionPool& pool, std::string_view ident,
+                                                         const OplogLimits& limits) {
+  auto table = engine.openTable(ident);
+  if (table.status() == ErrorCode::kNoSuchKey)
+    table = engine.createTable(ident, {.logged = true, .appMetadata = "formatVersion=1,recordIds=times"});
+  if (!table.isOK()) return table.status();
+  std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), limits));
+  RecoveryUnit unit(pool);
+  TROUPE_ASSIGN(const auto newest, store->newest(unit));
+  if (newest) {
+    store->scanEnd_ = *newest;
+    store->visibility_.advance(*newest);
+  }
+  return store;
+}
+
+Status OplogStore::insert(RecoveryUnit& unit, std::span<const OplogEntry> entries) {
+  if (entries.empty()) return Status::OK();
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  bson::Timestamp newest;
+  int64_t wallMillis = 0, bytes = 0;
+  for (const OplogEntry& entry : entries) {
+    TROUPE_TRY(cursor->insert(OplogKey(entry.time), entry.document.bytes()));
+    bytes += entry.document.size();
+    if (entry.time > newest) {
+      newest = entry.time;
+      wallMillis = entry.wallMillis;
+    }
+  }
+  unit.onCommit([this, newest, wallMillis, records = static_cast<int64_t>(entries.size()), bytes](auto) {
+    markers_.add(newest, wallMillis, records, bytes);
+  });
+  return Status::OK();
+}
+
+StatusWith<OplogCursor> OplogStore::cursor(RecoveryUnit& unit, bool forward) const {
+  OplogCursor cursor(table_, &visibility_, forward);
+  TROUPE_TRY(cursor.open(unit));
+  return cursor;
+}
+
+StatusWith<std::optional<bson::Timestamp>> OplogStore::newest(RecoveryUnit& unit) const {
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  TROUPE_ASSIGN(const bool found, cursor->previous());
+  return found ? std::optional(OplogKey::decode(cursor->key())) : std::nullopt;
+}
+
+StatusWith<std::optional<bson::Timestamp>> OplogStore::oldest(RecoveryUnit& unit) const {
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  TROUPE_ASSIGN(const bool found, cursor->next());
+  return found ? std::optional(OplogKey::decode(cursor->key())) : std::nullopt;
+}
+
+StatusWith<bool> OplogStore::scan(RecoveryUnit& unit, int maxEntries) {
+  if (scanEnd_ == bson::Timestamp{}) return true;
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  TROUPE_ASSIGN(bool found, cursor->seekAtOrAfter(OplogKey(after(scanned_))));
+  for (int entries = 0; found; ++entries) {
+    const bson::Timestamp time = OplogKey::decode(cursor->key());
+    if (time > scanEnd_) break;
+    if (entries == maxEntries) return false;
+    markers_.addOlder(time, wallMillisOf(time, cursor->value()), static_cast<int64_t>(cursor->value().size()));
+    scanned_ = time;
+    TROUPE_ASSIGN(found, cursor->next());
+  }
+  markers_.finishOlder();
+  scanEnd_ = {};
+  return true;
+}
+
+StatusWith<bool> OplogStore::truncateOldest(RecoveryUnit& unit, int64_t nowMillis, std::optional<bson::Timestamp> pin) {
+  const auto oldest = markers_.expired(nowMillis, pin);
+  if (!oldest) return false;
+  WriteUnitOfWork work(unit);
+  // From where the last truncation ended: the engine would walk over all that it has removed before.
+  TROUPE_TRY(unit.truncate(table_, OplogKey(truncatedTo_), OplogKey(after(oldest->last))));
+  TROUPE_TRY(work.commit());
+  truncatedTo_ = oldest->last;
+  markers_.dropOldest();
+  return true;
+}
+
+Status OplogStore::cutAfter(RecoveryUnit& unit, bson::Timestamp point) {
+  WriteUnitOfWork work(unit);
+  int64_t records = 0, bytes = 0;
+  {
+    TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+    TROUPE_ASSIGN(bool found, cursor->seekAtOrAfter(OplogKey(after(point))));
+    while (found) {
+      const bool counted = scanEnd_ == bson::Timestamp{} || OplogKey::decode(cursor->key()) <= scanned_ ||
+                           OplogKey::decode(cursor->key()) > scanEnd_;
+      records += counted;
+      bytes += counted ? static_cast<int64_t>(cursor->value().size()) : 0;
+      TROUPE_ASSIGN(found, cursor->next());
+    }
+  }
+  TROUPE_TRY(unit.truncate(table_, OplogKey(after(point)), {}));
+  TROUPE_TRY(work.commit());
+  markers_.cutAfter(point, records, bytes);
+  scanEnd_ = std::min(scanEnd_, point);
+  visibility_.reset(point);
+  return Status::OK();
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,72 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "storage/oplog/oplog_cursor.hpp"
+#include "storage/oplog/truncate_markers.hpp"
+
+namespace troupe::storage {
+
+class RecoveryUnit;
+class SessionPool;
+
+/// An entry to be written. Borrowed.
+struct OplogEntry {
+  bson::Timestamp time;
+  int64_t wallMillis = 0;
+  bson::View document;
+};
+
+/// The oplog's table: time (8 bytes, big-endian) -> entry. Entries may be committed in any order of their times;
+/// forward readers stop at the visibility point. Old entries are truncated by markers from the old end. The table is
+/// logged. Any thread; every call works in the caller's recovery unit, writes need a unit of work.
+class OplogStore {
+ public:
+  /// Opens or creates the table. Its entries, all of them committed, are visible; its size is not known until
+  /// `scan` has ended.
+  static StatusWith<std::unique_ptr<OplogStore>> open(Engine& engine, SessionPool& pool, std::string_view ident,
+                                                      const OplogLimits& limits);
+
+  /// Adds entries. Sizes and markers follow the commit. Errors: DuplicateKey (an entry of that time exists),
+  /// WriteConflict.
+  Status insert(RecoveryUnit& unit, std::span<const OplogEntry> entries);
+
+  /// A forward cursor needs a unit without an open snapshot (IllegalOperation).
+  StatusWith<OplogCursor> cursor(RecoveryUnit& unit, bool forward = true) const;
+  /// Time of the newest entry, whatever is visible; nothing when there is none.
+  StatusWith<std::optional<bson::Timestamp>> newest(RecoveryUnit& unit) const;
+  StatusWith<std::optional<bson::Timestamp>> oldest(RecoveryUnit& unit) const;
+
+  OplogVisibility& visibility() { return visibility_; }
+  const OplogVisibility& visibility() const { return visibility_; }
+
+  /// Counts up to `maxEntries` of the entries that were there at the opening and makes their markers (TRN-004); true
+  /// when all have been. Gives way between calls, so a start is not held up. One caller.
+  StatusWith<bool> scan(RecoveryUnit& unit, int maxEntries);
+  /// Truncates the oldest marker if it has expired; see TruncateMarkers::expired. True when one went. Untimestamped
+  /// (TRN-003). One caller at a time.
+  StatusWith<bool> truncateOldest(RecoveryUnit& unit, int64_t nowMillis, std::optional<bson::Timestamp> pin);
+  /// Removes all entries later than `point`, as recovery and rollback do, and moves the visibility point there
+  /// (TRN-010).
+  Status cutAfter(RecoveryUnit& unit, bson::Timestamp point);
+
+  TruncateMarkers& markers() { return markers_; }
+  int64_t records() const { return markers_.records(); }
+  int64_t bytes() const { return markers_.bytes(); }
+  const Table& table() const { return table_; }
+
+ private:
+  OplogStore(Table table, const OplogLimits& limits) : table_(std::move(table)), markers_(limits) {}
+
+  Table table_;
+  OplogVisibility visibility_;
+  TruncateMarkers markers_;
+  bson::Timestamp truncatedTo_;  ///< everything up to it is gone: truncation need not look there again
+  bson::Timestamp scanEnd_;      ///< newest entry at the opening
+  bson::Timestamp scanned_;
+};
+
+}  // namespace troupe::storage
