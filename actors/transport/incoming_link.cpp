@@ -15,8 +15,9 @@ namespace {
 /// Sends the answer of a local actor back over the link the question came by.
 class AnswerByLink final : public ReplySink {
  public:
-  AnswerByLink(std::shared_ptr<Outbox> outbox, uint64_t correlation)
-      : outbox_(std::move(outbox)), correlation_(correlation) {}
+  AnswerByLink(std::shared_ptr<Outbox> outbox, uint64_t correlation, std::shared_ptr<const AskOrigin> origin)
+      : outbox_(std::move(outbox)), correlation_(correlation), origin_(std::move(origin)) {}
+  const AskOrigin* origin() const noexcept override { return origin_.get(); }
   void complete(StatusWith<Payload> answer) noexcept override {
     outbox_->answer(correlation_, std::move(answer));
     delete this;
@@ -25,6 +26,7 @@ class AnswerByLink final : public ReplySink {
  private:
   std::shared_ptr<Outbox> outbox_;
   const uint64_t correlation_;
+  const std::shared_ptr<const AskOrigin> origin_;
 };
 
 bool mayJoin(Anonymous anonymous, bool fromLoopback) {
@@ -110,10 +112,12 @@ void IncomingLink::established(const Established& agreed, const std::string& las
   handshake_.reset();
   peer_ = agreed.peer;
   authenticated_ = agreed.authenticated;
+  origin_ = std::make_shared<const AskOrigin>(AskOrigin{self(), authenticated_});
   setLargestFrame(links_->settings().largestFrame);
   changeOutbox(links_->accepted(peer_));
   outbox().write(last);
-  outbox().open(agreed.maxFrame, !isEncrypted());
+  outbox().open({agreed.maxFrame, !isEncrypted(), agreed.keys.outgoing});
+  expectProofs(agreed.keys.incoming);
   counters().opened.fetch_add(1, std::memory_order_relaxed);
   setDocument(peer_, 0);
   setPhase("open", phaseText(Phase::kOpen).meaning);
@@ -141,7 +145,7 @@ void IncomingLink::takeMessage(const Frame& frame) {
 void IncomingLink::deliver(Envelope envelope) {
   if (envelope.kind == MessageKind::kAsk) {
     const bool served = outbox().serve();
-    envelope.reply = ReplyDuty(new AnswerByLink(sharedOutbox(), envelope.correlation));
+    envelope.reply = ReplyDuty(new AnswerByLink(sharedOutbox(), envelope.correlation, origin_));
     if (!served)
       return envelope.reply.complete(
           Status(ErrorCode::kExceededMemoryLimit, node().name() + " serves as many asks of this link as it may"));

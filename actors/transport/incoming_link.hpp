@@ -46,6 +46,7 @@ class IncomingLink final : public LinkEnd {
   std::optional<AcceptorHandshake> handshake_;
   std::string peer_;
   bool authenticated_ = false;
+  std::shared_ptr<const AskOrigin> origin_;  ///< of the asks that come over it
   TimePoint startedAt_, heardAt_;
   std::map<std::string, std::vector<Address>> watchers_;  ///< path here -> who there wants to know
 };

@@ -2,16 +2,21 @@
 
 #include "actors/kernel/actor_cell.hpp"
 #include "actors/kernel/node.hpp"
+#include "messaging/link/handshake.hpp"
 
 namespace troupe::link {
 
 namespace {
 /// Blocks written before the reader has its turn.
 constexpr int kBlocksInARow = 8;
+/// Of a connection in either direction: an urgent frame comes behind as much bulk, a millisecond or two on a fast
+/// network; and at a round trip of a millisecond as much is enough for half a gigabyte a second.
+constexpr size_t kBacklog = 512 * 1024;
 }  // namespace
 
 void LinkEnd::openStream(std::shared_ptr<front::Transport> transport, bool expectMagic, std::string_view first) {
   closeStream();
+  transport->limitBacklog(kBacklog);
   stream_ = std::make_shared<Stream>(Stream{std::move(transport), std::make_shared<FrameReader>(expectMagic)});
   stream_->reader->feed(first);
   start(writeBlocks(stream_));
@@ -24,8 +29,9 @@ void LinkEnd::closeStream() {
 
 void LinkEnd::closeStream(std::string_view last) {
   if (stream_ && !last.empty() && !stream_->writing) {
-    const auto n = stream_->transport->writeNow(last);
-    if (n.isOK() && *n == 0) (void)stream_->transport->write(std::make_shared<const std::string>(last), 0);
+    const auto bytes = std::make_shared<const std::string>(outbox_->sealed(last));
+    const auto n = stream_->transport->writeNow(*bytes);
+    if (n.isOK() && *n == 0) (void)stream_->transport->write(bytes, 0);
   }
   closeStream();
 }
@@ -43,7 +49,8 @@ void LinkEnd::setError(std::string error) {
 void LinkEnd::ended(const std::shared_ptr<Stream>& stream, const Status& why) {
   if (stream != stream_) return;
   std::optional<Rejected> rejected;
-  if (stream->begun > 0) rejected = {Rejection::kTruncated, "the connection ended within a frame"};
+  if (stream->begun > 0 || stream->reader->isWithinMessage())
+    rejected = {Rejection::kTruncated, "the connection ended within a frame"};
   streamLost("the connection ended: " + why.reason(), std::move(rejected));
 }
 
@@ -54,6 +61,7 @@ bool LinkEnd::takeFrames(const std::shared_ptr<Stream>& stream) {
     if (outcome == FrameReader::Outcome::kMore) return true;
     if (outcome == FrameReader::Outcome::kRejected) {
       const Rejected rejected = stream->reader->rejected();
+      closeStream(closingFrame(rejected.toString()));
       streamLost(rejected.toString(), rejected);
       return false;
     }

@@ -23,11 +23,15 @@ class LinkEnd : public Actor {
   /// already.
   void openStream(std::shared_ptr<front::Transport> transport, bool expectMagic, std::string_view first);
   void closeStream();
-  /// Writes a few last bytes, as far as the connection takes them at once, and closes it.
+  /// Writes a last frame, as far as the connection takes it at once, and closes it.
   void closeStream(std::string_view last);
   bool hasStream() const { return stream_ != nullptr; }
   /// Frames up to this size are taken from now on.
   void setLargestFrame(size_t bytes) { stream_->reader->setLimit(bytes); }
+  /// From the next byte on all that comes has to be proven with this key; nothing without one.
+  void expectProofs(const std::string& key) {
+    if (!key.empty()) stream_->reader->expectProofs(key);
+  }
   bool isEncrypted() const { return stream_ && stream_->transport->encrypted(); }
 
   /// A frame has come.

@@ -59,7 +59,9 @@ void Outbox::send(Envelope envelope) noexcept {
 std::optional<Outbox::Refusal> Outbox::put(Envelope& envelope) {
   if (!isForOpener(envelope.kind)) return Refusal{{ErrorCode::kIllegalOperation, "not for this link"}};
   if (state_ == State::kRefusing) return Refusal{why_, DeadLetter::kNotConnected};
-  const bool full = queuedBytes() > limits_.bytes || queue_.frames() + held_.size() >= limits_.messages ||
+  // Bulk that waits keeps nobody else out.
+  const size_t overtaken = laneOf(envelope) == Lane::kBulk ? 0 : queue_.queue(Lane::kBulk).bytes();
+  const bool full = queuedBytes() - overtaken > limits_.bytes || queue_.frames() + held_.size() >= limits_.messages ||
                     (envelope.kind == MessageKind::kAsk && pending_.size() >= limits_.asks);
   if (full) {
     return Refusal{{ErrorCode::kExceededMemoryLimit, "the queue of the link to " + peer_ + " is full"},
@@ -73,7 +75,7 @@ std::optional<Outbox::Refusal> Outbox::put(Envelope& envelope) {
 }
 
 std::optional<Outbox::Refusal> Outbox::encode(Envelope& envelope) {
-  if (Status sendable = checkSendable(envelope, largestFrame_); !sendable.isOK())
+  if (Status sendable = checkSendable(envelope, terms_.largestFrame); !sendable.isOK())
     return Refusal{std::move(sendable), DeadLetter::kUnsendable};
   const TimePoint now = environment_.now();
   if (envelope.deadline <= now)
@@ -82,9 +84,23 @@ std::optional<Outbox::Refusal> Outbox::encode(Envelope& envelope) {
   if (envelope.kind == MessageKind::kAsk && !envelope.reply) envelope.kind = MessageKind::kTell;
   if (envelope.kind == MessageKind::kAsk)
     envelope.correlation = pending_.add(std::move(envelope.reply), envelope.deadline);
-  if (appendMessage(queue_, envelope, now, {peer_, self_}, largestFrame_, checksummed_) > 0) return std::nullopt;
+  if (append(envelope, laneOf(envelope))) return std::nullopt;
   if (envelope.kind == MessageKind::kAsk) envelope.reply = pending_.take(envelope.correlation);
   return Refusal{{ErrorCode::kInvalidLength, "the message is larger than a link carries"}, DeadLetter::kUnsendable};
+}
+
+/// A watch and what was told before it keep their order like messages to one receiver.
+Lane Outbox::laneOf(const Envelope& envelope) const {
+  if (envelope.priority == Priority::kHigh) return Lane::kUrgent;
+  if (contentSize(envelope) > kBulkFrom) return Lane::kBulk;
+  return queue_.behindBulk(envelope.to.hash());
+}
+
+bool Outbox::append(const Envelope& envelope, Lane lane) {
+  const bool appended = appendMessage(queue_.queue(lane), envelope, environment_.now(), {peer_, self_},
+                                      terms_.largestFrame, terms_.checksummed) > 0;
+  if (lane == Lane::kBulk) queue_.noteBulk(envelope.to.hash());
+  return appended;
 }
 
 void Outbox::giveBack(Envelope envelope, const Refusal& refusal) noexcept {
@@ -95,9 +111,12 @@ void Outbox::giveBack(Envelope envelope, const Refusal& refusal) noexcept {
   envelope.reply.complete(refusal.why);
 }
 
+/// Answers are awaited one by one, so a small one may overtake a large one. The end of an actor is told behind all that
+/// it has answered.
 bool Outbox::appendAnswer(const Envelope& envelope) {
   if (state_ != State::kOpen) return true;  // whoever waited knows that the link is gone
-  return appendMessage(queue_, envelope, environment_.now(), {peer_, self_}, largestFrame_, checksummed_) > 0;
+  if (envelope.kind == MessageKind::kDown) return append(envelope, queue_.behindAll());
+  return append(envelope, contentSize(envelope) > kBulkFrom ? Lane::kBulk : Lane::kOrdinary);
 }
 
 void Outbox::answer(uint64_t correlation, StatusWith<Payload> answer) noexcept {
@@ -111,7 +130,7 @@ void Outbox::answer(uint64_t correlation, StatusWith<Payload> answer) noexcept {
     Status failure = answer.status();
     if (failure.isOK()) {
       envelope.payload = std::move(*answer);
-      failure = checkSendable(envelope, largestFrame_);
+      failure = checkSendable(envelope, terms_.largestFrame);
       if (failure.isOK() && !appendAnswer(envelope))
         failure = Status(ErrorCode::kInvalidLength, "the answer is larger than a link carries");
     }
@@ -155,14 +174,16 @@ void Outbox::hold() {
   state_ = State::kHolding;
 }
 
-void Outbox::open(size_t largestFrame, bool checksummed) {
+void Outbox::open(const Terms& terms) {
+  if (!terms.key.empty()) proof_.emplace(terms.key);
   std::deque<std::pair<Envelope, Refusal>> refused;
   Waiter writer;
   {
     const std::lock_guard lock(mutex_);
     state_ = State::kOpen;
-    largestFrame_ = largestFrame;
-    checksummed_ = checksummed;
+    terms_ = terms;
+    terms_.checksummed = terms.checksummed && !proof_;
+    queue_.setProven(proof_.has_value());
     for (Envelope& envelope : held_)
       if (auto refusal = encode(envelope)) refused.emplace_back(std::move(envelope), std::move(*refusal));
     held_.clear();
@@ -185,6 +206,8 @@ void Outbox::refuse(const Status& why) {
     heldBytes_ = writingBytes_ = writingFrames_ = serving_ = 0;
     pending = pending_.takeAll();
     queue_.clear();
+    queue_.setProven(false);
+    proof_.reset();
     writer = takeWaiter(writer_);
     reader = takeWaiter(reader_);
   }
@@ -195,11 +218,19 @@ void Outbox::refuse(const Status& why) {
   for (auto& envelope : held) giveBack(std::move(envelope), {why, DeadLetter::kNotConnected});
 }
 
-void Outbox::write(std::string_view frames) {
+std::string Outbox::sealed(std::string_view frame) {
+  if (!proof_) return std::string(frame);
+  std::string record(ByteQueue::kRecordHeader, '\0');
+  record += frame;
+  sealRecord(record, *proof_);
+  return record;
+}
+
+void Outbox::write(std::string_view frame) {
   Waiter writer;
   {
     const std::lock_guard lock(mutex_);
-    queue_.room(frames.size()).append(frames);
+    queue_.queue(Lane::kUrgent).room(frame.size()).append(frame);
     writer = takeWaiter(writer_);
   }
   wake(std::move(writer));
@@ -256,11 +287,16 @@ bool Outbox::isOverfull() const {
 }
 
 std::optional<ByteQueue::Block> Outbox::take() {
-  const std::lock_guard lock(mutex_);
-  if (queue_.empty()) return std::nullopt;
-  auto block = queue_.take();
-  writingBytes_ = block.bytes.size();
-  writingFrames_ = block.frames;
+  std::optional<ByteQueue::Block> block;
+  {
+    const std::lock_guard lock(mutex_);
+    block = queue_.take();
+    if (!block) return block;
+    writingBytes_ = block->bytes.size();
+    writingFrames_ = block->frames;
+  }
+  // In the order in which they are written, which the receiver's count follows.
+  if (block->proven) sealRecord(block->bytes, *proof_);
   return block;
 }
 
@@ -271,7 +307,7 @@ void Outbox::written(ByteQueue::Block block, size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     writingBytes_ = writingFrames_ = 0;
-    queue_.recycle(std::move(block.bytes));
+    queue_.recycle(std::move(block));
     if (queuedBytes() <= limits_.bytes / 2) reader = takeWaiter(reader_);
   }
   wake(std::move(reader));

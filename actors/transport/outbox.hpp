@@ -10,6 +10,7 @@
 #include "actors/kernel/post_office.hpp"
 #include "actors/transport/counters.hpp"
 #include "messaging/link/frame.hpp"
+#include "messaging/link/lanes.hpp"
 #include "messaging/link/message_frame.hpp"
 #include "messaging/link/pending_asks.hpp"
 
@@ -17,12 +18,14 @@ namespace troupe::link {
 
 /// What waits at one end of a link to go to the other node, and who waits for answers from there. Senders put messages
 /// in from any thread, encoded at once into the bytes to be written, so that the link's actor writes many with one
-/// call; only the link's actor takes out. It never holds more than its limits: what is beyond is given back, an ask
-/// with a failure, a watch with a `Down`, anything else counted as dropped.
+/// call; only the link's actor takes out. Small messages overtake large ones (Lanes). It never holds more than its
+/// limits: what is beyond is given back, an ask with a failure, a watch with a `Down`, anything else counted as
+/// dropped.
 class Outbox final : public Route {
  public:
   struct Limits {
-    size_t bytes = 64 * 1024 * 1024;  ///< encoded or held; answers may go beyond, and then nothing more is read
+    size_t bytes = 64 * 1024 * 1024;  ///< encoded or held, and of bulk beside the other lanes as much again; answers
+                                      ///< may go beyond, and then nothing more is read
     size_t messages = 100'000;
     size_t asks = 100'000;  ///< without an answer yet, in either direction
   };
@@ -49,13 +52,21 @@ class Outbox final : public Route {
   // --- The link's actor
   /// Messages are kept until the link is open.
   void hold();
-  /// Messages flow, those that were held first. `largestFrame`: what the other side takes.
-  void open(size_t largestFrame, bool checksummed);
+  /// What was agreed on for a connection.
+  struct Terms {
+    size_t largestFrame = kLargestFrame;  ///< what the other side takes
+    bool checksummed = true;              ///< neither TLS nor proofs protect the frames
+    std::string key = {};                 ///< all is sent in records proven with it; empty: no proofs
+  };
+  /// Messages flow, those that were held first.
+  void open(const Terms& terms);
   /// The link is gone: all that waits, here or for an answer, fails with this reason, and what comes from now on as
   /// well.
   void refuse(const Status& why);
-  /// Frames of the link's own: handshake, heartbeats. They are not held up.
-  void write(std::string_view frames);
+  /// A frame of the link's own: handshake, heartbeats. It is not held up.
+  void write(std::string_view frame);
+  /// A last frame as it has to look on this connection, to be written behind what was taken.
+  std::string sealed(std::string_view frame);
   /// The other node has answered; false if nothing waits for that.
   bool complete(Envelope answer);
   /// Lets go of asks whose deadline has passed.
@@ -83,7 +94,9 @@ class Outbox final : public Route {
 
   std::optional<Refusal> put(Envelope& envelope);
   std::optional<Refusal> encode(Envelope& envelope);
+  Lane laneOf(const Envelope& envelope) const;
   /// False if it is larger than the link carries.
+  bool append(const Envelope& envelope, Lane lane);
   bool appendAnswer(const Envelope& envelope);
   void giveBack(Envelope envelope, const Refusal& refusal) noexcept;
   size_t queuedBytes() const { return queue_.bytes() + heldBytes_ + writingBytes_; }
@@ -95,12 +108,13 @@ class Outbox final : public Route {
   const Limits limits_;
   const std::shared_ptr<LinkCounters> counters_;
 
+  std::optional<RecordProof> proof_;  ///< the link's actor's
+
   mutable std::mutex mutex_;  // guards all below
   State state_ = State::kHolding;
   Status why_;  ///< of refusing
-  size_t largestFrame_ = 0;
-  bool checksummed_ = true;
-  ByteQueue queue_;
+  Terms terms_;
+  Lanes queue_;
   std::deque<Envelope> held_;
   size_t heldBytes_ = 0;
   size_t writingBytes_ = 0, writingFrames_ = 0;

@@ -136,7 +136,9 @@ void OutgoingLink::takeHandshake(const Frame& frame) {
   handshake_.reset();
   authenticated_ = step.established->authenticated;
   setLargestFrame(links_->settings().largestFrame);
-  outbox().open(step.established->maxFrame, !isEncrypted());
+  const auto& keys = step.established->keys;
+  expectProofs(keys.incoming);
+  outbox().open({step.established->maxFrame, !isEncrypted(), keys.outgoing});
   perform(life_.authenticated(environment().now()));
 }
 

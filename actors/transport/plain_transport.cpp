@@ -56,6 +56,8 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
     return future;
   }
 
+  void limitBacklog(size_t bytes) override { limitSocketBacklog(socket_, bytes); }
+
   void close() override {
     asio::post(socket_.get_executor(), [self = shared_from_this()] {
       boost::system::error_code ignored;
@@ -69,6 +71,12 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
 };
 
 }  // namespace
+
+void limitSocketBacklog(tcp::socket& socket, size_t bytes) {
+  boost::system::error_code ignored;
+  socket.set_option(asio::socket_base::receive_buffer_size(static_cast<int>(bytes)), ignored);
+  socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(bytes)), ignored);
+}
 
 std::shared_ptr<Transport> makePlainTransport(tcp::socket socket) {
   return std::make_shared<PlainTransport>(std::move(socket));

@@ -28,6 +28,9 @@ class Transport {
   /// Writes the rest that `writeNow` left.
   virtual Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) = 0;
   virtual bool encrypted() const { return false; }
+  /// Bounds what the network may hold back unread, about: what is sent next is then not far behind. Before the first
+  /// read.
+  virtual void limitBacklog(size_t bytes) { (void)bytes; }
   /// Ends both directions; waiting calls complete with HostUnreachable. Any thread.
   virtual void close() = 0;
 };

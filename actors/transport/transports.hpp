@@ -10,6 +10,9 @@ namespace troupe::front {
 /// What an error of a socket means for who uses it.
 inline Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUnreachable, error.message()}; }
 
+/// Transport::limitBacklog of a socket: the kernel's buffers, which otherwise grow to megabytes.
+void limitSocketBacklog(boost::asio::ip::tcp::socket& socket, size_t bytes);
+
 /// A TCP connection without encryption; the socket is made non-blocking.
 std::shared_ptr<Transport> makePlainTransport(boost::asio::ip::tcp::socket socket);
 

@@ -1,8 +1,11 @@
 #include "messaging/auth/crypto.hpp"
 
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
 #include <unicode/usprep.h>
 #include <unicode/ustring.h>
 
@@ -57,6 +60,22 @@ StatusWith<Mechanism> mechanismByName(std::string_view name) {
   for (const auto mechanism : kMechanisms)
     if (name == mechanismName(mechanism)) return mechanism;
   return {ErrorCode::kBadValue, "'" + std::string(name) + "' is not a valid auth mechanism"};
+}
+
+std::string hkdf(std::string_view secret, std::string_view salt, std::string_view info, size_t size) {
+  const auto octets = [](const char* name, std::string_view bytes) {
+    return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(bytes.data()), bytes.size());
+  };
+  char sha256[] = "SHA256";
+  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, sha256, 0),
+                                   octets(OSSL_KDF_PARAM_KEY, secret), octets(OSSL_KDF_PARAM_SALT, salt),
+                                   octets(OSSL_KDF_PARAM_INFO, info), OSSL_PARAM_construct_end()};
+  const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr), EVP_KDF_free);
+  const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(EVP_KDF_CTX_new(kdf.get()), EVP_KDF_CTX_free);
+  std::string derived(size, '\0');
+  if (!context || EVP_KDF_derive(context.get(), bytesOf(derived), size, parameters) != 1)
+    throw std::runtime_error("OpenSSL refused to derive a key");
+  return derived;
 }
 
 size_t digestSize(Mechanism mechanism) { return mechanism == Mechanism::kScramSha1 ? 20 : 32; }

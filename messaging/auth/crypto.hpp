@@ -20,6 +20,8 @@ StatusWith<Mechanism> mechanismByName(std::string_view name);
 std::string digest(Mechanism mechanism, std::string_view bytes);
 std::string hmac(Mechanism mechanism, std::string_view key, std::string_view bytes);
 std::string pbkdf2(Mechanism mechanism, std::string_view password, std::string_view salt, int iterations);
+/// HKDF (RFC 5869) with SHA-256: `size` bytes derived from a secret, for the purpose that `info` names.
+std::string hkdf(std::string_view secret, std::string_view salt, std::string_view info, size_t size);
 /// Size of the digest: 20 or 32.
 size_t digestSize(Mechanism mechanism);
 /// The lower-case hexadecimal MD5 digest.

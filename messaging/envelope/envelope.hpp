@@ -22,9 +22,17 @@ enum class Priority : uint8_t { kNormal, kHigh };
 
 enum class MessageKind : uint8_t { kTell, kAsk, kReply, kFailure, kWatch, kUnwatch, kDown };
 
+/// How an ask of another node came to this one.
+struct AskOrigin {
+  Address link;                ///< the actor here that takes the answer back; when it ends, nobody waits any more
+  bool authenticated = false;  ///< the node at its other end has proven that it knows the cluster's key
+};
+
 /// Receives the one answer of an ask. Completed exactly once, from any thread.
 class ReplySink {
  public:
+  /// Null for an ask of this node.
+  virtual const AskOrigin* origin() const noexcept { return nullptr; }
   virtual void complete(StatusWith<Payload> answer) noexcept = 0;
 
  protected:
@@ -47,6 +55,8 @@ class ReplyDuty {
   }
 
   explicit operator bool() const { return sink_ != nullptr; }
+  /// Null for an ask of this node; valid until it is answered.
+  const AskOrigin* origin() const { return sink_ ? sink_->origin() : nullptr; }
   void complete(StatusWith<Payload> answer) noexcept {
     if (auto* s = std::exchange(sink_, nullptr)) s->complete(std::move(answer));
   }

@@ -56,11 +56,21 @@ std::string transcriptOf(const Exchange& seen) {
                  std::to_string(seen.openerMaxFrame), std::to_string(seen.acceptorMaxFrame)});
 }
 
+/// The cluster's key for links alone.
+std::string linkKey(const std::string& key) { return auth::hmac(Mechanism::kScramSha256, key, "troupe cluster link"); }
+
 /// Empty without a key.
 std::string prove(const std::string& key, std::string_view role, const std::string& transcript) {
   if (key.empty()) return {};
-  const std::string own = auth::hmac(Mechanism::kScramSha256, key, "troupe cluster link");
-  return auth::hmac(Mechanism::kScramSha256, own, joined({role, transcript}));
+  return auth::hmac(Mechanism::kScramSha256, linkKey(key), joined({role, transcript}));
+}
+
+/// The keys as the opener has them.
+LinkKeys keysOf(const std::string& key, const std::string& transcript) {
+  if (key.empty()) return {};
+  const std::string secret = linkKey(key);
+  return {auth::hkdf(secret, transcript, "records of the opener", kRecordKey),
+          auth::hkdf(secret, transcript, "records of the acceptor", kRecordKey)};
 }
 
 std::string proofHead(std::string_view proof) {
@@ -75,7 +85,7 @@ bool proves(const Frame& frame, std::string_view expected) {
   return readable && right;
 }
 
-bool nameIsUsable(std::string_view name) { return !name.empty() && name.size() <= kLongestName; }
+bool nameIsUsable(std::string_view name) { return !name.empty() && name.size() <= kLongestName && name[0] != '@'; }
 
 HandshakeStep wrongKey() {
   return reject(Rejection::kAuthentication, "the other node does not know this cluster's key");
@@ -155,7 +165,7 @@ HandshakeStep OpenerHandshake::takeChallenge(const Frame& frame) {
 HandshakeStep OpenerHandshake::takeWelcome(const Frame& frame) {
   if (!proves(frame, prove(self_.key, "acceptor", transcript_))) return wrongKey();
   HandshakeStep step;
-  step.established = {peer_, peerMaxFrame_, !self_.key.empty()};
+  step.established = {peer_, peerMaxFrame_, !self_.key.empty(), keysOf(self_.key, transcript_)};
   return step;
 }
 
@@ -202,6 +212,8 @@ HandshakeStep AcceptorHandshake::takeHello(const Frame& frame) {
 HandshakeStep AcceptorHandshake::takeProof(const Frame& frame) {
   if (!proves(frame, prove(self_.key, "opener", transcript_))) return wrongKey();
   HandshakeStep step = send(FrameType::kWelcome, proofHead(prove(self_.key, "acceptor", transcript_)));
+  agreed_.keys = keysOf(self_.key, transcript_);
+  std::swap(agreed_.keys.outgoing, agreed_.keys.incoming);
   step.established = agreed_;
   return step;
 }

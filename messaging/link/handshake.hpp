@@ -16,11 +16,17 @@ struct Identity {
   size_t maxFrame = kLargestFrame;  ///< the largest frame this node takes
 };
 
+/// What the two directions of one link are proven with; empty without the cluster's key.
+struct LinkKeys {
+  std::string outgoing, incoming;
+};
+
 /// What is agreed on once a handshake is over.
 struct Established {
   std::string peer;     ///< name of the other node
   size_t maxFrame = 0;  ///< the largest frame the other side takes
   bool authenticated = false;
+  LinkKeys keys = {};
 };
 
 /// What to do after an input: send these bytes, if any; then either wait for the next frame, or close because of
@@ -41,7 +47,8 @@ struct HandshakeStep {
 ///                               ◀──    Proof("acceptor")    as kWelcome
 ///
 /// A proof is HMAC-SHA-256, under a key derived from the cluster's for this purpose alone, over the prover's role, the
-/// version, both names, both nonces and both limits: it fits one direction of one handshake of one pair.
+/// version, both names, both nonces and both limits: it fits one direction of one handshake of one pair. The keys that
+/// prove all that follows are derived from the same (HKDF), one for each direction.
 class OpenerHandshake {
  public:
   /// `peer`: the node that is meant.

@@ -27,11 +27,13 @@ Frame partsOf(const Envelope& envelope) {
 
 }  // namespace
 
+size_t contentSize(const Envelope& envelope) { return frameSize(partsOf(envelope)); }
+
 Status checkSendable(const Envelope& envelope, size_t largestFrame) {
   if (!envelope.payload.isSerializable())
     return {ErrorCode::kIllegalOperation,
             std::string("a ") + envelope.payload.typeName() + " may not leave the process"};
-  const size_t size = frameSize(partsOf(envelope));
+  const size_t size = contentSize(envelope);
   if (size > largestFrame)
     return {ErrorCode::kInvalidLength, std::string("a ") + envelope.payload.typeName() + " of " + std::to_string(size) +
                                            " bytes is larger than a link carries"};
@@ -61,7 +63,7 @@ size_t appendMessage(ByteQueue& out, const Envelope& envelope, TimePoint now, co
   }
   const size_t size = frameSize(frame);
   if (frame.head.size() > kLargestHead || size > largestFrame) return 0;
-  appendFrame(out, frame, checksummed);
+  appendInParts(out, frame, checksummed);
   return size;
 }
 

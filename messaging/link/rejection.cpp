@@ -9,6 +9,7 @@ const char* rejectionName(Rejection reason) {
     case Rejection::kOversized: return "oversized";
     case Rejection::kMalformed: return "malformed";
     case Rejection::kChecksum: return "checksum";
+    case Rejection::kProof: return "wrong proof";
     case Rejection::kUnexpected: return "unexpected frame";
     case Rejection::kVersion: return "version";
     case Rejection::kWrongNode: return "wrong node";

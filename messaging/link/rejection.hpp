@@ -11,6 +11,7 @@ enum class Rejection {
   kOversized,       ///< a frame larger than allowed at this point
   kMalformed,       ///< a frame or its content makes no sense
   kChecksum,        ///< a frame was damaged on its way
+  kProof,           ///< the proof of origin does not fit: forged, repeated, left out or moved
   kUnexpected,      ///< a frame that is not due now, or a message this side may not send
   kVersion,         ///< another version of the protocol
   kWrongNode,       ///< the names do not fit: a node that is not meant, or oneself

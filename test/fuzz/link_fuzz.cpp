@@ -1,5 +1,6 @@
 // Bytes as another node may send them: split into frames in reads of changing sizes, given to both sides of the
-// handshake, and, as if it were over, read as envelopes. The first byte chooses who reads and how large the reads are.
+// handshake, and, as if it were over, read as envelopes, bare or in a record that is proven. The first byte chooses who
+// reads and how large the reads are.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +53,7 @@ void carry(const Frame& frame) {
   ByteQueue queue;
   if (appendMessage(queue, *envelope, now, names, kLargestFrame, true) == 0) return;
   FrameReader reader(false, kLargestFrame);
-  reader.feed(queue.take().bytes);
+  while (!queue.empty()) reader.feed(queue.take().bytes);
   Frame again;
   require(reader.next(again) == FrameReader::Outcome::kFrame);
   const auto copy = readMessage(again, now, names);
@@ -60,10 +61,34 @@ void carry(const Frame& frame) {
           copy->correlation == envelope->correlation && copy->payload.type() == envelope->payload.type());
 }
 
+/// Bytes within a record whose proof fits, as a node of the cluster may send them.
+void takeRecord(std::string_view bytes) {
+  const std::string key(kRecordKey, 'k');
+  RecordProof proof(key);
+  std::string record(ByteQueue::kRecordHeader, '\0');
+  record += bytes.substr(0, (kLargestRecord - record.size() - kRecordProof) / 8 * 8);
+  record.resize((record.size() + 7) / 8 * 8);
+  sealRecord(record, proof);
+  FrameReader reader(false, kLargestFrame);
+  reader.expectProofs(key);
+  reader.feed(record);
+  Frame frame;
+  while (reader.next(frame) == FrameReader::Outcome::kFrame) carry(frame);
+  record[record.size() / 2] = static_cast<char>(record[record.size() / 2] + 1);
+  FrameReader other(false, kLargestFrame);
+  other.expectProofs(key);
+  other.feed(record);
+  require(other.next(frame) == FrameReader::Outcome::kRejected);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
+  if (data[0] == 255) {
+    takeRecord({reinterpret_cast<const char*>(data) + 1, size - 1});
+    return 0;
+  }
   const int role = data[0] % 3;  // 0: acceptor, 1: opener, 2: an open link
   const size_t step = 1 + data[0] / 3;
   std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);

@@ -70,6 +70,8 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     deliver(1);
   }
   const std::string& onTheWayTo(int side) const { return ways_[side].bytes; }
+  /// Loses what is on the way to that end beyond so many bytes.
+  void keep(int side, size_t bytes) { ways_[side].bytes.resize(std::min(bytes, ways_[side].bytes.size())); }
 
   bool silent = false;  ///< bytes are taken, but do not arrive
   bool stuck = false;   ///< bytes are not taken any more
@@ -115,6 +117,7 @@ class LinkTest : public ::testing::Test {
 
   std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
   std::map<std::string, std::unique_ptr<Member>> members;
+  std::map<std::string, Node*> guests;       ///< nodes that the test makes by itself, on the same time
   std::vector<std::shared_ptr<Pipe>> pipes;  ///< in the order in which they were opened
 
   void TearDown() override {
@@ -142,6 +145,7 @@ class LinkTest : public ::testing::Test {
     for (size_t turns = 1; turns > 0;) {
       turns = 0;
       for (auto& [name, member] : members) turns += member->node.run();
+      for (const auto& [name, guest] : guests) turns += guest->run();
     }
   }
   void advance(Duration by) {
@@ -203,11 +207,12 @@ class LinkTest : public ::testing::Test {
     Promise<StatusWith<std::shared_ptr<front::Transport>>> promise;
     auto future = promise.future();
     const auto found = members.find(peer);
-    if (found == members.end() || !found->second->reachable) {
+    const auto guest = guests.find(peer);
+    if (guest == guests.end() && (found == members.end() || !found->second->reachable)) {
       promise.set(Status(ErrorCode::kHostUnreachable, "connection refused"));
     } else {
       auto pipe = pipes.emplace_back(std::make_shared<Pipe>());
-      Node& node = found->second->node;
+      Node& node = guest == guests.end() ? found->second->node : *guest->second;
       node.tell(node.address(kLinksPath), local(IncomingConnection{pipe->end(1), "", "pipe", true}));
       promise.set(std::shared_ptr<front::Transport>(pipe->end(0)));
     }

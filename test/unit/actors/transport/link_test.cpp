@@ -1,4 +1,5 @@
 // Messages, watches and answers between nodes over links, on virtual time.
+#include "messaging/envelope/primary_of.hpp"
 #include "test/unit/actors/transport/link_fixture.hpp"
 
 namespace troupe::link {
@@ -183,6 +184,52 @@ TEST_F(TwoNodes, AFullQueueGivesBackInsteadOfGrowing) {
   EXPECT_EQ(figures(c).dropped.load(), static_cast<int64_t>(dropped));
   EXPECT_LT(c.links->figures()[0].lengths.bytes, 20'000u);
   EXPECT_EQ(codeOf(ask(c, echo, ping(1))), ErrorCode::kExceededMemoryLimit);
+}
+
+TEST_F(TwoNodes, AMessageToAPrimaryGoesToTheNodeThatIsOneWhenItIsSent) {
+  link(a, b);
+  Echo* here = spawnEcho(a, "/echo");
+  std::string primary;
+  const Address whichever(primaryOf("rs0"), "/echo");
+  EXPECT_EQ(codeOf(ask(a, whichever, ping(1))), ErrorCode::kNotWritablePrimary) << "nobody knows of one";
+  a.node.postOffice().setPrimaryFinder([&](std::string_view set) -> std::optional<std::string> {
+    if (set != "rs0" || primary.empty()) return std::nullopt;
+    return primary;
+  });
+  EXPECT_EQ(codeOf(ask(a, whichever, ping(2))), ErrorCode::kNotWritablePrimary);
+  primary = "b:2";
+  EXPECT_EQ(codeOf(ask(a, whichever, ping(3))), ErrorCode::kOK);
+  primary = "a:1";
+  EXPECT_EQ(codeOf(ask(a, whichever, ping(4))), ErrorCode::kOK);
+  EXPECT_EQ(codeOf(ask(a, Address(primaryOf("other"), "/echo"), ping(5))), ErrorCode::kNotWritablePrimary);
+  EXPECT_EQ(there->numbers, std::vector<int64_t>{3});
+  EXPECT_EQ(here->numbers, std::vector<int64_t>{4});
+  Echo* watcher = spawnEcho(a, "/watcher", [&](Echo& self) { self.watch(whichever); });
+  ASSERT_EQ(watcher->downs.size(), 1u);
+  EXPECT_EQ(watcher->downs[0].reason.code(), ErrorCode::kIllegalOperation);
+}
+
+TEST_F(TwoNodes, SmallMessagesOvertakeLargeOnes) {
+  link(a, b);
+  Echo* other = spawnEcho(b, "/other");
+  a.node.tell(echo, ping(1, 1'000'000));
+  a.node.tell(Address("b:2", "/other"), ping(2));
+  a.node.tell(Address("b:2", "/other"), ping(3), Priority::kHigh);
+  pipes.at(0)->silent = true;
+  settle();
+  pipes.at(0)->keep(1, 32 * 1024);  // the rest of the large one does not arrive
+  pipes.at(0)->release();
+  settle();
+  EXPECT_EQ(other->numbers, (std::vector<int64_t>{3, 2}));
+  EXPECT_TRUE(there->numbers.empty());
+}
+
+TEST_F(TwoNodes, MessagesToOneReceiverKeepTheirOrder) {
+  link(a, b);
+  for (int i = 0; i < 20; ++i) a.node.tell(echo, ping(i, i % 3 == 0 ? 200'000 : 0));
+  settle();
+  ASSERT_EQ(there->numbers.size(), 20u);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(there->numbers[i], i);
 }
 
 TEST_F(TwoNodes, ASilentNodeIsLostAfterTheIdleTime) {

@@ -59,6 +59,11 @@ TEST(LinkHandshake, TwoNodesOfOneClusterAgree) {
   EXPECT_EQ(last.established->peer, "b:2");
   EXPECT_TRUE(last.established->authenticated);
   EXPECT_TRUE(last.send.empty());
+  const auto &ours = last.established->keys, &theirs = welcome.established->keys;
+  EXPECT_EQ(ours.outgoing.size(), kRecordKey);
+  EXPECT_EQ(ours.outgoing, theirs.incoming);
+  EXPECT_EQ(ours.incoming, theirs.outgoing);
+  EXPECT_NE(ours.incoming, ours.outgoing);
 }
 
 TEST(LinkHandshake, NeverSendsTheKey) {

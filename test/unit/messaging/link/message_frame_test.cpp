@@ -87,16 +87,47 @@ TEST(LinkMessage, AHeadBeyondWhatAFrameHoldsIsNotAppended) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(LinkMessage, SmallFramesShareABlockAndALargeOneHasItsOwn) {
+TEST(LinkMessage, SmallFramesShareABlockAndALargeOneIsCutIntoParts) {
   ByteQueue queue;
   for (int i = 0; i < 100; ++i) appendMessage(queue, sample(), kNow, kThere, kLargestFrame, true);
+  const size_t small = queue.bytes();
   appendMessage(queue, sample(1'000'000), kNow, kThere, kLargestFrame, true);
-  EXPECT_EQ(queue.frames(), 101u);
+  EXPECT_EQ(queue.frames(), 100u + 1'000'000 / kLargestPart + 1);
   const auto first = queue.take();
-  EXPECT_EQ(first.frames, 100u);
-  EXPECT_EQ(queue.take().frames, 1u);
-  EXPECT_TRUE(queue.empty());
+  EXPECT_GE(first.frames, 100u);
+  EXPECT_GE(first.bytes.size(), small);
+  while (!queue.empty()) EXPECT_LE(queue.take().bytes.size(), ByteQueue::kBlock);
   EXPECT_EQ(queue.bytes(), 0u);
+}
+
+TEST(LinkMessage, ALargeOneIsPutTogetherAgainAroundOthers) {
+  for (const bool checksummed : {true, false}) {
+    ByteQueue bulk, other;
+    appendMessage(bulk, sample(300'001), kNow, kThere, kLargestFrame, checksummed);
+    appendMessage(other, sample(), kNow, kThere, kLargestFrame, checksummed);
+    FrameReader reader(false, kLargestFrame);
+    reader.feed(bulk.take().bytes);
+    reader.feed(other.take().bytes);
+    while (!bulk.empty()) reader.feed(bulk.take().bytes);
+    Frame frame;
+    ASSERT_EQ(reader.next(frame), FrameReader::Outcome::kFrame);
+    EXPECT_FALSE(readMessage(frame, kNow, kThere)->payload.attachment());
+    EXPECT_TRUE(reader.isWithinMessage());
+    ASSERT_EQ(reader.next(frame), FrameReader::Outcome::kFrame);
+    EXPECT_EQ(*readMessage(frame, kNow, kThere)->payload.attachment(), std::string(300'001, 'x'));
+    EXPECT_EQ(reader.next(frame), FrameReader::Outcome::kMore);
+    EXPECT_FALSE(reader.isWithinMessage());
+  }
+}
+
+TEST(LinkMessage, PartsOfMoreThanALinkTakesAreRejectedBeforeRoomIsMade) {
+  ByteQueue queue;
+  appendMessage(queue, sample(300'000), kNow, kThere, kLargestFrame, true);
+  FrameReader reader(false, 200'000);
+  reader.feed(queue.take().bytes);
+  Frame frame;
+  ASSERT_EQ(reader.next(frame), FrameReader::Outcome::kRejected);
+  EXPECT_EQ(reader.rejected().reason, Rejection::kOversized);
 }
 
 TEST(LinkMessage, NamesWithANulAndEndlessOnesAreRefused) {
