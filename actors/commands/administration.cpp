@@ -1,12 +1,10 @@
-// fsync, shutdown, currentOp, killOp, profile, actorTree, linkPing.
+// fsync, shutdown, currentOp, killOp, profile, actorTree.
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
-#include "actors/transport/links.hpp"
 #include "messaging/errors/co_status.hpp"
-#include "messaging/link/node_name.hpp"
 #include "storage/journal/checkpoint_policy.hpp"
 #include "storage/query/match/match_parser.hpp"
 
@@ -115,27 +113,6 @@ Task<Status> actorTree(Request& request) {
                                    request.document("cursor")["batchSize"]);
 }
 
-constexpr Argument kLinkPingArguments[] = {{"bytes", kNumberArg}};
-constexpr int64_t kMostPingBytes = 16 * 1024 * 1024;
-constexpr auto kPingTime = std::chrono::seconds(10);
-
-Task<Status> linkPing(Request& request) {
-  const std::string peer(request.text("linkPing"));
-  TROUPE_CO_TRY(link::splitNodeName(peer).status());
-  const int64_t bytes = request.number("bytes");
-  if (bytes < 0 || bytes > kMostPingBytes)
-    co_return Status(ErrorCode::kBadValue, "bytes must be between 0 and " + std::to_string(kMostPingBytes));
-  Node& node = request.server().node;
-  Payload question = local(link::PingPeer{peer, static_cast<size_t>(bytes), kPingTime});
-  const Answer answer = co_await node.ask(node.address(link::kLinksPath), std::move(question));
-  if (!answer.isOK()) co_return answer.status();
-  const auto micros =
-      std::chrono::duration_cast<std::chrono::microseconds>(answer->local<link::PeerPinged>().roundTrip).count();
-  request.reply().append("node", node.name()).append("peer", peer);
-  request.reply().append("roundTripMicros", static_cast<int64_t>(micros));
-  co_return Status::OK();
-}
-
 constexpr Command kAdministrationCommands[] = {
     {.name = "fsync",
      .summary = "takes a checkpoint now",
@@ -176,13 +153,6 @@ constexpr Command kAdministrationCommands[] = {
      .adminOnly = true,
      .arguments = kActorTreeArguments,
      .run = actorTree},
-    {.name = "linkPing",
-     .summary = "asks another node, by its name, for a sign of life over a cluster link",
-     .requirement = {Requirement::Target::kCluster, auth::Action::kManageActors},
-     .access = Access::kAdmin,
-     .adminOnly = true,
-     .arguments = kLinkPingArguments,
-     .run = linkPing},
 };
 
 }  // namespace

@@ -4,25 +4,11 @@ namespace troupe::commands {
 
 CommandTable makeCommandTable(std::span<const Command> more) {
   return CommandTable{
-      handshakeCommands(),
-      informationCommands(),
-      parameterCommands(),
-      statusCommands(),
-      insertCommands(),
-      findCommands(),
-      updateCommands(),
-      aggregateCommands(),
-      explainCommands(),
-      collectionCommands(),
-      indexCommands(),
-      statisticsCommands(),
-      userCommands(),
-      loginCommands(),
-      sessionCommands(),
-      administrationCommands(),
-      replicationCommands(),
-      memberMessageCommands(),
-      more,
+      handshakeCommands(), informationCommands(), parameterCommands(),     statusCommands(),
+      insertCommands(),    findCommands(),        updateCommands(),        aggregateCommands(),
+      explainCommands(),   collectionCommands(),  indexCommands(),         statisticsCommands(),
+      userCommands(),      loginCommands(),       sessionCommands(),       administrationCommands(),
+      linkCommands(),      replicationCommands(), memberMessageCommands(), more,
   };
 }
 

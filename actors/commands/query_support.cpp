@@ -69,14 +69,24 @@ bool staysOpen(const ClientCursor& cursor) {
 /// Moves results into the open array of the reply.
 Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
   bson::Builder& reply = request.reply();
+  RawBatch* raw = request.rawBatch ? &*request.rawBatch : nullptr;
+  if (raw) {
+    limit.bytes = std::min(limit.bytes, raw->bytes);
+    raw->documents.reserve(limit.bytes);
+  }
   const size_t start = reply.size();
+  const auto size = [&] { return raw ? raw->documents.size() : reply.size() - start; };
+  const auto push = [&](bson::View document) {
+    if (raw) raw->documents += document.bytes();
+    else reply.push(document);
+    ++state.returned;
+  };
   cursor.stream->workFor(request.operation());
   SteadyTime lastYield = request.operation().started();
   while (!limit.documents || state.returned < *limit.documents) {
     if (cursor.held) {
-      reply.push(cursor.held->view());
+      push(cursor.held->view());
       cursor.held.reset();
-      ++state.returned;
       continue;
     }
     auto next = cursor.stream->next();
@@ -86,13 +96,11 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
       break;
     }
     if (next->isDocument()) {
-      const size_t used = reply.size() - start;
-      if (state.returned > 0 && used + next->document.size() > limit.bytes) {
+      if (state.returned > 0 && size() + next->document.size() > limit.bytes) {
         cursor.held = bson::Document(next->document);
         break;
       }
-      reply.push(next->document);
-      ++state.returned;
+      push(next->document);
     }
     if (!next->isDocument() || state.returned % kResultsPerLook == 0) {
       if (Status status = co_await letOthersRun(request, *cursor.stream, lastYield); !status.isOK()) co_return status;

@@ -12,9 +12,18 @@ std::shared_ptr<Client> ClientRegistry::add(std::string remote, bool fromLoopbac
   return client;
 }
 
+std::shared_ptr<Client> ClientRegistry::addRemote(std::string remote) {
+  const std::lock_guard lock(mutex_);
+  const int64_t id = --lastRemote_;
+  auto client = std::make_shared<Client>(id, std::move(remote), false, false);
+  clients_.emplace(id, client);
+  return client;
+}
+
 void ClientRegistry::remove(int64_t connectionId) {
   const std::lock_guard lock(mutex_);
-  current_ -= static_cast<int64_t>(clients_.erase(connectionId));
+  const auto removed = static_cast<int64_t>(clients_.erase(connectionId));
+  if (connectionId > 0) current_ -= removed;
 }
 
 void ClientRegistry::each(const std::function<void(Client&)>& visit) const {

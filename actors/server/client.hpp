@@ -21,9 +21,10 @@ namespace troupe::commands {
 struct AuthenticatedUser {
   std::string name;
   std::string database;
-  std::string id;        ///< the bytes of `userId`: a user who was dropped and made again is another one
-  int64_t version = 0;   ///< of the users' store when this was read
-  bson::Document roles;  ///< array elements as connectionStatus shows them
+  std::string id;         ///< the bytes of `userId`: a user who was dropped and made again is another one
+  int64_t version = 0;    ///< of the users' store when this was read
+  bool internal = false;  ///< the cluster itself, which is in no store
+  bson::Document roles;   ///< array elements as connectionStatus shows them
   auth::PrivilegeSet privileges;
 };
 
@@ -95,6 +96,8 @@ class ClientRegistry {
  public:
   /// Refused (null) when `limit` connections are open already.
   std::shared_ptr<Client> add(std::string remote, bool fromLoopback, bool encrypted, int64_t limit);
+  /// One for a command of another node, called `remote`: shown and killed like clients', but no connection.
+  std::shared_ptr<Client> addRemote(std::string remote);
   void remove(int64_t connectionId);
   void each(const std::function<void(Client&)>& visit) const;
   /// Kills the running operation of that id; false when there is none.
@@ -106,6 +109,7 @@ class ClientRegistry {
  private:
   mutable std::mutex mutex_;
   std::map<int64_t, std::shared_ptr<Client>> clients_;
+  int64_t lastRemote_ = 0;  ///< their ids are negative
   std::atomic<int64_t> created_{0};
   std::atomic<int64_t> current_{0};
   std::atomic<int64_t> nextOperation_{1};

@@ -131,7 +131,7 @@ Status refreshUsers(Request& request) {
   const UserStore& store = request.server().users;
   auto& users = request.client().users;
   for (size_t i = users.size(); i-- > 0;) {
-    if (users[i].version == store.version()) continue;
+    if (users[i].internal || users[i].version == store.version()) continue;
     auto loaded = store.load(users[i].name, users[i].database);
     if (loaded.isOK() && *loaded && (*loaded)->id == users[i].id) {
       users[i] = std::move(**loaded);

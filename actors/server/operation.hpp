@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -89,8 +90,8 @@ class Operation {
     if (onKill_ && killed()) onKill_();
   }
   bool killed() const { return killed_.load(std::memory_order_relaxed) != 0; }
-  /// maxTimeMS: nothing means no limit.
-  void setDeadline(std::optional<SteadyTime> deadline) { deadline_ = deadline; }
+  /// maxTimeMS, or the deadline of who asked for it: the earliest holds. Without one there is no limit.
+  void setDeadline(SteadyTime deadline) { deadline_ = deadline_ ? std::min(*deadline_, deadline) : deadline; }
   std::optional<SteadyTime> deadline() const { return deadline_; }
   /// The failure the operation has to end with now: it was killed, or its time (maxTimeMS) is over.
   Status checkForInterrupt(SteadyTime now) const {

@@ -62,6 +62,12 @@ class Fields {
   uint64_t bits_ = 0;
 };
 
+/// Documents of a batch as another node takes them: one behind the other, beside the reply instead of in it.
+struct RawBatch {
+  size_t bytes = 0;  ///< about so many, where a client's batch is bounded by the size of a message
+  std::string documents = {};
+};
+
 /// One command on its way through the server: the parsed request, who asks, and the reply being written. Lives on the
 /// connection's coroutine frame until the reply is sent; used by one thread at a time.
 class Request {
@@ -120,7 +126,8 @@ class Request {
   void replyWithBatch(std::string_view ns, const std::vector<bson::Document>& documents);
   /// In an exhaust stream: the body to run next, unasked, after this answer.
   std::optional<bson::Document> streamOn;
-  bool dropReply = false;  ///< send nothing (the connection closes)
+  std::optional<RawBatch> rawBatch;  ///< set by askers that take batches so
+  bool dropReply = false;            ///< send nothing (the connection closes)
 
   /// Ends the operation when it was killed or its time is over.
   Status checkForInterrupt() const;

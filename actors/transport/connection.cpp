@@ -1,6 +1,7 @@
 #include "actors/transport/connection.hpp"
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/execution.hpp"
 #include "actors/transport/links.hpp"
 #include "messaging/log/log.hpp"
 #include "messaging/wire/request.hpp"
@@ -100,9 +101,9 @@ Task<bool> Connection::runRequest(wire::Request wire) {
   int32_t inReplyTo = 0;
   bson::Document next;  // owns the body of an exhaust stream's later rounds
   for (;;) {
-    commands::Operation operation(server_.clients.nextOperationId(), environment().now());
-    Request request(wire, server_, *client_, operation);
-    co_await commands::dispatch(request);
+    commands::Execution execution(wire, server_, *client_);
+    Request& request = execution.request;
+    co_await execution.run();
     if (request.dropReply) co_return false;
     if (!wire.expectsReply()) co_return !client_->closing;
     const int32_t id = nextReply_++;

@@ -32,6 +32,12 @@ MessageBuilder::MessageBuilder(std::string storage) : body_(kMsgPrefix, std::mov
 
 void MessageBuilder::discard() { body_ = bson::Builder(kMsgPrefix, body_.finishBytes()); }
 
+bson::Document MessageBuilder::finishBody() && {
+  std::string bytes = body_.finishBytes();
+  bytes.erase(0, kMsgPrefix);
+  return bson::Document::adopt(std::move(bytes));
+}
+
 std::string MessageBuilder::finish(const Envelope& envelope) && { return std::move(*this).finish(envelope, {}); }
 
 std::string MessageBuilder::finish(const Envelope& envelope, std::span<const DocumentSequence> sequences) && {

@@ -37,6 +37,8 @@ class MessageBuilder {
   std::string finish(const Envelope& envelope) &&;
   /// The frame with sections of kind 1 after the body (requests of clients).
   std::string finish(const Envelope& envelope, std::span<const DocumentSequence> sequences) &&;
+  /// The body alone, for what is no message of the wire protocol. The builder is used up.
+  bson::Document finishBody() &&;
   /// The frame as OP_REPLY with one document: the answer to OP_QUERY.
   std::string finishAsOpReply(const Envelope& envelope) &&;
 

@@ -5,6 +5,7 @@
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "supervisors/admin/admin_endpoint.hpp"
 #include "supervisors/tree/service.hpp"
@@ -28,6 +29,7 @@ Tree workers(int count, const std::shared_ptr<JobQueue>& jobs) {
 /// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.
 Tree front(const TreeParts& parts) {
   Tree tree = oneForOne("front", permanent<front::Listener>("listener", parts.listener, parts.network, parts.server));
+  if (parts.links) tree.children.push_back(permanent<front::CommandService>("commands", parts.server));
   if (parts.admin)
     tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server, parts.links).park());
   return tree;

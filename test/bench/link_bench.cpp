@@ -1,22 +1,22 @@
 // Messages of 1 KiB over a loopback link between two nodes, asked and answered with 64 on the way, against a bare Asio
 // echo of frames of the same size: one that writes each frame as it is complete, as an ordinary server would, and one
-// that writes back whatever has come with one call. Rounds alternate. Prints one JSON line per figure.
-#include <array>
+// that writes back whatever has come with one call. Rounds alternate. And the heartbeats of the link while a gigabyte
+// goes over it. Prints one JSON line per figure.
+#include <algorithm>
 #include <atomic>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/write.hpp>
 #include <chrono>
-#include <cstring>
-#include <future>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "actors/kernel/node.hpp"
 #include "actors/transport/connector.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "actors/transport/transports.hpp"
 #include "messaging/schemas/testing.capnp.h"
+#include "test/bench/support/bare_echo.hpp"
 #include "test/bench/support/measure.hpp"
 
 namespace {
@@ -68,6 +68,43 @@ class Asker final : public Actor {
   std::atomic<bool>* ending_;
 };
 
+/// Takes large messages and says how many have come.
+class Sink final : public Actor {
+ public:
+  Behaviour behaviour() override {
+    return {on<schema::Ping>([](schema::Ping::Reader in, Context& context) {
+      context.reply<schema::Pong>([&](schema::Pong::Builder out) { out.setNumber(in.getNumber()); });
+    })};
+  }
+};
+
+/// Sends so many bytes in large messages, a few on the way at once.
+class Streamer final : public Actor {
+ public:
+  static constexpr size_t kMessage = 4 * 1024 * 1024;
+  Streamer(Address sink, size_t bytes, std::atomic<int>* running)
+      : sink_(std::move(sink)), left_(bytes / kMessage), running_(running) {}
+  Behaviour behaviour() override { return {}; }
+  void onStart() override {
+    for (int i = running_->load(); i > 0; --i) start(run());
+  }
+
+ private:
+  Task<void> run() {
+    while (left_ > 0) {
+      --left_;
+      Payload message = build<schema::Ping>([](schema::Ping::Builder) {}, bytes_);
+      const Answer answer = co_await ask(sink_, std::move(message));
+      if (!answer.isOK()) break;
+    }
+    running_->fetch_sub(1);
+  }
+  Address sink_;
+  size_t left_;
+  std::atomic<int>* running_;
+  const std::shared_ptr<const std::string> bytes_ = std::make_shared<const std::string>(kMessage, 'x');
+};
+
 /// Two nodes of one thread each, linked over loopback.
 class LinkedNodes {
  public:
@@ -77,9 +114,10 @@ class LinkedNodes {
     settings.random = auth::secureRandom();
     auto connector = link::makeConnector(asker.io(), {}, true);
     settings.connect = *connector;
-    const auto links = std::make_shared<link::Links>(asker, settings);
+    settings.times.heartbeat = std::chrono::milliseconds(2);
+    links_ = std::make_shared<link::Links>(asker, settings);
     const auto others = std::make_shared<link::Links>(mirror, settings);
-    asker.spawn<link::LinkManager>(link::kLinksPath, links);
+    asker.spawn<link::LinkManager>(link::kLinksPath, links_);
     mirror.spawn<link::LinkManager>(link::kLinksPath, others);
     acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
       if (error) throw BenchError("cannot accept: " + error.message());
@@ -87,7 +125,15 @@ class LinkedNodes {
       mirror.tell(mirror.address(link::kLinksPath), local(std::move(connection)));
     });
     mirror.spawn<Mirror>("/mirror");
+    mirror.spawn<Sink>("/sink");
     asker.tell(asker.address(link::kLinksPath), local(link::ConnectPeer{mirror.name()}));
+  }
+
+  /// The last heartbeat from the asker's side.
+  int64_t roundTripMicros() const { return links_->figures().at(0).counters->roundTripMicros.load(); }
+  /// Sends so many bytes to the other node; `running` senders at once, down to 0 at the end.
+  void stream(size_t bytes, std::atomic<int>* running) {
+    asker.spawn<Streamer>("/streamer", Address(mirror.name(), "/sink"), bytes, running);
   }
 
   double round(int window, double seconds) {
@@ -117,81 +163,44 @@ class LinkedNodes {
   Node asker{{.name = "127.0.0.1:1", .threads = 1}};
   Node mirror{{.name = "127.0.0.1:" + std::to_string(port_), .threads = 1}};
   tcp::acceptor acceptor_{mirror.io(), {asio::ip::address_v4::loopback(), port_}};
+  std::shared_ptr<link::Links> links_;
   int rounds_ = 0;
 };
 
-// --- bare echo ---
+double percentile(std::vector<double> values, double share) {
+  if (values.empty()) throw BenchError("no heartbeat was measured");
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
 
-/// One end of a bare connection: collects frames of a fixed size and sends each, or all that have come, back.
-class BareEnd {
- public:
-  BareEnd(asio::io_context& io, size_t frame, bool gather) : socket(io), frame_(frame), gather_(gather) {}
-  void begin() {
-    boost::system::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    read();
-  }
-  void send(size_t frames) {
-    out_.assign(frames * frame_, 'x');
-    asio::write(socket, asio::buffer(out_));
-  }
-  tcp::socket socket;
-  std::atomic<int64_t> frames{0};
-
- private:
-  void read() {
-    socket.async_read_some(asio::buffer(in_.data() + filled_, in_.size() - filled_),
-                           [this](const boost::system::error_code& error, size_t n) {
-                             if (error) return;
-                             filled_ += n;
-                             at_ = 0;
-                             answer();
-                           });
-  }
-  void answer() {
-    const size_t whole = (filled_ - at_) / frame_;
-    if (whole == 0) {
-      std::memmove(in_.data(), in_.data() + at_, filled_ - at_);
-      filled_ -= at_;
-      return read();
+/// Milliseconds of the heartbeats of a link while a gigabyte goes over it, looked at every two milliseconds.
+void reportHeartbeats(LinkedNodes& nodes) {
+  constexpr size_t kGigabyte = 1024 * 1024 * 1024;
+  const auto collect = [&](const std::function<bool()>& goesOn) {
+    std::vector<double> all;
+    while (goesOn()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      all.push_back(static_cast<double>(nodes.roundTripMicros()) / 1000);
     }
-    const size_t size = gather_ ? whole * frame_ : frame_;
-    frames.fetch_add(static_cast<int64_t>(size / frame_), std::memory_order_relaxed);
-    asio::async_write(socket, asio::buffer(in_.data() + at_, size),
-                      [this, size](const boost::system::error_code& error, size_t) {
-                        if (error) return;
-                        at_ += size;
-                        answer();
-                      });
-  }
-  const size_t frame_;
-  const bool gather_;
-  std::array<char, 128 * 1024> in_;
-  std::string out_;
-  size_t filled_ = 0, at_ = 0;
-};
-
-double bareRound(size_t frame, int window, bool gather, double seconds) {
-  asio::io_context here(1), there(1);
-  tcp::acceptor acceptor(there, {asio::ip::address_v4::loopback(), 0});
-  BareEnd client(here, frame, gather), server(there, frame, gather);
-  client.socket.connect(acceptor.local_endpoint());
-  acceptor.accept(server.socket);
-  client.begin();
-  server.begin();
-  std::thread one([&] { here.run(); }), two([&] { there.run(); });
-  asio::post(here, [&] { client.send(static_cast<size_t>(window)); });
-  while (client.frames.load() == 0) std::this_thread::yield();
+    return all;
+  };
+  int looks = 0;
+  const auto idle = collect([&] { return ++looks < 500; });
+  std::atomic<int> running{4};
   const auto from = Clock::now();
-  const int64_t before = client.frames.load();
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  const double rate =
-      static_cast<double>(client.frames.load() - before) / std::chrono::duration<double>(Clock::now() - from).count();
-  here.stop();
-  there.stop();
-  one.join();
-  two.join();
-  return rate;
+  nodes.stream(kGigabyte, &running);
+  const auto streaming = collect([&] { return running.load() > 0; });
+  const double seconds = std::chrono::duration<double>(Clock::now() - from).count();
+  report({"heartbeat while 1 GB streams, p99",
+          "5 ms",
+          "ms",
+          percentile(streaming, 0.99),
+          5,
+          1.0,
+          true,
+          {{"idle_p99", percentile(idle, 0.99)},
+           {"streaming_p50", percentile(streaming, 0.5)},
+           {"gigabytes_per_second", static_cast<double>(kGigabyte) / 1e9 / seconds}}});
 }
 
 }  // namespace
@@ -201,6 +210,7 @@ int main(int argc, char** argv) {
   return troupe::bench::run([&] {
     LinkedNodes nodes;
     const double seconds = arguments.decimal("seconds");
+    reportHeartbeats(nodes);
     // A question and its answer as they are on the wire: header, head of the envelope, words of the payload.
     const size_t frame = 16 + 160 + 24 + kBytes;
     for (const int window : {kWindow, 1}) {

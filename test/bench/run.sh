@@ -36,7 +36,7 @@ wanted() {
 if [[ $targets == yes ]]; then
   if wanted actors; then echo actor_bench; fi
   if wanted locks; then echo lock_bench; fi
-  if wanted links; then echo link_bench; fi
+  if wanted links; then echo link_bench; echo cursor_bench; fi
   if wanted machines; then echo machine_bench; fi
   if wanted storage; then echo storage_bench; fi
   if wanted echo find insert; then echo wire_bench; fi
@@ -128,7 +128,7 @@ measure() {
 started=$SECONDS
 if wanted actors; then measure "Actors" actor_bench; fi
 if wanted locks; then measure "Locks" lock_bench; fi
-if wanted links; then measure "Links against a bare echo" link_bench --rounds "$rounds" --seconds "$seconds"; fi
+if wanted links; then measure "Links against a bare echo" link_bench --rounds "$rounds" --seconds "$seconds"; measure "Remote cursors" cursor_bench --directory "$work" --rounds "$rounds" --seconds "$seconds"; fi
 if wanted machines; then measure "State machines against raw WiredTiger" machine_bench --directory "$work" --rounds "$rounds" --seconds "$seconds"; fi
 if wanted storage; then measure "Storage against raw WiredTiger" storage_bench --directory "$work" --rounds "$rounds" --documents "$documents"; fi
 if wanted find insert ycsb; then start_postgres; fi

@@ -4,6 +4,7 @@ import signal
 import socket
 import struct
 import tempfile
+import threading
 import time
 import unittest
 import urllib.request
@@ -96,6 +97,13 @@ class LinkTest(unittest.TestCase):
         path.chmod(0o600)
         return str(path)
 
+    def keyed(self, text):
+        node = self.node("--keyFile", self.key_file(text))
+        with node.client() as first:  # the localhost exception
+            first.admin.command("createUser", "root", pwd="toor", roles=["root"])
+        node.login = {"username": "root", "password": "toor"}
+        return node
+
     def refused(self, node, other, text, code="HostUnreachable"):
         with self.assertRaises(pymongo.errors.OperationFailure) as caught:
             node.ping(other)
@@ -170,13 +178,6 @@ class Links(LinkTest):
 
 
 class Keys(LinkTest):
-    def keyed(self, text):
-        node = self.node("--keyFile", self.key_file(text))
-        with node.client() as first:  # the localhost exception
-            first.admin.command("createUser", "root", pwd="toor", roles=["root"])
-        node.login = {"username": "root", "password": "toor"}
-        return node
-
     def test_the_same_key_links_and_another_does_not(self):
         a, b, stranger = self.keyed("c2VjcmV0MTIz"), self.keyed("c2VjcmV0MTIz"), self.keyed("b3RoZXJrZXk0")
         self.assertEqual(a.ping(b)["peer"], b.name)
@@ -212,6 +213,109 @@ class Keys(LinkTest):
                 code, reason = run_server("--dbpath", data, "--port", "1", *options)
                 self.assertEqual(code, 2, reason)
                 self.assertEqual(len(reason.strip().splitlines()), 1, reason)
+
+
+class RemoteCommands(LinkTest):
+    def test_a_command_runs_on_another_node(self):
+        a, b = self.node(), self.node()
+        b.admin().client.t.c.insert_many({"_id": i, "pad": "x" * 1000} for i in range(3000))
+        found = a.admin().command("linkRun", b.name, database="t", command={"find": "c", "sort": {"_id": 1}})
+        self.assertEqual([d["_id"] for d in found["documents"]], list(range(3000)))
+        self.assertEqual((found["node"], found["truncated"]), (b.name, False))
+        counted = a.admin().command("linkRun", b.name, database="t", command={"count": "c"})
+        self.assertEqual(counted["reply"]["n"], 3000)
+        open_cursors = b.admin().command("serverStatus")["metrics"]["cursor"]["open"]["total"]
+        self.assertEqual(open_cursors, 0)
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            a.admin().command("linkRun", b.name, database="t", command={"nonsense": 1})
+        self.assertEqual(caught.exception.details["codeName"], "CommandNotFound")
+
+    def test_it_ends_when_its_time_is_over_and_when_its_asker_dies(self):
+        a, b = self.node(), self.node()
+        b.admin().command("configureFailPoint", "failCommand", mode="alwaysOn", data={"failCommands": ["count"], "blockConnection": True, "blockTimeMS": 600_000})
+
+        def running():
+            operations = b.admin().command("currentOp")["inprog"]
+            return [op for op in operations if op.get("command", {}).get("count") == "c"]
+
+        with self.assertRaises(pymongo.errors.ExecutionTimeout):
+            a.admin().command("linkRun", b.name, database="t", command={"count": "c"}, maxTimeMS=300)
+        eventually(lambda: not running())
+
+
+class RemoteRights(LinkTest):
+    def test_a_user_may_do_there_what_its_roles_there_allow(self):
+        a, b = self.keyed("c2VjcmV0MTIz"), self.keyed("c2VjcmV0MTIz")
+        self.assertEqual(a.admin().command("linkRun", b.name, command={"usersInfo": 1})["reply"]["ok"], 1)
+        a.admin().command("createUser", "operator", pwd="x", roles=["clusterManager"])
+        with a.client(username="operator", password="x") as client:
+            def codes(command):
+                with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+                    client.admin.command("linkRun", b.name, database="t", command=command)
+                return caught.exception.details["codeName"], str(caught.exception)
+
+            self.assertEqual(codes({"find": "c"})[0], "Unauthorized")
+            self.assertIn("there is no user operator@admin on this node", codes({"find": "c"})[1])
+            b.admin().command("createUser", "operator", pwd="y", roles=[{"role": "read", "db": "t"}])
+            self.assertEqual(client.admin.command("linkRun", b.name, database="t", command={"find": "c"})["documents"], [])
+            self.assertEqual(codes({"insert": "c", "documents": [{}]})[0], "Unauthorized")
+
+
+class Proxy:
+    """Stands between two nodes, and changes a byte of what goes to the second one when it is told to."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.target = None
+        self.tamper = False
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                one, _ = self.listener.accept()
+                other = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                return
+            for source, to, changes in ((one, other, True), (other, one, False)):
+                threading.Thread(target=self.forward, args=(source, to, changes), daemon=True).start()
+
+    def forward(self, source, to, changes):
+        try:
+            while data := source.recv(65536):
+                if changes and self.tamper:
+                    self.tamper = False
+                    data = data[:-1] + bytes([data[-1] ^ 1])
+                to.sendall(data)
+        except OSError:
+            pass
+        for end in (source, to):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Forged(LinkTest):
+    def test_a_byte_changed_on_the_way_closes_the_link(self):
+        proxy = Proxy()
+        self.addCleanup(proxy.listener.close)
+        a = self.keyed("c2VjcmV0MTIz")
+        b = Node("--keyFile", self.key_file("c2VjcmV0MTIz"), "--nodeName", f"127.0.0.1:{proxy.port}")
+        b.options = [option for i, option in enumerate(b.options) if option != b.name and not (option == "--nodeName" and b.options[i + 1] == b.name)]
+        b.name = f"127.0.0.1:{proxy.port}"
+        self.addCleanup(b.discard)
+        b.start()
+        proxy.target = b.port
+        with b.client() as first:
+            first.admin.command("createUser", "root", pwd="toor", roles=["root"])
+        b.login = {"username": "root", "password": "toor"}
+        self.assertEqual(a.ping(b)["peer"], b.name)
+        proxy.tamper = True
+        eventually(lambda: b.metric("troupe_link_rejected_total", 'reason="wrong proof"') == 1)
+        eventually(lambda: a.phase(b) == "open")
+        self.assertEqual(a.ping(b)["peer"], b.name)
 
 
 class BadInput(LinkTest):

@@ -55,11 +55,13 @@ class CommandNode {
     bool testCommands = true;
     storage::DeterministicDisk disk = {};
     bool replicated = false;  ///< AssemblyOptions::replicated
+    std::string name = "n1";
+    std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
   };
 
   CommandNode() : CommandNode(Options{}) {}
   explicit CommandNode(Options options)
-      : assembly(time, opener(std::move(options.disk)), front::makeNoNetwork(), wanted(options)) {}
+      : time(options.time), assembly(time, opener(std::move(options.disk)), front::makeNoNetwork(), wanted(options)) {}
   ~CommandNode() { assembly.crash(); }
   CommandNode(const CommandNode&) = delete;
 
@@ -87,7 +89,7 @@ class CommandNode {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time->wallNow().time_since_epoch()).count();
   }
 
-  std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
+  const std::shared_ptr<VirtualEnvironment> time;
   int shutdowns = 0;                               ///< how often the shutdown command asked for it
   storage::DeterministicEngine* engine = nullptr;  ///< the assembly's
   supervisors::NodeAssembly assembly;
@@ -127,7 +129,7 @@ class CommandNode {
   }
   supervisors::AssemblyOptions wanted(const Options& options) {
     supervisors::AssemblyOptions made;
-    made.name = "n1";
+    made.name = options.name;
     made.manual = true;
     made.log.file = "/dev/null";
     made.identity.host = "localhost:27017";

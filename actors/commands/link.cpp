@@ -1,0 +1,113 @@
+// linkPing, linkRun: what operators do with the cluster's links.
+#include "actors/commands/families.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/transport/links.hpp"
+#include "actors/transport/run_command.hpp"
+#include "messaging/errors/co_status.hpp"
+#include "messaging/link/node_name.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+constexpr Argument kLinkPingArguments[] = {{"bytes", kNumberArg}};
+constexpr int64_t kMostPingBytes = 16 * 1024 * 1024;
+constexpr auto kPingTime = std::chrono::seconds(10);
+
+/// The round trip to that node, over a link that is opened for it if there is none.
+Task<StatusWith<Duration>> ping(Node& node, std::string peer, size_t bytes) {
+  Payload question = local(link::PingPeer{std::move(peer), bytes, kPingTime});
+  const Answer answer = co_await node.ask(node.address(link::kLinksPath), std::move(question));
+  if (!answer.isOK()) co_return answer.status();
+  co_return answer->local<link::PeerPinged>().roundTrip;
+}
+
+Task<Status> linkPing(Request& request) {
+  const std::string peer(request.text("linkPing"));
+  TROUPE_CO_TRY(link::splitNodeName(peer).status());
+  const int64_t bytes = request.number("bytes");
+  if (bytes < 0 || bytes > kMostPingBytes)
+    co_return Status(ErrorCode::kBadValue, "bytes must be between 0 and " + std::to_string(kMostPingBytes));
+  Node& node = request.server().node;
+  TROUPE_CO_ASSIGN(const Duration roundTrip, co_await ping(node, peer, static_cast<size_t>(bytes)));
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(roundTrip).count();
+  request.reply().append("node", node.name()).append("peer", peer);
+  request.reply().append("roundTripMicros", static_cast<int64_t>(micros));
+  co_return Status::OK();
+}
+
+constexpr Argument kLinkRunArguments[] = {{"command", kDocumentArg, true}, {"database", kStringArg}};
+/// Of documents in one answer; what is beyond is left out.
+constexpr size_t kMostRunBytes = 12 * 1024 * 1024;
+
+/// The user who asks, as the other node knows it; where nobody logs in, the cluster.
+front::ActAs identityOf(const Request& request) {
+  if (!request.server().identity.authentication) return front::ActAs::cluster();
+  const auto& users = request.client().users;
+  return users.empty() ? front::ActAs::nobody() : front::ActAs::theUser(users.front().name, users.front().database);
+}
+
+bool givesCursor(std::string_view command) {
+  return command == "find" || command == "aggregate" || command == "listCollections" || command == "listIndexes";
+}
+
+/// Reads a remote cursor into the reply, as far as it fits.
+Task<Status> replyWithDocuments(Request& request, std::unique_ptr<front::RemoteCursor> cursor) {
+  request.reply().openArray("documents");
+  bool isWhole = true;
+  while (isWhole) {
+    TROUPE_CO_TRY(request.checkForInterrupt());
+    TROUPE_CO_ASSIGN(const auto batch, co_await cursor->next());
+    if (batch.empty()) break;
+    for (const bson::View document : batch) {
+      isWhole = isWhole && request.reply().size() + document.size() <= kMostRunBytes;
+      if (isWhole) request.reply().push(document);
+    }
+  }
+  request.reply().close().append("truncated", !isWhole);
+  co_return Status::OK();
+}
+
+Task<Status> linkRun(Request& request) {
+  Node& node = request.server().node;
+  TROUPE_CO_ASSIGN(const std::string peer, node.postOffice().resolve(std::string(request.text("linkRun"))));
+  TROUPE_CO_TRY(link::splitNodeName(peer).status());
+  if (peer != node.name()) TROUPE_CO_TRY((co_await ping(node, peer, 0)).status());
+  const bson::Document command(request.document("command"));
+  const std::string database(request.text("database", "admin"));
+  front::CursorOptions options;
+  options.command.as = identityOf(request);
+  if (const auto deadline = request.operation().deadline())
+    options.command.timeout = *deadline - node.environment().now();
+  request.reply().append("node", peer);
+  if (givesCursor(command.view().first().name())) {
+    TROUPE_CO_ASSIGN(auto cursor, co_await front::RemoteCursor::open(node, peer, database, command, options));
+    co_return co_await replyWithDocuments(request, std::move(cursor));
+  }
+  TROUPE_CO_ASSIGN(const auto reply, co_await front::runCommand(node, peer, database, command, options.command));
+  request.reply().append("reply", reply.document());
+  co_return Status::OK();
+}
+
+constexpr Command kLinkCommands[] = {
+    {.name = "linkPing",
+     .summary = "asks another node, by its name, for a sign of life over a cluster link",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kManageActors},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kLinkPingArguments,
+     .run = linkPing},
+    {.name = "linkRun",
+     .summary = "runs a command on another node, over a cluster link, with the rights that the user has there",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kManageActors},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kLinkRunArguments,
+     .run = linkRun},
+};
+
+}  // namespace
+
+std::span<const Command> linkCommands() { return kLinkCommands; }
+
+}  // namespace troupe::commands

@@ -1,0 +1,94 @@
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/kernel/node.hpp"
+#include "messaging/bson/document.hpp"
+
+namespace troupe::front {
+
+/// With whose rights a command runs on another node.
+struct ActAs {
+  enum class Who { kCluster, kUser, kNobody } who = Who::kCluster;
+  std::string user = {}, database = {};  ///< of kUser
+
+  static ActAs cluster() { return {}; }
+  static ActAs nobody() { return {Who::kNobody}; }
+  static ActAs theUser(std::string user, std::string database) {
+    return {Who::kUser, std::move(user), std::move(database)};
+  }
+};
+
+struct CommandOptions {
+  ActAs as = {};
+  /// The command's deadline, there as well as here.
+  Duration timeout = kNoTimeout;
+};
+
+/// What a command on another node has answered: its reply, and the bytes it gave besides. Borrows from the message,
+/// which it keeps.
+class CommandReply {
+ public:
+  /// Errors: ProtocolError, the message is not what it says.
+  static StatusWith<CommandReply> of(std::shared_ptr<const std::string> message, size_t documentBytes);
+  bson::View document() const { return bson::View(message_->data() + bytes_); }
+  std::string_view bytes() const { return std::string_view(*message_).substr(0, bytes_); }
+
+ private:
+  CommandReply(std::shared_ptr<const std::string> message, size_t bytes)
+      : message_(std::move(message)), bytes_(bytes) {}
+  std::shared_ptr<const std::string> message_;
+  size_t bytes_;  ///< before the document
+};
+
+/// Runs a command on that node (this one, too; or `primaryOf` a set) as if a client had sent it there. A command that
+/// fails is a failure with its code, as are Unauthorized (there is no such user; the node does not take this one for a
+/// member), HostUnreachable and, when the deadline passes, MaxTimeMSExpired. Who drops the task before it ends kills
+/// the command.
+Task<StatusWith<CommandReply>> runCommand(Node& node, std::string target, std::string database, bson::Document command,
+                                          CommandOptions options = {});
+
+struct CursorOptions {
+  CommandOptions command = {};
+  size_t credit = 1024 * 1024;     ///< bytes that may be on the way or wait here, unread; more only for one document
+  size_t batchBytes = 256 * 1024;  ///< of one batch, about
+};
+
+/// The results of a find or an aggregation that runs on another node. The node sends batches as they are ready, as far
+/// as this reader's credit goes; what is read is granted anew. To be used by one task at a time; destroying it closes
+/// the cursor there.
+class RemoteCursor {
+ public:
+  /// Runs the command there. Errors: those of runCommand.
+  static Task<StatusWith<std::unique_ptr<RemoteCursor>>> open(Node& node, std::string target, std::string database,
+                                                              bson::Document command, CursorOptions options = {});
+  ~RemoteCursor();
+  RemoteCursor(const RemoteCursor&) = delete;
+
+  /// The next documents, valid until the next call; none: the end. Errors: those of getMore; HostUnreachable when the
+  /// node or the link is lost; after any of them the cursor has ended.
+  Task<StatusWith<std::vector<bson::View>>> next();
+
+ private:
+  RemoteCursor(Node& node, std::string target, uint64_t id, CursorOptions options)
+      : node_(node), target_(std::move(target)), id_(id), options_(std::move(options)) {}
+  /// Grants as many batches as the credit allows.
+  void grant();
+  /// Parses the documents of the present batch.
+  StatusWith<std::vector<bson::View>> documents();
+
+  Node& node_;
+  const std::string target_;
+  const uint64_t id_;
+  const CursorOptions options_;
+  Address sender_;  ///< nobody: the present batch is the last
+  std::optional<CommandReply> present_;
+  bool isFirst_ = true;
+  std::deque<Future<Answer>> granted_;
+};
+
+}  // namespace troupe::front
