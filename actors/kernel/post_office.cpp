@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/kernel/actor.hpp"
+#include "messaging/envelope/primary_of.hpp"
 
 namespace troupe {
 
@@ -41,7 +42,8 @@ uint64_t PostOffice::deadLetters() const {
 }
 
 void PostOffice::send(Envelope envelope) noexcept {
-  if (envelope.to.node() != node_) return sendRemote(std::move(envelope));
+  if (envelope.to.node() != node_)
+    return setOfPrimary(envelope.to.node()) ? sendToPrimary(std::move(envelope)) : sendRemote(std::move(envelope));
   if (envelope.kind == MessageKind::kWatch) return watch(envelope.from, envelope.to);
   if (envelope.kind == MessageKind::kUnwatch) return unwatch(envelope.from, envelope.to);
   if (envelope.kind == MessageKind::kDown) {
@@ -85,6 +87,34 @@ void PostOffice::sendRemote(Envelope envelope) noexcept {
                            (lost ? "lost on the way to " : "there is no route to ") + envelope.to.toString());
   if (envelope.kind == MessageKind::kWatch) watchFailed(envelope.from, envelope.to, unreachable);
   envelope.reply.complete(unreachable);
+}
+
+void PostOffice::setPrimaryFinder(PrimaryFinder finder) {
+  std::unique_lock lock(routeMutex_);
+  primaries_ = std::move(finder);
+}
+
+StatusWith<std::string> PostOffice::resolve(const std::string& node) const {
+  const auto set = setOfPrimary(node);
+  if (!set) return node;
+  PrimaryFinder find;
+  {
+    std::shared_lock lock(routeMutex_);
+    find = primaries_;
+  }
+  auto found = find ? find(*set) : std::nullopt;
+  if (found && !setOfPrimary(*found)) return std::move(*found);
+  return Status(ErrorCode::kNotWritablePrimary, "no primary of the replica set " + std::string(*set) + " is known");
+}
+
+void PostOffice::sendToPrimary(Envelope envelope) noexcept {
+  const auto node = resolve(envelope.to.node());
+  if (node.isOK()) {
+    envelope.to = Address(*node, envelope.to.path());
+    return send(std::move(envelope));
+  }
+  countDead(DeadLetter::kNoRoute);
+  envelope.reply.complete(node.status());
 }
 
 bool PostOffice::add(const Address& address, Mailbox* mailbox) {
@@ -140,6 +170,8 @@ void PostOffice::tellDown(const Address& watcher, const Address& who, const Stat
 }
 
 void PostOffice::watch(const Address& watcher, const Address& watched) {
+  if (setOfPrimary(watched.node()))
+    return tellDown(watcher, watched, Status(ErrorCode::kIllegalOperation, "watch a node, not whichever is primary"));
   {
     std::lock_guard lock(watchMutex_);
     // Under the lock: an actor that ends meanwhile removes its mailbox first and looks for watchers afterwards.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -51,8 +52,12 @@ enum class DeadLetter {
 };
 const char* deadLetterName(DeadLetter reason);
 
-/// Delivers by name: to a mailbox on this node, or to a route. Keeps the watches on local actors. Every message that
-/// cannot be delivered is counted by reason, and answered if it was an ask. Thread-safe.
+/// Finds the node that is the primary of a replica set now; nothing if none is known. Any thread.
+using PrimaryFinder = std::function<std::optional<std::string>(std::string_view set)>;
+
+/// Delivers by name: to a mailbox on this node, or to a route. A message to `primaryOf(set)` goes to the node that is
+/// the primary at that moment; who asks again, after NotWritablePrimary, finds the next one. Keeps the watches on local
+/// actors. Every message that cannot be delivered is counted by reason, and answered if it was an ask. Thread-safe.
 class PostOffice {
  public:
   PostOffice(std::string node, Environment& environment);
@@ -77,6 +82,11 @@ class PostOffice {
 
   /// Sets (or with null removes) the way to a node. "*" is the way to all nodes that have none of their own.
   void setRoute(const std::string& node, std::shared_ptr<Route> route);
+  /// Null: no primary of any set is known.
+  void setPrimaryFinder(PrimaryFinder finder);
+  /// The node that this name means now: itself, unless it is `primaryOf` a set. Errors: NotWritablePrimary, none is
+  /// known.
+  StatusWith<std::string> resolve(const std::string& node) const;
   /// All watches on actors of that node end with a `Down` of that reason.
   void nodeLost(const std::string& node, const Status& reason);
 
@@ -95,6 +105,7 @@ class PostOffice {
   Shard& shard(const Address& a) const { return shards_[(a.hash() >> 7) % kShards]; }
   void deliver(Envelope envelope) noexcept;
   void sendRemote(Envelope envelope) noexcept;
+  void sendToPrimary(Envelope envelope) noexcept;
   /// Removes one watch, or all of this watcher on that actor; false if there was none.
   bool forgetWatch(const Address& watcher, const Address& watched, bool all);
   void tellDown(const Address& watcher, const Address& who, const Status& reason) noexcept;
@@ -106,6 +117,7 @@ class PostOffice {
   std::map<std::string, std::map<std::string, std::vector<Address>>> watchers_;  ///< node -> path -> who watches
   mutable std::shared_mutex routeMutex_;
   std::map<std::string, std::shared_ptr<Route>> routes_;
+  PrimaryFinder primaries_;  ///< guarded like the routes
   std::array<std::atomic<uint64_t>, static_cast<size_t>(DeadLetter::kCount)> dead_{};
 };
 

@@ -68,6 +68,8 @@ Task<Status> CollectionStore::remove(bson::Document key, Durability durability) 
 }
 
 Task<Status> CollectionStore::write(bson::Document document, GroupCommit::Change change, Durability durability) {
+  if (durability == Durability::kMajority && access_.majority)
+    if (Status possible = access_.majority(); !possible.isOK()) co_return possible;
   Environment& environment = access_.node.environment();
   if (environment.fires(kWriteSlow))
     co_await access_.node.sleepFor(std::chrono::milliseconds(environment.random() % 300));

@@ -12,6 +12,7 @@
 #include "actors/kernel/actor.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/machines/document_store.hpp"
+#include "actors/machines/doing.hpp"
 #include "actors/machines/instance_name.hpp"
 #include "actors/machines/message_binding.hpp"
 #include "actors/machines/retry_pause.hpp"
@@ -40,9 +41,10 @@ struct AwaitEnd {};
 template <MachineType M>
 struct HostOptions {
   using Event = typename M::Event;
-  /// Does an action on this node, as a coroutine of the host; gives the event that comes of it, if any. A failure worth
-  /// retrying is tried again with pauses as long as the machine stays in its phase; any other one ends the host.
-  std::function<Task<StatusWith<std::optional<Event>>>(Actor& host, ActionOf<M> action)> perform;
+  /// Does an action on this node, as a coroutine of the host; gives the event that comes of it, if any, and reports
+  /// progress through `doing`. A failure worth retrying is tried again with pauses as long as the machine stays in its
+  /// phase and does not cancel it; any other one ends the host.
+  std::function<Task<StatusWith<std::optional<Event>>>(Actor& host, ActionOf<M> action, Doing<Event> doing)> perform;
   Duration askTimeout = std::chrono::seconds(10);
   /// Called after each transition, on the host: for tests and for what watches protocols. May be null.
   std::function<void(const Snapshot<M>&, const Outcome<M>&)> observe;
@@ -60,10 +62,12 @@ std::string instanceName(const typename M::Document& document) {
 }
 
 /// The only code that runs machines in production. One event at a time: decide, write the document, wait until it is as
-/// safe as the transition asks for, then perform the effects; the next event waits meanwhile. What fails for reasons
-/// that pass is tried again. Events come as messages of their types, from timers, as answers to asks, and from actions.
-/// A host ends when its machine finishes; a crash or a step-down ends it in between, and the next one resumes from the
-/// document. Runs anywhere a Node runs: on real time and WiredTiger, or simulated.
+/// safe as the transition asks for, then perform the effects. Events that come while a document is being written are
+/// decided at once, on the newest state; their effects wait for their own document and for those before it, and what
+/// was decided during one write shares the next. What fails for reasons that pass is tried again. Events come as
+/// messages of their types, from timers, as answers to asks, and from actions. A host ends when its machine finishes; a
+/// crash or a step-down ends it in between, and the next one resumes from the document. Runs anywhere a Node runs: on
+/// real time and WiredTiger, or simulated.
 template <MachineType M>
 class MachineHost : public Actor {
  public:
@@ -104,19 +108,25 @@ class MachineHost : public Actor {
     std::string timer = {};  ///< the key of the timer that brought it: taken back meanwhile, it means nothing
   };
 
-  /// A decision that waits for its document.
-  struct Pending {
+  /// A decision whose document is not safe yet.
+  struct Decided {
     Outcome<M> outcome;
     Waiting cause;
   };
+  /// Decisions beyond this wait for a document to be safe.
+  static constexpr size_t kMostDecided = 64;
 
   template <size_t I>
   void addHandler(Behaviour& behaviour);
   void take(Waiting waiting);
   void process(Waiting waiting);
   void drain();
+  /// Whether that event can be decided now.
+  bool canHear(const Waiting& waiting) const;
+  /// The state that all decisions so far lead to; `snapshot()` is the one that is safe.
+  const Snapshot<M>& newest() const { return decided_.empty() ? now_ : decided_.back().outcome.next; }
   Task<void> begin();
-  Task<void> persist(std::unique_ptr<Pending> pending);
+  Task<void> writeDecided();
   Task<bool> save(const Outcome<M>& outcome);
   Task<bool> settle();
   Task<bool> untilDone(std::function<Task<Status>()> attempt);
@@ -133,8 +143,9 @@ class MachineHost : public Actor {
   void perform(Disarm<M>& effect, Context*);
   void disarm(const std::string& key);
   void perform(Do<M>& effect, Context*);
+  void perform(Cancel<M>& effect, Context*);
   Task<void> askUntilAnswered(Address to, Payload question, uint64_t phaseCount);
-  Task<void> actUntilDone(ActionOf<M> action, uint64_t phaseCount);
+  Task<void> actUntilDone(ActionOf<M> action, Doing<Event> doing, uint64_t phaseCount);
 
   std::shared_ptr<DocumentStore> store_;
   HostOptions<M> options_;
@@ -144,10 +155,15 @@ class MachineHost : public Actor {
   UnknownFields unknown_;
   int64_t revision_ = 0;
   uint64_t phaseCount_ = 0;  ///< phases entered so far: an ask belongs to one
-  bool busy_ = true;         ///< a document is being written; events wait
-  bool leaving_ = false;     ///< its end is decided: the document goes, or is gone
+  bool isStarting_ = true;   ///< its first document is not safe: events wait
+  bool isAdopting_ = false;  ///< effects are being performed: events wait
+  bool isSlow_ = false;      ///< on purpose
+  bool isWriting_ = false;
+  bool leaving_ = false;         ///< its end is decided: the document goes, or is gone
+  std::deque<Decided> decided_;  ///< in their order; the first ones are being written
   std::deque<Waiting> waiting_;
   std::map<std::string, TimerId> timers_;  ///< by the fingerprint of their event; 0: fired, and waits for its turn
+  std::multimap<std::string, Doing<Event>> doing_;  ///< actions under way, by their fingerprint
   std::vector<Context> awaitingStart_, awaitingEnd_;
 };
 

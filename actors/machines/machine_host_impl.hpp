@@ -1,5 +1,6 @@
 #pragma once
 // The members of MachineHost; included by machine_host.hpp.
+#include <algorithm>
 #include <stdexcept>
 
 #include "actors/kernel/actor_cell.hpp"
@@ -26,12 +27,15 @@ Behaviour MachineHost<M>::behaviour() {
   handlers.add(on<AwaitEnd>([this](const AwaitEnd&, Context& context) { awaitingEnd_.push_back(std::move(context)); }));
   handlers.add(on<StartMachine<M>>([this](const StartMachine<M>& wanted, Context& context) {
     if (wanted.untilEnd) awaitingEnd_.push_back(std::move(context));
-    else if (busy_ && revision_ == 0) awaitingStart_.push_back(std::move(context));
+    else if (isStarting_ && revision_ == 0) awaitingStart_.push_back(std::move(context));
     else context.reply(local(MachineStarted{self()}));
   }));
   handlers.add(on<DocumentRemoved>([this](const DocumentRemoved&) {
     if (leaving_ || revision_ == 0) return;
     stop(Status(ErrorCode::kInterrupted, "its document was removed"));
+  }));
+  handlers.add(on<NewValue<Event>>([this](const NewValue<Event>& progress) {
+    if (auto event = progress.source->take()) take(std::move(*event));
   }));
   return handlers;
 }
@@ -79,27 +83,38 @@ Task<void> MachineHost<M>::begin() {
     if (!safe) co_return;
   }
   adopt(std::move(outcome), nullptr);
-  busy_ = false;
+  isStarting_ = false;
   drain();
+}
+
+/// A timer that fires while a decision waits for its document may have been taken back by it.
+template <MachineType M>
+bool MachineHost<M>::canHear(const Waiting& waiting) const {
+  if (isStarting_ || isAdopting_ || isSlow_ || leaving_) return false;
+  return decided_.size() < kMostDecided && (waiting.timer.empty() || decided_.empty());
 }
 
 template <MachineType M>
 void MachineHost<M>::take(Waiting waiting) {
-  if (!busy_ && !environment().fires(detail::kHostSlow)) return process(std::move(waiting));
+  const bool hears = canHear(waiting);
+  if (hears && !environment().fires(detail::kHostSlow)) return process(std::move(waiting));
   waiting_.push_back(std::move(waiting));
-  if (std::exchange(busy_, true)) return;
+  if (!hears) return;
+  isSlow_ = true;
   after(std::chrono::milliseconds(environment().random() % 100), [this] {
-    busy_ = false;
+    isSlow_ = false;
     drain();
   });
 }
 
 template <MachineType M>
 void MachineHost<M>::drain() {
-  while (!busy_ && !waiting_.empty()) {
-    Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    process(std::move(next));
+  for (;;) {
+    const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Waiting& w) { return canHear(w); });
+    if (next == waiting_.end()) return;
+    Waiting heard = std::move(*next);
+    waiting_.erase(next);
+    process(std::move(heard));
   }
 }
 
@@ -111,29 +126,49 @@ void MachineHost<M>::process(Waiting waiting) {
     if (timer == timers_.end() || timer->second != 0) return;
     timers_.erase(timer);
   }
-  Outcome<M> outcome = advance<M>(now_, waiting.event);
-  if (outcome.persist) {
-    busy_ = true;
-    start(persist(std::make_unique<Pending>(Pending{std::move(outcome), std::move(waiting)})));
-  } else {
-    adopt(std::move(outcome), &waiting);
-  }
+  Outcome<M> outcome = advance<M>(newest(), waiting.event);
+  if (decided_.empty() && !outcome.persist) return adopt(std::move(outcome), &waiting);
+  if (outcome.finished) leaving_ = true;
+  decided_.push_back({std::move(outcome), std::move(waiting)});
+  if (!std::exchange(isWriting_, true)) start(writeDecided());
 }
 
+/// The newest document stands for all decisions before it. A crash that finds it and none of their effects is one that
+/// lost their messages, which every machine has to bear anyway.
 template <MachineType M>
-Task<void> MachineHost<M>::persist(std::unique_ptr<Pending> pending) {
-  const bool safe = co_await save(pending->outcome);
-  if (!safe) co_return;
-  if (environment().fires(detail::kHostCrashesBeforeEffects)) throw std::runtime_error("fails on purpose");
-  adopt(std::move(pending->outcome), &pending->cause);
-  busy_ = false;
+Task<void> MachineHost<M>::writeDecided() {
+  while (!decided_.empty()) {
+    const size_t count = decided_.size();
+    Outcome<M> written{now_, false, Durability::kLocal, {}, {}, nullptr};
+    for (const Decided& decided : decided_) {
+      if (!decided.outcome.persist) continue;
+      written.persist = true;
+      written.next = decided.outcome.next;
+      written.finished = decided.outcome.finished;
+      written.durability = std::max(written.durability, decided.outcome.durability);
+    }
+    if (written.persist) {
+      const bool safe = co_await save(written);
+      if (!safe) co_return;
+      if (environment().fires(detail::kHostCrashesBeforeEffects)) throw std::runtime_error("fails on purpose");
+    }
+    isAdopting_ = true;
+    for (size_t i = 0; i < count; ++i) {
+      Decided decided = std::move(decided_.front());
+      decided_.pop_front();
+      adopt(std::move(decided.outcome), &decided.cause);
+    }
+    isAdopting_ = false;
+    if (decided_.empty()) drain();
+  }
+  isWriting_ = false;
   drain();
 }
 
 /// False if it cannot be written: the host ends.
 template <MachineType M>
 Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
-  leaving_ = outcome.finished.has_value();
+  if (outcome.finished) leaving_ = true;
   return untilDone([this, &outcome] {
     if (outcome.finished) return store_->remove(keyOf<M>(outcome.next.document), outcome.durability);
     return store_->put(toBson(outcome.next.document, unknown_), outcome.durability);
@@ -187,7 +222,7 @@ void MachineHost<M>::finish(const Status& outcome) {
     else context.fail(outcome);
   }
   awaitingEnd_.clear();
-  busy_ = true;
+  leaving_ = true;
   stop();
 }
 
@@ -305,16 +340,33 @@ void MachineHost<M>::disarm(const std::string& key) {
 template <MachineType M>
 void MachineHost<M>::perform(Do<M>& effect, Context*) {
   if (!options_.perform) throw BrokenMachine(std::string(M::kName) + " has actions, and its host performs none");
-  start(actUntilDone(std::move(effect.action), phaseCount_));
+  std::string key;
+  appendFingerprint(key, effect.action);
+  const Doing<Event> doing(std::make_shared<typename Doing<Event>::State>(node(), self()));
+  doing_.emplace(std::move(key), doing);
+  start(actUntilDone(std::move(effect.action), doing, phaseCount_));
 }
 
 template <MachineType M>
-Task<void> MachineHost<M>::actUntilDone(ActionOf<M> action, uint64_t phaseCount) {
-  for (RetryPause pause; phaseCount == phaseCount_;) {
-    auto outcome = co_await options_.perform(*this, action);
+void MachineHost<M>::perform(Cancel<M>& effect, Context*) {
+  std::string key;
+  appendFingerprint(key, effect.action);
+  const auto [first, last] = doing_.equal_range(key);
+  std::vector<Doing<Event>> cancelled;
+  for (auto at = first; at != last; ++at) cancelled.push_back(at->second);
+  doing_.erase(first, last);
+  for (const auto& doing : cancelled) doing.cancel();
+}
+
+template <MachineType M>
+Task<void> MachineHost<M>::actUntilDone(ActionOf<M> action, Doing<Event> doing, uint64_t phaseCount) {
+  for (RetryPause pause; phaseCount == phaseCount_ && !doing.isCancelled();) {
+    auto outcome = co_await options_.perform(*this, action, doing);
+    if (doing.isCancelled()) co_return;
     if (environment().fires(detail::kOutcomeLost))
       outcome = Status(ErrorCode::kInterrupted, "what came of an action was lost");
     if (outcome.isOK()) {
+      std::erase_if(doing_, [&](const auto& entry) { return entry.second == doing; });
       if (*outcome) take(std::move(**outcome));
       co_return;
     }
@@ -325,6 +377,7 @@ Task<void> MachineHost<M>::actUntilDone(ActionOf<M> action, uint64_t phaseCount)
     }
     co_await sleepFor(pause.next(environment()));
   }
+  std::erase_if(doing_, [&](const auto& entry) { return entry.second == doing; });
 }
 
 }  // namespace troupe::machines

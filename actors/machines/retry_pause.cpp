@@ -9,6 +9,7 @@ bool isWorthRetrying(const Status& status) {
     case ErrorCode::kInterruptedDueToReplStateChange:
     case ErrorCode::kNotWritablePrimary:
     case ErrorCode::kPrimarySteppedDown:
+    case ErrorCode::kUnsatisfiableWriteConcern:
     case ErrorCode::kBSONObjectTooLarge:
     case ErrorCode::kBadValue:
     case ErrorCode::kInvalidNamespace:

@@ -19,6 +19,8 @@ struct StorageAccess {
   storage::DurabilityTracker& durability;
   std::function<void()> wakeFlusher;
   DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
+  /// Whether a write can be known to survive any failover. Null: this node is all there is, and its journal will do.
+  std::function<Status()> majority = {};
 };
 
 }  // namespace troupe::machines

@@ -115,6 +115,25 @@ void appendOptimes(bson::Builder& reply, const OpTime& applied) {
 
 }  // namespace
 
+Status canAwaitMajority(const ReplicaView& view) {
+  int64_t withData = 0;
+  if (view.config())
+    for (const MemberConfig& member : view.config()->members) withData += !member.arbiterOnly;
+  if (withData <= 1) return Status::OK();
+  return {
+      ErrorCode::kUnsatisfiableWriteConcern,
+      "a majority of " + std::to_string(withData) + " members with data cannot be awaited: data is not replicated yet"};
+}
+
+PrimaryFinder primaryFinder(const Membership& membership) {
+  return [&membership](std::string_view set) -> std::optional<std::string> {
+    if (set != membership.setName()) return std::nullopt;
+    NodeName primary = membership.view()->primary();
+    if (primary.empty()) return std::nullopt;
+    return primary;
+  };
+}
+
 bson::ObjectId electionIdOf(int64_t term) {
   bson::ObjectId id;
   id.bytes = {0x7f, 0xff, 0xff, 0xff};

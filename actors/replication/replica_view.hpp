@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/environment/environment.hpp"
+#include "actors/kernel/post_office.hpp"
 #include "actors/replication/election_figures.hpp"
 #include "messaging/bson/document.hpp"
 #include "state_machines/replication/topology.hpp"
@@ -61,6 +62,12 @@ class Membership {
   mutable std::mutex mutex_;  ///< for a pointer copy
   std::shared_ptr<const ReplicaView> view_;
 };
+
+/// Whether a write of this member can be known to survive any failover: data is not replicated yet, so only where it is
+/// the set's only member with data. Errors: UnsatisfiableWriteConcern.
+Status canAwaitMajority(const ReplicaView& view);
+/// Knows the primary of the member's own set, as the member does. `membership` outlives it.
+PrimaryFinder primaryFinder(const Membership& membership);
 
 /// The `electionId` of a term: later terms have greater ones.
 bson::ObjectId electionIdOf(int64_t term);

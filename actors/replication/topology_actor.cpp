@@ -52,7 +52,7 @@ TopologyActor::TopologyActor(TopologyParts parts, std::shared_ptr<TopologyStore>
 
 machines::HostOptions<Topology> TopologyActor::hostOptions(const TopologyParts& parts) {
   machines::HostOptions<Topology> options;
-  options.perform = [](Actor& host, Action action) {
+  options.perform = [](Actor& host, Action action, machines::Doing<Event>) {
     return static_cast<TopologyActor&>(host).perform(std::move(action));
   };
   options.observe = parts.observe;

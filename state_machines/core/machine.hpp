@@ -80,6 +80,10 @@ struct Machine {
   static auto perform(Action action) {
     return Do<M>{std::move(action)};
   }
+  template <class Action>
+  static auto giveUp(Action action) {
+    return Cancel<M>{std::move(action)};
+  }
 
   /// `row<Accepted>(Phase::kOffering, {Phase::kDraining}, [](const Document& d, const Accepted& e) { ... })`.
   /// The targets are where it may go besides staying; `kEnd` is among them if it may finish.

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "messaging/description/description.hpp"
+#include "messaging/envelope/primary_of.hpp"
 #include "messaging/errors/status.hpp"
 
 namespace troupe::machines {
 
-/// A node of the cluster, "host:port".
+/// A node of the cluster, "host:port"; or `primaryOf(set)` for whichever node is the primary of a replica set when a
+/// message is sent.
 using NodeName = std::string;
 using Millis = std::chrono::milliseconds;
 
@@ -20,7 +22,7 @@ using Millis = std::chrono::milliseconds;
 enum class Durability {
   kLocal,      ///< committed on this node; a crash may undo it
   kJournaled,  ///< survives a crash of this node
-  kMajority,   ///< survives any failover; the same as journaled on a node without replication
+  kMajority,   ///< survives any failover; the same as journaled on a node that is its set's only one
 };
 
 /// What a machine without memory, messages or actions has in their place.
@@ -111,14 +113,21 @@ template <class M>
 struct Disarm {
   typename M::Event event;
 };
-/// Has something done on this node by the actor around the machine; what comes of it comes as an event.
+/// Has something done on this node by the actor around the machine; what comes of it comes as an event, and so does its
+/// progress.
 template <class M>
 struct Do {
   ActionOf<M> action;
 };
 
+/// Gives up an action that is under way, if it is: it is told to end, and what comes of it is not heard.
 template <class M>
-using Effect = std::variant<Send<M>, Ask<M>, Reply<M>, Refuse, Arm<M>, Disarm<M>, Do<M>>;
+struct Cancel {
+  ActionOf<M> action;
+};
+
+template <class M>
+using Effect = std::variant<Send<M>, Ask<M>, Reply<M>, Refuse, Arm<M>, Disarm<M>, Do<M>, Cancel<M>>;
 
 /// An event that machines may have: a receiver answered an ask with a failure.
 struct Refused {

@@ -123,7 +123,10 @@ struct NodeAssembly::Parts {
   void makeContext();
   StatusWith<TreeParts> treeParts();
   machines::StorageAccess storageAccess() {
-    return {*node, *catalog, *storageSessions, locks, durability, context->wakeFlusher, &removals};
+    machines::StorageAccess access{*node,    *catalog, *storageSessions, locks, durability, context->wakeFlusher,
+                                   &removals};
+    if (membership) access.majority = [this] { return replication::canAwaitMajority(*membership->view()); };
+    return access;
   }
   void fail(const Status& reason) const {
     if (options.failed) options.failed(reason);
@@ -164,8 +167,9 @@ void NodeAssembly::Parts::makeNode() {
   workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
   disk = std::make_unique<commands::DiskGuard>(*environment, *engine, options.dataDirectory,
                                                parameters.diskSpaceReserveMB, log);
-  if (!options.replicaSet.empty())
-    membership = std::make_unique<replication::Membership>(options.replicaSet, node->name());
+  if (options.replicaSet.empty()) return;
+  membership = std::make_unique<replication::Membership>(options.replicaSet, node->name());
+  node->postOffice().setPrimaryFinder(replication::primaryFinder(*membership));
 }
 
 void NodeAssembly::Parts::makeContext() {

@@ -92,7 +92,9 @@ class Troupe {
                                 [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); }},
         *storage::Namespace::parse("config.counters"));
     machines::HostOptions<Counter> host;
-    host.perform = [this](Actor&, std::variant<machines::bench::Again>) { return again(); };
+    host.perform = [this](Actor&, std::variant<machines::bench::Again>, machines::Doing<Counter::Event>) {
+      return again();
+    };
     service_ = node_.spawn<machines::PrimaryOnlyService<Counter>>(
         "/counters", store_, host, machines::ServiceLimits{.isPrimary = [] { return false; }});
   }

@@ -23,7 +23,7 @@ using SnapshotId = uint32_t;
 
 /// An effect of a machine of any type.
 struct AnyEffect {
-  enum class What : uint8_t { kSend, kAsk, kReply, kRefuse, kArm, kDisarm, kDo };
+  enum class What : uint8_t { kSend, kAsk, kReply, kRefuse, kArm, kDisarm, kDo, kCancel };
   What what;
   NodeName to;        ///< of kSend and kAsk
   ValueId value = 0;  ///< the message, the timer's event, or the action; of kRefuse nothing
@@ -211,6 +211,7 @@ class KindOf final : public Kind {
   AnyEffect any(const machines::Arm<M>& e) { return {What::kArm, {}, values_.add(e.event), e.delay, e.spread}; }
   AnyEffect any(const machines::Disarm<M>& e) { return {What::kDisarm, {}, values_.add(e.event)}; }
   AnyEffect any(const machines::Do<M>& e) { return {What::kDo, {}, number(e.action)}; }
+  AnyEffect any(const machines::Cancel<M>& e) { return {What::kCancel, {}, number(e.action)}; }
 
   Values& values_;
   std::deque<Snapshot> snapshots_;

@@ -156,6 +156,7 @@ void Locals::perform(const Local& before, const AnyEffect& effect, Local& next, 
       if (model_.outcomesOf(kind(before.slot).type(), model_.values().type(effect.value)))
         insertSorted(next.actions, effect.value);
       break;
+    case What::kCancel: std::erase(next.actions, effect.value); break;
   }
 }
 

@@ -73,6 +73,10 @@ template <class Action>
 Line performs(const Action& action) {
   return {"performs " + machines::toText(action)};
 }
+template <class Action>
+Line givesUp(const Action& action) {
+  return {"gives up " + machines::toText(action)};
+}
 
 /// A machine at one moment.
 template <MachineType M>
@@ -162,6 +166,10 @@ Line lineOf(const machines::Disarm<M>& effect) {
 template <class M>
 Line lineOf(const machines::Do<M>& effect) {
   return std::visit([](const auto& action) { return performs(action); }, effect.action);
+}
+template <class M>
+Line lineOf(const machines::Cancel<M>& effect) {
+  return std::visit([](const auto& action) { return givesUp(action); }, effect.action);
 }
 
 template <class M>

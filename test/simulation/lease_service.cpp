@@ -59,7 +59,9 @@ void LeaseService::start(NodeLife& life) {
     observe(name, now, outcome.finished.has_value());
   };
   machines::HostOptions<Holder> holder;
-  holder.perform = [](Actor& host, machines::ActionOf<Holder>) { return finishWork(host); };
+  holder.perform = [](Actor& host, machines::ActionOf<Holder>, machines::Doing<Holder::Event>) {
+    return finishWork(host);
+  };
   holder.observe = [this, name](const auto& now, const auto&) { observe(name, now); };
   const auto storeOf = [&](const storage::Namespace& ns) -> std::shared_ptr<machines::DocumentStore> {
     return std::make_shared<machines::CollectionStore>(*member.storage, ns);

@@ -22,6 +22,12 @@ struct Nudge {
   int64_t by = 0;
 };
 struct TooLate {};
+/// How far the action is.
+struct Half {
+  int64_t percent = 0;
+};
+/// An operator wants no more of it.
+struct Abandon {};
 struct Prepare {
   std::string id;
   static constexpr const char* kReceiver = "/peer";
@@ -46,7 +52,7 @@ struct Errand : Machine<Errand> {
     int64_t sum = 0;
     Phase phase = Phase::kAsking;
   };
-  using Event = std::variant<Agreed, Ready, Nudge, TooLate, Refused>;
+  using Event = std::variant<Agreed, Ready, Nudge, TooLate, Refused, Half, Abandon>;
   using Message = std::variant<Prepare, Finished>;
   using Action = std::variant<Measure>;
 
@@ -59,6 +65,17 @@ struct Errand : Machine<Errand> {
                    [](const Document& d, const Ready&) {
                      return to(Phase::kTelling).then(send("n1", Finished{d.id}), cancel(TooLate{}));
                    }),
+        row<Half>(Phase::kMeasuring, {},
+                  [](const Document& d, const Half& e) {
+                    Document next = d;
+                    next.sum = e.percent;
+                    return stay().with(next);
+                  }),
+        row<Abandon>(
+            Phase::kMeasuring, {Phase::kTelling},
+            [](const Document& d, const Abandon&) {
+              return to(Phase::kTelling).then(giveUp(Measure{"x"}), send("n1", Finished{d.id}), cancel(TooLate{}));
+            }),
         anywhere<Nudge>({kEnd},
                         [](const Document& d, const Nudge& e) {
                           if (d.phase == Phase::kTelling) return finish().then(reply(Prepare{"thanks"}));
@@ -88,6 +105,8 @@ TROUPE_DESCRIBE(troupe::machines::test::Agreed, 0)
 TROUPE_DESCRIBE(troupe::machines::test::Ready, 0, who)
 TROUPE_DESCRIBE(troupe::machines::test::Nudge, 0, id, by)
 TROUPE_DESCRIBE(troupe::machines::test::TooLate, 0)
+TROUPE_DESCRIBE(troupe::machines::test::Half, 0, percent)
+TROUPE_DESCRIBE(troupe::machines::test::Abandon, 0)
 TROUPE_DESCRIBE(troupe::machines::test::Prepare, 0, id)
 TROUPE_DESCRIBE(troupe::machines::test::Finished, 0, id)
 TROUPE_DESCRIBE(troupe::machines::test::Measure, 0, what)
@@ -104,19 +123,29 @@ class ErrandNode {
     peer.alwaysAnswer<Prepare>([](const Prepare&) { return Agreed{}; });
     for (const auto& document : found) store.set(document);
     HostOptions<Errand> options;
-    options.perform = [this](Actor&, Action action) { return measure(std::move(action)); };
+    options.perform = [this](Actor&, Action action, Doing<Errand::Event> doing) {
+      return measure(std::move(action), std::move(doing));
+    };
     service = kit.service<Errand>("/errands", options, limits);
   }
 
   using Action = ActionOf<Errand>;
-  Task<StatusWith<std::optional<Errand::Event>>> measure(Action action) {
+  Task<StatusWith<std::optional<Errand::Event>>> measure(Action action, Doing<Errand::Event> doing) {
     measured.push_back(std::get<Measure>(action).what);
+    underWay.push_back(doing);
     if (!measureFails.empty()) {
       Status failure = measureFails.front();
       measureFails.pop_front();
       co_return failure;
     }
-    if (measuring) co_return std::optional<Errand::Event>();
+    if (measuring) {
+      Promise<Done> cancelled;
+      auto ended = cancelled.future();
+      auto shared = std::make_shared<Promise<Done>>(std::move(cancelled));
+      doing.wakeOnCancel([shared] { shared->set(Done{}); });
+      co_await ended;
+      co_return std::optional<Errand::Event>(Ready{"after it was cancelled"});
+    }
     co_return std::optional<Errand::Event>(Ready{"me"});
   }
 
@@ -126,6 +155,7 @@ class ErrandNode {
   std::string phaseOf(const std::string& id) const { return kit.phase("/errands/" + id); }
 
   std::vector<std::string> measured;
+  std::vector<Doing<Errand::Event>> underWay;  ///< in the order in which they were begun
   std::deque<Status> measureFails;
   bool measuring = false;  ///< actions do not come to an end
   probe::TestKit kit{"n1"};

@@ -49,7 +49,7 @@ class ErrandServer : public commands::CommandTest {
     peer = made.get();
     at.node.spawn("/peer", std::move(made), SpawnOptions{});
     HostOptions<Errand> options;
-    options.perform = [](Actor&, ActionOf<Errand>) { return ready(); };
+    options.perform = [](Actor&, ActionOf<Errand>, Doing<Errand::Event>) { return ready(); };
     auto store =
         std::make_shared<CollectionStore>(at.assembly.storageAccess(), storage::Namespace("config", "errands"));
     service = at.node.spawn<PrimaryOnlyService<Errand>>("/errands", std::move(store), options);

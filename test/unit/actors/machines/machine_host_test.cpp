@@ -45,8 +45,70 @@ TEST(MachineHost, AnswersTheAskerOfAnEventWhenTheDocumentIsSafe) {
   first.expectNone();
   n.store.release();
   EXPECT_EQ(first.expectAnswer<Prepare>()->id, "sum 2");
-  EXPECT_EQ(second.expectAnswer<Prepare>()->id, "sum 5") << "the second event waited for the first";
+  EXPECT_EQ(second.expectAnswer<Prepare>()->id, "sum 5") << "the second event was decided behind the first";
   EXPECT_EQ(n.store.documents().at("a")["sum"].toInt64(), 5);
+}
+
+TEST(MachineHost, HearsEventsWhileItsDocumentIsBeingWritten) {
+  ErrandNode n;
+  n.peer.answerNoMore<Prepare>();
+  n.begin("a");
+  const size_t before = n.store.writes().size();
+  n.store.hold();
+  std::vector<probe::Question> nudges;
+  for (int i = 1; i <= 5; ++i) nudges.push_back(n.kit.ask(n.service, Nudge{"a", i}));
+  EXPECT_EQ(n.store.waitingWrites(), 1u);
+  for (auto& nudge : nudges) nudge.expectNone();  // nothing is safe
+  n.store.release();
+  n.kit.run();
+  for (const char* sum : {"sum 1", "sum 3", "sum 6", "sum 10", "sum 15"}) {
+    EXPECT_EQ(nudges.front().expectAnswer<Prepare>()->id, sum);
+    nudges.erase(nudges.begin());
+  }
+  EXPECT_EQ(n.store.writes().size() - before, 2u) << "what was decided during the first write shares the second";
+  EXPECT_EQ(n.store.documents().at("a")["sum"].toInt64(), 15);
+}
+
+TEST(MachineHost, ACrashDuringAWriteForgetsWhatWasDecidedBehindIt) {
+  ErrandNode n;
+  n.peer.answerNoMore<Prepare>();
+  n.begin("a");
+  n.store.hold();
+  auto first = n.kit.ask(n.service, Nudge{"a", 2});
+  auto second = n.kit.ask(n.service, Nudge{"a", 3});
+  n.kit.crash();
+  n.kit.restart();
+  EXPECT_EQ(n.store.documents().at("a")["sum"].toInt64(), 0);
+  EXPECT_EQ(n.kit.ask(n.service, Nudge{"a", 1}).expectAnswer<Prepare>()->id, "sum 1");
+}
+
+TEST(MachineHost, HearsOfTheProgressOfAnActionAndOnlyTheNewest) {
+  ErrandNode n;
+  n.measuring = true;
+  n.begin("a");
+  ASSERT_EQ(n.underWay.size(), 1u);
+  const size_t before = n.store.writes().size();
+  for (int percent = 1; percent <= 50; ++percent) n.underWay[0].report(Half{percent});
+  n.kit.run();
+  EXPECT_EQ(n.store.documents().at("a")["sum"].toInt64(), 50);
+  EXPECT_EQ(n.store.writes().size() - before, 1u) << "fifty reports are one event";
+}
+
+TEST(MachineHost, CancelsAnActionAndHearsNoMoreOfIt) {
+  ErrandNode n;
+  n.measuring = true;
+  n.begin("a");
+  EXPECT_FALSE(n.underWay.at(0).isCancelled());
+  n.kit.tell(n.kit.address("/errands/a"), Abandon{});
+  n.kit.run();
+  EXPECT_TRUE(n.underWay.at(0).isCancelled());
+  EXPECT_EQ(n.phaseOf("a"), "telling") << "and not what the action gave in the end";
+  n.underWay[0].report(Half{70});
+  n.kit.run();
+  EXPECT_NE(n.store.documents().at("a")["sum"].toInt64(), 70);
+  n.kit.ask(n.service, Nudge{"a", 1});
+  n.kit.run();
+  EXPECT_TRUE(n.store.documents().empty());
 }
 
 TEST(MachineHost, AsksAgainUntilItIsAnswered) {
@@ -176,6 +238,24 @@ TEST_F(MachineHostOnAServer, DoesNothingForADocumentThatItFoundUntilThatIsSafe) 
   ASSERT_TRUE(control(ControlAction::kResume).isOK());
   settle();
   EXPECT_EQ(peer->asked, 1);
+}
+
+TEST_F(MachineHostOnAServer, AMajorityThatCannotBeAwaitedEndsTheHostWithAnError) {
+  const auto store = [&](std::function<Status()> majority) {
+    StorageAccess access = server.assembly.storageAccess();
+    access.majority = std::move(majority);
+    return std::make_shared<CollectionStore>(std::move(access), storage::Namespace("config", "others"));
+  };
+  const auto put = [&](const std::shared_ptr<CollectionStore>& into, Durability durability) {
+    return server.node.wait(into->put(bson::doc("_id", "a"), durability)).code();
+  };
+  const auto member = store([] { return Status(ErrorCode::kUnsatisfiableWriteConcern, "not replicated yet"); });
+  EXPECT_EQ(put(member, Durability::kMajority), ErrorCode::kUnsatisfiableWriteConcern);
+  EXPECT_TRUE(answers(R"({"count": "others"})", R"({"n": 0})", "config")) << "and nothing is written";
+  EXPECT_EQ(put(member, Durability::kLocal), ErrorCode::kOK);
+  EXPECT_FALSE(isWorthRetrying({ErrorCode::kUnsatisfiableWriteConcern, ""}))
+      << "a host ends instead of trying for ever";
+  EXPECT_EQ(put(store([] { return Status::OK(); }), Durability::kLocal), ErrorCode::kOK);
 }
 
 }  // namespace
