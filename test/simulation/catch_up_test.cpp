@@ -13,6 +13,7 @@ class CatchUpTest : public TopologyActorTest {
   CatchUpTest() {
     members.hasData = true;
     for (const auto& name : kNames) cluster.kill(name), cluster.restart(name);
+    cluster.run(10ms);
   }
 
   /// n1 and n2 have what a majority has, n3 has more; n1 is elected. The settings are those of the config.

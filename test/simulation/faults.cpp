@@ -41,6 +41,7 @@ void Faults::end() {
     cluster_.disk(node).stalledUntil = {};
     cluster_.disk(node).failedFlushes = 0;
     cluster_.disk(node).lyingFlushes = 0;
+    cluster_.disk(node).losesIndexKey = false;
     cluster_.resume(node);
     restart(node);
   }
@@ -56,7 +57,8 @@ void Faults::strike(const FaultSpec& fault) {
     case FaultKind::kClockJump: return strikeClock(fault);
     case FaultKind::kDiskStall:
     case FaultKind::kFailedFlush:
-    case FaultKind::kLyingFlush: return strikeDisk(fault);
+    case FaultKind::kLyingFlush:
+    case FaultKind::kLostKey: return strikeDisk(fault);
     case FaultKind::kPartition: return partition(fault);
     case FaultKind::kClog: return clog(fault);
     default: return strikeLinks(fault);
@@ -95,6 +97,10 @@ void Faults::strikeClock(const FaultSpec& fault) {
 
 void Faults::strikeDisk(const FaultSpec& fault) {
   const std::string node = anyNode();
+  if (fault.kind == FaultKind::kLostKey) {
+    cluster_.disk(node).losesIndexKey = true;
+    return note(node, "will lose a key", "with its next crash");
+  }
   const Duration lasts = fault.lasts.draw(random_);
   if (fault.kind == FaultKind::kDiskStall) {
     cluster_.disk(node).stalledUntil = inTime(lasts);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/machines/collection_store.hpp"
 #include "actors/machines/primary_only_service.hpp"
 #include "messaging/schemas/supervision.capnp.h"
 #include "storage/catalog/catalog.hpp"
@@ -34,6 +35,17 @@ Task<StatusWith<std::optional<Holder::Event>>> finishWork(Actor& host) {
   co_return std::optional<Holder::Event>(lease::WorkDone{});
 }
 
+/// Under the tree's own rules, not set aside when it fails: its node gives up then.
+template <class M>
+supervisors::Service serviceOf(const std::string& name, const storage::Namespace& ns,
+                               machines::HostOptions<M> options) {
+  const auto make = [name, ns, options](const supervisors::ServiceParts& parts) {
+    std::shared_ptr<machines::DocumentStore> store = std::make_shared<machines::CollectionStore>(*parts.storage, ns);
+    return supervisors::permanent<machines::PrimaryOnlyService<M>>(name, std::move(store), options);
+  };
+  return {name, true, make};
+}
+
 }  // namespace
 
 const std::vector<std::string>& LeaseService::invariantNames() {
@@ -48,32 +60,23 @@ LeaseService::LeaseService(const Scenario& scenario) : scenario_(scenario) {
 
 void LeaseService::watch(Simulation& cluster) { cluster_ = &cluster; }
 
-void LeaseService::start(NodeLife& life) {
-  const std::string& name = life.node().name();
-  Member& member = members_.at(name);
-  member.storage = std::make_shared<machines::StorageAccess>(life.storage());
-  member.life = &life;
+void LeaseService::configure(const std::string& node, supervisors::AssemblyOptions& options) {
   machines::HostOptions<Handoff> handoff;
   handoff.askTimeout = std::chrono::seconds(2);
-  handoff.observe = [this, name](const auto& now, const auto& outcome) {
-    observe(name, now, outcome.finished.has_value());
+  handoff.observe = [this, node](const auto& now, const auto& outcome) {
+    observe(node, now, outcome.finished.has_value());
   };
   machines::HostOptions<Holder> holder;
   holder.perform = [](Actor& host, machines::ActionOf<Holder>, machines::Doing<Holder::Event>) {
     return finishWork(host);
   };
-  holder.observe = [this, name](const auto& now, const auto&) { observe(name, now); };
-  const auto storeOf = [&](const storage::Namespace& ns) -> std::shared_ptr<machines::DocumentStore> {
-    return std::make_shared<machines::CollectionStore>(*member.storage, ns);
-  };
-  using namespace supervisors;
-  using machines::PrimaryOnlyService;
-  life.run(oneForOne(
-      "node", oneForOne("services", permanent<PrimaryOnlyService<Handoff>>("handoffs", storeOf(kHandoffs), handoff),
-                        permanent<PrimaryOnlyService<Holder>>("leases", storeOf(kHolders), holder))));
+  holder.observe = [this, node](const auto& now, const auto&) { observe(node, now); };
+  options.services = {serviceOf<Handoff>("handoffs", kHandoffs, handoff),
+                      serviceOf<Holder>("leases", kHolders, holder)};
 }
 
-/// What the actors use stays until the next life, for they may go after this call.
+void LeaseService::started(NodeLife& life) { members_.at(life.node().name()).life = &life; }
+
 void LeaseService::died(const std::string& node) { members_.at(node).life = nullptr; }
 
 std::pair<std::string, int64_t> LeaseService::roleOf(const std::string& node) {
@@ -134,7 +137,7 @@ bool LeaseService::isOver(const std::string& node, const std::string& handoff) c
     return false;
   const auto collection = member.life->catalog().find(kHandoffs);
   if (!collection) return true;
-  storage::RecoveryUnit unit(member.storage->sessions);
+  storage::RecoveryUnit unit(member.life->storage().sessions);
   const bson::Document key = bson::doc("_id", handoff);
   const auto record = collection->findById(unit, key["_id"]);
   return record.isOK() && !*record;

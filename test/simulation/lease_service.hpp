@@ -21,7 +21,8 @@ class LeaseService final : public Subject {
 
   explicit LeaseService(const Scenario& scenario);
 
-  void start(NodeLife& life) override;
+  void configure(const std::string& node, supervisors::AssemblyOptions& options) override;
+  void started(NodeLife& life) override;
   void died(const std::string& node) override;
   std::pair<std::string, int64_t> roleOf(const std::string& node) override;
   void watch(Simulation& cluster) override;
@@ -48,7 +49,6 @@ class LeaseService final : public Subject {
     int64_t epoch = 0;
   };
   struct Member {
-    std::shared_ptr<machines::StorageAccess> storage;
     NodeLife* life = nullptr;  ///< null: dead
     std::map<std::string, SeenHandoff> handoffs;
     std::map<std::string, SeenHolder> holders;

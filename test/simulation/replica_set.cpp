@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "actors/replication/topology_actor.hpp"
-#include "supervisors/supervision/supervisor.hpp"
 #include "test/simulation/set_workload.hpp"
 
 namespace troupe::sim {
@@ -51,28 +50,26 @@ void ReplicaSet::watch(Simulation& cluster) {
   });
 }
 
-void ReplicaSet::start(NodeLife& life) {
-  const std::string& name = life.node().name();
-  Member& member = members_.at(name);
-  member.storage = std::make_shared<machines::StorageAccess>(life.storage());
-  member.membership = std::make_shared<replication::Membership>("rs", name);
-  replication::TopologyParts parts;
-  parts.storage = member.storage;
-  parts.membership = member.membership.get();
-  parts.observe = [this, name](const Seen& now, const machines::Outcome<Topology>&) { observe(name, now); };
-  using namespace supervisors;
-  life.run(oneForOne("node", oneForOne("replication", permanent<replication::TopologyActor>("topology", parts))));
+void ReplicaSet::configure(const std::string& node, supervisors::AssemblyOptions& options) {
+  options.replicaSet = "rs";
+  if (scenario_.sockets)
+    options.links = supervisors::LinkOptions{.key = "", .anonymous = link::Anonymous::kAnyone, .times = {}};
+  options.adjustTopology = [this, node](replication::TopologyParts& parts) {
+    parts.observe = [this, node](const Seen& now, const machines::Outcome<Topology>&) { observe(node, now); };
+  };
 }
+
+void ReplicaSet::started(NodeLife& life) { members_.at(life.node().name()).membership = life.assembly().membership(); }
 
 std::pair<std::string, int64_t> ReplicaSet::roleOf(const std::string& node) {
   const Seen& seen = members_.at(node).seen;
   return {machines::phaseName(seen), seen.memory.term};
 }
 
-/// What was persisted is still there; the rest begins anew. What the actor uses stays until its next life, for it may
-/// go after this call.
+/// What was persisted is still there; the rest begins anew.
 void ReplicaSet::died(const std::string& node) {
   Member& member = members_.at(node);
+  member.membership = nullptr;
   member.seen.memory = {};
   member.runs = false;
   worldIsOld_ = true;

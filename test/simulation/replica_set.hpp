@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "actors/machines/collection_store.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "state_machines/core/world.hpp"
 #include "test/simulation/scenario.hpp"
@@ -14,7 +13,7 @@
 
 namespace troupe::sim {
 
-/// The members of a replica set as a program of the simulator: on each node a supervised topology actor. Remembers what
+/// The members of a replica set as a program of the simulator. Remembers what
 /// each of them is, and checks what must be true of all of them after each turn of one.
 class ReplicaSet final : public Subject {
  public:
@@ -30,7 +29,8 @@ class ReplicaSet final : public Subject {
   std::unique_ptr<Workload> workload(Simulation& cluster, uint64_t seed) override;
   int64_t progress() const override;
 
-  void start(NodeLife& life) override;
+  void configure(const std::string& node, supervisors::AssemblyOptions& options) override;
+  void started(NodeLife& life) override;
   std::pair<std::string, int64_t> roleOf(const std::string& node) override;
   void died(const std::string& node) override;
 
@@ -46,8 +46,7 @@ class ReplicaSet final : public Subject {
 
  private:
   struct Member {
-    std::shared_ptr<machines::StorageAccess> storage;
-    std::shared_ptr<replication::Membership> membership;  ///< of its last life
+    const replication::Membership* membership = nullptr;  ///< of its present life
     Seen seen;                                            ///< as of its last transition
     bool runs = false;                                    ///< its topology has resumed
   };

@@ -19,7 +19,7 @@ struct FaultRule {
   bool repeats = true, hasEnd = true;
   bool leaves = false, clock = false, links = false, share = false;
 };
-constexpr std::array<FaultRule, 13> kFaults{{{.name = "kill", .leaves = true},
+constexpr std::array<FaultRule, 14> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "pause", .leaves = true},
                                              {.name = "clock-skew", .repeats = false, .hasEnd = false, .clock = true},
                                              {.name = "clock-jump", .hasEnd = false, .clock = true},
@@ -31,7 +31,8 @@ constexpr std::array<FaultRule, 13> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "reorder", .links = true},
                                              {.name = "disk-stall"},
                                              {.name = "failed-flush", .share = true},
-                                             {.name = "lying-flush", .share = true}}};
+                                             {.name = "lying-flush", .share = true},
+                                             {.name = "lost-key", .hasEnd = false}}};
 
 const std::vector<std::string>& faultNames() {
   static const std::vector<std::string> names = [] {
@@ -43,12 +44,16 @@ const std::vector<std::string>& faultNames() {
 }
 
 const std::vector<std::string> kShapes = {"one-way", "isolate", "halves", "many-way"};
-const std::vector<std::string> kPrograms = {"replica-set", "lease-service"};  // in the order of ProgramKind
-const std::vector<std::string> kWorkloads = {"step-downs", "step-ups", "reconfigs", "freezes", "lease-handoffs"};
+const std::vector<std::string> kPrograms = {"replica-set", "lease-service",
+                                            "data-node"};  // in the order of ProgramKind
+const std::vector<std::string> kWorkloads = {"step-downs",     "step-ups",  "reconfigs", "freezes",
+                                             "lease-handoffs", "registers", "lists",     "items"};
 
 bool goesWith(ProgramKind program, WorkKind work) {
-  if (work == WorkKind::kStepDowns) return true;
-  return (program == ProgramKind::kLeaseService) == (work == WorkKind::kHandoffs);
+  if (work >= WorkKind::kRegisters) return program == ProgramKind::kDataNode;
+  if (work == WorkKind::kStepDowns) return program != ProgramKind::kDataNode;
+  if (work == WorkKind::kHandoffs) return program == ProgramKind::kLeaseService;
+  return program == ProgramKind::kReplicaSet;
 }
 
 FaultSpec readFault(TableReader table, int nodes) {
@@ -80,6 +85,7 @@ WorkSpec readWorkload(TableReader table, ProgramKind program) {
   const auto usual = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate));
   work.every = table.span("every", {usual / 2, usual * 3 / 2});
   if (work.every.most < 1ms) table.complain("'every' must be 1ms at least");
+  if (work.kind == WorkKind::kRegisters) work.torn = table.number("torn", 0, 1, 0);
   if (work.kind == WorkKind::kStepDowns) work.force = table.number("force", 0, 1, 0.3);
   if (work.kind == WorkKind::kStepDowns || work.kind == WorkKind::kFreezes)
     work.period = table.span("period", {1s, 5s});
@@ -95,6 +101,8 @@ TopologySpec readTopology(TableReader table) {
   topology.arbiters = table.texts("arbiters");
   topology.electionTimeout = table.duration("election_timeout", 1s);
   topology.heartbeatInterval = table.duration("heartbeat_interval", topology.electionTimeout / 2);
+  if (topology.kind == ProgramKind::kDataNode && topology.nodes != 1)
+    table.complain("a data-node has 'nodes = 1': no data is replicated yet");
   if (topology.electionTimeout < 10ms || topology.heartbeatInterval < 1ms)
     table.complain("'election_timeout' must be 10ms at least, and 'heartbeat_interval' 1ms");
   if (!topology.priorities.empty() && topology.priorities.size() != static_cast<size_t>(topology.nodes))
@@ -107,7 +115,7 @@ TopologySpec readTopology(TableReader table) {
   return topology;
 }
 
-Conditions readNetwork(TableReader table) {
+Conditions readNetwork(TableReader table, bool& sockets) {
   Conditions network;
   const Span delay = table.span("delay", {network.leastDelay, network.mostDelay});
   network.leastDelay = delay.least;
@@ -115,6 +123,7 @@ Conditions readNetwork(TableReader table) {
   network.loss = table.number("loss", 0, 1, 0);
   network.duplication = table.number("duplication", 0, 1, 0);
   network.reorders = table.flag("reordering", false);
+  sockets = table.flag("sockets", false);
   table.end();
   return network;
 }
@@ -166,7 +175,7 @@ class FileReader {
       return TableReader(node ? *node->as_table() : nothing, fmt::format("[{}]", name), file_);
     };
     scenario.topology = readTopology(section("topology"));
-    scenario.network = readNetwork(section("network"));
+    scenario.network = readNetwork(section("network"), scenario.sockets);
     readCheck(section("check"), known, scenario);
     if (root_.has("sites")) scenario.sites = readSites(section("sites"));
     TableReader liveness = section("liveness");

@@ -32,6 +32,7 @@ enum class FaultKind {
   kDiskStall,
   kFailedFlush,
   kLyingFlush,  ///< no database survives it: for tests of the checks themselves
+  kLostKey,     ///< likewise: a crash takes a row of an index with it
 };
 enum class PartitionShape {
   kOneWay,   ///< some are not heard by the others, but hear them
@@ -60,17 +61,18 @@ struct SiteSpec {
 };
 
 /// What operators ask of the set meanwhile.
-enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes, kHandoffs };
+enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes, kHandoffs, kRegisters, kLists, kItems };
 
 struct WorkSpec {
   WorkKind kind{};
   Span every;
   double force = 0;  ///< step-downs: the share that does not wait for anyone
   Span period;       ///< step-downs, freezes: for how long the node will not stand
+  double torn = 0;  ///< registers: the share of compare-and-sets that are a find and an update, for tests of the checks
 };
 
 /// What runs on the nodes: the programs of scenarios.
-enum class ProgramKind { kReplicaSet, kLeaseService };
+enum class ProgramKind { kReplicaSet, kLeaseService, kDataNode };
 
 /// The nodes of a scenario: "n1", "n2" and so on (by the name "n1:1", a host and a port), and what they are. All but
 /// the program and the number of nodes is of replica sets.
@@ -90,6 +92,7 @@ struct Scenario {
   std::string name, file;
   TopologySpec topology;
   Conditions network;
+  bool sockets = false;  ///< the links of a replica set are the real ones, over simulated sockets
   std::vector<WorkSpec> workloads;
   std::vector<FaultSpec> faults;
   std::optional<SiteSpec> sites;        ///< none: no site fires

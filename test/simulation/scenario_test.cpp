@@ -172,6 +172,17 @@ TEST(ScenarioRun, TheSameSeedGivesTheSameTraceAndAnotherOneAnother) {
   EXPECT_GT(first.tally.done, 3u);
 }
 
+TEST(ScenarioRun, MembersElectOverRealLinksOnSimulatedSockets) {
+  const RunOutcome outcome = runScenario(
+      read(
+          "name = \"x\"\n[topology]\nnodes = 3\n[network]\nsockets = true\n[[workload]]\nkind = \"step-downs\"\nrate = "
+          "1\n[liveness]\nafter = \"20s\"\n"),
+      1);
+  EXPECT_EQ(outcome.broken, "");
+  EXPECT_GT(outcome.progress, 3) << "terms";
+  EXPECT_EQ(outcome.messages, 0u) << "nothing goes past the links";
+}
+
 TEST(ScenarioRun, LinesOfTheNetworkShowRoleAndTerm) {
   bool shown = false;
   runScenario(read(kFaulty), 1, 0, [&](const Trace& trace) {

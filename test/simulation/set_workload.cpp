@@ -43,7 +43,7 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kStepUps: return askForStepUp();
     case WorkKind::kReconfigs: return askForReconfig();
     case WorkKind::kFreezes: return askForFreeze(work);
-    case WorkKind::kHandoffs: return;  // of another program
+    default: return;  // of another program
   }
 }
 

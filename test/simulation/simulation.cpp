@@ -4,11 +4,21 @@
 
 namespace troupe::sim {
 
+namespace {
+
+/// What flushers, workers and connections do all the time is not worth a line.
+bool isHousekeeping(std::string_view path) {
+  return path.starts_with("/node/storage/") || path.starts_with("/node/workers/") || path.starts_with("/node/front/");
+}
+
+}  // namespace
+
 Simulation::Simulation(uint64_t seed, std::vector<std::string> nodes, Program& program, size_t keepEvents)
     : seed_(seed),
       random_(seed),
       trace_(keepEvents),
       network_(seed ^ 0x9e3779b97f4a7c15ull, trace_),
+      streams_(std::make_shared<Streams>(seed ^ 0x57e4a357e4a357e4ull, network_)),
       program_(program),
       names_(std::move(nodes)) {
   for (const std::string& name : names_) slots_[name];
@@ -24,22 +34,36 @@ Simulation::~Simulation() {
     if (!slot.life) continue;
     slot.subscription = nullptr;
     network_.unplug(name);
+    streams_->died(name);
     slot.life = nullptr;
     program_.died(name);
   }
+  machines_.clear();
+}
+
+Node& Simulation::addMachine(const std::string& name) {
+  Machine& made = machines_[name];
+  made.time = std::make_shared<VirtualEnvironment>(seed_ * 7919 + machines_.size());
+  made.time->advanceTo(now_);
+  made.node = std::make_unique<Node>(NodeOptions{.name = name, .environment = made.time, .manual = true});
+  return *made.node;
 }
 
 void Simulation::boot(const std::string& name) {
   Slot& slot = slots_.at(name);
   const auto place = static_cast<uint64_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
   const uint64_t seed = seed_ * 1000003 + place * 1009 + ++slot.lives;
-  slot.life = std::make_unique<NodeLife>(name, seed, now_, std::move(slot.disk), &slot.conditions);
+  supervisors::AssemblyOptions options;
+  program_.configure(name, options);
+  slot.life =
+      std::make_unique<NodeLife>(name, seed, now_, std::move(slot.disk), slot.conditions, streams_, std::move(options));
   slot.life->whenOver([this, name, lives = slot.lives] { over(name, lives); });
   if (eachLife_) eachLife_(name, *slot.life);
-  network_.plug(slot.life->node());
-  program_.start(*slot.life);
+  if (!slot.life->assembly().options().links) network_.plug(slot.life->node());
+  program_.started(*slot.life);
   slot.subscription = slot.life->node().registry().subscribe([this, name](const RowChange& change) {
-    if (change.kind == RowChange::kPhase) note(TraceEvent::Kind::kPhase, name, change.path, change.detail, "");
+    if (change.kind == RowChange::kPhase && !isHousekeeping(change.path))
+      note(TraceEvent::Kind::kPhase, name, change.path, change.detail, "");
     if (change.kind == RowChange::kFailed) note(TraceEvent::Kind::kActor, name, change.path, "fails", change.detail);
   });
 }
@@ -105,18 +129,21 @@ bool Simulation::step(TimePoint end) {
 
 /// One turn of one of the nodes that have something to do.
 bool Simulation::runReady() {
-  std::vector<std::pair<const std::string*, Slot*>> ready;
+  std::vector<std::pair<const std::string*, Node*>> ready;
+  const auto consider = [&ready](const std::string& name, Node& node) {
+    if (node.readyCount() > 0) ready.emplace_back(&name, &node);
+  };
   for (auto& [name, slot] : slots_)
-    if (slot.life && !slot.paused && slot.life->node().readyCount() > 0) ready.emplace_back(&name, &slot);
+    if (slot.life && !slot.paused) consider(name, slot.life->node());
+  for (auto& [name, machine] : machines_) consider(name, *machine.node);
   if (ready.empty()) return false;
-  const auto& [name, slot] = ready[random_() % ready.size()];
-  turn(*name, *slot);
+  const auto& [name, node] = ready[random_() % ready.size()];
+  turn(*name, *node);
   return true;
 }
 
-void Simulation::turn(const std::string& name, Slot& slot) {
+void Simulation::turn(const std::string& name, Node& node) {
   ++turns_;
-  Node& node = slot.life->node();
   node.step(random_() % node.readyCount());
   if (check_) check_(name);
   if (!facts_.contradiction().empty()) fail(facts_.contradiction());
@@ -125,11 +152,14 @@ void Simulation::turn(const std::string& name, Slot& slot) {
 TimePoint Simulation::nextEvent(TimePoint end) const {
   TimePoint next = end + std::chrono::nanoseconds(1);
   if (const auto due = network_.nextDue()) next = std::min(next, *due);
+  if (const auto due = streams_->nextDue()) next = std::min(next, *due);
   if (!actions_.empty()) next = std::min(next, actions_.begin()->first.first);
   for (const auto& [name, slot] : slots_) {
     if (!slot.life || slot.paused) continue;
     if (const auto timer = slot.life->time().nextTimer()) next = std::min(next, *timer);
   }
+  for (const auto& [name, machine] : machines_)
+    if (const auto timer = machine.time->nextTimer()) next = std::min(next, *timer);
   return std::max(next, now_);
 }
 
@@ -137,7 +167,9 @@ void Simulation::moveTo(TimePoint when) {
   now_ = std::max(now_, when);
   for (auto& [name, slot] : slots_)
     if (slot.life && !slot.paused) slot.life->time().advanceTo(now_);
+  for (auto& [name, machine] : machines_) machine.time->advanceTo(now_);
   network_.deliverDue(now_);
+  streams_->deliverDue(now_);
   while (!actions_.empty() && actions_.begin()->first.first <= now_) {
     const auto action = std::move(actions_.begin()->second);
     actions_.erase(actions_.begin());
@@ -155,6 +187,7 @@ void Simulation::kill(const std::string& name) {
   note(TraceEvent::Kind::kFault, name, "operator", "kills", "");
   slot.subscription = nullptr;
   network_.unplug(name);
+  streams_->died(name);
   slot.disk = slot.life->kill();
   slot.life = nullptr;
   program_.died(name);

@@ -9,15 +9,19 @@
 #include "state_machines/core/world.hpp"
 #include "test/simulation/network.hpp"
 #include "test/simulation/sim_node.hpp"
+#include "test/simulation/streams.hpp"
 #include "test/simulation/trace.hpp"
 
 namespace troupe::sim {
 
-/// What runs on each node: starts its actors. Called for every life.
+/// What runs on each node.
 class Program {
  public:
   virtual ~Program() = default;
-  virtual void start(NodeLife& life) = 0;
+  /// Before each life of a node: what its assembly has besides what all nodes have.
+  virtual void configure(const std::string& node, supervisors::AssemblyOptions& options) = 0;
+  /// A life has begun; none of its actors has had a turn.
+  virtual void started(NodeLife& life) { (void)life; }
   /// What the node is now, for the trace.
   virtual std::pair<std::string, int64_t> roleOf(const std::string& node) {
     (void)node;
@@ -49,6 +53,9 @@ class Simulation {
   void skewWall(const std::string& node, Duration by);
   DiskConditions& disk(const std::string& node) { return slots_.at(node).conditions; }
   Network& network() { return network_; }
+  Streams& streams() { return *streams_; }
+  /// A machine beside the nodes, for clients: its tasks run in turns as theirs do. It is never killed.
+  Node& addMachine(const std::string& name);
   /// Calls `action` when virtual time has passed by that much.
   void at(Duration fromNow, std::function<void()> action);
 
@@ -81,10 +88,14 @@ class Simulation {
     uint64_t lives = 0;
     std::shared_ptr<void> subscription;
   };
+  struct Machine {
+    std::shared_ptr<VirtualEnvironment> time;
+    std::unique_ptr<Node> node;
+  };
   /// Does the next thing; false if nothing is to happen before `end`.
   bool step(TimePoint end);
   bool runReady();
-  void turn(const std::string& name, Slot& slot);
+  void turn(const std::string& name, Node& node);
   TimePoint nextEvent(TimePoint end) const;
   void moveTo(TimePoint when);
   void boot(const std::string& name);
@@ -94,9 +105,11 @@ class Simulation {
   Random random_;
   Trace trace_;
   Network network_;
+  const std::shared_ptr<Streams> streams_;
   Program& program_;
   std::vector<std::string> names_;
   std::map<std::string, Slot> slots_;
+  std::map<std::string, Machine> machines_;
   std::map<std::pair<TimePoint, uint64_t>, std::function<void()>> actions_;
   TimePoint now_ = simulationStart();
   uint64_t sequence_ = 0, turns_ = 0;

@@ -15,32 +15,25 @@ namespace troupe::replication {
 
 using namespace std::chrono_literals;
 
-/// Three members on virtual time and a simulated network, each with its topology actor.
+/// Three members of a replica set on virtual time and a simulated network.
 class Members final : public sim::Program {
  public:
-  void start(sim::NodeLife& life) override {
-    const std::string& name = life.node().name();
-    Member& member = members_[name];
-    member.storage = std::make_shared<machines::StorageAccess>(life.storage());
-    member.membership = std::make_shared<Membership>("rs", name);
-    TopologyParts parts;
-    parts.storage = member.storage;
-    parts.membership = member.membership.get();
-    if (hasData) {
+  void configure(const std::string& name, supervisors::AssemblyOptions& options) override {
+    options.replicaSet = "rs";
+    if (!hasData) return;
+    options.adjustTopology = [this, name](TopologyParts& parts) {
       parts.catchUp = [this, name](const CatchUp& wanted) { catchUps[name].push_back(wanted); };
       parts.drain = [this, name](const Drain& wanted) { drains[name].push_back(wanted); };
-    }
-    life.node().spawn<TopologyActor>(kTopologyPath, parts);
+    };
   }
+  void started(sim::NodeLife& life) override { members_[life.node().name()] = life.assembly().membership(); }
   void died(const std::string& node) override { members_.erase(node); }
 
-  std::shared_ptr<const ReplicaView> view(const std::string& node) const {
-    return members_.at(node).membership->view();
-  }
+  std::shared_ptr<const ReplicaView> view(const std::string& node) const { return members_.at(node)->view(); }
   std::vector<std::string> primaries() const {
     std::vector<std::string> found;
     for (const auto& [name, member] : members_)
-      if (member.membership->view()->isWritable()) found.push_back(name);
+      if (member->view()->isWritable()) found.push_back(name);
     return found;
   }
   /// From the next life on there is data to catch up with: what is asked of the data layer is kept here, and the test
@@ -49,14 +42,10 @@ class Members final : public sim::Program {
   std::map<std::string, std::vector<CatchUp>> catchUps;
   std::map<std::string, std::vector<Drain>> drains;
 
-  const Membership& membership(const std::string& node) const { return *members_.at(node).membership; }
+  const Membership& membership(const std::string& node) const { return *members_.at(node); }
 
  private:
-  struct Member {
-    std::shared_ptr<machines::StorageAccess> storage;
-    std::shared_ptr<Membership> membership;
-  };
-  std::map<std::string, Member> members_;
+  std::map<std::string, const Membership*> members_;
 };
 
 inline const std::vector<std::string> kNames = {"n1:1", "n2:1", "n3:1"};
@@ -75,6 +64,8 @@ inline ReplicaSetConfig config() {
 
 class TopologyActorTest : public testing::Test {
  protected:
+  TopologyActorTest() { cluster.run(10ms); }  // its actors are there
+
   Members members;
   sim::Simulation cluster{7, kNames, members};
 

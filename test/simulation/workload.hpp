@@ -35,6 +35,9 @@ class Workload {
             std::shared_ptr<bool> answered = nullptr);
   /// A node that lives; "" if none does.
   std::string anyWorking();
+  void countAsked() { ++tally_->asked; }
+  /// `refusal`: empty if it was done.
+  void countAnswer(const std::string& refusal) { ++(refusal.empty() ? tally_->done : tally_->refused[refusal]); }
   size_t below(size_t count) { return static_cast<size_t>(random_() % count); }
 
   const Scenario& scenario_;

@@ -1,0 +1,75 @@
+#include "test/simulation/audit.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "messaging/bson/json.hpp"
+#include "messaging/errors/co_status.hpp"
+#include "test/checkers/comparison.hpp"
+
+namespace troupe::sim {
+
+namespace {
+
+Task<StatusWith<bson::Document>> ask(Driver& driver, std::string json) {
+  const auto command = bson::fromJson(json);
+  if (!command.isOK()) co_return command.status();
+  DriverReply reply = co_await driver.run("test", *command, Driver::Retry::kOnce);
+  if (!reply.status.isOK()) co_return reply.status;
+  co_return std::move(reply.body);
+}
+
+Task<StatusWith<std::vector<bson::Document>>> itemsBy(Driver& driver, std::string hint) {
+  const auto reply = co_await ask(
+      driver, fmt::format(R"({{"find": "items", "hint": {}, "batchSize": 100000, "singleBatch": true}})", hint));
+  if (!reply.isOK()) co_return reply.status();
+  std::vector<bson::Document> found;
+  for (const bson::Element& e : reply->view().at("cursor.firstBatch").asArray()) found.emplace_back(e.asDocument());
+  co_return found;
+}
+
+/// The groups of an aggregation against what a scan has found.
+std::string compareGroups(bson::View reply, const std::vector<bson::Document>& items) {
+  std::map<int64_t, int64_t> expected, grouped;
+  for (const bson::Document& item : items) ++expected[item["x"].toInt64()];
+  for (const bson::Element& e : reply.at("cursor.firstBatch").asArray())
+    grouped[e.asDocument()["_id"].toInt64()] = e.asDocument()["n"].toInt64();
+  return expected == grouped ? "" : "an aggregation groups other items than a scan finds";
+}
+
+}  // namespace
+
+Task<StatusWith<Findings>> auditContents(Driver& driver) {
+  Findings findings;
+  for (const char* collection : {"items", "lists", "registers"}) {
+    const auto report = co_await ask(driver, fmt::format(R"({{"validate": "{}", "full": true}})", collection));
+    if (report.status() == ErrorCode::kNamespaceNotFound) continue;
+    if (!report.isOK()) co_return report.status();
+    if (findings.broken.empty() && !(*report)["valid"].truthy())
+      findings.broken = fmt::format("{} is not valid: {}", collection, bson::toRelaxedJson(*report));
+  }
+  auto items = co_await itemsBy(driver, R"({"$natural": 1})");
+  if (!items.isOK()) co_return items.status();
+  findings.items = *items;
+  const std::vector<std::pair<std::string, std::string>> indexes{{"_id_", R"({"_id": 1})"}, {"x_1", R"({"x": 1})"}};
+  for (const auto& [name, hint] : indexes) {
+    const auto found = co_await itemsBy(driver, hint);
+    if (!found.isOK()) co_return found.status();
+    if (findings.broken.empty()) findings.broken = checkers::compareIndex(name, *found, findings.items).broken;
+  }
+  // The fast count is that of the last checkpoint after a crash, until a validation has mended it.
+  const auto counted = co_await ask(driver, R"({"count": "items"})");
+  if (!counted.isOK()) co_return counted.status();
+  if (findings.broken.empty())
+    findings.broken = checkers::compareCount("test.items", (*counted)["n"].toInt64(), findings.items).broken;
+  const auto groups = co_await ask(
+      driver,
+      R"({"aggregate": "items", "pipeline": [{"$group": {"_id": "$x", "n": {"$sum": 1}}}], "cursor": {"batchSize": 1000}})");
+  if (!groups.isOK()) co_return groups.status();
+  if (findings.broken.empty()) findings.broken = compareGroups(*groups, findings.items);
+  co_return findings;
+}
+
+}  // namespace troupe::sim

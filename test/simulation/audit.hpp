@@ -1,0 +1,20 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "test/simulation/driver.hpp"
+
+namespace troupe::sim {
+
+/// What an audit of a data node found.
+struct Findings {
+  std::string broken;                 ///< empty: indexes, records and counts agree
+  std::vector<bson::Document> items;  ///< of test.items
+};
+
+/// Over the wire, and while nobody writes: has the node validate all collections (which mends the fast counts after a
+/// crash), and compares test.items by a scan of the collection, by each of its indexes, by count and by groups of an
+/// aggregation. Errors: of commands that were not answered.
+Task<StatusWith<Findings>> auditContents(Driver& driver);
+
+}  // namespace troupe::sim
