@@ -1,9 +1,11 @@
 #pragma once
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "actors/environment/environment.hpp"
@@ -11,6 +13,7 @@
 #include "actors/replication/election_figures.hpp"
 #include "messaging/bson/document.hpp"
 #include "state_machines/replication/topology.hpp"
+#include "storage/catalog/node_state.hpp"
 
 namespace troupe::replication {
 
@@ -39,8 +42,9 @@ struct ReplicaView {
 };
 
 /// A node's membership, for those outside of the topology actor. Thread-safe: a reader takes the present view with one
-/// pointer copy.
-class Membership {
+/// pointer copy. Reads compare its version around their set-up: it moves with the node's state, term and right to write
+/// (RDS-004).
+class Membership final : public storage::NodeState {
  public:
   Membership(std::string setName, NodeName self) : setName_(std::move(setName)), self_(std::move(self)) { publish({}); }
 
@@ -53,14 +57,21 @@ class Membership {
   void publish(ReplicaView view) {
     auto next = std::make_shared<const ReplicaView>(std::move(view));
     const std::lock_guard lock(mutex_);
+    if (!view_ || roleOf(*view_) != roleOf(*next)) version_.fetch_add(1, std::memory_order_acq_rel);
     view_ = std::move(next);
   }
+  uint64_t version() const override { return version_.load(std::memory_order_acquire); }
 
  private:
+  static std::tuple<MemberState, bool, int64_t> roleOf(const ReplicaView& view) {
+    return {view.state(), view.isWritable(), view.topology.memory.term};
+  }
+
   const std::string setName_;
   const NodeName self_;
   mutable std::mutex mutex_;  ///< for a pointer copy
   std::shared_ptr<const ReplicaView> view_;
+  std::atomic<uint64_t> version_{0};
 };
 
 /// Whether a write of this member can be known to survive any failover: data is not replicated yet, so only where it is

@@ -59,12 +59,17 @@ std::optional<CollectionPtr> CatalogChanges::find(const bson::Uuid& uuid) const 
   return found;
 }
 
-/// A version's minimum valid time is set before any reader can meet it, that is with its mark.
-void CatalogChanges::mark(std::optional<Timestamp> commitTime) {
+/// Rows that were written before the unit had a commit time carry the one it has in the end.
+void CatalogChanges::noteTimes(std::optional<Timestamp> commitTime) {
   for (Change& change : changes_) {
     if (!change.written) change.written = commitTime;
     if (change.next && change.written) change.next->minimumValid_ = change.written->asUint64();
   }
+}
+
+/// A version's minimum valid time is set before any reader can meet it, that is with its mark.
+void CatalogChanges::mark(std::optional<Timestamp> commitTime) {
+  noteTimes(commitTime);
   marked_ = true;
   catalog_.collections().update([&](CatalogSnapshot& snapshot) {
     eachName(changes_, [&](const Namespace& ns, const bson::Uuid* uuid, const CollectionPtr& next) {
@@ -75,7 +80,8 @@ void CatalogChanges::mark(std::optional<Timestamp> commitTime) {
   catalog_.reach(CatalogStep::kMarked);
 }
 
-void CatalogChanges::publish(std::optional<Timestamp>) {
+void CatalogChanges::publish(std::optional<Timestamp> commitTime) {
+  noteTimes(commitTime);
   catalog_.reach(CatalogStep::kCommitted);
   catalog_.collections().update([&](CatalogSnapshot& snapshot) {
     for (const Change& change : changes_) {

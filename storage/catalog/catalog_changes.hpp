@@ -40,6 +40,7 @@ class CatalogChanges final : public BoundState {
   };
   CatalogChanges(Catalog& catalog, RecoveryUnit& unit) : catalog_(catalog), unit_(unit) {}
   void add(Change change);
+  void noteTimes(std::optional<Timestamp> commitTime);
   void mark(std::optional<Timestamp> commitTime);
   void publish(std::optional<Timestamp> commitTime);
   void withdraw();

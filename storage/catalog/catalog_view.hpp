@@ -6,17 +6,10 @@
 #include <vector>
 
 #include "storage/catalog/catalog.hpp"
+#include "storage/catalog/node_state.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
-
-/// State of the node, besides the catalog, that a reader's set-up must not mix: role and term. Any thread.
-class NodeState {
- public:
-  virtual ~NodeState() = default;
-  /// Changes with every change of role or term.
-  virtual uint64_t version() const = 0;
-};
 
 /// The catalog as one storage snapshot sees it: every collection it gives fits the rows the snapshot reads, in the
 /// newest data and at a read timestamp (CAT-016, CAT-018, RDS-009). Bound to the unit's snapshot, ends with it, and

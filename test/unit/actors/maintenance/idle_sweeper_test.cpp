@@ -1,6 +1,5 @@
 #include "actors/maintenance/idle_sweeper.hpp"
 
-#include "actors/maintenance/ident_reaper.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::maintenance {
@@ -38,21 +37,6 @@ TEST_F(IdleSweeperTest, EndsSessionsNobodyUsesAndTheirCursors) {
   server.node.advance(2min);
   EXPECT_EQ(server.sessions.size(), 0u);
   EXPECT_EQ(server.cursors.statistics().open, 0);
-}
-
-class IdentReaperTest : public commands::CommandTest {};
-
-TEST_F(IdentReaperTest, DropsTheTablesOfADroppedCollectionByItself) {
-  fill("c", 5);
-  const std::string ident = server.catalog->find(storage::Namespace("test", "c"))->ident();
-  ASSERT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
-  ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
-  ASSERT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
-  EXPECT_GT(server.catalog->reaper().size(), 0u);
-  EXPECT_TRUE(server.engine->disk().tables.contains(ident));
-  server.node.advance(3s);
-  EXPECT_EQ(server.catalog->reaper().size(), 0u);
-  EXPECT_FALSE(server.engine->disk().tables.contains(ident));
 }
 
 }  // namespace troupe::maintenance
