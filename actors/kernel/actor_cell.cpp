@@ -208,9 +208,9 @@ void ActorCell::taskFailed(std::exception_ptr failure) noexcept {
   guarded([&] { std::rethrow_exception(failure); });
 }
 
-void ActorCell::ended() noexcept {
-  if (std::exchange(over_, true)) return;
+Status ActorCell::ended() noexcept {
   const Status reason = ending_.value_or(Status(ErrorCode::kInterruptedAtShutdown, "the node is shutting down"));
+  if (std::exchange(over_, true)) return reason;
   destroyTasks();
   if (activity_)
     for (const auto& [id, timer] : activity_->timers) environment().cancel(timer.armed);
@@ -226,6 +226,7 @@ void ActorCell::ended() noexcept {
   // The name is free, and the row left, before the watchers hear of it: they may start the next incarnation at once.
   node_.registry().leave(row_, failed ? reason.toString() : "");
   node_.postOffice().remove(self_, this, reason);
+  return reason;
 }
 
 }  // namespace troupe

@@ -55,8 +55,8 @@ class ActorCell : public TaskHost, public Mailbox {
   void onEnvelope(Envelope envelope) noexcept;
   void onTimer(TimerId timer) noexcept;
   void onEnd(bool inOrder, const Status& reason) noexcept;
-  /// Once, as the actor's last turn.
-  void ended() noexcept;
+  /// Once, as the actor's last turn: why it ends.
+  Status ended() noexcept;
   bool isEnding() const { return ending_.has_value(); }
   void taskFailed(std::exception_ptr failure) noexcept override;
 

@@ -1,4 +1,6 @@
+#include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
+#include <caf/exit_reason.hpp>
 #include <caf/intrusive/lifo_inbox.hpp>
 #include <caf/intrusive/singly_linked.hpp>
 #include <caf/make_actor.hpp>
@@ -11,6 +13,7 @@
 #include <thread>
 
 #include "actors/kernel/actor_cell.hpp"
+#include "actors/kernel/caf_messages.hpp"
 #include "actors/kernel/node_impl.hpp"
 #include "actors/kernel/order.hpp"
 
@@ -60,6 +63,23 @@ class Queue {
 
  private:
   Element::node_pointer first_ = nullptr, last_ = nullptr;
+};
+
+/// Answers the request of a CAF actor, as the asked actor.
+class CafReply final : public ReplySink {
+ public:
+  CafReply(caf::strong_actor_ptr asker, caf::message_id response, caf::strong_actor_ptr self)
+      : asker_(std::move(asker)), response_(response), self_(std::move(self)) {}
+  void complete(StatusWith<Payload> answer) noexcept override {
+    auto message = answer.isOK() ? toCafMessage(*answer) : caf::make_message(toCafError(answer.status()));
+    asker_->enqueue(caf::make_mailbox_element(std::move(self_), response_, {}, std::move(message)), nullptr);
+    delete this;
+  }
+
+ private:
+  caf::strong_actor_ptr asker_;
+  caf::message_id response_;
+  caf::strong_actor_ptr self_;
 };
 
 /// An actor of the kernel is a CAF actor on CAF's scheduler, with a mailbox of its own: the one of `scheduled_actor`
@@ -116,8 +136,28 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
   }
   void intrusive_ptr_add_ref_impl() override { retain(); }
   void intrusive_ptr_release_impl() override { release(); }
-  /// CAF's own messages: nobody sends any.
-  void enqueue(caf::mailbox_element_ptr, caf::execution_unit*) override {}
+  const char* name() const override { return "troupe"; }
+  using caf::monitorable_actor::enqueue;
+  /// From a CAF actor, on any thread: becomes an envelope. A cell monitors nobody in CAF's way and asks nobody in its
+  /// own name, so that there are no other messages for it than those of others.
+  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit*) override {
+    caf::message content = what->move_content_to_message();
+    if (content.match_elements<caf::exit_msg>()) return onExit(content.get_as<caf::exit_msg>(0).reason);
+    if (what->mid.is_response() || content.match_elements<caf::down_msg>()) return;
+    Envelope envelope;
+    envelope.to = self();
+    if (const auto* sender = dynamic_cast<const CafCell*>(what->sender ? what->sender->get() : nullptr))
+      envelope.from = sender->self();
+    envelope.payload = fromCafMessage(std::move(content));
+    envelope.priority = what->mid.is_urgent_message() ? Priority::kHigh : Priority::kNormal;
+    envelope.enqueuedAtMs = ageStamp(environment().coarseNow());
+    if (what->sender && what->mid.is_request()) {
+      envelope.kind = MessageKind::kAsk;
+      envelope.reply = ReplyDuty(new CafReply(what->sender, what->mid.response_id(), caf::strong_actor_ptr(ctrl())));
+    }
+    if (!deliver(envelope))
+      envelope.reply.complete(Status(ErrorCode::kNoSuchKey, "there is no actor " + self().toString()));
+  }
 
  private:
   struct EnvelopeElement final : Element {
@@ -141,6 +181,13 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
     bool inOrder;
     Status reason;
   };
+
+  /// As CAF's actors do by default: a normal end of one it is linked to is no reason to end.
+  void onExit(const caf::error& reason) noexcept {
+    if (reason == caf::exit_reason::normal) return;
+    if (reason == caf::exit_reason::user_shutdown) return requestEnd(true, {});
+    requestEnd(false, fromCafError(reason));
+  }
 
   void push(Element* element) noexcept {
     if (inbox_.push_front(element) != caf::intrusive::inbox_result::unblocked_reader) return;
@@ -189,9 +236,10 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
   }
 
   resume_result end() noexcept {
-    ended();
-    cleanup(caf::exit_reason::normal, nullptr);
+    const Status reason = ended();
     inbox_.close();
+    if (reason.isOK()) cleanup(caf::exit_reason::normal, nullptr);
+    else cleanup(toCafError(reason), nullptr);
     urgent_.clear();
     normal_.clear();
     impl_.removeCell(this);
@@ -219,6 +267,10 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
 };
 
 }  // namespace
+
+caf::actor handleOfCell(Mailbox& mailbox) {
+  return caf::actor_cast<caf::actor>(caf::strong_actor_ptr(static_cast<CafCell&>(mailbox).ctrl()));
+}
 
 void launchCell(Node& node, Node::Impl& impl, Address self, std::unique_ptr<Actor> actor, const SpawnOptions& options) {
   caf::actor_config config;

@@ -1,31 +1,18 @@
 #pragma once
-#include <caf/actor_clock.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 
+#include "actors/kernel/kernel_clock.hpp"
 #include "actors/kernel/pool.hpp"
 
 namespace troupe {
 
-/// CAF's configuration for one node: hands the pool to the coordinator.
+/// CAF's configuration for one node: hands the pool and the environment to the coordinator.
 class KernelConfig final : public caf::actor_system_config {
  public:
-  explicit KernelConfig(Pool& pool);
+  KernelConfig(Pool& pool, Environment& environment);
   Pool& pool;
-};
-
-/// The kernel keeps its timers in the environment; CAF's own clock is never used.
-class NoClock final : public caf::actor_clock {
- public:
-  void set_ordinary_timeout(time_point, caf::abstract_actor*, caf::atom_value, uint64_t) override {}
-  void set_multi_timeout(time_point, caf::abstract_actor*, caf::atom_value, uint64_t) override {}
-  void set_request_timeout(time_point, caf::abstract_actor*, caf::message_id) override {}
-  void cancel_ordinary_timeout(caf::abstract_actor*, caf::atom_value) override {}
-  void cancel_request_timeout(caf::abstract_actor*, caf::message_id) override {}
-  void cancel_timeouts(caf::abstract_actor*) override {}
-  void schedule_message(time_point, caf::strong_actor_ptr, caf::mailbox_element_ptr) override;
-  void schedule_message(time_point, caf::group, caf::strong_actor_ptr, caf::message) override;
-  void cancel_all() override {}
+  Environment& environment;
 };
 
 /// CAF's scheduler, on the node's pool.
@@ -36,13 +23,13 @@ class Coordinator final : public caf::scheduler::abstract_coordinator {
   void enqueue(caf::resumable* actor) override { pool_.submit({actor, {}, {}}); }
   bool detaches_utility_actors() const override { return false; }
   caf::actor_clock& clock() noexcept override { return clock_; }
-  // CAF's printer is not wanted, so the base class's start is not called.
-  void start() override {}
+  /// Starts what CAF prints with. The base class would start an actor with a thread of its own, for standard output.
+  void start() override;
   void stop() override;
 
  private:
   Pool& pool_;
-  NoClock clock_;
+  KernelClock clock_;
 };
 
 }  // namespace troupe

@@ -5,6 +5,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include <caf/actor.hpp>
+#include <caf/actor_registry.hpp>
+
 #include "actors/kernel/ask.hpp"
 #include "actors/kernel/node_impl.hpp"
 
@@ -26,7 +29,7 @@ Node::Impl::Impl(NodeOptions given)
     asio = made.get();
     pool = std::move(made);
   }
-  config.emplace(*pool);
+  config.emplace(*pool, *environment);
   system.emplace(*config);
 }
 
@@ -133,6 +136,14 @@ Future<Done> Node::nextTurn() {
 }
 Future<Done> Node::sleepFor(Duration duration) { return sleepUntil(environment(), environment().now() + duration); }
 
+caf::actor Node::handleOf(const Address& who) const {
+  caf::actor handle;
+  impl_->office.visit(who, [&handle](Mailbox& mailbox) { handle = handleOfCell(mailbox); });
+  return handle;
+}
+
+caf::actor_system& Node::cafSystem() const { return *impl_->system; }
+
 size_t Node::actorCount() const {
   std::lock_guard lock(impl_->cellsMutex);
   return impl_->cellCount;
@@ -215,6 +226,9 @@ void Node::shutdown() {
     std::unique_lock lock(impl_->cellsMutex);
     impl_->cellGone.wait_for(lock, std::chrono::milliseconds(20), [&] { return impl_->cellCount == 0; });
   }
+  // What CAF actors were hosted have been told to end; CAF's system waits for them, so the pool has to run them before.
+  if (isManual()) run();
+  else impl_->system->registry().await_running_count_equal(0);
   impl_->pool->stopThreads();
   impl_->pool->destroyTasks();
   impl_->system.reset();

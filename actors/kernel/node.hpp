@@ -16,6 +16,11 @@ namespace boost::asio {
 class io_context;
 }
 
+namespace caf {
+class actor;
+class actor_system;
+}  // namespace caf
+
 namespace troupe {
 
 struct NodeOptions {
@@ -111,6 +116,14 @@ class Node {
   void wait(Task<void> task) { waitFor(std::move(task)); }
 
   size_t actorCount() const;
+
+  // Its actors are CAF's (caf_messages.hpp, hosted_caf_actor.hpp).
+  /// The CAF handle of a living actor of this node, null if there is none of that name. Messages and requests to it
+  /// reach the actor's mailbox; monitors and links hear of its end. A restart makes another actor with another handle:
+  /// get a handle when it is needed.
+  caf::actor handleOf(const Address& who) const;
+  /// CAF's system of this node: what is spawned there runs on the node's pool and in its environment's time.
+  caf::actor_system& cafSystem() const;
 
   // A manual node only.
   /// Runs until nothing is ready; returns the number of turns. Throws if it does not settle within `limit` turns.

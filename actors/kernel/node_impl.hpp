@@ -40,6 +40,9 @@ struct Node::Impl {
   bool over = false;
 };
 
+/// The handle of a mailbox that is a cell.
+caf::actor handleOfCell(Mailbox& mailbox);
+
 /// Makes the CAF actor around an actor, under its name, and starts it.
 void launchCell(Node& node, Node::Impl& impl, Address self, std::unique_ptr<Actor> actor, const SpawnOptions& options);
 

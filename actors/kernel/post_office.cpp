@@ -150,6 +150,15 @@ bool PostOffice::exists(const Address& address) const {
   return s.boxes.contains(address);
 }
 
+bool PostOffice::visit(const Address& address, const std::function<void(Mailbox&)>& visit) const {
+  auto& s = shard(address);
+  std::shared_lock lock(s.mutex);
+  const auto found = s.boxes.find(address);
+  if (found == s.boxes.end()) return false;
+  visit(*found->second);
+  return true;
+}
+
 void PostOffice::requestEnd(const Address& address, bool inOrder, Status reason) const noexcept {
   auto& s = shard(address);
   std::shared_lock lock(s.mutex);

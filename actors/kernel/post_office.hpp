@@ -72,6 +72,9 @@ class PostOffice {
   /// Removes it, if it is still the one, and sends `Down` to its watchers.
   void remove(const Address& address, const Mailbox* mailbox, const Status& reason);
   bool exists(const Address& address) const;
+  /// Calls `visit` with the local mailbox of that name, which stays for the call; false if there is none. `visit` must
+  /// not call back into the post office.
+  bool visit(const Address& address, const std::function<void(Mailbox&)>& visit) const;
   /// Ends the local receiver of that name, if there is one.
   void requestEnd(const Address& address, bool inOrder, Status reason) const noexcept;
 

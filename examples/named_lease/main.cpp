@@ -1,5 +1,4 @@
-#include "named_lease.hpp"
-#include "supervisors/daemon/daemon.hpp"
+#include "audit.hpp"
 
 using namespace named_lease;
 using namespace troupe::commands;
@@ -7,19 +6,15 @@ troupe::Task<troupe::Status> moveLease(Request& request) {
   const Move wanted{std::string(request.text("moveLease")), std::string(request.text("to"))};
   troupe::Node& node = request.server().node;
   const troupe::Answer answer = co_await node.ask(node.address("/node/services/leases"), toMessage(wanted));
+  node.tell(node.address("/node/services/audit"), troupe::local(caf::make_message(wanted.id)));
   co_return answer.status();
 }
 constexpr Argument kTo[] = {{"to", kStringArg, true}};
-constexpr Command kCommands[] = {{.name = "moveLease",
-                                  .summary = "gives a lease to a node",
-                                  .requirement = {Requirement::Target::kAuthenticated},
-                                  .adminOnly = true,
-                                  .arguments = kTo,
-                                  .run = moveLease}};
-
+constexpr Command kCommands[] = {{.name = "moveLease", .summary = "gives a lease to a node",
+    .requirement = {Requirement::Target::kAuthenticated}, .adminOnly = true, .arguments = kTo, .run = moveLease}};
 int main(int argc, char** argv) {
   using namespace troupe::supervisors;
-  return runDaemon(
-      argc, argv,
-      {{primaryOnly<Lease>("leases", "config.leases"), primaryOnly<Holder>("holders", "config.holders")}, kCommands});
+  return runDaemon(argc, argv, {{primaryOnly<Lease>("leases", "config.leases"),
+                                 primaryOnly<Holder>("holders", "config.holders"),
+                                 service<troupe::HostedCafActor>("audit", troupe::spawning(audit))}, kCommands});
 }

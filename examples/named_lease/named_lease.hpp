@@ -8,55 +8,35 @@
 namespace named_lease {
 using namespace troupe::machines;
 inline constexpr const char* kHolders = "/node/services/holders";
-struct Move {
-  std::string id;
-  NodeName to;
-};
-struct Revoke {
-  std::string id;
-  int64_t epoch = 0;
-  static constexpr const char* kReceiver = kHolders;
-};
-struct Grant {
-  std::string id;
-  int64_t epoch = 0;
-  static constexpr const char* kReceiver = kHolders;
-};
+struct Move { std::string id; NodeName to; };
+struct Revoke { std::string id; int64_t epoch = 0; static constexpr const char* kReceiver = kHolders; };
+struct Grant { std::string id; int64_t epoch = 0; static constexpr const char* kReceiver = kHolders; };
 struct Done {};
 
 /// Moves a named lease from node to node: it is taken from one before it is given to the next.
 struct Lease : Machine<Lease> {
   static constexpr const char* kName = "lease";
   enum class Phase { kHeld, kRevoking, kGranting };
-  static constexpr auto kPhases =
-      phases<Phase>({{Phase::kHeld, "held", "its holder may use it, and nobody else"},
-                     {Phase::kRevoking, "revoking", "the holder was told to stop, and has not answered"},
-                     {Phase::kGranting, "granting", "nobody uses it; the next holder was told, and has not answered"}});
-  struct Document {
-    std::string id;
-    NodeName holder, next;
-    int64_t epoch = 0;
-    Phase phase = Phase::kHeld;
-  };
+  static constexpr auto kPhases = phases<Phase>(
+      {{Phase::kHeld, "held", "its holder may use it, and nobody else"},
+       {Phase::kRevoking, "revoking", "the holder was told to stop, and has not answered"},
+       {Phase::kGranting, "granting", "nobody uses it; the next holder was told, and has not answered"}});
+  struct Document { std::string id; NodeName holder, next; int64_t epoch = 0; Phase phase = Phase::kHeld; };
   using Event = std::variant<Move, Done>;
   using Message = std::variant<Done, Revoke, Grant>;
 
   static const Transitions<Lease>& transitions() {
     static const Transitions<Lease> table{
-        anywhere<Move>(
-            {Phase::kRevoking},
-            [](const Document& d, const Move& e) -> Step<Lease> {
-              if (e.to == d.next) return stay().then(reply(Done{}));
-              if (d.phase != Phase::kHeld)
-                return stay().then(
-                    refuse({troupe::ErrorCode::kConflictingOperationInProgress, "it moves to " + d.next}));
-              const Document moved{d.id, d.holder, e.to, d.epoch + 1, Phase::kRevoking};
-              return to(Phase::kRevoking, Durability::kMajority).with(moved).then(reply(Done{}), resume(moved).effects);
-            }),
-        row<Done>(Phase::kRevoking, {Phase::kGranting},
-                  [](const Document& d, const Done&) {
-                    return to(Phase::kGranting, Durability::kMajority).then(ask(d.next, Grant{d.id, d.epoch}));
-                  }),
+        anywhere<Move>({Phase::kRevoking}, [](const Document& d, const Move& e) -> Step<Lease> {
+          if (e.to == d.next) return stay().then(reply(Done{}));
+          if (d.phase != Phase::kHeld)
+            return stay().then(refuse({troupe::ErrorCode::kConflictingOperationInProgress, "it moves to " + d.next}));
+          const Document moved{d.id, d.holder, e.to, d.epoch + 1, Phase::kRevoking};
+          return to(Phase::kRevoking, Durability::kMajority).with(moved).then(reply(Done{}), resume(moved).effects);
+        }),
+        row<Done>(Phase::kRevoking, {Phase::kGranting}, [](const Document& d, const Done&) {
+          return to(Phase::kGranting, Durability::kMajority).then(ask(d.next, Grant{d.id, d.epoch}));
+        }),
         row<Done>(Phase::kGranting, {Phase::kHeld}, [](const Document& d, const Done&) {
           return to(Phase::kHeld, Durability::kMajority).with({d.id, d.next, d.next, d.epoch});
         })};
@@ -77,11 +57,7 @@ struct Holder : Machine<Holder> {
   enum class Phase { kIdle, kHolding };
   static constexpr auto kPhases = phases<Phase>({{Phase::kIdle, "idle", "the lease may not be used here"},
                                                  {Phase::kHolding, "holding", "the lease may be used here"}});
-  struct Document {
-    std::string id;
-    int64_t epoch = 0;
-    Phase phase = Phase::kIdle;
-  };
+  struct Document { std::string id; int64_t epoch = 0; Phase phase = Phase::kIdle; };
   using Event = std::variant<Revoke, Grant>;
   using Message = std::variant<Done>;
 
@@ -99,9 +75,7 @@ struct Holder : Machine<Holder> {
   static std::vector<Invariant> invariants() {
     return {never("two nodes hold one lease", [](const World& world) {
       std::multiset<std::string> held;
-      world.each<Holder>([&](auto&, bool, auto& h) {
-        if (phaseOf(h) == Phase::kHolding) held.insert(h.document.id);
-      });
+      world.each<Holder>([&](auto&, bool, auto& h) { if (phaseOf(h) == Phase::kHolding) held.insert(h.document.id); });
       return std::set(held.begin(), held.end()).size() < held.size();
     })};
   }

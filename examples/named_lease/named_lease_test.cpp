@@ -32,17 +32,15 @@ TEST(Lease, IsTakenFromItsHolderBeforeTheNextOneGetsIt) {
 TEST(Lease, GoesToOneNodeAtATime) {
   const Lease::Document moving{"L", "a", "b", 2, Lease::Phase::kRevoking};
   given<Lease>(moving).when(Move{"L", "b"}).then(replies(Done{}));
-  given<Lease>(moving)
-      .when(Move{"L", "c"})
-      .then(refuses({troupe::ErrorCode::kConflictingOperationInProgress, "it moves to b"}));
+  given<Lease>(moving).when(Move{"L", "c"}).then(refuses(
+      {troupe::ErrorCode::kConflictingOperationInProgress, "it moves to b"}));
 }
 
 TEST(Holder, HeedsNothingOlderThanItKnows) {
   const Holder::Document holding{"L", 3, Holder::Phase::kHolding};
   given<Holder>(holding).when(Revoke{"L", 2}).then(replies(Done{}));
-  given<Holder>(holding)
-      .when(Revoke{"L", 4})
-      .then(becomes(Holder::Document{"L", 4}, Durability::kMajority), replies(Done{}));
+  given<Holder>(holding).when(Revoke{"L", 4}).then(
+      becomes(Holder::Document{"L", 4}, Durability::kMajority), replies(Done{}));
 }
 
 // The actors around it: the test plays the nodes a and b.

@@ -118,6 +118,8 @@ class Extension(unittest.TestCase):
             self.assertTrue(eventually(lambda: row(server, LEASES)["phase"] == "serving"), server.log_tail())
             client.admin.command({"moveLease": "printer", "to": host})
             self.assertTrue(eventually(lambda: row(server, f"{LEASES}/printer")["phase"] == "held"))
+            audit = row(server, "/node/services/audit")
+            self.assertEqual((audit["type"], audit["handled"]), ("HostedCafActor", 1), "the CAF actor beside it heard of it")
             client.admin.command({"replSetStepDown": 60, "force": True})
             self.assertTrue(eventually(lambda: row(server, LEASES)["phase"] == "standing by"))
 

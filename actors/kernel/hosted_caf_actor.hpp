@@ -1,0 +1,60 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "actors/kernel/actor.hpp"
+
+namespace troupe {
+
+/// An actor of CAF's own kind (a function or class with a behaviour, stateful or typed) as a child in the tree. This
+/// actor has the path, the row and the supervisor; it starts the other one, passes on what it receives, and ends with
+/// it: an exit with an error counts as a crash, so that the supervisor starts both anew.
+///
+/// Messages arrive there as `troupe::Payload`, or as CAF's message when the payload is a local `caf::message`; answers
+/// come back the same way (caf_messages.hpp). Requests of CAF actors go to `Node::handleOf` the path.
+///
+/// An orderly stop sends CAF's exit message `user_shutdown`; a kill sends `kill`. `describe` shows the name, the id,
+/// and how many messages were passed on and how many answers are owed. CAF does not tell the length of a foreign
+/// mailbox.
+class HostedCafActor final : public Actor {
+ public:
+  /// Spawns the actor on the node's system. Called at each start. May throw: then it could not start.
+  using Spawn = std::function<caf::actor(caf::actor_system&)>;
+  explicit HostedCafActor(Spawn spawn) : spawn_(std::move(spawn)) {}
+
+  Behaviour behaviour() override;
+  void onStart() override;
+  void onStopRequested() override;
+  void onStop(const Status& reason) override;
+  bson::Document describe() const override;
+
+ private:
+  void forward(Context& context);
+
+  const Spawn spawn_;
+  caf::actor hosted_;
+  int64_t forwarded_ = 0;
+  std::shared_ptr<std::atomic<int64_t>> owed_ = std::make_shared<std::atomic<int64_t>>(0);
+};
+
+/// What `HostedCafActor` is made with, from what CAF's `spawn` takes; the arguments are copied at each start:
+///   permanent<HostedCafActor>("doubling", spawning([](caf::event_based_actor*) -> caf::behavior { ... }))
+template <class F, class... Args>
+HostedCafActor::Spawn spawning(F what, Args... args) {
+  return [what = std::move(what), args...](caf::actor_system& system) {
+    return caf::actor_cast<caf::actor>(system.spawn(what, args...));
+  };
+}
+/// The same for a class: `spawningClass<Calculator>(arguments...)`.
+template <class A, class... Args>
+HostedCafActor::Spawn spawningClass(Args... args) {
+  return [args...](caf::actor_system& system) { return caf::actor_cast<caf::actor>(system.spawn<A>(args...)); };
+}
+
+}  // namespace troupe
