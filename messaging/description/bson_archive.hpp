@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,9 @@ struct Loaded {
 namespace detail {
 bson::Document writeBson(const ValueType& type, const void* value, const UnknownFields* unknown);
 Status readBson(bson::View document, const ValueType& type, void* value, UnknownFields* unknown);
+/// One named value of any type, in a document that is open.
+void writeBsonField(bson::Builder& out, const char* name, const ValueType& type, const void* value);
+Status readBsonField(bson::View document, const char* name, const ValueType& type, void* value);
 }  // namespace detail
 
 /// The document of a value. Its size is for whoever stores it to check.
@@ -79,5 +83,77 @@ StatusWith<Loaded<T>> loadBson(bson::View document) {
   TROUPE_TRY(detail::readBson(document, typeOf<T>(), &loaded.value, &loaded.unknown));
   return loaded;
 }
+
+/// Boost's concept of a saving archive, over one document: `archive << lease` writes the fields of a described value,
+/// and `archive << make_nvp("count", n)` one field more. `finish` gives the document.
+class BsonOutputArchive {
+ public:
+  using is_saving = std::true_type;
+  using is_loading = std::false_type;
+  template <class T>
+  void register_type(const T* = nullptr) {}
+  unsigned get_library_version() const { return 0; }
+  /// Throws std::logic_error: bytes in a document have a name, as fields of type `std::vector<uint8_t>`.
+  void save_binary(const void*, size_t) { throw std::logic_error("bytes without a name"); }
+
+  template <Documented T>
+  BsonOutputArchive& operator<<(const T& value) {
+    out_.appendAll(toBson(value));
+    return *this;
+  }
+  template <class T>
+  BsonOutputArchive& operator<<(const boost::serialization::nvp<T>& field) {
+    detail::writeBsonField(out_, field.name(), typeOf<std::remove_const_t<T>>(), &field.const_value());
+    return *this;
+  }
+  template <class T>
+  BsonOutputArchive& operator&(const T& value) {
+    return *this << value;
+  }
+  bson::Document finish() { return out_.finish(); }
+
+ private:
+  bson::Builder out_;
+};
+
+/// Boost's concept of a loading archive, over one document. After a failure, which `status` tells, values are left as
+/// they are. The document outlives the archive.
+class BsonInputArchive {
+ public:
+  using is_saving = std::false_type;
+  using is_loading = std::true_type;
+  explicit BsonInputArchive(bson::View document) : document_(document) {}
+  template <class T>
+  void register_type(const T* = nullptr) {}
+  unsigned get_library_version() const { return 0; }
+  /// Throws std::logic_error.
+  void load_binary(void*, size_t) { throw std::logic_error("bytes without a name"); }
+
+  template <Documented T>
+  BsonInputArchive& operator>>(T& value) {
+    if (!status_.isOK()) return *this;
+    T read{};
+    status_ = detail::readBson(document_, typeOf<T>(), &read, nullptr);
+    if (status_.isOK()) value = std::move(read);
+    return *this;
+  }
+  template <class T>
+  BsonInputArchive& operator>>(const boost::serialization::nvp<T>& field) {
+    if (!status_.isOK()) return *this;
+    T read{};
+    status_ = detail::readBsonField(document_, field.name(), typeOf<T>(), &read);
+    if (status_.isOK()) field.value() = std::move(read);
+    return *this;
+  }
+  template <class T>
+  BsonInputArchive& operator&(T&& value) {
+    return *this >> value;
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  const bson::View document_;
+  Status status_;
+};
 
 }  // namespace troupe::machines

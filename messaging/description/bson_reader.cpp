@@ -357,4 +357,16 @@ Status detail::readBson(bson::View document, const ValueType& type, void* value,
   return reading.takeStatus();
 }
 
+Status detail::readBsonField(bson::View document, const char* name, const ValueType& type, void* value) {
+  Reading reading("value", false);
+  UnknownFields passedOver;
+  reading.within(documentName(name), [&] {
+    const Element e = document[documentName(name)];
+    if (e.ok()) reading.value(type, value, e, passedOver);
+    else if (type.kind != Kind::kOptional && type.kind != Kind::kValue)
+      reading.fail(ErrorCode::kNoSuchKey, "is missing");
+  });
+  return reading.takeStatus();
+}
+
 }  // namespace troupe::machines

@@ -209,4 +209,8 @@ bson::Document detail::writeBson(const ValueType& type, const void* value, const
   return out.finish();
 }
 
+void detail::writeBsonField(Builder& out, const char* name, const ValueType& type, const void* value) {
+  writeValue(out, documentName(name), type, value, nullptr, 0, false);
+}
+
 }  // namespace troupe::machines

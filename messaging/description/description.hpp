@@ -10,8 +10,8 @@
 #include <utility>
 
 /// How a struct says once what it consists of. The description is Boost.Serialization's: a free `serialize` with named
-/// values and a class version. From it come the readable state document (bson_archive.hpp), the node-local snapshot
-/// (binary_archive.hpp), the message (message_archive.hpp), the model checker's fingerprint (fingerprint.hpp) and the
+/// values and a class version. From it come the readable state document (bson_archive.hpp), Boost's own archives
+/// (boost_archive.hpp), the message (message_archive.hpp), the model checker's fingerprint (fingerprint.hpp) and the
 /// line of a trace (text.hpp). See docs/contributors/state-documents.md.
 namespace troupe::machines {
 

@@ -1,10 +1,7 @@
 #include "messaging/description/description.hpp"
 
 #include <gtest/gtest.h>
-#include <boost/archive/text_iarchive.hpp>
-#include <boost/archive/text_oarchive.hpp>
 
-#include <sstream>
 #include <string>
 
 namespace troupe::machines {
@@ -86,15 +83,6 @@ TEST(Description, KeepsTheFieldVersionFree) {
   EXPECT_FALSE(detail::namesAreFree(1, {"id", "version"}));
   EXPECT_TRUE(detail::namesAreFree(0, {"id", "version"}));
   EXPECT_TRUE(detail::namesAreFree(1, {"id", "versions"}));
-}
-
-TEST(Description, ServesTheArchivesOfBoostToo) {
-  const Handoff::Document document{7, "L"};
-  std::stringstream stream;
-  boost::archive::text_oarchive(stream) << document;
-  Handoff::Document read;
-  boost::archive::text_iarchive(stream) >> read;
-  EXPECT_EQ(read, document);
 }
 
 }  // namespace
