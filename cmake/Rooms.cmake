@@ -44,12 +44,15 @@ function(troupe_precompile target)
     <mutex> <optional> <set> <span> <stdexcept> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
 endfunction()
 
-# troupe_room(name LINK targets...): the library troupe_<name>. Cap'n Proto schemas below the folder are compiled with it.
+# troupe_room(name LINK targets... [WITHOUT folder]): the library troupe_<name>. Cap'n Proto schemas below the folder are compiled with it.
 function(troupe_room name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "WITHOUT" "LINK" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  if(ARG_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "/${ARG_WITHOUT}/")
+  endif()
   file(GLOB_RECURSE schemas CONFIGURE_DEPENDS ${root}/*.capnp)
   if(NOT sources)
     file(CONFIGURE OUTPUT ${TROUPE_GENERATED_DIR}/${name}_room.cpp CONTENT "")
@@ -67,12 +70,12 @@ function(troupe_room name)
   troupe_unite(troupe_${name} ${sources})
 endfunction()
 
-# troupe_program(name main.cpp): a program of the top room in build/bin. jemalloc serves its allocations, except under
+# troupe_program(name main.cpp library): a program in build/bin. jemalloc serves its allocations, except under
 # a sanitizer, which has an allocator of its own.
-function(troupe_program name main)
+function(troupe_program name main library)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${main})
-    add_executable(${name} ${main})
-    target_link_libraries(${name} PRIVATE troupe_supervisors)
+    add_executable(${name} ${PROJECT_SOURCE_DIR}/${main})
+    target_link_libraries(${name} PRIVATE ${library})
     if(TROUPE_SANITIZE)
       target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test/sanitizer_options.cpp)
     elseif(NOT TROUPE_FUZZ)

@@ -3,12 +3,14 @@
 #include <string>
 #include <string_view>
 
+#include "messaging/version.hpp"
+
 namespace troupe::commands {
 
-/// The server version whose behaviour drivers may expect, and this project's own.
+/// The server version whose behaviour drivers may expect.
 inline constexpr std::string_view kServerVersion = "7.0.0";
 inline constexpr int32_t kServerVersionParts[] = {7, 0, 0};
-inline constexpr std::string_view kTroupeVersion = "0.1.0";
+using troupe::kTroupeVersion;
 
 std::string openSslVersion();
 

@@ -1,18 +1,20 @@
-#include "supervisors/cli/demo_data.hpp"
+#include "demo_data.hpp"
 
 #include <chrono>
 #include <iostream>
 
 #include <fmt/format.h>
 
+#include "iso_codes.hpp"
 #include "messaging/bson/json.hpp"
 #include "messaging/client/bulk_insert.hpp"
-#include "supervisors/cli/iso_codes.hpp"
-#include "supervisors/cli/package_index.hpp"
+#include "package_index.hpp"
 #include "supervisors/cli/progress.hpp"
 #include "supervisors/cli/table.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
+
+using namespace supervisors;  // NOLINT: the example is made of the command line's parts
 namespace {
 
 using bson::doc;
@@ -129,4 +131,4 @@ Status buildDemoIndexes(client::Connection& connection, const Paint& paint) {
   return {};
 }
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

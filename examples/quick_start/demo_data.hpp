@@ -5,7 +5,7 @@
 #include "messaging/client/connection.hpp"
 #include "supervisors/cli/terminal.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
 
 inline constexpr std::string_view kDemoDatabase = "demo";
 
@@ -18,9 +18,9 @@ bool demoDataIsComplete(client::Connection& connection);
 Status loadDemoData(client::Connection& connection, const std::function<bool()>& goOn);
 
 /// Builds the indexes that are not there yet and prints what each took.
-Status buildDemoIndexes(client::Connection& connection, const Paint& paint);
+Status buildDemoIndexes(client::Connection& connection, const supervisors::Paint& paint);
 
 /// Remembers that all is loaded, journaled.
 Status markDemoDataComplete(client::Connection& connection);
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

@@ -1,4 +1,4 @@
-#include "supervisors/cli/demo_questions.hpp"
+#include "demo_questions.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "demo_data.hpp"
 #include "messaging/bson/json.hpp"
 #include "messaging/client/cursor.hpp"
-#include "supervisors/cli/demo_data.hpp"
 #include "supervisors/cli/table.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
+
+using namespace supervisors;  // NOLINT: the example is made of the command line's parts
 namespace {
 
 constexpr AnswerColumn kBiggest[] = {{"package", "name"},
@@ -142,4 +144,4 @@ Status answer(client::Connection& connection, const Question& question, const Pa
   return {};
 }
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

@@ -7,7 +7,7 @@
 #include "messaging/client/connection.hpp"
 #include "supervisors/cli/terminal.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
 
 enum class Shown { kText, kCount, kBytes };
 struct AnswerColumn {
@@ -31,6 +31,6 @@ std::span<const Question> demoQuestions();
 std::optional<std::string> indexOfPlan(bson::View explain);
 
 /// Asks, times, explains and prints one question. Errors: the server's.
-Status answer(client::Connection& connection, const Question& question, const Paint& paint);
+Status answer(client::Connection& connection, const Question& question, const supervisors::Paint& paint);
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

@@ -1,10 +1,10 @@
-#include "supervisors/cli/demo_questions.hpp"
+#include "demo_questions.hpp"
 
 #include <gtest/gtest.h>
 
 #include "messaging/bson/json.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
 namespace {
 
 using bson::operator""_json;
@@ -33,4 +33,4 @@ TEST(DemoQuestions, KnowWhichIndexAPlanUses) {
 }
 
 }  // namespace
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

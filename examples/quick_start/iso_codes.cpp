@@ -1,11 +1,13 @@
-#include "supervisors/cli/iso_codes.hpp"
+#include "iso_codes.hpp"
 
 #include <fstream>
 #include <sstream>
 
 #include "messaging/bson/json.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
+
+using namespace supervisors;  // NOLINT: the example is made of the command line's parts
 
 const std::vector<IsoList>& isoLists() {
   static const std::vector<IsoList> lists = {
@@ -41,4 +43,4 @@ StatusWith<std::vector<bson::Document>> readIsoList(const IsoList& list, const s
   return documents;
 }
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

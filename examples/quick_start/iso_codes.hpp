@@ -6,7 +6,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
 
 /// One list of ISO codes and where it goes.
 struct IsoList {
@@ -22,4 +22,4 @@ const std::vector<IsoList>& isoLists();
 StatusWith<std::vector<bson::Document>> readIsoList(const IsoList& list,
                                                     const std::string& folder = "/usr/share/iso-codes/json");
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

@@ -1,4 +1,4 @@
-// troupe demo: a server on real data, some questions to it, and then it is yours.
+// troupe-demo: a server on real data, some questions to it, and then it is yours.
 #include <unistd.h>
 
 #include <chrono>
@@ -9,12 +9,16 @@
 
 #include <fmt/format.h>
 
+#include "demo_data.hpp"
+#include "demo_questions.hpp"
+#include "messaging/version.hpp"
+#include "server_process.hpp"
 #include "supervisors/cli/command_line.hpp"
-#include "supervisors/cli/demo_data.hpp"
-#include "supervisors/cli/demo_questions.hpp"
-#include "supervisors/cli/server_process.hpp"
+#include "supervisors/cli/find_program.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
+
+using namespace supervisors;  // NOLINT: the example is made of the command line's parts
 namespace {
 
 namespace fs = std::filesystem;
@@ -155,18 +159,25 @@ class Demo {
 
 }  // namespace
 
-void addDemo(ArgumentParser& program) {
-  auto options = std::make_shared<DemoOptions>();
-  auto& command = program.command(
-      "demo", "start a server on real data (this machine's Debian packages, ISO codes) and ask it questions",
-      [options] { return Demo(*options).run(); });
-  command.add("--once", &options->once,
-              "stop after the answers; the data directory is temporary unless --dbpath names one");
-  command.add("--dbpath", &options->dbPath, "data directory (./data; a temporary one with --once)",
-              {.valueName = "DIR"});
-  command.add("--port", &options->port, "port of the server (27017, or the next free one)");
-  command.add("--admin-port", &options->adminPort, "port of the admin page (28017, or the next free one)");
-  command.footer("A second run on the same directory does not load again.");
-}
+}  // namespace troupe::demo
 
-}  // namespace troupe::supervisors
+int main(int argc, char** argv) {
+  using namespace troupe;
+  demo::DemoOptions options;
+  supervisors::ArgumentParser program(
+      "Starts a server on real data (this machine's Debian packages, ISO codes) and asks it questions.", "troupe-demo");
+  program.version("troupe-demo " + std::string(kTroupeVersion));
+  program.add("--once", &options.once,
+              "stop after the answers; the data directory is temporary unless --dbpath names one");
+  program.add("--dbpath", &options.dbPath, "data directory (./data; a temporary one with --once)",
+              {.valueName = "DIR"});
+  program.add("--port", &options.port, "port of the server (27017, or the next free one)");
+  program.add("--admin-port", &options.adminPort, "port of the admin page (28017, or the next free one)");
+  program.footer("A second run on the same directory does not load again.");
+  const auto outcome = program.parse(argc, argv);
+  if (outcome.kind == supervisors::ArgumentParser::Outcome::kTell)
+    return std::cout << outcome.text, supervisors::kExitDone;
+  if (outcome.kind == supervisors::ArgumentParser::Outcome::kWrong)
+    return supervisors::complain(outcome.text, supervisors::kExitUsage);
+  return demo::Demo(options).run();
+}

@@ -1,4 +1,4 @@
-#include "supervisors/cli/package_index.hpp"
+#include "package_index.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,9 @@
 
 #include "supervisors/cli/control_file.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
+
+using namespace supervisors;  // NOLINT: the example is made of the command line's parts
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +131,4 @@ Status readPackages(const PackageIndex& index, const PackageSink& sink) {
   return {};
 }
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

@@ -7,7 +7,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
 
 /// Where this machine knows Debian packages from.
 struct PackageIndex {
@@ -26,4 +26,4 @@ using PackageSink = std::function<Status(const bson::Document& package, int64_t 
 /// Reads every package once: of several versions that which comes first. Errors: FileNotOpen, and those of the sink.
 Status readPackages(const PackageIndex& index, const PackageSink& sink);
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

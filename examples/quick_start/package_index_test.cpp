@@ -1,13 +1,13 @@
-#include "supervisors/cli/package_index.hpp"
+#include "package_index.hpp"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "supervisors/cli/iso_codes.hpp"
+#include "iso_codes.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,4 +69,4 @@ TEST_F(PackageIndexTest, ReadsListsOfCodes) {
 }
 
 }  // namespace
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

@@ -1,4 +1,4 @@
-#include "supervisors/cli/server_process.hpp"
+#include "server_process.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -17,7 +17,9 @@
 
 #include "messaging/client/connection.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::demo {
+
+using namespace supervisors;  // NOLINT: the example is made of the command line's parts
 namespace {
 
 sigset_t signals(std::initializer_list<int> numbers) {
@@ -57,15 +59,6 @@ bool isFree(uint16_t port) {
 }
 
 }  // namespace
-
-StatusWith<std::string> findProgram(const std::string& name) {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto program = self.parent_path() / name;
-  if (error || access(program.c_str(), X_OK) != 0)
-    return {ErrorCode::kFileNotOpen, "there is no program " + program.string() + "; build it with: ./dev build"};
-  return program.string();
-}
 
 uint16_t freePort(uint16_t port, int count) {
   for (int i = 0; i < count && port + i <= 65535; ++i)
@@ -151,4 +144,4 @@ int ServerProcess::stop() {
   return exitCode_;
 }
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

@@ -7,10 +7,7 @@
 
 #include "messaging/errors/status.hpp"
 
-namespace troupe::supervisors {
-
-/// Where another program of Troupe is: in the folder of this one. Errors: FileNotOpen.
-StatusWith<std::string> findProgram(const std::string& name);
+namespace troupe::demo {
 
 /// The first of `count` ports from `port` on that nothing listens on at the loopback address; 0 when all are taken.
 uint16_t freePort(uint16_t port, int count = 50);
@@ -58,4 +55,4 @@ class ServerProcess {
   int exitCode_ = 0;
 };
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::demo

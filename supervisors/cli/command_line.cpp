@@ -19,7 +19,7 @@ std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option)
   if (connection.isOK()) return std::make_unique<client::Connection>(std::move(*connection));
   complain(connection.status().reason());
   if (connection.status() == ErrorCode::kHostUnreachable && !target->tls)
-    std::cerr << "        Is a server running there? Start one with `troupe demo` or `trouped --dbpath DIR`, or name "
+    std::cerr << "        Is a server running there? Start one with `troupe-demo` or `trouped --dbpath DIR`, or name "
                  "another with --uri.\n";
   return nullptr;
 }

@@ -31,7 +31,6 @@ int complain(const Status& status);
 int complain(std::string_view message, int code = kExitFailed);
 
 // The subcommands (tree, top and actor share a source, ping and status another).
-void addDemo(ArgumentParser& program);
 void addImport(ArgumentParser& program);
 void addExport(ArgumentParser& program);
 void addTree(ArgumentParser& program);

@@ -2,7 +2,7 @@
 #include <exception>
 #include <iostream>
 
-#include "actors/server/version.hpp"
+#include "messaging/version.hpp"
 #include "supervisors/cli/command_line.hpp"
 
 using namespace troupe;
@@ -13,11 +13,10 @@ int main(int argc, char** argv) {
       "The command line of Troupe, a document database: moves data in and out of a server and shows the actors at work "
       "in it.",
       "troupe");
-  program.version("troupe " + std::string(commands::kTroupeVersion));
+  program.version("troupe " + std::string(kTroupeVersion));
   program.footer(
       "`troupe COMMAND --help` describes a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server.");
-  for (const auto add : {addDemo, addImport, addExport, addPing, addStatus, addTree, addTop, addActor, addSim})
-    add(program);
+  for (const auto add : {addImport, addExport, addPing, addStatus, addTree, addTop, addActor, addSim}) add(program);
   if (argc == 1) return std::cerr << program.help(), kExitUsage;
   const auto outcome = program.parse(argc, argv);
   if (outcome.kind == ArgumentParser::Outcome::kTell) return std::cout << outcome.text, kExitDone;

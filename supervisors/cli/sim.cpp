@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "supervisors/cli/command_line.hpp"
-#include "supervisors/cli/server_process.hpp"
+#include "supervisors/cli/find_program.hpp"
 
 namespace troupe::supervisors {
 

@@ -198,16 +198,21 @@ class LogInTest(unittest.TestCase):
             self.assertIn("Authentication failed", err)
 
 
+def demonstrate(*arguments):
+    done = subprocess.run([str(BIN / "troupe-demo"), *arguments], capture_output=True, text=True, timeout=400 * SLOWNESS)
+    return done.returncode, done.stdout, done.stderr
+
+
 class DemonstrationTest(unittest.TestCase):
     def test_answers_once_then_stays_up_without_loading_again(self):
         with tempfile.TemporaryDirectory() as folder:
             data = str(Path(folder) / "data")
-            code, out, err = troupe("demo", "--once", "--dbpath", data, "--port", free_port(), timeout=400)
+            code, out, err = demonstrate("--once", "--dbpath", data, "--port", str(free_port()))
             self.assertEqual(code, 0, out + err)
             self.assertIn("by the index depends_1", out)
             self.assertIn("stopped cleanly", out)
             port = free_port()
-            again = subprocess.Popen([str(BIN / "troupe"), "demo", "--dbpath", data, "--port", str(port)], stdout=subprocess.PIPE, text=True)
+            again = subprocess.Popen([str(BIN / "troupe-demo"), "--dbpath", data, "--port", str(port)], stdout=subprocess.PIPE, text=True)
             seen = ""
             for line in again.stdout:
                 seen += line
