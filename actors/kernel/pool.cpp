@@ -18,8 +18,8 @@ struct Turn {
   bool hasNext = false;
   Job next = {};
 };
-thread_local Turn* currentTurn = nullptr;
-thread_local AsioPool* currentPool = nullptr;
+thread_local Turn* currentTurn = nullptr;      ///< null outside of a chain of jobs, as in a socket's handler
+thread_local AsioPool* currentPool = nullptr;  ///< null on threads of others (timers, detached actors)
 
 /// How many jobs a thread runs from its own slot before sockets and others get their turn, and for how long: jobs that
 /// give way after milliseconds mean to let others run, not to come again at once.
@@ -117,6 +117,9 @@ AsioPool::AsioPool(unsigned threads, size_t messagesPerTurn)
 
 AsioPool::~AsioPool() { stopThreads(); }
 
+/// Where the next job runs decides what a request costs: handing it to another thread takes some microseconds, most of
+/// it waking the thread. So the first job that a turn makes ready stays on its thread. The second goes to all: one
+/// thread would otherwise work through a crowd while the others sleep.
 void AsioPool::submit(Job job) noexcept {
   Turn* turn = currentTurn;
   if (turn && turn->pool == this && !turn->hasNext) {
@@ -133,6 +136,7 @@ void AsioPool::post(Job job) { boost::asio::post(io_, Posted(*this, std::move(jo
 
 void AsioPool::runChain(Job job) noexcept {
   Turn turn{this};
+  // A turn may run within another one: an actor's handler that answers a socket at once.
   Turn* const outer = std::exchange(currentTurn, &turn);
   const int64_t begun = coarseNanos();
   for (int count = 1;; ++count) {
@@ -140,6 +144,7 @@ void AsioPool::runChain(Job job) noexcept {
     if (!turn.hasNext) break;
     job = std::move(turn.next);
     turn.hasNext = false;
+    // Two actors that talk to each other would keep the thread forever, and sockets would starve.
     if (count == kLongestChain || coarseNanos() - begun > kLongestTurnNanos) {
       post(std::move(job));
       break;
@@ -149,6 +154,7 @@ void AsioPool::runChain(Job job) noexcept {
 }
 
 void AsioPool::runAsTurn(const std::function<void()>& action) {
+  // Within a turn the action's first job is this turn's next one anyhow.
   if (currentPool && !currentTurn) currentPool->runChain({nullptr, {}, action});
   else action();
 }
@@ -156,6 +162,7 @@ void AsioPool::runAsTurn(const std::function<void()>& action) {
 void AsioPool::stopThreads() {
   work_.reset();
   io_.stop();
+  // Jobs that are still queued are dropped with the context; each gives its actor's reference back (Posted).
   for (auto& thread : threads_)
     if (thread.joinable()) thread.join();
 }

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "messaging/errors/invariant.hpp"
 #include "storage/keys/key_tags.hpp"
 #include "storage/keys/number_key.hpp"
 
@@ -58,7 +59,10 @@ uint8_t rankTag(Type type) {
   return kMaxKey;
 }
 
-/// Writes one component, ascending.
+/// Writes one component, ascending: a tag that orders the ranks of types, then bytes that memcmp orders as the values
+/// of the rank are. No component is a prefix of another one of its rank (fixed sizes, sizes in front, or a closing byte
+/// that is lower than what may follow), so that the next component does not disturb the order. What the order does not
+/// need, such as the type of a number, goes into the type bits.
 class ComponentWriter {
  public:
   ComponentWriter(Buffer& out, TypeBitsWriter& bits, const bson::Collator* collator)
@@ -81,6 +85,7 @@ class ComponentWriter {
   void value(const Element& e) {
     switch (e.type()) {
       case Type::kObjectId: return out_.append(e.value(), 12);
+      // Two's complement with the sign inverted orders as unsigned bytes.
       case Type::kDate: return out_.appendBigEndian(static_cast<uint64_t>(e.asDate().millis) ^ kSignBit);
       case Type::kTimestamp: return out_.appendBigEndian(e.asTimestamp().asUint64());
       case Type::kDocument: return document(e.asDocument(), collator_);
@@ -88,6 +93,7 @@ class ComponentWriter {
         for (const Element& item : e.asArray()) write(item);
         return out_.push(kClose);
       case Type::kBinary: {
+        // By length, then by subtype, then by bytes: the order of the query language.
         const bson::Binary binary = e.asBinary();
         out_.appendBigEndian(static_cast<uint32_t>(binary.bytes.size()));
         out_.push(binary.subtype);
@@ -107,6 +113,8 @@ class ComponentWriter {
   }
 
   void string(const Element& e) {
+    // Symbols order among strings; the type bits tell them apart again. With a collation the text itself is not in the
+    // key, which therefore covers no query.
     out_.push(kString);
     bits_.put(e.is(Type::kSymbol) ? 1 : 0, 1);
     if (!collator_) return escaped(e.asString());
@@ -115,6 +123,8 @@ class ComponentWriter {
     escaped(key);
   }
 
+  /// The text up to the closing NUL. A NUL within is followed by a byte that is higher than any tag behind the end, so
+  /// that "a" orders before "a\0b".
   void escaped(std::string_view text) {
     for (;;) {
       const size_t nul = text.find('\0');
@@ -129,6 +139,7 @@ class ComponentWriter {
 
   void document(bson::View view, const bson::Collator* collator) {
     const bson::Collator* outer = std::exchange(collator_, collator);
+    // Documents compare field by field: by rank of the value, by name, by value. Hence the rank stands in front.
     for (const Element& field : view) {
       out_.push(rankTag(field.type()));
       out_.append(field.name().data(), field.name().size() + 1);  // with its NUL
@@ -291,9 +302,10 @@ class ComponentReader {
 }  // namespace
 
 Builder& Builder::append(const Element& value, const bson::Collator* collator) {
+  invariant(!finished_, "components come before the end of a key");
   const size_t start = bytes_.size();
   ComponentWriter(bytes_, typeBits_, collator).write(value);
-  if (ordering_.isDescending(field_)) bytes_.invertFrom(start);
+  if (ordering_.isDescending(field_)) bytes_.invertFrom(start);  // the complement of bytes orders the other way round
   ++field_;
   return *this;
 }

@@ -3,6 +3,7 @@
 
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/numeric.hpp"
+#include "messaging/errors/invariant.hpp"
 #include "storage/query/expression/accumulator.hpp"
 #include "storage/query/expression/calendar.hpp"
 #include "storage/query/expression/values.hpp"
@@ -108,6 +109,8 @@ class WindowEvaluator {
 
   StatusWith<std::pair<size_t, size_t>> rangeBounds(size_t i) const {
     const auto& keys = partition_.sortValues;
+    // Values of one partition are in the order of sortBy, so that both edges are found by bisection. The parser has
+    // seen to it that sortBy is one ascending field.
     const auto below = [](const Value& a, const Value& b) { return bson::compareValues(a.element(), b.element()) < 0; };
     size_t first = 0, end = size();
     if (output_.window.from) {
@@ -130,19 +133,22 @@ class WindowEvaluator {
       inputs.push_back(std::move(value).take());
     }
     auto state = output_.spec->make();
-    size_t first = 0, end = 0;
+    size_t first = 0, end = 0;  // what `state` has taken in: [first, end)
     for (size_t i = 0; i < size(); ++i) {
       TROUPE_ASSIGN(const auto wanted, bounds(i));
+      // Both edges only move on for windows of documents and of ranges, so that each value is added and taken out once:
+      // n steps instead of n times the window. Not all accumulators can take a value out ($min, $push ... say so).
       bool slides = wanted.first >= first && wanted.second >= end;
       while (slides && first < wanted.first) {
         if (first < end) slides = state->remove(inputs[first].element());
-        else end = first + 1;
+        else end = first + 1;  // the window has jumped over values that it never held
         if (slides) ++first;
       }
       if (!slides) {
         state = output_.spec->make();
         first = end = wanted.first;
       }
+      invariant(first == wanted.first && end <= wanted.second, "the state holds the window's values only");
       for (; end < wanted.second; ++end) TROUPE_TRY(state->add(inputs[end].element()));
       TROUPE_ASSIGN(auto value, state->result());
       result.push_back(std::move(value));
@@ -202,6 +208,8 @@ class WindowStage final : public Stage {
     rows_.push_back(std::move(row));
     return checkMemory(bytes_, context_, "$setWindowFields");
   }
+  /// Windows look back and forth, so that a partition has to be there as a whole; results come only after the last
+  /// input.
   Status compute() {
     consumed_ = true;
     const auto order = [this](const Row& a, const Row& b) {
@@ -282,7 +290,8 @@ Status parseBounds(const Element& e, Window& window) {
   return Status::OK();
 }
 
-Status parseWindow(const Element& e, Window& window, bool sorted) {
+/// `sort`: the stage's sortBy, or null.
+Status parseWindow(const Element& e, Window& window, const SortPattern* sort) {
   if (!e.is(Type::kDocument)) return {ErrorCode::kFailedToParse, "'window' field must be an object"};
   Element bounds;
   for (const Element& field : e.asDocument()) {
@@ -297,8 +306,11 @@ Status parseWindow(const Element& e, Window& window, bool sorted) {
     }
   }
   if (!bounds) return Status::OK();
-  if (!sorted && window.range) return {ErrorCode(5339902), "Range-based bounds require sortBy a single field"};
-  if (!sorted) return {ErrorCode(5339901), "Document-based bounds require a sortBy"};
+  if (window.range && (!sort || sort->parts().size() != 1))
+    return {ErrorCode(5339902), "Range-based bounds require sortBy a single field"};
+  if (window.range && !sort->parts().front().ascending)
+    return {ErrorCode(8947401), "Range-based bounds require an ascending sortBy"};
+  if (!sort) return {ErrorCode(5339901), "Document-based bounds require a sortBy"};
   return parseBounds(bounds, window);
 }
 
@@ -317,14 +329,14 @@ Status parseShift(const Element& e, WindowedField& output, const ParseContext& c
   return Status::OK();
 }
 
-StatusWith<WindowedField> parseOutput(const Element& e, bool sorted, const ParseContext& context) {
+StatusWith<WindowedField> parseOutput(const Element& e, const SortPattern* sort, const ParseContext& context) {
   WindowedField output;
   output.path = e.name();
   if (!e.is(Type::kDocument))
     return Status(ErrorCode::kFailedToParse, "The field '" + output.path + "' must be an object");
   bson::Builder function;
   for (const Element& field : e.asDocument()) {
-    if (field.name() == "window") TROUPE_TRY(parseWindow(field, output.window, sorted));
+    if (field.name() == "window") TROUPE_TRY(parseWindow(field, output.window, sort));
     else if (field.name().starts_with('$') && output.function.empty()) {
       output.function = field.name();
       function.append(field);
@@ -338,7 +350,8 @@ StatusWith<WindowedField> parseOutput(const Element& e, bool sorted, const Parse
   const bool ranks =
       output.function == "$rank" || output.function == "$denseRank" || output.function == "$documentNumber";
   if (ranks || output.function == "$shift") {
-    if (!sorted)
+    const bool single = output.function == "$rank" || output.function == "$denseRank";
+    if (!sort || (single && sort->parts().size() != 1))
       return Status(ErrorCode(5371602),
                     output.function + " must be specified with a top level sortBy expression with exactly one element");
     if (e.asDocument().has("window"))
@@ -376,7 +389,7 @@ Status parseSetWindowFields(const Element& e, StageParser& parser) {
       TROUPE_ASSIGN(partitionBy, parseExpression(field, parser.parse()));
     } else if (field.name() == "output") {
       for (const Element& output : field.asDocument()) {
-        TROUPE_ASSIGN(auto parsed, parseOutput(output, sort.has_value(), parser.parse()));
+        TROUPE_ASSIGN(auto parsed, parseOutput(output, sort ? &*sort : nullptr, parser.parse()));
         outputs.push_back(std::move(parsed));
       }
     } else {

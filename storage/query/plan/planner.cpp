@@ -4,6 +4,7 @@
 
 #include "messaging/bson/collation.hpp"
 #include "messaging/bson/compare.hpp"
+#include "messaging/errors/invariant.hpp"
 #include "storage/keys/key_string.hpp"
 #include "storage/query/plan/clustered_scan.hpp"
 #include "storage/query/plan/collection_scan.hpp"
@@ -49,6 +50,7 @@ PlannedAccess Planner::sorted(PlanStagePtr root) {
     return access;
   }
   SorterOptions options;
+  // A sort that knows its limit keeps only so many rows: top-k instead of all. Skipped rows have to be found first.
   if (request_.limit && *request_.limit > 0) options.limit = static_cast<uint64_t>(*request_.limit + request_.skip);
   options.memoryBytes = plan_.parse.limits.sortMemoryBytes;
   if (request_.allowDiskUse) options.spill = request_.spill;
@@ -63,6 +65,7 @@ StatusWith<PlannedAccess> Planner::collectionScan(bool forward) {
     return {ErrorCode::kNoQueryExecutionPlans, "error processing query: ns=" + plan_.collection->ns().toString() +
                                                    " planner returned error :: caused by :: No query solutions"};
   }
+  // A tailable cursor follows the order of insertion, which only the records themselves have.
   if (plan_.collection->isClustered() && plan_.collection->idIndex() && !request_.tailable)
     return sorted(scanByIdIndex(forward));
   return sorted(std::make_unique<CollectionScan>(plan_, plan_.filter, forward, request_.tailable));
@@ -117,9 +120,11 @@ StatusWith<PlannedChoice> Planner::byHint() {
   if (byRange && !index)
     return {ErrorCode(51173), "When using min()/max() a hint of which index to use must be provided"};
   if (byRange) return byKeyRange(index);
-  if (!index) return among(candidates());
+  if (!index) return among(candidates());  // the hint {} asks for no index in particular
+  auto access = planIndex(index, query_, true);
+  invariant(access.has_value(), "a hinted index is scanned whole where no predicate bounds it");
   PlannedChoice choice;
-  choice.winner = build(single(*planIndex(index, query_, true)));
+  choice.winner = build(single(std::move(*access)));
   return choice;
 }
 
@@ -133,7 +138,7 @@ StatusWith<PlannedChoice> Planner::byKeyRange(const IndexPtr& index) {
       if (field == index->spec.fields.end() || field->path != e.name())
         return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
       out.append(e, index->access->collator());
-      ++field;
+      ++field;  // all fields in their order: a part of a key would name a range nobody can see
     }
     if (field != index->spec.fields.end())
       return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
@@ -168,12 +173,15 @@ bool Planner::covers(const IndexPlan& access) const {
   if (!plan_.projection || !plan_.projection->isInclusion() || plan_.refetch || request_.returnKey ||
       request_.showRecordId)
     return false;
+  // A multikey index has a key an element, and keys of a collation are no strings any more: neither gives the value
+  // back.
   if (!access.residual.empty() || access.multikey || access.index->access->collator() ||
       (plan_.sort && !access.providesSort))
     return false;
   const auto& wanted = plan_.projection->requiredPaths();
   const auto& fields = access.index->spec.fields;
   return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [&](const std::string& path) {
+    // A key does not tell {a: {b: 1}} from {"a.b": 1}, nor a hashed value (a string in the pattern) what it was.
     return path.find('.') == std::string::npos && !access.index->spec.key[path].is(Type::kString) &&
            std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return field.path == path; });
   });
@@ -188,7 +196,8 @@ std::optional<IndexPlan> Planner::bestForBranch(const MatchExpression& branch) c
   for (const IndexPtr& index : plan_.collection->accessPaths()) {
     if (!index->usable()) continue;
     auto access = planIndex(index, query, false);
-    if (!access || access->bounded == 0) continue;
+    if (!access || access->bounded == 0) continue;  // a whole index a branch would be worse than one scan of all
+    // Branches are not tried out: there would be as many trials as combinations.
     const auto rank = [](const IndexPlan& p) { return std::pair(p.equalities, p.bounded); };
     if (!best || rank(*access) > rank(*best)) best = std::move(access);
   }
@@ -198,7 +207,7 @@ std::optional<IndexPlan> Planner::bestForBranch(const MatchExpression& branch) c
 /// A scan for each branch, if every branch has an index.
 std::optional<Planner::Candidate> Planner::unionFor(const MatchExpression& either) const {
   Candidate candidate;
-  bool exact = query_.conjuncts.size() == 1;
+  bool exact = query_.conjuncts.size() == 1;  // nothing beside the $or is left to be tested
   for (const auto& branch : either.children()) {
     auto access = bestForBranch(*branch);
     if (!access) return {};
@@ -216,6 +225,7 @@ std::vector<Planner::Candidate> Planner::candidates() const {
     auto access = planIndex(index, query_, false);
     if (!access) continue;
     Candidate next = single(std::move(*access));
+    // Fewer candidates make shorter trials: each of them reads documents.
     if (std::any_of(out.begin(), out.end(), [&](const Candidate& c) { return dominates(c, next); })) continue;
     std::erase_if(out, [&](const Candidate& c) { return dominates(next, c); });
     out.push_back(std::move(next));
@@ -229,6 +239,7 @@ std::vector<Planner::Candidate> Planner::candidates() const {
 
 /// Whether `a` is at least as good as `b` in every way that is known without looking at data.
 bool Planner::dominates(const Candidate& a, const Candidate& b) const {
+  invariant(!a.isUnion() && !b.isUnion(), "unions are added after the indexes, and compared with nothing");
   const IndexPlan& x = *a.scans.front();
   const IndexPlan& y = *b.scans.front();
   return (y.used & ~x.used) == 0 && x.equalities >= y.equalities && x.bounded >= y.bounded &&
@@ -276,6 +287,7 @@ StatusWith<PlannedChoice> Planner::among(std::vector<Candidate> candidates) {
            access.equalities == static_cast<int>(access.bounds.size()) &&
            std::all_of(access.bounds.begin(), access.bounds.end(), [](const Intervals& i) { return i.size() <= 1; });
   };
+  // At most one record can match: no trial could find anything cheaper.
   size_t best =
       static_cast<size_t>(std::find_if(candidates.begin(), candidates.end(), isOneRecord) - candidates.begin());
   if (best == candidates.size()) {
@@ -304,12 +316,14 @@ StatusWith<PlannedChoice> Planner::choose() {
   }
   const bool never = std::any_of(query_.conjuncts.begin(), query_.conjuncts.end(),
                                  [](const auto* e) { return e->kind() == MatchKind::kAlwaysFalse; });
+  // A hint is checked even when nothing can match: a wrong name is an error whatever the data.
   if (never && !request_.hint.ok()) {
     choice.winner.root = std::make_unique<NoRows>(plan_);
     return choice;
   }
   const bool free = !request_.hint.ok() && request_.min.empty() && request_.max.empty();
   if (!free) return byHint();
+  // The most frequent query of all goes without planning: one record, found by its `_id`.
   if (query_.conjuncts.size() == 1 && query_.conjuncts.front()->kind() == MatchKind::kEq &&
       query_.conjuncts.front()->path() == "_id" && plan_.collection->hasIdKey() && !request_.returnKey &&
       isPointId(query_.conjuncts.front()->operand(), *plan_.collection, query_.collator)) {

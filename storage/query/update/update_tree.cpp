@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "messaging/errors/invariant.hpp"
 #include "storage/query/match/field_path.hpp"
 
 namespace troupe::query {
@@ -28,6 +29,9 @@ bool namesBefore(int64_t aIndex, std::string_view a, int64_t bIndex, std::string
 bool isPositional(std::string_view part) { return part == "$" || (part.starts_with("$[") && part.ends_with(']')); }
 bool isDbRef(std::string_view part) { return part == "$ref" || part == "$id" || part == "$db"; }
 
+/// One walk over the old document writes the new one: an update costs what the document has bytes, however many paths
+/// it names. Nodes of the tree and elements of the document are matched on the way; what no node names is copied as
+/// blocks.
 class Applier {
  public:
   Applier(const UpdateInput& input, const ArrayFilters& filters, bson::Builder& out)
@@ -43,6 +47,7 @@ class Applier {
     Nodes nodes;
     bool seen = false;
   };
+  /// The children of all nodes, by name, in the order in which new fields are to appear.
   StatusWith<std::vector<Step>> steps(const Nodes& nodes, const Element& self);
   Status array(const Nodes& nodes, const Element& self);
   Status elementsBeyond(const Nodes& nodes, int64_t size);
@@ -92,6 +97,8 @@ StatusWith<std::vector<Applier::Step>> Applier::steps(const Nodes& nodes, const 
     for (const Node& child : node->children) {
       std::string_view name = child.name;
       if (child.isDynamic()) {
+        // Only an array has elements that `$[]` and `$[x]` can stand for. `$` stands for a number, and a document may
+        // have a field of that name.
         if (name != "$") {
           if (self.ok())
             return Status(ErrorCode::kBadValue,
@@ -107,6 +114,7 @@ StatusWith<std::vector<Applier::Step>> Applier::steps(const Nodes& nodes, const 
       else result.push_back({name, {&child}});
     }
   }
+  // The children of one node are in order as they are (UpdateTree::add); those of several are not.
   if (nodes.size() > 1) {
     std::sort(result.begin(), result.end(), [](const Step& a, const Step& b) {
       return namesBefore(arrayIndex(a.name), a.name, arrayIndex(b.name), b.name);
@@ -131,6 +139,7 @@ Status Applier::object(const Nodes& nodes, View in, const Element& self) {
       TROUPE_TRY(field(step->nodes, e, e.name(), false));
     }
   }
+  // Existing fields keep their places; new ones follow in the order of their names, as operators promise.
   for (const auto& step : todo)
     if (!step.seen) TROUPE_TRY(field(step.nodes, {}, step.name, false));
   return Status::OK();
@@ -151,6 +160,8 @@ Nodes Applier::nodesFor(const Nodes& nodes, int64_t index, const Element& item) 
   return result;
 }
 
+/// Before anything is written: a name other than a number cannot be made in an array. An operator that makes nothing
+/// ($unset, $pull ...) passes such a name over.
 Status Applier::checkArrayNames(const Nodes& nodes, const Element& self) const {
   for (const Node* node : nodes) {
     for (const Node& child : node->children) {
@@ -193,6 +204,7 @@ Status Applier::elementsBeyond(const Nodes& nodes, int64_t size) {
   std::sort(indexes.begin(), indexes.end());
   indexes.erase(std::unique(indexes.begin(), indexes.end()), indexes.end());
   for (const int64_t index : indexes) {
+    // Bounded, because one short path would otherwise make a document of any size.
     if (index - size > kMaxPadding)
       return {ErrorCode::kCannotBackfillArray, "can't backfill more than " + std::to_string(kMaxPadding) + " elements"};
     for (; size < index; ++size) out_.append(std::to_string(size), bson::Null{});
@@ -210,7 +222,9 @@ Status Applier::leaf(const Node& node, const Element& e, std::string_view name, 
       out_.append(name, outcome.value.element());
       changed_ = true;
       break;
-    case UpdateOutcome::Kind::kRemove:  // the other elements keep their places
+    case UpdateOutcome::Kind::kRemove:
+      // $unset of an element leaves null, so that the other elements keep their positions. Where null stood already,
+      // nothing has changed.
       if (inArray) out_.append(name, bson::Null{});
       changed_ = changed_ || !inArray || !e.is(Type::kNull);
       break;
@@ -222,10 +236,12 @@ Status Applier::field(const Nodes& nodes, const Element& e, std::string_view nam
   for (const Node* node : nodes) {
     if (!node->op) continue;
     if (nodes.size() == 1) return leaf(*node, e, name, inArray);
+    // `a.$[]` and `a.0` met in one element. Which paths meet is known only here: filters look at the elements.
     return {ErrorCode::kConflictingUpdateOperators, "Update created a conflict at '" + node->op->path() + "'"};
   }
   if (!e.ok()) {
     if (!creates(nodes)) return Status::OK();
+    // A path through what is missing makes documents, never arrays: {$set: {"a.0": 1}} makes {a: {"0": 1}}.
     out_.openDocument(name);
     TROUPE_TRY(object(nodes, {}, {}));
     out_.close();
@@ -271,7 +287,10 @@ bool Node::creates(const UpdateInput& input) const {
 
 std::string Node::arrayPath() const {
   const Node* node = this;
-  while (!node->op) node = &node->children.front();
+  while (!node->op) {
+    invariant(!node->children.empty(), "every branch of an update tree ends in an operator");
+    node = &node->children.front();
+  }
   return node->op->path().substr(0, node->op->path().find(".$["));
 }
 
@@ -321,7 +340,8 @@ Status UpdateTree::add(UpdateOperatorPtr op, const ArrayFilters& filters) {
   paths_.push_back(path);
   Node* node = &root_;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (node->op) return conflict(parts.head(i));
+    if (node->op) return conflict(parts.head(i));  // another operator has the whole of what this one changes a part of
+    // Children are kept in order, numbers by value: so new fields and padded elements come out in order in one pass.
     const auto at = std::find_if(node->children.begin(), node->children.end(), [&](const Node& child) {
       return !namesBefore(child.index, child.name, parts.index(i), parts[i]);
     });
