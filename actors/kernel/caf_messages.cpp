@@ -1,7 +1,7 @@
 #include "actors/kernel/caf_messages.hpp"
 
 #include <caf/atom.hpp>
-#include <caf/deep_to_string.hpp>
+#include <caf/make_message.hpp>
 
 namespace troupe {
 

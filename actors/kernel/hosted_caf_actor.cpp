@@ -75,8 +75,8 @@ void HostedCafActor::onStop(const Status&) {
 }
 
 bson::Document HostedCafActor::describe() const {
-  return bson::doc("cafActor", hosted_ ? static_cast<int64_t>(hosted_.id()) : int64_t{0}, "forwarded", forwarded_, "answersOwed",
-                   owed_->load(std::memory_order_relaxed));
+  return bson::doc("cafActor", hosted_ ? static_cast<int64_t>(hosted_.id()) : int64_t{0}, "forwarded", forwarded_,
+                   "answersOwed", owed_->load(std::memory_order_relaxed));
 }
 
 void HostedCafActor::forward(Context& context) {

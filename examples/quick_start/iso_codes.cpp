@@ -7,8 +7,6 @@
 
 namespace troupe::demo {
 
-using namespace supervisors;  // NOLINT: the example is made of the command line's parts
-
 const std::vector<IsoList>& isoLists() {
   static const std::vector<IsoList> lists = {
       {"iso_3166-1.json", "countries", "alpha_2"}, {"iso_3166-2.json", "subdivisions", "code"},

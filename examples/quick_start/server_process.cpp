@@ -19,7 +19,6 @@
 
 namespace troupe::demo {
 
-using namespace supervisors;  // NOLINT: the example is made of the command line's parts
 namespace {
 
 sigset_t signals(std::initializer_list<int> numbers) {

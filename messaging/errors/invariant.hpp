@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// A rule of the program itself is broken: no input may cause it. It leaves the actor at work, whose supervisor starts it
-/// anew from what outlives it; a request answers InternalError.
+/// A rule of the program itself is broken: no input may cause it. It leaves the actor at work, whose supervisor starts
+/// it anew from what outlives it; a request answers InternalError.
 class BrokenInvariant : public std::logic_error {
   using std::logic_error::logic_error;
 };

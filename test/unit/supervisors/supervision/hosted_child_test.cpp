@@ -20,6 +20,7 @@ caf::behavior counting(caf::stateful_actor<int32_t>* self) {
 class HostedChildTest : public KernelTest {
  protected:
   Address root = startTree(node, oneForOne("top", permanent<HostedCafActor>("stock", spawning(counting))));
+  void SetUp() override { node.run(); }
   int32_t add(int32_t by) {
     const Answer answer = ask(node.address("/top/stock"), local(caf::make_message(by)));
     return answer.isOK() ? answer->local<caf::message>().get_as<int32_t>(0) : -1;
