@@ -9,9 +9,9 @@ namespace troupe::link {
 namespace {
 /// Blocks written before the reader has its turn.
 constexpr int kBlocksInARow = 8;
-/// Of a connection in either direction: an urgent frame comes behind as much bulk, a millisecond or two on a fast
-/// network; and at a round trip of a millisecond as much is enough for half a gigabyte a second.
-constexpr size_t kBacklog = 512 * 1024;
+/// Of a connection in either direction: an urgent frame comes behind as much bulk, a millisecond or two on a busy
+/// machine; and at a round trip of half a millisecond as much is enough for half a gigabyte a second.
+constexpr size_t kBacklog = 256 * 1024;
 }  // namespace
 
 void LinkEnd::openStream(std::shared_ptr<front::Transport> transport, bool expectMagic, std::string_view first) {
