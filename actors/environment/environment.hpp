@@ -39,21 +39,21 @@ class Environment {
   /// A random number in [0, 1).
   double randomShare() { return static_cast<double>(random() >> 11) * 0x1.0p-53; }
 
-  /// How full the disk below `path` is; nothing when that cannot be told (then it counts as endless).
+  /// Free and total bytes of the disk below `path`; nothing when they are unknown (then it counts as endless).
   virtual std::optional<DiskSpace> diskSpace(const std::string& path) const = 0;
 
   /// Calls `action` once at or soon after `when`, on a thread of the environment: it must be short, must not block and
-  /// must not throw (it posts to whom it concerns).
+  /// must not throw (it posts to an actor or the pool).
   virtual TimerId schedule(TimePoint when, std::function<void()> action) = 0;
   /// True if the timer was taken back; false if it has fired or is firing.
   virtual bool cancel(TimerId timer) = 0;
 
-  /// Whether what stands at that place is to fail now. Without a plan never, for the price of one relaxed load.
+  /// Whether the fault site is to fail now. Without a plan never, for the price of one relaxed load.
   bool fires(const FaultSite& site) const noexcept {
     FaultPlan* plan = faults_.load(std::memory_order_acquire);
     return plan && plan->fires(site);
   }
-  /// Whom to ask for faults from now on; null: nobody. It outlives the environment, or is taken back before.
+  /// Sets the plan of faults; null: none. It outlives the environment, or is taken back before.
   void setFaults(FaultPlan* plan) noexcept { faults_.store(plan, std::memory_order_release); }
 
  private:

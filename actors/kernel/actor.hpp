@@ -53,7 +53,7 @@ class Actor {
   /// An orderly stop is asked for. The default stops at once; override to finish work first, then call `stop()`.
   /// A supervisor kills what takes longer than its grace.
   virtual void onStopRequested() { stop(); }
-  /// What an operator sees as the actor's state document.
+  /// The actor's state document, for operators.
   virtual bson::Document describe() const { return {}; }
   /// The machine it carries out, to be drawn beside its phase; null if it carries out none. Lives as long as the
   /// program.
@@ -100,7 +100,7 @@ class Actor {
   void deferReady();
   void ready();
 
-  // What is seen of it in the tree. Texts must be static.
+  // Its row in the tree. Texts must be static.
   void setPhase(const char* phase, const char* meaning);
   void setDocument(std::string id, int64_t revision);
 

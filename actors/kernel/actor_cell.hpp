@@ -20,7 +20,7 @@ struct Inspection {
   const machines::MachineOutline* machine = nullptr;
 };
 
-/// What surrounds an actor: mailbox, executor of its coroutines, timers, and its row in the registry. The CAF actor
+/// The shell of an actor: mailbox, executor of its coroutines, timers, and its row in the registry. The CAF actor
 /// derives from it (caf_cell.cpp). Internal to the kernel.
 class ActorCell : public TaskHost, public Mailbox {
  public:
@@ -99,7 +99,7 @@ class ActorCell : public TaskHost, public Mailbox {
   Behaviour behaviour_;
   std::shared_ptr<LiveRow> row_;
   std::optional<Status> ending_;
-  /// What an actor has once it has talked or set a timer: idle ones are many.
+  /// State of actors that have sent messages or set timers; allocated late, because most actors are idle.
   struct Activity {
     Ring received, sent;
     std::unordered_map<TimerId, Timer> timers;

@@ -12,7 +12,7 @@ namespace troupe {
 Future<Answer> sendAsk(PostOffice& office, Environment& environment, Envelope envelope, Duration timeout,
                        std::shared_ptr<LiveRow> row);
 
-/// A future that completes at a time; the timer goes away with whoever drops the future.
+/// A future that completes at a time; dropping the future cancels the timer.
 Future<Done> sleepUntil(Environment& environment, TimePoint when);
 
 }  // namespace troupe

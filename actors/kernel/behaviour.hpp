@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// What an actor does with one type of payload.
+/// The handler of one type of payload.
 struct Handler {
   PayloadType type = 0;
   std::function<void(Context&)> run;
@@ -91,7 +91,7 @@ class Behaviour {
   }
   /// Replaces a handler of the same type.
   void add(Handler handler);
-  /// What to do with types that have no handler, instead of the error.
+  /// Handler of all types that have none of their own; without it they are answered with an error.
   void otherwise(std::function<void(Context&)> handler) {
     otherwise_ = std::make_unique<std::function<void(Context&)>>(std::move(handler));
   }

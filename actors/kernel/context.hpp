@@ -17,7 +17,7 @@ class Context {
   Context& operator=(Context&&) noexcept = default;
 
   Actor& actor() const { return *actor_; }
-  /// Who sent it; nobody if the sender is no actor.
+  /// The sender; the empty address if it is no actor.
   const Address& sender() const { return envelope_.from; }
   const Payload& payload() const { return envelope_.payload; }
   const Envelope& envelope() const { return envelope_; }

@@ -121,7 +121,7 @@ class Promise {
     state_->retain();
     return Future<T>(state_);
   }
-  /// False once the future has gone away: nobody will see a value.
+  /// False once the future is destroyed: a value would be lost.
   bool isAwaited() const { return !state_->isAbandoned(); }
   /// False if it had a value already.
   bool set(T value) { return state_->complete(std::move(value)); }

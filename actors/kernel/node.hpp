@@ -47,7 +47,7 @@ struct MessageTrace {
   WallTime at;
 };
 
-/// What only the actor itself can tell.
+/// Details that are asked from the actor itself.
 struct ActorDetails {
   ActorRow row;
   bson::Document state;
@@ -76,14 +76,14 @@ class Node {
   Address address(std::string_view path) const { return Address(name(), path); }
 
   /// Starts an actor under a path "/a/b". The path must be free (throws std::invalid_argument otherwise: a broken rule
-  /// of whoever names). Construction happens on the calling thread, `onStart` as the actor's first turn.
+  /// of the caller). Construction happens on the calling thread, `onStart` as the actor's first turn.
   template <class A, class... Args>
   Address spawn(std::string_view path, Args&&... args) {
     return spawn(path, std::make_unique<A>(std::forward<Args>(args)...), SpawnOptions{});
   }
   Address spawn(std::string_view path, std::unique_ptr<Actor> actor, SpawnOptions options);
 
-  /// Messages from who is no actor.
+  /// Messages from a sender that is no actor.
   void tell(const Address& to, Payload payload, Priority priority = Priority::kNormal);
   Future<Answer> ask(const Address& to, Payload payload, Duration timeout = kNoTimeout,
                      Priority priority = Priority::kNormal);
@@ -103,7 +103,7 @@ class Node {
   static void runAsTurn(const std::function<void()>& action);
   /// Runs `action` on the pool.
   void post(std::function<void()> action);
-  /// Gives way: comes when the pool has come round to it, behind what this turn has made ready.
+  /// Yields: completes when the pool has come round to it, behind the jobs that this turn has made ready.
   Future<Done> nextTurn();
   Future<Done> sleepFor(Duration duration);
   /// Runs a task to its end and waits for it: for `main` and tests, never on a pool thread. A manual node runs itself.

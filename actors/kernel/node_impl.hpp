@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// What a node is made of. Internal to the kernel.
+/// The parts of a node. Internal to the kernel.
 struct Node::Impl {
   explicit Impl(NodeOptions given);
 

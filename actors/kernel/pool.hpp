@@ -41,7 +41,7 @@ class Pool : public TaskHost {
   void resume(std::coroutine_handle<> coroutine) noexcept override { submit({nullptr, coroutine, {}}); }
   void retain() noexcept override { holders_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept override { holders_.fetch_sub(1, std::memory_order_release); }
-  /// After `destroyTasks`: waits for those who are completing a future right now, on threads of others (timers), and
+  /// After `destroyTasks`: waits for threads outside of the pool (timers) that are completing a future right now, and
   /// are about to let go.
   void awaitHolders() const;
 
@@ -79,7 +79,7 @@ class AsioPool final : public Pool {
   std::vector<std::thread> threads_;
 };
 
-/// No threads: whoever owns the node takes the turns, in any order.
+/// No threads: the owner of the node takes the turns, in any order.
 class ManualPool final : public Pool {
  public:
   ManualPool() : Pool(1) {}

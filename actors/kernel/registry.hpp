@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// What an operator sees of one actor: a snapshot of its row. Field names are those of the admin interface.
+/// A snapshot of an actor's row, for operators. Field names are those of the admin interface.
 struct ActorRow {
   std::string path, node, type;
   int64_t incarnation = 1;
@@ -100,18 +100,18 @@ struct RowFilter {
   size_t limit = 0;                               ///< 0: all
 };
 
-/// What a row is entered with. `type` and `strategy` must be static text.
+/// The fixed fields of a row. `type` and `strategy` must be static text.
 struct RowSpec {
   std::string path = {};
   const char* type = "";
   std::string parent = {};
   const char* strategy = "";
-  /// Of what is no actor and has no mailbox, such as the storage engine: what an operator sees as its state document.
+  /// State document of a row without actor and mailbox, such as the storage engine's.
   /// Called on any thread, as long as the row is kept.
   std::function<bson::Document()> describe = nullptr;
 };
 
-/// What happened to a row, for an event stream.
+/// A change of a row, for an event stream.
 struct RowChange {
   enum Kind { kStarted, kPhase, kEnded, kRestarted, kFailed, kRemoved } kind;
   std::string path;

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Where a coroutine continues: an actor (one thing at a time, in mailbox order) or the node's pool. Implementations
+/// The executor of a coroutine: an actor (one thing at a time, in mailbox order) or the node's pool. Implementations
 /// are reference-counted, because what completes a future may outlive the actor that waits for it.
 class Executor {
  public:
@@ -29,7 +29,7 @@ class TaskHost;
 
 namespace detail {
 
-/// What every promise of a Task has: where it runs and who waits for it.
+/// Common part of the promises of all Tasks: executor and continuation.
 struct TaskPromiseBase {
   Executor* executor = nullptr;
   std::coroutine_handle<> continuation;
@@ -88,8 +88,8 @@ struct TaskPromise<void> : TaskPromiseBase {
 
 }  // namespace detail
 
-/// A lazy coroutine: nothing runs until it is awaited or started on a host. It continues on the executor of whoever
-/// awaits it. An exception leaves through the `co_await`. Pass parameters by value, and write no capturing coroutine
+/// A lazy coroutine: nothing runs until it is awaited or started on a host. It continues on the executor of its
+/// awaiter. An exception leaves through the `co_await`. Pass parameters by value, and write no capturing coroutine
 /// lambdas: a frame outlives the expression that made it.
 template <class T = void>
 class [[nodiscard]] Task {
@@ -147,7 +147,7 @@ class TaskHost : public Executor {
   /// Runs the task on the calling thread until it first waits; the caller must be on this context (or on any thread of
   /// the pool, for the pool).
   void start(Task<void> task);
-  /// How many started tasks have not ended.
+  /// Number of started tasks that have not ended.
   size_t taskCount() const;
 
  protected:

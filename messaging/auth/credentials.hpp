@@ -10,7 +10,7 @@
 
 namespace troupe::auth {
 
-/// What the server keeps of a password for one mechanism; raw bytes. The password cannot be computed from it.
+/// The stored credentials of one mechanism; raw bytes. The password cannot be computed from them.
 struct ScramCredentials {
   int iterationCount = 0;
   std::string salt;
@@ -32,7 +32,7 @@ StatusWith<std::string> preparePassword(Mechanism mechanism, std::string_view us
 ScramCredentials deriveCredentials(Mechanism mechanism, std::string_view preparedPassword, std::string_view salt,
                                    int iterations);
 
-/// How often each mechanism hashes (parameters scramIterationCount, scramSHA256IterationCount).
+/// The iteration count of each mechanism (parameters scramIterationCount, scramSHA256IterationCount).
 struct IterationCounts {
   int sha1 = kDefaultIterationsSha1;
   int sha256 = kDefaultIterationsSha256;

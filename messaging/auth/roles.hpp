@@ -12,7 +12,7 @@
 
 namespace troupe::auth {
 
-/// What a command may ask permission for. Names as operators know them: `actionName(Action::kFind)` is "find".
+/// An action of a privilege. Names as operators know them: `actionName(Action::kFind)` is "find".
 enum class Action : uint8_t {
 #define TROUPE_ACTION(name, text) name,
 #include "messaging/auth/actions.inc"
@@ -26,7 +26,7 @@ std::string_view actionName(Action action);
 std::optional<Action> actionByName(std::string_view name);
 ActionSet actions(std::initializer_list<Action> list);
 
-/// What an action is done to.
+/// The resource of a privilege.
 struct Resource {
   enum class Kind : uint8_t { kCollection, kDatabase, kCluster };
   Kind kind = Kind::kCluster;

@@ -31,7 +31,7 @@ class Connection {
   StatusWith<bson::View> runBorrowed(std::string_view database, bson::View command,
                                      std::span<const wire::DocumentSequence> sequences = {});
 
-  /// What the server said to hello.
+  /// The server's reply to hello.
   const bson::Document& hello() const;
   const Target& target() const;
   bool isOpen() const;

@@ -9,7 +9,7 @@ namespace troupe::client {
 
 inline constexpr uint16_t kDefaultPort = 27017;
 
-/// Where and as whom a client connects.
+/// Address and credentials of a client's connection.
 struct Target {
   std::string host = "127.0.0.1";
   uint16_t port = kDefaultPort;

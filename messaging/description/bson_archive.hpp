@@ -27,7 +27,7 @@
 /// (a number that does not fit; too deep), BadValue (unknown name of an enum or variant), BSONObjectTooLarge.
 namespace troupe::machines {
 
-/// What a document holds that this version does not know: kept by whoever loads it and given back when it is saved, so
+/// The fields of a document that this version does not know: kept by its loader and given back when it is saved, so
 /// that an older node does not lose what a newer one wrote. Fields of nested structs are kept, too: under the same
 /// field or map key; in arrays with the element of the same `_id`, or, where elements have none, at the same place as
 /// long as the array keeps its length; in variants as long as the same type is held. Value semantics; opaque to its
@@ -58,7 +58,7 @@ void writeBsonField(bson::Builder& out, const char* name, const ValueType& type,
 Status readBsonField(bson::View document, const char* name, const ValueType& type, void* value);
 }  // namespace detail
 
-/// The document of a value. Its size is for whoever stores it to check.
+/// The document of a value. Its size is not checked: that is up to the store.
 template <Documented T>
 bson::Document toBson(const T& value) {
   return detail::writeBson(typeOf<T>(), &value, nullptr);

@@ -35,7 +35,7 @@ Status planStatus(const MessagePlan& plan);
 Payload writeMessage(const MessagePlan& plan, const void* value, const PayloadTypeInfo& info);
 Status readMessage(const MessagePlan& plan, const Payload& payload, const PayloadTypeInfo& info, void* value);
 
-/// How the fields of T and Schema belong together: found out once.
+/// The mapping between the fields of T and Schema, computed once.
 template <Described T, SchemaType Schema>
 const MessagePlan& messagePlan() {
   static const std::shared_ptr<const MessagePlan> plan = makeMessagePlan(structOf<T>(), capnp::Schema::from<Schema>());

@@ -9,7 +9,7 @@
 
 #include "messaging/description/message_archive.hpp"
 
-/// How a described type and a schema belong together.
+/// The mapping between a described type and a schema.
 namespace troupe::machines::detail {
 
 class MessagePlan {
@@ -39,7 +39,7 @@ class MessagePlan {
   const Node& root() const { return *root_; }
   capnp::StructSchema schema() const { return schema_; }
   const StructType& type() const { return type_; }
-  /// What does not fit, each with its path; empty if all does.
+  /// The fields that do not fit, each with its path; empty if all fit.
   const std::string& mistakes() const { return mistakes_; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace troupe::machines {
 
-/// Where a reader of described values is, and its first failure: readers go on calling `serialize` after one, and leave
+/// Position and first failure of a reader of described values: readers go on calling `serialize` after one, and leave
 /// everything as it is.
 class ReadPosition {
  public:

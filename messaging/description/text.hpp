@@ -15,7 +15,7 @@ namespace detail {
 void appendText(std::string& out, const ValueType& type, const void* value);
 }
 
-/// Of a described struct, or of anything that one may hold.
+/// The text of a described struct, or of any value that one may hold.
 template <class T>
 std::string toText(const T& value) {
   std::string out;

@@ -15,7 +15,7 @@
 #include "messaging/description/description.hpp"
 #include "messaging/errors/status.hpp"
 
-/// What the archives know about a type at run time: a table a type, made by the compiler. Thanks to it the archives are
+/// Run-time type information for the archives: one table a type, made by the compiler. Thanks to it the archives are
 /// ordinary code, compiled once, and a described type costs its users two small functions instead of one set an
 /// archive.
 namespace troupe::machines {
@@ -407,11 +407,11 @@ const StructType& structOf() {
   return detail::Table<T>::kType;
 }
 
-/// What can stand alone as a document or snapshot: a described struct, or a variant of such (the events of a machine).
+/// A type that can stand alone as a document: a described struct, or a variant of such (the events of a machine).
 template <class T>
 concept Documented = Described<T> || detail::kIsVariant<T>;
 
-/// How deep values may be nested in each other. Reading deeper ones fails; writing them is a broken invariant.
+/// The deepest nesting of values in each other. Reading deeper ones fails; writing them is a broken invariant.
 inline constexpr int kMaxValueDepth = 64;
 
 }  // namespace troupe::machines

@@ -39,7 +39,7 @@ class ReplySink {
   ~ReplySink() = default;
 };
 
-/// The duty to answer an ask. Move-only: whoever drops it without answering answers with an error, so that no asker
+/// Reply handle of an ask. Move-only: destroying it unanswered sends an error to the asker, so that no asker
 /// waits for a message that died in a mailbox.
 class ReplyDuty {
  public:
@@ -66,7 +66,7 @@ class ReplyDuty {
   ReplySink* sink_ = nullptr;
 };
 
-/// What clusters add to a message; absent on a single node.
+/// Cluster metadata of a message; absent on a single node.
 struct ClusterMetadata {
   ClusterMetadata();
   bson::Document vectorTime;

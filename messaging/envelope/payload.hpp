@@ -27,7 +27,7 @@ concept SchemaType = requires {
 /// Identifies what a payload is: the Cap'n Proto type id, or an address unique to a local type. Never 0 for a type.
 using PayloadType = uint64_t;
 
-/// What a payload type is called in logs and in the tree. `name` is static text.
+/// The name of a payload type in logs and in the tree. `name` is static text.
 struct PayloadTypeInfo {
   PayloadType id;
   const char* name;
@@ -61,7 +61,7 @@ PayloadType payloadType() {
 template <SchemaType T>
 class Reading;
 
-/// What a message says: an immutable, reference-counted block, passed by reference within a node and never copied.
+/// The content of a message: an immutable, reference-counted block, passed by reference within a node and never copied.
 /// It holds a Cap'n Proto message in flat form (`build`), or any C++ value that must not leave the process
 /// (`local`: sockets, sessions, streams). The default is empty, of type 0. Copies may cross threads.
 class Payload {
@@ -139,7 +139,7 @@ class Payload {
   Block* block_ = nullptr;
 };
 
-/// A Cap'n Proto message opened for reading; lives on the stack of who reads. Not movable; borrows from the payload.
+/// A Cap'n Proto message opened for reading; lives on the reader's stack. Not movable; borrows from the payload.
 template <SchemaType T>
 class Reading {
  public:

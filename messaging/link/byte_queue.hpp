@@ -56,7 +56,7 @@ class ByteQueue {
     frames_ -= block.frames;
     return block;
   }
-  /// Gives a block back whose memory is to be used again.
+  /// Returns a block, whose memory is reused.
   void recycle(std::string block) {
     if (block.capacity() > 2 * kBlock) return;
     block.clear();

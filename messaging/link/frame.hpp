@@ -14,7 +14,7 @@
 
 namespace troupe::link {
 
-/// The first bytes of whoever opens a link. Read as the length of a message of the wire protocol they are far beyond
+/// The first bytes of a link's opener. Read as the length of a message of the wire protocol they are far beyond
 /// the largest one, and they begin no TLS record: a node tells links from drivers by them on its one port.
 inline constexpr std::string_view kMagic = "TROUPELK";
 inline constexpr uint32_t kProtocolVersion = 2;

@@ -9,7 +9,7 @@
 
 namespace troupe::link {
 
-/// What a node brings into every handshake.
+/// A node's identity and limits, the same in each of its handshakes.
 struct Identity {
   std::string node;                 ///< the own name, as "host:port"
   std::string key;                  ///< the cluster's key; empty: links without authentication
@@ -21,7 +21,7 @@ struct LinkKeys {
   std::string outgoing, incoming;
 };
 
-/// What is agreed on once a handshake is over.
+/// The outcome of a handshake.
 struct Established {
   std::string peer;     ///< name of the other node
   size_t maxFrame = 0;  ///< the largest frame the other side takes
@@ -37,7 +37,7 @@ struct HandshakeStep {
   std::optional<Established> established = {};
 };
 
-/// How two nodes find out that both know the cluster's key, without sending it. Pure: bytes in, bytes out; chance is
+/// Mutual authentication of two nodes by the cluster's key, without sending it. Pure: bytes in, bytes out; chance is
 /// given.
 ///
 ///   opener                             acceptor

@@ -8,10 +8,10 @@
 
 namespace troupe::link {
 
-/// Where a link is in its life.
+/// The phase of a link.
 enum class Phase { kWaiting, kConnecting, kAuthenticating, kOpen };
 
-/// What an operator sees of a phase; static texts.
+/// Name and meaning of a phase, for operators; static texts.
 struct PhaseText {
   const char* name;
   const char* meaning;
@@ -36,7 +36,7 @@ struct LinkTimes {
 ///       └── waiting ◀───┴────────────┘   a pause that doubles from failure to failure, with jitter
 class LinkLife {
  public:
-  /// What to do now. Several may be set; `lost` comes first.
+  /// The actions to take now. Several may be set; `lost` comes first.
   struct Actions {
     bool lost = false;     ///< close the connection, fail what it carries and what waits for it
     bool connect = false;  ///< begin to connect

@@ -7,7 +7,7 @@
 
 namespace troupe::tls {
 
-/// Who speaks TLS: nobody; incoming connections of both kinds (outgoing plain); of both kinds (outgoing TLS); TLS only.
+/// Use of TLS: none; incoming connections of both kinds (outgoing plain); of both kinds (outgoing TLS); TLS only.
 enum class TlsMode { kDisabled, kAllow, kPrefer, kRequire };
 
 /// "disabled", "allowTLS", "preferTLS", "requireTLS". Errors: BadValue.

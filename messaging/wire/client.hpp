@@ -10,7 +10,7 @@
 
 namespace troupe::wire {
 
-/// What a small client (command line, tests, loader) needs; the socket is the caller's.
+/// Helpers of a small client (command line, tests, loader); the socket is the caller's.
 
 /// An OP_MSG request: the fields of `command`, then `$db`. `documents` of a sequence must be valid.
 std::string buildRequest(int32_t requestId, std::string_view database, bson::View command,
@@ -23,7 +23,7 @@ std::string buildOpQuery(int32_t requestId, std::string_view database, bson::Vie
 /// reply answers another request than `requestId`.
 StatusWith<bson::View> parseReply(std::string_view frame, int32_t requestId);
 
-/// What a reply's body says: OK, or its `code` and `errmsg`, with its other fields as the extra document.
+/// The Status of a reply's body: OK, or its `code` and `errmsg`, with its other fields as the extra document.
 Status replyStatus(bson::View body);
 
 }  // namespace troupe::wire

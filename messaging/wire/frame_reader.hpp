@@ -34,7 +34,7 @@ class FrameReader final : public ReadBuffer {
   /// or `next`. Errors: ProtocolError for a bad length; the stream cannot be resumed.
   StatusWith<std::string_view> next();
 
-  /// What was read and not yet given as a frame.
+  /// Bytes that were read and not yet returned as a frame.
   std::string_view peek() const { return {buffer_.get() + consumed_, buffered()}; }
   /// Bytes of an incomplete frame that wait; 0 between frames.
   size_t buffered() const { return filled_ - consumed_; }

@@ -6,7 +6,7 @@
 
 namespace troupe::wire {
 
-/// What a message of the MongoDB wire protocol carries.
+/// Operation codes of the MongoDB wire protocol.
 enum class OpCode : int32_t {
   kReply = 1,           ///< answer to kQuery
   kUpdate = 2001,       ///< legacy, refused

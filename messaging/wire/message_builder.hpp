@@ -9,7 +9,7 @@
 
 namespace troupe::wire {
 
-/// What stands around the body of a message that is sent.
+/// Framing of a message that is sent: its header, flags and checksum.
 struct Envelope {
   int32_t requestId = 0;
   int32_t responseTo = 0;

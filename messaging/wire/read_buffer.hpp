@@ -4,7 +4,7 @@
 
 namespace troupe::wire {
 
-/// Where a connection puts what it reads.
+/// Receive buffer of a connection.
 class ReadBuffer {
  public:
   virtual ~ReadBuffer() = default;

@@ -18,7 +18,7 @@
 
 namespace troupe::supervisors {
 
-/// Who asks, as far as it could be found out.
+/// The authenticated user of a request, if any.
 struct Identity {
   enum class Outcome { kKnown, kUnknown, kOverloaded } outcome = Outcome::kUnknown;
   std::string user;          ///< "name@database"; empty when nobody has to log in
@@ -27,7 +27,7 @@ struct Identity {
   std::string sessionToken;  ///< set when a session began: goes to the client as a cookie
 };
 
-/// Finds out who sends a request. Thread-safe.
+/// Authenticates HTTP requests. Thread-safe.
 class Access {
  public:
   virtual ~Access() = default;

@@ -10,7 +10,7 @@
 
 namespace troupe::supervisors {
 
-/// What the endpoint shows besides the actors. Called on any pool thread; empty functions answer 404.
+/// Sources of the pages besides the actors. Called on any pool thread; empty functions answer 404.
 struct AdminSources {
   std::function<std::string()> metrics;    ///< Prometheus text
   std::function<bson::Document()> status;  ///< serverStatus

@@ -8,7 +8,7 @@
 
 namespace troupe::supervisors {
 
-/// Where operators look: the tree, metrics, health and the web page over HTTP. With authorization on, over the
+/// HTTP endpoint for operators: the tree, metrics, health and the web page. With authorization on, over the
 /// database's users: clusterMonitor to look, clusterManager to act. A restart opens the port again; pages reconnect by
 /// themselves.
 class AdminEndpoint final : public Actor {

@@ -9,7 +9,7 @@
 
 namespace troupe::supervisors {
 
-/// What the admin endpoint looks at in a request. A value; the HTTP library stays in the session.
+/// An HTTP request, as far as the admin endpoint reads it. A value; the HTTP library stays in the session.
 struct HttpRequest {
   std::string method;                        ///< "GET", "HEAD", "POST"
   std::string path;                          ///< decoded, without the query

@@ -9,11 +9,11 @@
 
 namespace troupe::supervisors {
 
-/// Where the value of an argument goes, which is its default too. Those of a bool are flags: present or absent.
+/// The variable that an argument is stored in; its value is the default. Those of a bool are flags: present or absent.
 using ArgumentTarget =
     std::variant<std::string*, std::vector<std::string>*, bool*, int64_t*, uint64_t*, uint16_t*, double*>;
 
-/// What holds for an argument besides its type.
+/// Rules of an argument besides its type.
 struct ArgumentRules {
   bool required = false;
   bool showDefault = false;
@@ -21,7 +21,7 @@ struct ArgumentRules {
   std::string variable = {};            ///< of the environment: gives the value where the command line does not
   std::vector<std::string> oneOf = {};  ///< the values allowed; empty: any
   std::optional<double> least = std::nullopt, most = std::nullopt;
-  /// Says what is wrong with a value; empty: nothing.
+  /// Returns what is wrong with a value; empty: nothing.
   std::function<std::string(const std::string&)> check = nullptr;
 };
 
@@ -37,7 +37,7 @@ class ArgumentParser {
   /// `names`: "-n,--count"; "FILE" for one by position; "--auth,!--noauth" for a flag that can be taken back.
   ArgumentParser& add(const std::string& names, ArgumentTarget target, const std::string& help,
                       const ArgumentRules& rules = {});
-  /// What the help ends with.
+  /// Text at the end of the help.
   ArgumentParser& footer(const std::string& text);
   /// Adds --version, and --help-all for the help of all commands.
   ArgumentParser& version(const std::string& text);

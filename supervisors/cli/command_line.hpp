@@ -17,7 +17,7 @@ enum ExitCode : int {
   kExitUnreachable = 3,  ///< no server, or it refuses the log-in
 };
 
-/// How to reach the server.
+/// The server's address.
 struct ServerOption {
   std::string uri = "mongodb://127.0.0.1:27017";
 };

@@ -29,7 +29,7 @@ class CsvReader {
   bool begun_ = false;
 };
 
-/// What text in CSV means: a number (int, long or double), true or false, an ISO 8601 date, else itself; nothing when
+/// The value of a CSV text: a number (int, long or double), true or false, an ISO 8601 date, else itself; nothing when
 /// empty. Digits with a leading zero ("007") and numbers that a double would change stay text.
 bson::Value inferValue(std::string_view text);
 

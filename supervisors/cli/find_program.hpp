@@ -5,7 +5,7 @@
 
 namespace troupe::supervisors {
 
-/// Where another program of Troupe is: in the folder of this one. Errors: FileNotOpen.
+/// Path of another program of Troupe: in the folder of this one. Errors: FileNotOpen.
 StatusWith<std::string> findProgram(const std::string& name);
 
 }  // namespace troupe::supervisors

@@ -7,7 +7,7 @@
 
 namespace troupe::supervisors {
 
-/// How far a piece of work is, for one line of text.
+/// Progress of a piece of work, as one line of text.
 struct ProgressState {
   std::string what;   ///< "packages"
   int64_t items = 0;  ///< done so far

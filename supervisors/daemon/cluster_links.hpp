@@ -4,7 +4,7 @@
 
 namespace troupe::supervisors {
 
-/// Who may link without a key: with `--clusterAuthMode none` anyone; without authorization, nodes of this machine once
+/// Links without a key: with `--clusterAuthMode none` anyone; without authorization, nodes of this machine once
 /// this one has a `--nodeName`; else nobody.
 link::Anonymous anonymousLinks(const Options& options);
 

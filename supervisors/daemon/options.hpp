@@ -13,7 +13,7 @@ namespace troupe::supervisors {
 /// GiB; also what is taken when nothing is said on a machine with little memory.
 inline constexpr double kSmallestCacheGB = 0.25;
 
-/// How `trouped` was asked to run: command line first, then the YAML file, then these defaults.
+/// Options of `trouped`: command line first, then the YAML file, then these defaults.
 struct Options {
   // net
   int64_t port = 27017;

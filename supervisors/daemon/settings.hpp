@@ -10,11 +10,11 @@
 
 namespace troupe::supervisors {
 
-// What the parts of the daemon are set to, by the options and by the machine it runs on.
+// Settings of the daemon's parts, from the options and from the machine it runs on.
 
 /// The parts of a list that is separated by commas; empty ones are left out.
 std::vector<std::string> splitList(const std::string& text);
-/// Of the storage cache: as asked for, else half of the memory beyond 1 GiB.
+/// Size of the storage cache: as asked for, else half of the memory beyond 1 GiB.
 int64_t cacheBytes(const Options& options);
 log::Options logOptions(const Options& options);
 /// The name by which other members reach this node if nothing else is said: an address it listens on, or its host's

@@ -11,7 +11,7 @@
 
 namespace troupe::supervisors {
 
-/// What happens to the other children when one of them fails.
+/// Restart strategy: the effect of a child's failure on the other children.
 enum class Strategy {
   kOneForOne,   ///< nothing
   kOneForAll,   ///< all are stopped, in reverse start order, and started again
@@ -19,20 +19,20 @@ enum class Strategy {
 };
 const char* strategyName(Strategy strategy);
 
-/// Whether a child that ended is started again.
+/// Restart rule of a child that ended.
 enum class Restart {
   kPermanent,  ///< always
   kTransient,  ///< only if it failed
   kTemporary,  ///< never
 };
 
-/// What to do with a child that fails too often.
+/// Treatment of a child that fails too often.
 enum class OnExhausted {
   kEscalate,  ///< the supervisor fails in turn, after stopping its other children
   kPark,      ///< the child is set aside with its reason until an operator resumes it; the others go on
 };
 
-/// How often a child may fail: more than `limit` failures within `window` exhaust it.
+/// Restart intensity: more than `limit` failures within `window` exhaust it.
 struct Intensity {
   int limit = 5;
   Duration window = std::chrono::seconds(30);
@@ -47,7 +47,7 @@ struct Backoff {
   double jitter = 0.5;
 };
 
-/// What the policy needs to know of a child.
+/// Rules of one child.
 struct ChildRules {
   std::string name;
   Restart restart = Restart::kPermanent;
@@ -66,7 +66,7 @@ const char* childStateMeaning(ChildState state);
 /// stop one by one in the reverse order.
 class SupervisionPolicy {
  public:
-  // What the shell is to do. `child` is an index into the rules.
+  // Actions for the shell. `child` is an index into the rules.
   struct StartChild {
     size_t child;
     bool operator==(const StartChild&) const = default;
@@ -128,7 +128,7 @@ class SupervisionPolicy {
   bool isShuttingDown() const { return ending_.has_value(); }
 
  private:
-  /// What a stopping child does once it has ended.
+  /// Next step for a stopping child once it has ended.
   enum class Then { kStart, kPark, kStop };
   struct Child {
     ChildRules rules;

@@ -14,7 +14,7 @@
 
 namespace troupe::supervisors {
 
-/// What an operator may ask of an actor in the tree.
+/// An operator's action on an actor in the tree.
 enum class ControlAction { kRestart, kPark, kResume, kStop, kTrace, kUntrace };
 
 /// A child to be added to a running supervisor (local payload). Answered with `schema::ChildControlled`, or
@@ -35,7 +35,7 @@ class Supervisor final : public Actor {
   bson::Document describe() const override;
 
  private:
-  /// What the shell knows of a child beyond the policy.
+  /// State of a child beyond the policy.
   struct Shell {
     Address address;
     std::shared_ptr<LiveRow> row;  ///< kept between two lives

@@ -12,7 +12,7 @@ namespace troupe::supervisors {
 
 struct ChildSpec;
 
-/// Who keeps whom alive, as data: a supervisor with its strategy and its children, in start order. Trees nest: a tree
+/// A supervision tree, as data: a supervisor with its strategy and its children, in start order. Trees nest: a tree
 /// is itself a child.
 ///   const Tree kStandalone = oneForOne("node",
 ///       restForOne("storage", permanent<Checkpointer>("checkpointer", engine), permanent<Reaper>("reaper", engine)),

@@ -15,7 +15,7 @@
 
 namespace troupe::supervisors {
 
-/// What the actors of a node's tree are built with; outlives the tree.
+/// Dependencies of the actors of a node's tree; outlives the tree.
 struct TreeParts {
   commands::ServerContext* server = nullptr;
   storage::FlushKind flushKind = storage::FlushKind::kLog;
@@ -30,7 +30,7 @@ struct TreeParts {
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };
 
-/// Who starts under whom, in which order, on a node that holds data: storage first, then links, replication (on a
+/// The supervision tree of a node that holds data, in start order: storage first, then links, replication (on a
 /// member of a replica set) and services, the front last.
 Tree dataNodeTree(const TreeParts& parts);
 

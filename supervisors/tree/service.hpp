@@ -12,14 +12,14 @@
 
 namespace troupe::supervisors {
 
-/// What a node gives to its services; outlives them.
+/// Dependencies that a node gives to its services; outlives them.
 struct ServiceParts {
   std::shared_ptr<machines::StorageAccess> storage;
   const replication::Membership* membership = nullptr;  ///< null on a node that stands alone, which is its own primary
   bool isPrimary() const { return !membership || membership->view()->isWritable(); }
 };
 
-/// What an extension runs on every node that holds data, as an actor with the path `servicePath(name)`. If it fails too
+/// A service of an extension on every node that holds data: an actor with the path `servicePath(name)`. If it fails too
 /// often it is set aside, and the rest of the node goes on.
 struct Service {
   std::string name;
