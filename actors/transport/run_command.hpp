@@ -50,7 +50,13 @@ class CommandReply {
 /// member), HostUnreachable and, when the deadline passes, MaxTimeMSExpired. Who drops the task before it ends kills
 /// the command.
 Task<StatusWith<CommandReply>> runCommand(Node& node, std::string target, std::string database, bson::Document command,
-                                          CommandOptions options = {});
+                                          CommandOptions options);
+/// As the cluster itself, without a deadline. (No default argument: g++ 12 destroys one twice within a co_await.)
+inline Task<StatusWith<CommandReply>> runCommand(Node& node, std::string target, std::string database,
+                                                 bson::Document command) {
+  CommandOptions options;
+  return runCommand(node, std::move(target), std::move(database), std::move(command), std::move(options));
+}
 
 struct CursorOptions {
   CommandOptions command = {};
@@ -65,7 +71,13 @@ class RemoteCursor {
  public:
   /// Runs the command there. Errors: those of runCommand.
   static Task<StatusWith<std::unique_ptr<RemoteCursor>>> open(Node& node, std::string target, std::string database,
-                                                              bson::Document command, CursorOptions options = {});
+                                                              bson::Document command, CursorOptions options);
+  /// As the cluster itself, with the usual credit.
+  static Task<StatusWith<std::unique_ptr<RemoteCursor>>> open(Node& node, std::string target, std::string database,
+                                                              bson::Document command) {
+    CursorOptions options;
+    return open(node, std::move(target), std::move(database), std::move(command), std::move(options));
+  }
   ~RemoteCursor();
   RemoteCursor(const RemoteCursor&) = delete;
 

@@ -45,7 +45,7 @@ class ReaderAndServer {
     settings.random = auth::secureRandom();
     settings.connect = *link::makeConnector(node.io(), {}, true);
     node.spawn<link::LinkManager>(link::kLinksPath, std::make_shared<link::Links>(node, settings));
-    node.tell(node.address(link::kLinksPath), local(link::ConnectPeer{name()}));
+    node.wait(connect());
     fill();
   }
   ~ReaderAndServer() {
@@ -78,6 +78,11 @@ class ReaderAndServer {
     options.threads = 1;
     return options;
   }
+  /// The link is there, or is being opened, when this ends.
+  Task<void> connect() {
+    Payload wanted = local(link::ConnectPeer{name()});
+    (void)co_await node.ask(node.address(link::kLinksPath), std::move(wanted));
+  }
   void fill() {
     const bson::Document empty = bson::doc("_id", int64_t{0}, "pad", "");
     const std::string pad(kDocument - empty.bytes().size(), 'x');
@@ -92,7 +97,8 @@ class ReaderAndServer {
   }
   static Task<StatusWith<int>> readAll(Node& node, std::string server) {
     bson::Document find = bson::doc("find", "documents");
-    auto cursor = co_await front::RemoteCursor::open(node, std::move(server), "bench", std::move(find));
+    std::string database = "bench";
+    auto cursor = co_await front::RemoteCursor::open(node, std::move(server), std::move(database), std::move(find));
     if (!cursor.isOK()) co_return cursor.status();
     for (int count = 0;;) {
       const auto batch = co_await (*cursor)->next();
