@@ -60,7 +60,7 @@ Task<Status> currentOp(Request& request) {
     if (!skip) own.append(e);
   }
   const bson::Document filterDocument = own.finish();
-  QueryResources resources(server);
+  QueryResources resources(server, request.operation());
   TROUPE_CO_TRY(prepareContext(resources, request, {}, {}));
   TROUPE_CO_ASSIGN(const auto filter, query::parseMatch(filterDocument, resources.context));
   request.reply().openArray("inprog");

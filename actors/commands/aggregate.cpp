@@ -85,7 +85,6 @@ Task<Status> aggregate(Request& request) {
   request.server().counters.command.fetch_add(1, std::memory_order_relaxed);
   if (request.flag("explain"))
     co_return co_await explainAggregate(request, request.body(), query::ExplainVerbosity::kQueryPlanner);
-  const auto concern = request.writeConcern();
   auto prepared = prepareAggregation(request, *ns, request.body());
   if (!prepared.isOK()) co_return prepared.status();
   if (Status status = authorizePipeline(request, *prepared->pipeline); !status.isOK()) co_return status;
@@ -107,9 +106,7 @@ Task<Status> aggregate(Request& request) {
   if (writes) limit.documents.reset();
   const Status status =
       co_await replyWithCursor(request, newCursor(request, prepared->ns, std::move(prepared->stream)), limit, false);
-  if (!status.isOK() || !writes) co_return status;
-  locks.clear();
-  co_return co_await satisfy(request, *concern);
+  co_return status;
 }
 
 constexpr Argument kCountArguments[] = {
@@ -131,7 +128,7 @@ Task<Status> countOnView(Request& request, storage::Namespace ns) {
   auto prepared = prepareAggregation(request, ns, aggregate);
   if (!prepared.isOK()) co_return prepared.status();
   int64_t n = 0;
-  SteadyTime lastYield = request.operation().started();
+  TimePoint lastYield = request.operation().started();
   for (;;) {
     const auto next = prepared->stream->next();
     if (!next.isOK()) co_return next.status();
@@ -160,15 +157,16 @@ Task<Status> count(Request& request) {
   if (skip < 0)
     co_return Status(ErrorCode(51024),
                      "BSON field 'skip' value must be >= 0, actual value '" + std::to_string(skip) + "'");
-  auto resources = std::make_shared<QueryResources>(request.server());
-  resources->collection = request.server().catalog.find(*ns);
+  auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
+  if (Status status = resources->openSnapshot(); !status.isOK()) co_return status;
+  resources->collection = resources->catalog->find(*ns);
   if (resources->collection && resources->collection->isView()) co_return co_await countOnView(request, *ns);
   if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
     co_return status;
   const auto filter = query::parseMatch(request.document("query"), resources->context);
   if (!filter.isOK()) co_return filter.status();
   if (resources->collection && !request.arg("hint")) {
-    const auto fast = query::fastCount(*resources->collection, **filter, *resources->unit, resources->context);
+    const auto fast = query::fastCount(*resources->collection, **filter, resources->unit(), resources->context);
     if (!fast.isOK()) co_return fast.status();
     if (*fast) {
       appendCount(request, **fast, skip, limit);
@@ -179,11 +177,11 @@ Task<Status> count(Request& request) {
   if (const auto hint = request.arg("hint"); hint) find.hint = hint;
   if (limit > 0) find.limit = skip + limit;
   find.rowsOnly = true;
-  auto executor = query::openScan(resources->collection, **filter, find, *resources->unit, resources->context);
+  auto executor = query::openScan(resources->collection, **filter, find, resources->unit(), resources->context);
   if (!executor.isOK()) co_return executor.status();
   const auto stream = streamOf(resources, std::move(*executor));
   int64_t n = 0;
-  SteadyTime lastYield = request.operation().started();
+  TimePoint lastYield = request.operation().started();
   for (;;) {
     const auto next = stream->next();
     if (!next.isOK()) co_return next.status();
@@ -271,18 +269,18 @@ Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::share
     stream = std::move(prepared->stream);
   } else {
     if (r->collection && !request.arg("hint")) {
-      const auto jumped = query::distinctScan(*r->collection, key, **filter, *r->unit, r->context,
+      const auto jumped = query::distinctScan(*r->collection, key, **filter, r->unit(), r->context,
                                               [&](const bson::Element& e) { values.add(e); });
       if (!jumped.isOK()) co_return jumped.status();
       if (*jumped) co_return Status::OK();
     }
     query::FindRequest find;
     if (const auto hint = request.arg("hint"); hint) find.hint = hint;
-    auto executor = query::openScan(r->collection, **filter, find, *r->unit, r->context);
+    auto executor = query::openScan(r->collection, **filter, find, r->unit(), r->context);
     if (!executor.isOK()) co_return executor.status();
     stream = streamOf(r, std::move(*executor));
   }
-  SteadyTime lastYield = request.operation().started();
+  TimePoint lastYield = request.operation().started();
   for (int n = 1;; ++n) {
     const auto next = stream->next();
     if (!next.isOK()) co_return next.status();
@@ -301,8 +299,9 @@ Task<Status> distinct(Request& request) {
   const auto ns = request.collection();
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->toString();
-  auto resources = std::make_shared<QueryResources>(request.server());
-  resources->collection = request.server().catalog.find(*ns);
+  auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
+  if (Status status = resources->openSnapshot(); !status.isOK()) co_return status;
+  resources->collection = resources->catalog->find(*ns);
   if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
     co_return status;
   DistinctValues values(resources->collator.get());

@@ -55,7 +55,7 @@ bson::Document ownOptions(const Request& request) {
 
 /// What belongs to the query language must parse before it is stored.
 Status checkQueryParts(const Request& request, const storage::CollectionOptions& options) {
-  QueryResources resources(request.server());
+  QueryResources resources(request.server(), request.operation());
   TROUPE_TRY(prepareContext(resources, request, options.collation, {}));
   if (options.validator && !options.validator->empty()) {
     TROUPE_TRY(query::parseMatch(*options.validator, resources.context).status());
@@ -192,7 +192,7 @@ constexpr Argument kListDatabasesArguments[] = {
 
 Task<Status> listDatabases(Request& request) {
   ServerContext& server = request.server();
-  QueryResources resources(server);
+  QueryResources resources(server, request.operation());
   if (Status status = prepareContext(resources, request, {}, {}); !status.isOK()) co_return status;
   const auto filter = query::parseMatch(request.document("filter"), resources.context);
   if (!filter.isOK()) co_return filter.status();
@@ -246,7 +246,7 @@ bson::Document collectionRow(const storage::Collection& collection, bool nameOnl
 
 Task<Status> listCollections(Request& request) {
   ServerContext& server = request.server();
-  QueryResources resources(server);
+  QueryResources resources(server, request.operation());
   if (Status status = prepareContext(resources, request, {}, {}); !status.isOK()) co_return status;
   const auto filter = query::parseMatch(request.document("filter"), resources.context);
   if (!filter.isOK()) co_return filter.status();

@@ -173,8 +173,8 @@ constexpr Argument kValidateArguments[] = {
 /// A validation under way. Its snapshot stays open between its pieces, which are done one after the other.
 struct Validation {
   Validation(ServerContext& server, CollectionPtr collection, storage::ValidateSettings settings)
-      : unit(server.storageSessions), validator(server.catalog, std::move(collection), settings) {}
-  storage::RecoveryUnit unit;
+      : operation(server.operations()), validator(server.catalog, std::move(collection), settings) {}
+  storage::OperationContext operation;
   storage::Validator validator;
   bool done = false;
 };
@@ -186,7 +186,7 @@ std::function<Status()> pieceOf(std::shared_ptr<Validation> validation, int64_t 
   return [validation, bytes]() -> Status {
     const int64_t until = validation->validator.bytesRead() + bytes;
     do {
-      TROUPE_ASSIGN(validation->done, validation->validator.step(validation->unit, kRowsPerStep));
+      TROUPE_ASSIGN(validation->done, validation->validator.step(validation->operation.recoveryUnit(), kRowsPerStep));
     } while (!validation->done && validation->validator.bytesRead() < until);
     return Status::OK();
   };
@@ -197,7 +197,7 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
   constexpr int64_t kPiece = 8 * 1024 * 1024;
   constexpr int64_t kPiecesPerSecond = 10;
   Node& node = request.server().node;
-  const SteadyTime begun = node.environment().now();
+  const TimePoint begun = node.environment().now();
   while (!validation->done) {
     const int64_t piece = bytesPerSecond > 0 ? bytesPerSecond / kPiecesPerSecond : kPiece;
     TROUPE_CO_TRY(co_await runBlocking(request.server(), "validate " + request.operation().ns.text(),

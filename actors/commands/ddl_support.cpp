@@ -14,8 +14,8 @@ class RowsStream final : public ResultStream {
     return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end();
   }
   void save() override {}
-  Status restore() override { return Status::OK(); }
-  void report(OperationMetrics&) const override {}
+  Status restore(storage::OperationContext&) override { return Status::OK(); }
+  void report(storage::OperationMetrics&) const override {}
 
  private:
   std::vector<bson::Document> rows_;

@@ -24,18 +24,13 @@ struct ChangeErrors {
 /// Takes the collection that the command names for a change of its shape.
 Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors errors);
 
-/// Runs a change of the catalog (a callable taking the recovery unit) in a unit of work, again after conflicts, and
-/// waits for the request's write concern. The caller holds the locks the change needs, and `change` in its own frame.
+/// Runs a change of the catalog (a callable taking the recovery unit) in a unit of work, again after conflicts. The
+/// caller holds the locks the change needs, and `change` in its own frame.
 template <class Change>
 Task<Status> changeCatalog(Request& request, Change& change) {
-  ServerContext& server = request.server();
-  storage::RecoveryUnit unit(server.storageSessions);
+  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
   auto body = [&]() -> Status { return change(unit); };
-  const Status status = co_await commitWithRetry(request, unit, body);
-  if (!status.isOK()) co_return status;
-  server.durability.take();
-  const auto concern = request.writeConcern();
-  co_return co_await satisfy(request, *concern);
+  co_return co_await commitWithRetry(request, unit, body);
 }
 
 /// Bytes of a collection's table and its indexes' tables.

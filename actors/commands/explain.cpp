@@ -33,7 +33,7 @@ StatusWith<ExplainVerbosity> verbosityOf(const Request& request) {
 }
 
 Task<Status> runToEnd(Request& request, ResultStream& stream) {
-  SteadyTime lastYield = request.operation().started();
+  TimePoint lastYield = request.operation().started();
   for (int n = 1;; ++n) {
     TROUPE_CO_ASSIGN(const auto next, stream.next());
     if (next.isEnd()) co_return Status::OK();
@@ -61,13 +61,14 @@ query::FindRequest requestOf(bson::View command, std::string_view filterName) {
 Task<Status> explainQuery(Request& request, storage::Namespace ns, bson::View command, query::FindRequest find,
                           ExplainVerbosity verbosity) {
   ServerContext& server = request.server();
-  auto resources = std::make_shared<QueryResources>(server);
-  resources->collection = server.catalog.find(ns);
+  auto resources = std::make_shared<QueryResources>(server, request.operation());
+  if (Status status = resources->openSnapshot(); !status.isOK()) co_return status;
+  resources->collection = resources->catalog->find(ns);
   const auto collation = command["collation"];
   const auto let = command["let"];
   TROUPE_CO_TRY(prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
                                let.isObjectLike() ? let.asDocument() : bson::View()));
-  TROUPE_CO_ASSIGN(auto opened, query::openFind(resources->collection, find, *resources->unit, resources->context));
+  TROUPE_CO_ASSIGN(auto opened, query::openFind(resources->collection, find, resources->unit(), resources->context));
   query::Executor* executor = opened.get();
   const auto stream = streamOf(resources, std::move(opened));
   request.reply().append("explainVersion", "1").openDocument("queryPlanner");

@@ -106,13 +106,12 @@ bson::Element wantedId(const Request& request, const storage::Collection& collec
 Status answerWithDocument(Request& request, const storage::Namespace& ns, const storage::Collection& collection,
                           const bson::Element& id) {
   ServerContext& server = request.server();
-  storage::RecoveryUnit unit(server.storageSessions);
-  TROUPE_ASSIGN(const auto match, query::matchById(collection, unit, id));
+  TROUPE_ASSIGN(const auto match, query::matchById(collection, request.operation().recoveryUnit(), id));
   bson::Builder& reply = request.reply();
   reply.openDocument("cursor").openArray("firstBatch");
   if (match.record) reply.push(match.document());
   reply.close().append("id", int64_t{0}).append("ns", ns.toString()).close();
-  OperationMetrics& metrics = request.operation().metrics;
+  storage::OperationMetrics& metrics = request.operation().metrics;
   metrics.planSummary = "IDHACK";
   metrics.keysExamined = match.keyFound;
   metrics.docsExamined = metrics.returned = static_cast<bool>(match.record);
@@ -130,7 +129,9 @@ Task<Status> find(Request& request) {
   ServerContext& server = request.server();
   server.counters.query.fetch_add(1, std::memory_order_relaxed);
 
-  auto collection = server.catalog.find(*ns);
+  const auto catalog = server.catalog.openConsistent(request.operation().recoveryUnit());
+  if (!catalog.isOK()) co_return catalog.status();
+  auto collection = (*catalog)->find(*ns);
   if (collection && collection->isView()) co_return co_await findOnView(request, *ns);
   const auto tailable = wantsTailable(request, collection.get());
   if (!tailable.isOK()) co_return tailable.status();
@@ -140,7 +141,8 @@ Task<Status> find(Request& request) {
     if (const auto id = wantedId(request, *collection, documents))
       co_return answerWithDocument(request, *ns, *collection, id);
   }
-  auto resources = std::make_shared<QueryResources>(server);
+  auto resources = std::make_shared<QueryResources>(server, request.operation());
+  resources->catalog = *catalog;
   resources->collection = std::move(collection);
   // A query that is answered in one batch borrows the request's own bytes; a cursor outlives them.
   const bool atOnce = answeredAtOnce(request);
@@ -156,7 +158,7 @@ Task<Status> find(Request& request) {
   }
   query::FindRequest wanted = findRequest(request, command);
   wanted.tailable = *tailable;
-  auto executor = query::openFind(resources->collection, wanted, *resources->unit, resources->context);
+  auto executor = query::openFind(resources->collection, wanted, resources->unit(), resources->context);
   if (!executor.isOK()) co_return executor.status();
   if (atOnce) {
     co_return co_await replyWithOnlyBatch(request, ns->toString(), streamOf(resources, std::move(*executor)),

@@ -94,7 +94,7 @@ Task<Status> awaitTopologyChange(Request& request) {
   auto woken = change->future();
   hello.wakeOnChange(known.counter, change);
   const TimerId timer = wakeAfter(node.environment(), std::chrono::milliseconds(limit.toInt64()), change);
-  const SteadyTime began = node.environment().now();
+  const TimePoint began = node.environment().now();
   co_await woken;
   request.operation().metrics.awaited += node.environment().now() - began;
   node.environment().cancel(timer);

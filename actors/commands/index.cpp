@@ -28,7 +28,7 @@ constexpr int kBuildBatch = 256;
 
 /// Partial filters belong to the query language: they must parse before they are stored.
 Status checkPartialFilters(const Request& request, const std::vector<storage::IndexSpec>& specs) {
-  QueryResources resources(request.server());
+  QueryResources resources(request.server(), request.operation());
   TROUPE_TRY(prepareContext(resources, request, {}, {}));
   for (const auto& spec : specs) {
     if (!spec.partialFilter) continue;
@@ -56,20 +56,20 @@ Status scanAll(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, Serv
 /// lambda that is written in one twice.
 struct BuildSteps {
   std::shared_ptr<storage::IndexBuilder> builder;
-  std::shared_ptr<storage::RecoveryUnit> unit;
+  std::shared_ptr<storage::OperationContext> operation;  ///< the build's own: it goes on when its client has gone
   ServerContext* server;
 
   std::function<Status()> start() const {
-    return [b = builder, u = unit] { return b->start(*u); };
+    return [b = builder, o = operation] { return b->start(o->recoveryUnit()); };
   }
   std::function<Status()> scan() const {
-    return [b = builder, u = unit, s = server] { return scanAll(*b, *u, *s); };
+    return [b = builder, o = operation, s = server] { return scanAll(*b, o->recoveryUnit(), *s); };
   }
   std::function<Status()> commit() const {
-    return [b = builder, u = unit] { return b->commit(*u); };
+    return [b = builder, o = operation] { return b->commit(o->recoveryUnit()); };
   }
   std::function<Status()> abort() const {
-    return [b = builder, u = unit] { return b->abort(*u); };
+    return [b = builder, o = operation] { return b->abort(o->recoveryUnit()); };
   }
 };
 
@@ -93,7 +93,7 @@ Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpe
                    std::vector<storage::LockGuard> exclusive) {
   ServerContext& server = request.server();
   const BuildSteps steps{std::make_shared<storage::IndexBuilder>(server.catalog, ns, std::move(specs)),
-                         std::make_shared<storage::RecoveryUnit>(server.storageSessions), &server};
+                         std::make_shared<storage::OperationContext>(server.operations()), &server};
   Status status = co_await runBlocking(server, "index build: start", steps.start());
   exclusive.clear();
   if (!status.isOK()) co_return status;
@@ -111,7 +111,7 @@ Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpe
       server.log.warning(log::Component::kIndex, 20438, "index", "An aborted index build left traces",
                          bson::doc("error", aborted.reason()));
   }
-  server.durability.take();
+  request.operation().noteWritten();  // by an operation of the build's own
   co_return status;
 }
 
@@ -146,8 +146,6 @@ Task<Status> createIndexes(Request& request) {
     const Status status = co_await build(request, *ns, *specs, std::move(target->locks));
     if (!status.isOK()) co_return status;
   }
-  const auto concern = request.writeConcern();
-  if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;
   bson::Builder& reply = request.reply();
   reply.append("numIndexesBefore", before).append("numIndexesAfter", before + static_cast<int32_t>(specs->size()));
   reply.append("createdCollectionAutomatically", !existed);
@@ -261,7 +259,7 @@ StatusWith<storage::CollectionChange> collModChange(Request& request, const stor
   if (const auto images = request.document("changeStreamPreAndPostImages"); !images.empty())
     change.recordPreImages = images["enabled"].truthy();
   if (change.validator && !change.validator->empty()) {
-    QueryResources resources(request.server());
+    QueryResources resources(request.server(), request.operation());
     TROUPE_TRY(prepareContext(resources, request, {}, {}));
     TROUPE_TRY(query::parseMatch(*change.validator, resources.context).status());
   }
@@ -283,8 +281,8 @@ std::function<Status()> lookForDuplicates(ServerContext& server, CollectionPtr c
                                           const storage::IndexEntry* index,
                                           std::shared_ptr<bson::Document> violations) {
   return [&server, collection, index, violations]() -> Status {
-    storage::RecoveryUnit unit(server.storageSessions);
-    TROUPE_ASSIGN(*violations, storage::uniqueViolations(unit, *collection, *index));
+    storage::OperationContext operation(server.operations());
+    TROUPE_ASSIGN(*violations, storage::uniqueViolations(operation.recoveryUnit(), *collection, *index));
     return Status::OK();
   };
 }

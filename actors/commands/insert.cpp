@@ -23,7 +23,7 @@ class Inserter {
       : request_(request),
         collection_(std::move(collection)),
         validator_(std::move(validator)),
-        unit_(request.server().storageSessions) {}
+        unit_(request.operation().recoveryUnit()) {}
 
   /// Prepares documents from `next` on until a group is full; returns the first one that was left out.
   size_t gather(const std::vector<bson::View>& documents, size_t next, bool ordered) {
@@ -90,7 +90,7 @@ class Inserter {
   Request& request_;
   storage::CollectionPtr collection_;
   DocumentValidator validator_;
-  storage::RecoveryUnit unit_;
+  storage::RecoveryUnit& unit_;
   std::vector<bson::View> group_;
   std::vector<int32_t> indexes_;
   std::deque<bson::Document> made_;
@@ -112,7 +112,6 @@ Task<Status> insert(Request& request) {
   const auto documents = request.documents("documents");
   if (!documents.isOK()) co_return documents.status();
   if (Status status = checkBatchSize(documents->size()); !status.isOK()) co_return status;
-  const auto concern = request.writeConcern();
   const bool ordered = request.flag("ordered", true);
   auto target = co_await openForWrite(request, *ns, IfMissing::kCreate);
   if (!target.isOK()) co_return target.status();
@@ -134,8 +133,6 @@ Task<Status> insert(Request& request) {
   target->lock.reset();
   request.operation().lock.released();
   if (!outcome.isOK()) co_return outcome;
-  request.server().durability.take();
-  if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;
   request.reply().append("n", static_cast<int32_t>(inserter.inserted()));
   appendWriteErrors(request.reply(), inserter.errors());
   co_return Status::OK();

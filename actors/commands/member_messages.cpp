@@ -13,9 +13,9 @@ namespace {
 using replication::ConfigVersion;
 using replication::HeartbeatReply;
 using replication::HeartbeatRequest;
-using replication::OpTime;
 using replication::VoteReply;
 using replication::VoteRequest;
+using troupe::OpTime;
 
 constexpr Duration kPatience = std::chrono::seconds(30);
 

@@ -12,7 +12,7 @@ namespace {
 class Modifier {
  public:
   Modifier(Request& request, const Modification& what, WriteTarget target)
-      : request_(request), what_(what), target_(std::move(target)), resources_(request.server()) {}
+      : request_(request), what_(what), target_(std::move(target)), resources_(request.server(), request.operation()) {}
 
   Status prepare() {
     resources_.collection = target_.collection;
@@ -52,7 +52,7 @@ class Modifier {
   bool raced() const { return raced_; }
 
  private:
-  storage::RecoveryUnit& unit() { return *resources_.unit; }
+  storage::RecoveryUnit& unit() { return resources_.unit(); }
   const storage::Collection& collection() const { return *target_.collection; }
 
   Status open() {
@@ -67,7 +67,7 @@ class Modifier {
   /// Goes through the matches, from the beginning after a conflict: what was changed already is passed over.
   Task<Status> attempt() {
     if (Status status = open(); !status.isOK()) co_return status;
-    SteadyTime lastYield = request_.server().node.environment().now();
+    TimePoint lastYield = request_.server().node.environment().now();
     for (;;) {
       auto next = executor_->next();
       if (!next.isOK()) co_return next.status();
@@ -87,8 +87,8 @@ class Modifier {
 
   Status resume() { return executor_->restore(unit(), *request_.server().catalog.snapshot()); }
 
-  Task<Status> letOthersIn(SteadyTime& lastYield) {
-    const SteadyTime now = request_.server().node.environment().now();
+  Task<Status> letOthersIn(TimePoint& lastYield) {
+    const TimePoint now = request_.server().node.environment().now();
     if (Status status = request_.operation().checkForInterrupt(now); !status.isOK()) co_return status;
     if (now - lastYield < kSlice) co_return Status::OK();
     executor_->save();
@@ -145,7 +145,7 @@ class Modifier {
   }
 
   void report() {
-    OperationMetrics& metrics = request_.operation().metrics;
+    storage::OperationMetrics& metrics = request_.operation().metrics;
     const auto& stats = executor_->stats();
     metrics.keysExamined += stats.keysExamined;
     metrics.docsExamined += stats.docsExamined;

@@ -34,14 +34,13 @@ class RowsStage final : public query::Stage {
   size_t at_ = 0;
 };
 
-/// A scan of another collection, with a recovery unit of its own so that the outer plan may come and go.
+/// A scan of another collection, in the snapshot of the whole query.
 class ScanStage final : public query::Stage {
  public:
-  explicit ScanStage(ServerContext& server) : resources_(server) {}
+  explicit ScanStage(const QueryResources& query) : query_(query) {}
 
   Status open(storage::CollectionPtr collection, const query::PushDown& request, const query::ParseContext& outer) {
-    resources_.collection = std::move(collection);
-    resources_.context = outer;
+    context_ = outer;
     filter_ = request.filter;
     sort_ = request.sort;
     query::FindRequest find;
@@ -49,8 +48,8 @@ class ScanStage final : public query::Stage {
     find.sort = sort_;
     find.skip = request.skip;
     find.limit = request.limit;
-    find.spill = query::spillToDirectory(resources_.server.spillDirectory);
-    TROUPE_ASSIGN(executor_, query::openFind(resources_.collection, find, *resources_.unit, resources_.context));
+    find.spill = query::spillToDirectory(query_.server.spillDirectory);
+    TROUPE_ASSIGN(executor_, query::openFind(std::move(collection), find, query_.unit(), context_));
     return Status::OK();
   }
   StatusWith<query::Next> next() override { return executor_->next(); }
@@ -58,14 +57,12 @@ class ScanStage final : public query::Stage {
   void serialize(bson::Builder& stages) const override {
     stages.pushDocument().openDocument("$cursor").close().close();
   }
-  void save() override {
-    executor_->save();
-    resources_.unit->releaseSession();
-  }
-  Status restore() override { return executor_->restore(*resources_.unit, *resources_.server.catalog.snapshot()); }
+  void save() override { executor_->save(); }
+  Status restore() override { return executor_->restore(query_.unit(), *query_.catalog); }
 
  private:
-  QueryResources resources_;
+  const QueryResources& query_;
+  query::ParseContext context_;
   bson::Document filter_, sort_;
   std::unique_ptr<query::Executor> executor_;
 };
@@ -89,41 +86,44 @@ class ViewStage final : public query::Stage {
 /// $out: documents go into a temporary collection, which takes the target's place at the end.
 class OutCollection final : public query::OutWriter {
  public:
-  OutCollection(CommandPipelineEnvironment& environment, ServerContext& server, storage::Namespace target,
+  OutCollection(CommandPipelineEnvironment& environment, QueryResources& query, storage::Namespace target,
                 storage::CollectionPtr temporary)
       : environment_(environment),
-        server_(server),
+        query_(query),
+        server_(query.server),
         target_(std::move(target)),
-        temporary_(std::move(temporary)),
-        unit_(server.storageSessions) {}
+        temporary_(std::move(temporary)) {}
 
-  /// The pipeline may outlive its environment. What a failure here leaves over is an unused collection.
+  /// What a failure here leaves over is an unused collection. A last stage that writes is never left for another
+  /// command, so the operation is still there.
   ~OutCollection() override {
-    const auto drop = [&] { return storage::dropCollection(server_.catalog, unit_, temporary_); };
-    if (!finished_) (void)CommandPipelineEnvironment::inUnitOfWork(unit_, drop);
+    if (finished_) return;
+    query_.unit().abandonSnapshot();
+    const auto drop = [&] { return storage::dropCollection(server_.catalog, query_.unit(), temporary_); };
+    (void)CommandPipelineEnvironment::inUnitOfWork(query_.unit(), drop);
   }
 
   Status insert(bson::View document) override {
     std::deque<bson::Document> made;
     TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made));
     TROUPE_TRY(server_.disk.roomFor(stored.size()));
-    return environment_.writeOnce(unit_, [&] { return temporary_->insert(unit_, stored).status(); });
+    return environment_.writeOnce(query_.unit(), [&] { return temporary_->insert(query_.unit(), stored).status(); });
   }
 
   Status finish() override {
-    TROUPE_TRY(environment_.writeOnce(
-        unit_, [&] { return storage::renameCollection(server_.catalog, unit_, temporary_, target_, true).status(); }));
+    TROUPE_TRY(environment_.writeOnce(query_.unit(), [&] {
+      return storage::renameCollection(server_.catalog, query_.unit(), temporary_, target_, true).status();
+    }));
     finished_ = true;
-    server_.durability.take();
     return Status::OK();
   }
 
  private:
   CommandPipelineEnvironment& environment_;
+  QueryResources& query_;
   ServerContext& server_;
   storage::Namespace target_;
   storage::CollectionPtr temporary_;
-  storage::RecoveryUnit unit_;
   bool finished_ = false;
 };
 
@@ -146,9 +146,9 @@ CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, Q
 
 StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from, const query::PushDown& request) {
   storage::Namespace ns(from.db, from.collection);
-  auto collection = server_.catalog.find(ns);
+  auto collection = resources_.catalog->find(ns);
   if (collection && collection->isView()) return scanView(std::move(ns), request);
-  auto stage = std::make_unique<ScanStage>(server_);
+  auto stage = std::make_unique<ScanStage>(resources_);
   TROUPE_TRY(stage->open(std::move(collection), request, request.parse ? *request.parse : resources_.context));
   return StagePtr(std::move(stage));
 }
@@ -161,7 +161,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(storage::Namespace ns,
   if (!request.sort.empty()) wanted.pushDocument().append("$sort", request.sort).close();
   if (request.skip > 0) wanted.pushDocument().append("$skip", request.skip).close();
   if (request.limit) wanted.pushDocument().append("$limit", *request.limit).close();
-  TROUPE_ASSIGN(auto resolved, resolveViews(*server_.catalog.snapshot(), std::move(ns), wanted.finish()));
+  TROUPE_ASSIGN(auto resolved, resolveViews(*resources_.catalog, std::move(ns), wanted.finish()));
   query::PipelineContext context;
   context.parse = request.parse ? request.parse : &resources_.context;
   context.spill = query::spillToDirectory(server_.spillDirectory);
@@ -179,7 +179,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(storage::Namespace ns,
 
 std::vector<bson::Document> CommandPipelineEnvironment::localSessions() const {
   std::vector<bson::Document> rows;
-  const SteadyTime now = server_.node.environment().now();
+  const TimePoint now = server_.node.environment().now();
   const int64_t wall = wallMillis(server_);
   for (const auto& [id, used] : server_.sessions.uses()) {
     const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(now - used).count();
@@ -252,7 +252,7 @@ StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOu
     return Status(ErrorCode::kCommandNotSupportedOnView, "cannot $out to a view: " + name.full());
   const storage::Namespace temporaryName(
       name.db, "tmp.agg_out." + bson::randomUuid([this] { return server_.node.environment().random(); }).toString());
-  storage::RecoveryUnit unit(server_.storageSessions);
+  storage::RecoveryUnit& unit = resources_.unit();
   storage::CollectionPtr temporary;
   TROUPE_TRY(server_.disk.roomFor(kTableBytes));
   TROUPE_TRY(writeOnce(unit, [&]() -> Status {
@@ -262,7 +262,7 @@ StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOu
     return existing ? copyIndexes(server_, unit, *existing, temporary) : Status::OK();
   }));
   return std::unique_ptr<query::OutWriter>(
-      std::make_unique<OutCollection>(*this, server_, ns, server_.catalog.find(temporaryName)));
+      std::make_unique<OutCollection>(*this, resources_, ns, server_.catalog.find(temporaryName)));
 }
 
 StatusWith<bool> CommandPipelineEnvironment::hasUniqueIndex(const CollectionName& on,
@@ -284,7 +284,7 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
                                                        const Change& change) {
   TROUPE_ASSIGN(const auto collection, target(in));
   TROUPE_ASSIGN(const auto match, query::parseMatch(filter, resources_.context));
-  storage::RecoveryUnit unit(server_.storageSessions);
+  storage::RecoveryUnit& unit = resources_.unit();
   bool found = false;
   TROUPE_TRY(writeOnce(unit, [&]() -> Status {
     TROUPE_ASSIGN(auto executor, query::openScan(collection, *match, {}, unit, resources_.context));
@@ -302,7 +302,6 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
     TROUPE_TRY(server_.disk.roomFor(after->view().size()));
     return collection->update(unit, id, before, *after);
   }));
-  server_.durability.take();
   return found;
 }
 
@@ -311,9 +310,8 @@ Status CommandPipelineEnvironment::insert(const CollectionName& into, bson::View
   std::deque<bson::Document> made;
   TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made));
   TROUPE_TRY(server_.disk.roomFor(stored.size()));
-  storage::RecoveryUnit unit(server_.storageSessions);
+  storage::RecoveryUnit& unit = resources_.unit();
   TROUPE_TRY(writeOnce(unit, [&] { return collection->insert(unit, stored).status(); }));
-  server_.durability.take();
   return Status::OK();
 }
 
@@ -324,8 +322,12 @@ bool CommandPipelineEnvironment::mayTryAgain(const Status& failure) {
   return wait_.has_value();
 }
 
+void CommandPipelineEnvironment::beginWrites() { resources_.unit().abandonSnapshot(); }
+
+Status CommandPipelineEnvironment::endWrites() { return resources_.openSnapshot(); }
+
 Status CommandPipelineEnvironment::checkInterrupt() {
-  return operation_ ? operation_->checkForInterrupt(server_.node.environment().coarseNow()) : Status::OK();
+  return resources_.operation->checkForInterrupt(server_.node.environment().coarseNow());
 }
 
 }  // namespace troupe::commands

@@ -29,11 +29,12 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   StatusWith<bool> modifyOne(const query::CollectionName& in, bson::View query, const Change& change) override;
   Status insert(const query::CollectionName& into, bson::View document) override;
   bool mayTryAgain(const Status& failure) override;
+  void beginWrites() override;
+  Status endWrites() override;
   Status checkInterrupt() override;
 
   /// How long the conflict that `mayTryAgain` was last asked about has to be waited for; once.
   std::optional<std::chrono::milliseconds> takeWait() { return std::exchange(wait_, {}); }
-  void workFor(const Operation& operation) { operation_ = &operation; }
   template <class Body>
   static Status inUnitOfWork(storage::RecoveryUnit& unit, Body& body) {
     storage::WriteUnitOfWork work(unit);
@@ -57,7 +58,6 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   QueryResources& resources_;
   ServerContext& server_;
   bson::Document stages_;
-  const Operation* operation_ = nullptr;         ///< for whom the pipeline works now
   std::optional<storage::ConflictRetry> retry_;  ///< of the write that meets conflicts
   std::optional<std::chrono::milliseconds> wait_;
   bool mayListSessions_ = false;

@@ -21,11 +21,8 @@ class ExecutorStage final : public query::Stage {
   void serialize(bson::Builder& stages) const override {
     stages.pushDocument().openDocument("$cursor").close().close();
   }
-  void save() override {
-    executor_->save();
-    resources_.unit->releaseSession();
-  }
-  Status restore() override { return executor_->restore(*resources_.unit, *resources_.server.catalog.snapshot()); }
+  void save() override { executor_->save(); }
+  Status restore() override { return executor_->restore(resources_.unit(), *resources_.catalog); }
   query::Executor& executor() const { return *executor_; }
 
  private:
@@ -45,10 +42,13 @@ class PipelineStream final : public ResultStream {
 
   StatusWith<query::Next> next() override { return pipeline_->next(); }
   std::optional<std::chrono::milliseconds> takeWait() override { return environment_->takeWait(); }
-  void workFor(const Operation& operation) override { environment_->workFor(operation); }
   void save() override { pipeline_->save(); }
-  Status restore() override { return pipeline_->restore(); }
-  void report(OperationMetrics& metrics) const override {
+  Status restore(storage::OperationContext& operation) override {
+    resources_->operation = &operation;
+    TROUPE_TRY(resources_->openSnapshot());
+    return pipeline_->restore();
+  }
+  void report(storage::OperationMetrics& metrics) const override {
     if (!executor_) return;
     metrics.keysExamined = executor_->stats().keysExamined;
     metrics.docsExamined = executor_->stats().docsExamined;
@@ -80,7 +80,7 @@ Status openSource(PreparedAggregation& prepared, bson::View command, bool natura
   find.allowDiskUse = natural;
   find.forbidCollectionScan = r.server.parameters.notablescan;
   find.spill = query::spillToDirectory(r.server.spillDirectory);
-  TROUPE_ASSIGN(auto executor, query::openFind(r.collection, find, *r.unit, r.context));
+  TROUPE_ASSIGN(auto executor, query::openFind(r.collection, find, r.unit(), r.context));
   prepared.executor = executor.get();
   prepared.pipeline->attach(std::make_unique<ExecutorStage>(r, std::move(executor)));
   return Status::OK();
@@ -91,12 +91,12 @@ Status openSource(PreparedAggregation& prepared, bson::View command, bool natura
 StatusWith<PreparedAggregation> prepareAggregation(Request& request, const storage::Namespace& ns, bson::View given) {
   ServerContext& server = request.server();
   PreparedAggregation prepared;
-  prepared.resources = std::make_shared<QueryResources>(server);
+  prepared.resources = std::make_shared<QueryResources>(server, request.operation());
   QueryResources& r = *prepared.resources;
   r.command = bson::Document(given);
   const bson::View command = r.command;
-  const auto catalog = server.catalog.snapshot();
-  TROUPE_ASSIGN(auto resolved, resolveViews(*catalog, ns, documentIn(command, "pipeline")));
+  TROUPE_TRY(r.openSnapshot());
+  TROUPE_ASSIGN(auto resolved, resolveViews(*r.catalog, ns, documentIn(command, "pipeline")));
   r.collection = ns.collection().empty() ? nullptr : resolved.collection;
   TROUPE_TRY(prepareContext(r, request, documentIn(command, "collation"), documentIn(command, "let")));
   const auto disk = command["allowDiskUse"];

@@ -21,14 +21,15 @@ class ExecutorStream final : public ResultStream {
 
   StatusWith<query::Next> next() override { return executor_->next(); }
 
-  void save() override {
-    executor_->save();
-    resources_->unit->releaseSession();
+  void save() override { executor_->save(); }
+
+  Status restore(storage::OperationContext& operation) override {
+    resources_->operation = &operation;
+    TROUPE_TRY(resources_->openSnapshot());
+    return executor_->restore(resources_->unit(), *resources_->catalog);
   }
 
-  Status restore() override { return executor_->restore(*resources_->unit, *resources_->server.catalog.snapshot()); }
-
-  void report(OperationMetrics& metrics) const override {
+  void report(storage::OperationMetrics& metrics) const override {
     const query::ExecutionStats& stats = executor_->stats();
     metrics.keysExamined = stats.keysExamined;
     metrics.docsExamined = stats.docsExamined;
@@ -61,7 +62,7 @@ struct BatchState {
 /// A tailable cursor outlives the end of its results, once it has a position to go on from.
 bool staysOpen(const ClientCursor& cursor) {
   if (!cursor.tail) return false;
-  OperationMetrics metrics;
+  storage::OperationMetrics metrics;
   cursor.stream->report(metrics);
   return metrics.docsExamined > 0;
 }
@@ -81,8 +82,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
     else reply.push(document);
     ++state.returned;
   };
-  cursor.stream->workFor(request.operation());
-  SteadyTime lastYield = request.operation().started();
+  TimePoint lastYield = request.operation().started();
   while (!limit.documents || state.returned < *limit.documents) {
     if (cursor.held) {
       push(cursor.held->view());
@@ -111,20 +111,20 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
 }
 
 Task<Status> fillNextBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
-  if (Status status = cursor.stream->restore(); !status.isOK()) co_return status;
+  if (Status status = cursor.stream->restore(request.operation()); !status.isOK()) co_return status;
   co_return co_await fillBatch(request, cursor, limit, state);
 }
 
 /// The same for a tailable cursor that awaits data: looks again whenever there are news, until it has found something.
 Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchLimit limit,
                                   std::chrono::milliseconds patience, BatchState& state) {
-  const SteadyTime until = request.operation().started() + patience;
+  const TimePoint until = request.operation().started() + patience;
   const bson::Uuid collection = cursor.tail->collection;
   for (;;) {
     const int64_t known = request.server().cappedWaiters.newsOf(collection);
     if (Status status = co_await fillNextBatch(request, cursor, limit, state); !status.isOK()) co_return status;
     if (state.returned > 0 || state.exhausted) co_return Status::OK();
-    cursor.stream->save();
+    suspend(request.operation(), *cursor.stream);
     const auto news = co_await awaitNews(request, collection, known, until);
     if (!news.isOK()) co_return news.status();
     if (!*news) co_return Status::OK();
@@ -149,7 +149,7 @@ class PinGuard {
 void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
   cursor.returned += returned;
   ++cursor.batches;
-  OperationMetrics& metrics = request.operation().metrics;
+  storage::OperationMetrics& metrics = request.operation().metrics;
   cursor.stream->report(metrics);
   metrics.returned = returned;
   ServerCounters& counters = request.server().counters;
@@ -160,7 +160,17 @@ void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
 
 }  // namespace
 
-SteadyTime QueryResources::coarseNow() const { return server.node.environment().coarseNow(); }
+TimePoint QueryResources::coarseNow() const { return server.node.environment().coarseNow(); }
+
+Status QueryResources::openSnapshot() {
+  TROUPE_ASSIGN(catalog, server.catalog.openConsistent(unit()));
+  return Status::OK();
+}
+
+void suspend(storage::OperationContext& operation, ResultStream& stream) {
+  stream.save();
+  operation.recoveryUnit().releaseSession();
+}
 
 Status prepareContext(QueryResources& r, const Request& request, bson::View collation, bson::View let) {
   if (!collation.empty()) {
@@ -187,16 +197,16 @@ std::unique_ptr<ResultStream> streamOf(std::shared_ptr<QueryResources> resources
   return std::make_unique<ExecutorStream>(std::move(resources), std::move(executor));
 }
 
-Task<Status> letOthersRun(Request& request, ResultStream& stream, SteadyTime& lastYield) {
-  const SteadyTime now = request.server().node.environment().now();
+Task<Status> letOthersRun(Request& request, ResultStream& stream, TimePoint& lastYield) {
+  const TimePoint now = request.server().node.environment().now();
   if (Status status = request.operation().checkForInterrupt(now); !status.isOK()) co_return status;
   const auto wait = stream.takeWait();
   if (!wait && now - lastYield < kSlice) co_return Status::OK();
-  stream.save();
+  suspend(request.operation(), stream);
   if (wait) co_await request.server().node.sleepFor(*wait);
   if (Status status = co_await request.yield(); !status.isOK()) co_return status;
   lastYield = request.server().node.environment().now();
-  co_return stream.restore();
+  co_return stream.restore(request.operation());
 }
 
 std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
@@ -223,7 +233,8 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
   const std::string ns = cursor->ns;
   int64_t id = 0;
   if (!state.exhausted && !single) {
-    cursor->stream->save();
+    suspend(request.operation(), *cursor->stream);
+    cursor->stash = request.operation().stash();
     cursor->command = bson::Document(request.body());
     if (const auto deadline = request.operation().deadline(); deadline && !(cursor->tail && cursor->tail->awaitData)) {
       cursor->maxTimeLeft =
@@ -257,6 +268,7 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
   CursorRegistry& cursors = request.server().cursors;
   const int64_t id = cursor->id;
   PinGuard guard(cursors, id);
+  request.operation().unstash(std::move(cursor->stash));
   bson::Builder& reply = request.reply();
   reply.openDocument("cursor").openArray("nextBatch");
   BatchState state;
@@ -269,7 +281,8 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
   const std::string ns = cursor->ns;
   bool open = !state.exhausted;
   if (open) {
-    cursor->stream->save();
+    suspend(request.operation(), *cursor->stream);
+    cursor->stash = request.operation().stash();
     open = cursors.unpin(cursor, request.server().node.environment().now());
     guard.dismiss();
   }

@@ -16,21 +16,26 @@ namespace troupe::commands {
 inline constexpr auto kSlice = std::chrono::milliseconds(10);
 
 /// What a query is parsed and run with, owned in one place so that it lives as long as the query: the command's bytes,
-/// collation, `let` variables, the collection and the recovery unit; and the clock it goes by.
+/// collation, `let` variables, the catalog version and the collection; the operation that works on it; and the clock it
+/// goes by.
 class QueryResources final : public query::WorkClock {
  public:
-  explicit QueryResources(ServerContext& server)
-      : server(server), unit(std::make_unique<storage::RecoveryUnit>(server.storageSessions)) {}
+  QueryResources(ServerContext& server, storage::OperationContext& operation) : server(server), operation(&operation) {}
 
-  SteadyTime coarseNow() const override;
+  TimePoint coarseNow() const override;
+  /// Of the operation: all parts of the query read through it.
+  storage::RecoveryUnit& unit() const { return operation->recoveryUnit(); }
+  /// Opens the operation's snapshot, if it has none, and takes the catalog version that fits it.
+  Status openSnapshot();
 
   ServerContext& server;
-  bson::Document command;             ///< owned copy where the query outlives its request
-  storage::CollectionPtr collection;  ///< null when it does not exist
+  storage::OperationContext* operation;  ///< which the query works for now
+  storage::CatalogPtr catalog;           ///< as of the snapshot
+  bson::Document command;                ///< owned copy where the query outlives its request
+  storage::CollectionPtr collection;     ///< null when it does not exist
   std::shared_ptr<const bson::Collator> collator;
   bson::Document let;
   query::ParseContext context;
-  std::unique_ptr<storage::RecoveryUnit> unit;
 };
 
 /// Fills collation (the command's, else the collection's), `let`, time and limits. Errors: those of parsing them.
@@ -62,8 +67,11 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
 std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
                                         std::unique_ptr<ResultStream> stream);
 
+/// Gives up the stream's cursors and with them the operation's snapshot and session.
+void suspend(storage::OperationContext& operation, ResultStream& stream);
+
 /// Waits a turn when the operation has held its thread for long, and as long as the stream asks: gives up and takes
 /// again the stream's snapshot around it.
-Task<Status> letOthersRun(Request& request, ResultStream& stream, SteadyTime& lastYield);
+Task<Status> letOthersRun(Request& request, ResultStream& stream, TimePoint& lastYield);
 
 }  // namespace troupe::commands

@@ -45,7 +45,7 @@ void appendProcess(bson::Builder& b, ServerContext& server) {
 void appendConnections(bson::Builder& b, ServerContext& server) {
   const int64_t current = server.clients.current();
   int32_t active = 0;
-  server.clients.each([&](Client& client) { active += client.withOperation([](Operation&) {}); });
+  server.clients.each([&](Client& client) { active += client.withOperation([](storage::OperationContext&) {}); });
   b.append("connections", bson::doc("current", static_cast<int32_t>(current), "available",
                                     static_cast<int32_t>(server.identity.maxConnections - current), "totalCreated",
                                     server.clients.totalCreated(), "active", active));
@@ -139,7 +139,7 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
   b.append("logicalSessionRecordCache", bson::doc("activeSessionsCount", static_cast<int64_t>(server.sessions.size())));
 }
 
-void appendOperation(bson::Builder& b, ServerContext& server, const Operation& operation) {
+void appendOperation(bson::Builder& b, ServerContext& server, const storage::OperationContext& operation) {
   const auto running = server.node.environment().now() - operation.started();
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(running).count();
   b.append("active", true).append("opid", operation.id()).append("op", "command").append("ns", operation.shownNs());
@@ -200,7 +200,8 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
     if (const auto name = metadata.view().at("application.name"); name) b.append("appName", name);
     if (!metadata.empty()) b.append("clientMetadata", metadata);
     if (const auto users = client.userNames(); !users.empty()) b.append("effectiveUsers", users);
-    const bool active = client.withOperation([&](Operation& operation) { appendOperation(b, server, operation); });
+    const bool active =
+        client.withOperation([&](storage::OperationContext& operation) { appendOperation(b, server, operation); });
     if (!active && !query.idleConnections) return;
     if (!active) b.append("active", false);
     rows.push_back(b.finish());

@@ -71,7 +71,7 @@ Task<Status> killSessions(Request& request) {
   endCursorsOf(server, chosen);
   server.clients.each([&](Client& client) {
     if (client.connectionId == request.client().connectionId) return;
-    client.withOperation([&](Operation& operation) {
+    client.withOperation([&](storage::OperationContext& operation) {
       const auto lsid = operation.command["lsid"];
       if (!lsid.is(bson::Type::kDocument)) return;
       const auto id = SessionRegistry::idOf(lsid.asDocument());

@@ -20,17 +20,17 @@ bool isForward(bson::View order) {
 /// Tells a waiting coroutine of its operation's end, for as long as it lives.
 class KillWatch {
  public:
-  KillWatch(Operation& operation, const std::shared_ptr<Promise<Done>>& woken) : operation_(operation) {
+  KillWatch(storage::OperationContext& operation, const std::shared_ptr<Promise<Done>>& woken) : operation_(operation) {
     operation_.wakeOnKill([woken] { woken->set(Done{}); });
   }
   KillWatch(const KillWatch&) = delete;
   ~KillWatch() { operation_.wakeOnKill(nullptr); }
 
  private:
-  Operation& operation_;
+  storage::OperationContext& operation_;
 };
 
-TimerId wakeAt(Environment& environment, SteadyTime time, std::shared_ptr<Promise<Done>> woken) {
+TimerId wakeAt(Environment& environment, TimePoint time, std::shared_ptr<Promise<Done>> woken) {
   return environment.schedule(time, [woken] { woken->set(Done{}); });
 }
 
@@ -69,10 +69,10 @@ StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& get
   return std::optional(millis == 0 ? kDefaultPatience : std::chrono::milliseconds(millis));
 }
 
-Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, SteadyTime until) {
+Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, TimePoint until) {
   ServerContext& server = request.server();
   Environment& environment = server.node.environment();
-  const SteadyTime began = environment.now();
+  const TimePoint began = environment.now();
   bool inTime = began < until;
   if (inTime) {
     const auto woken = std::make_shared<Promise<Done>>();

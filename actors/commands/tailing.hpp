@@ -18,6 +18,6 @@ StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& get
 
 /// Waits, without thread or snapshot, for news of the cursor's collection since `known`, at most until `until`. True
 /// when there are some. Errors: the operation was killed; InterruptedAtShutdown.
-Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, SteadyTime until);
+Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, TimePoint until);
 
 }  // namespace troupe::commands

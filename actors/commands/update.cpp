@@ -91,7 +91,6 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
     co_return Status(ErrorCode::kInvalidLength, "Write batch sizes must be between 1 and 100000. Got " +
                                                     std::to_string(statements->size()) + " operations.");
   }
-  const auto concern = request.writeConcern();
   const bool ordered = request.flag("ordered", true);
   std::vector<WriteError> errors;
   for (size_t i = 0; i < statements->size(); ++i) {
@@ -106,8 +105,6 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
     errors.push_back({static_cast<int32_t>(i), outcome.status()});
     if (ordered) break;
   }
-  request.server().durability.take();
-  if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;
   appendWriteErrors(request.reply(), errors);
   co_return Status::OK();
 }
@@ -206,7 +203,7 @@ Status appendValue(Request& request, const std::optional<bson::Document>& docume
     request.reply().append("value", *document);
     return Status::OK();
   }
-  QueryResources resources(request.server());
+  QueryResources resources(request.server(), request.operation());
   TROUPE_TRY(prepareContext(resources, request, request.document("collation"), request.document("let")));
   TROUPE_ASSIGN(const auto filter, query::parseMatch(request.document("query"), resources.context));
   TROUPE_ASSIGN(const auto projection, query::parseProjection(fields, filter.get(), resources.context));
@@ -220,11 +217,8 @@ Task<Status> findAndModify(Request& request) {
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->toString();
   if (Status status = checkFindAndModify(request); !status.isOK()) co_return status;
-  const auto concern = request.writeConcern();
   auto outcome = co_await modify(request, *ns, findAndModifyStatement(request));
   if (!outcome.isOK()) co_return outcome.status();
-  request.server().durability.take();
-  if (Status durable = co_await satisfy(request, *concern); !durable.isOK()) co_return durable;
   ServerCounters& counters = request.server().counters;
   (request.flag("remove") ? counters.remove : counters.update).fetch_add(1, std::memory_order_relaxed);
   bson::Builder& reply = request.reply();

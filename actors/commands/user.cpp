@@ -109,7 +109,7 @@ Task<Status> changeUser(Request& request, std::string id, Change& change) {
   TROUPE_CO_ASSIGN(auto target, co_await openForWrite(request, kUsers, IfMissing::kCreate));
   const storage::CollectionPtr collection = target.collection;
   const bson::Document key = bson::doc("_id", id);
-  storage::RecoveryUnit unit(request.server().storageSessions);
+  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
   auto body = [&]() -> Status {
     TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
     std::optional<bson::Document> before;
@@ -122,11 +122,8 @@ Task<Status> changeUser(Request& request, std::string id, Change& change) {
     if (after) return collection->insert(unit, *after).status();
     return Status::OK();
   };
-  TROUPE_CO_TRY(co_await commitWithRetry(request, unit, body));
-  request.server().durability.take();
-  auto concern = request.writeConcern();
-  concern->journaled = true;  // who may log in is never left to chance
-  co_return co_await satisfy(request, *concern);
+  request.operation().writeConcern.journaled = true;  // who may log in is never left to chance
+  co_return co_await commitWithRetry(request, unit, body);
 }
 
 Status userNotFound(const Request& request, const std::string& user) {

@@ -27,7 +27,8 @@ Task<Status> createIfMissing(Request& request, Namespace ns) {
   const auto locks = co_await takeLocks(server.locks, locksToChange(ns));
   if (server.catalog.find(ns)) co_return Status::OK();
   if (Status status = server.disk.roomFor(kTableBytes); !status.isOK()) co_return status;
-  storage::RecoveryUnit unit(server.storageSessions);
+  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
+  unit.abandonSnapshot();
   auto create = [&]() -> Status { return storage::createCollection(server.catalog, unit, ns, {}).status(); };
   co_return co_await commitWithRetry(request, unit, create);
 }
@@ -56,14 +57,6 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMis
   }
 }
 
-Task<Status> satisfy(Request& request, WriteConcern concern) {
-  if (!concern.journaled && !concern.majority) co_return Status::OK();
-  ServerContext& server = request.server();
-  const auto ticket = server.durability.taken();
-  if (server.durability.isDurable(ticket)) co_return Status::OK();
-  co_return co_await untilDurable(server.durability, ticket, server.wakeFlusher);
-}
-
 storage::ConflictRetryOptions retryOptions(const ServerContext& server) {
   storage::ConflictRetryOptions options;
   options.temporarilyUnavailable = server.parameters.enableTemporarilyUnavailableExceptions;
@@ -81,8 +74,17 @@ Future<Status> runBlocking(ServerContext& server, std::string what, std::functio
 }
 
 bool endsCommand(const Status& status) {
-  return status == ErrorCode::kInterrupted || status == ErrorCode::kInterruptedAtShutdown ||
-         status == ErrorCode::kMaxTimeMSExpired;
+  switch (status.code()) {
+    case ErrorCode::kInterrupted:
+    case ErrorCode::kInterruptedAtShutdown:
+    case ErrorCode::kInterruptedDueToReplStateChange:
+    case ErrorCode::kMaxTimeMSExpired:
+    case ErrorCode::kExceededTimeLimit:
+    case ErrorCode::kShutdownInProgress:
+    case ErrorCode::kNotWritablePrimary:
+    case ErrorCode::kPrimarySteppedDown: return true;
+    default: return false;
+  }
 }
 
 void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& errors) {

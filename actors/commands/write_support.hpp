@@ -33,9 +33,6 @@ Task<Status> createIfMissing(Request& request, storage::Namespace ns);
 /// Users may not write here directly: system collections. InvalidNamespace or Unauthorized.
 Status checkUserWrite(const storage::Namespace& ns);
 
-/// Waits, without holding a thread, until the request's write concern holds for everything committed so far.
-Task<Status> satisfy(Request& request, WriteConcern concern);
-
 storage::ConflictRetryOptions retryOptions(const ServerContext& server);
 
 /// Runs `body` (a callable giving Status) in a unit of work and commits it; again after write conflicts, with waits in
@@ -62,7 +59,7 @@ Future<Status> runBlocking(ServerContext& server, std::string what, std::functio
 
 /// Statements one write command may have.
 inline constexpr size_t kMaxWriteBatch = 100'000;
-/// Failures that are the command's and not one statement's: it was killed, or its time is over.
+/// Failures that are the command's and not one statement's: it was interrupted, or the node is not the primary.
 bool endsCommand(const Status& status);
 
 /// One failed statement of a write command, as an element of `writeErrors`.

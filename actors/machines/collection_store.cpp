@@ -82,8 +82,8 @@ Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Docu
   const auto collection = access_.catalog.find(ns_);
   if (access_.node.environment().fires(kReadFails)) co_return readFailure();
   if (!collection) co_return std::optional<bson::Document>();
-  storage::RecoveryUnit unit(access_.sessions);
-  co_return readOne(collection, unit, key);
+  storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+  co_return readOne(collection, operation.recoveryUnit(), key);
 }
 
 Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit) {
@@ -91,8 +91,8 @@ Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit
   const auto collection = access_.catalog.find(ns_);
   if (access_.node.environment().fires(kReadFails)) co_return readFailure();
   if (!collection) co_return DocumentBatch{{}, 0, true};
-  storage::RecoveryUnit unit(access_.sessions);
-  co_return readBatch(collection, unit, from, limit);
+  storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+  co_return readBatch(collection, operation.recoveryUnit(), from, limit);
 }
 
 /// Writers take their tickets as soon as they have committed.

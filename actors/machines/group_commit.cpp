@@ -83,7 +83,8 @@ Task<Status> GroupCommit::create() {
   {
     const auto locks = co_await takeLocks(access_.locks, locksToChange(ns_));
     if (access_.catalog.find(ns_)) co_return Status::OK();
-    storage::RecoveryUnit unit(access_.sessions);
+    storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+    storage::RecoveryUnit& unit = operation.recoveryUnit();
     const Status status =
         attempt(unit, retry, [&] { return storage::createCollection(access_.catalog, unit, ns_, {}).status(); });
     if (status.isOK() || !retry.pendingDelay()) co_return status;
@@ -140,7 +141,8 @@ Task<void> GroupCommit::commit(std::span<Write> group) {
     answer(group, opened.status());
     co_return;
   }
-  storage::RecoveryUnit unit(access_.sessions);
+  storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+  storage::RecoveryUnit& unit = operation.recoveryUnit();
   storage::ConflictRetry retry;
   const auto all = [&]() -> Status {
     for (const Write& write : group) TROUPE_TRY(apply(*opened->collection, unit, write));

@@ -5,6 +5,7 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/locks/resource_locks.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::machines {
 
@@ -21,6 +22,8 @@ struct StorageAccess {
   DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
   /// Whether a write can be known to survive any failover. Null: this node is all there is, and its journal will do.
   std::function<Status()> majority = {};
+
+  storage::OperationServices operations() const { return {sessions}; }
 };
 
 }  // namespace troupe::machines

@@ -4,7 +4,7 @@
 
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog.hpp"
-#include "storage/transaction/recovery_unit.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::replication {
 
@@ -17,8 +17,8 @@ const storage::Namespace kConfigs("local", "system.replset");
 StatusWith<bson::Document> onlyDocument(const machines::StorageAccess& access, const storage::Namespace& ns) {
   const auto collection = access.catalog.find(ns);
   if (!collection) return bson::Document();
-  storage::RecoveryUnit unit(access.sessions);
-  TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
+  storage::OperationContext operation(access.operations(), storage::OperationOrigin::kMachine);
+  TROUPE_ASSIGN(auto cursor, collection->records().cursor(operation.recoveryUnit()));
   TROUPE_ASSIGN(const bool found, cursor.next());
   return found ? bson::Document(cursor.document()) : bson::Document();
 }

@@ -38,7 +38,7 @@ void ClientRegistry::each(const std::function<void(Client&)>& visit) const {
 bool ClientRegistry::killOperation(int64_t operationId, ErrorCode code) const {
   bool killed = false;
   each([&](Client& client) {
-    client.withOperation([&](Operation& operation) {
+    client.withOperation([&](storage::OperationContext& operation) {
       if (operation.id() != operationId) return;
       operation.kill(code);
       killed = true;

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "actors/server/operation.hpp"
 #include "messaging/auth/roles.hpp"
 #include "messaging/auth/sasl.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/wire/op_compressed.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::commands {
 
@@ -57,12 +57,12 @@ class Client {
   }
 
   /// Names the running operation for currentOp and killOp; null when it has ended.
-  void setOperation(Operation* operation) {
+  void setOperation(storage::OperationContext* operation) {
     const std::lock_guard lock(mutex_);
     operation_ = operation;
   }
   /// Calls `look` with the running operation, which cannot end meanwhile; false when there is none.
-  bool withOperation(const std::function<void(Operation&)>& look) {
+  bool withOperation(const std::function<void(storage::OperationContext&)>& look) {
     const std::lock_guard lock(mutex_);
     if (operation_) look(*operation_);
     return operation_ != nullptr;
@@ -86,7 +86,7 @@ class Client {
 
  private:
   mutable std::mutex mutex_;
-  Operation* operation_ = nullptr;
+  storage::OperationContext* operation_ = nullptr;
   bson::Document metadata_;
   std::string userNames_;
 };

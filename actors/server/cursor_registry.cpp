@@ -45,7 +45,7 @@ int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
 
 StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::string_view ns,
                                                               const std::vector<std::string>& users, bson::View session,
-                                                              Operation* operation) {
+                                                              storage::OperationContext* operation) {
   const std::lock_guard lock(mutex_);
   const auto it = slots_.find(id);
   if (it == slots_.end() || it->second.killed) {
@@ -73,7 +73,7 @@ StatusWith<bool> CursorRegistry::belongsTo(int64_t id, const std::vector<std::st
   return owns(users, it->second.owners);
 }
 
-bool CursorRegistry::unpin(std::unique_ptr<ClientCursor>& cursor, SteadyTime now) {
+bool CursorRegistry::unpin(std::unique_ptr<ClientCursor>& cursor, TimePoint now) {
   const std::lock_guard lock(mutex_);
   const auto it = slots_.find(cursor->id);
   if (it == slots_.end()) return false;
@@ -130,7 +130,7 @@ int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& w
   return static_cast<int64_t>(dropped.size());
 }
 
-int64_t CursorRegistry::killIdle(SteadyTime unusedSince) {
+int64_t CursorRegistry::killIdle(TimePoint unusedSince) {
   std::vector<std::unique_ptr<ClientCursor>> dropped;
   const std::lock_guard lock(mutex_);
   for (auto it = slots_.begin(); it != slots_.end();) {

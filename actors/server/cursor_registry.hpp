@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/server/operation.hpp"
 #include "actors/server/result_stream.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::commands {
 
@@ -34,13 +34,14 @@ struct ClientCursor {
   bson::Document session;           ///< the `lsid` it belongs to, or empty
   std::vector<std::string> owners;  ///< "user@db" of its creators; only they may use it
   bool noTimeout = false;
-  SteadyTime created;
-  SteadyTime lastUsed;
+  TimePoint created;
+  TimePoint lastUsed;
   std::optional<std::chrono::milliseconds> maxTimeLeft;  ///< what the maxTimeMS of its command leaves
   int64_t returned = 0;
   int64_t batches = 0;
   std::optional<int64_t> limit;  ///< results after which it is known to be exhausted
   std::optional<Tail> tail;
+  storage::StashedOperation stash;  ///< what the last command left for the next one
   std::unique_ptr<ResultStream> stream;
   std::optional<bson::Document> held;  ///< a result that did not fit into the last batch
 };
@@ -57,9 +58,9 @@ class CursorRegistry {
   /// Unauthorized when `users` hold none of its owners; 50736 to 50738 when `session` (an `lsid` or empty) is not its
   /// own.
   StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, std::string_view ns, const std::vector<std::string>& users,
-                                                bson::View session, Operation* operation);
+                                                bson::View session, storage::OperationContext* operation);
   /// Puts a pinned cursor back. False when it was killed meanwhile: the caller then drops it.
-  bool unpin(std::unique_ptr<ClientCursor>& cursor, SteadyTime now);
+  bool unpin(std::unique_ptr<ClientCursor>& cursor, TimePoint now);
   /// Forgets a pinned cursor that is exhausted or failed.
   void forget(int64_t id);
 
@@ -70,7 +71,7 @@ class CursorRegistry {
   Killed kill(int64_t id);
   /// Ends every cursor for which `which` is true; returns how many.
   int64_t killIf(const std::function<bool(const ClientCursor&)>& which);
-  int64_t killIdle(SteadyTime unusedSince);
+  int64_t killIdle(TimePoint unusedSince);
 
   struct Statistics {
     int64_t open = 0;
@@ -86,7 +87,7 @@ class CursorRegistry {
   struct Slot {
     std::unique_ptr<ClientCursor> cursor;  ///< null while pinned
     std::string ns;
-    Operation* operation = nullptr;  ///< the one that has it pinned
+    storage::OperationContext* operation = nullptr;  ///< the one that has it pinned
     bson::Document session;
     std::vector<std::string> owners;
     bool killed = false;

@@ -3,11 +3,13 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/server/command.hpp"
+#include "actors/server/operation_setup.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/server/slow_log.hpp"
 #include "actors/server/user_store.hpp"
+#include "actors/server/write_concern.hpp"
 #include "messaging/bson/validate.hpp"
 
 namespace troupe::commands {
@@ -86,38 +88,6 @@ Status checkApiVersion(const Request& request) {
   return Status::OK();
 }
 
-/// Read and write concerns a standalone node can honour.
-Status checkConcerns(const Request& request) {
-  if (const auto concern = request.document("readConcern"); !concern.empty()) {
-    const auto level = concern["level"].toStringOr("local");
-    if (level == "snapshot")
-      return {ErrorCode::kIllegalOperation,
-              "Read concern snapshot is only supported on replica sets and sharded clusters"};
-    if (level == "linearizable")
-      return {ErrorCode::kIllegalOperation, "Cannot use linearizable read concern on a standalone server"};
-    if (level != "local" && level != "available" && level != "majority") {
-      return {ErrorCode::kFailedToParse,
-              "Enumeration value '" + std::string(level) + "' for field 'readConcern.level' is not a valid value."};
-    }
-    if (concern.has("afterClusterTime") || concern.has("atClusterTime")) {
-      return {
-          ErrorCode::kIllegalOperation,
-          "Cannot specify afterClusterTime or atClusterTime on a standalone server: cluster times need a replica set"};
-    }
-  }
-  return request.writeConcern().status();
-}
-
-Status checkTransactionFields(const Request& request) {
-  if (request.arg("txnNumber")) {
-    return {ErrorCode::kIllegalOperation, "Transaction numbers are only allowed on a replica set member or mongos"};
-  }
-  if (request.arg("autocommit") || request.arg("startTransaction")) {
-    return {ErrorCode::kInvalidOptions, "'autocommit' and 'startTransaction' need a 'txnNumber'"};
-  }
-  return Status::OK();
-}
-
 /// The localhost exception: while there is no user at all, a local client may make the first, in `admin`.
 bool makesFirstUser(const Request& request) {
   const ServerContext& server = request.server();
@@ -181,19 +151,8 @@ Status checkCommand(Request& request) {
   TROUPE_TRY(checkRights(request));
   TROUPE_TRY(checkApiVersion(request));
   TROUPE_TRY(checkArguments(command.name, command.arguments, request.body(), request.flag("apiStrict")));
-  TROUPE_TRY(checkTransactionFields(request));
   TROUPE_TRY(checkRole(request));
-  return checkConcerns(request);
-}
-
-Status setDeadline(Request& request) {
-  const auto limit = request.arg("maxTimeMS");
-  if (!limit || request.command->name == "getMore") return Status::OK();
-  const int64_t millis = limit.toInt64(-1);
-  if (millis < 0 || millis > INT32_MAX)
-    return {ErrorCode::kBadValue, std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]"};
-  if (millis > 0) request.operation().setDeadline(request.operation().started() + std::chrono::milliseconds(millis));
-  return Status::OK();
+  return setUpOperation(request);
 }
 
 void noteLatency(const Request& request, std::chrono::nanoseconds took) {
@@ -202,6 +161,28 @@ void noteLatency(const Request& request, std::chrono::nanoseconds took) {
   if (access == Access::kRead) latencies.reads.note(took);
   else if (access == Access::kWrite) latencies.writes.note(took);
   else latencies.commands.note(took);
+}
+
+/// Runs the command's body, or what `failCommand` asks for in its place.
+Task<Status> runBody(Request& request) {
+  const auto data =
+      request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
+  if (!data || request.command->name == "configureFailPoint") co_return co_await request.command->run(request);
+  if (Status failed = co_await applyFailCommand(request, data->view()); !failed.isOK()) co_return failed;
+  const Status status = co_await request.command->run(request);
+  if (const auto e = data->view()["writeConcernError"]; e && status.isOK())
+    request.reply().append("writeConcernError", e);
+  co_return status;
+}
+
+/// What a command has written is awaited even when it failed afterwards. The snapshot goes first, so that neither this
+/// wait nor a slow client holds it.
+Task<void> finishWrites(Request& request) {
+  storage::OperationContext& operation = request.operation();
+  if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();
+  if (!operation.hasWritten()) co_return;
+  const Status safe = co_await awaitWriteConcern(request);
+  if (!safe.isOK()) appendWriteConcernError(request, safe);
 }
 
 /// A lock on the operation's place in its client, so that currentOp sees it exactly while it runs.
@@ -245,7 +226,7 @@ void writeError(wire::MessageBuilder& reply, const Status& status) {
 }
 
 Task<void> dispatch(Request& request) {
-  Operation& operation = request.operation();
+  storage::OperationContext& operation = request.operation();
   operation.database = request.db();
   operation.commandName = request.commandName();
   operation.command = request.body();
@@ -255,25 +236,15 @@ Task<void> dispatch(Request& request) {
     request.reply().append("help", request.command->summary).append("ok", 1.0);
     co_return;
   }
-  if (status.isOK()) status = setDeadline(request);
   if (status.isOK()) status = request.server().sessions.touch(request.session(), operation.started());
-  if (status.isOK()) {
-    const auto data =
-        request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
-    std::optional<bson::Document> concernError;
-    if (data && request.command->name != "configureFailPoint") {
-      if (const auto e = data->view()["writeConcernError"]; e) concernError = bson::doc("writeConcernError", e);
-      status = co_await applyFailCommand(request, data->view());
-    }
-    if (status.isOK()) status = co_await request.command->run(request);
-    if (status.isOK() && concernError) request.reply().appendAll(*concernError);
-  }
+  if (status.isOK()) status = co_await runBody(request);
   if (status.isOK()) {
     request.reply().append("ok", 1.0);
   } else {
     request.server().counters.userAsserts.fetch_add(1, std::memory_order_relaxed);
     writeError(request.message(), status);
   }
+  co_await finishWrites(request);
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
   const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
   noteLatency(request, took);

@@ -10,12 +10,13 @@ namespace troupe::commands {
 /// message, the server and the client. Lives on the frame of the coroutine that runs it.
 struct Execution {
   Execution(const wire::Request& wire, ServerContext& server, Client& client)
-      : operation(server.clients.nextOperationId(), server.node.environment().now()),
+      : operation(server.operations(), storage::OperationOrigin::kClient, server.clients.nextOperationId(),
+                  server.node.environment().now()),
         request(wire, server, client, operation) {}
 
   Task<void> run() { return dispatch(request); }
 
-  Operation operation;
+  storage::OperationContext operation;
   Request request;
 };
 

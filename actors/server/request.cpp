@@ -66,42 +66,6 @@ StatusWith<storage::Namespace> Request::collection() const {
   return ns;
 }
 
-StatusWith<WriteConcern> Request::writeConcern() const {
-  WriteConcern result;
-  const bson::View given = document("writeConcern");
-  if (given.empty()) return result;
-  for (const bson::Element& e : given) {
-    if (e.name() == "w") {
-      if (e.is(bson::Type::kString)) {
-        if (e.asString() != "majority")
-          return Status(
-              ErrorCode::kUnknownReplWriteConcern,
-              "No write concern mode named '" + std::string(e.asString()) + "' found in replica set configuration");
-        result.majority = true;
-      } else if (e.isNumber()) {
-        result.w = e.toInt64();
-        if (result.w < 0 || result.w > 50)
-          return Status(
-              ErrorCode::kFailedToParse,
-              "w has to be a non-negative number and not greater than 50; found: " + std::to_string(result.w));
-        if (result.w > 1) return Status(ErrorCode::kBadValue, "cannot use 'w' > 1 when a host is not replicated");
-      } else {
-        return Status(ErrorCode::kFailedToParse, "w has to be a number or a string");
-      }
-    } else if (e.name() == "j" || e.name() == "fsync") {
-      if (!e.is(bson::Type::kBool) && !e.isNumber())
-        return Status(ErrorCode::kFailedToParse, std::string(e.name()) + " must be numeric or a boolean value");
-      result.journaled = result.journaled || e.truthy();
-    } else if (e.name() == "wtimeout" || e.name() == "wtimeoutMS") {
-      if (!e.isNumber()) return Status(ErrorCode::kFailedToParse, "wtimeout must be a number");
-      result.timeout = std::chrono::milliseconds(e.toInt64());
-    } else if (e.name() != "provenance" && e.name() != "getLastError") {
-      return Status(ErrorCode::kFailedToParse, "unrecognized write concern field: " + std::string(e.name()));
-    }
-  }
-  return result;
-}
-
 Status Request::authorize(auth::Action action, const auth::Resource& resource) const {
   if (!server_.identity.authentication || client_.localhostException) return Status::OK();
   if (client_.allows(action, resource)) return Status::OK();

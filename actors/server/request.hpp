@@ -9,24 +9,16 @@
 
 #include "actors/kernel/task.hpp"
 #include "actors/server/client.hpp"
-#include "actors/server/operation.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "messaging/wire/request.hpp"
 #include "storage/catalog/namespace.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::commands {
 
 struct Command;
 struct ServerContext;
-
-/// `writeConcern` of a request.
-struct WriteConcern {
-  int64_t w = 1;  ///< members; 0 wants no answer
-  bool majority = false;
-  bool journaled = false;
-  std::optional<std::chrono::milliseconds> timeout;
-};
 
 /// A document's fields by name, found without walking it again. Most arguments of most commands are absent: 64 bits say
 /// so at once.
@@ -72,7 +64,7 @@ struct RawBatch {
 /// connection's coroutine frame until the reply is sent; used by one thread at a time.
 class Request {
  public:
-  Request(const wire::Request& wire, ServerContext& server, Client& client, Operation& operation)
+  Request(const wire::Request& wire, ServerContext& server, Client& client, storage::OperationContext& operation)
       : wire_(wire), server_(server), client_(client), operation_(operation), fields_(wire.body) {}
   Request(const Request&) = delete;
 
@@ -82,7 +74,7 @@ class Request {
   const wire::Request& wire() const { return wire_; }
   ServerContext& server() const { return server_; }
   Client& client() const { return client_; }
-  Operation& operation() const { return operation_; }
+  storage::OperationContext& operation() const { return operation_; }
   const Command* command = nullptr;
 
   // --- Arguments (checked against the command's table before the body runs; null means absent)
@@ -110,7 +102,6 @@ class Request {
   /// UUID).
   StatusWith<storage::Namespace> collection() const;
   bool namesCollectionByUuid() const;
-  StatusWith<WriteConcern> writeConcern() const;
   bson::View session() const { return document("lsid"); }
 
   // --- Rights
@@ -138,7 +129,7 @@ class Request {
   const wire::Request& wire_;
   ServerContext& server_;
   Client& client_;
-  Operation& operation_;
+  storage::OperationContext& operation_;
   const Fields fields_;  ///< of the body
   wire::MessageBuilder reply_;
 };

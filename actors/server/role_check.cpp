@@ -47,7 +47,7 @@ Status checkRole(const Request& request) {
 Interruption interruptWrites(const ServerContext& server) {
   Interruption done;
   server.clients.each([&](Client& client) {
-    client.withOperation([&](Operation& operation) {
+    client.withOperation([&](storage::OperationContext& operation) {
       const Command* command = server.commands.find(operation.commandName);
       const bool isWrite = command && command->access == Access::kWrite;
       if (isWrite) operation.kill(ErrorCode::kInterruptedDueToReplStateChange);

@@ -19,6 +19,7 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/locks/resource_locks.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/session_pool.hpp"
 
@@ -68,7 +69,7 @@ class BlockingWork {
 /// All that commands may use of their node. Owned by the node; outlives every connection. Members are thread-safe.
 struct ServerContext {
   Node& node;
-  SteadyTime startedAt;
+  TimePoint startedAt;
   log::Log& log;
   ServerIdentity identity;
   const CommandTable& commands;
@@ -98,6 +99,9 @@ struct ServerContext {
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
   replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
+
+  /// What operations work with here.
+  storage::OperationServices operations() const { return {storageSessions}; }
 };
 
 /// Milliseconds since 1970 by the node's clock.

@@ -25,7 +25,7 @@ StatusWith<std::string> SessionRegistry::idOf(bson::View lsid) {
   return std::string(id);
 }
 
-Status SessionRegistry::touch(bson::View lsid, SteadyTime now) {
+Status SessionRegistry::touch(bson::View lsid, TimePoint now) {
   if (lsid.empty()) return Status::OK();
   TROUPE_ASSIGN(const auto id, idBytes(lsid));
   const std::lock_guard lock(mutex_);
@@ -45,7 +45,7 @@ void SessionRegistry::end(const std::string& id) {
   lastUsed_.erase(id);
 }
 
-std::vector<std::string> SessionRegistry::endIdle(SteadyTime unusedSince) {
+std::vector<std::string> SessionRegistry::endIdle(TimePoint unusedSince) {
   std::vector<std::string> ended;
   const std::lock_guard lock(mutex_);
   for (auto it = lastUsed_.begin(); it != lastUsed_.end();) {
@@ -66,7 +66,7 @@ std::vector<std::string> SessionRegistry::ids() const {
   return all;
 }
 
-std::vector<std::pair<std::string, SteadyTime>> SessionRegistry::uses() const {
+std::vector<std::pair<std::string, TimePoint>> SessionRegistry::uses() const {
   const std::lock_guard lock(mutex_);
   return {lastUsed_.begin(), lastUsed_.end()};
 }

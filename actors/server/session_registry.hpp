@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "actors/server/operation.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::commands {
 
@@ -21,15 +21,15 @@ class SessionRegistry {
 
   /// Notes the use of `lsid` ({id: UUID, ...}); an empty document is no session. Errors: BadValue, TypeMismatch
   /// (malformed ids), TooManyLogicalSessions.
-  Status touch(bson::View lsid, SteadyTime now);
+  Status touch(bson::View lsid, TimePoint now);
   /// The 16 bytes of a session's id.
   static StatusWith<std::string> idOf(bson::View lsid);
   void end(const std::string& id);
   /// Ends sessions unused since then; returns their ids.
-  std::vector<std::string> endIdle(SteadyTime unusedSince);
+  std::vector<std::string> endIdle(TimePoint unusedSince);
   std::vector<std::string> ids() const;
   /// Each session's id and when it was last used.
-  std::vector<std::pair<std::string, SteadyTime>> uses() const;
+  std::vector<std::pair<std::string, TimePoint>> uses() const;
   size_t size() const;
 
  private:
@@ -38,7 +38,7 @@ class SessionRegistry {
     size_t operator()(std::string_view id) const { return std::hash<std::string_view>{}(id); }
   };
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, SteadyTime, Hash, std::equal_to<>> lastUsed_;
+  std::unordered_map<std::string, TimePoint, Hash, std::equal_to<>> lastUsed_;
 };
 
 }  // namespace troupe::commands

@@ -9,12 +9,12 @@ namespace troupe::commands {
 
 void logOperation(const Request& request, const Status& outcome, std::chrono::nanoseconds took) {
   const ServerContext& server = request.server();
-  const Operation& operation = request.operation();
+  const storage::OperationContext& operation = request.operation();
   const int64_t threshold = server.parameters.slowOperationMillis.load(std::memory_order_relaxed);
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
   const bool slow = threshold >= 0 && millis >= threshold;
   if (!slow && !server.log.wants(1, log::Component::kCommand)) return;
-  const OperationMetrics& m = operation.metrics;
+  const storage::OperationMetrics& m = operation.metrics;
   bson::Builder attributes;
   attributes.append("type", "command").append("ns", operation.shownNs());
   appendShownCommand(attributes, operation.command);

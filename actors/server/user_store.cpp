@@ -1,7 +1,7 @@
 #include "actors/server/user_store.hpp"
 
 #include "storage/catalog/catalog.hpp"
-#include "storage/transaction/recovery_unit.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::commands {
 
@@ -12,8 +12,8 @@ template <class F>
 Status eachUser(storage::Catalog& catalog, storage::SessionPool& sessions, F&& use) {
   const auto collection = catalog.find(kUsers);
   if (!collection) return Status::OK();
-  storage::RecoveryUnit unit(sessions);
-  TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
+  storage::OperationContext operation({sessions});
+  TROUPE_ASSIGN(auto cursor, collection->records().cursor(operation.recoveryUnit()));
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor.next());
     if (!found || !use(cursor.document())) return Status::OK();
@@ -41,7 +41,8 @@ Status UserChanges::countOnCommit(storage::RecoveryUnit& unit) {
 StatusWith<std::optional<bson::Document>> UserStore::find(std::string_view user, std::string_view database) const {
   const auto collection = catalog_.find(kUsers);
   if (!collection) return std::optional<bson::Document>();
-  storage::RecoveryUnit unit(sessions_);
+  storage::OperationContext operation({sessions_});
+  storage::RecoveryUnit& unit = operation.recoveryUnit();
   const bson::Document id = bson::doc("_id", std::string(database) + "." + std::string(user));
   TROUPE_ASSIGN(const auto record, collection->findById(unit, id.view().first()));
   std::optional<bson::Document> found;

@@ -40,7 +40,8 @@ void Listener::onStopRequested() {
 
 void Listener::interruptRunning() {
   server_->clients.each([](commands::Client& client) {
-    client.withOperation([](commands::Operation& operation) { operation.kill(ErrorCode::kInterruptedAtShutdown); });
+    client.withOperation(
+        [](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterruptedAtShutdown); });
   });
 }
 

@@ -9,7 +9,7 @@ namespace {
 /// Shows the running operation to those who may kill it.
 class Shown {
  public:
-  Shown(RemoteRun& run, commands::Operation& operation) : run_(run) { run_.setOperation(&operation); }
+  Shown(RemoteRun& run, storage::OperationContext& operation) : run_(run) { run_.setOperation(&operation); }
   Shown(const Shown&) = delete;
   ~Shown() { run_.setOperation(nullptr); }
 

@@ -4,7 +4,7 @@
 
 namespace troupe::front {
 
-void RemoteRun::setOperation(commands::Operation* operation) {
+void RemoteRun::setOperation(storage::OperationContext* operation) {
   const std::lock_guard lock(mutex_);
   operation_ = operation;
   if (operation_ && killed_ != ErrorCode::kOK) operation_->kill(killed_);

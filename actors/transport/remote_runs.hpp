@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "actors/kernel/node.hpp"
-#include "actors/server/operation.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::front {
 
@@ -16,7 +16,7 @@ namespace troupe::front {
 class RemoteRun {
  public:
   /// The operation that carries it out now; null: none. One that was killed before is killed at once.
-  void setOperation(commands::Operation* operation);
+  void setOperation(storage::OperationContext* operation);
   /// Its results go on as a cursor, under that actor. False if it was killed meanwhile.
   bool continueAs(const Address& cursor);
   /// Kills the operation, stops the cursor.
@@ -24,7 +24,7 @@ class RemoteRun {
 
  private:
   std::mutex mutex_;
-  commands::Operation* operation_ = nullptr;
+  storage::OperationContext* operation_ = nullptr;
   Address cursor_;
   ErrorCode killed_ = ErrorCode::kOK;
 };

@@ -6,17 +6,12 @@
 #include <utility>
 
 #include "messaging/bson/document.hpp"
+#include "messaging/clock/time_point.hpp"
 #include "messaging/envelope/address.hpp"
 #include "messaging/envelope/payload.hpp"
 #include "messaging/errors/status.hpp"
 
 namespace troupe {
-
-/// A point on the node's monotonic clock (the Environment's; virtual in tests and simulations).
-using TimePoint = std::chrono::steady_clock::time_point;
-using Duration = std::chrono::steady_clock::duration;
-inline constexpr TimePoint kNoDeadline = TimePoint::max();
-inline constexpr Duration kNoTimeout = Duration::max();
 
 enum class Priority : uint8_t { kNormal, kHigh };
 

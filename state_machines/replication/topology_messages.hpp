@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "messaging/clock/op_time.hpp"
 #include "messaging/description/description.hpp"
 #include "messaging/errors/status.hpp"
-#include "state_machines/replication/op_time.hpp"
 #include "state_machines/replication/replica_set_config.hpp"
 
 /// What the members of a replica set say to each other, and what a member's topology machine hears from its own node.

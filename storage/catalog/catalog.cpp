@@ -9,6 +9,7 @@
 #include "storage/catalog/catalog_view.hpp"
 #include "storage/catalog/collection_maker.hpp"
 #include "storage/catalog/table_logging.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -104,7 +105,8 @@ Status Catalog::dropUnreferenced(const std::set<std::string>& tables, const std:
 
 /// The node may start in another role than before: then its tables are logged, or no longer.
 Status Catalog::adoptRole() {
-  RecoveryUnit unit(pool_);
+  OperationContext operation({pool_});
+  RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const auto entries, durable_->entries(unit));
   unit.releaseSession();
   pool_.forgetTable(durable_->table());
@@ -112,7 +114,8 @@ Status Catalog::adoptRole() {
 }
 
 Status Catalog::load(bool recount) {
-  RecoveryUnit unit(pool_);
+  OperationContext operation({pool_});
+  RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(auto entries, durable_->readAll(unit));
   unit.abandonSnapshot();
 

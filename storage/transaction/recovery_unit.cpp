@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "storage/operation/operation_context.hpp"
+
 namespace troupe::storage {
 
 RecoveryUnit::~RecoveryUnit() { endTransaction(); }
@@ -52,9 +54,11 @@ Status RecoveryUnit::beginSlow() {
   return {};
 }
 
-Status RecoveryUnit::writable() const {
-  if (inUnitOfWork()) [[likely]]
+Status RecoveryUnit::writable() {
+  if (inUnitOfWork()) [[likely]] {
+    wrote_ = true;
     return {};
+  }
   return {ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work"};
 }
 
@@ -174,6 +178,7 @@ Status RecoveryUnit::finishCommit(Status outcome) {
   active_ = false;
   snapshotState_.reset();
   readTimestamp_.reset();
+  if (std::exchange(wrote_, false) && operation_) operation_->noteWritten();
   const std::optional<Timestamp> commitTime = std::exchange(commitTimestamp_, std::nullopt);
   for (auto* changes : {&publications_, &changes_}) {
     for (Change& change : std::exchange(*changes, {}))
@@ -202,7 +207,7 @@ void RecoveryUnit::leaveUnit() {
   preCommit_.clear();
   unitState_.reset();
   depth_ = 0;
-  failed_ = false;
+  failed_ = wrote_ = false;
 }
 
 }  // namespace troupe::storage

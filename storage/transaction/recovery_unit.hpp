@@ -10,6 +10,8 @@
 
 namespace troupe::storage {
 
+class OperationContext;
+
 /// As of which time a unit reads (STX-001). Sources that need a time the node does not have yet read the newest data.
 enum class ReadSource {
   kNoTimestamp,  ///< the newest committed data
@@ -47,6 +49,11 @@ class RecoveryUnit {
   RecoveryUnit(const RecoveryUnit&) = delete;
   RecoveryUnit& operator=(const RecoveryUnit&) = delete;
 
+  /// The operation that works with this unit; null only in tests of the lower layers. Observers of writes reach
+  /// session, statement and write mode through it.
+  OperationContext* operation() const { return operation_; }
+  void setOperation(OperationContext* operation) { operation_ = operation; }
+
   /// Chooses what the next snapshot reads; `provided` goes with kProvided. IllegalOperation while a snapshot is open.
   Status setReadSource(ReadSource source, std::optional<Timestamp> provided = std::nullopt);
   ReadSource readSource() const { return source_; }
@@ -77,8 +84,8 @@ class RecoveryUnit {
   void releaseSession();
 
   bool inUnitOfWork() const { return depth_ > 0; }
-  /// IllegalOperation outside of a unit of work.
-  Status writable() const;
+  /// Called before each write. IllegalOperation outside of a unit of work.
+  Status writable();
   /// Writes that follow carry this commit time (IllegalOperation outside of a unit of work).
   Status setCommitTimestamp(Timestamp ts);
   std::optional<Timestamp> commitTimestamp() const { return commitTimestamp_; }
@@ -129,6 +136,7 @@ class RecoveryUnit {
 
   SessionPool& pool_;
   const ReadTimes* times_;
+  OperationContext* operation_ = nullptr;
   SessionLease session_;
   ReadSource source_ = ReadSource::kNoTimestamp;
   std::optional<Timestamp> provided_;
@@ -136,6 +144,7 @@ class RecoveryUnit {
   std::optional<Timestamp> commitTimestamp_;
   bool ignorePrepare_ = false;
   bool active_ = false;
+  bool wrote_ = false;   ///< something since the unit of work began
   bool failed_ = false;  ///< an inner unit was rolled back: the outer ones cannot commit
   int depth_ = 0;
   std::vector<PreCommitHandler> preCommit_;

@@ -1,6 +1,6 @@
 #include "storage/validation/repair.hpp"
 
-#include "storage/transaction/recovery_unit.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/validation/validate.hpp"
 
 namespace troupe::storage {
@@ -30,10 +30,11 @@ StatusWith<RepairReport> repairCollections(Catalog& catalog, const RepairTeller&
     for (const CollectionPtr& collection : snapshot->collections(db)) {
       if (collection->isView()) continue;
       ++report.collections;
-      RecoveryUnit unit(catalog.pool());
+      OperationContext operation({catalog.pool()});
       ValidateSettings settings;
       settings.full = settings.checkDocuments = settings.repair = true;
-      TROUPE_ASSIGN(const ValidateResult found, validateCollection(catalog, unit, collection, settings));
+      TROUPE_ASSIGN(const ValidateResult found,
+                    validateCollection(catalog, operation.recoveryUnit(), collection, settings));
       const std::string name = collection->ns().toString();
       if (found.repaired) {
         ++report.repaired;

@@ -71,6 +71,11 @@ class PipelineEnvironment {
     return false;
   }
 
+  /// Around a batch of writes: whoever reads has given its cursors up, and takes them again afterwards. Reads and
+  /// writes of an operation share one recovery unit, so the snapshot of the reads ends here and begins anew there.
+  virtual void beginWrites() {}
+  virtual Status endWrites() { return Status::OK(); }
+
   /// True when the operation has to stop (killed, time limit); asked regularly by blocking stages.
   virtual Status checkInterrupt() { return Status::OK(); }
 };

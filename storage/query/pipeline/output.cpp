@@ -12,35 +12,67 @@ using bson::Document;
 using bson::Element;
 using bson::Type;
 
-/// Each step is repeated until it succeeds; conflicts with other writers are waited out by who pulls.
+/// As much as is gathered before it is written: enough to make giving up the input's cursors cheap.
+constexpr size_t kBatchDocuments = 128;
+constexpr size_t kBatchBytes = 1 << 20;
+
+void OutputStage::save() {
+  if (!inputSaved_) Stage::save();
+  inputSaved_ = true;
+}
+
+Status OutputStage::restore() {
+  inputSaved_ = false;
+  return Stage::restore();
+}
+
+/// Reads until a batch is full (kDocument), the input ends (kEnd), or it has to let others run (kYield).
+StatusWith<Next::Kind> OutputStage::gather() {
+  while (batch_.size() < kBatchDocuments && batchBytes_ < kBatchBytes) {
+    TROUPE_ASSIGN(const Next in, pull());
+    if (!in.isDocument()) return in.kind;
+    batch_.emplace_back(in.document);
+    batchBytes_ += in.document.size();
+  }
+  return Next::Kind::kDocument;
+}
+
+/// What is written leaves the batch, so that a conflict goes on with the document that met it.
+Status OutputStage::writeBatch() {
+  while (!batch_.empty()) {
+    TROUPE_TRY(write(batch_.front()));
+    batch_.pop_front();
+  }
+  batchBytes_ = 0;
+  return Status::OK();
+}
+
+Status OutputStage::write() {
+  save();
+  context_.environment->beginWrites();
+  if (step_ == Step::kBegin) TROUPE_TRY(begin());
+  if (step_ == Step::kWrite) TROUPE_TRY(writeBatch());
+  if (step_ == Step::kFinish) TROUPE_TRY(finish());
+  if (inputEnded_) return Status::OK();  // nothing is left to read, and $out may have replaced what was read
+  TROUPE_TRY(context_.environment->endWrites());
+  return restore();
+}
+
+/// Each step is repeated until it succeeds; the puller waits conflicts with other writers out.
 StatusWith<Next> OutputStage::next() {
   while (step_ != Step::kDone) {
-    Status done;
-    if (step_ == Step::kBegin) {
-      done = begin();
-      if (done.isOK()) step_ = Step::kRead;
-    } else if (step_ == Step::kWriteAgain) {
-      done = write(kept_);
-      if (done.isOK()) step_ = Step::kRead;
-    } else if (step_ == Step::kFinish) {
-      done = finish();
-      if (done.isOK()) step_ = Step::kDone;
-    } else {
-      auto in = pull();
-      if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
-      if (in->isEnd()) {
-        step_ = Step::kFinish;
-        continue;
-      }
-      done = write(in->document);
-      if (!done.isOK()) {
-        kept_ = Document(in->document);
-        step_ = Step::kWriteAgain;
-      }
+    if (step_ == Step::kRead) {
+      TROUPE_ASSIGN(const Next::Kind how, gather());
+      if (how == Next::Kind::kYield) return Next::yield();
+      inputEnded_ = how == Next::Kind::kEnd;
+      step_ = Step::kWrite;
     }
-    if (done.isOK()) continue;
-    if (!context_.environment->mayTryAgain(done)) return done;
-    return Next::yield();
+    if (Status done = write(); !done.isOK()) {
+      if (!context_.environment->mayTryAgain(done)) return done;
+      return Next::yield();
+    }
+    if (step_ == Step::kFinish) step_ = Step::kDone;
+    else step_ = inputEnded_ ? Step::kFinish : Step::kRead;
   }
   return Next::end();
 }

@@ -1,12 +1,17 @@
 #pragma once
+#include <deque>
+
 #include "storage/query/pipeline/stages.hpp"
 
 namespace troupe::query {
 
-/// The base of $out and $merge: a last stage that reads everything at the first pull and gives no results.
+/// The base of $out and $merge: a last stage that reads everything at the first pull and gives no results. Documents
+/// are gathered while the input is open and written while it is saved, a batch at a time.
 class OutputStage : public Stage {
  public:
   StatusWith<Next> next() override;
+  void save() override;
+  Status restore() override;
   void serialize(bson::Builder& stages) const override { stages.push(shown_); }
   StageTraits traits() const override { return {.last = true, .writes = true, .blocking = true, .inFacet = false}; }
   const CollectionName& target() const { return target_; }
@@ -23,9 +28,16 @@ class OutputStage : public Stage {
   PipelineContext context_;
 
  private:
-  enum class Step { kBegin, kRead, kWriteAgain, kFinish, kDone };
+  enum class Step { kBegin, kRead, kWrite, kFinish, kDone };
+  StatusWith<Next::Kind> gather();
+  Status writeBatch();
+  Status write();
+
   Step step_ = Step::kBegin;
-  bson::Document kept_;  ///< to be written again: its first attempt met a conflict
+  std::deque<bson::Document> batch_;  ///< read and not yet written
+  size_t batchBytes_ = 0;
+  bool inputEnded_ = false;
+  bool inputSaved_ = false;
 };
 
 }  // namespace troupe::query

@@ -26,15 +26,15 @@ using namespace std::chrono_literals;
 
 /// One command on its way through a CommandNode: from the bytes of a request to the bytes of its reply.
 struct Exchange {
-  Exchange(std::string bytes, ServerContext& server, Client& client, SteadyTime now)
+  Exchange(std::string bytes, ServerContext& server, Client& client, TimePoint now)
       : frame(std::move(bytes)),
         wire(*wire::parseRequest(frame)),
-        operation(server.clients.nextOperationId(), now),
+        operation(server.operations(), storage::OperationOrigin::kClient, server.clients.nextOperationId(), now),
         request(wire, server, client, operation) {}
 
   const std::string frame;
   wire::Request wire;
-  Operation operation;
+  storage::OperationContext operation;
   Request request;
   bool done = false;
 

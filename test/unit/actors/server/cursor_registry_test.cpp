@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "messaging/bson/json.hpp"
+#include "storage/engine/deterministic_engine.hpp"
 
 namespace troupe::commands {
 
@@ -12,7 +13,7 @@ class CursorRegistryTest : public ::testing::Test {
  protected:
   int64_t nextId = 0;
   CursorRegistry cursors{[this] { return nextId++; }};
-  const SteadyTime start = SteadyTime() + 1h;
+  const TimePoint start = TimePoint() + 1h;
 
   int64_t open(const std::vector<std::string>& owners = {}, bool noTimeout = false) {
     auto cursor = std::make_unique<ClientCursor>();
@@ -23,7 +24,7 @@ class CursorRegistryTest : public ::testing::Test {
     return cursors.add(std::move(cursor));
   }
   StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, const std::vector<std::string>& users = {},
-                                                Operation* operation = nullptr) {
+                                                storage::OperationContext* operation = nullptr) {
     return cursors.pin(id, "test.c", users, {}, operation);
   }
 };
@@ -95,7 +96,9 @@ TEST_F(CursorRegistryTest, KillingAnIdleCursorEndsIt) {
 
 TEST_F(CursorRegistryTest, KillingAPinnedCursorInterruptsItsCommandAndEndsIt) {
   const auto id = open();
-  Operation operation(1, start);
+  const auto engine = storage::DeterministicEngine::open();
+  storage::SessionPool sessions(*engine);
+  storage::OperationContext operation({sessions}, storage::OperationOrigin::kClient, 1, start);
   auto mine = pin(id, {}, &operation);
   EXPECT_EQ(cursors.kill(id), CursorRegistry::Killed::kKilled);
   EXPECT_EQ(operation.checkForInterrupt(start), ErrorCode::kCursorKilled);
@@ -135,7 +138,9 @@ TEST_F(CursorRegistryTest, APinnedCursorDoesNotTimeOut) {
 TEST_F(CursorRegistryTest, KillIfSeesPinnedCursorsToo) {
   const auto idle = open();
   const auto pinned = open();
-  Operation operation(1, start);
+  const auto engine = storage::DeterministicEngine::open();
+  storage::SessionPool sessions(*engine);
+  storage::OperationContext operation({sessions}, storage::OperationOrigin::kClient, 1, start);
   auto mine = pin(pinned, {}, &operation);
   EXPECT_EQ(cursors.killIf([](const ClientCursor& c) { return c.ns == "test.c"; }), 2);
   EXPECT_TRUE(operation.killed());

@@ -72,7 +72,10 @@ TEST_F(DispatchTest, ReadConcernsOfReplicaSetsAreRefused) {
 }
 
 TEST_F(DispatchTest, TransactionsNeedAReplicaSet) {
-  EXPECT_EQ(code(R"({"find": "c", "txnNumber": {"$numberLong": "1"}})"), 20);
+  EXPECT_EQ(code(R"({"find": "c", "lsid": {"id": {"$uuid": "11111111-1111-4111-8111-111111111111"}},
+                     "txnNumber": {"$numberLong": "1"}})"),
+            20);
+  EXPECT_EQ(code(R"({"find": "c", "txnNumber": {"$numberLong": "1"}})"), 72) << "and a session";
   EXPECT_EQ(code(R"({"find": "c", "autocommit": false})"), 72);
 }
 

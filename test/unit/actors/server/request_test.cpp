@@ -12,39 +12,7 @@ class RequestTest : public CommandTest {
     Exchange exchange(wire::buildRequest(1, "test", parse(json)), *server.server, *server.client, server.time->now());
     return use(exchange.request);
   }
-  StatusWith<WriteConcern> concern(std::string_view json) {
-    return given(R"({"insert": "c", "writeConcern": )" + std::string(json) + "}",
-                 [](const Request& request) { return request.writeConcern(); });
-  }
 };
-
-TEST_F(RequestTest, WithoutAWriteConcernOneMemberIsEnough) {
-  const auto plain = concern("{}");
-  ASSERT_TRUE(plain.isOK());
-  EXPECT_EQ(plain->w, 1);
-  EXPECT_FALSE(plain->journaled || plain->majority || plain->timeout);
-}
-
-TEST_F(RequestTest, ReadsAWriteConcern) {
-  const auto given = concern(R"({"w": "majority", "j": true, "wtimeout": 250})");
-  ASSERT_TRUE(given.isOK()) << given.status().toString();
-  EXPECT_TRUE(given->majority);
-  EXPECT_TRUE(given->journaled);
-  EXPECT_EQ(given->timeout, std::chrono::milliseconds(250));
-  EXPECT_EQ(concern(R"({"w": 0})")->w, 0);
-  EXPECT_TRUE(concern(R"({"fsync": 1})")->journaled);
-}
-
-TEST_F(RequestTest, RefusesAWriteConcernItCannotSatisfy) {
-  EXPECT_EQ(concern(R"({"w": 2})").status(), ErrorCode::kBadValue);
-  EXPECT_EQ(concern(R"({"w": "elsewhere"})").status(), ErrorCode::kUnknownReplWriteConcern);
-}
-
-TEST_F(RequestTest, RefusesAMalformedWriteConcern) {
-  for (const char* bad :
-       {R"({"w": -1})", R"({"w": 51})", R"({"w": {}})", R"({"j": "yes"})", R"({"wtimeout": "1"})", R"({"x": 1})"})
-    EXPECT_EQ(concern(bad).status(), ErrorCode::kFailedToParse) << bad;
-}
 
 TEST_F(RequestTest, NullArgumentsAreAbsent) {
   given(R"({"find": "c", "filter": null, "limit": 3})", [](const Request& request) {

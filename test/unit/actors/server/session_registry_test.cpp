@@ -14,7 +14,7 @@ bson::Document lsid(char byte) { return bson::doc("id", bson::Binary{bson::kBina
 class SessionRegistryTest : public ::testing::Test {
  protected:
   SessionRegistry sessions;
-  const SteadyTime start = SteadyTime() + 1h;
+  const TimePoint start = TimePoint() + 1h;
 };
 
 TEST_F(SessionRegistryTest, UsingASessionBeginsIt) {

@@ -166,7 +166,7 @@ TEST_F(Waiting, KillOpEndsItAndItsAskerHearsOfIt) {
   const auto outcome = begin(runCommand(a->node, "b:2", "test", waiting()));
   server.clients.each([](commands::Client& client) {
     if (client.connectionId < 0)
-      client.withOperation([](commands::Operation& operation) { operation.kill(ErrorCode::kInterrupted); });
+      client.withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterrupted); });
   });
   settle();
   ASSERT_TRUE(*outcome);

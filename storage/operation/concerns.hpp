@@ -1,0 +1,42 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "messaging/bson/types.hpp"
+#include "messaging/bson/view.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::storage {
+
+enum class ReadConcernLevel : uint8_t { kLocal, kAvailable, kMajority, kLinearizable, kSnapshot };
+
+/// `readConcern` of a command. A plain value.
+struct ReadConcern {
+  ReadConcernLevel level = ReadConcernLevel::kLocal;
+  std::optional<bson::Timestamp> afterClusterTime;  ///< read what is at least as new
+  std::optional<bson::Timestamp> atClusterTime;     ///< read exactly as of then (snapshot only)
+  bool given = false;                               ///< the command named one
+
+  /// Whether all reads of the operation, sub-pipelines included, see one snapshot, however often it yields.
+  bool isSnapshot() const { return level == ReadConcernLevel::kSnapshot; }
+  /// Errors: FailedToParse (unknown level or field), TypeMismatch, InvalidOptions (times that exclude each other, or
+  /// atClusterTime at another level).
+  static StatusWith<ReadConcern> parse(bson::View given);
+};
+
+/// `writeConcern` of a command. A plain value.
+struct WriteConcern {
+  int64_t w = 1;  ///< members; 0 wants no answer
+  bool majority = false;
+  std::string mode;  ///< a tag mode of the replica set config; empty: none
+  bool journaled = false;
+  std::optional<std::chrono::milliseconds> timeout;
+  bool given = false;  ///< the command named one
+
+  /// Errors: FailedToParse (types, ranges, unknown fields).
+  static StatusWith<WriteConcern> parse(bson::View given);
+};
+
+}  // namespace troupe::storage

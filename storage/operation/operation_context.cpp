@@ -1,0 +1,26 @@
+#include "storage/operation/operation_context.hpp"
+
+#include <stdexcept>
+
+namespace troupe::storage {
+
+RecoveryUnit& OperationContext::makeUnit() {
+  unit_ = std::make_unique<RecoveryUnit>(services_.sessions, services_.times);
+  unit_->setOperation(this);
+  return *unit_;
+}
+
+StashedOperation OperationContext::stash() {
+  if (unit_ && unit_->inUnitOfWork()) throw std::logic_error("an operation is stashed within a unit of work");
+  if (unit_) unit_->setOperation(nullptr);
+  return {std::move(unit_), readConcern};
+}
+
+void OperationContext::unstash(StashedOperation stashed) {
+  if (unit_ && unit_->isActive()) throw std::logic_error("an operation that reads already takes up another's snapshot");
+  unit_ = std::move(stashed.unit);
+  if (unit_) unit_->setOperation(this);
+  readConcern = stashed.readConcern;
+}
+
+}  // namespace troupe::storage

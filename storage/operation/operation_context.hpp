@@ -1,0 +1,204 @@
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/clock/op_time.hpp"
+#include "messaging/clock/time_point.hpp"
+#include "messaging/errors/status.hpp"
+#include "storage/operation/concerns.hpp"
+#include "storage/operation/logical_session.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+
+/// A text that its operation sets while others may look at it.
+class SharedText {
+ public:
+  SharedText& operator=(std::string text) {
+    const std::lock_guard lock(mutex_);
+    text_ = std::move(text);
+    return *this;
+  }
+  std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
+/// What an operation cost, for slow-operation lines and currentOp. Written by the operation only; others look at what
+/// currentOp shows, the yields and the plan.
+struct OperationMetrics {
+  int64_t keysExamined = 0;
+  int64_t docsExamined = 0;
+  int64_t returned = 0;
+  int64_t inserted = 0;
+  int64_t modified = 0;
+  int64_t deleted = 0;
+  int64_t writeConflicts = 0;
+  std::atomic<int64_t> yields{0};
+  int64_t replyBytes = 0;
+  std::chrono::nanoseconds awaited{0};  ///< spent waiting for news, as the client asked: no part of its latency
+  bool hasSortStage = false;
+  SharedText planSummary;
+};
+
+/// The lock on its collection that an operation holds or waits for, as currentOp shows it. Any thread may look.
+struct ShownLock {
+  std::atomic<char> mode{0};  ///< 'w' beside other writers, 'W' alone, 0 none
+  std::atomic<bool> waiting{false};
+
+  void await(char wanted) {
+    mode.store(wanted, std::memory_order_relaxed);
+    waiting.store(true, std::memory_order_relaxed);
+  }
+  void granted() { waiting.store(false, std::memory_order_relaxed); }
+  void released() { mode.store(0, std::memory_order_relaxed); }
+};
+
+/// What started an operation.
+enum class OperationOrigin : uint8_t {
+  kClient,   ///< a command of a connection
+  kMachine,  ///< a machine host that writes or reads state documents
+  kService,  ///< the node's own work: user cache, index scans, TTL, start-up and tools
+  kApplier,  ///< operations of another node's log
+};
+
+/// How the log of operations treats what an operation writes.
+enum class WriteMode : uint8_t {
+  kReplicated,     ///< stamped, logged, and only with the right to write
+  kUnreplicated,   ///< this node's own: neither stamped nor fenced
+  kFromMigration,  ///< as replicated; observers see that the documents only move between shards
+  kApplied,        ///< the times and the log entry come from the node that wrote first
+};
+
+/// What operations need of their node's storage; all of it outlives them.
+struct OperationServices {
+  SessionPool& sessions;
+  const ReadTimes* times = nullptr;  ///< null on a node without replication
+};
+
+/// What one operation leaves for another command to take up, on any thread: its recovery unit with whatever snapshot
+/// is open, and the read concern it was begun with. Empty after it was taken.
+struct StashedOperation {
+  std::unique_ptr<RecoveryUnit> unit;
+  ReadConcern readConcern;
+};
+
+/// One piece of work: a command, a batch of state documents, a background job. It owns what must have an owner: the
+/// interrupt point (kill and deadline), the session and statement, read and write concern, and the only recovery unit
+/// (architecture: "work without owner, deadline, budget or session"). Observers of its writes reach it through the
+/// unit. Belongs to the actor or thread that runs it; others meet a client's operation only through
+/// Client::withOperation, once `database`, `commandName` and `command` are set: they may kill it, and look at these
+/// three, the namespace, the lock, and what its metrics share.
+class OperationContext {
+ public:
+  /// `id`: for currentOp and killOp; 0 for work that neither shows.
+  explicit OperationContext(const OperationServices& services, OperationOrigin origin = OperationOrigin::kService,
+                            int64_t id = 0, TimePoint started = {})
+      : services_(services), origin_(origin), id_(id), started_(started) {}
+  OperationContext(const OperationContext&) = delete;
+  OperationContext& operator=(const OperationContext&) = delete;
+
+  int64_t id() const { return id_; }
+  TimePoint started() const { return started_; }
+  OperationOrigin origin() const { return origin_; }
+  const OperationServices& services() const { return services_; }
+
+  // --- Storage
+  /// The operation's only recovery unit, made at first use.
+  RecoveryUnit& recoveryUnit() { return unit_ ? *unit_ : makeUnit(); }
+  bool hasRecoveryUnit() const { return unit_ != nullptr; }
+  /// Hands the recovery unit on (no unit of work may be open: throws std::logic_error); the next use makes another.
+  StashedOperation stash();
+  /// Goes on with what another operation left. The own unit must not be active (throws std::logic_error).
+  void unstash(StashedOperation stashed);
+
+  WriteMode writeMode() const { return writeMode_; }
+  void setWriteMode(WriteMode mode) { writeMode_ = mode; }
+  /// Whether a unit of work of this operation committed writes: then there is something to await.
+  bool hasWritten() const { return hasWritten_; }
+  void noteWritten() { hasWritten_ = true; }
+  /// Of the last stamped write that committed; the null OpTime before.
+  const OpTime& lastOpTime() const { return lastOpTime_; }
+  void setLastOpTime(const OpTime& opTime) { lastOpTime_ = opTime; }
+  /// The term in which this operation's first write was admitted; writes of a later term are refused.
+  std::optional<int64_t> writeTerm() const { return writeTerm_; }
+  void setWriteTerm(int64_t term) { writeTerm_ = term; }
+
+  // --- The client's wishes, parsed once by the dispatcher
+  LogicalSession session;
+  ReadConcern readConcern;
+  WriteConcern writeConcern;
+
+  // --- Interrupt
+  /// Asks the operation to end with `code` (Interrupted, InterruptedAtShutdown, CursorKilled ...) at its next check.
+  void kill(ErrorCode code) {
+    killed_.store(static_cast<int32_t>(code), std::memory_order_relaxed);
+    const std::lock_guard lock(wakerMutex_);
+    if (onKill_) onKill_();
+  }
+  /// While the operation waits for something: `wake` is called, from any thread, when it is killed (at once when it has
+  /// been). Empty: no longer.
+  void wakeOnKill(std::function<void()> wake) {
+    const std::lock_guard lock(wakerMutex_);
+    onKill_ = std::move(wake);
+    if (onKill_ && killed()) onKill_();
+  }
+  bool killed() const { return killed_.load(std::memory_order_relaxed) != 0; }
+  /// maxTimeMS, or the deadline of the node that asked: the earliest holds. Without one there is no limit.
+  void setDeadline(TimePoint deadline) { deadline_ = deadline_ ? std::min(*deadline_, deadline) : deadline; }
+  std::optional<TimePoint> deadline() const { return deadline_; }
+  /// The failure the operation has to end with now: it was killed, or its time (maxTimeMS) is over.
+  Status checkForInterrupt(TimePoint now) const {
+    if (const auto code = killed_.load(std::memory_order_relaxed))
+      return {static_cast<ErrorCode>(code), "operation was interrupted"};
+    if (deadline_ && now >= *deadline_) return {ErrorCode::kMaxTimeMSExpired, "operation exceeded time limit"};
+    return Status::OK();
+  }
+
+  // --- For currentOp, logs and profiles
+  std::string_view database;
+  SharedText ns;  ///< "db.collection" once known
+  /// The namespace as operators see it, also while it is not known.
+  std::string shownNs() const {
+    std::string known = ns.text();
+    return known.empty() ? std::string(database) + ".$cmd" : known;
+  }
+  std::string_view commandName;
+  bson::View command;  ///< the request's body
+  OperationMetrics metrics;
+  ShownLock lock;
+
+ private:
+  RecoveryUnit& makeUnit();
+
+  const OperationServices services_;
+  const OperationOrigin origin_;
+  WriteMode writeMode_ = WriteMode::kReplicated;
+  bool hasWritten_ = false;
+  const int64_t id_;
+  const TimePoint started_;
+  std::optional<TimePoint> deadline_;
+  std::atomic<int32_t> killed_{0};
+  std::mutex wakerMutex_;
+  std::function<void()> onKill_;
+  OpTime lastOpTime_;
+  std::optional<int64_t> writeTerm_;
+  std::unique_ptr<RecoveryUnit> unit_;
+};
+
+}  // namespace troupe::storage

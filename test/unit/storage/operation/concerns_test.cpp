@@ -1,0 +1,66 @@
+#include "storage/operation/concerns.hpp"
+
+#include <gtest/gtest.h>
+
+#include "messaging/bson/json.hpp"
+
+namespace troupe::storage {
+
+namespace {
+
+StatusWith<WriteConcern> write(std::string_view json) { return WriteConcern::parse(*bson::fromJson(json)); }
+StatusWith<ReadConcern> read(std::string_view json) { return ReadConcern::parse(*bson::fromJson(json)); }
+
+}  // namespace
+
+TEST(WriteConcern, OneMemberIsEnoughWhereNothingIsSaid) {
+  const auto plain = write("{}");
+  ASSERT_TRUE(plain.isOK());
+  EXPECT_EQ(plain->w, 1);
+  EXPECT_FALSE(plain->given || plain->journaled || plain->majority || plain->timeout);
+}
+
+TEST(WriteConcern, IsReadFromADocument) {
+  const auto given = write(R"({"w": "majority", "j": true, "wtimeout": 250})");
+  ASSERT_TRUE(given.isOK()) << given.status().toString();
+  EXPECT_TRUE(given->given && given->majority && given->journaled);
+  EXPECT_EQ(given->timeout, std::chrono::milliseconds(250));
+  EXPECT_EQ(write(R"({"w": 0})")->w, 0);
+  EXPECT_TRUE(write(R"({"fsync": 1})")->journaled);
+  EXPECT_EQ(write(R"({"w": "elsewhere"})")->mode, "elsewhere");
+}
+
+TEST(WriteConcern, MalformedOnesAreRefused) {
+  for (const char* bad :
+       {R"({"w": -1})", R"({"w": 51})", R"({"w": {}})", R"({"j": "yes"})", R"({"wtimeout": "1"})", R"({"x": 1})"})
+    EXPECT_EQ(write(bad).status(), ErrorCode::kFailedToParse) << bad;
+}
+
+TEST(ReadConcern, IsReadFromADocument) {
+  EXPECT_EQ(read("{}")->level, ReadConcernLevel::kLocal);
+  EXPECT_FALSE(read("{}")->given);
+  EXPECT_EQ(read(R"({"level": "majority"})")->level, ReadConcernLevel::kMajority);
+  const auto after = read(R"({"level": "local", "afterClusterTime": {"$timestamp": {"t": 7, "i": 2}}})");
+  ASSERT_TRUE(after.isOK()) << after.status().toString();
+  EXPECT_EQ(after->afterClusterTime, (bson::Timestamp{7, 2}));
+  const auto at = read(R"({"level": "snapshot", "atClusterTime": {"$timestamp": {"t": 7, "i": 2}}})");
+  ASSERT_TRUE(at.isOK());
+  EXPECT_TRUE(at->isSnapshot());
+}
+
+TEST(ReadConcern, ContradictionsAreRefused) {
+  EXPECT_EQ(read(R"({"level": "newest"})").status(), ErrorCode::kFailedToParse);
+  EXPECT_EQ(read(R"({"level": 1})").status(), ErrorCode::kTypeMismatch);
+  EXPECT_EQ(read(R"({"lvel": "local"})").status(), ErrorCode::kFailedToParse);
+  EXPECT_EQ(read(R"({"afterClusterTime": 1})").status(), ErrorCode::kTypeMismatch);
+  EXPECT_EQ(read(R"({"level": "local", "atClusterTime": {"$timestamp": {"t": 7, "i": 2}}})").status(),
+            ErrorCode::kInvalidOptions);
+  EXPECT_EQ(read(R"({"level": "snapshot", "afterClusterTime": {"$timestamp": {"t": 7, "i": 2}},
+                     "atClusterTime": {"$timestamp": {"t": 7, "i": 2}}})")
+                .status(),
+            ErrorCode::kInvalidOptions);
+  EXPECT_EQ(read(R"({"level": "snapshot", "atClusterTime": {"$timestamp": {"t": 0, "i": 0}}})").status(),
+            ErrorCode::kInvalidOptions);
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,85 @@
+#include "storage/operation/operation_context.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "storage/engine/deterministic_engine.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+
+namespace troupe::storage {
+
+class OperationContextTest : public ::testing::Test {
+ protected:
+  Status put(OperationContext& operation, std::string_view key, std::string_view value) {
+    WriteUnitOfWork work(operation.recoveryUnit());
+    {
+      TROUPE_ASSIGN(auto cursor, operation.recoveryUnit().writeCursor(table));
+      TROUPE_TRY(cursor->put(key, value));
+    }
+    return work.commit();
+  }
+  bool sees(OperationContext& operation, std::string_view key) {
+    auto cursor = operation.recoveryUnit().cursor(table);
+    return *(*cursor)->seek(key);
+  }
+
+  std::unique_ptr<DeterministicEngine> engine = DeterministicEngine::open();
+  SessionPool sessions{*engine};
+  Table table = *engine->createTable("t", {});
+  OperationContext operation{{sessions}};
+};
+
+TEST_F(OperationContextTest, HasOneRecoveryUnitThatKnowsIt) {
+  EXPECT_FALSE(operation.hasRecoveryUnit());
+  RecoveryUnit& unit = operation.recoveryUnit();
+  EXPECT_EQ(&unit, &operation.recoveryUnit());
+  EXPECT_EQ(unit.operation(), &operation);
+}
+
+TEST_F(OperationContextTest, KnowsWhetherItHasWritten) {
+  EXPECT_FALSE(sees(operation, "a"));
+  operation.recoveryUnit().abandonSnapshot();
+  {
+    WriteUnitOfWork nothing(operation.recoveryUnit());
+    ASSERT_TRUE(nothing.commit().isOK());
+  }
+  EXPECT_FALSE(operation.hasWritten());
+  {
+    WriteUnitOfWork undone(operation.recoveryUnit());
+    ASSERT_TRUE((*operation.recoveryUnit().writeCursor(table))->put("a", "1").isOK());
+  }
+  EXPECT_FALSE(operation.hasWritten()) << "it was rolled back";
+  ASSERT_TRUE(put(operation, "a", "1").isOK());
+  EXPECT_TRUE(operation.hasWritten());
+}
+
+TEST_F(OperationContextTest, AnotherCommandGoesOnInTheSnapshotThatWasStashed) {
+  EXPECT_FALSE(sees(operation, "a"));
+  StashedOperation stashed = operation.stash();
+  OperationContext writer({sessions});
+  ASSERT_TRUE(put(writer, "a", "1").isOK());
+  EXPECT_TRUE(sees(operation, "a")) << "its next unit is a new one";
+  OperationContext next({sessions});
+  next.unstash(std::move(stashed));
+  EXPECT_EQ(next.recoveryUnit().operation(), &next);
+  EXPECT_FALSE(sees(next, "a"));
+}
+
+TEST_F(OperationContextTest, IsNotStashedWithinAUnitOfWork) {
+  const WriteUnitOfWork open(operation.recoveryUnit());
+  EXPECT_THROW(operation.stash(), std::logic_error);
+}
+
+TEST_F(OperationContextTest, TakesNothingUpWhileItReads) {
+  EXPECT_FALSE(sees(operation, "a"));
+  EXPECT_THROW(operation.unstash({}), std::logic_error);
+}
+
+TEST_F(OperationContextTest, StashingLeavesNoSessionBehindOnceItIsDropped) {
+  EXPECT_FALSE(sees(operation, "a"));
+  { const StashedOperation dropped = operation.stash(); }
+  EXPECT_EQ(sessions.statistics().lent, 0);
+}
+
+}  // namespace troupe::storage
