@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "messaging/bson/validate.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/records/record_id.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
@@ -202,7 +203,8 @@ Status DurableCatalog::setMultikey(RecoveryUnit& unit, int64_t catalogId, std::s
 Status DurableCatalog::setMultikeyAside(RecoveryUnit& writer, int64_t catalogId, std::string_view index,
                                         const MultikeyPaths& paths) {
   std::lock_guard turn(multikeyMutex_);
-  RecoveryUnit side(writer.pool());
+  OperationContext own({writer.pool()});
+  RecoveryUnit& side = own.recoveryUnit();
   WriteUnitOfWork work(side);
   if (const auto time = writer.commitTimestamp()) TROUPE_TRY(side.setCommitTimestamp(*time));
   TROUPE_TRY(setMultikey(side, catalogId, index, paths));

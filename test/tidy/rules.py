@@ -99,6 +99,18 @@ def world_from_environment(sources):
                    f"asks the machine ('{match.group().strip()}'): time and chance come from the environment")
 
 
+_RECOVERY_UNIT = re.compile(r"\bRecoveryUnit\s+\w+\s*[({;]|\bmake_(?:unique|shared)<(?:storage::)?RecoveryUnit>|\bnew (?:storage::)?RecoveryUnit\b")
+
+
+def recovery_units(sources):
+    """Only an operation context makes a recovery unit: all else works through its operation's."""
+    for source in sources:
+        if not source.is_cpp or source.room not in BELOW or source.path.startswith("storage/operation/"):
+            continue
+        for match in _RECOVERY_UNIT.finditer(bare_code(source.text)):
+            yield source.path, _line(source.text, match.start()), "makes a recovery unit of its own: use the operation context's"
+
+
 def header_guards(sources):
     """Headers begin with #pragma once; a source includes its own header first, which proves that it stands alone."""
     headers = {source.path for source in sources if source.suffix == ".hpp"}

@@ -42,6 +42,8 @@ CASES = [
     (rules.actor_folder_order, [("actors/attic/a.cpp", "int x;\n")], [("actors/kernel/a.cpp", "int x;\n")]),
     (rules.world_from_environment, [("storage/a.cpp", "auto t = std::chrono::steady_clock::now();\n")],
      [("storage/a.cpp", "auto t = environment.now();  // not steady_clock::now\n"), ("test/a.cpp", "std::random_device d;\n")]),
+    (rules.recovery_units, [("actors/a.cpp", "storage::RecoveryUnit unit(pool);\n")],
+     [("actors/a.cpp", "void f(storage::RecoveryUnit& unit);\n"), ("storage/operation/a.cpp", "RecoveryUnit unit(pool);\n")]),
     (rules.header_guards, [("storage/a.hpp", "int x;\n")], [("storage/a.hpp", "#pragma once\n")]),
     (rules.header_guards, [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include <map>\n#include "storage/a.hpp"\n')],
      [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include "storage/a.hpp"\n#include <map>\n')]),

@@ -1,0 +1,102 @@
+#include "storage/oplog/slot_reserver.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace troupe::storage {
+
+using bson::Timestamp;
+
+namespace {
+
+/// The time just before, in the order of timestamps.
+Timestamp before(Timestamp time) {
+  if (time.increment > 0) return {time.seconds, time.increment - 1};
+  return time.seconds > 0 ? Timestamp{time.seconds - 1, UINT32_MAX} : Timestamp{};
+}
+
+}  // namespace
+
+SlotReserver::Slots::Slots(Slots&& other) noexcept
+    : reserver_(std::exchange(other.reserver_, nullptr)),
+      term_(other.term_),
+      first_(other.first_),
+      count_(std::exchange(other.count_, 0)) {}
+
+SlotReserver::Slots& SlotReserver::Slots::operator=(Slots&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  reserver_ = std::exchange(other.reserver_, nullptr);
+  term_ = other.term_;
+  first_ = other.first_;
+  count_ = std::exchange(other.count_, 0);
+  return *this;
+}
+
+void SlotReserver::Slots::release() {
+  count_ = 0;
+  if (SlotReserver* reserver = std::exchange(reserver_, nullptr)) reserver->close(first_);
+}
+
+/// Increments begin with 1 in each second, and a reservation never straddles two: its times are consecutive.
+SlotReserver::Slots SlotReserver::reserve(int64_t term, size_t count) {
+  if (count == 0 || count >= UINT32_MAX) throw std::invalid_argument("a reservation is of one slot at least");
+  const uint32_t now = wallSeconds_();
+  const std::lock_guard lock(mutex_);
+  const bool fits = newest_.increment <= UINT32_MAX - count;
+  Timestamp first{newest_.seconds, newest_.increment + 1};
+  if (now > newest_.seconds) first = {now, 1};
+  else if (!fits) first = {newest_.seconds + 1, 1};
+  newest_ = {first.seconds, first.increment + static_cast<uint32_t>(count) - 1};
+  open_.insert(first);
+  return {this, term, first, count};
+}
+
+void SlotReserver::advanceTo(Timestamp time) {
+  const std::lock_guard lock(mutex_);
+  newest_ = std::max(newest_, time);
+}
+
+Timestamp SlotReserver::newest() const {
+  const std::lock_guard lock(mutex_);
+  return newest_;
+}
+
+Timestamp SlotReserver::withoutHolesLocked() const { return open_.empty() ? newest_ : before(*open_.begin()); }
+
+Timestamp SlotReserver::withoutHoles() const {
+  const std::lock_guard lock(mutex_);
+  return withoutHolesLocked();
+}
+
+size_t SlotReserver::openReservations() const {
+  const std::lock_guard lock(mutex_);
+  return open_.size();
+}
+
+void SlotReserver::whenWithoutHoles(Timestamp time, std::function<void()> moved) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (withoutHolesLocked() < time) {
+      waiters_.push_back({time, std::move(moved)});
+      return;
+    }
+  }
+  moved();
+}
+
+void SlotReserver::close(Timestamp first) {
+  std::vector<Waiter> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    open_.erase(first);
+    const Timestamp reached = withoutHolesLocked();
+    const auto waits = [&](const Waiter& waiter) { return reached < waiter.time; };
+    const auto split = std::stable_partition(waiters_.begin(), waiters_.end(), waits);
+    ready.assign(std::make_move_iterator(split), std::make_move_iterator(waiters_.end()));
+    waiters_.erase(split, waiters_.end());
+  }
+  for (const Waiter& waiter : ready) waiter.moved();
+}
+
+}  // namespace troupe::storage

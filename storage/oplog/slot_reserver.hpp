@@ -1,0 +1,84 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "messaging/bson/types.hpp"
+#include "messaging/clock/op_time.hpp"
+
+namespace troupe::storage {
+
+/// Hands out the times of writes (OPL-006): unique, growing, at least the wall clock's second. Reserve within the unit
+/// of work, after its snapshot began: then of two writes to one key the one that commits later also has the later time,
+/// since the engine refuses a write over what its snapshot does not see. Times that are reserved and not yet committed
+/// or given back are holes; readers of the log stop at the first one (OPL-009). Any thread.
+class SlotReserver {
+ public:
+  /// N consecutive times. Open, thus a hole, until destroyed: after the unit of work has committed or rolled back.
+  /// Move-only; must not outlive the reserver.
+  class Slots {
+   public:
+    Slots() = default;
+    Slots(Slots&& other) noexcept;
+    Slots& operator=(Slots&& other) noexcept;
+    ~Slots() { release(); }
+
+    bool empty() const { return count_ == 0; }
+    size_t size() const { return count_; }
+    /// Position `index` < size().
+    OpTime operator[](size_t index) const {
+      return {term_, {first_.seconds, first_.increment + static_cast<uint32_t>(index)}};
+    }
+    OpTime last() const { return (*this)[count_ - 1]; }
+    /// Closes the hole now.
+    void release();
+
+   private:
+    friend class SlotReserver;
+    Slots(SlotReserver* reserver, int64_t term, bson::Timestamp first, size_t count)
+        : reserver_(reserver), term_(term), first_(first), count_(count) {}
+    SlotReserver* reserver_ = nullptr;
+    int64_t term_ = 0;
+    bson::Timestamp first_;
+    size_t count_ = 0;
+  };
+
+  /// `wallSeconds`: the node's clock, seconds since 1970.
+  explicit SlotReserver(std::function<uint32_t()> wallSeconds) : wallSeconds_(std::move(wallSeconds)) {}
+  SlotReserver(const SlotReserver&) = delete;
+  SlotReserver& operator=(const SlotReserver&) = delete;
+
+  /// The next `count` (at least 1) times, all within one second of the clock or beyond the last one handed out.
+  Slots reserve(int64_t term, size_t count);
+  /// Nothing up to `time` is handed out any more: it was seen on another node, or in the log at start-up.
+  void advanceTo(bson::Timestamp time);
+
+  /// The last time handed out or seen.
+  bson::Timestamp newest() const;
+  /// The newest time at and below which nothing is open: everything up to it can be read without missing a write.
+  bson::Timestamp withoutHoles() const;
+  size_t openReservations() const;
+  /// Calls `moved` once, from the thread that closes the hole, when `withoutHoles` has reached `time`; before returning
+  /// when it has.
+  void whenWithoutHoles(bson::Timestamp time, std::function<void()> moved);
+
+ private:
+  struct Waiter {
+    bson::Timestamp time;
+    std::function<void()> moved;
+  };
+  void close(bson::Timestamp first);
+  bson::Timestamp withoutHolesLocked() const;
+
+  const std::function<uint32_t()> wallSeconds_;
+  mutable std::mutex mutex_;
+  bson::Timestamp newest_;
+  std::set<bson::Timestamp> open_;  ///< the first time of each open reservation
+  std::vector<Waiter> waiters_;
+};
+
+}  // namespace troupe::storage

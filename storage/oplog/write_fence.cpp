@@ -1,0 +1,54 @@
+#include "storage/oplog/write_fence.hpp"
+
+#include <stdexcept>
+
+namespace troupe::storage {
+
+void WriteFence::open(int64_t term) {
+  const std::lock_guard lock(mutex_);
+  if (isOpen() || !drained_.empty()) throw std::logic_error("a write fence is opened that is open, or not yet empty");
+  term_.store(term, std::memory_order_release);
+  inside_.fetch_and(~kClosed, std::memory_order_acq_rel);
+}
+
+void WriteFence::close(std::function<void()> drained) {
+  {
+    const std::lock_guard lock(mutex_);
+    drained_.push_back(std::move(drained));
+    // Counted in, so that leaving below is what looks whether the fence is empty.
+    inside_.fetch_add(1, std::memory_order_acq_rel);
+    inside_.fetch_or(kClosed, std::memory_order_acq_rel);
+  }
+  leave();
+}
+
+StatusWith<WriteFence::Pass> WriteFence::enter(std::optional<int64_t> since) {
+  if (inside_.fetch_add(1, std::memory_order_acq_rel) & kClosed) {
+    leave();
+    return Status(ErrorCode::kNotWritablePrimary, "not primary: this node may not write now");
+  }
+  // The term cannot change while somebody is inside of an open fence.
+  Pass pass(this, term_.load(std::memory_order_acquire));
+  if (since && *since != pass.term_)
+    return Status(ErrorCode::kInterruptedDueToReplStateChange, "the operation began to write in term " +
+                                                                   std::to_string(*since) + ", and this is term " +
+                                                                   std::to_string(pass.term_));
+  return pass;
+}
+
+std::optional<int64_t> WriteFence::term() const {
+  if (!isOpen()) return std::nullopt;
+  return term_.load(std::memory_order_acquire);
+}
+
+void WriteFence::leave() {
+  if (inside_.fetch_sub(1, std::memory_order_acq_rel) != (kClosed | 1)) return;
+  std::vector<std::function<void()>> drained;
+  {
+    const std::lock_guard lock(mutex_);
+    drained.swap(drained_);
+  }
+  for (const auto& tell : drained) tell();
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,70 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "messaging/errors/status.hpp"
+
+namespace troupe::storage {
+
+/// This node's right to write what is replicated, and the term it holds the right in. A unit of work enters before its
+/// first such write and leaves when it has ended, so once a closed fence is empty no write of the old term can commit
+/// any more, whatever retries later. Any thread; entering and leaving are one atomic addition each.
+class WriteFence {
+ public:
+  /// One unit of work inside of the fence; leaves it when destroyed. Move-only; must not outlive the fence.
+  class Pass {
+   public:
+    Pass(Pass&& other) noexcept : fence_(std::exchange(other.fence_, nullptr)), term_(other.term_) {}
+    Pass& operator=(Pass&& other) noexcept {
+      std::swap(fence_, other.fence_);
+      std::swap(term_, other.term_);
+      return *this;
+    }
+    ~Pass() {
+      if (fence_) fence_->leave();
+    }
+    int64_t term() const { return term_; }
+
+   private:
+    friend class WriteFence;
+    Pass(WriteFence* fence, int64_t term) : fence_(fence), term_(term) {}
+    WriteFence* fence_;
+    int64_t term_;
+  };
+
+  WriteFence() = default;
+  WriteFence(const WriteFence&) = delete;
+  WriteFence& operator=(const WriteFence&) = delete;
+
+  /// Admits writes, in this term: at step-up, and on a standalone node (term 0) from its start. The fence must be
+  /// closed and empty (throws std::logic_error).
+  void open(int64_t term);
+  /// Admits no more. `drained` is called once every unit that was admitted has ended: before this returns when there is
+  /// none, else by the thread that ends the last one. Closing a closed fence waits for the same units.
+  void close(std::function<void()> drained);
+
+  /// Admits a unit of work. `since`: the term in which its operation wrote first; a later term is not its own.
+  /// Errors: NotWritablePrimary (the fence is closed), InterruptedDueToReplStateChange (the term has changed).
+  StatusWith<Pass> enter(std::optional<int64_t> since = std::nullopt);
+
+  bool isOpen() const { return (inside_.load(std::memory_order_acquire) & kClosed) == 0; }
+  /// The term in which writes are admitted; nothing when they are not.
+  std::optional<int64_t> term() const;
+
+ private:
+  static constexpr uint64_t kClosed = uint64_t{1} << 63;
+  void leave();
+
+  /// Units inside, and the mark of a closed fence. Whoever enters counts itself first and backs out of a closed one.
+  std::atomic<uint64_t> inside_{kClosed};
+  std::atomic<int64_t> term_{0};
+  std::mutex mutex_;
+  std::vector<std::function<void()>> drained_;
+};
+
+}  // namespace troupe::storage

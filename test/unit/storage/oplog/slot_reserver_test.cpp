@@ -1,0 +1,117 @@
+#include "storage/oplog/slot_reserver.hpp"
+
+#include <gtest/gtest.h>
+
+#include <rapidcheck/gtest.h>
+#include <map>
+#include <thread>
+#include <vector>
+
+namespace troupe::storage {
+
+using bson::Timestamp;
+
+class SlotReserverTest : public ::testing::Test {
+ protected:
+  uint32_t now = 100;
+  SlotReserver reserver{[this] { return now; }};
+};
+
+TEST_F(SlotReserverTest, TimesGrowWithTheClockAndWithinASecond) {
+  const auto first = reserver.reserve(1, 1);
+  const auto three = reserver.reserve(1, 3);
+  EXPECT_EQ(first[0], (OpTime{1, {100, 1}}));
+  EXPECT_EQ(three[0].timestamp, (Timestamp{100, 2}));
+  EXPECT_EQ(three.last().timestamp, (Timestamp{100, 4}));
+  now = 101;
+  EXPECT_EQ(reserver.reserve(1, 1)[0].timestamp, (Timestamp{101, 1}));
+  now = 99;  // the clock was set back
+  EXPECT_EQ(reserver.reserve(2, 1)[0], (OpTime{2, {101, 2}}));
+}
+
+TEST_F(SlotReserverTest, GoesOnBehindWhatWasSeenElsewhere) {
+  reserver.advanceTo({200, 7});
+  EXPECT_EQ(reserver.reserve(1, 1)[0].timestamp, (Timestamp{200, 8}));
+  reserver.advanceTo({150, 1});
+  EXPECT_EQ(reserver.newest(), (Timestamp{200, 8})) << "it never goes back";
+}
+
+TEST_F(SlotReserverTest, AReservationDoesNotStraddleSeconds) {
+  reserver.advanceTo({200, UINT32_MAX - 1});
+  const auto slots = reserver.reserve(1, 2);
+  EXPECT_EQ(slots[0].timestamp, (Timestamp{201, 1}));
+}
+
+TEST_F(SlotReserverTest, ReadersStopBeforeTheFirstHole) {
+  auto early = reserver.reserve(1, 2);
+  auto late = reserver.reserve(1, 2);
+  EXPECT_EQ(reserver.withoutHoles(), (Timestamp{100, 0}));
+  late.release();
+  EXPECT_EQ(reserver.withoutHoles(), (Timestamp{100, 0})) << "the earlier one is still open";
+  early.release();
+  EXPECT_EQ(reserver.withoutHoles(), (Timestamp{100, 4}));
+}
+
+TEST_F(SlotReserverTest, TellsWhenAHoleCloses) {
+  auto early = reserver.reserve(1, 1);
+  auto late = reserver.reserve(1, 1);
+  std::vector<int> told;
+  reserver.whenWithoutHoles({100, 1}, [&] { told.push_back(1); });
+  reserver.whenWithoutHoles({100, 2}, [&] { told.push_back(2); });
+  late.release();
+  EXPECT_TRUE(told.empty());
+  early.release();
+  EXPECT_EQ(told, (std::vector{1, 2}));
+  reserver.whenWithoutHoles({100, 2}, [&] { told.push_back(3); });
+  EXPECT_EQ(told.back(), 3) << "at once";
+}
+
+TEST_F(SlotReserverTest, MovedSlotsAreOneHole) {
+  auto slots = reserver.reserve(1, 1);
+  auto moved = std::move(slots);
+  EXPECT_TRUE(slots.empty());  // NOLINT: looked at after the move on purpose
+  EXPECT_EQ(reserver.openReservations(), 1u);
+  moved = reserver.reserve(1, 1);
+  EXPECT_EQ(reserver.openReservations(), 1u) << "the first was given back";
+}
+
+RC_GTEST_PROP(SlotReserverProperty, IsWithoutHolesJustBelowTheFirstOpenTime, (const std::vector<uint8_t>& steps)) {
+  uint32_t now = 1;
+  SlotReserver reserver([&] { return now; });
+  std::map<Timestamp, SlotReserver::Slots> open;
+  Timestamp newest;
+  for (const uint8_t step : steps) {
+    if (step % 3 == 0 && !open.empty()) {
+      open.erase(std::next(open.begin(), step % open.size()));
+    } else {
+      now += step % 2;
+      auto slots = reserver.reserve(1, 1 + step % 4);
+      RC_ASSERT(newest < slots[0].timestamp);
+      newest = slots.last().timestamp;
+      open.emplace(slots[0].timestamp, std::move(slots));
+    }
+    const Timestamp reached = reserver.withoutHoles();
+    RC_ASSERT((open.empty() ? reached == newest : reached < open.begin()->first));
+    RC_ASSERT(reserver.openReservations() == open.size());
+  }
+}
+
+TEST(SlotReserverThreads, TimesAreUnique) {
+  SlotReserver reserver([] { return 5u; });
+  std::vector<std::vector<Timestamp>> taken(2);
+  std::vector<std::thread> threads;
+  for (auto& mine : taken)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) mine.push_back(reserver.reserve(1, 1)[0].timestamp);
+    });
+  for (auto& thread : threads) thread.join();
+  std::set<Timestamp> all;
+  for (const auto& mine : taken) {
+    EXPECT_TRUE(std::is_sorted(mine.begin(), mine.end()));
+    all.insert(mine.begin(), mine.end());
+  }
+  EXPECT_EQ(all.size(), 4000u);
+  EXPECT_EQ(reserver.withoutHoles(), (Timestamp{5, 4000}));
+}
+
+}  // namespace troupe::storage
