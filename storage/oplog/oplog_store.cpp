@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "messaging/bson/validate.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -29,7 +30,8 @@ StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, Session
     table = engine.createTable(ident, {.logged = true, .appMetadata = "formatVersion=1,recordIds=times"});
   if (!table.isOK()) return table.status();
   std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), limits));
-  RecoveryUnit unit(pool);
+  OperationContext operation({pool});
+  RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const auto newest, store->newest(unit));
   if (newest) {
     store->scanEnd_ = *newest;
