@@ -6,7 +6,7 @@
 namespace troupe::supervisors {
 namespace {
 
-constexpr auto kEnd = std::istream::traits_type::eof();
+constexpr auto kEndOfFile = std::istream::traits_type::eof();
 /// Canonical Extended JSON takes more room than the document; what is larger than this cannot be one.
 constexpr size_t kLargestText = size_t{16} * bson::kMaxDocumentSize;
 
@@ -28,7 +28,7 @@ class JsonSource final : public DocumentSource {
     }
     documentLine_ = line_;
     if (inArray_ && c == ']') return closeArray();
-    if (c == kEnd) {
+    if (c == kEndOfFile) {
       ended_ = true;
       if (inArray_) return failure("the array is not closed");
       return std::optional<bson::Document>();
@@ -60,13 +60,13 @@ class JsonSource final : public DocumentSource {
   }
 
   void skipLine() {
-    for (int c = take(); c != '\n' && c != kEnd;) c = take();
+    for (int c = take(); c != '\n' && c != kEndOfFile;) c = take();
   }
 
   StatusWith<std::optional<bson::Document>> closeArray() {
     take();
     ended_ = true;
-    if (skipBlanks() != kEnd) {
+    if (skipBlanks() != kEndOfFile) {
       documentLine_ = line_;
       return failure("text after the end of the array");
     }
@@ -80,14 +80,14 @@ class JsonSource final : public DocumentSource {
     bool quoted = false;
     for (;;) {
       const int c = take();
-      if (c == kEnd || text.size() > kLargestText) {
+      if (c == kEndOfFile || text.size() > kLargestText) {
         ended_ = true;
-        return failure(c == kEnd ? "the document is not closed at the end of the file"
-                                 : "the document is larger than 16 MiB");
+        return failure(c == kEndOfFile ? "the document is not closed at the end of the file"
+                                       : "the document is larger than 16 MiB");
       }
       text.push_back(static_cast<char>(c));
       if (quoted) {
-        if (c == '\\' && in_.sgetc() != kEnd) text.push_back(static_cast<char>(take()));
+        if (c == '\\' && in_.sgetc() != kEndOfFile) text.push_back(static_cast<char>(take()));
         quoted = c != '"';
       } else if (c == '"') {
         quoted = true;

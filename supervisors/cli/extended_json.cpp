@@ -9,17 +9,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Status bad(std::string_view what) { return {ErrorCode::kFailedToParse, "invalid JSON: " + std::string(what)}; }
+Status badJson(std::string_view what) { return {ErrorCode::kFailedToParse, "invalid JSON: " + std::string(what)}; }
 
 Status appendDocument(bson::Builder& b, const Json& object);
 
 Status appendCode(bson::Builder& b, std::string_view name, const Json& object) {
   const auto& code = object["$code"];
   if (!code.is_string() || object.size() > 2 || (object.size() == 2 && !object.contains("$scope")))
-    return bad("$code must be a string, perhaps with a $scope");
+    return badJson("$code must be a string, perhaps with a $scope");
   const auto& text = code.get_ref<const std::string&>();
   if (object.size() == 1) return b.append(name, bson::Code{text}), Status::OK();
-  if (!object["$scope"].is_object()) return bad("$scope must be an object");
+  if (!object["$scope"].is_object()) return badJson("$scope must be an object");
   bson::Builder scopeBuilder;
   TROUPE_TRY(appendDocument(scopeBuilder, object["$scope"]));
   const bson::Document scope = scopeBuilder.finish();
@@ -41,9 +41,9 @@ Status appendPointer(bson::Builder& b, std::string_view name, const Json& object
   const auto& pointer = object["$dbPointer"];
   if (!pointer.is_object() || !pointer.contains("$ref") || !pointer["$ref"].is_string() || !pointer.contains("$id") ||
       !pointer["$id"].is_object() || !pointer["$id"].contains("$oid") || !pointer["$id"]["$oid"].is_string())
-    return bad("$dbPointer must have $ref and $id");
+    return badJson("$dbPointer must have $ref and $id");
   const auto id = bson::ObjectId::fromString(pointer["$id"]["$oid"].get_ref<const std::string&>());
-  if (!id) return bad("the $oid of a $dbPointer must be 24 hexadecimal digits");
+  if (!id) return badJson("the $oid of a $dbPointer must be 24 hexadecimal digits");
   b.append(name, bson::DBPointer{pointer["$ref"].get_ref<const std::string&>(), *id});
   return {};
 }
@@ -75,7 +75,7 @@ Status appendValue(bson::Builder& b, std::string_view name, const Json& value) {
 
 Status appendDocument(bson::Builder& b, const Json& object) {
   for (const auto& [name, value] : object.items()) {
-    if (name.find('\0') != std::string::npos) return bad("a field name contains a NUL");
+    if (name.find('\0') != std::string::npos) return badJson("a field name contains a NUL");
     TROUPE_TRY(appendValue(b, name, value));
   }
   return {};
@@ -90,9 +90,9 @@ StatusWith<bson::Document> parseExtendedJson(std::string_view json) {
   try {
     parsed = Json::parse(json);
   } catch (const Json::exception& e) {
-    return bad(e.what());
+    return badJson(e.what());
   }
-  if (!parsed.is_object()) return bad("a document is expected");
+  if (!parsed.is_object()) return badJson("a document is expected");
   bson::Builder b;
   TROUPE_TRY(appendDocument(b, parsed));
   return b.finish();

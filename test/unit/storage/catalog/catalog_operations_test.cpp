@@ -96,7 +96,7 @@ TEST_P(CatalogOperationsTest, DropsInTwoPhases) {
   EXPECT_FALSE(catalog->snapshot()->hasDatabase("test"));
   ASSERT_TRUE(harness->engine().checkpoint().isOK());
   EXPECT_EQ(catalog->reaper().reapOnce(harness->engine(), *pool, {}, {}), 0u) << "a reader still holds it";
-  EXPECT_TRUE(*reader->find(*unit, {1}, [](bson::View) {}));
+  EXPECT_TRUE(*reader->find(*unit, RecordId(1), [](bson::View) {}));
   unit->releaseSession();
   reader.reset();
   reapAll();

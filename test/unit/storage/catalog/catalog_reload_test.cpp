@@ -133,10 +133,10 @@ TEST_P(CatalogReloadTest, LeavesHoldersOfOlderVersionsSafe) {
   EXPECT_TRUE(snapshot->find(Namespace("test", "d"))) << "a version never changes";
   EXPECT_NE(current()->sharedRecords(), old->sharedRecords());
   RecoveryUnit reader(*pool);
-  EXPECT_TRUE(*old->find(reader, {1}, [](bson::View) {}));
-  EXPECT_FALSE(*old->find(reader, {2}, [](bson::View) {})) << "what is on disk now";
+  EXPECT_TRUE(*old->find(reader, RecordId(1), [](bson::View) {}));
+  EXPECT_FALSE(*old->find(reader, RecordId(2), [](bson::View) {})) << "what is on disk now";
   EXPECT_TRUE(catalog->reaper().isPending(gone->ident())) << "its holder keeps the table";
-  EXPECT_FALSE(*gone->find(reader, {1}, [](bson::View) {}));
+  EXPECT_FALSE(*gone->find(reader, RecordId(1), [](bson::View) {}));
   reader.releaseSession();
   WriteUnitOfWork work(reader);
   EXPECT_EQ(old->insert(reader, bson::doc("_id", 9)).status().code(), ErrorCode::kWriteConflict);

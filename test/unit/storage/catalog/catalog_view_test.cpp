@@ -213,8 +213,8 @@ TEST_P(CatalogViewTest, RefusesWritesThroughAnythingButTheLatestVersion) {
     EXPECT_EQ((*view)->findForWrite(Namespace("test", "c")).status().code(), ErrorCode::kWriteConflict);
     EXPECT_EQ(before->insert(writer, bson::doc("_id", 1)).status().code(), ErrorCode::kWriteConflict);
     const bson::Document one = bson::doc("_id", 1);
-    EXPECT_EQ(before->remove(writer, {1}, one).code(), ErrorCode::kWriteConflict);
-    EXPECT_EQ(before->update(writer, {1}, one, one).code(), ErrorCode::kWriteConflict);
+    EXPECT_EQ(before->remove(writer, RecordId(1), one).code(), ErrorCode::kWriteConflict);
+    EXPECT_EQ(before->update(writer, RecordId(1), one, one).code(), ErrorCode::kWriteConflict);
     EXPECT_EQ(before->truncate(writer).code(), ErrorCode::kWriteConflict);
     EXPECT_EQ(dropCollection(*catalog, writer, before).code(), ErrorCode::kWriteConflict);
     EXPECT_EQ(modifyCollection(*catalog, writer, before, {}).status().code(), ErrorCode::kWriteConflict);
