@@ -14,6 +14,10 @@
 #include "storage/query/sort/sorter.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
+namespace troupe::storage {
+class Catalog;
+}
+
 namespace troupe::query {
 
 /// What a query asks of one collection. Borrowed parts must outlive planning; the executor keeps what it needs beyond.
@@ -62,9 +66,10 @@ class Executor {
   virtual int64_t matchedArrayIndex() const = 0;
   /// Gives cursors up; the caller may then abandon the unit's snapshot.
   virtual void save() = 0;
-  /// Takes cursors on `unit`'s (new) snapshot and goes on behind the last result. QueryPlanKilled (175) when the
-  /// collection or an index in use was dropped: `now` is the catalog version to look them up in.
-  virtual Status restore(storage::RecoveryUnit& unit, const storage::CatalogSnapshot& now) = 0;
+  /// Takes cursors on `unit`'s (new) snapshot and goes on behind the last result. Opens the snapshot together with the
+  /// catalog that fits it, unless the operation has done so (CAT-019). QueryPlanKilled (175) when the collection or an
+  /// index in use was dropped, or the collection renamed (RDS-003).
+  virtual Status restore(storage::RecoveryUnit& unit, storage::Catalog& catalog) = 0;
   virtual const ExecutionStats& stats() const = 0;
   /// The `queryPlanner` section's body: namespace, indexFilterSet, parsedQuery, winningPlan, rejectedPlans.
   virtual void explainPlanner(bson::Builder& out) const = 0;

@@ -1,5 +1,6 @@
 #include "storage/query/plan/plan_executor.hpp"
 
+#include "storage/catalog/catalog_view.hpp"
 #include "storage/query/plan/id_lookup.hpp"
 
 namespace troupe::query {
@@ -50,14 +51,17 @@ int64_t PlanExecutor::matchedArrayIndex() const {
 
 void PlanExecutor::save() { root_->save(); }
 
-Status PlanExecutor::restore(storage::RecoveryUnit& unit, const storage::CatalogSnapshot& now) {
+Status PlanExecutor::restore(storage::RecoveryUnit& unit, storage::Catalog& catalog) {
   plan_.unit = &unit;
   plan_.sliceEnd.reset();
   if (!plan_.collection) return Status::OK();
-  auto current = now.find(plan_.collection->uuid());
-  if (!current) {
-    return {ErrorCode::kQueryPlanKilled, "collection dropped. UUID " + plan_.collection->uuid().toString()};
-  }
+  const storage::Collection& used = *plan_.collection;
+  TROUPE_ASSIGN(storage::CatalogView* const view, storage::CatalogView::open(catalog, unit));
+  TROUPE_ASSIGN(auto current, view->find(used.uuid()));
+  if (!current) return {ErrorCode::kQueryPlanKilled, "collection dropped. UUID " + used.uuid().toString()};
+  if (current->ns() != used.ns())
+    return {ErrorCode::kQueryPlanKilled, "collection renamed from '" + used.ns().toString() + "' to '" +
+                                             current->ns().toString() + "'. UUID " + used.uuid().toString()};
   ++plan_.restores;
   const auto before = std::exchange(plan_.collection, std::move(current));  // stages look at it until they are restored
   return root_->restore();

@@ -22,7 +22,7 @@ class PlanExecutor final : public Executor {
   const storage::RecordId& recordId() const override { return row_.id; }
   int64_t matchedArrayIndex() const override;
   void save() override;
-  Status restore(storage::RecoveryUnit& unit, const storage::CatalogSnapshot& now) override;
+  Status restore(storage::RecoveryUnit& unit, storage::Catalog& catalog) override;
   const ExecutionStats& stats() const override { return plan_.stats; }
   void explainPlanner(bson::Builder& out) const override;
   void explainExecution(bson::Builder& out) const override;

@@ -329,7 +329,7 @@ TEST_F(Pauses, PassOverWhatWasRemovedMeanwhile) {
   const bson::Document current = bson::doc("_id", 1, "a", 1, "b", 1);
   (*executor)->save();
   write([&] { return collection()->remove(*unit, id, current); });
-  ASSERT_TRUE((*executor)->restore(*unit, *catalog->snapshot()).isOK());
+  ASSERT_TRUE((*executor)->restore(*unit, *catalog).isOK());
   EXPECT_EQ(drain(**executor)->size(), 4u);
 }
 
@@ -339,7 +339,44 @@ TEST_F(Pauses, EndWhenTheCollectionIsGone) {
   ASSERT_TRUE((*executor)->next()->isDocument());
   (*executor)->save();
   drop();
-  EXPECT_EQ((*executor)->restore(*unit, *catalog->snapshot()).code(), ErrorCode::kQueryPlanKilled);
+  EXPECT_EQ((*executor)->restore(*unit, *catalog).code(), ErrorCode::kQueryPlanKilled);
+}
+
+TEST_F(Pauses, EndWhenTheCollectionIsRenamed) {
+  insertNumbers(0, 5);
+  const auto executor = open({});
+  ASSERT_TRUE((*executor)->next()->isDocument());
+  (*executor)->save();
+  write([&] {
+    return storage::renameCollection(*catalog, *unit, collection(), storage::Namespace("test", "elsewhere"), false)
+        .status();
+  });
+  const Status killed = (*executor)->restore(*unit, *catalog);
+  EXPECT_EQ(killed.code(), ErrorCode::kQueryPlanKilled);
+  EXPECT_THAT(killed.reason(), ::testing::HasSubstr("' to 'test.elsewhere'"));
+}
+
+/// A plan that goes on beside a schema change must not meet the new catalog with the old data, nor the reverse.
+TEST_F(Pauses, AreRestoredOnACatalogThatFitsTheSnapshot) {
+  insertNumbers(0, 5);
+  for (const auto step : {storage::CatalogStep::kCatalogTaken, storage::CatalogStep::kSnapshotOpened}) {
+    const auto executor = open({});
+    ASSERT_TRUE((*executor)->next()->isDocument());
+    (*executor)->save();
+    unit->abandonSnapshot();
+    storage::RecoveryUnit reader(*pool);
+    bool done = false;
+    catalog->observeSteps([&](storage::CatalogStep now) {
+      if (done || now != step) return;
+      done = true;
+      drop();
+    });
+    EXPECT_EQ((*executor)->restore(reader, *catalog).code(), ErrorCode::kQueryPlanKilled);
+    catalog->observeSteps(nullptr);
+    ASSERT_TRUE(done);
+    create();
+    insertNumbers(0, 5);
+  }
 }
 
 TEST_F(Pauses, EndWhenTheirIndexIsGoneButNotWhenAnotherIs) {
@@ -351,11 +388,11 @@ TEST_F(Pauses, EndWhenTheirIndexIsGoneButNotWhenAnotherIs) {
   ASSERT_TRUE((*executor)->next()->isDocument());
   (*executor)->save();
   dropIndex("b");
-  ASSERT_TRUE((*executor)->restore(*unit, *catalog->snapshot()).isOK());
+  ASSERT_TRUE((*executor)->restore(*unit, *catalog).isOK());
   ASSERT_TRUE((*executor)->next()->isDocument());
   (*executor)->save();
   dropIndex("a");
-  const Status killed = (*executor)->restore(*unit, *catalog->snapshot());
+  const Status killed = (*executor)->restore(*unit, *catalog);
   EXPECT_EQ(killed.code(), ErrorCode::kQueryPlanKilled);
   EXPECT_EQ(killed.reason(), "index 'a' dropped");
 }
@@ -376,7 +413,7 @@ TEST_F(Pauses, SortedRowsThatAreGoingToBeWrittenAreReadAgain) {
     TROUPE_TRY(collection()->update(*unit, storage::RecordId{2}, one, oneNow));
     return collection()->update(*unit, storage::RecordId{3}, two, twoNow);
   });
-  ASSERT_TRUE((*executor)->restore(*unit, *catalog->snapshot()).isOK());
+  ASSERT_TRUE((*executor)->restore(*unit, *catalog).isOK());
   const auto next = (*executor)->next();
   ASSERT_TRUE(next->isDocument()) << "the one that no longer matches is left out";
   EXPECT_EQ(bson::Document(next->document), twoNow);

@@ -103,7 +103,7 @@ class QueryFixture : public ::testing::Test {
       if (saveEvery == 0 || out.size() % static_cast<size_t>(saveEvery) != 0) continue;
       executor.save();
       unit->abandonSnapshot();
-      TROUPE_TRY(executor.restore(*unit, *catalog->snapshot()));
+      TROUPE_TRY(executor.restore(*unit, *catalog));
     }
   }
   StatusWith<std::vector<bson::Document>> run(const FindRequest& request, int saveEvery = 0) {

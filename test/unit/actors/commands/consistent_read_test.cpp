@@ -1,0 +1,246 @@
+// Commands read one catalog and one snapshot that fit together, whatever the schema does meanwhile (CAT-018, CAT-019,
+// RDS-003, RDS-004, RDS-006).
+#include "actors/replication/replica_view.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+using storage::CatalogStep;
+using storage::Namespace;
+
+class ConsistentReadTest : public CommandTest {
+ protected:
+  storage::Catalog& catalog() { return server.server->catalog; }
+  ~ConsistentReadTest() override { catalog().observeSteps(nullptr); }
+
+  /// A schema change in the middle of a command, as another connection's thread would make it.
+  template <class Body>
+  void change(Body&& body) {
+    storage::RecoveryUnit unit(server.storageSessions);
+    storage::WriteUnitOfWork work(unit);
+    const Status status = body(unit);
+    ASSERT_TRUE(status.isOK()) << status.toString();
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  void drop(std::string_view name) {
+    change([&](auto& unit) { return storage::dropCollection(catalog(), unit, catalog().find({"test", name})); });
+  }
+  void rename(std::string_view from, std::string_view to) {
+    change([&](auto& unit) {
+      return storage::renameCollection(catalog(), unit, catalog().find({"test", from}), {"test", to}, false).status();
+    });
+  }
+  /// Another collection takes the name; it holds {_id: 100} alone.
+  void replace(std::string_view name) {
+    drop(name);
+    change([&](auto& unit) -> Status {
+      TROUPE_ASSIGN(const auto made, storage::createCollection(catalog(), unit, {"test", name}, {}));
+      return made->insert(unit, bson::doc("_id", 100, "x", 1)).status();
+    });
+  }
+  /// Runs `action` when the step is reached for the first time.
+  void when(CatalogStep step, std::function<void()> action) {
+    auto pending = std::make_shared<bool>(true);
+    catalog().observeSteps([=](CatalogStep now) {
+      if (now == step && std::exchange(*pending, false)) action();
+    });
+  }
+  static bson::View documents(const bson::Document& reply) {
+    const auto batch = reply.view().at("cursor.firstBatch");
+    return batch.is(bson::Type::kArray) ? batch.asArray() : bson::View();
+  }
+};
+
+TEST_F(ConsistentReadTest, ASchemaChangeFallsBeforeOrAfterAReadNeverIntoItsSetUp) {
+  const char* reads[] = {
+      R"({"find": "c", "sort": {"_id": 1}})",
+      R"({"find": "c", "filter": {"_id": {"$gt": 0}}, "batchSize": 10})",
+      R"({"aggregate": "c", "pipeline": [{"$match": {"_id": {"$gt": 0}}}], "cursor": {}})",
+      R"({"aggregate": "v", "pipeline": [], "cursor": {}})",
+  };
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c", "pipeline": []})"));
+  for (const char* read : reads) {
+    for (const auto step : {CatalogStep::kCatalogTaken, CatalogStep::kSnapshotOpened, CatalogStep::kSetUp}) {
+      SCOPED_TRACE(std::string(read) + " at step " + std::to_string(static_cast<int>(step)));
+      fill("c", 3);
+      bool reached = false;
+      when(step, [&] {
+        reached = true;
+        replace("c");
+      });
+      const bson::Document reply = run(read);
+      catalog().observeSteps(nullptr);
+      ASSERT_TRUE(reached);
+      ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+      EXPECT_EQ(documents(reply).count(), step == CatalogStep::kSetUp ? 3u : 1u);
+      drop("c");
+    }
+  }
+}
+
+TEST_F(ConsistentReadTest, APointReadFitsASchemaChangeInItsSetUp) {
+  for (const auto step : {CatalogStep::kCatalogTaken, CatalogStep::kSnapshotOpened, CatalogStep::kSetUp}) {
+    fill("c", 3);
+    when(step, [&] { replace("c"); });
+    EXPECT_EQ(batch(R"({"find": "c", "filter": {"_id": 1}, "limit": 1, "singleBatch": true})").size(),
+              step == CatalogStep::kSetUp ? 1u : 0u);
+    catalog().observeSteps(nullptr);
+    drop("c");
+  }
+}
+
+TEST_F(ConsistentReadTest, CountsAndDistinctValuesFitASchemaChangeInTheirSetUp) {
+  for (const auto step : {CatalogStep::kCatalogTaken, CatalogStep::kSnapshotOpened, CatalogStep::kSetUp}) {
+    const int64_t documents = step == CatalogStep::kSetUp ? 3 : 1;
+    fill("c", 3);
+    when(step, [&] { replace("c"); });
+    EXPECT_EQ(run(R"({"count": "c", "query": {"_id": {"$gt": 0}}})")["n"].toInt64(), documents);
+    catalog().observeSteps(nullptr);
+    drop("c");
+    fill("c", 3);
+    when(step, [&] { replace("c"); });
+    EXPECT_EQ(run(R"({"distinct": "c", "key": "_id"})")["values"].asArray().count(), static_cast<size_t>(documents));
+    catalog().observeSteps(nullptr);
+    drop("c");
+  }
+}
+
+/// Between the commit in storage and the publication of the catalog a reader sees what its snapshot sees.
+TEST_F(ConsistentReadTest, AReadDuringAPublicationFitsItsOwnSnapshot) {
+  fill("c", 3);
+  const auto counts = [&] {
+    return std::pair(batch(R"({"find": "c"})").size(), batch(R"({"find": "d", "filter": {"x": {"$gt": 0}}})").size());
+  };
+  std::vector<std::pair<size_t, size_t>> seen;
+  bool reading = false;
+  catalog().observeSteps([&](CatalogStep step) {
+    if (reading || (step != CatalogStep::kMarked && step != CatalogStep::kCommitted)) return;
+    reading = true;
+    seen.push_back(counts());
+    reading = false;
+  });
+  rename("c", "d");
+  catalog().observeSteps(nullptr);
+  using Seen = std::vector<std::pair<size_t, size_t>>;
+  EXPECT_EQ(seen, (Seen{{3, 0}, {0, 3}}));
+  EXPECT_EQ(counts(), std::pair(size_t{0}, size_t{3}));
+}
+
+TEST_F(ConsistentReadTest, AllPartsOfAPipelineReadOneCatalogAndOneSnapshot) {
+  const char* pipelines[] = {
+      R"([{"$lookup": {"from": "b", "localField": "_id", "foreignField": "_id", "as": "there"}},
+          {"$match": {"there._id": {"$exists": true}}}])",
+      R"([{"$lookup": {"from": "b", "let": {"i": "$_id"}, "as": "there",
+                       "pipeline": [{"$match": {"$expr": {"$eq": ["$_id", "$$i"]}}}]}},
+          {"$match": {"there._id": {"$exists": true}}}])",
+      R"([{"$match": {"_id": 0}}, {"$unionWith": "b"}])",
+      R"([{"$match": {"_id": 0}}, {"$unionWith": "view"}])",
+      R"([{"$graphLookup": {"from": "b", "startWith": "$_id", "connectFromField": "none", "connectToField": "_id",
+                            "as": "there"}}, {"$match": {"there._id": {"$exists": true}}}])",
+  };
+  fill("a", 3);
+  ASSERT_TRUE(succeeds(R"({"create": "view", "viewOn": "b", "pipeline": []})"));
+  for (const char* pipeline : pipelines) {
+    SCOPED_TRACE(pipeline);
+    fill("b", 3);
+    bool reached = false;
+    when(CatalogStep::kSetUp, [&] {
+      reached = true;
+      replace("b");
+    });
+    const auto found = batch(R"({"aggregate": "a", "cursor": {}, "pipeline": )" + std::string(pipeline) + "}");
+    catalog().observeSteps(nullptr);
+    ASSERT_TRUE(reached);
+    EXPECT_EQ(found.size(), 3u) << "as it was when the pipeline began";
+    drop("b");
+  }
+}
+
+TEST_F(ConsistentReadTest, AScanEndsWhenItsCollectionIsDroppedOrRenamedBetweenBatches) {
+  for (const bool dropped : {true, false}) {
+    fill("a", 3);
+    fill("b", 5);
+    const bson::Document first =
+        run(R"({"aggregate": "a", "pipeline": [{"$unionWith": "b"}], "cursor": {"batchSize": 4}})");
+    ASSERT_EQ(documents(first).count(), 4u);
+    if (dropped) drop("b");
+    else rename("b", "z");
+    const bson::Document next =
+        server.run(bson::doc("getMore", first.view().at("cursor.id").toInt64(), "collection", "a"));
+    EXPECT_EQ(next["code"].toInt64(), 175) << bson::toRelaxedJson(next);
+    drop("a");
+  }
+}
+
+/// A long scan gives way; the schema changes before it has its next snapshot.
+TEST_F(ConsistentReadTest, ALongScanThatGivesWayEndsWithADefinedErrorWhenItsCollectionGoes) {
+  for (const bool dropped : {true, false}) {
+    fill("c", 1000);
+    int setUps = 0;
+    catalog().observeSteps([&](CatalogStep step) {
+      if (step == CatalogStep::kSetUp) server.time->advance(1s);  // its slice is over at its next look at the clock
+      if (step != CatalogStep::kCatalogTaken || ++setUps != 2) return;
+      if (dropped) drop("c");
+      else rename("c", "z");
+    });
+    const bson::Document reply = run(R"({"find": "c", "filter": {"x": -1}})");
+    catalog().observeSteps(nullptr);
+    EXPECT_GE(setUps, 2) << "it has not given way";
+    EXPECT_EQ(reply["code"].toInt64(), 175) << bson::toRelaxedJson(reply);
+    if (!dropped) drop("z");
+  }
+}
+
+class ReplicatedReadTest : public ConsistentReadTest {
+ protected:
+  void becomes(replication::Topology::Phase phase) {
+    replication::ReplicaView view;
+    view.topology.memory.phase = phase;
+    view.topology.memory.term = ++term_;
+    membership_.publish(std::move(view));
+  }
+  using Phase = replication::Topology::Phase;
+  replication::Membership membership_{"rs", "n1:1"};
+  int64_t term_ = 0;
+};
+
+TEST_F(ReplicatedReadTest, AStepDownDuringSetUpIsNotOverlooked) {
+  fill("c", 3);
+  server.server->membership = &membership_;
+  for (const auto step : {CatalogStep::kCatalogTaken, CatalogStep::kSnapshotOpened}) {
+    for (const char* read : {R"({"find": "c"})", R"({"find": "c", "filter": {"_id": 1}})",
+                             R"({"aggregate": "c", "pipeline": [], "cursor": {}})", R"({"count": "c"})",
+                             R"({"distinct": "c", "key": "x"})"}) {
+      becomes(Phase::kPrimary);
+      when(step, [&] { becomes(Phase::kFollower); });
+      EXPECT_EQ(code(read), 13435) << read;
+      becomes(Phase::kPrimary);
+      when(step, [&] { becomes(Phase::kFollower); });
+      const auto willing = with(read, R"({"$readPreference": {"mode": "secondaryPreferred"}})"_json);
+      EXPECT_TRUE(server.run(willing)["ok"].truthy()) << "it reads from secondaries too";
+    }
+  }
+  catalog().observeSteps(nullptr);
+}
+
+TEST_F(ReplicatedReadTest, SetsUpAgainWhenTheRoleChangesAndNotForAnythingElse) {
+  fill("c", 3);
+  server.server->membership = &membership_;
+  becomes(Phase::kPrimary);
+  int opened = 0;
+  const auto countSetUps = [&](std::function<void()> meanwhile) {
+    opened = 0;
+    catalog().observeSteps([&opened, meanwhile](CatalogStep step) {
+      if (step == CatalogStep::kSnapshotOpened && ++opened == 1) meanwhile();
+    });
+    EXPECT_TRUE(server.run(R"({"find": "c", "$readPreference": {"mode": "nearest"}})"_json)["ok"].truthy());
+    return opened;
+  };
+  EXPECT_EQ(countSetUps([&] { becomes(Phase::kFollower); }), 2);
+  EXPECT_EQ(countSetUps([&] { membership_.publish(*membership_.view()); }), 1) << "only a heartbeat came";
+  EXPECT_EQ(countSetUps([&] { becomes(Phase::kFollower); }), 2) << "a later term";
+}
+
+}  // namespace troupe::commands
