@@ -6,6 +6,7 @@
 #include "actors/commands/write_support.hpp"
 #include "actors/server/stable_api.hpp"
 #include "messaging/bson/compare.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/query/match/match_parser.hpp"
 
 namespace troupe::commands {
@@ -158,8 +159,7 @@ Task<Status> count(Request& request) {
     co_return Status(ErrorCode(51024),
                      "BSON field 'skip' value must be >= 0, actual value '" + std::to_string(skip) + "'");
   auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
-  if (Status status = resources->openSnapshot(); !status.isOK()) co_return status;
-  resources->collection = resources->catalog->find(*ns);
+  TROUPE_CO_TRY(resources->open(request, *ns));
   if (resources->collection && resources->collection->isView()) co_return co_await countOnView(request, *ns);
   if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
     co_return status;
@@ -300,8 +300,7 @@ Task<Status> distinct(Request& request) {
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->toString();
   auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
-  if (Status status = resources->openSnapshot(); !status.isOK()) co_return status;
-  resources->collection = resources->catalog->find(*ns);
+  TROUPE_CO_TRY(resources->open(request, *ns));
   if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
     co_return status;
   DistinctValues values(resources->collator.get());

@@ -62,8 +62,7 @@ Task<Status> explainQuery(Request& request, storage::Namespace ns, bson::View co
                           ExplainVerbosity verbosity) {
   ServerContext& server = request.server();
   auto resources = std::make_shared<QueryResources>(server, request.operation());
-  if (Status status = resources->openSnapshot(); !status.isOK()) co_return status;
-  resources->collection = resources->catalog->find(ns);
+  TROUPE_CO_TRY(resources->open(request, ns));
   const auto collation = command["collation"];
   const auto let = command["let"];
   TROUPE_CO_TRY(prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),

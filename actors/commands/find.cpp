@@ -4,6 +4,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/query/plan/id_lookup.hpp"
 
 namespace troupe::commands {
@@ -129,9 +130,8 @@ Task<Status> find(Request& request) {
   ServerContext& server = request.server();
   server.counters.query.fetch_add(1, std::memory_order_relaxed);
 
-  const auto catalog = server.catalog.openConsistent(request.operation().recoveryUnit());
-  if (!catalog.isOK()) co_return catalog.status();
-  auto collection = (*catalog)->find(*ns);
+  TROUPE_CO_ASSIGN(storage::CatalogView* const catalog, openCatalogView(request));
+  TROUPE_CO_ASSIGN(auto collection, catalog->find(*ns));
   if (collection && collection->isView()) co_return co_await findOnView(request, *ns);
   const auto tailable = wantsTailable(request, collection.get());
   if (!tailable.isOK()) co_return tailable.status();
@@ -142,7 +142,6 @@ Task<Status> find(Request& request) {
       co_return answerWithDocument(request, *ns, *collection, id);
   }
   auto resources = std::make_shared<QueryResources>(server, request.operation());
-  resources->catalog = *catalog;
   resources->collection = std::move(collection);
   // A query that is answered in one batch borrows the request's own bytes; a cursor outlives them.
   const bool atOnce = answeredAtOnce(request);

@@ -56,6 +56,7 @@ class Modifier {
   const storage::Collection& collection() const { return *target_.collection; }
 
   Status open() {
+    TROUPE_TRY(resources_.catalog().status());
     query::FindRequest find;
     find.sort = what_.sort;
     find.hint = what_.hint;
@@ -85,7 +86,7 @@ class Modifier {
     co_return Status::OK();
   }
 
-  Status resume() { return executor_->restore(unit(), *request_.server().catalog.snapshot()); }
+  Status resume() { return executor_->restore(unit(), request_.server().catalog); }
 
   Task<Status> letOthersIn(TimePoint& lastYield) {
     const TimePoint now = request_.server().node.environment().now();

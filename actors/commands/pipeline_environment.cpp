@@ -58,7 +58,7 @@ class ScanStage final : public query::Stage {
     stages.pushDocument().openDocument("$cursor").close().close();
   }
   void save() override { executor_->save(); }
-  Status restore() override { return executor_->restore(query_.unit(), *query_.catalog); }
+  Status restore() override { return executor_->restore(query_.unit(), query_.server.catalog); }
 
  private:
   const QueryResources& query_;
@@ -146,7 +146,8 @@ CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, Q
 
 StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from, const query::PushDown& request) {
   storage::Namespace ns(from.db, from.collection);
-  auto collection = resources_.catalog->find(ns);
+  TROUPE_ASSIGN(storage::CatalogView* const catalog, resources_.catalog());
+  TROUPE_ASSIGN(auto collection, catalog->find(ns));
   if (collection && collection->isView()) return scanView(std::move(ns), request);
   auto stage = std::make_unique<ScanStage>(resources_);
   TROUPE_TRY(stage->open(std::move(collection), request, request.parse ? *request.parse : resources_.context));
@@ -161,7 +162,8 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(storage::Namespace ns,
   if (!request.sort.empty()) wanted.pushDocument().append("$sort", request.sort).close();
   if (request.skip > 0) wanted.pushDocument().append("$skip", request.skip).close();
   if (request.limit) wanted.pushDocument().append("$limit", *request.limit).close();
-  TROUPE_ASSIGN(auto resolved, resolveViews(*resources_.catalog, std::move(ns), wanted.finish()));
+  TROUPE_ASSIGN(storage::CatalogView* const catalog, resources_.catalog());
+  TROUPE_ASSIGN(auto resolved, resolveViews(*catalog, std::move(ns), wanted.finish()));
   query::PipelineContext context;
   context.parse = request.parse ? request.parse : &resources_.context;
   context.spill = query::spillToDirectory(server_.spillDirectory);
@@ -324,7 +326,7 @@ bool CommandPipelineEnvironment::mayTryAgain(const Status& failure) {
 
 void CommandPipelineEnvironment::beginWrites() { resources_.unit().abandonSnapshot(); }
 
-Status CommandPipelineEnvironment::endWrites() { return resources_.openSnapshot(); }
+Status CommandPipelineEnvironment::endWrites() { return resources_.catalog().status(); }
 
 Status CommandPipelineEnvironment::checkInterrupt() {
   return resources_.operation->checkForInterrupt(server_.node.environment().coarseNow());

@@ -22,7 +22,7 @@ class ExecutorStage final : public query::Stage {
     stages.pushDocument().openDocument("$cursor").close().close();
   }
   void save() override { executor_->save(); }
-  Status restore() override { return executor_->restore(resources_.unit(), *resources_.catalog); }
+  Status restore() override { return executor_->restore(resources_.unit(), resources_.server.catalog); }
   query::Executor& executor() const { return *executor_; }
 
  private:
@@ -45,7 +45,7 @@ class PipelineStream final : public ResultStream {
   void save() override { pipeline_->save(); }
   Status restore(storage::OperationContext& operation) override {
     resources_->operation = &operation;
-    TROUPE_TRY(resources_->openSnapshot());
+    TROUPE_TRY(resources_->catalog().status());
     return pipeline_->restore();
   }
   void report(storage::OperationMetrics& metrics) const override {
@@ -95,8 +95,8 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
   QueryResources& r = *prepared.resources;
   r.command = bson::Document(given);
   const bson::View command = r.command;
-  TROUPE_TRY(r.openSnapshot());
-  TROUPE_ASSIGN(auto resolved, resolveViews(*r.catalog, ns, documentIn(command, "pipeline")));
+  TROUPE_ASSIGN(storage::CatalogView* const catalog, openCatalogView(request));
+  TROUPE_ASSIGN(auto resolved, resolveViews(*catalog, ns, documentIn(command, "pipeline")));
   r.collection = ns.collection().empty() ? nullptr : resolved.collection;
   TROUPE_TRY(prepareContext(r, request, documentIn(command, "collation"), documentIn(command, "let")));
   const auto disk = command["allowDiskUse"];

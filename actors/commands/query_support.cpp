@@ -2,7 +2,9 @@
 
 #include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/replication/replica_view.hpp"
 #include "actors/server/capped_waiters.hpp"
+#include "actors/server/role_check.hpp"
 #include "storage/query/expression/expression.hpp"
 
 namespace troupe::commands {
@@ -25,8 +27,8 @@ class ExecutorStream final : public ResultStream {
 
   Status restore(storage::OperationContext& operation) override {
     resources_->operation = &operation;
-    TROUPE_TRY(resources_->openSnapshot());
-    return executor_->restore(resources_->unit(), *resources_->catalog);
+    TROUPE_TRY(resources_->catalog().status());
+    return executor_->restore(resources_->unit(), resources_->server.catalog);
   }
 
   void report(storage::OperationMetrics& metrics) const override {
@@ -162,8 +164,20 @@ void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
 
 TimePoint QueryResources::coarseNow() const { return server.node.environment().coarseNow(); }
 
-Status QueryResources::openSnapshot() {
-  TROUPE_ASSIGN(catalog, server.catalog.openConsistent(unit()));
+StatusWith<storage::CatalogView*> QueryResources::catalog() const {
+  return storage::CatalogView::open(server.catalog, unit(), server.membership);
+}
+
+StatusWith<storage::CatalogView*> openCatalogView(const Request& request) {
+  ServerContext& server = request.server();
+  auto view = storage::CatalogView::open(server.catalog, request.operation().recoveryUnit(), server.membership);
+  if (view.isOK() && server.membership) TROUPE_TRY(checkRole(request));
+  return view;
+}
+
+Status QueryResources::open(const Request& request, const storage::Namespace& ns) {
+  TROUPE_ASSIGN(storage::CatalogView* const view, openCatalogView(request));
+  TROUPE_ASSIGN(collection, view->find(ns));
   return Status::OK();
 }
 
@@ -206,7 +220,9 @@ Task<Status> letOthersRun(Request& request, ResultStream& stream, TimePoint& las
   if (wait) co_await request.server().node.sleepFor(*wait);
   if (Status status = co_await request.yield(); !status.isOK()) co_return status;
   lastYield = request.server().node.environment().now();
-  co_return stream.restore(request.operation());
+  if (Status status = stream.restore(request.operation()); !status.isOK() || !request.server().membership)
+    co_return status;
+  co_return checkRole(request);  // a read that this node may no longer serve ends at its next turn
 }
 
 std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,

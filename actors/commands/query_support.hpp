@@ -7,6 +7,7 @@
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
 #include "messaging/bson/collation.hpp"
+#include "storage/catalog/catalog_view.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/plan/executor.hpp"
 
@@ -16,7 +17,7 @@ namespace troupe::commands {
 inline constexpr auto kSlice = std::chrono::milliseconds(10);
 
 /// What a query is parsed and run with, owned in one place so that it lives as long as the query: the command's bytes,
-/// collation, `let` variables, the catalog version and the collection; the operation that works on it; and the clock it
+/// collation, `let` variables and the collection; the operation that works on it; and the clock it
 /// goes by.
 class QueryResources final : public query::WorkClock {
  public:
@@ -25,18 +26,25 @@ class QueryResources final : public query::WorkClock {
   TimePoint coarseNow() const override;
   /// Of the operation: all parts of the query read through it.
   storage::RecoveryUnit& unit() const { return operation->recoveryUnit(); }
-  /// Opens the operation's snapshot, if it has none, and takes the catalog version that fits it.
-  Status openSnapshot();
+  /// The catalog as the operation's snapshot sees it; opens both together, unless they are open (CAT-019). It ends with
+  /// the snapshot, so it is asked for again after anything that may give that up.
+  StatusWith<storage::CatalogView*> catalog() const;
+  /// The same for the first look of a command, which finds its collection in it. Errors also: those of checkRole, when
+  /// the node's role has changed since the command was dispatched (RDS-004).
+  Status open(const Request& request, const storage::Namespace& ns);
 
   ServerContext& server;
   storage::OperationContext* operation;  ///< which the query works for now
-  storage::CatalogPtr catalog;           ///< as of the snapshot
   bson::Document command;                ///< owned copy where the query outlives its request
   storage::CollectionPtr collection;     ///< null when it does not exist
   std::shared_ptr<const bson::Collator> collator;
   bson::Document let;
   query::ParseContext context;
 };
+
+/// Sets up the operation's snapshot with the catalog that fits it, and checks the node's role once more: see
+/// QueryResources::open.
+StatusWith<storage::CatalogView*> openCatalogView(const Request& request);
 
 /// Fills collation (the command's, else the collection's), `let`, time and limits. Errors: those of parsing them.
 Status prepareContext(QueryResources& resources, const Request& request, bson::View collation, bson::View let);

@@ -6,9 +6,9 @@ namespace {
 constexpr int kMaxViewDepth = 20;
 }
 
-StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns,
-                                       bson::View stages) {
-  ResolvedViews result{ns, catalog.find(ns), bson::Document(stages)};
+StatusWith<ResolvedViews> resolveViews(storage::CatalogView& catalog, storage::Namespace ns, bson::View stages) {
+  TROUPE_ASSIGN(auto collection, catalog.find(ns));
+  ResolvedViews result{ns, std::move(collection), bson::Document(stages)};
   for (int depth = 0; result.collection && result.collection->isView(); ++depth) {
     if (depth == kMaxViewDepth)
       return Status(ErrorCode(165), "View depth limit exceeded: more than 20 views on each other");
@@ -20,7 +20,7 @@ StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, 
     for (const bson::Element& e : result.stages.view()) joined.push(e);
     result.stages = joined.finish();
     result.ns = storage::Namespace(result.ns.db(), options.viewOn);
-    result.collection = catalog.find(result.ns);
+    TROUPE_ASSIGN(result.collection, catalog.find(result.ns));
   }
   return result;
 }

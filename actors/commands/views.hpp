@@ -1,6 +1,6 @@
 #pragma once
 #include "messaging/bson/document.hpp"
-#include "storage/catalog/collection_catalog.hpp"
+#include "storage/catalog/catalog_view.hpp"
 
 namespace troupe::commands {
 
@@ -12,7 +12,6 @@ struct ResolvedViews {
 };
 
 /// Views stand on views, up to twenty deep. Errors: 165 (deeper).
-StatusWith<ResolvedViews> resolveViews(const storage::CatalogSnapshot& catalog, storage::Namespace ns,
-                                       bson::View stages);
+StatusWith<ResolvedViews> resolveViews(storage::CatalogView& catalog, storage::Namespace ns, bson::View stages);
 
 }  // namespace troupe::commands

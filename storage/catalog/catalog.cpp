@@ -6,7 +6,6 @@
 
 #include "messaging/bson/ids.hpp"
 #include "storage/catalog/catalog_publish.hpp"
-#include "storage/catalog/catalog_view.hpp"
 #include "storage/catalog/collection_maker.hpp"
 #include "storage/catalog/table_logging.hpp"
 #include "storage/operation/operation_context.hpp"
@@ -155,11 +154,6 @@ StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& po
   TROUPE_TRY(catalog->adoptRole());
   TROUPE_TRY(catalog->load(false));
   return catalog;
-}
-
-StatusWith<CatalogPtr> Catalog::openConsistent(RecoveryUnit& unit) {
-  TROUPE_ASSIGN(CatalogView* const view, CatalogView::open(*this, unit));
-  return view->latest();
 }
 
 size_t Catalog::onTimes(Timestamp lastCheckpoint, Timestamp oldest) {

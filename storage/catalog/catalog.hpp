@@ -45,9 +45,7 @@ class Catalog {
 
   CatalogPtr snapshot() const { return collections_.snapshot(); }
   CollectionPtr find(const Namespace& ns) const { return snapshot()->find(ns); }
-  /// Sets up the unit's snapshot together with the latest version that fits it; see catalog_view.hpp, which also finds
-  /// collections as they were at a read timestamp.
-  StatusWith<CatalogPtr> openConsistent(RecoveryUnit& unit);
+  // Readers set up catalog and snapshot together: see catalog_view.hpp.
 
   CollectionCatalog& collections() { return collections_; }
   DurableCatalog& durable() { return *durable_; }

@@ -195,6 +195,7 @@ TEST_F(ConsistentReadTest, ALongScanThatGivesWayEndsWithADefinedErrorWhenItsColl
 
 class ReplicatedReadTest : public ConsistentReadTest {
  protected:
+  ~ReplicatedReadTest() override { server.server->membership = nullptr; }
   void becomes(replication::Topology::Phase phase) {
     replication::ReplicaView view;
     view.topology.memory.phase = phase;

@@ -95,7 +95,7 @@ TEST_F(ClusteredQueries, GoOnAfterAYieldWhereTheyWere) {
                                 bson::doc("_id", 2, "a", 2));
   });
   unit->abandonSnapshot();
-  ASSERT_TRUE(executor->restore(*unit, *catalog->snapshot()).isOK());
+  ASSERT_TRUE(executor->restore(*unit, *catalog).isOK());
   EXPECT_EQ(drain(*executor)->size(), 6U);
 }
 
