@@ -13,7 +13,7 @@
 namespace troupe::supervisors {
 namespace {
 
-constexpr auto kEndOfFile = std::istream::traits_type::eof();
+constexpr auto kEndOfInput = std::istream::traits_type::eof();
 
 Status bad(std::string what) { return {ErrorCode::kFailedToParse, std::move(what)}; }
 
@@ -108,12 +108,12 @@ StatusWith<std::vector<std::string>> CsvReader::next() {
   while (in_.peek() == '\n' || in_.peek() == '\r') line_ += in_.get() == '\n';
   recordLine_ = line_;
   std::vector<std::string> fields;
-  if (in_.peek() == kEndOfFile) return fields;
+  if (in_.peek() == kEndOfInput) return fields;
   bool quoted = false, closed = false;
   fields.emplace_back();
   for (int c = in_.get();; c = in_.get()) {
     std::string& field = fields.back();
-    if (c == kEndOfFile) {
+    if (c == kEndOfInput) {
       if (quoted) return bad("the quote that opens in line " + std::to_string(recordLine_) + " never closes");
       return fields;
     }
