@@ -51,15 +51,14 @@ Status authorizePipeline(const Request& request, const query::Pipeline& pipeline
   return request.authorize(auth::Action::kUpdate, resource);
 }
 
-/// Holds the target of $out (exclusively) or $merge (shared, made when missing) while the pipeline runs.
-Task<StatusWith<std::vector<storage::LockGuard>>> lockTarget(Request& request, storage::Namespace target, bool out) {
+/// Holds the target of $out (X) or $merge (IX, made when missing) while the pipeline runs, but for its yields.
+Task<StatusWith<storage::HeldLock>> lockTarget(Request& request, storage::Namespace target, bool out) {
   if (Status status = storage::validateForCreate(target); !status.isOK()) co_return status;
   if (!out) {
     if (Status status = co_await createIfMissing(request, target); !status.isOK()) co_return status;
   }
-  std::vector<LockWish> wishes{{std::string(target.db()), LockMode::kShared},
-                               {target.toString(), out ? LockMode::kExclusive : LockMode::kShared}};
-  co_return co_await takeLocks(request.server().locks, std::move(wishes));
+  const auto mode = out ? storage::LockMode::kX : storage::LockMode::kIX;
+  co_return co_await lockCollection(request.server().node, request.operation(), target, mode);
 }
 
 bool endsWith(bson::View stages, std::string_view name) {
@@ -89,14 +88,14 @@ Task<Status> aggregate(Request& request) {
   auto prepared = prepareAggregation(request, *ns, request.body());
   if (!prepared.isOK()) co_return prepared.status();
   if (Status status = authorizePipeline(request, *prepared->pipeline); !status.isOK()) co_return status;
-  std::vector<storage::LockGuard> locks;
+  storage::HeldLock lock;
   const bool writes = prepared->pipeline->writes();
   if (writes) {
     const auto name = prepared->pipeline->writeTarget();
     auto held = co_await lockTarget(request, storage::Namespace(name.db, name.collection),
                                     endsWith(request.document("pipeline"), "$out"));
     if (!held.isOK()) co_return held.status();
-    locks = std::move(*held);
+    lock = std::move(*held);
   }
   const auto batchSize = request.document("cursor")["batchSize"];
   if (batchSize && batchSize.toInt64() < 0)

@@ -4,11 +4,13 @@ namespace troupe::commands {
 
 CommandTable makeCommandTable(std::span<const Command> more) {
   return CommandTable{
-      handshakeCommands(), informationCommands(), parameterCommands(),     statusCommands(),
-      insertCommands(),    findCommands(),        updateCommands(),        aggregateCommands(),
-      explainCommands(),   collectionCommands(),  indexCommands(),         statisticsCommands(),
-      userCommands(),      loginCommands(),       sessionCommands(),       administrationCommands(),
-      linkCommands(),      replicationCommands(), memberMessageCommands(), more,
+      handshakeCommands(),   informationCommands(),    parameterCommands(),
+      statusCommands(),      lockCommands(),           insertCommands(),
+      findCommands(),        updateCommands(),         aggregateCommands(),
+      explainCommands(),     collectionCommands(),     indexCommands(),
+      statisticsCommands(),  userCommands(),           loginCommands(),
+      sessionCommands(),     administrationCommands(), linkCommands(),
+      replicationCommands(), memberMessageCommands(),  more,
   };
 }
 

@@ -87,7 +87,8 @@ Task<Status> create(Request& request) {
   if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
   if (Status status = storage::validateForCreate(*ns); !status.isOK()) co_return status;
   if (Status status = request.server().disk.roomFor(kTableBytes); !status.isOK()) co_return status;
-  const auto locks = co_await takeLocks(request.server().locks, locksToChange(*ns));
+  const auto lock = co_await lockCollection(request.server().node, request.operation(), *ns, storage::LockMode::kX);
+  if (!lock.isOK()) co_return lock.status();
   auto change = [&](storage::RecoveryUnit& unit) {
     return storage::createCollection(request.server().catalog, unit, *ns, *options).status();
   };
@@ -125,21 +126,15 @@ Task<Status> dropDatabase(Request& request) {
     if (db != "config")
       co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
   }
-  for (;;) {
-    std::vector<LockWish> wishes{{db, LockMode::kExclusive}};
-    const auto before = server.catalog.snapshot()->collections(db);
-    for (const auto& collection : before) wishes.push_back({collection->ns().toString(), LockMode::kExclusive});
-    const auto locks = co_await takeLocks(server.locks, std::move(wishes));
-    const auto now = server.catalog.snapshot()->collections(db);
-    if (now.size() != before.size()) continue;  // made or dropped before the database was ours: take stock again
-    if (now.empty()) co_return Status::OK();
-    auto change = [&](storage::RecoveryUnit& unit) { return storage::dropDatabase(server.catalog, unit, db); };
-    const Status status = co_await changeCatalog(request, change);
-    if (!status.isOK()) co_return status;
-    server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + "."); });
-    request.reply().append("dropped", db);
-    co_return Status::OK();
-  }
+  const auto lock = co_await lockDatabase(server.node, request.operation(), db, storage::LockMode::kX);
+  if (!lock.isOK()) co_return lock.status();
+  if (server.catalog.snapshot()->collections(db).empty()) co_return Status::OK();
+  auto change = [&](storage::RecoveryUnit& unit) { return storage::dropDatabase(server.catalog, unit, db); };
+  const Status status = co_await changeCatalog(request, change);
+  if (!status.isOK()) co_return status;
+  server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + "."); });
+  request.reply().append("dropped", db);
+  co_return Status::OK();
 }
 
 constexpr Argument kRenameArguments[] = {
@@ -169,10 +164,14 @@ Task<Status> renameCollection(Request& request) {
                      "renaming a collection into another database is not supported: aggregate it there with $out");
   }
   ServerContext& server = request.server();
-  std::vector<LockWish> wishes{{std::string(from->db()), LockMode::kShared},
-                               {from->toString(), LockMode::kExclusive},
-                               {to->toString(), LockMode::kExclusive}};
-  const auto locks = co_await takeLocks(server.locks, std::move(wishes));
+  // In the order of names, so that two renames cannot wait for each other.
+  const bool inOrder = from->toString() < to->toString();
+  const Namespace& one = inOrder ? *from : *to;
+  const Namespace& other = inOrder ? *to : *from;
+  const auto first = co_await lockCollection(server.node, request.operation(), one, storage::LockMode::kX);
+  if (!first.isOK()) co_return first.status();
+  const auto second = co_await lockCollection(server.node, request.operation(), other, storage::LockMode::kX);
+  if (!second.isOK()) co_return second.status();
   const CollectionPtr collection = server.catalog.find(*from);
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Source collection " + from->toString() + " does not exist");

@@ -222,9 +222,12 @@ Task<Status> validate(Request& request) {
     co_return Status(ErrorCode::kInvalidOptions,
                      "Running the validate command with { background: true } and { repair: true } is not supported.");
   ServerContext& server = request.server();
-  std::vector<LockWish> wishes;
-  if (!background) wishes = locksToChange(ns);
-  const auto locks = co_await takeLocks(server.locks, std::move(wishes));
+  storage::HeldLock lock;
+  if (!background) {
+    auto held = co_await lockCollection(server.node, request.operation(), ns, storage::LockMode::kX);
+    if (!held.isOK()) co_return held.status();
+    lock = std::move(*held);
+  }
   const CollectionPtr collection = server.catalog.find(ns);
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns.toString() + "' does not exist to validate.");

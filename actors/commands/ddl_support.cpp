@@ -29,15 +29,14 @@ Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors erro
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->toString();
   ServerContext& server = request.server();
-  request.operation().lock.await('W');
-  auto locks = co_await takeLocks(server.locks, locksToChange(*ns));
-  request.operation().lock.granted();
+  auto lock = co_await lockCollection(server.node, request.operation(), *ns, storage::LockMode::kX);
+  if (!lock.isOK()) co_return lock.status();
   auto collection = server.catalog.find(*ns);
   if (!collection && !errors.missing.empty())
     co_return Status(ErrorCode::kNamespaceNotFound, std::string(errors.missing) + ns->toString());
   if (collection && collection->isView() && !errors.view.empty())
     co_return Status(ErrorCode::kCommandNotSupportedOnView, std::string(errors.view) + ns->toString());
-  co_return ChangeTarget{std::move(*ns), std::move(locks), std::move(collection)};
+  co_return ChangeTarget{std::move(*ns), std::move(*lock), std::move(collection)};
 }
 
 int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& collection) {

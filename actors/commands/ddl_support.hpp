@@ -9,10 +9,10 @@
 
 namespace troupe::commands {
 
-/// A collection whose shape is about to change: nobody else writes to it or changes it while the locks are held.
+/// A collection whose shape is about to change: nobody else writes to it or changes it while the lock is held.
 struct ChangeTarget {
   storage::Namespace ns;
-  std::vector<storage::LockGuard> locks;
+  storage::HeldLock lock;  ///< X
   storage::CollectionPtr collection;
 };
 /// The errors of openForChange, as each command words them; the namespace follows. Empty: what is missing is left to

@@ -10,6 +10,7 @@ std::span<const Command> handshakeCommands();    ///< hello, isMaster, ping
 std::span<const Command> informationCommands();  ///< buildInfo, hostInfo, connectionStatus, listCommands, getLog ...
 std::span<const Command> parameterCommands();    ///< getParameter, setParameter, getCmdLineOpts, configureFailPoint
 std::span<const Command> statusCommands();       ///< serverStatus, currentOp, killOp, top-like views, actorTree
+std::span<const Command> lockCommands();         ///< lockInfo
 std::span<const Command> insertCommands();
 std::span<const Command> findCommands();    ///< find, getMore, killCursors, count, distinct
 std::span<const Command> updateCommands();  ///< update, delete, findAndModify

@@ -6,6 +6,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/stable_api.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/catalog/index_builder.hpp"
 #include "storage/query/match/match_parser.hpp"
@@ -40,16 +41,23 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
   return Status::OK();
 }
 
-/// Scans until the end of the collection, batch by batch, on a detached actor; conflicts with writers are run again.
-Status scanAll(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, ServerContext& server) {
-  for (;;) {
+/// How long a scan holds its lock at a time: so long at most it keeps a drop, and the writers behind it, waiting.
+constexpr auto kScanSlice = std::chrono::milliseconds(100);
+
+/// Scans for a slice of time, batch by batch, on a detached actor; conflicts with writers are run again. Sets `ended`
+/// at the end of the collection.
+Status scanSlice(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, ServerContext& server, bool& ended) {
+  Environment& environment = server.node.environment();
+  for (const TimePoint begun = environment.now(); !ended && environment.now() - begun < kScanSlice;) {
     server.disk.look();  // nobody knows how many keys a document has
     TROUPE_TRY(server.disk.roomFor(0));
     storage::ConflictRetry retry({.immediateRetries = 100'000, .maxWriteConflictRetries = 100'000}, &server.conflicts);
     const auto done = storage::writeConflictRetry(retry, unit, [&] { return builder.step(unit, kBuildBatch); });
     TROUPE_TRY(done.status());
-    if (*done) return Status::OK();
+    ended = *done;
   }
+  unit.abandonSnapshot();
+  return Status::OK();
 }
 
 /// The parts of an index build that block. Made here, outside of the coroutine: g++ 12 destroys the captures of a
@@ -58,12 +66,13 @@ struct BuildSteps {
   std::shared_ptr<storage::IndexBuilder> builder;
   std::shared_ptr<storage::OperationContext> operation;  ///< the build's own: it goes on when its client has gone
   ServerContext* server;
+  std::shared_ptr<bool> ended = std::make_shared<bool>(false);
 
   std::function<Status()> start() const {
     return [b = builder, o = operation] { return b->start(o->recoveryUnit()); };
   }
   std::function<Status()> scan() const {
-    return [b = builder, o = operation, s = server] { return scanAll(*b, o->recoveryUnit(), *s); };
+    return [b = builder, o = operation, s = server, e = ended] { return scanSlice(*b, o->recoveryUnit(), *s, *e); };
   }
   std::function<Status()> commit() const {
     return [b = builder, o = operation] { return b->commit(o->recoveryUnit()); };
@@ -73,40 +82,64 @@ struct BuildSteps {
   }
 };
 
-/// Takes locks of the collection under the name it has by now: it may have been renamed while nobody held it. A dropped
-/// one is locked under its last name.
-Task<std::vector<storage::LockGuard>> lockWhereItIs(ServerContext& server, bson::Uuid uuid, Namespace last,
-                                                    std::vector<LockWish> (*wishes)(const Namespace&)) {
+/// Locks the collection under the name it has by now: it may have been renamed while nobody held it. A dropped one is
+/// locked under its last name.
+Task<StatusWith<storage::HeldLock>> lockWhereItIs(ServerContext& server, storage::OperationContext& operation,
+                                                  bson::Uuid uuid, Namespace last, storage::LockMode mode) {
   for (;;) {
-    auto locks = co_await takeLocks(server.locks, wishes(last));
+    auto lock = co_await lockCollection(server.node, operation, last, mode);
+    if (!lock.isOK()) co_return lock.status();
     const CollectionPtr collection = server.catalog.snapshot()->find(uuid);
-    if (!collection || collection->ns() == last) co_return locks;
+    if (!collection || collection->ns() == last) co_return StatusWith<storage::HeldLock>(std::move(*lock));
     last = collection->ns();
   }
 }
 
-std::vector<LockWish> locksToScan(const Namespace& ns) { return {{ns.toString(), LockMode::kShared}}; }
+/// Scans in slices, each under an intent lock: writers go on beside it, and an operation that wants the collection for
+/// itself waits for the present slice only.
+Task<Status> scanInSlices(Request& request, BuildSteps steps, Namespace ns) {
+  ServerContext& server = request.server();
+  const bson::Uuid uuid = steps.builder->uuid();
+  while (!*steps.ended) {
+    const auto lock = co_await lockWhereItIs(server, request.operation(), uuid, ns, storage::LockMode::kIX);
+    if (!lock.isOK()) co_return lock.status();
+    if (!server.catalog.snapshot()->find(uuid))
+      co_return Status(ErrorCode::kNamespaceNotFound, "the collection was dropped while its index was built");
+    TROUPE_CO_TRY(co_await runBlocking(server, "index build: scan", steps.scan()));
+    TROUPE_CO_TRY(request.checkForInterrupt());
+  }
+  co_return Status::OK();
+}
+
+Task<Status> commitBuild(Request& request, BuildSteps steps, Namespace ns) {
+  ServerContext& server = request.server();
+  const auto lock =
+      co_await lockWhereItIs(server, request.operation(), steps.builder->uuid(), ns, storage::LockMode::kX);
+  if (!lock.isOK()) co_return lock.status();
+  co_return co_await runBlocking(server, "index build: commit", steps.commit());
+}
+
+/// Removes what a failed build has left. It waits as the build's own operation, which nobody kills.
+Task<Status> abortBuild(ServerContext& server, BuildSteps steps, Namespace ns) {
+  const auto lock = co_await lockWhereItIs(server, *steps.operation, steps.builder->uuid(), ns, storage::LockMode::kX);
+  if (!lock.isOK()) co_return lock.status();
+  co_return co_await runBlocking(server, "index build: abort", steps.abort());
+}
 
 /// Builds indexes over an existing collection: short exclusive phases at both ends, and in between a scan that lets
 /// others read and write. (IXB)
-Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpec> specs,
-                   std::vector<storage::LockGuard> exclusive) {
+Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpec> specs, storage::HeldLock exclusive) {
   ServerContext& server = request.server();
+  request.operation().setPriority(storage::AdmissionPriority::kLow);
   const BuildSteps steps{std::make_shared<storage::IndexBuilder>(server.catalog, ns, std::move(specs)),
                          std::make_shared<storage::OperationContext>(server.operations()), &server};
   Status status = co_await runBlocking(server, "index build: start", steps.start());
-  exclusive.clear();
+  exclusive.reset();
   if (!status.isOK()) co_return status;
-  {
-    const auto shared = co_await lockWhereItIs(server, steps.builder->uuid(), ns, locksToScan);
-    status = co_await runBlocking(server, "index build: scan", steps.scan());
-  }
-  const auto locks = co_await lockWhereItIs(server, steps.builder->uuid(), ns, locksToChange);
-  if (status.isOK()) {
-    status = co_await runBlocking(server, "index build: commit", steps.commit());
-  }
+  status = co_await scanInSlices(request, steps, ns);
+  if (status.isOK()) status = co_await commitBuild(request, steps, ns);
   if (!status.isOK()) {
-    const Status aborted = co_await runBlocking(server, "index build: abort", steps.abort());
+    const Status aborted = co_await abortBuild(server, steps, ns);
     if (!aborted.isOK())
       server.log.warning(log::Component::kIndex, 20438, "index", "An aborted index build left traces",
                          bson::doc("error", aborted.reason()));
@@ -143,7 +176,7 @@ Task<Status> createIndexes(Request& request) {
   if (!specs.isOK()) co_return specs.status();
   if (Status status = checkPartialFilters(request, *specs); !status.isOK()) co_return status;
   if (!specs->empty()) {
-    const Status status = co_await build(request, *ns, *specs, std::move(target->locks));
+    const Status status = co_await build(request, *ns, *specs, std::move(target->lock));
     if (!status.isOK()) co_return status;
   }
   bson::Builder& reply = request.reply();

@@ -25,6 +25,14 @@ class Inserter {
         validator_(std::move(validator)),
         unit_(request.operation().recoveryUnit()) {}
 
+  /// The collection was let go and opened again: it may have changed its shape, or be another one.
+  Status goOnWith(storage::CollectionPtr collection, bool bypassValidation) {
+    if (collection == collection_) return Status::OK();
+    collection_ = std::move(collection);
+    TROUPE_ASSIGN(validator_, DocumentValidator::of(*collection_, bypassValidation));
+    return Status::OK();
+  }
+
   /// Prepares documents from `next` on until a group is full; returns the first one that was left out.
   size_t gather(const std::vector<bson::View>& documents, size_t next, bool ordered) {
     group_.clear();
@@ -115,7 +123,8 @@ Task<Status> insert(Request& request) {
   const bool ordered = request.flag("ordered", true);
   auto target = co_await openForWrite(request, *ns, IfMissing::kCreate);
   if (!target.isOK()) co_return target.status();
-  auto validator = DocumentValidator::of(*target->collection, request.flag("bypassDocumentValidation"));
+  const bool bypass = request.flag("bypassDocumentValidation");
+  auto validator = DocumentValidator::of(*target->collection, bypass);
   if (!validator.isOK()) co_return validator.status();
 
   Inserter inserter(request, target->collection, std::move(*validator));
@@ -124,14 +133,19 @@ Task<Status> insert(Request& request) {
     next = inserter.gather(*documents, next, ordered);
     outcome = co_await inserter.insertGroup(ordered);
     inserter.settle();
-    if (outcome.isOK() && next < documents->size()) outcome = co_await request.yield();
+    if (outcome.isOK() && next < documents->size()) {
+      target->lock.reset();  // who waits for the collection gets it between two groups
+      outcome = co_await request.yield();
+      if (outcome.isOK()) target = co_await openForWrite(request, *ns, IfMissing::kCreate);
+      if (outcome.isOK()) outcome = target.status();
+      if (outcome.isOK()) outcome = inserter.goOnWith(target->collection, bypass);
+    }
   }
   ServerCounters& counters = request.server().counters;
   counters.insert.fetch_add(inserter.inserted(), std::memory_order_relaxed);
   counters.documentsInserted.fetch_add(inserter.inserted(), std::memory_order_relaxed);
   request.operation().metrics.inserted = inserter.inserted();
-  target->lock.reset();
-  request.operation().lock.released();
+  if (target.isOK()) target->lock.reset();
   if (!outcome.isOK()) co_return outcome;
   request.reply().append("n", static_cast<int32_t>(inserter.inserted()));
   appendWriteErrors(request.reply(), inserter.errors());

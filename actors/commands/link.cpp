@@ -1,6 +1,7 @@
 // linkPing, linkRun: what operators do with the cluster's links.
 #include "actors/commands/families.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/server_context.hpp"
 #include "actors/transport/links.hpp"
 #include "actors/transport/run_command.hpp"
 #include "messaging/errors/co_status.hpp"

@@ -41,8 +41,12 @@ class Modifier {
       const auto delay = retry.next(status);
       request_.operation().metrics.writeConflicts = retry.conflicts();
       if (!delay) co_return status;
-      if (delay->count() > 0) co_await request_.server().node.sleepFor(*delay);
+      if (delay->count() > 0) {
+        target_.lock.reset();
+        co_await request_.server().node.sleepFor(*delay);
+      }
       if (Status interrupted = request_.checkForInterrupt(); !interrupted.isOK()) co_return interrupted;
+      if (Status reopened = co_await reopen(); !reopened.isOK()) co_return reopened;
     }
     if (outcome_.matched == 0 && what_.upsert) co_return co_await upsert();
     co_return Status::OK();
@@ -63,6 +67,25 @@ class Modifier {
     find.forbidCollectionScan = request_.server().parameters.notablescan;
     TROUPE_ASSIGN(executor_, query::openScan(target_.collection, *filter_, find, unit(), resources_.context));
     return Status::OK();
+  }
+
+  /// Takes the lock again that a pause gave up. The collection may have got another shape, or be gone.
+  Task<Status> reopen() {
+    const storage::CollectionPtr before = target_.collection;
+    if (!before) co_return Status::OK();
+    auto again = co_await openForWrite(request_, before->ns(), IfMissing::kLeave);
+    if (!again.isOK()) co_return again.status();
+    if (!again->collection || again->collection->uuid() != before->uuid()) {
+      co_return Status(ErrorCode::kQueryPlanKilled,
+                       "collection " + before->ns().toString() + " was dropped or renamed while it was written to");
+    }
+    target_ = std::move(*again);
+    if (target_.collection == before) co_return Status::OK();
+    resources_.collection = target_.collection;
+    auto validator = DocumentValidator::of(*target_.collection, what_.bypassValidation);
+    if (!validator.isOK()) co_return validator.status();
+    validator_ = std::move(*validator);
+    co_return Status::OK();
   }
 
   /// Goes through the matches, from the beginning after a conflict: what was changed already is passed over.
@@ -94,7 +117,9 @@ class Modifier {
     if (now - lastYield < kSlice) co_return Status::OK();
     executor_->save();
     unit().abandonSnapshot();
+    target_.lock.reset();  // an operation that waits for the collection gets it now, and writers do not queue behind it
     if (Status status = co_await request_.yield(); !status.isOK()) co_return status;
+    if (Status status = co_await reopen(); !status.isOK()) co_return status;
     lastYield = request_.server().node.environment().now();
     co_return resume();
   }

@@ -5,6 +5,8 @@
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/role_check.hpp"
+#include "actors/storage/storage_waits.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/query/expression/expression.hpp"
 
 namespace troupe::commands {
@@ -113,7 +115,8 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
 }
 
 Task<Status> fillNextBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
-  if (Status status = cursor.stream->restore(request.operation()); !status.isOK()) co_return status;
+  TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));
+  TROUPE_CO_TRY(cursor.stream->restore(request.operation()));
   co_return co_await fillBatch(request, cursor, limit, state);
 }
 
@@ -184,6 +187,7 @@ Status QueryResources::open(const Request& request, const storage::Namespace& ns
 void suspend(storage::OperationContext& operation, ResultStream& stream) {
   stream.save();
   operation.recoveryUnit().releaseSession();
+  operation.yieldLocks();
 }
 
 Status prepareContext(QueryResources& r, const Request& request, bson::View collation, bson::View let) {
@@ -220,8 +224,9 @@ Task<Status> letOthersRun(Request& request, ResultStream& stream, TimePoint& las
   if (wait) co_await request.server().node.sleepFor(*wait);
   if (Status status = co_await request.yield(); !status.isOK()) co_return status;
   lastYield = request.server().node.environment().now();
-  if (Status status = stream.restore(request.operation()); !status.isOK() || !request.server().membership)
-    co_return status;
+  TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));
+  TROUPE_CO_TRY(stream.restore(request.operation()));
+  if (!request.server().membership) co_return Status::OK();
   co_return checkRole(request);  // a read that this node may no longer serve ends at its next turn
 }
 

@@ -5,6 +5,7 @@
 
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
+#include "actors/commands/lock_inspection.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/session_registry.hpp"
@@ -130,7 +131,10 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
            bson::doc("transaction begins", s.transactionsBegun, "transactions committed", s.transactionsCommitted,
                      "transactions rolled back", s.transactionsRolledBack, "transaction checkpoints", s.checkpoints,
                      "transaction checkpoint most recent time (msecs)", s.lastCheckpointMillis));
+  b.append("concurrentTransactions", admissionStatistics(server.admission));
   b.close();
+  b.append("locks", lockStatistics(server.locks.statistics()));
+  b.append("queues", bson::doc("execution", admissionStatistics(server.admission)));
   b.append("journal", bson::doc("flushes", flushes.flushes, "failedFlushes", flushes.failedFlushes, "waitersCompleted",
                                 flushes.waitersCompleted, "largestGroup", flushes.largestGroup, "commitsFlushed",
                                 flushes.commitsFlushed, "totalMicros", flushes.totalMicros));
@@ -139,7 +143,8 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
   b.append("logicalSessionRecordCache", bson::doc("activeSessionsCount", static_cast<int64_t>(server.sessions.size())));
 }
 
-void appendOperation(bson::Builder& b, ServerContext& server, const storage::OperationContext& operation) {
+void appendOperation(bson::Builder& b, ServerContext& server, const std::vector<storage::ResourceView>& resources,
+                     const storage::OperationContext& operation) {
   const auto running = server.node.environment().now() - operation.started();
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(running).count();
   b.append("active", true).append("opid", operation.id()).append("op", "command").append("ns", operation.shownNs());
@@ -147,10 +152,7 @@ void appendOperation(bson::Builder& b, ServerContext& server, const storage::Ope
       .append("microsecs_running", static_cast<int64_t>(micros));
   appendShownCommand(b, operation.command);
   if (operation.killed()) b.append("killPending", true);
-  const char lock = operation.lock.mode.load(std::memory_order_relaxed);
-  b.openDocument("locks");  // reads hold none
-  if (lock != 0) b.append("Database", "w").append("Collection", std::string(1, lock));
-  b.close().append("waitingForLock", operation.lock.waiting.load(std::memory_order_relaxed));
+  appendLocks(b, resources, operation);
   b.append("numYields", operation.metrics.yields.load(std::memory_order_relaxed));
   if (const auto plan = operation.metrics.planSummary.text(); !plan.empty()) b.append("planSummary", plan);
 }
@@ -190,6 +192,7 @@ bson::Document serverStatus(ServerContext& server, bool histograms) {
 
 std::vector<bson::Document> currentOperations(ServerContext& server, const OperationQuery& query) {
   std::vector<bson::Document> rows;
+  const auto resources = server.locks.inspect();
   server.clients.each([&](Client& client) {
     bson::Builder b;
     b.append("type", "op")
@@ -200,8 +203,8 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
     if (const auto name = metadata.view().at("application.name"); name) b.append("appName", name);
     if (!metadata.empty()) b.append("clientMetadata", metadata);
     if (const auto users = client.userNames(); !users.empty()) b.append("effectiveUsers", users);
-    const bool active =
-        client.withOperation([&](storage::OperationContext& operation) { appendOperation(b, server, operation); });
+    const bool active = client.withOperation(
+        [&](storage::OperationContext& operation) { appendOperation(b, server, resources, operation); });
     if (!active && !query.idleConnections) return;
     if (!active) b.append("active", false);
     rows.push_back(b.finish());

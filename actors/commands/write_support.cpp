@@ -7,9 +7,9 @@
 namespace troupe::commands {
 
 using storage::CollectionPtr;
-using storage::LockGuard;
+using storage::HeldLock;
+using storage::LockMode;
 using storage::Namespace;
-using storage::ResourceLocks;
 
 Status checkUserWrite(const Namespace& ns) {
   if (!ns.isSystem()) return Status::OK();
@@ -24,7 +24,8 @@ Task<Status> createIfMissing(Request& request, Namespace ns) {
   ServerContext& server = request.server();
   if (Status status = storage::validateForCreate(ns); !status.isOK()) co_return status;
   if (server.catalog.find(ns)) co_return Status::OK();  // the usual case waits for nobody
-  const auto locks = co_await takeLocks(server.locks, locksToChange(ns));
+  const auto lock = co_await lockCollection(server.node, request.operation(), ns, LockMode::kX);
+  if (!lock.isOK()) co_return lock.status();
   if (server.catalog.find(ns)) co_return Status::OK();
   if (Status status = server.disk.roomFor(kTableBytes); !status.isOK()) co_return status;
   storage::RecoveryUnit& unit = request.operation().recoveryUnit();
@@ -36,15 +37,15 @@ Task<Status> createIfMissing(Request& request, Namespace ns) {
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMissing ifMissing) {
   ServerContext& server = request.server();
   if (Status status = checkUserWrite(ns); !status.isOK()) co_return status;
-  const size_t stripe = ResourceLocks::stripeOf(ns.toString());
-  for (LockMode mode = LockMode::kShared;;) {
-    request.operation().lock.await(mode == LockMode::kShared ? 'w' : 'W');
-    if (!server.locks.tryAcquire(stripe, mode)) co_await acquired(server.locks, stripe, mode);
-    request.operation().lock.granted();
-    LockGuard lock(server.locks, stripe, mode);
+  for (LockMode mode = LockMode::kIX;;) {
+    HeldLock lock(request.operation(), storage::ResourceType::kCollection, ns.toString(), mode);
+    if (!request.operation().tryAdmit(true) || !lock.tryAcquire()) {
+      if (Status status = co_await acquireLock(server.node, request.operation(), lock); !status.isOK())
+        co_return status;
+    }
     CollectionPtr collection = server.catalog.find(ns);
-    if (collection && collection->isCapped() && mode == LockMode::kShared) {
-      mode = LockMode::kExclusive;  // an insert may remove the oldest documents: writers take turns
+    if (collection && collection->isCapped() && mode == LockMode::kIX) {
+      mode = LockMode::kX;
       continue;
     }
     if (collection && collection->isView()) {

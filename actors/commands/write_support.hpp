@@ -8,16 +8,16 @@
 #include "actors/server/server_context.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "storage/catalog/collection_catalog.hpp"
-#include "storage/locks/resource_locks.hpp"
 #include "storage/query/match/match_expression.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::commands {
 
-/// A collection that is written to: held shared, so that it can neither go away nor change its shape meanwhile.
+/// A collection that is written to: held in IX, so that it can neither go away nor change its shape meanwhile; in X
+/// when it is capped, since an insert may remove the oldest documents: its writers take turns.
 struct WriteTarget {
-  storage::LockGuard lock;
+  storage::HeldLock lock;
   storage::CollectionPtr collection;  ///< null when it does not exist and was not to be created
 };
 enum class IfMissing { kLeave, kCreate };

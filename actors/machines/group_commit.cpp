@@ -14,7 +14,8 @@
 namespace troupe::machines {
 
 using storage::CollectionPtr;
-using storage::LockGuard;
+using storage::HeldLock;
+using storage::LockMode;
 
 namespace {
 
@@ -81,9 +82,10 @@ Task<void> GroupCommit::run(std::shared_ptr<GroupCommit> self) {
 Task<Status> GroupCommit::create() {
   storage::ConflictRetry retry;
   {
-    const auto locks = co_await takeLocks(access_.locks, locksToChange(ns_));
-    if (access_.catalog.find(ns_)) co_return Status::OK();
     storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+    const auto lock = co_await lockCollection(access_.node, operation, ns_, LockMode::kX);
+    if (!lock.isOK()) co_return lock.status();
+    if (access_.catalog.find(ns_)) co_return Status::OK();
     storage::RecoveryUnit& unit = operation.recoveryUnit();
     const Status status =
         attempt(unit, retry, [&] { return storage::createCollection(access_.catalog, unit, ns_, {}).status(); });
@@ -93,11 +95,12 @@ Task<Status> GroupCommit::create() {
   co_return Status::OK();
 }
 
-Task<StatusWith<GroupCommit::Open>> GroupCommit::open(bool createMissing) {
+Task<StatusWith<GroupCommit::Open>> GroupCommit::open(storage::OperationContext& operation, bool createMissing) {
   for (;;) {
-    if (!access_.locks.tryAcquire(stripe_, LockMode::kShared))
-      co_await acquired(access_.locks, stripe_, LockMode::kShared);
-    LockGuard lock(access_.locks, stripe_, LockMode::kShared);
+    HeldLock lock(operation, storage::ResourceType::kCollection, ns_.toString(), LockMode::kIX);
+    if (!operation.tryAdmit(true) || !lock.tryAcquire()) {
+      if (Status status = co_await acquireLock(access_.node, operation, lock); !status.isOK()) co_return status;
+    }
     CollectionPtr collection = access_.catalog.find(ns_);
     if (collection || !createMissing) co_return Open{std::move(lock), std::move(collection)};
     lock.reset();
@@ -136,12 +139,12 @@ Task<void> GroupCommit::commit(std::span<Write> group) {
     for (Write& write : group) write.done.set(Status::OK());
     co_return;
   }
-  const auto opened = co_await open(puts);
+  storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+  const auto opened = co_await open(operation, puts);
   if (!opened.isOK() || !opened->collection) {
     answer(group, opened.status());
     co_return;
   }
-  storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
   storage::RecoveryUnit& unit = operation.recoveryUnit();
   storage::ConflictRetry retry;
   const auto all = [&]() -> Status {

@@ -11,6 +11,7 @@
 #include "actors/machines/storage_access.hpp"
 #include "messaging/bson/document.hpp"
 #include "state_machines/core/step.hpp"
+#include "storage/operation/held_lock.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::machines {
@@ -43,7 +44,7 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
     std::unique_ptr<storage::ConflictRetry> retry = nullptr;  ///< of one that is written by itself
   };
   struct Open {
-    storage::LockGuard lock;
+    storage::HeldLock lock;
     storage::CollectionPtr collection;  ///< null: there is none
   };
 
@@ -52,7 +53,7 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
   std::vector<Write> takeQueue();
   static Task<void> run(std::shared_ptr<GroupCommit> self);
   static Task<void> addLater(std::shared_ptr<GroupCommit> self, Write write);
-  Task<StatusWith<Open>> open(bool createMissing);
+  Task<StatusWith<Open>> open(storage::OperationContext& operation, bool createMissing);
   Task<Status> create();
   Task<void> commit(std::span<Write> group);
   void commitAlone(const storage::Collection& collection, storage::RecoveryUnit& unit, Write& write);
@@ -65,7 +66,6 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
 
   const StorageAccess access_;
   const storage::Namespace ns_;
-  const size_t stripe_ = storage::ResourceLocks::stripeOf(ns_.toString());
   std::mutex mutex_;
   std::vector<Write> queue_;
   bool running_ = false;  ///< somebody writes what is in the queue

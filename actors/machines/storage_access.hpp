@@ -4,7 +4,6 @@
 #include "actors/kernel/node.hpp"
 #include "storage/catalog/catalog.hpp"
 #include "storage/journal/durability_tracker.hpp"
-#include "storage/locks/resource_locks.hpp"
 #include "storage/operation/operation_context.hpp"
 
 namespace troupe::machines {
@@ -16,14 +15,14 @@ struct StorageAccess {
   Node& node;
   storage::Catalog& catalog;
   storage::SessionPool& sessions;
-  storage::ResourceLocks& locks;
+  storage::LockManager& locks;
   storage::DurabilityTracker& durability;
   std::function<void()> wakeFlusher;
   DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
   /// Whether a write can be known to survive any failover. Null: this node is all there is, and its journal will do.
   std::function<Status()> majority = {};
 
-  storage::OperationServices operations() const { return {sessions}; }
+  storage::OperationServices operations() const { return {sessions, nullptr, &locks}; }
 };
 
 }  // namespace troupe::machines

@@ -10,7 +10,9 @@
 #include "actors/server/slow_log.hpp"
 #include "actors/server/user_store.hpp"
 #include "actors/server/write_concern.hpp"
+#include "actors/storage/storage_waits.hpp"
 #include "messaging/bson/validate.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -163,8 +165,21 @@ void noteLatency(const Request& request, std::chrono::nanoseconds took) {
   else latencies.commands.note(took);
 }
 
+/// Reads hold the global lock (RDS-001): what closes the data waits for them. They take no other lock, since they see a
+/// version of the catalog that fits their snapshot.
+Task<Status> lockForReading(Request& request, storage::HeldLock& lock) {
+  storage::OperationContext& operation = request.operation();
+  lock = storage::HeldLock(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
+  if (operation.tryAdmit(false) && lock.tryAcquire()) co_return Status::OK();
+  co_return co_await acquireLock(request.server().node, operation, lock);
+}
+
 /// Runs the command's body, or what `failCommand` asks for in its place.
 Task<Status> runBody(Request& request) {
+  storage::HeldLock lock;
+  if (request.command->access == Access::kRead) {
+    TROUPE_CO_TRY(co_await lockForReading(request, lock));
+  }
   const auto data =
       request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
   if (!data || request.command->name == "configureFailPoint") co_return co_await request.command->run(request);

@@ -25,6 +25,10 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   flag("enableTemporarilyUnavailableExceptions", enableTemporarilyUnavailableExceptions, true);
   integer("localLogicalSessionTimeoutMinutes", sessionTimeoutMinutes, 1, kMax);
   integer("diskSpaceReserveMB", diskSpaceReserveMB, -1, kMax);
+  integer("storageEngineConcurrentReadTransactions", concurrentReadTransactions, 0, kMax);
+  integer("storageEngineConcurrentWriteTransactions", concurrentWriteTransactions, 0, kMax);
+  integer("storageEngineConcurrencyAdjustmentIntervalMillis", concurrencyAdjustmentIntervalMillis, 10, kMax);
+  integer("lowPriorityAdmissionBypassThreshold", lowPriorityAdmissionBypassThreshold, 0, kMax);
   integer("maxValidateMBperSec", maxValidateMBperSec, 0, kMax);
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);

@@ -38,8 +38,12 @@ class Parameters {
   std::atomic<bool> requireApiVersion{false};
   std::atomic<bool> enableElectionHandoff{true};
   std::atomic<int64_t> sessionTimeoutMinutes{30};
-  std::atomic<int64_t> diskSpaceReserveMB{-1};  ///< see DiskGuard
-  std::atomic<int64_t> maxValidateMBperSec{0};  ///< of validation beside writes; 0: as fast as it can
+  std::atomic<int64_t> diskSpaceReserveMB{-1};          ///< see DiskGuard
+  std::atomic<int64_t> concurrentReadTransactions{0};   ///< tickets; 0: they adapt to the throughput
+  std::atomic<int64_t> concurrentWriteTransactions{0};  ///< the same for writers
+  std::atomic<int64_t> concurrencyAdjustmentIntervalMillis{100};
+  std::atomic<int64_t> lowPriorityAdmissionBypassThreshold{500};  ///< 0: low priorities wait without end
+  std::atomic<int64_t> maxValidateMBperSec{0};                    ///< of validation beside writes; 0: as fast as it can
 
   /// Sets a value from a command or (at start-up) an option's text. Returns the old value.
   /// Errors: InvalidOptions (unknown name, or not changeable now), TypeMismatch, BadValue (out of range).

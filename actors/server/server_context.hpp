@@ -16,9 +16,10 @@
 #include "messaging/bson/ids.hpp"
 #include "messaging/log/log.hpp"
 #include "messaging/wire/op_compressed.hpp"
+#include "storage/admission/execution_admission.hpp"
 #include "storage/catalog/catalog.hpp"
 #include "storage/journal/durability_tracker.hpp"
-#include "storage/locks/resource_locks.hpp"
+#include "storage/locks/lock_manager.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/session_pool.hpp"
@@ -87,7 +88,8 @@ struct ServerContext {
   storage::Engine& engine;
   storage::SessionPool& storageSessions;
   storage::Catalog& catalog;
-  storage::ResourceLocks& locks;
+  storage::LockManager& locks;
+  storage::ExecutionAdmission& admission;
   storage::DurabilityTracker& durability;
   storage::ConflictCounters conflicts;
   BlockingWork& blocking;
@@ -101,7 +103,7 @@ struct ServerContext {
   replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
 
   /// What operations work with here.
-  storage::OperationServices operations() const { return {storageSessions}; }
+  storage::OperationServices operations() const { return {storageSessions, nullptr, &locks, &admission}; }
 };
 
 /// Milliseconds since 1970 by the node's clock.

@@ -1,30 +1,29 @@
 #pragma once
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "actors/kernel/future.hpp"
+#include "actors/kernel/node.hpp"
 #include "storage/catalog/namespace.hpp"
 #include "storage/journal/durability_tracker.hpp"
-#include "storage/locks/resource_locks.hpp"
+#include "storage/operation/held_lock.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe {
 
-using LockMode = storage::ResourceLocks::Mode;
+// What an operation waits for in storage, without holding a thread. Waits for locks and tickets end with the failure of
+// the operation when it is killed or its deadline passes, and are given up when the waiting coroutine goes away.
 
-/// One lock an operation wants: a collection's full name or a database's name.
-struct LockWish {
-  std::string name;
-  LockMode mode = LockMode::kShared;
-};
-
-/// Takes all locks, in an order that cannot deadlock, without holding a thread while it waits.
-Task<std::vector<storage::LockGuard>> takeLocks(storage::ResourceLocks& locks, std::vector<LockWish> wishes);
-/// Locks of an operation that changes what `ns` is (create, drop, index builds): its database shared, itself exclusive.
-std::vector<LockWish> locksToChange(const storage::Namespace& ns);
-
-/// Comes when the lock is held; the waiter then owes its release (LockGuard). No thread waits.
-Future<Done> acquired(storage::ResourceLocks& locks, size_t stripe, LockMode mode);
+/// Acquires what is missing of the lock, after a ticket (LCK-008). Errors: Interrupted and its kin, MaxTimeMSExpired,
+/// WriteConflict (the wait would be a deadlock). What was acquired before a failure goes with `held`.
+Task<Status> acquireLock(Node& node, storage::OperationContext& operation, storage::HeldLock& held);
+/// The lock of one collection with intent locks above it: IX to write documents, X to change its shape.
+Task<StatusWith<storage::HeldLock>> lockCollection(Node& node, storage::OperationContext& operation,
+                                                   storage::Namespace ns, storage::LockMode mode);
+Task<StatusWith<storage::HeldLock>> lockDatabase(Node& node, storage::OperationContext& operation, std::string db,
+                                                 storage::LockMode mode);
+/// Acquires again what `OperationContext::yieldLocks` gave up. Whatever the locks protect may have changed.
+Task<Status> resumeLocks(Node& node, storage::OperationContext& operation);
 
 /// Comes when the commit of that ticket is on disk, or with the failure of the flush. `wakeFlusher` is called when no
 /// flush is under way that covers it.

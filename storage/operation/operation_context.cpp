@@ -10,6 +10,30 @@ RecoveryUnit& OperationContext::makeUnit() {
   return *unit_;
 }
 
+void OperationContext::makeLocker() {
+  locker_.emplace(*services_.locks);
+  lockerId_.store(locker_->id(), std::memory_order_release);
+}
+
+void OperationContext::release(const ResourceId& resource) {
+  if (unit_ && unit_->inUnitOfWork() && !locker_->inUnit()) locker_->beginUnit();
+  locker_->release(resource);
+}
+
+void OperationContext::endUnit() {
+  if (locker_ && locker_->inUnit()) locker_->endUnit();
+}
+
+bool OperationContext::tryAdmit(bool write) {
+  if (!isAdmitted()) ticket_ = services_.admission->pool(write).tryTake(priority());
+  return isAdmitted();
+}
+
+void OperationContext::yieldLocks() {
+  if (locker_ && locker_->holdsAny()) yielded_ = locker_->saveAndRelease();
+  returnTicket();
+}
+
 StashedOperation OperationContext::stash() {
   if (unit_ && unit_->inUnitOfWork()) throw std::logic_error("an operation is stashed within a unit of work");
   if (unit_) unit_->setOperation(nullptr);

@@ -15,6 +15,8 @@
 #include "messaging/clock/op_time.hpp"
 #include "messaging/clock/time_point.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/admission/execution_admission.hpp"
+#include "storage/locks/locker.hpp"
 #include "storage/operation/concerns.hpp"
 #include "storage/operation/logical_session.hpp"
 #include "storage/transaction/recovery_unit.hpp"
@@ -56,19 +58,6 @@ struct OperationMetrics {
   SharedText planSummary;
 };
 
-/// The lock on its collection that an operation holds or waits for, as currentOp shows it. Any thread may look.
-struct ShownLock {
-  std::atomic<char> mode{0};  ///< 'w' beside other writers, 'W' alone, 0 none
-  std::atomic<bool> waiting{false};
-
-  void await(char wanted) {
-    mode.store(wanted, std::memory_order_relaxed);
-    waiting.store(true, std::memory_order_relaxed);
-  }
-  void granted() { waiting.store(false, std::memory_order_relaxed); }
-  void released() { mode.store(0, std::memory_order_relaxed); }
-};
-
 /// What started an operation.
 enum class OperationOrigin : uint8_t {
   kClient,   ///< a command of a connection
@@ -88,7 +77,9 @@ enum class WriteMode : uint8_t {
 /// What operations need of their node's storage; all of it outlives them.
 struct OperationServices {
   SessionPool& sessions;
-  const ReadTimes* times = nullptr;  ///< null on a node without replication
+  const ReadTimes* times = nullptr;         ///< null on a node without replication
+  LockManager* locks = nullptr;             ///< null: the work is alone on its node (start-up, tools)
+  ExecutionAdmission* admission = nullptr;  ///< null: everyone is admitted
 };
 
 /// What one operation leaves for another command to take up, on any thread: its recovery unit with whatever snapshot
@@ -103,7 +94,7 @@ struct StashedOperation {
 /// (architecture: "work without owner, deadline, budget or session"). Observers of its writes reach it through the
 /// unit. Belongs to the actor or thread that runs it; others meet a client's operation only through
 /// Client::withOperation, once `database`, `commandName` and `command` are set: they may kill it, and look at these
-/// three, the namespace, the lock, and what its metrics share.
+/// three, the namespace, the locker's id, and what its metrics share.
 class OperationContext {
  public:
   /// `id`: for currentOp and killOp; 0 for work that neither shows.
@@ -126,6 +117,32 @@ class OperationContext {
   StashedOperation stash();
   /// Goes on with what another operation left. The own unit must not be active (throws std::logic_error).
   void unstash(StashedOperation stashed);
+
+  // --- Locks and admission
+  /// The operation's locks, made at first use; null without a lock manager.
+  Locker* locker() {
+    if (!locker_ && services_.locks) makeLocker();
+    return locker_ ? &*locker_ : nullptr;
+  }
+  /// Of the locker; 0 before there is one. Any thread.
+  uint64_t lockerId() const { return lockerId_.load(std::memory_order_acquire); }
+  /// For currentOp: the locker once there is one, for its `statistics` only. Any thread.
+  const Locker* shownLocker() const { return lockerId() ? &*locker_ : nullptr; }
+  AdmissionPriority priority() const { return priority_.load(std::memory_order_relaxed); }
+  /// Counts from the next ticket on.
+  void setPriority(AdmissionPriority priority) { priority_.store(priority, std::memory_order_relaxed); }
+  /// Two-phase locking: releases within a unit of work wait for its end (LCK-004). `release`: once for an acquisition.
+  void release(const ResourceId& resource);
+  void endUnit();
+  /// Takes a ticket of the pool of readers or writers, if it has none and one is free. True when it has one.
+  bool tryAdmit(bool write);
+  void admit(Ticket ticket) { ticket_ = std::move(ticket); }
+  bool isAdmitted() const { return !services_.admission || static_cast<bool>(ticket_); }
+  void returnTicket() { ticket_.reset(); }
+  /// Gives up all locks and the ticket, as before a wait; `takeYielded` says what has to be acquired again afterwards.
+  /// Not within a unit of work.
+  void yieldLocks();
+  LockSnapshot takeYielded() { return std::exchange(yielded_, {}); }
 
   WriteMode writeMode() const { return writeMode_; }
   void setWriteMode(WriteMode mode) { writeMode_ = mode; }
@@ -181,10 +198,10 @@ class OperationContext {
   std::string_view commandName;
   bson::View command;  ///< the request's body
   OperationMetrics metrics;
-  ShownLock lock;
 
  private:
   RecoveryUnit& makeUnit();
+  void makeLocker();
 
   const OperationServices services_;
   const OperationOrigin origin_;
@@ -198,6 +215,12 @@ class OperationContext {
   std::function<void()> onKill_;
   OpTime lastOpTime_;
   std::optional<int64_t> writeTerm_;
+  // In this order: at the end the unit goes first, then its locks, then the ticket.
+  std::atomic<AdmissionPriority> priority_{AdmissionPriority::kNormal};
+  Ticket ticket_;
+  std::atomic<uint64_t> lockerId_{0};
+  std::optional<Locker> locker_;
+  LockSnapshot yielded_;
   std::unique_ptr<RecoveryUnit> unit_;
 };
 

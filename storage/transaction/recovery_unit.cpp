@@ -208,6 +208,7 @@ void RecoveryUnit::leaveUnit() {
   unitState_.reset();
   depth_ = 0;
   failed_ = wrote_ = false;
+  if (operation_) operation_->endUnit();  // locks that were released meanwhile go now
 }
 
 }  // namespace troupe::storage

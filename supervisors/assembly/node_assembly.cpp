@@ -103,7 +103,8 @@ struct NodeAssembly::Parts {
   commands::UserChanges userChanges;
   commands::CappedWaiters cappedWaiters;
   machines::DocumentRemovals removals;
-  storage::ResourceLocks locks;
+  storage::LockManager locks{[this] { return environment->now(); }};
+  storage::ExecutionAdmission admission{[this] { return environment->now(); }};
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::Engine> engine;
   std::unique_ptr<storage::SessionPool> storageSessions;
@@ -197,6 +198,7 @@ void NodeAssembly::Parts::makeContext() {
       .storageSessions = *storageSessions,
       .catalog = *catalog,
       .locks = locks,
+      .admission = admission,
       .durability = durability,
       .conflicts = {},
       .blocking = *workers,

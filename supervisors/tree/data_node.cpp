@@ -1,6 +1,7 @@
 #include "supervisors/tree/data_node.hpp"
 
 #include "actors/maintenance/checkpointer.hpp"
+#include "actors/maintenance/concurrency_tuner.hpp"
 #include "actors/maintenance/disk_watch.hpp"
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
@@ -57,7 +58,8 @@ Tree dataNodeTree(const TreeParts& parts) {
   if (parts.topology)
     tree.children.push_back(
         oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology)));
-  Tree services = oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s));
+  Tree services = oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s),
+                            permanent<ConcurrencyTuner>("concurrency-tuner", s));
   services.children.insert(services.children.end(), parts.services.begin(), parts.services.end());
   tree.children.push_back(std::move(services));
   tree.children.push_back(front(parts));

@@ -140,7 +140,7 @@ class Troupe {
   std::unique_ptr<storage::Engine> engine_;
   std::unique_ptr<storage::SessionPool> pool_;
   std::unique_ptr<storage::Catalog> catalog_;
-  storage::ResourceLocks locks_;
+  storage::LockManager locks_{[] { return std::chrono::steady_clock::now(); }};
   storage::DurabilityTracker durability_;
   std::atomic<int64_t> interval_{100};
   std::atomic<bool> running_{false};

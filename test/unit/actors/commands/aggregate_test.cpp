@@ -170,15 +170,12 @@ TEST_F(AggregateTest, ListCatalogIsOneSnapshotHoweverLongItsCursorIsRead) {
 
 TEST_F(AggregateTest, ListCatalogShowsAnIndexWhileItIsBuilt) {
   fill("c", 3);
-  using Mode = storage::ResourceLocks::Mode;
-  const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
-  ASSERT_TRUE(server.locks.tryAcquire(stripe, Mode::kShared));
+  LockHolder before(server.locks, "test.c", storage::LockMode::kIX);
   const auto build = server.begin(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"_json);
-  bool ours = false;
-  server.locks.acquire(stripe, Mode::kExclusive, [&] { ours = true; });  // in turn after the build's first phase
-  server.locks.release(stripe, Mode::kShared);
+  LockHolder ours(server.locks, "test.c", storage::LockMode::kX);  // in turn after the build's first phase
+  before.release();
   server.node.run();
-  ASSERT_TRUE(ours);
+  ASSERT_TRUE(ours.held());
   ASSERT_FALSE(build->done);
   const auto shown = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$listCatalog": {}}]})");
   const auto index =
@@ -186,7 +183,7 @@ TEST_F(AggregateTest, ListCatalogShowsAnIndexWhileItIsBuilt) {
   EXPECT_TRUE(holds(index, R"({"spec": {"name": "x"}, "ready": false})"_json));
   EXPECT_TRUE(index["buildUUID"].is(bson::Type::kBinary)) << bson::toRelaxedJson(index);
   EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 1) << "it cannot be used yet";
-  server.locks.release(stripe, Mode::kExclusive);
+  ours.release();
   server.node.advance(1s);
   ASSERT_TRUE(build->done);
   EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 2);

@@ -101,13 +101,11 @@ TEST_F(CollectionTest, FiguresAndValidation) {
 
 TEST_F(CollectionTest, AreValidatedAloneOrBesideWrites) {
   fill("c", 4);
-  const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
-  ASSERT_TRUE(server.locks.tryAcquire(stripe, storage::ResourceLocks::Mode::kShared));
-  storage::LockGuard writer(server.locks, stripe, storage::ResourceLocks::Mode::kShared);
+  LockHolder writer(server.locks, "test.c", storage::LockMode::kIX);
   EXPECT_TRUE(server.begin(R"({"validate": "c", "background": true})"_json)->done);
   const auto alone = server.begin(R"({"validate": "c"})"_json);
   EXPECT_FALSE(alone->done) << "it waits for the writer";
-  writer.reset();
+  writer.release();
   server.node.run();
   EXPECT_TRUE(alone->done);
 }
@@ -219,13 +217,14 @@ TEST_F(CollectionTest, CurrentOpShowsWhichLocksAreHeldAndWaitedFor) {
                        "admin"));
   const auto read = server.begin(R"({"find": "c"})"_json, "test", other);
   EXPECT_TRUE(holds(shown("find"), R"({"waitingForLock": false})"_json));
-  EXPECT_TRUE(shown("find")["locks"].asDocument().empty()) << "a read holds none";
-  const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
-  ASSERT_TRUE(server.locks.tryAcquire(stripe, storage::ResourceLocks::Mode::kExclusive));
+  EXPECT_TRUE(holds(shown("find")["locks"].asDocument(), R"({"Global": "r"})"_json)) << "a read holds no other";
+  EXPECT_FALSE(shown("find")["locks"].asDocument().has("Collection"));
+  LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
   const auto write = server.begin(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})"_json, "test", third);
-  EXPECT_TRUE(
-      holds(shown("delete"), R"({"locks": {"Database": "w", "Collection": "w"}, "waitingForLock": true})"_json));
-  server.locks.release(stripe, storage::ResourceLocks::Mode::kExclusive);
+  EXPECT_TRUE(holds(shown("delete"),
+                    R"({"locks": {"ReplicationStateTransition": "w", "Global": "w", "Database": "w", "Collection": "w"},
+                                          "waitingForLock": true, "admissionPriority": "normal"})"_json));
+  holder.release();
   server.node.advance(2s);
   EXPECT_TRUE(read->done && write->done);
 }

@@ -8,6 +8,7 @@
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/json.hpp"
 #include "test/unit/actors/commands/command_node.hpp"
+#include "test/unit/actors/lock_holder.hpp"
 
 namespace troupe::commands {
 
@@ -44,6 +45,13 @@ class CommandTest : public ::testing::Test {
  protected:
   CommandTest() = default;
   explicit CommandTest(CommandNode::Options options) : server(std::move(options)) {}
+
+  /// No command leaves a lock or a ticket behind.
+  void TearDown() override {
+    server.node.run();
+    EXPECT_EQ(server.locks.inUse(), 0u);
+    EXPECT_EQ(server.admission.read().out() + server.admission.write().out(), 0);
+  }
 
   bson::Document run(std::string_view json, std::string_view db = "test") { return server.run(parse(json), db); }
   ::testing::AssertionResult answers(std::string_view json, std::string_view expected, std::string_view db = "test") {

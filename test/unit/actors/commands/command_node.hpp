@@ -105,7 +105,8 @@ class CommandNode {
   SessionRegistry& sessions = server->sessions;
   HelloState& hello = server->hello;
   CappedWaiters& cappedWaiters = server->cappedWaiters;
-  storage::ResourceLocks& locks = server->locks;
+  storage::LockManager& locks = server->locks;
+  storage::ExecutionAdmission& admission = server->admission;
   storage::DurabilityTracker& durability = server->durability;
   storage::SessionPool& storageSessions = server->storageSessions;
   storage::Catalog* const catalog = &server->catalog;

@@ -182,14 +182,13 @@ TEST_F(FindTest, AnIdleCursorOfAKilledSessionIsGone) {
 
 TEST_F(FindTest, ReadsWaitForNoLock) {
   fill("c", 3);
-  const size_t stripe = storage::ResourceLocks::stripeOf("test.c");
-  ASSERT_TRUE(server.locks.tryAcquire(stripe, storage::ResourceLocks::Mode::kExclusive));
-  const storage::LockGuard held(server.locks, stripe, storage::ResourceLocks::Mode::kExclusive);
+  LockHolder held(server.locks, "test.c", storage::LockMode::kX);
   EXPECT_TRUE(server.begin(R"({"find": "c"})"_json)->done);
   EXPECT_TRUE(server.begin(R"({"count": "c", "query": {"x": 1}})"_json)->done);
   EXPECT_TRUE(server.begin(R"({"distinct": "c", "key": "x"})"_json)->done);
   EXPECT_TRUE(server.begin(R"({"aggregate": "c", "pipeline": [], "cursor": {}})"_json)->done);
   EXPECT_FALSE(server.begin(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})"_json)->done) << "a write waits";
+  held.release();
 }
 
 TEST_F(FindTest, ACollectionIsReadByItsUuid) {

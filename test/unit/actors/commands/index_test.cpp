@@ -172,30 +172,21 @@ TEST_F(IndexTest, CollModRefusesOptionsThatCouldNotBeReadAgain) {
 }
 
 TEST_F(IndexTest, ABuildTakesTheLocksOfItsCollectionUnderTheNameThatARenameGaveIt) {
-  using storage::ResourceLocks;
   fill("c", 3);
-  const size_t before = ResourceLocks::stripeOf("test.c");
-  std::string name;  // whose lock a rename takes first
-  for (int i = 0; name.empty() || ResourceLocks::stripeOf("test." + name) >= before; ++i)
-    name = "d" + std::to_string(i);
-  const size_t after = ResourceLocks::stripeOf("test." + name);
-
-  ASSERT_TRUE(server.locks.tryAcquire(before, ResourceLocks::Mode::kExclusive));
+  LockHolder before(server.locks, "test.c", storage::LockMode::kX);
   const auto build = server.begin(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"_json,
                                   "test", server.connect());
-  const auto rename =
-      server.begin(bson::doc("renameCollection", "test.c", "to", "test." + name), "admin", server.connect());
-  bool held = false;
-  server.locks.acquire(after, ResourceLocks::Mode::kExclusive, [&] { held = true; });
-  server.locks.release(before, ResourceLocks::Mode::kExclusive);
+  const auto rename = server.begin(R"({"renameCollection": "test.c", "to": "test.b"})"_json, "admin", server.connect());
+  LockHolder after(server.locks, "test.b", storage::LockMode::kX);  // in turn after the rename, which has it already
+  EXPECT_FALSE(after.held());
+  before.release();
   server.node.advance(1s);
-  EXPECT_TRUE(rename->done && held);
-  EXPECT_FALSE(build->done) << "somebody else changes the collection";
-  server.locks.release(after, ResourceLocks::Mode::kExclusive);
+  EXPECT_TRUE(rename->done && after.held());
+  EXPECT_FALSE(build->done) << "another operation changes the collection";
+  after.release();
   server.node.advance(1s);
   EXPECT_TRUE(build->done);
-  EXPECT_TRUE(answers(R"({"listIndexes": ")" + name + R"("})",
-                      R"({"cursor": {"firstBatch": [{"name": "_id_"}, {"name": "x_1"}]}})"));
+  EXPECT_TRUE(answers(R"({"listIndexes": "b"})", R"({"cursor": {"firstBatch": [{"name": "_id_"}, {"name": "x_1"}]}})"));
 }
 
 }  // namespace troupe::commands

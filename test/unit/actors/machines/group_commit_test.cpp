@@ -110,12 +110,11 @@ TEST_F(GroupCommitTest, OneThatMeetsAConflictComesAgainLater) {
 }
 
 TEST_F(GroupCommitTest, WhatIsInTheWayOfTheCollectionIsInTheWayOfItsWrites) {
-  const size_t stripe = storage::ResourceLocks::stripeOf(kLeases.toString());
-  ASSERT_TRUE(server.locks.tryAcquire(stripe, storage::ResourceLocks::Mode::kExclusive));
+  LockHolder other(server.locks, kLeases.toString(), storage::LockMode::kX);
   auto waits = put(bson::doc("_id", "a"));
   server.node.run();
   EXPECT_FALSE(waits.isReady());
-  server.locks.release(stripe, storage::ResourceLocks::Mode::kExclusive);
+  other.release();
   server.node.run();
   EXPECT_TRUE(waits.take().isOK());
 }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "storage/engine/deterministic_engine.hpp"
+#include "storage/operation/held_lock.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -80,6 +81,34 @@ TEST_F(OperationContextTest, StashingLeavesNoSessionBehindOnceItIsDropped) {
   EXPECT_FALSE(sees(operation, "a"));
   { const StashedOperation dropped = operation.stash(); }
   EXPECT_EQ(sessions.statistics().lent, 0);
+}
+
+TEST_F(OperationContextTest, WithinAUnitOfWorkLocksAreHeldToItsEnd) {
+  LockManager locks([] { return TimePoint(); });
+  OperationContext writer({sessions, nullptr, &locks});
+  WriteUnitOfWork work(writer.recoveryUnit());
+  {
+    HeldLock lock(writer, ResourceType::kCollection, "db.c", LockMode::kIX);
+    ASSERT_TRUE(lock.tryAcquire());
+  }
+  EXPECT_EQ(writer.locker()->modeOf(ResourceId::collection("db.c")), LockMode::kIX);
+  ASSERT_TRUE(work.commit().isOK());
+  EXPECT_EQ(locks.inUse(), 0u);
+}
+
+TEST_F(OperationContextTest, GivesUpItsLocksAndItsTicketTogether) {
+  LockManager locks([] { return TimePoint(); });
+  ExecutionAdmission admission([] { return TimePoint(); });
+  OperationContext reader({sessions, nullptr, &locks, &admission});
+  ASSERT_TRUE(reader.tryAdmit(false));
+  HeldLock lock(reader, ResourceType::kDatabase, "db", LockMode::kIS);
+  ASSERT_TRUE(lock.tryAcquire());
+  reader.yieldLocks();
+  EXPECT_EQ(locks.inUse(), 0u);
+  EXPECT_EQ(admission.read().out(), 0);
+  EXPECT_EQ(reader.takeYielded().size(), 3u);
+  lock.reset();
+  EXPECT_EQ(locks.inUse(), 0u) << "what did not come back is not released again";
 }
 
 }  // namespace troupe::storage

@@ -1,0 +1,23 @@
+#pragma once
+#include <vector>
+
+#include "actors/server/server_context.hpp"
+#include "messaging/bson/document.hpp"
+#include "storage/locks/lock_view.hpp"
+#include "storage/operation/operation_context.hpp"
+
+namespace troupe::commands {
+
+/// Fields of an operation in currentOp: `locks`, `waitingForLock`, `lockStats`, `admissionPriority`. `resources`: what
+/// is locked now. The operation cannot end meanwhile (Client::withOperation).
+void appendLocks(bson::Builder& row, const std::vector<storage::ResourceView>& resources,
+                 const storage::OperationContext& operation);
+/// serverStatus.locks and lockStats: by type of resource {acquireCount, acquireWaitCount, timeAcquiringMicros,
+/// deadlockCount: {r, w, R, W}}; figures that are zero are left out.
+bson::Document lockStatistics(const storage::LockStatistics& statistics);
+/// serverStatus.wiredTiger.concurrentTransactions and queues.execution: the pools of tickets and their queues.
+bson::Document admissionStatistics(storage::ExecutionAdmission& admission);
+/// Rows of lockInfo: holders and waiters of every resource.
+std::vector<bson::Document> lockRows(ServerContext& server);
+
+}  // namespace troupe::commands

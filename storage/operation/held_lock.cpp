@@ -1,0 +1,50 @@
+#include "storage/operation/held_lock.hpp"
+
+#include "storage/operation/operation_context.hpp"
+
+namespace troupe::storage {
+
+HeldLock::HeldLock(OperationContext& operation, ResourceType lowest, std::string name, LockMode mode)
+    : operation_(&operation), mode_(mode), name_(std::move(name)) {
+  if (!operation.locker()) return;  // alone on its node: there is nobody to exclude
+  levels_ = lowest == ResourceType::kCollection ? 4 : lowest == ResourceType::kDatabase ? 3 : 2;
+}
+
+HeldLock& HeldLock::operator=(HeldLock&& other) noexcept {
+  reset();
+  operation_ = std::exchange(other.operation_, nullptr);
+  levels_ = std::exchange(other.levels_, 0);
+  depth_ = std::exchange(other.depth_, 0);
+  mode_ = other.mode_;
+  name_ = std::move(other.name_);
+  return *this;
+}
+
+ResourceId HeldLock::resource(size_t level) const {
+  switch (level) {
+    case 0: return ResourceId::stateTransition();
+    case 1: return ResourceId::global();
+    case 2: return ResourceId::database(std::string_view(name_).substr(0, name_.find('.')));
+    default: return ResourceId::collection(name_);
+  }
+}
+
+bool HeldLock::tryAcquire() {
+  while (depth_ < levels_ && operation_->locker()->tryAcquire(next(), nextMode())) ++depth_;
+  return isComplete();
+}
+
+/// Locks that a yield gave up and that did not come back are not held any more.
+void HeldLock::reset() {
+  if (!operation_) return;
+  Locker* const locker = operation_->locker();
+  while (depth_ > 0) {
+    const ResourceId lowest = resource(--depth_);
+    if (locker->modeOf(lowest) != LockMode::kNone) operation_->release(lowest);
+  }
+  if (locker && !locker->holdsAny()) operation_->returnTicket();
+  operation_ = nullptr;
+  levels_ = 0;
+}
+
+}  // namespace troupe::storage

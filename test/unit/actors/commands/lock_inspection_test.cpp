@@ -1,0 +1,145 @@
+#include "actors/commands/lock_inspection.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+using storage::LockMode;
+
+struct LockInspectionTest : CommandTest {
+  std::string write = R"({"update": "c", "updates": [{"q": {}, "u": {"$set": {"y": 1}}, "multi": true}]})";
+  bson::Document status(std::string_view path) {
+    const auto all = run(R"({"serverStatus": 1})", "admin");
+    return bson::Document(all.view().at(path).asDocument());
+  }
+  void leaveOneWriteTicket() {
+    EXPECT_TRUE(succeeds(R"({"setParameter": 1, "storageEngineConcurrentWriteTransactions": 1})", "admin"));
+    server.node.advance(200ms);
+  }
+  std::shared_ptr<Exchange> beginWrite() { return server.begin(parse(write), "test", server.connect()); }
+  int32_t codeOf(Exchange& exchange) {
+    return static_cast<int32_t>(bson::Document(exchange.takeReply())["code"].toInt64());
+  }
+};
+
+TEST_F(LockInspectionTest, LockInfoShowsHoldersAndWaitersOfEveryResource) {
+  fill("c", 1);
+  LockHolder other(server.locks, "test.c", LockMode::kX);
+  const auto waits = beginWrite();
+  ASSERT_FALSE(waits->done);
+  const auto reply = run(R"({"lockInfo": 1})", "admin");
+  const auto rows = reply["lockInfo"].asArray();
+  ASSERT_EQ(rows.count(), 4) << bson::toRelaxedJson(reply);
+  EXPECT_TRUE(holds(rows["3"].asDocument(),
+                    R"({"resourceId": "Collection test.c", "granted": [{"mode": "X"}],
+                        "pending": [{"mode": "IX", "clientInfo": {"desc": "conn2"}}]})"_json));
+  other.release();
+  server.node.advance(10ms);
+  EXPECT_TRUE(waits->done);
+  EXPECT_EQ(run(R"({"lockInfo": 1})", "admin")["lockInfo"].asArray().count(), 0);
+}
+
+TEST_F(LockInspectionTest, ServerStatusCountsLocksByTypeAndMode) {
+  fill("c", 1);
+  const auto before = status("locks").view().at("Collection.acquireCount.w").toInt64();
+  LockHolder other(server.locks, "test.c", LockMode::kX);
+  const auto waits = beginWrite();
+  server.node.advance(3s);
+  other.release();
+  server.node.advance(10ms);
+  ASSERT_TRUE(waits->done);
+  const auto after = status("locks");
+  EXPECT_EQ(after.view().at("Collection.acquireCount.w").toInt64(), before + 1) << bson::toRelaxedJson(after);
+  EXPECT_EQ(after.view().at("Collection.acquireWaitCount.w").toInt64(), 1);
+  EXPECT_EQ(after.view().at("Collection.timeAcquiringMicros.w").toInt64(), 3'000'000);
+}
+
+TEST_F(LockInspectionTest, AKilledOperationWaitsNoLonger) {
+  fill("c", 1);
+  LockHolder other(server.locks, "test.c", LockMode::kX);
+  const auto waits = beginWrite();
+  int64_t id = 0;
+  server.clients.each([&](Client& client) {
+    client.withOperation([&](storage::OperationContext& operation) { id = operation.id(); });
+  });
+  ASSERT_TRUE(server.clients.killOperation(id, ErrorCode::kInterrupted));
+  server.node.run();
+  ASSERT_TRUE(waits->done);
+  EXPECT_EQ(codeOf(*waits), 11601);
+  EXPECT_EQ(server.locks.inUse(), 3u) << "what the other one holds";
+}
+
+TEST_F(LockInspectionTest, MaxTimeEndsTheWaitForALock) {
+  fill("c", 1);
+  LockHolder other(server.locks, "test.c", LockMode::kX);
+  const auto waits =
+      server.begin(R"({"insert": "c", "documents": [{"_id": 7}], "maxTimeMS": 50})"_json, "test", server.connect());
+  server.node.advance(40ms);
+  EXPECT_FALSE(waits->done);
+  server.node.advance(20ms);
+  ASSERT_TRUE(waits->done);
+  EXPECT_EQ(codeOf(*waits), 50);
+}
+
+TEST_F(LockInspectionTest, AWaitingDropGetsTheCollectionBetweenTwoGroupsOfAnInsert) {
+  fill("c", 1);
+  bson::Builder many;
+  many.append("insert", "c").openArray("documents");
+  for (int i = 0; i < 300; ++i) many.push(bson::doc("x", i));
+  many.close();
+  LockHolder writer(server.locks, "test.c", LockMode::kIX);
+  LockHolder first(server.locks, "test.c", LockMode::kX);
+  const auto insert = server.begin(many.finish(), "test", server.connect());
+  const auto drop = server.begin(R"({"drop": "c"})"_json, "test", server.connect());
+  writer.release();
+  first.release();
+  server.node.advance(1s);
+  ASSERT_TRUE(insert->done && drop->done);
+  const auto left = run(R"({"count": "c"})")["n"].toInt64();
+  EXPECT_GT(left, 0);
+  EXPECT_LT(left, 300) << "the drop did not wait for the end of the insert";
+}
+
+TEST_F(LockInspectionTest, WritersQueueForTicketsAndReadersHaveTheirOwn) {
+  fill("c", 3);
+  leaveOneWriteTicket();
+  storage::Ticket taken = server.admission.write().tryTake(storage::AdmissionPriority::kNormal);
+  const auto waits = beginWrite();
+  EXPECT_FALSE(waits->done);
+  EXPECT_TRUE(succeeds(R"({"find": "c"})"));
+  EXPECT_TRUE(holds(status("wiredTiger.concurrentTransactions"),
+                    R"({"write": {"out": 1, "available": 0, "totalTickets": 1, "normalPriority": {"queueLength": 1}},
+                        "read": {"out": 0}})"_json));
+  taken.reset();
+  server.node.advance(10ms);
+  EXPECT_TRUE(waits->done);
+}
+
+TEST_F(LockInspectionTest, AKilledOperationWaitsForNoTicket) {
+  fill("c", 1);
+  leaveOneWriteTicket();
+  storage::Ticket taken = server.admission.write().tryTake(storage::AdmissionPriority::kNormal);
+  const auto waits = beginWrite();
+  server.clients.each([&](Client& client) {
+    client.withOperation([&](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterrupted); });
+  });
+  server.node.run();
+  ASSERT_TRUE(waits->done);
+  EXPECT_EQ(codeOf(*waits), 11601);
+  EXPECT_EQ(server.admission.write().statistics(storage::AdmissionPriority::kNormal).canceled, 1);
+}
+
+TEST_F(LockInspectionTest, AnOperationThatWaitsForALockHoldsNoTicket) {
+  fill("c", 1);
+  leaveOneWriteTicket();
+  LockHolder other(server.locks, "test.c", LockMode::kX);
+  const auto waits = beginWrite();
+  EXPECT_TRUE(succeeds(R"({"insert": "d", "documents": [{"_id": 1}]})"));
+  other.release();
+  server.node.advance(10ms);
+  EXPECT_TRUE(waits->done);
+}
+
+}  // namespace troupe::commands
