@@ -1,5 +1,4 @@
 #pragma once
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -13,11 +12,12 @@ class BrokenInvariant : public std::logic_error {
 
 /// States what holds here, for the reader who would ask why it cannot be otherwise. Checked in every build. `rule` is
 /// static text. Throws BrokenInvariant. Not for what callers or data can get wrong: that is a Status.
-inline void invariant(bool holds, const char* rule, std::source_location where = std::source_location::current()) {
+/// (`file` and `line` are those of the call; std::source_location is not known to the fuzzers' clang 14.)
+inline void invariant(bool holds, const char* rule, const char* file = __builtin_FILE(),
+                      unsigned line = __builtin_LINE()) {
   if (holds) [[likely]]
     return;
-  throw BrokenInvariant(std::string("broken invariant: ") + rule + " (" + where.file_name() + ":" +
-                        std::to_string(where.line()) + ")");
+  throw BrokenInvariant(std::string("broken invariant: ") + rule + " (" + file + ":" + std::to_string(line) + ")");
 }
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
 """Cluster links between real processes: who may link, what operators see, and what happens when a node dies."""
+import base64
 import os
 import signal
 import socket
@@ -36,6 +37,11 @@ class Node(Server):
     def ping(self, other, **arguments):
         return self.admin().command("linkPing", other.name if isinstance(other, Node) else other, **arguments)
 
+    def run(self, other, command, client=None, **options):
+        """linkRun; as a document, because pymongo's own argument is called `command` too."""
+        admin = client.admin if client else self.admin()
+        return admin.command({"linkRun": other.name, "command": command, **options})
+
     def links(self):
         rows = self.admin().command("actorTree", filter={"under": "/node/links"}, cursor={"batchSize": 1000})["cursor"]["firstBatch"]
         return {row["path"]: row for row in rows}
@@ -44,7 +50,11 @@ class Node(Server):
         return self.links().get(f"/node/links/{other.name}", {}).get("phase")
 
     def metrics(self):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/metrics", timeout=20 * SLOWNESS) as reply:
+        request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}/metrics")
+        if self.login:
+            login = base64.b64encode(f"{self.login['username']}:{self.login['password']}".encode()).decode()
+            request.add_header("Authorization", f"Basic {login}")
+        with urllib.request.urlopen(request, timeout=20 * SLOWNESS) as reply:
             return [line for line in reply.read().decode().splitlines() if line.startswith("troupe_link")]
 
     def metric(self, name, *labels):
@@ -219,15 +229,15 @@ class RemoteCommands(LinkTest):
     def test_a_command_runs_on_another_node(self):
         a, b = self.node(), self.node()
         b.admin().client.t.c.insert_many({"_id": i, "pad": "x" * 1000} for i in range(3000))
-        found = a.admin().command("linkRun", b.name, database="t", command={"find": "c", "sort": {"_id": 1}})
+        found = a.run(b, {"find": "c", "sort": {"_id": 1}}, database="t")
         self.assertEqual([d["_id"] for d in found["documents"]], list(range(3000)))
         self.assertEqual((found["node"], found["truncated"]), (b.name, False))
-        counted = a.admin().command("linkRun", b.name, database="t", command={"count": "c"})
+        counted = a.run(b, {"count": "c"}, database="t")
         self.assertEqual(counted["reply"]["n"], 3000)
         open_cursors = b.admin().command("serverStatus")["metrics"]["cursor"]["open"]["total"]
         self.assertEqual(open_cursors, 0)
         with self.assertRaises(pymongo.errors.OperationFailure) as caught:
-            a.admin().command("linkRun", b.name, database="t", command={"nonsense": 1})
+            a.run(b, {"nonsense": 1}, database="t")
         self.assertEqual(caught.exception.details["codeName"], "CommandNotFound")
 
     def test_it_ends_when_its_time_is_over_and_when_its_asker_dies(self):
@@ -239,25 +249,25 @@ class RemoteCommands(LinkTest):
             return [op for op in operations if op.get("command", {}).get("count") == "c"]
 
         with self.assertRaises(pymongo.errors.ExecutionTimeout):
-            a.admin().command("linkRun", b.name, database="t", command={"count": "c"}, maxTimeMS=300)
+            a.run(b, {"count": "c"}, database="t", maxTimeMS=300)
         eventually(lambda: not running())
 
 
 class RemoteRights(LinkTest):
     def test_a_user_may_do_there_what_its_roles_there_allow(self):
         a, b = self.keyed("c2VjcmV0MTIz"), self.keyed("c2VjcmV0MTIz")
-        self.assertEqual(a.admin().command("linkRun", b.name, command={"usersInfo": 1})["reply"]["ok"], 1)
+        self.assertEqual(a.run(b, {"usersInfo": 1})["reply"]["ok"], 1)
         a.admin().command("createUser", "operator", pwd="x", roles=["clusterManager"])
         with a.client(username="operator", password="x") as client:
             def codes(command):
                 with self.assertRaises(pymongo.errors.OperationFailure) as caught:
-                    client.admin.command("linkRun", b.name, database="t", command=command)
+                    a.run(b, command, client, database="t")
                 return caught.exception.details["codeName"], str(caught.exception)
 
             self.assertEqual(codes({"find": "c"})[0], "Unauthorized")
             self.assertIn("there is no user operator@admin on this node", codes({"find": "c"})[1])
             b.admin().command("createUser", "operator", pwd="y", roles=[{"role": "read", "db": "t"}])
-            self.assertEqual(client.admin.command("linkRun", b.name, database="t", command={"find": "c"})["documents"], [])
+            self.assertEqual(a.run(b, {"find": "c"}, client, database="t")["documents"], [])
             self.assertEqual(codes({"insert": "c", "documents": [{}]})[0], "Unauthorized")
 
 
