@@ -53,8 +53,13 @@ SlotReserver::Slots SlotReserver::reserve(int64_t term, size_t count) {
 }
 
 void SlotReserver::advanceTo(Timestamp time) {
-  const std::lock_guard lock(mutex_);
-  newest_ = std::max(newest_, time);
+  Timestamp reached;
+  {
+    const std::lock_guard lock(mutex_);
+    newest_ = std::max(newest_, time);
+    reached = withoutHolesLocked();
+  }
+  visibility_.advance(reached);
 }
 
 Timestamp SlotReserver::newest() const {
@@ -74,29 +79,16 @@ size_t SlotReserver::openReservations() const {
   return open_.size();
 }
 
-void SlotReserver::whenWithoutHoles(Timestamp time, std::function<void()> moved) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (withoutHolesLocked() < time) {
-      waiters_.push_back({time, std::move(moved)});
-      return;
-    }
-  }
-  moved();
-}
-
+/// The visibility point is moved outside of the lock: it calls its waiters. Two that close at once may come to it in
+/// either order; it does not go back.
 void SlotReserver::close(Timestamp first) {
-  std::vector<Waiter> ready;
+  Timestamp reached;
   {
     const std::lock_guard lock(mutex_);
     open_.erase(first);
-    const Timestamp reached = withoutHolesLocked();
-    const auto waits = [&](const Waiter& waiter) { return reached < waiter.time; };
-    const auto split = std::stable_partition(waiters_.begin(), waiters_.end(), waits);
-    ready.assign(std::make_move_iterator(split), std::make_move_iterator(waiters_.end()));
-    waiters_.erase(split, waiters_.end());
+    reached = withoutHolesLocked();
   }
-  for (const Waiter& waiter : ready) waiter.moved();
+  visibility_.advance(reached);
 }
 
 }  // namespace troupe::storage

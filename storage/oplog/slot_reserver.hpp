@@ -5,10 +5,10 @@
 #include <mutex>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "messaging/bson/types.hpp"
 #include "messaging/clock/op_time.hpp"
+#include "storage/oplog/oplog_visibility.hpp"
 
 namespace troupe::storage {
 
@@ -47,8 +47,10 @@ class SlotReserver {
     size_t count_ = 0;
   };
 
-  /// `wallSeconds`: the node's clock, seconds since 1970.
-  explicit SlotReserver(std::function<uint32_t()> wallSeconds) : wallSeconds_(std::move(wallSeconds)) {}
+  /// `wallSeconds`: the node's clock, seconds since 1970. `visibility` follows `withoutHoles`, and is where readers
+  /// wait for it; it outlives the reserver.
+  SlotReserver(std::function<uint32_t()> wallSeconds, OplogVisibility& visibility)
+      : wallSeconds_(std::move(wallSeconds)), visibility_(visibility) {}
   SlotReserver(const SlotReserver&) = delete;
   SlotReserver& operator=(const SlotReserver&) = delete;
 
@@ -62,23 +64,16 @@ class SlotReserver {
   /// The newest time at and below which nothing is open: everything up to it can be read without missing a write.
   bson::Timestamp withoutHoles() const;
   size_t openReservations() const;
-  /// Calls `moved` once, from the thread that closes the hole, when `withoutHoles` has reached `time`; before returning
-  /// when it has.
-  void whenWithoutHoles(bson::Timestamp time, std::function<void()> moved);
 
  private:
-  struct Waiter {
-    bson::Timestamp time;
-    std::function<void()> moved;
-  };
   void close(bson::Timestamp first);
   bson::Timestamp withoutHolesLocked() const;
 
   const std::function<uint32_t()> wallSeconds_;
+  OplogVisibility& visibility_;
   mutable std::mutex mutex_;
   bson::Timestamp newest_;
   std::set<bson::Timestamp> open_;  ///< the first time of each open reservation
-  std::vector<Waiter> waiters_;
 };
 
 }  // namespace troupe::storage

@@ -14,7 +14,8 @@ using bson::Timestamp;
 class SlotReserverTest : public ::testing::Test {
  protected:
   uint32_t now = 100;
-  SlotReserver reserver{[this] { return now; }};
+  OplogVisibility visibility;
+  SlotReserver reserver{[this] { return now; }, visibility};
 };
 
 TEST_F(SlotReserverTest, TimesGrowWithTheClockAndWithinASecond) {
@@ -52,18 +53,24 @@ TEST_F(SlotReserverTest, ReadersStopBeforeTheFirstHole) {
   EXPECT_EQ(reserver.withoutHoles(), (Timestamp{100, 4}));
 }
 
-TEST_F(SlotReserverTest, TellsWhenAHoleCloses) {
+TEST_F(SlotReserverTest, TheVisibilityPointFollowsWhenAHoleCloses) {
   auto early = reserver.reserve(1, 1);
   auto late = reserver.reserve(1, 1);
-  std::vector<int> told;
-  reserver.whenWithoutHoles({100, 1}, [&] { told.push_back(1); });
-  reserver.whenWithoutHoles({100, 2}, [&] { told.push_back(2); });
+  bool moved = false;
+  visibility.whenPast({100, 0}, [&] { moved = true; });
   late.release();
-  EXPECT_TRUE(told.empty());
+  EXPECT_FALSE(moved) << "the earlier one is still open";
   early.release();
-  EXPECT_EQ(told, (std::vector{1, 2}));
-  reserver.whenWithoutHoles({100, 2}, [&] { told.push_back(3); });
-  EXPECT_EQ(told.back(), 3) << "at once";
+  EXPECT_TRUE(moved);
+  EXPECT_EQ(visibility.get(), (Timestamp{100, 2}));
+}
+
+TEST_F(SlotReserverTest, TheVisibilityPointFollowsWhatWasSeenElsewhere) {
+  reserver.advanceTo({200, 7});
+  EXPECT_EQ(visibility.get(), (Timestamp{200, 7}));
+  const auto open = reserver.reserve(1, 1);
+  reserver.advanceTo({300, 1});
+  EXPECT_EQ(visibility.get(), (Timestamp{200, 7})) << "not past a hole";
 }
 
 TEST_F(SlotReserverTest, MovedSlotsAreOneHole) {
@@ -77,7 +84,8 @@ TEST_F(SlotReserverTest, MovedSlotsAreOneHole) {
 
 RC_GTEST_PROP(SlotReserverProperty, IsWithoutHolesJustBelowTheFirstOpenTime, (const std::vector<uint8_t>& steps)) {
   uint32_t now = 1;
-  SlotReserver reserver([&] { return now; });
+  OplogVisibility visibility;
+  SlotReserver reserver([&] { return now; }, visibility);
   std::map<Timestamp, SlotReserver::Slots> open;
   Timestamp newest;
   for (const uint8_t step : steps) {
@@ -97,7 +105,8 @@ RC_GTEST_PROP(SlotReserverProperty, IsWithoutHolesJustBelowTheFirstOpenTime, (co
 }
 
 TEST(SlotReserverThreads, TimesAreUnique) {
-  SlotReserver reserver([] { return 5u; });
+  OplogVisibility visibility;
+  SlotReserver reserver([] { return 5u; }, visibility);
   std::vector<std::vector<Timestamp>> taken(2);
   std::vector<std::thread> threads;
   for (auto& mine : taken)
@@ -112,6 +121,7 @@ TEST(SlotReserverThreads, TimesAreUnique) {
   }
   EXPECT_EQ(all.size(), 4000u);
   EXPECT_EQ(reserver.withoutHoles(), (Timestamp{5, 4000}));
+  EXPECT_EQ(visibility.get(), (Timestamp{5, 4000}));
 }
 
 }  // namespace troupe::storage
