@@ -55,10 +55,6 @@ void require(const Status& status) {
   if (!status.isOK()) throw BenchError(status.toString());
 }
 
-void require(int code) {
-  if (code != 0) throw BenchError(std::string("WiredTiger: ") + wiredtiger_strerror(code));
-}
-
 /// The server's storage with one collection.
 class Troupe {
  public:

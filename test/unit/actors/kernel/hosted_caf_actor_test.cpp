@@ -152,7 +152,7 @@ TEST_F(HostedCafActorTest, TypedAndStatefulActorsAreHostedToo) {
                                                     return {[self](caf::ok_atom) { return ++self->state.n; }};
                                                   },
                                                   int32_t{10}));
-  ask(counting, local(caf::make_message(caf::ok_atom::value)));
+  EXPECT_EQ(integer(ask(counting, local(caf::make_message(caf::ok_atom::value)))), 11);
   EXPECT_EQ(integer(ask(counting, local(caf::make_message(caf::ok_atom::value)))), 12);
 }
 
