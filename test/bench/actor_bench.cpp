@@ -132,6 +132,5 @@ int main() {
                  .unit = "bytes",
                  .troupe = bytesPerIdleActor(),
                  .reference = 1536,
-                 .floor = 1.0,
-                 .smallerIsBetter = true});
+                 .ceiling = 1.0});
 }

@@ -1,5 +1,5 @@
 // What an uncontended intent lock costs: IX on global, database and collection, taken and released by an operation that
-// does nothing else, a level of the hierarchy. Beside it a pair of atomic additions. Prints one JSON line.
+// does nothing else, a level of the hierarchy. Beside it a pair of atomic additions. Prints one JSON line per figure.
 #include <time.h>
 
 #include <atomic>
@@ -61,12 +61,15 @@ int main() {
       atomics.push_back(atomicNanos());
     }
     bench::report({.work = "IX on global, database, collection: taken and released",
-                   .against = "allowance; an atomic pair is in the details",
+                   .against = "the allowance",
                    .unit = "ns/level",
                    .troupe = bench::median(locks),
                    .reference = kAllowedNanos,
-                   .floor = 1,
-                   .smallerIsBetter = true,
-                   .details = {{"atomicPairNanos", bench::median(atomics)}}});
+                   .ceiling = 1.0});
+    bench::report({.work = "IX on global, database, collection: taken and released",
+                   .against = "a pair of atomic additions",
+                   .unit = "ns/level",
+                   .troupe = bench::median(locks),
+                   .reference = bench::median(atomics)});
   });
 }

@@ -299,8 +299,7 @@ int main(int argc, char** argv) {
               .unit = unit,
               .troupe = median(seen),
               .reference = most,
-              .floor = 1.0,
-              .smallerIsBetter = true});
+              .ceiling = 1.0});
     };
     allowed("step-up with 10,000 documents", "s", ups, 2.0);
     allowed("longest silence of the service meanwhile", "ms", upSilences, 20.0);

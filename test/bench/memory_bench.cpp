@@ -47,7 +47,6 @@ int main(int argc, char** argv) {
             .unit = "bytes",
             .troupe = each,
             .reference = 32 * 1024,
-            .floor = 1.0,
-            .smallerIsBetter = true});
+            .ceiling = 1.0});
   });
 }

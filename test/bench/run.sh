@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every benchmark against a private PostgreSQL and a private trouped, prints the table and writes
+# Runs every benchmark against a private PostgreSQL, a private Redis and a private trouped, prints the table and writes
 # build/bench/results.json. Called by ./dev bench after it has built the programs.
 #   test/bench/run.sh [--quick] [--only PART]...    parts: actors locks links machines storage echo find insert ycsb memory (wire: echo find insert)
 #   test/bench/run.sh --targets [--only PART]...    only says which programs that needs
@@ -50,7 +50,7 @@ work=$(mktemp -d "${TROUPE_BENCH_DIR:-/var/tmp}/troupe-bench.XXXXXX")
 chmod 755 "$work"
 mkdir -p "$out"
 : >"$out/results.jsonl"
-trouped_pid='' postgres_pid=''
+trouped_pid='' postgres_pid='' redis_pid=''
 
 # PostgreSQL refuses to run as root.
 as_postgres() { if [[ $(id -u) == 0 ]]; then runuser -u postgres -- "$@"; else "$@"; fi; }
@@ -67,6 +67,10 @@ stop_trouped() {
 cleanup() {
   stop_trouped
   if [[ -n $postgres_pid ]]; then as_postgres "$postgres/pg_ctl" -D "$work/postgres" -m immediate -s stop || true; fi
+  if [[ -n $redis_pid ]]; then
+    kill "$redis_pid" 2>/dev/null || true
+    wait "$redis_pid" 2>/dev/null || true
+  fi
   rm -rf "$work"
 }
 trap cleanup EXIT
@@ -119,6 +123,22 @@ CONF
   conninfo="host=127.0.0.1 port=$postgres_port user=bench dbname=postgres"
 }
 
+# start_redis: every SET is on the disk before it is answered; nothing else is written, and the log of it is not compacted
+# in the middle of a round. Sets redis_pid and redis_port.
+start_redis() {
+  mkdir "$work/redis"
+  redis_port=$(free_port)
+  redis-server --bind 127.0.0.1 --port "$redis_port" --dir "$work/redis" --save '' --appendonly yes --appendfsync always \
+    --auto-aof-rewrite-percentage 0 >"$work/redis.log" 2>&1 </dev/null &
+  redis_pid=$!
+  for _ in $(seq 100); do
+    if (exec 3<>"/dev/tcp/127.0.0.1/$redis_port") 2>/dev/null; then return 0; fi
+    kill -0 "$redis_pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  fail "Redis did not start: ./dev deps bench" "$work/redis.log"
+}
+
 # measure TITLE PROGRAM ARG...: runs a program and keeps its lines.
 measure() {
   printf '\033[1m==>\033[0m %s\n' "$1" >&2
@@ -132,11 +152,13 @@ if wanted links; then measure "Links against a bare echo" link_bench --rounds "$
 if wanted machines; then measure "State machines against raw WiredTiger" machine_bench --directory "$work" --rounds "$rounds" --seconds "$seconds"; fi
 if wanted storage; then measure "Storage against raw WiredTiger" storage_bench --directory "$work" --rounds "$rounds" --documents "$documents"; fi
 if wanted find insert ycsb; then start_postgres; fi
+if wanted find insert; then start_redis; fi
 if wanted echo find insert ycsb; then start_trouped first; fi
 for part in echo find insert; do
   wanted "$part" || continue
   measure "Wire: $part" wire_bench --only "$part" --port "$port" --pid "$trouped_pid" --postgres "${conninfo:-}" \
-    --postgres-pid "${postgres_pid:-0}" --rounds "$rounds" --seconds "$seconds" --records "$records"
+    --postgres-pid "${postgres_pid:-0}" --redis-port "${redis_port:-0}" --redis-pid "${redis_pid:-0}" \
+    --rounds "$rounds" --seconds "$seconds" --records "$records"
 done
 if wanted ycsb; then
   measure "YCSB" ycsb_bench --port "$port" --postgres "$conninfo" --rounds "$ycsb_rounds" --seconds "$seconds" --records "$ycsb_records"

@@ -11,7 +11,7 @@ import sys
 
 
 def number(value):
-    return f"{value:,.0f}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
 
 
 def processor():
@@ -23,9 +23,12 @@ def processor():
 
 
 def verdict(result):
-    if not result["floor"]:
-        return "-"
-    return f"{result['floor']:.1f} {'ok' if result['ratio'] >= result['floor'] else 'BELOW'}"
+    """The bound of the ratio, and whether it holds."""
+    if result["floor"]:
+        return f">= {result['floor']:.2f} {'ok' if result['ratio'] >= result['floor'] else 'BELOW'}"
+    if result["ceiling"]:
+        return f"<= {result['ceiling']:.2f} {'ok' if result['ratio'] <= result['ceiling'] else 'ABOVE'}"
+    return "-"
 
 
 def spread(result):
@@ -37,7 +40,7 @@ def spread(result):
 def main():
     with open(sys.argv[1], encoding="utf-8") as lines:
         results = [json.loads(line) for line in lines if line.strip()]
-    rows = [("work", "unit", "Troupe", "reference", "ratio", "in a round", "floor", "against")]
+    rows = [("work", "unit", "Troupe", "reference", "ratio", "in a round", "bound", "against")]
     rows += [(r["work"], r["unit"], number(r["troupe"]), number(r["reference"]), f"{r['ratio']:.2f}", spread(r), verdict(r), r["against"]) for r in results]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for i, row in enumerate(rows):

@@ -98,13 +98,14 @@ class Driver {
 };
 
 double round(const Workload& workload, Table& table, const Zipfian& zipfian, int threads, double seconds) {
-  return unitsPerSecond(threads, seconds, [&](int thread) -> Work {
+  const auto make = [&](int thread) -> Work {
     auto driver = std::make_shared<Driver>(workload, table, zipfian, static_cast<uint64_t>(thread));
     return [driver] {
       driver->operate();
       return int64_t{1};
     };
-  });
+  };
+  return measureWork(threads, seconds, make).perSecond;
 }
 
 }  // namespace

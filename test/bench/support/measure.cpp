@@ -43,12 +43,12 @@ double ticks(const std::vector<std::string>& fields) {
 
 }  // namespace
 
-double unitsPerSecond(int threads, double seconds, const WorkFactory& make) {
+Measured measureWork(int threads, double seconds, const WorkFactory& make, int pid) {
   std::atomic<bool> stop{false};
   std::atomic<int64_t> done{0};
   std::exception_ptr failure;
   std::mutex failureMutex;
-  std::barrier ready(threads + 1);
+  std::barrier ready(threads + 1), finished(threads + 1);
   std::vector<std::thread> running;
   for (int i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
@@ -68,16 +68,21 @@ double unitsPerSecond(int threads, double seconds, const WorkFactory& make) {
         while (work && !stop.load(std::memory_order_relaxed)) count += work();
       });
       done += count;
+      finished.arrive_and_wait();  // before the connection is closed, which ends a process of PostgreSQL
     });
   }
   ready.arrive_and_wait();
   const auto start = Clock::now();
+  const double cpuBefore = cpuSeconds(pid);
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   stop = true;
-  for (auto& thread : running) thread.join();
+  finished.arrive_and_wait();
   const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+  const double cpuUsed = cpuSeconds(pid) - cpuBefore;
+  for (auto& thread : running) thread.join();
   if (failure) std::rethrow_exception(failure);
-  return static_cast<double>(done) / elapsed;
+  const auto units = static_cast<double>(done);
+  return {units / elapsed, units > 0 ? cpuUsed * 1e6 / units : 0};
 }
 
 double median(std::vector<double> values) {
@@ -106,12 +111,6 @@ int64_t residentBytes(int pid) {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-double Result::ratio() const {
-  const double over = smallerIsBetter ? troupe : reference;
-  if (over <= 0) return 0;
-  return (smallerIsBetter ? reference : troupe) / over;
-}
-
 void report(const Result& r) {
   std::string details;
   for (const auto& [name, value] : r.details) {
@@ -120,9 +119,10 @@ void report(const Result& r) {
     details += text;
   }
   std::printf(
-      "{\"work\":\"%s\",\"unit\":\"%s\",\"troupe\":%.1f,\"against\":\"%s\",\"reference\":%.1f,\"ratio\":%.3f,\"floor\":"
-      "%.2f,\"details\":{%s}}\n",
-      r.work.c_str(), r.unit.c_str(), r.troupe, r.against.c_str(), r.reference, r.ratio(), r.floor, details.c_str());
+      "{\"work\":\"%s\",\"unit\":\"%s\",\"troupe\":%.2f,\"against\":\"%s\",\"reference\":%.2f,\"ratio\":%.3f,\"floor\":"
+      "%.2f,\"ceiling\":%.2f,\"details\":{%s}}\n",
+      r.work.c_str(), r.unit.c_str(), r.troupe, r.against.c_str(), r.reference, r.ratio(), r.floor, r.ceiling,
+      details.c_str());
   std::fflush(stdout);
 }
 

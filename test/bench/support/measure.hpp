@@ -18,31 +18,39 @@ using Work = std::function<int64_t()>;
 /// Makes the work of a thread, on that thread, before the clock starts.
 using WorkFactory = std::function<Work(int thread)>;
 
-/// Runs the work on `threads` threads for `seconds`, all starting together. Returns units per second. Throws what a
-/// thread threw.
-double unitsPerSecond(int threads, double seconds, const WorkFactory& make);
+/// What some threads did together.
+struct Measured {
+  double perSecond = 0;  ///< units of work
+  double cpuMicros = 0;  ///< processor time of the observed process for each unit
+};
+
+/// Runs the work on `threads` threads for `seconds`, all starting together. `pid`: the process, with its children,
+/// whose processor time is taken from the common start to the last unit, connecting and parting left out; 0: none.
+/// Throws what a thread threw.
+Measured measureWork(int threads, double seconds, const WorkFactory& make, int pid = 0);
 
 double median(std::vector<double> values);
 
-/// CPU seconds, user and system, that a process and its children have used; 0 when there is none. For judging a server
-/// on a machine it shares with its load.
+/// Processor seconds, user and system, that a process and its children have used, also children that have ended; 0 when
+/// there is none. For judging a server on a machine it shares with its load.
 double cpuSeconds(int pid);
 
 /// Resident bytes of a process; 0 when there is none.
 int64_t residentBytes(int pid);
 
-/// One line of the table. `floor`: the least ratio asked for; 0 when none is.
+/// One line of the table.
 struct Result {
   std::string work;
   std::string against;
   std::string unit;
   double troupe = 0;
   double reference = 0;
-  double floor = 0;
-  bool smallerIsBetter = false;  ///< the ratio is reference / troupe: how far below the allowance it stays
+  double floor = 0;    ///< the least ratio asked for, where more is better; 0 when none is
+  double ceiling = 0;  ///< the greatest ratio allowed, where less is better; 0 when none is
   std::map<std::string, double> details = {};
 
-  double ratio() const;
+  /// Troupe's figure over the reference.
+  double ratio() const { return reference > 0 ? troupe / reference : 0; }
 };
 
 /// Prints the result as one line of JSON on standard output.

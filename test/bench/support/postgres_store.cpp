@@ -33,15 +33,6 @@ Connection connectTo(const std::string& conninfo) {
 
 void execute(PGconn* connection, const std::string& sql) { checked(connection, PQexec(connection, sql.c_str())); }
 
-/// The texts are letters, digits, blanks and dashes: nothing to escape.
-std::string toJson(const Record& record) {
-  std::string json = "{";
-  for (size_t i = 0; i < Record::kFields; ++i) {
-    json.append(i == 0 ? "\"" : ",\"").append(fieldName(i)).append("\":\"").append(record.fields[i]).append("\"");
-  }
-  return json + "}";
-}
-
 class PostgresStore final : public Store {
  public:
   PostgresStore(const std::string& conninfo, Durability durability) : connection_(connectTo(conninfo)) {

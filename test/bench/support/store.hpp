@@ -36,6 +36,9 @@ class RecordMaker {
 /// "field0" ... "field9".
 const std::string& fieldName(size_t index);
 
+/// The record's fields as text; the key is not among them.
+std::string toJson(const Record& record);
+
 /// How durable a write is when it is acknowledged: in memory (`j: false`, `synchronous_commit = off`) or on the disk.
 enum class Durability { kMemory, kDisk };
 
@@ -47,9 +50,10 @@ class Store {
   virtual void find(const std::string& key) = 0;
   virtual void insert(const Record& record) = 0;
   virtual void insertMany(std::span<const Record> records) = 0;
-  virtual void update(const std::string& key, size_t field, std::string_view value) = 0;
+  /// A store of bare keys and values knows neither fields nor an order, and refuses these two.
+  virtual void update(const std::string& key, size_t field, std::string_view value);
   /// Reads up to `count` records in the order of keys, from `from` on.
-  virtual void scan(const std::string& from, int count) = 0;
+  virtual void scan(const std::string& from, int count);
 };
 
 /// Connects to one of the databases.
@@ -69,6 +73,8 @@ std::unique_ptr<Database> openMongo(const std::string& uri);
 std::unique_ptr<Database> openWire(int port);
 /// Over libpq, as jsonb documents by a text key with prepared statements; `conninfo` as libpq takes it.
 std::unique_ptr<Database> openPostgres(const std::string& conninfo);
+/// Over hiredis, as JSON texts by key. How durable a SET is was said when the server was started, for all connections.
+std::unique_ptr<Database> openRedis(int port);
 
 /// Fills an empty table with the records 0 to `count` - 1, over a few connections.
 void load(Database& database, uint64_t count);
