@@ -40,12 +40,12 @@ StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, Session
   return store;
 }
 
-Status OplogStore::insert(RecoveryUnit& unit, std::span<const OplogEntry> entries) {
+Status OplogStore::insert(RecoveryUnit& unit, std::span<const OplogRow> entries) {
   if (entries.empty()) return Status::OK();
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   bson::Timestamp newest;
   int64_t wallMillis = 0, bytes = 0;
-  for (const OplogEntry& entry : entries) {
+  for (const OplogRow& entry : entries) {
     TROUPE_TRY(cursor->insert(OplogKey(entry.time), entry.document.bytes()));
     bytes += entry.document.size();
     if (entry.time > newest) {

@@ -13,8 +13,8 @@ namespace troupe::storage {
 class RecoveryUnit;
 class SessionPool;
 
-/// An entry to be written. Borrowed.
-struct OplogEntry {
+/// An entry (oplog_entry.hpp) as it is stored. Borrowed.
+struct OplogRow {
   bson::Timestamp time;
   int64_t wallMillis = 0;
   bson::View document;
@@ -32,7 +32,7 @@ class OplogStore {
 
   /// Adds entries. Sizes and markers follow the commit. Errors: DuplicateKey (an entry of that time exists),
   /// WriteConflict.
-  Status insert(RecoveryUnit& unit, std::span<const OplogEntry> entries);
+  Status insert(RecoveryUnit& unit, std::span<const OplogRow> entries);
 
   /// A forward cursor needs a unit without an open snapshot (IllegalOperation).
   StatusWith<OplogCursor> cursor(RecoveryUnit& unit, bool forward = true) const;

@@ -38,7 +38,7 @@ class OplogFixture : public testing::TestWithParam<EngineKind> {
     Writer(SessionPool& pool, OplogStore& oplog, const std::vector<uint32_t>& times, size_t padding)
         : unit(pool), work(unit) {
       std::vector<bson::Document> documents;
-      std::vector<OplogEntry> entries;
+      std::vector<OplogRow> entries;
       for (const uint32_t seconds : times) documents.push_back(entry(seconds, padding));
       for (size_t i = 0; i < times.size(); ++i)
         entries.push_back({time(times[i]), int64_t{times[i]} * 1000, documents[i]});
