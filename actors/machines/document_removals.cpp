@@ -19,37 +19,39 @@ void DocumentRemovals::report(const storage::Namespace& ns, Node& node, const Ad
 
 bool DocumentRemovals::observes(const storage::CatalogEntry& entry) const { return entry.ns.db() == kDatabase; }
 
-Status DocumentRemovals::onDocuments(storage::RecoveryUnit& unit, const storage::Collection& collection,
-                                     const storage::DocumentChange& change) {
-  using Kind = storage::DocumentChange::Kind;
-  if (change.kind == Kind::kTruncate) tellOnCommit(unit, collection.ns(), {});
-  if (change.kind != Kind::kRemove) return Status::OK();
-  for (const bson::View document : change.before) {
-    bson::Builder key;
-    key.append(document["_id"]);
-    tellOnCommit(unit, collection.ns(), key.finish());
-  }
-  return Status::OK();
+Status DocumentRemovals::onRemove(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                                  const storage::RemoveOperation& removed) {
+  bson::Builder key;
+  key.append(removed.document["_id"]);
+  return tellOnCommit(unit, collection.ns(), key.finish());
 }
 
-/// Another version of a collection has the same documents, unless it is called differently.
-Status DocumentRemovals::onCollection(storage::RecoveryUnit& unit, const storage::Collection* before,
-                                      const storage::Collection* after) {
-  if (before && (!after || !(after->ns() == before->ns()))) tellOnCommit(unit, before->ns(), {});
-  return Status::OK();
+Status DocumentRemovals::onTruncate(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime&) {
+  return tellOnCommit(unit, collection.ns(), {});
 }
 
-void DocumentRemovals::tellOnCommit(storage::RecoveryUnit& unit, const storage::Namespace& ns, bson::Document key) {
+Status DocumentRemovals::onDrop(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime&) {
+  return tellOnCommit(unit, collection.ns(), {});
+}
+
+/// Under the old name there is nothing any more, under the new one other documents than before.
+Status DocumentRemovals::onRename(storage::RecoveryUnit& unit, const storage::RenameOperation& renamed) {
+  if (renamed.droppedTarget) TROUPE_TRY(tellOnCommit(unit, renamed.after.ns(), {}));
+  return tellOnCommit(unit, renamed.before.ns(), {});
+}
+
+Status DocumentRemovals::tellOnCommit(storage::RecoveryUnit& unit, const storage::Namespace& ns, bson::Document key) {
   Services services;
   {
     const std::lock_guard lock(mutex_);
     const auto found = services_.find(ns.toString());
-    if (found == services_.end()) return;
+    if (found == services_.end()) return Status::OK();
     services = found->second;
   }
   unit.onCommit([services = std::move(services), key = std::move(key)](auto) {
     for (const Address& service : services.told) services.node->tell(service, local(DocumentRemoved{key}));
   });
+  return Status::OK();
 }
 
 }  // namespace troupe::machines

@@ -25,17 +25,18 @@ class DocumentRemovals final : public storage::WriteObserver {
   void report(const storage::Namespace& ns, Node& node, const Address& service);
 
   bool observes(const storage::CatalogEntry& entry) const override;
-  Status onDocuments(storage::RecoveryUnit& unit, const storage::Collection& collection,
-                     const storage::DocumentChange& change) override;
-  Status onCollection(storage::RecoveryUnit& unit, const storage::Collection* before,
-                      const storage::Collection* after) override;
+  Status onRemove(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                  const storage::RemoveOperation& removed) override;
+  Status onTruncate(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime& slot) override;
+  Status onDrop(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime& slot) override;
+  Status onRename(storage::RecoveryUnit& unit, const storage::RenameOperation& renamed) override;
 
  private:
   struct Services {
     Node* node = nullptr;
     std::vector<Address> told;
   };
-  void tellOnCommit(storage::RecoveryUnit& unit, const storage::Namespace& ns, bson::Document key);
+  Status tellOnCommit(storage::RecoveryUnit& unit, const storage::Namespace& ns, bson::Document key);
 
   std::mutex mutex_;
   std::map<std::string, Services> services_;  ///< by collection

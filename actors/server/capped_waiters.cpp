@@ -57,27 +57,43 @@ size_t CappedWaiters::watched() const {
 
 bool CappedWaiters::observes(const storage::CatalogEntry& entry) const { return entry.options.capped; }
 
-Status CappedWaiters::onDocuments(storage::RecoveryUnit& unit, const storage::Collection& collection,
-                                  const storage::DocumentChange& change) {
-  if (change.kind != storage::DocumentChange::Kind::kRemove) tellOnCommit(unit, collection.uuid());
+Status CappedWaiters::onInsert(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                               const storage::InsertOperation&) {
+  return tellOnCommit(unit, collection.uuid());
+}
+
+Status CappedWaiters::onUpdate(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                               const storage::UpdateOperation&) {
+  return tellOnCommit(unit, collection.uuid());
+}
+
+Status CappedWaiters::onTruncate(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime&) {
+  return tellOnCommit(unit, collection.uuid());
+}
+
+Status CappedWaiters::onDrop(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime&) {
+  const bson::Uuid uuid = collection.uuid();
+  TROUPE_TRY(tellOnCommit(unit, uuid));
+  unit.onCommit([this, uuid](auto) {
+    const std::lock_guard lock(mutex_);
+    watched_.erase(uuid);
+  });
   return Status::OK();
 }
 
-Status CappedWaiters::onCollection(storage::RecoveryUnit& unit, const storage::Collection* before,
-                                   const storage::Collection* after) {
-  const bson::Uuid uuid = before ? before->uuid() : after->uuid();
-  tellOnCommit(unit, uuid);
-  if (!after) {
-    unit.onCommit([this, uuid](auto) {
-      const std::lock_guard lock(mutex_);
-      watched_.erase(uuid);
-    });
-  }
-  return Status::OK();
+Status CappedWaiters::onRename(storage::RecoveryUnit& unit, const storage::RenameOperation& renamed) {
+  if (renamed.droppedTarget && !renamed.droppedTarget->isView())
+    TROUPE_TRY(onDrop(unit, *renamed.droppedTarget, renamed.slot));
+  return tellOnCommit(unit, renamed.before.uuid());
 }
 
-void CappedWaiters::tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection) {
+Status CappedWaiters::onModify(storage::RecoveryUnit& unit, const storage::ModifyOperation& modified) {
+  return tellOnCommit(unit, modified.before.uuid());
+}
+
+Status CappedWaiters::tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection) {
   unit.onCommit([this, collection](auto) { tell(collection); });
+  return Status::OK();
 }
 
 void CappedWaiters::tell(const bson::Uuid& collection) {

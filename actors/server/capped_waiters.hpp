@@ -26,10 +26,14 @@ class CappedWaiters final : public storage::WriteObserver {
   size_t watched() const;
 
   bool observes(const storage::CatalogEntry& entry) const override;
-  Status onDocuments(storage::RecoveryUnit& unit, const storage::Collection& collection,
-                     const storage::DocumentChange& change) override;
-  Status onCollection(storage::RecoveryUnit& unit, const storage::Collection* before,
-                      const storage::Collection* after) override;
+  Status onInsert(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                  const storage::InsertOperation& inserted) override;
+  Status onUpdate(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                  const storage::UpdateOperation& updated) override;
+  Status onTruncate(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime& slot) override;
+  Status onDrop(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime& slot) override;
+  Status onRename(storage::RecoveryUnit& unit, const storage::RenameOperation& renamed) override;
+  Status onModify(storage::RecoveryUnit& unit, const storage::ModifyOperation& modified) override;
 
  private:
   using Waiters = std::vector<std::weak_ptr<Promise<Done>>>;
@@ -38,7 +42,7 @@ class CappedWaiters final : public storage::WriteObserver {
     Waiters waiting;
     size_t pruneAt = 16;
   };
-  void tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection);
+  Status tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection);
   void tell(const bson::Uuid& collection);
 
   mutable std::mutex mutex_;

@@ -24,12 +24,31 @@ Status eachUser(storage::Catalog& catalog, storage::SessionPool& sessions, F&& u
 
 bool UserChanges::observes(const storage::CatalogEntry& entry) const { return entry.ns == kUsers; }
 
-Status UserChanges::onDocuments(storage::RecoveryUnit& unit, const storage::Collection&,
-                                const storage::DocumentChange&) {
+Status UserChanges::onInsert(storage::RecoveryUnit& unit, const storage::Collection&, const storage::InsertOperation&) {
   return countOnCommit(unit);
 }
 
-Status UserChanges::onCollection(storage::RecoveryUnit& unit, const storage::Collection*, const storage::Collection*) {
+Status UserChanges::onUpdate(storage::RecoveryUnit& unit, const storage::Collection&, const storage::UpdateOperation&) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::onRemove(storage::RecoveryUnit& unit, const storage::Collection&, const storage::RemoveOperation&) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::onTruncate(storage::RecoveryUnit& unit, const storage::Collection&, const OpTime&) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::onCreate(storage::RecoveryUnit& unit, const storage::Collection&, const OpTime&) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::onDrop(storage::RecoveryUnit& unit, const storage::Collection&, const OpTime&) {
+  return countOnCommit(unit);
+}
+
+Status UserChanges::onRename(storage::RecoveryUnit& unit, const storage::RenameOperation&) {
   return countOnCommit(unit);
 }
 

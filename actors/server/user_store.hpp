@@ -33,10 +33,16 @@ class UserChanges final : public storage::WriteObserver {
   int64_t version() const { return version_.load(std::memory_order_acquire); }
 
   bool observes(const storage::CatalogEntry& entry) const override;
-  Status onDocuments(storage::RecoveryUnit& unit, const storage::Collection& users,
-                     const storage::DocumentChange& change) override;
-  Status onCollection(storage::RecoveryUnit& unit, const storage::Collection* before,
-                      const storage::Collection* after) override;
+  Status onInsert(storage::RecoveryUnit& unit, const storage::Collection& users,
+                  const storage::InsertOperation& inserted) override;
+  Status onUpdate(storage::RecoveryUnit& unit, const storage::Collection& users,
+                  const storage::UpdateOperation& updated) override;
+  Status onRemove(storage::RecoveryUnit& unit, const storage::Collection& users,
+                  const storage::RemoveOperation& removed) override;
+  Status onTruncate(storage::RecoveryUnit& unit, const storage::Collection& users, const OpTime& slot) override;
+  Status onCreate(storage::RecoveryUnit& unit, const storage::Collection& users, const OpTime& slot) override;
+  Status onDrop(storage::RecoveryUnit& unit, const storage::Collection& users, const OpTime& slot) override;
+  Status onRename(storage::RecoveryUnit& unit, const storage::RenameOperation& renamed) override;
 
  private:
   Status countOnCommit(storage::RecoveryUnit& unit);

@@ -19,10 +19,10 @@ void eachName(const Changes& changes, F&& use) {
 }  // namespace
 
 CatalogChanges& CatalogChanges::of(Catalog& catalog, RecoveryUnit& unit) {
-  if (auto* made = static_cast<CatalogChanges*>(unit.unitState())) return *made;
+  if (auto* made = static_cast<CatalogChanges*>(unit.unitState(UnitPart::kCatalogChanges))) return *made;
   std::unique_ptr<CatalogChanges> owned(new CatalogChanges(catalog, unit));
   CatalogChanges* changes = owned.get();
-  unit.bindToUnit(std::move(owned));
+  unit.bindToUnit(UnitPart::kCatalogChanges, std::move(owned));
   unit.onPreCommit([changes](std::optional<Timestamp> commitTime) {
     changes->mark(commitTime);
     return Status::OK();

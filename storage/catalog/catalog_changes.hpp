@@ -19,7 +19,7 @@ class CatalogChanges final : public BoundState {
   static CatalogChanges& of(Catalog& catalog, RecoveryUnit& unit);
   /// The same, null when the unit has made none.
   static const CatalogChanges* in(const RecoveryUnit& unit) {
-    return static_cast<const CatalogChanges*>(unit.unitState());
+    return static_cast<const CatalogChanges*>(unit.unitState(UnitPart::kCatalogChanges));
   }
 
   /// `next` takes the place of `previous` (null: it is new). Its row has been written at the unit's present commit

@@ -18,6 +18,17 @@ Status checkDatabase(const CatalogSnapshot& snapshot, std::string_view db) {
 /// Every collection has an `_id` index but those the server keeps for itself (IDX-001).
 bool wantsIdIndex(const Namespace& ns) { return !(ns.isLocal() && ns.collection().starts_with("oplog.")); }
 
+/// Removes the row and hands the tables to the reaper.
+Status takeOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
+  TROUPE_TRY(collection->checkLatest());
+  TROUPE_TRY(catalog.durable().remove(unit, collection->ns(), collection->catalogId()));
+  CatalogChanges::of(catalog, unit).remove(collection);
+  if (collection->isView()) return Status::OK();
+  for (const auto& index : collection->indexes()) dropTableOnCommit(catalog, unit, index->ident, index->access);
+  dropTableOnCommit(catalog, unit, collection->ident(), collection->sharedRecords());
+  return Status::OK();
+}
+
 }  // namespace
 
 StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns,
@@ -34,6 +45,7 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
   TROUPE_TRY(checkDatabase(*snapshot, ns.db()));
   if (options.timeseries) return Status(ErrorCode::kNotImplemented, "time-series collections are not served yet");
 
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns));
   CatalogEntry entry{.catalogId = 0, .ns = ns, .ident = {}, .options = std::move(options), .indexes = {}};
   if (!entry.options.isView()) {
     if (!entry.options.uuid) entry.options.uuid = catalog.newUuid();
@@ -46,24 +58,22 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
     }
   }
   TROUPE_TRY(catalog.durable().add(unit, entry));
-  return publishVersion(catalog, unit, entry, nullptr);
+  TROUPE_ASSIGN(auto made, publishVersion(catalog, unit, entry, nullptr));
+  TROUPE_TRY(tellObservers({made.get()}, [&](WriteObserver& o) { return o.onCreate(unit, *made, slot); }));
+  return made;
 }
 
 Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
-  TROUPE_TRY(collection->checkLatest());
-  TROUPE_TRY(catalog.durable().remove(unit, collection->catalogId()));
-  for (WriteObserver* observer : collection->observers())
-    TROUPE_TRY(observer->onCollection(unit, collection.get(), nullptr));
-  CatalogChanges::of(catalog, unit).remove(collection);
-  if (collection->isView()) return Status::OK();
-  for (const auto& index : collection->indexes()) dropTableOnCommit(catalog, unit, index->ident, index->access);
-  dropTableOnCommit(catalog, unit, collection->ident(), collection->sharedRecords());
-  return Status::OK();
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
+  TROUPE_TRY(takeOut(catalog, unit, collection));
+  return tellObservers({collection.get()}, [&](WriteObserver& o) { return o.onDrop(unit, *collection, slot); });
 }
 
 Status dropDatabase(Catalog& catalog, RecoveryUnit& unit, std::string_view db) {
   for (const auto& collection : catalog.snapshot()->collections(db))
     TROUPE_TRY(dropCollection(catalog, unit, collection));
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, Namespace(db, "$cmd")));
+  for (WriteObserver* observer : catalog.hooks().observers) TROUPE_TRY(observer->onDropDatabase(unit, db, slot));
   return Status::OK();
 }
 
@@ -74,18 +84,21 @@ StatusWith<CollectionPtr> renameCollection(Catalog& catalog, RecoveryUnit& unit,
   if (collection->isView())
     return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + collection->ns().toString());
   const CatalogPtr snapshot = catalog.snapshot();
-  if (CollectionPtr target = snapshot->find(to)) {
-    if (target->isView())
-      return Status(ErrorCode::kNamespaceExists, "a view already exists with that name: " + to.toString());
-    if (!dropTarget) return Status(ErrorCode::kNamespaceExists, "target namespace exists");
-    TROUPE_TRY(dropCollection(catalog, unit, target));
-  } else {
-    TROUPE_TRY(checkDatabase(*snapshot, to.db()));
-  }
+  const CollectionPtr target = snapshot->find(to);
+  if (target && target->isView())
+    return Status(ErrorCode::kNamespaceExists, "a view already exists with that name: " + to.toString());
+  if (target && !dropTarget) return Status(ErrorCode::kNamespaceExists, "target namespace exists");
+  if (!target) TROUPE_TRY(checkDatabase(*snapshot, to.db()));
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
+  if (target) TROUPE_TRY(takeOut(catalog, unit, target));
   CatalogEntry entry = collection->toEntry();
   entry.ns = to;
   entry.options.temp = false;
-  return publishVersion(catalog, unit, entry, collection);
+  TROUPE_ASSIGN(auto after, publishVersion(catalog, unit, entry, collection));
+  const RenameOperation renamed{.before = *collection, .after = *after, .droppedTarget = target.get(), .slot = slot};
+  TROUPE_TRY(tellObservers({collection.get(), after.get(), target.get()},
+                           [&](WriteObserver& o) { return o.onRename(unit, renamed); }));
+  return after;
 }
 
 }  // namespace troupe::storage

@@ -15,14 +15,6 @@ StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, c
     TROUPE_TRY(catalog.durable().put(unit, entry));
   }
   TROUPE_ASSIGN(auto next, CollectionMaker::make(catalog, entry, previous.get()));
-  if (previous) {
-    for (WriteObserver* observer : previous->observers())
-      TROUPE_TRY(observer->onCollection(unit, previous.get(), next.get()));
-  }
-  for (WriteObserver* observer : next->observers()) {
-    const bool told = previous && std::ranges::count(previous->observers(), observer) > 0;
-    if (!told) TROUPE_TRY(observer->onCollection(unit, previous.get(), next.get()));
-  }
   CatalogChanges::of(catalog, unit).put(next, previous);
   return next;
 }

@@ -1,8 +1,11 @@
 #pragma once
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "storage/catalog/catalog.hpp"
 
@@ -10,9 +13,25 @@ namespace troupe::storage {
 
 // What all catalog operations share. Each within the caller's unit of work.
 
-/// Writes the entry and makes its version, which is published when the unit commits.
+/// Writes the entry (of a new collection: it has been added) and makes its version, which is published when the unit
+/// commits. The caller has reserved the slot of the change, and tells the observers.
 StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
                                          const CollectionPtr& previous);
+
+/// Calls `tell(observer)` once for each observer of these versions of collections; null ones are passed over.
+template <class Tell>
+Status tellObservers(std::initializer_list<const Collection*> versions, const Tell& tell) {
+  std::vector<WriteObserver*> told;
+  for (const Collection* version : versions) {
+    if (!version) continue;
+    for (WriteObserver* observer : version->observers()) {
+      if (std::ranges::count(told, observer) > 0) continue;
+      told.push_back(observer);
+      TROUPE_TRY(tell(*observer));
+    }
+  }
+  return Status::OK();
+}
 
 /// What is kept with the tables, as known from other tools: the format of records, and of keys.
 inline constexpr std::string_view kRecordTableMetadata = "formatVersion=1";

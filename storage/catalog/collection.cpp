@@ -4,6 +4,8 @@
 
 #include "storage/catalog/catalog_changes.hpp"
 #include "storage/keys/key_string.hpp"
+#include "storage/operation/operation_context.hpp"
+#include "storage/oplog/write_slots.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
@@ -12,6 +14,10 @@ namespace {
 /// An index that is not ready may be under construction by a scan beside us.
 IndexAccess::WriteOptions writeOptions(const IndexEntry& index) {
   return {.checkUnique = true, .building = !index.ready};
+}
+
+std::optional<int32_t> statementOf(const RecoveryUnit& unit) {
+  return unit.operation() ? unit.operation()->statementId(0) : std::nullopt;
 }
 
 }  // namespace
@@ -100,45 +106,75 @@ StatusWith<RecordId> Collection::insertRecord(RecoveryUnit& unit, bson::View doc
   return id;
 }
 
+StatusWith<RecordId> Collection::insertDocument(RecoveryUnit& unit, bson::View document, KeySet& scratch) const {
+  TROUPE_ASSIGN(RecordId id, insertRecord(unit, document));
+  for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
+  return id;
+}
+
 StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document) const {
   TROUPE_TRY(checkLatest());
-  TROUPE_ASSIGN(const RecordId id, insertRecord(unit, document));
+  TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, 1));
+  TROUPE_TRY(slots.stamp(unit, 0));
   KeySet scratch;
-  for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
-  if (!observers_.empty())
-    TROUPE_TRY(tellObservers(unit, {.kind = DocumentChange::Kind::kInsert, .after = {&document, 1}}));
+  TROUPE_ASSIGN(const RecordId id, insertDocument(unit, document, scratch));
+  if (!observers_.empty()) TROUPE_TRY(tellInserted(unit, {&document, 1}, {&id, 1}, slots));
   if (options_.capped) TROUPE_TRY(trimCapped(unit, id));
   return id;
+}
+
+/// All records, then all keys of one index after the other: each table is visited once.
+Status Collection::insertTogether(RecoveryUnit& unit, std::span<const bson::View> documents,
+                                  std::span<RecordId> ids) const {
+  TROUPE_TRY(records_->insertMany(unit, documents, ids));
+  KeySet scratch;
+  for (const auto& index : indexes_)
+    for (size_t i = 0; i < documents.size(); ++i)
+      TROUPE_TRY(indexDocument(unit, *index, ids[i], documents[i], scratch));
+  return Status::OK();
 }
 
 Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> documents,
                               std::span<RecordId> ids) const {
   if (documents.empty()) return Status::OK();
   TROUPE_TRY(checkLatest());
+  TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, documents.size()));
   std::vector<RecordId> own;
   if (ids.empty()) {
     own.resize(documents.size());
     ids = own;
   }
-  if (clusterKey_) {
+  if (clusterKey_ || slots.hasTimes()) {
+    KeySet scratch;
     for (size_t i = 0; i < documents.size(); ++i) {
-      TROUPE_ASSIGN(ids[i], insertRecord(unit, documents[i]));
+      TROUPE_TRY(slots.stamp(unit, i));
+      TROUPE_ASSIGN(ids[i], insertDocument(unit, documents[i], scratch));
     }
   } else {
-    TROUPE_TRY(records_->insertMany(unit, documents, ids));
+    TROUPE_TRY(insertTogether(unit, documents, ids));
   }
-  KeySet scratch;
-  for (const auto& index : indexes_)
-    for (size_t i = 0; i < documents.size(); ++i)
-      TROUPE_TRY(indexDocument(unit, *index, ids[i], documents[i], scratch));
-  TROUPE_TRY(tellObservers(unit, {.kind = DocumentChange::Kind::kInsert, .after = documents}));
+  if (!observers_.empty()) TROUPE_TRY(tellInserted(unit, documents, ids, slots));
   return options_.capped ? trimCapped(unit, ids[documents.size() - 1]) : Status::OK();
 }
 
+Status Collection::tellInserted(RecoveryUnit& unit, std::span<const bson::View> documents,
+                                std::span<const RecordId> ids, const WriteSlots& slots) const {
+  std::vector<int32_t> statements;
+  const OperationContext* operation = unit.operation();
+  for (size_t i = 0; i < documents.size(); ++i) {
+    const auto statement = operation ? operation->statementId(i) : std::nullopt;
+    if (!statement) break;
+    statements.push_back(*statement);
+  }
+  const InsertOperation inserted{.documents = documents, .ids = ids, .slots = slots, .statements = statements};
+  for (WriteObserver* observer : observers_) TROUPE_TRY(observer->onInsert(unit, *this, inserted));
+  return Status::OK();
+}
+
 Status Collection::update(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const {
-  TROUPE_TRY(prepareUpdate(unit, id, before, after));
+  TROUPE_ASSIGN(const OpTime slot, prepareUpdate(unit, id, before, after));
   TROUPE_TRY(records_->update(unit, id, after.bytes(), before.size()));
-  return tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&before, 1}, .after = {&after, 1}});
+  return tellUpdated(unit, id, before, after, slot);
 }
 
 StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, const RecordId& guess) const {
@@ -156,23 +192,32 @@ StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, co
       return Status(ErrorCode::kInternalError, "the index of _id names a record that is not there; run validate");
   }
   const bson::Document before(cursor.document());
-  const bson::View old = before.view();
-  TROUPE_TRY(prepareUpdate(unit, cursor.id(), old, document));
+  TROUPE_ASSIGN(const OpTime slot, prepareUpdate(unit, cursor.id(), before, document));
   TROUPE_TRY(records_->update(unit, cursor, document.bytes()));
-  TROUPE_TRY(
-      tellObservers(unit, {.kind = DocumentChange::Kind::kUpdate, .before = {&old, 1}, .after = {&document, 1}}));
+  TROUPE_TRY(tellUpdated(unit, cursor.id(), before, document, slot));
   return cursor.id();
 }
 
-Status Collection::prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const {
+Status Collection::tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after,
+                               const OpTime& slot) const {
+  if (observers_.empty()) return Status::OK();
+  const UpdateOperation updated{
+      .id = id, .before = before, .after = after, .slot = slot, .statement = statementOf(unit)};
+  for (WriteObserver* observer : observers_) TROUPE_TRY(observer->onUpdate(unit, *this, updated));
+  return Status::OK();
+}
+
+StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before,
+                                             bson::View after) const {
   TROUPE_TRY(checkLatest());
   if (options_.capped && after.size() > before.size() &&
       records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
-    return {ErrorCode::kCannotGrowDocumentInCappedNamespace,
-            "Cannot change the size of a document in a capped collection: " + std::to_string(before.size()) +
-                " != " + std::to_string(after.size())};
+    return Status(ErrorCode::kCannotGrowDocumentInCappedNamespace,
+                  "Cannot change the size of a document in a capped collection: " + std::to_string(before.size()) +
+                      " != " + std::to_string(after.size()));
   if (clusterKey_ && clusteredId(after["_id"]) != id)
-    return {ErrorCode::kImmutableField, "the _id of a document in a clustered collection cannot change"};
+    return Status(ErrorCode::kImmutableField, "the _id of a document in a clustered collection cannot change");
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
   KeySet oldKeys, newKeys;
   // Nearly every update leaves `_id` as it is, byte for byte, and with it the entry of its index.
   const IndexEntry* unchanged = before["_id"].identical(after["_id"]) ? idIndex_ : nullptr;
@@ -185,11 +230,10 @@ Status Collection::prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::V
     TROUPE_TRY(noteMultikey(unit, *index, newKeys));
     TROUPE_TRY(index->access->updateKeys(unit, oldKeys, newKeys, id, writeOptions(*index)));
   }
-  return Status::OK();
+  return slot;
 }
 
 Status Collection::removeKeys(RecoveryUnit& unit, const RecordId& id, bson::View document) const {
-  TROUPE_TRY(checkLatest());
   KeySet keys;
   for (const auto& index : indexes_) {
     if (!index->covers(document)) continue;
@@ -200,13 +244,17 @@ Status Collection::removeKeys(RecoveryUnit& unit, const RecordId& id, bson::View
 }
 
 Status Collection::remove(RecoveryUnit& unit, const RecordId& id, bson::View document) const {
-  TROUPE_TRY(removeKeys(unit, id, document));
-  TROUPE_TRY(records_->remove(unit, id, document.size()));
-  return tellObservers(unit, {.kind = DocumentChange::Kind::kRemove, .before = {&document, 1}});
+  return removeAt(unit, id, document, statementOf(unit));
 }
 
-Status Collection::tellObservers(RecoveryUnit& unit, const DocumentChange& change) const {
-  for (WriteObserver* observer : observers_) TROUPE_TRY(observer->onDocuments(unit, *this, change));
+Status Collection::removeAt(RecoveryUnit& unit, const RecordId& id, bson::View document,
+                            std::optional<int32_t> statement) const {
+  TROUPE_TRY(checkLatest());
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
+  TROUPE_TRY(removeKeys(unit, id, document));
+  TROUPE_TRY(records_->remove(unit, id, document.size()));
+  const RemoveOperation removed{.id = id, .document = document, .slot = slot, .statement = statement};
+  for (WriteObserver* observer : observers_) TROUPE_TRY(observer->onRemove(unit, *this, removed));
   return Status::OK();
 }
 
@@ -220,16 +268,18 @@ Status Collection::trimCapped(RecoveryUnit& unit, const RecordId& newest) const 
     TROUPE_ASSIGN(const bool found, oldest.next());
     if (!found || oldest.id() >= newest) return Status::OK();
     const bson::Document document(oldest.document());
-    TROUPE_TRY(remove(unit, oldest.id(), document));
+    TROUPE_TRY(removeAt(unit, oldest.id(), document, std::nullopt));
   }
   return Status::OK();
 }
 
 Status Collection::truncate(RecoveryUnit& unit) const {
   TROUPE_TRY(checkLatest());
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
   TROUPE_TRY(records_->truncate(unit));
   for (const auto& index : indexes_) TROUPE_TRY(unit.truncate(index->access->table(), {}, {}));
-  return tellObservers(unit, {.kind = DocumentChange::Kind::kTruncate});
+  for (WriteObserver* observer : observers_) TROUPE_TRY(observer->onTruncate(unit, *this, slot));
+  return Status::OK();
 }
 
 std::string_view Collection::shownName(const IndexEntry& index) const {

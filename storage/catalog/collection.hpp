@@ -69,7 +69,8 @@ using IndexPtr = std::shared_ptr<const IndexEntry>;
 /// catalog. Document writes go through it, so that data and all index keys change in one storage transaction (IDX-009).
 /// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the
 /// caller; inserts into capped collections need its exclusive lock, since they remove what is oldest. Errors of writes:
-/// DuplicateKey, CannotIndexParallelArrays, WriteConflict (retry the unit), BSONObjectTooLarge.
+/// DuplicateKey, CannotIndexParallelArrays, WriteConflict (retry the unit), BSONObjectTooLarge, NotWritablePrimary and
+/// InterruptedDueToReplStateChange (write_slots.hpp).
 class Collection {
  public:
   const Namespace& ns() const { return ns_; }
@@ -148,10 +149,17 @@ class Collection {
                        KeySet& scratch) const;
   StatusWith<RecordId> insertRecord(RecoveryUnit& unit, bson::View document) const;
   Status trimCapped(RecoveryUnit& unit, const RecordId& newest) const;
-  /// What an update does before it changes the record.
-  Status prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;
+  /// What an update does before it changes the record: checks, reserves its slot, changes the keys.
+  StatusWith<OpTime> prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;
+  Status tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after,
+                     const OpTime& slot) const;
   Status removeKeys(RecoveryUnit& unit, const RecordId& id, bson::View document) const;
-  Status tellObservers(RecoveryUnit& unit, const DocumentChange& change) const;
+  /// The record and all keys of one new document.
+  StatusWith<RecordId> insertDocument(RecoveryUnit& unit, bson::View document, KeySet& scratch) const;
+  Status insertTogether(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids) const;
+  Status tellInserted(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<const RecordId> ids,
+                      const WriteSlots& slots) const;
+  Status removeAt(RecoveryUnit& unit, const RecordId& id, bson::View document, std::optional<int32_t> statement) const;
 
   Namespace ns_;
   int64_t catalogId_ = 0;

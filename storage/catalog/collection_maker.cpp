@@ -20,6 +20,12 @@ IndexPtr find(const Collection* collection, const std::string& ident) {
   return nullptr;
 }
 
+StatusWith<Table> openTableOf(Catalog& catalog, const Namespace& ns, const std::string& ident) {
+  TROUPE_ASSIGN(Table table, catalog.engine().openTable(ident));
+  table.replicated = ns.isReplicated();
+  return table;
+}
+
 /// A collection that was clustered before records could have ids of bytes has numbered ones and an `_id` index; its
 /// table says nothing.
 StatusWith<RecordIds> recordIdsOf(Engine& engine, const CatalogEntry& entry) {
@@ -59,7 +65,7 @@ StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogE
   if (sameSpec) {
     index->access = before->access;
   } else {
-    TROUPE_ASSIGN(Table table, catalog.engine().openTable(metadata.ident));
+    TROUPE_ASSIGN(Table table, openTableOf(catalog, entry.ns, metadata.ident));
     index->access =
         std::make_shared<IndexAccess>(entry.ns.toString(), index->spec, std::move(table), kind, std::move(collator));
   }
@@ -122,7 +128,7 @@ StatusWith<std::shared_ptr<Collection>> CollectionMaker::assemble(Catalog& catal
   if (previous && previous->ident_ == entry.ident) {
     collection->records_ = previous->records_;
   } else {
-    TROUPE_ASSIGN(Table table, catalog.engine().openTable(entry.ident));
+    TROUPE_ASSIGN(Table table, openTableOf(catalog, entry.ns, entry.ident));
     TROUPE_ASSIGN(const RecordIds kind, recordIdsOf(catalog.engine(), entry));
     collection->records_ = std::make_shared<RecordStore>(std::move(table), kind, catalog.sizes().of(entry.ident));
   }

@@ -86,7 +86,12 @@ StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit,
   if (change.recordPreImages) entry.options.recordPreImages = *change.recordPreImages;
   // What is written must be readable: a row that is not would keep the next start from opening the catalog.
   TROUPE_TRY(parseCollectionOptions(entry.options.toDocument(true), true).status());
-  return publishVersion(catalog, unit, entry, collection);
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
+  TROUPE_ASSIGN(auto after, publishVersion(catalog, unit, entry, collection));
+  const ModifyOperation modified{.before = *collection, .after = *after, .change = change, .slot = slot};
+  TROUPE_TRY(
+      tellObservers({collection.get(), after.get()}, [&](WriteObserver& o) { return o.onModify(unit, modified); }));
+  return after;
 }
 
 }  // namespace troupe::storage

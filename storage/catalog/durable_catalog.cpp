@@ -5,6 +5,7 @@
 
 #include "messaging/bson/validate.hpp"
 #include "storage/operation/operation_context.hpp"
+#include "storage/oplog/write_slots.hpp"
 #include "storage/records/record_id.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
@@ -146,8 +147,7 @@ StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& uni
 
 Status DurableCatalog::add(RecoveryUnit& unit, CatalogEntry& entry) {
   entry.catalogId = ++lastId_;
-  ++writes_;
-  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns));
   return cursor->insert(RecordKey(entry.catalogId), entry.toDocument().bytes());
 }
 
@@ -165,18 +165,23 @@ Status DurableCatalog::put(RecoveryUnit& unit, CatalogEntry entry) {
   return write(unit, entry);
 }
 
-Status DurableCatalog::write(RecoveryUnit& unit, const CatalogEntry& entry) {
+/// Rows of replicated collections are written as their documents are, within reserved slots.
+StatusWith<Session::CursorLease> DurableCatalog::writeCursor(RecoveryUnit& unit, const Namespace& ns) {
+  if (ns.isReplicated()) requireSlots(unit);
   ++writes_;
-  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  return unit.writeCursor(table_);
+}
+
+Status DurableCatalog::write(RecoveryUnit& unit, const CatalogEntry& entry) {
+  TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns));
   Status status = cursor->update(RecordKey(entry.catalogId), entry.toDocument().bytes());
   if (status == ErrorCode::kNoSuchKey)
     return {ErrorCode::kNamespaceNotFound, "the collection " + entry.ns.toString() + " has been dropped meanwhile"};
   return status;
 }
 
-Status DurableCatalog::remove(RecoveryUnit& unit, int64_t catalogId) {
-  ++writes_;
-  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+Status DurableCatalog::remove(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId) {
+  TROUPE_ASSIGN(auto cursor, writeCursor(unit, ns));
   Status status = cursor->remove(RecordKey(catalogId));
   if (status == ErrorCode::kNoSuchKey)
     return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
@@ -206,7 +211,7 @@ Status DurableCatalog::setMultikeyAside(RecoveryUnit& writer, int64_t catalogId,
   OperationContext own({writer.pool()});
   RecoveryUnit& side = own.recoveryUnit();
   WriteUnitOfWork work(side);
-  if (const auto time = writer.commitTimestamp()) TROUPE_TRY(side.setCommitTimestamp(*time));
+  if (const auto time = timeAside(writer)) TROUPE_TRY(side.setCommitTimestamp(*time));
   TROUPE_TRY(setMultikey(side, catalogId, index, paths));
   return work.commit();
 }

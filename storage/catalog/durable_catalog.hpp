@@ -63,7 +63,7 @@ class DurableCatalog {
   /// Replaces the entry's row. Multikey flags and path bits of the row stay on: a side transaction may have set them
   /// after the caller had looked (CAT-020).
   Status put(RecoveryUnit& unit, CatalogEntry entry);
-  Status remove(RecoveryUnit& unit, int64_t catalogId);
+  Status remove(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId);
   /// Turns on an index's multikey flag and path bits (never off, IDX-006). Writes nothing when they are on.
   Status setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
   /// The same in a transaction beside `writer`, committed at once and at the writer's present commit time, that is no
@@ -79,6 +79,7 @@ class DurableCatalog {
 
  private:
   DurableCatalog(Table table, std::function<uint64_t()> random);
+  StatusWith<Session::CursorLease> writeCursor(RecoveryUnit& unit, const Namespace& ns);
   Status write(RecoveryUnit& unit, const CatalogEntry& entry);
 
   Table table_;

@@ -16,15 +16,24 @@ Status IndexBuilder::start(RecoveryUnit& unit) {
   if (!collection || collection->isView())
     return {ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns_.toString()};
   WriteUnitOfWork work(unit);
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
   CatalogEntry entry = collection->toEntry();
   for (const auto& spec : specs_) {
     TROUPE_ASSIGN(auto index, createIndexTable(catalog_, unit, entry.ns, spec, buildUuid_));
     entry.indexes.push_back(std::move(index));
   }
-  TROUPE_TRY(publishVersion(catalog_, unit, entry, collection).status());
+  TROUPE_ASSIGN(const auto after, publishVersion(catalog_, unit, entry, collection));
+  TROUPE_TRY(tell(unit, IndexBuildOperation::Step::kStart, *after, slot));
   TROUPE_TRY(work.commit());
   uuid_ = collection->uuid();
   return Status::OK();
+}
+
+Status IndexBuilder::tell(RecoveryUnit& unit, IndexBuildOperation::Step step, const Collection& collection,
+                          const OpTime& slot) const {
+  const IndexBuildOperation done{
+      .step = step, .collection = collection, .build = buildUuid_, .specs = specs_, .slot = slot};
+  return tellObservers({&collection}, [&](WriteObserver& o) { return o.onIndexBuild(unit, done); });
 }
 
 /// The collection may have been renamed meanwhile; its UUID stays.
@@ -73,6 +82,7 @@ StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Col
 StatusWith<bool> IndexBuilder::step(RecoveryUnit& unit, int maxDocuments) {
   TROUPE_ASSIGN(auto collection, current());
   WriteUnitOfWork work(unit);
+  TROUPE_TRY(reserveSlots(unit, collection->ns(), 0).status());
   TROUPE_ASSIGN(auto batch, scan(unit, *collection, maxDocuments));
   TROUPE_TRY(work.commit());
   last_ = batch.last;
@@ -89,13 +99,15 @@ Status IndexBuilder::commit(RecoveryUnit& unit) {
     TROUPE_ASSIGN(const bool duplicate, access.hasDuplicate(unit, suspect.key.key));
     if (duplicate) return access.duplicateKeyError(suspect.key);
   }
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
   CatalogEntry entry = collection->toEntry();
   for (auto& index : entry.indexes)
     if (index.buildUuid == buildUuid_) {
       index.ready = true;
       index.buildUuid.reset();
     }
-  TROUPE_TRY(publishVersion(catalog_, unit, entry, collection).status());
+  TROUPE_ASSIGN(const auto after, publishVersion(catalog_, unit, entry, collection));
+  TROUPE_TRY(tell(unit, IndexBuildOperation::Step::kCommit, *after, slot));
   return work.commit();
 }
 
@@ -107,7 +119,9 @@ Status IndexBuilder::abort(RecoveryUnit& unit) {
     if (index->buildUuid == buildUuid_) names.push_back(index->spec.name);
   if (names.empty()) return Status::OK();
   WriteUnitOfWork work(unit);
-  TROUPE_TRY(dropIndexes(catalog_, unit, collection, names).status());
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
+  TROUPE_ASSIGN(const auto after, takeIndexesOut(catalog_, unit, collection, names));
+  TROUPE_TRY(tell(unit, IndexBuildOperation::Step::kAbort, *after, slot));
   return work.commit();
 }
 

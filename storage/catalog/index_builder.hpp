@@ -49,6 +49,8 @@ class IndexBuilder {
     std::vector<Suspect> suspects;
   };
   StatusWith<CollectionPtr> current() const;
+  Status tell(RecoveryUnit& unit, IndexBuildOperation::Step step, const Collection& collection,
+              const OpTime& slot) const;
   StatusWith<Batch> scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const;
   Status indexOne(RecoveryUnit& unit, const Collection& collection, const RecordId& id, bson::View document,
                   Batch& batch) const;

@@ -50,6 +50,10 @@ StatusWith<std::vector<std::string>> namesForKey(const Collection& collection, b
   return names;
 }
 
+IndexPtr entryOf(const Collection& collection, std::string_view name) {
+  return *std::ranges::find_if(collection.indexes(), [&](const IndexPtr& index) { return index->spec.name == name; });
+}
+
 }  // namespace
 
 StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Collection& collection,
@@ -84,18 +88,35 @@ StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Coll
 
 StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const IndexSpec& spec) {
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
   CatalogEntry entry = collection->toEntry();
   TROUPE_ASSIGN(auto index, createIndexTable(catalog, unit, entry.ns, spec, std::nullopt));
   entry.indexes.push_back(std::move(index));
-  return publishVersion(catalog, unit, entry, collection);
+  TROUPE_ASSIGN(auto after, publishVersion(catalog, unit, entry, collection));
+  TROUPE_TRY(tellObservers({after.get()}, [&](WriteObserver& o) { return o.onCreateIndex(unit, *after, spec, slot); }));
+  return after;
 }
 
 StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                       const std::vector<std::string>& names) {
+  CollectionPtr last = collection;
+  for (const auto& name : names) {
+    TROUPE_TRY(nameFor(*last, name).status());
+    const IndexPtr index = entryOf(*last, name);
+    TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
+    TROUPE_ASSIGN(auto next, takeIndexesOut(catalog, unit, last, {name}));
+    TROUPE_TRY(
+        tellObservers({last.get()}, [&](WriteObserver& o) { return o.onDropIndex(unit, *last, index->spec, slot); }));
+    last = std::move(next);
+  }
+  return last;
+}
+
+StatusWith<CollectionPtr> takeIndexesOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                         const std::vector<std::string>& names) {
   CatalogEntry entry = collection->toEntry();
   for (const auto& name : names) {
-    TROUPE_TRY(nameFor(*collection, name).status());
-    const IndexEntry* index = collection->findIndex(name);
+    const IndexPtr index = entryOf(*collection, name);
     std::erase_if(entry.indexes, [&](const IndexMetadata& metadata) { return metadata.ident == index->ident; });
     dropTableOnCommit(catalog, unit, index->ident, index->access);
   }

@@ -22,6 +22,10 @@ StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit,
 StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                       const std::vector<std::string>& names);
 
+/// The same for indexes whose build is aborted: the caller has reserved the slot, and tells the observers.
+StatusWith<CollectionPtr> takeIndexesOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                         const std::vector<std::string>& names);
+
 /// The names that the argument `index` of dropIndexes means: "*" (all but `_id`), a name, a key pattern, or an array of
 /// names. Errors: IndexNotFound, AmbiguousIndexKeyPattern, InvalidOptions, TypeMismatch.
 StatusWith<std::vector<std::string>> indexNamesFor(const Collection& collection, const bson::Element& index);

@@ -34,6 +34,8 @@ class Namespace {
   bool isSystem() const { return collection().starts_with("system."); }
   /// Collections of "local": never replicated, logged tables.
   bool isLocal() const { return db() == "local"; }
+  /// Members of a replica set keep the same documents here: all but what a node keeps for itself (OPL-008).
+  bool isReplicated() const { return !isLocal() && collection() != "system.profile"; }
 
   bool operator==(const Namespace& other) const { return full_ == other.full_; }
   std::strong_ordering operator<=>(const Namespace& other) const { return full_ <=> other.full_; }

@@ -4,9 +4,7 @@
 
 namespace troupe::storage {
 
-bool isTableLogged(const Namespace& ns, bool replicated) {
-  return !replicated || ns.isLocal() || ns.collection() == "system.profile";
-}
+bool isTableLogged(const Namespace& ns, bool replicated) { return !replicated || !ns.isReplicated(); }
 
 Status applyTableLogging(Engine& engine, const std::vector<CatalogEntry>& entries, bool replicated) {
   const auto listed = engine.listTables();

@@ -21,6 +21,9 @@ using bson::Timestamp;
 struct Table {
   std::string ident;
   uint32_t id = 0;
+  /// Its rows belong to a replicated collection: on a member of a replica set they are written within reserved slots
+  /// only (storage/oplog/write_slots.hpp). Set by the catalog; the engine does not look at it.
+  bool replicated = false;
 };
 
 struct TableOptions {

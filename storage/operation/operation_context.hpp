@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,8 @@
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
+
+struct ReplicatedWrites;
 
 /// A text that its operation sets while others may look at it.
 class SharedText {
@@ -80,6 +83,7 @@ struct OperationServices {
   const ReadTimes* times = nullptr;         ///< null on a node without replication
   LockManager* locks = nullptr;             ///< null: the work is alone on its node (start-up, tools)
   ExecutionAdmission* admission = nullptr;  ///< null: everyone is admitted
+  ReplicatedWrites* replicated = nullptr;   ///< null on a node that stands alone
 };
 
 /// What one operation leaves for another command to take up, on any thread: its recovery unit with whatever snapshot
@@ -161,6 +165,14 @@ class OperationContext {
   ReadConcern readConcern;
   WriteConcern writeConcern;
 
+  /// The positions, in the client's command, of the statements that the next write carries out: one a document. Empty:
+  /// it carries out the first. Borrowed until it is set again.
+  void setStatements(std::span<const int32_t> positions) { statements_ = positions; }
+  /// The id of the next write's statement `index`; nothing outside of a numbered session.
+  std::optional<int32_t> statementId(size_t index) const {
+    return session.statementId(index < statements_.size() ? static_cast<size_t>(statements_[index]) : index);
+  }
+
   // --- Interrupt
   /// Asks the operation to end with `code` (Interrupted, InterruptedAtShutdown, CursorKilled ...) at its next check.
   void kill(ErrorCode code) {
@@ -215,6 +227,7 @@ class OperationContext {
   std::function<void()> onKill_;
   OpTime lastOpTime_;
   std::optional<int64_t> writeTerm_;
+  std::span<const int32_t> statements_;
   // In this order: at the end the unit goes first, then its locks, then the ticket.
   std::atomic<AdmissionPriority> priority_{AdmissionPriority::kNormal};
   Ticket ticket_;

@@ -131,7 +131,7 @@ Status RecordStore::update(RecoveryUnit& unit, const RecordId& id, std::string_v
 }
 
 Status RecordStore::update(RecoveryUnit& unit, RecordCursor& at, std::string_view document) {
-  TROUPE_TRY(unit.writable());
+  TROUPE_TRY(unit.writable(table_));
   const int64_t change = static_cast<int64_t>(document.size()) - at.document().size();
   TROUPE_TRY(at.cursor_->update(RecordKey(at.id()), document));
   if (change != 0) adjust(unit, 0, change);

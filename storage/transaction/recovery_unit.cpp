@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "storage/operation/operation_context.hpp"
+#include "storage/oplog/write_slots.hpp"
 
 namespace troupe::storage {
 
@@ -54,21 +55,21 @@ Status RecoveryUnit::beginSlow() {
   return {};
 }
 
-Status RecoveryUnit::writable() {
-  if (inUnitOfWork()) [[likely]] {
-    wrote_ = true;
-    return {};
-  }
-  return {ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work"};
+Status RecoveryUnit::writable(const Table& table) {
+  if (!inUnitOfWork()) [[unlikely]]
+    return {ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work"};
+  if (table.replicated) requireSlots(*this);
+  wrote_ = true;
+  return {};
 }
 
 StatusWith<Session::CursorLease> RecoveryUnit::writeCursor(const Table& table) {
-  TROUPE_TRY(writable());
+  TROUPE_TRY(writable(table));
   return cursor(table);
 }
 
 Status RecoveryUnit::truncate(const Table& table, std::string_view from, std::string_view to) {
-  TROUPE_TRY(writable());
+  TROUPE_TRY(writable(table));
   TROUPE_TRY(begin());
   return session_->truncate(table, from, to);
 }
@@ -124,9 +125,9 @@ void RecoveryUnit::bindToSnapshot(std::unique_ptr<BoundState> state) {
   snapshotState_ = std::move(state);
 }
 
-void RecoveryUnit::bindToUnit(std::unique_ptr<BoundState> state) {
+void RecoveryUnit::bindToUnit(UnitPart part, std::unique_ptr<BoundState> state) {
   if (depth_ == 0) throw std::logic_error("there is no unit of work to bind state to");
-  unitState_ = std::move(state);
+  unitStates_[static_cast<size_t>(part)] = std::move(state);
 }
 
 void RecoveryUnit::onCommit(CommitHandler handler) { onChange(std::move(handler), nullptr); }
@@ -205,7 +206,7 @@ void RecoveryUnit::rollbackUnit() {
 
 void RecoveryUnit::leaveUnit() {
   preCommit_.clear();
-  unitState_.reset();
+  for (auto& state : unitStates_) state.reset();
   depth_ = 0;
   failed_ = wrote_ = false;
   if (operation_) operation_->endUnit();  // locks that were released meanwhile go now

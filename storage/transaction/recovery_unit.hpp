@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,10 +31,21 @@ class ReadTimes {
 };
 
 /// State of a higher layer that is bound to a snapshot or to a unit of work, and destroyed with it: the catalog as the
-/// snapshot sees it (catalog_view.hpp), the catalog changes of a unit (catalog_changes.hpp).
+/// snapshot sees it (catalog_view.hpp), the parts of a unit (UnitPart).
 class BoundState {
  public:
   virtual ~BoundState() = default;
+};
+/// What other layers keep of a unit of work; destroyed in this order when it has ended.
+enum class UnitPart : uint8_t {
+  kCatalogChanges,  ///< catalog_changes.hpp
+  kReplication,     ///< its slots, and its right to write: write_slots.hpp
+};
+
+/// How the operations of a unit of work enter the log of a replica set.
+enum class UnitLogging : uint8_t {
+  kEach,     ///< each at its own time, with an entry of its own
+  kGrouped,  ///< together, at the time of the commit, in one `applyOps` entry (OPL-013)
 };
 
 /// One operation's view of storage: a leased session, at most one engine transaction with snapshot isolation, and the
@@ -84,8 +96,10 @@ class RecoveryUnit {
   void releaseSession();
 
   bool inUnitOfWork() const { return depth_ > 0; }
-  /// Called before each write. IllegalOperation outside of a unit of work.
-  Status writable();
+  UnitLogging unitLogging() const { return unitLogging_; }
+  /// Called before each write to the table. IllegalOperation outside of a unit of work. Throws BrokenInvariant when the
+  /// write would be replicated and has passed neither fence nor slot reserver.
+  Status writable(const Table& table);
   /// Writes that follow carry this commit time (IllegalOperation outside of a unit of work).
   Status setCommitTimestamp(Timestamp ts);
   std::optional<Timestamp> commitTimestamp() const { return commitTimestamp_; }
@@ -111,8 +125,8 @@ class RecoveryUnit {
   void bindToSnapshot(std::unique_ptr<BoundState> state);
   BoundState* snapshotState() const { return snapshotState_.get(); }
   /// Bound to the unit of work (std::logic_error outside of one); destroyed after its handlers have run.
-  void bindToUnit(std::unique_ptr<BoundState> state);
-  BoundState* unitState() const { return unitState_.get(); }
+  void bindToUnit(UnitPart part, std::unique_ptr<BoundState> state);
+  BoundState* unitState(UnitPart part) const { return unitStates_[static_cast<size_t>(part)].get(); }
 
   SessionPool& pool() const { return pool_; }
 
@@ -125,7 +139,9 @@ class RecoveryUnit {
 
   Status beginSlow();
   BeginOptions beginOptions() const;
-  void enterUnit() { ++depth_; }
+  void enterUnit(UnitLogging logging) {
+    if (++depth_ == 1) unitLogging_ = logging;
+  }
   Status commitUnit();
   Status commitPreparedUnit(Timestamp commitTs, Timestamp durableTs);
   void rollbackUnit();
@@ -146,12 +162,13 @@ class RecoveryUnit {
   bool active_ = false;
   bool wrote_ = false;   ///< something since the unit of work began
   bool failed_ = false;  ///< an inner unit was rolled back: the outer ones cannot commit
+  UnitLogging unitLogging_ = UnitLogging::kEach;
   int depth_ = 0;
   std::vector<PreCommitHandler> preCommit_;
   std::vector<Change> publications_;
   std::vector<Change> changes_;
   std::unique_ptr<BoundState> snapshotState_;
-  std::unique_ptr<BoundState> unitState_;
+  std::array<std::unique_ptr<BoundState>, 2> unitStates_;  ///< by UnitPart
 };
 
 }  // namespace troupe::storage

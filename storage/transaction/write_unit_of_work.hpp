@@ -9,7 +9,10 @@ namespace troupe::storage {
 ///   WriteUnitOfWork unit(recoveryUnit); ...writes...; TROUPE_TRY(unit.commit());
 class WriteUnitOfWork {
  public:
-  explicit WriteUnitOfWork(RecoveryUnit& unit) : unit_(unit) { unit_.enterUnit(); }
+  /// `logging` counts for the outermost unit.
+  explicit WriteUnitOfWork(RecoveryUnit& unit, UnitLogging logging = UnitLogging::kEach) : unit_(unit) {
+    unit_.enterUnit(logging);
+  }
   ~WriteUnitOfWork() {
     if (open_) unit_.rollbackUnit();
   }

@@ -299,7 +299,7 @@ TEST_F(RecoveryUnitTest, EndsBoundStateWithTheSnapshotOrTheUnit) {
   RecoveryUnit unit(pool_);
   int snapshots = 0, units = 0;
   EXPECT_THROW(unit.bindToSnapshot(std::make_unique<Bound>(snapshots)), std::logic_error);
-  EXPECT_THROW(unit.bindToUnit(std::make_unique<Bound>(units)), std::logic_error);
+  EXPECT_THROW(unit.bindToUnit(UnitPart::kCatalogChanges, std::make_unique<Bound>(units)), std::logic_error);
   EXPECT_EQ(read(unit, "k"), "-");
   unit.bindToSnapshot(std::make_unique<Bound>(snapshots));
   EXPECT_EQ(snapshots, 1);
@@ -309,7 +309,7 @@ TEST_F(RecoveryUnitTest, EndsBoundStateWithTheSnapshotOrTheUnit) {
     WriteUnitOfWork work(unit);
     ASSERT_TRUE(put(unit, table_, "k", "v").isOK());
     unit.bindToSnapshot(std::make_unique<Bound>(snapshots));
-    unit.bindToUnit(std::make_unique<Bound>(units));
+    unit.bindToUnit(UnitPart::kCatalogChanges, std::make_unique<Bound>(units));
     unit.onChange([&](auto) { EXPECT_EQ(units, 1); }, [&] { EXPECT_EQ(units, 1); });
     if (commits) {
       ASSERT_TRUE(work.commit().isOK());

@@ -56,7 +56,7 @@ TEST_P(ValidateTest, FindsACatalogRowThatDiffersFromMemory) {
   ValidateResult result = validate();
   EXPECT_FALSE(result.valid);
   EXPECT_THAT(result.errors, Contains(HasSubstr("differs")));
-  ASSERT_TRUE(write([&] { return catalog->durable().remove(*unit, entry.catalogId); }).isOK());
+  ASSERT_TRUE(write([&] { return catalog->durable().remove(*unit, entry.ns, entry.catalogId); }).isOK());
   result = validate();
   EXPECT_FALSE(result.valid);
   EXPECT_THAT(result.errors, Contains(HasSubstr("no row")));

@@ -1,0 +1,73 @@
+#include "storage/oplog/write_slots.hpp"
+
+#include <memory>
+
+#include "messaging/errors/invariant.hpp"
+#include "storage/operation/operation_context.hpp"
+
+namespace troupe::storage {
+
+bool writesAreReplicated(const RecoveryUnit& unit) {
+  const OperationContext* operation = unit.operation();
+  if (!operation || !operation->services().replicated) return false;
+  return operation->writeMode() == WriteMode::kReplicated || operation->writeMode() == WriteMode::kFromMigration;
+}
+
+/// The operation holds the state transition lock: its right to write cannot be taken away but for the fence. Work whose
+/// locks another operation holds (an index build on its worker) has no locker of its own.
+StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
+  if (ReplicatedUnit* entered = in(unit)) return entered;
+  OperationContext& operation = *unit.operation();
+  invariant(
+      operation.lockerId() == 0 || covers(operation.locker()->modeOf(ResourceId::stateTransition()), LockMode::kIX),
+      "a replicated write holds the state transition lock");
+  ReplicatedWrites& writes = *operation.services().replicated;
+  TROUPE_ASSIGN(auto pass, writes.fence.enter(operation.writeTerm()));
+  operation.setWriteTerm(pass.term());
+  std::unique_ptr<ReplicatedUnit> owned(new ReplicatedUnit(writes, std::move(pass)));
+  ReplicatedUnit* entered = owned.get();
+  unit.bindToUnit(UnitPart::kReplication, std::move(owned));
+  if (unit.unitLogging() == UnitLogging::kGrouped) {
+    // Before the handlers that need the time: this is the first one of the unit that has to do with replication.
+    unit.onPreCommit([entered, &unit](auto) { return entered->reserve(1).stamp(unit, 0); });
+  }
+  unit.onCommit([entered, &operation](auto) {
+    if (entered->last_ != OpTime{}) operation.setLastOpTime(entered->last_);
+  });
+  return entered;
+}
+
+WriteSlots ReplicatedUnit::reserve(size_t count) {
+  if (count == 0) return {};
+  slots_.push_back(writes_.slots.reserve(term(), count));
+  last_ = slots_.back().last();
+  return {slots_.back()[0], count};
+}
+
+StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, size_t count) {
+  if (!writesAreReplicated(unit) || !ns.isReplicated()) return WriteSlots();
+  TROUPE_TRY(unit.begin());
+  TROUPE_ASSIGN(ReplicatedUnit* const entered, ReplicatedUnit::enter(unit));
+  if (unit.unitLogging() == UnitLogging::kGrouped) return WriteSlots();
+  return entered->reserve(count);
+}
+
+StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns) {
+  TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns, 1));
+  TROUPE_TRY(slots.stamp(unit, 0));
+  return slots[0];
+}
+
+/// A slot of its own is no entry in the log: nobody awaits it.
+std::optional<bson::Timestamp> timeAside(RecoveryUnit& unit) {
+  ReplicatedUnit* entered = ReplicatedUnit::in(unit);
+  if (unit.commitTimestamp() || !entered) return unit.commitTimestamp();
+  entered->slots_.push_back(entered->writes_.slots.reserve(entered->term(), 1));
+  return entered->slots_.back()[0].timestamp;
+}
+
+void requireSlots(const RecoveryUnit& unit) {
+  invariant(ReplicatedUnit::in(unit) || !writesAreReplicated(unit), "a replicated write has reserved its slot");
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,89 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "messaging/clock/op_time.hpp"
+#include "messaging/errors/status.hpp"
+#include "storage/catalog/namespace.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::storage {
+
+/// The times of consecutive operations of one unit of work. There are none where the namespace is not replicated, where
+/// the node stands alone, where the unit is grouped (its operations share the time of the commit), and where the times
+/// come from the log of another node. A plain value; the slots belong to the unit.
+class WriteSlots {
+ public:
+  WriteSlots() = default;
+  bool hasTimes() const { return count_ > 0; }
+  /// Of operation `index`; the null OpTime where there are no times.
+  OpTime operator[](size_t index) const {
+    if (!hasTimes()) return {};
+    return {first_.term, {first_.timestamp.seconds, first_.timestamp.increment + static_cast<uint32_t>(index)}};
+  }
+  /// The unit's next writes carry the time of operation `index`. To be called before its record, its keys and its log
+  /// entry are written (OPL-015).
+  Status stamp(RecoveryUnit& unit, size_t index) const {
+    return hasTimes() ? unit.setCommitTimestamp((*this)[index].timestamp) : Status::OK();
+  }
+
+ private:
+  friend class ReplicatedUnit;
+  WriteSlots(OpTime first, size_t count) : first_(first), count_(count) {}
+  OpTime first_;
+  size_t count_ = 0;
+};
+
+/// Admits a unit of work to the writes of a replicated namespace and reserves the times of its next `count` operations
+/// there: the one way in for documents, collections and indexes. The snapshot is opened before, so that of two writes
+/// to one document the one that commits later has the later time (OPL-006). `count` 0 admits only: for keys that an
+/// index build derives from documents, which are no operations of their own. Called within a unit of work.
+/// Errors: NotWritablePrimary, InterruptedDueToReplStateChange (the operation began to write in an earlier term).
+StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, size_t count);
+
+/// One slot, whose time the unit's next writes carry: of an operation that is alone. The null OpTime where there are no
+/// times. Errors: those of reserveSlots.
+StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns);
+
+/// The time of what the unit has to write aside, in a transaction of its own that commits first (a multikey flag): not
+/// later than its own writes. Nothing where it has none.
+std::optional<bson::Timestamp> timeAside(RecoveryUnit& unit);
+
+/// Throws BrokenInvariant when a write to a replicated table or catalog row has not passed `reserveSlots`.
+void requireSlots(const RecoveryUnit& unit);
+
+/// Whether writes of this unit to replicated namespaces need slots: its node is a member of a replica set, and the
+/// operation writes as its primary.
+bool writesAreReplicated(const RecoveryUnit& unit);
+
+/// What a unit of work holds while it writes what is replicated: its pass of the fence and its slots, which are holes
+/// in the log until it has ended. Made by reserveSlots.
+class ReplicatedUnit final : public BoundState {
+ public:
+  /// That of the open unit of work; null when it has written nothing that is replicated.
+  static ReplicatedUnit* in(const RecoveryUnit& unit) {
+    return static_cast<ReplicatedUnit*>(unit.unitState(UnitPart::kReplication));
+  }
+
+  int64_t term() const { return pass_.term(); }
+  /// The newest slot; of a grouped unit the one of its entry, known before the other pre-commit handlers run.
+  const OpTime& last() const { return last_; }
+
+ private:
+  friend StatusWith<WriteSlots> reserveSlots(RecoveryUnit&, const Namespace&, size_t);
+  friend std::optional<bson::Timestamp> timeAside(RecoveryUnit&);
+  ReplicatedUnit(ReplicatedWrites& writes, WriteFence::Pass pass) : writes_(writes), pass_(std::move(pass)) {}
+  static StatusWith<ReplicatedUnit*> enter(RecoveryUnit& unit);
+  WriteSlots reserve(size_t count);
+
+  ReplicatedWrites& writes_;
+  WriteFence::Pass pass_;
+  std::vector<SlotReserver::Slots> slots_;  ///< released before the fence is left
+  OpTime last_;
+};
+
+}  // namespace troupe::storage

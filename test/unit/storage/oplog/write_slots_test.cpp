@@ -1,0 +1,227 @@
+#include "storage/oplog/write_slots.hpp"
+
+#include <map>
+
+#include "messaging/errors/invariant.hpp"
+#include "storage/catalog/index_builder.hpp"
+#include "test/unit/storage/oplog/replicated_fixture.hpp"
+
+namespace troupe::storage {
+
+using bson::Timestamp;
+using ::testing::ElementsAre;
+
+class WriteSlotsTest : public ReplicatedFixture {
+ protected:
+  /// Every kind of write to what is replicated, by name.
+  std::map<std::string, std::function<Status()>> everyWrite() {
+    const auto in = [this](auto body) { return [this, body] { return inUnit(body); }; };
+    return {
+        {"insert", in([this] { return current()->insert(rec(), bson::doc("_id", 50)).status(); })},
+        {"insertMany", in([this] {
+           const auto a = bson::doc("_id", 51), b = bson::doc("_id", 52);
+           const std::vector<bson::View> both{a, b};
+           return current()->insertMany(rec(), both);
+         })},
+        {"update", in([this] {
+           const auto before = bson::doc("_id", 1), after = bson::doc("_id", 1, "x", 1);
+           return current()->update(rec(), RecordId(1), before, after);
+         })},
+        {"put", in([this] { return current()->put(rec(), bson::doc("_id", 1, "y", 1), RecordId(1)).status(); })},
+        {"remove", in([this] { return current()->remove(rec(), RecordId(1), bson::doc("_id", 1)); })},
+        {"truncate", in([this] { return current()->truncate(rec()); })},
+        {"create", in([this] {
+           return createCollection(*catalog, rec(), {"test", "d"}, {}).status();
+         })},
+        {"rename", in([this] {
+           return renameCollection(*catalog, rec(), current(), {"test", "e"}, false).status();
+         })},
+        {"collMod", in([this] {
+           CollectionChange change;
+           change.validationLevel = "moderate";
+           return modifyCollection(*catalog, rec(), current(), change).status();
+         })},
+        {"create index", in([this] { return createEmptyIndex(*catalog, rec(), current(), spec("a")).status(); })},
+        {"build index", [this] { return IndexBuilder(*catalog, current()->ns(), {spec("b")}).buildAll(rec()); }},
+        {"drop", in([this] { return dropCollection(*catalog, rec(), current()); })},
+        {"drop database", in([this] { return dropDatabase(*catalog, rec(), "test"); })},
+    };
+  }
+  IndexSpec spec(const std::string& field) {
+    const auto wanted = bson::doc("key", bson::doc(field, 1), "name", field + "_1");
+    return (*newIndexes(*catalog, *current(), {wanted.view()}))[0];
+  }
+};
+
+TEST_P(WriteSlotsTest, EachDocumentOfAnInsertHasItsOwnTimeWithAllItsKeys) {
+  const Timestamp before = writes->slots.newest();
+  const auto a = bson::doc("_id", 1), b = bson::doc("_id", 2), c = bson::doc("_id", 3);
+  const std::vector<bson::View> documents{a, b, c};
+  ASSERT_TRUE(inUnit([&] { return current()->insertMany(rec(), documents); }).isOK());
+  for (uint32_t i = 0; i <= 3; ++i) {
+    const Timestamp time{before.seconds, before.increment + i};
+    EXPECT_EQ(countAt(time), i);
+    OperationContext reader({.sessions = *pool});
+    ASSERT_TRUE(reader.recoveryUnit().setReadSource(ReadSource::kProvided, time).isOK());
+    EXPECT_EQ(*current()->idIndex()->access->countKeys(reader.recoveryUnit()), i);
+  }
+}
+
+TEST_P(WriteSlotsTest, EveryKindOfWriteHasATime) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  for (const char* name : {"insert", "insertMany", "update", "create index", "build index", "collMod", "create"}) {
+    const Timestamp before = writes->slots.newest();
+    ASSERT_TRUE(everyWrite()[name]().isOK()) << name;
+    EXPECT_GT(writes->slots.newest(), before) << name;
+    EXPECT_EQ(operation->lastOpTime().timestamp, writes->slots.newest()) << name;
+    EXPECT_EQ(writes->slots.openReservations(), 0u) << name;
+  }
+}
+
+TEST_P(WriteSlotsTest, NoKindOfWritePassesAClosedFence) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  writes->fence.close([] {});
+  for (const auto& [name, attempt] : everyWrite()) {
+    begin();
+    EXPECT_EQ(attempt(), ErrorCode::kNotWritablePrimary) << name;
+  }
+  EXPECT_EQ(countAt(at(1000)), 1);
+  EXPECT_TRUE(current());
+}
+
+TEST_P(WriteSlotsTest, ALateRetryOfAnEarlierTermIsRefused) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  writes->fence.close([] {});
+  writes->fence.open(2);
+  for (const auto& [name, attempt] : everyWrite())
+    EXPECT_EQ(attempt(), ErrorCode::kInterruptedDueToReplStateChange) << name;
+  begin();
+  EXPECT_TRUE(insertOne(2).isOK());
+  EXPECT_EQ(operation->lastOpTime().term, 2);
+}
+
+TEST_P(WriteSlotsTest, AnIndexBuildThatScansWhenTheNodeStepsDownWritesNoMoreKeys) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  IndexBuilder builder(*catalog, current()->ns(), {spec("a")});
+  ASSERT_TRUE(builder.start(rec()).isOK());
+  writes->fence.close([] {});
+  EXPECT_EQ(builder.step(rec(), 10).status(), ErrorCode::kNotWritablePrimary);
+  EXPECT_EQ(builder.commit(rec()), ErrorCode::kNotWritablePrimary);
+}
+
+TEST_P(WriteSlotsTest, WhatANodeKeepsForItselfIsNeitherFencedNorStamped) {
+  writes->fence.close([] {});
+  begin();
+  const Timestamp before = writes->slots.newest();
+  ASSERT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"local", "c"}, {}).status(); }).isOK());
+  EXPECT_TRUE(insertOne(1, "local.c").isOK());
+  EXPECT_EQ(writes->slots.newest(), before);
+  EXPECT_EQ(operation->lastOpTime(), OpTime{});
+}
+
+TEST_P(WriteSlotsTest, AppliedAndUnreplicatedWritesTakeNoSlots) {
+  for (const WriteMode mode : {WriteMode::kApplied, WriteMode::kUnreplicated}) {
+    begin();
+    operation->setWriteMode(mode);
+    const Timestamp before = writes->slots.newest();
+    EXPECT_TRUE(insertOne(static_cast<int>(mode)).isOK());
+    EXPECT_EQ(writes->slots.newest(), before);
+  }
+}
+
+TEST_P(WriteSlotsTest, AWriteThatGoesPastTheReserverIsABrokenInvariant) {
+  WriteUnitOfWork work(rec());
+  EXPECT_THROW((void)current()->records().insert(rec(), bson::doc("_id", 1).bytes()), BrokenInvariant);
+  EXPECT_THROW((void)catalog->durable().put(rec(), current()->toEntry()), BrokenInvariant);
+}
+
+TEST_P(WriteSlotsTest, AFenceThatClosesIsEmptyWhenTheLastUnitHasEnded) {
+  bool drained = false;
+  {
+    WriteUnitOfWork work(rec());
+    ASSERT_TRUE(current()->insert(rec(), bson::doc("_id", 1)).isOK());
+    writes->fence.close([&] { drained = true; });
+    EXPECT_FALSE(drained);
+    EXPECT_TRUE(work.commit().isOK());
+    EXPECT_TRUE(drained);
+  }
+  EXPECT_EQ(countAt(at(1000)), 1);
+}
+
+TEST_P(WriteSlotsTest, ASlotIsAHoleUntilItsUnitHasCommittedOrRolledBack) {
+  OperationContext other(services());
+  WriteUnitOfWork early(other.recoveryUnit());
+  ASSERT_TRUE(current()->insert(other.recoveryUnit(), bson::doc("_id", 1)).isOK());
+  const Timestamp hole = ReplicatedUnit::in(other.recoveryUnit())->last().timestamp;
+  ASSERT_TRUE(insertOne(2).isOK());
+  EXPECT_LT(writes->visibility.get(), hole);
+  EXPECT_LT(hole, operation->lastOpTime().timestamp);
+  ASSERT_TRUE(early.commit().isOK());
+  EXPECT_EQ(writes->visibility.get(), operation->lastOpTime().timestamp);
+  {
+    WriteUnitOfWork late(rec());
+    ASSERT_TRUE(current()->insert(rec(), bson::doc("_id", 3)).isOK());
+    EXPECT_LT(writes->visibility.get(), writes->slots.newest());
+  }
+  EXPECT_EQ(writes->visibility.get(), writes->slots.newest());
+  EXPECT_LT(operation->lastOpTime().timestamp, writes->slots.newest()) << "nothing was written at that time";
+}
+
+TEST_P(WriteSlotsTest, TheSnapshotIsOpenWhenASlotIsReserved) {
+  WriteUnitOfWork work(rec());
+  ASSERT_TRUE(reserveSlots(rec(), {"test", "c"}, 1).isOK());
+  EXPECT_TRUE(rec().isActive());
+  ASSERT_TRUE(insertOneElsewhere(9).isOK());
+  EXPECT_EQ(current()->insert(rec(), bson::doc("_id", 9)).status(), ErrorCode::kWriteConflict)
+      << "what committed after the reservation is not seen, so the later slot cannot overwrite it";
+}
+
+TEST_P(WriteSlotsTest, AGroupedUnitSharesTheTimeOfItsCommit) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  const Timestamp before = writes->slots.newest();
+  OpTime known;
+  ASSERT_TRUE(inUnit(
+                  [&]() -> Status {
+                    TROUPE_TRY(current()->remove(rec(), RecordId(1), bson::doc("_id", 1)));
+                    TROUPE_TRY(current()->insert(rec(), bson::doc("_id", 2)).status());
+                    EXPECT_EQ(writes->slots.newest(), before) << "nothing is reserved before the commit";
+                    rec().onPreCommit([&](auto) {
+                      known = ReplicatedUnit::in(rec())->last();
+                      return Status::OK();
+                    });
+                    return current()->insert(rec(), bson::doc("_id", 3)).status();
+                  },
+                  UnitLogging::kGrouped)
+                  .isOK());
+  const Timestamp time{before.seconds, before.increment + 1};
+  EXPECT_EQ(known, (OpTime{1, time}));
+  EXPECT_EQ(operation->lastOpTime(), known);
+  EXPECT_EQ(writes->slots.newest(), time);
+  EXPECT_EQ(countAt(before), 1);
+  EXPECT_EQ(countAt(time), 2);
+}
+
+TEST_P(WriteSlotsTest, AMultikeyFlagIsNotLaterThanTheWriteThatNeedsIt) {
+  ASSERT_TRUE(inUnit([&] { return createEmptyIndex(*catalog, rec(), current(), spec("a")).status(); }).isOK());
+  const auto flagAt = [&](Timestamp time) {
+    OperationContext reader({.sessions = *pool});
+    EXPECT_TRUE(reader.recoveryUnit().setReadSource(ReadSource::kProvided, time).isOK());
+    const auto row = catalog->durable().readEntry(reader.recoveryUnit(), current()->catalogId());
+    return row.isOK() && *row && (*row)->indexes.back().multikey;
+  };
+  for (const UnitLogging logging : {UnitLogging::kEach, UnitLogging::kGrouped}) {
+    const std::string field = logging == UnitLogging::kEach ? "a" : "b";
+    if (field == "b") {
+      ASSERT_TRUE(inUnit([&] { return createEmptyIndex(*catalog, rec(), current(), spec("b")).status(); }).isOK());
+    }
+    const Timestamp before = writes->slots.newest();
+    const auto document = bson::doc("_id", field, field, bson::array(1, 2));
+    ASSERT_TRUE(inUnit([&] { return current()->insert(rec(), document).status(); }, logging).isOK());
+    EXPECT_FALSE(flagAt(before));
+    EXPECT_TRUE(flagAt(operation->lastOpTime().timestamp));
+  }
+}
+
+TROUPE_ON_BOTH_ENGINES(WriteSlotsTest);
+
+}  // namespace troupe::storage
