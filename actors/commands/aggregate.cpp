@@ -55,7 +55,7 @@ Status authorizePipeline(const Request& request, const query::Pipeline& pipeline
 Task<StatusWith<storage::HeldLock>> lockTarget(Request& request, storage::Namespace target, bool out) {
   if (Status status = storage::validateForCreate(target); !status.isOK()) co_return status;
   if (!out) {
-    if (Status status = co_await createIfMissing(request, target); !status.isOK()) co_return status;
+    if (Status status = co_await writerOf(request).createIfMissing(target); !status.isOK()) co_return status;
   }
   const auto mode = out ? storage::LockMode::kX : storage::LockMode::kIX;
   co_return co_await lockCollection(request.server().node, request.operation(), target, mode);

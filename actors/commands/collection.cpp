@@ -86,7 +86,7 @@ Task<Status> create(Request& request) {
   }
   if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
   if (Status status = storage::validateForCreate(*ns); !status.isOK()) co_return status;
-  if (Status status = request.server().disk.roomFor(kTableBytes); !status.isOK()) co_return status;
+  if (Status status = writerOf(request).roomForTable(); !status.isOK()) co_return status;
   const auto lock = co_await lockCollection(request.server().node, request.operation(), *ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   auto change = [&](storage::RecoveryUnit& unit) {

@@ -30,7 +30,7 @@ template <class Change>
 Task<Status> changeCatalog(Request& request, Change& change) {
   storage::RecoveryUnit& unit = request.operation().recoveryUnit();
   auto body = [&]() -> Status { return change(unit); };
-  co_return co_await commitWithRetry(request, unit, body);
+  co_return co_await writerOf(request).commit(body);
 }
 
 /// Bytes of a collection's table and its indexes' tables.

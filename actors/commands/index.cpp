@@ -166,7 +166,7 @@ Task<Status> createIndexes(Request& request) {
   }
   ServerContext& server = request.server();
   const bool existed = server.catalog.find(*ns) != nullptr;
-  if (Status status = co_await createIfMissing(request, *ns); !status.isOK()) co_return status;
+  if (Status status = co_await writerOf(request).createIfMissing(*ns); !status.isOK()) co_return status;
   auto target = co_await openForChange(
       request, {"the collection was dropped while its index was to be created: ", "Cannot create indexes on a view: "});
   if (!target.isOK()) co_return target.status();

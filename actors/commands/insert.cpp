@@ -25,6 +25,8 @@ class Inserter {
         validator_(std::move(validator)),
         unit_(request.operation().recoveryUnit()) {}
 
+  ~Inserter() { request_.operation().setStatements({}); }
+
   /// The collection was let go and opened again: it may have changed its shape, or be another one.
   Status goOnWith(storage::CollectionPtr collection, bool bypassValidation) {
     if (collection == collection_) return Status::OK();
@@ -61,8 +63,9 @@ class Inserter {
   /// Inserts the group: all at once, or where that fails one by one, so that each failure finds its document.
   Task<Status> insertGroup(bool ordered) {
     if (group_.empty()) co_return Status::OK();
+    request_.operation().setStatements(indexes_);
     auto all = [this]() -> Status { return collection_->insertMany(unit_, group_); };
-    const Status together = co_await commitWithRetry(request_, unit_, all);
+    const Status together = co_await writerOf(request_).commit(all);
     if (together.isOK()) {
       inserted_ += static_cast<int64_t>(group_.size());
       co_return together;
@@ -70,7 +73,8 @@ class Inserter {
     for (size_t i = 0; i < group_.size(); ++i) {
       auto one = [this, i]() -> Status { return collection_->insert(unit_, group_[i]).status(); };
       Status status = together;  // no conditional expression: g++ 12 destroys its copy twice when one side awaits
-      if (group_.size() > 1) status = co_await commitWithRetry(request_, unit_, one);
+      request_.operation().setStatements({&indexes_[i], 1});
+      if (group_.size() > 1) status = co_await writerOf(request_).commit(one);
       if (status.isOK()) {
         ++inserted_;
         continue;

@@ -12,7 +12,11 @@ namespace {
 class Modifier {
  public:
   Modifier(Request& request, const Modification& what, WriteTarget target)
-      : request_(request), what_(what), target_(std::move(target)), resources_(request.server(), request.operation()) {}
+      : request_(request),
+        what_(what),
+        target_(std::move(target)),
+        writer_(writerOf(request)),
+        resources_(request.server(), request.operation()) {}
 
   Status prepare() {
     resources_.collection = target_.collection;
@@ -32,21 +36,28 @@ class Modifier {
   }
 
   Task<Status> run() {
-    storage::ConflictRetry retry(retryOptions(request_.server()), &request_.server().conflicts);
+    storage::ConflictRetry retry = writer_.newRetry();
     for (;;) {
+      const uint64_t decided = writer_.preparedDecisions();
       const Status status = co_await attempt();
       executor_.reset();
       if (status.isOK()) break;
       unit().abandonSnapshot();
+      if (status == ErrorCode::kPreparedTransactionInProgress) {
+        target_.lock.reset();
+        TROUPE_CO_TRY(co_await writer_.untilDecided(decided));
+        TROUPE_CO_TRY(co_await reopen());
+        continue;
+      }
       const auto delay = retry.next(status);
       request_.operation().metrics.writeConflicts = retry.conflicts();
       if (!delay) co_return status;
       if (delay->count() > 0) {
         target_.lock.reset();
-        co_await request_.server().node.sleepFor(*delay);
+        TROUPE_CO_TRY(co_await writer_.pause(*delay));
       }
-      if (Status interrupted = request_.checkForInterrupt(); !interrupted.isOK()) co_return interrupted;
-      if (Status reopened = co_await reopen(); !reopened.isOK()) co_return reopened;
+      TROUPE_CO_TRY(request_.checkForInterrupt());
+      TROUPE_CO_TRY(co_await reopen());
     }
     if (outcome_.matched == 0 && what_.upsert) co_return co_await upsert();
     co_return Status::OK();
@@ -139,10 +150,10 @@ class Modifier {
     }
     executor_->save();
     if (!result || !result->noop) {
-      storage::WriteUnitOfWork work(unit());
-      if (result) TROUPE_TRY(collection().update(unit(), id, before, result->document));
-      else TROUPE_TRY(collection().remove(unit(), id, before));
-      TROUPE_TRY(work.commit());
+      TROUPE_TRY(writer_.once([&] {
+        return result ? collection().update(unit(), id, before, result->document)
+                      : collection().remove(unit(), id, before);
+      }));
       ++outcome_.modified;
     }
     ++outcome_.matched;
@@ -160,7 +171,7 @@ class Modifier {
     if (Status status = validator_.check(*stored); !status.isOK()) co_return status;
     if (Status status = request_.server().disk.roomFor(stored->size()); !status.isOK()) co_return status;
     auto insert = [&]() -> Status { return collection().insert(unit(), *stored).status(); };
-    const Status status = co_await commitWithRetry(request_, unit(), insert);
+    const Status status = co_await writer_.commit(insert);
     if (!status.isOK()) {
       raced_ = status == ErrorCode::kDuplicateKey;
       co_return status;
@@ -181,6 +192,7 @@ class Modifier {
   Request& request_;
   const Modification& what_;
   WriteTarget target_;
+  CollectionWriter writer_;
   QueryResources resources_;
   std::unique_ptr<query::MatchExpression> filter_;
   std::unique_ptr<query::Update> update_;

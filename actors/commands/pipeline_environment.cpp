@@ -100,7 +100,7 @@ class OutCollection final : public query::OutWriter {
     if (finished_) return;
     query_.unit().abandonSnapshot();
     const auto drop = [&] { return storage::dropCollection(server_.catalog, query_.unit(), temporary_); };
-    (void)CommandPipelineEnvironment::inUnitOfWork(query_.unit(), drop);
+    (void)environment_.writeOnce(query_.unit(), drop);
   }
 
   Status insert(bson::View document) override {
@@ -256,7 +256,7 @@ StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOu
       name.db, "tmp.agg_out." + bson::randomUuid([this] { return server_.node.environment().random(); }).toString());
   storage::RecoveryUnit& unit = resources_.unit();
   storage::CollectionPtr temporary;
-  TROUPE_TRY(server_.disk.roomFor(kTableBytes));
+  TROUPE_TRY(writer().roomForTable());
   TROUPE_TRY(writeOnce(unit, [&]() -> Status {
     storage::CollectionOptions options;
     if (existing) options.collation = existing->options().collation;
@@ -318,7 +318,7 @@ Status CommandPipelineEnvironment::insert(const CollectionName& into, bson::View
 }
 
 bool CommandPipelineEnvironment::mayTryAgain(const Status& failure) {
-  if (!retry_) retry_.emplace(retryOptions(server_), &server_.conflicts);
+  if (!retry_) retry_.emplace(writer().newRetry());
   wait_ = retry_->next(failure);
   if (!wait_) retry_.reset();
   return wait_.has_value();

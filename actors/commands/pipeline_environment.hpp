@@ -5,9 +5,8 @@
 
 #include "actors/commands/query_support.hpp"
 #include "actors/server/request.hpp"
+#include "actors/storage/collection_writer.hpp"
 #include "storage/query/pipeline/environment.hpp"
-#include "storage/transaction/conflict_retry.hpp"
-#include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::commands {
 
@@ -35,22 +34,17 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
 
   /// How long the conflict that `mayTryAgain` was last asked about has to be waited for; once.
   std::optional<std::chrono::milliseconds> takeWait() { return std::exchange(wait_, {}); }
-  template <class Body>
-  static Status inUnitOfWork(storage::RecoveryUnit& unit, Body& body) {
-    storage::WriteUnitOfWork work(unit);
-    TROUPE_TRY(body());
-    return work.commit();
-  }
   /// Runs `body` in a unit of work and commits it; a conflict is the caller's, see mayTryAgain.
   template <class Body>
-  Status writeOnce(storage::RecoveryUnit& unit, Body&& body) {
-    const Status status = inUnitOfWork(unit, body);
+  Status writeOnce(storage::RecoveryUnit& unit, const Body& body) {
+    const Status status = writer().once(body);
     if (status.isOK()) retry_.reset();
     else unit.abandonSnapshot();
     return status;
   }
 
  private:
+  CollectionWriter writer() { return {server_.writes, *resources_.operation}; }
   StatusWith<storage::CollectionPtr> target(const query::CollectionName& name);
   std::vector<bson::Document> localSessions() const;
   StatusWith<query::StagePtr> scanView(storage::Namespace ns, const query::PushDown& request);

@@ -96,13 +96,16 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
   for (size_t i = 0; i < statements->size(); ++i) {
     auto what = parse(request, (*statements)[i]);
     if (!what.isOK()) co_return what.status();
+    const auto position = static_cast<int32_t>(i);
+    request.operation().setStatements({&position, 1});
     auto outcome = co_await modify(request, *ns, std::move(*what));
+    request.operation().setStatements({});
     if (outcome.isOK()) {
-      note(static_cast<int32_t>(i), *outcome);
+      note(position, *outcome);
       continue;
     }
     if (endsCommand(outcome.status())) co_return outcome.status();
-    errors.push_back({static_cast<int32_t>(i), outcome.status()});
+    errors.push_back({position, outcome.status()});
     if (ordered) break;
   }
   appendWriteErrors(request.reply(), errors);

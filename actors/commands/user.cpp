@@ -123,7 +123,7 @@ Task<Status> changeUser(Request& request, std::string id, Change& change) {
     return Status::OK();
   };
   request.operation().writeConcern.journaled = true;  // who may log in is never left to chance
-  co_return co_await commitWithRetry(request, unit, body);
+  co_return co_await writerOf(request).commit(body);
 }
 
 Status userNotFound(const Request& request, const std::string& user) {

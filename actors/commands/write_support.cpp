@@ -2,13 +2,9 @@
 
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
-#include "storage/catalog/catalog_operations.hpp"
 
 namespace troupe::commands {
 
-using storage::CollectionPtr;
-using storage::HeldLock;
-using storage::LockMode;
 using storage::Namespace;
 
 Status checkUserWrite(const Namespace& ns) {
@@ -20,51 +16,9 @@ Status checkUserWrite(const Namespace& ns) {
   return {ErrorCode::kInvalidNamespace, "cannot write to '" + ns.toString() + "'"};
 }
 
-Task<Status> createIfMissing(Request& request, Namespace ns) {
-  ServerContext& server = request.server();
-  if (Status status = storage::validateForCreate(ns); !status.isOK()) co_return status;
-  if (server.catalog.find(ns)) co_return Status::OK();  // the usual case waits for nobody
-  const auto lock = co_await lockCollection(server.node, request.operation(), ns, LockMode::kX);
-  if (!lock.isOK()) co_return lock.status();
-  if (server.catalog.find(ns)) co_return Status::OK();
-  if (Status status = server.disk.roomFor(kTableBytes); !status.isOK()) co_return status;
-  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
-  unit.abandonSnapshot();
-  auto create = [&]() -> Status { return storage::createCollection(server.catalog, unit, ns, {}).status(); };
-  co_return co_await commitWithRetry(request, unit, create);
-}
-
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMissing ifMissing) {
-  ServerContext& server = request.server();
-  if (Status status = checkUserWrite(ns); !status.isOK()) co_return status;
-  for (LockMode mode = LockMode::kIX;;) {
-    HeldLock lock(request.operation(), storage::ResourceType::kCollection, ns.toString(), mode);
-    if (!request.operation().tryAdmit(true) || !lock.tryAcquire()) {
-      if (Status status = co_await acquireLock(server.node, request.operation(), lock); !status.isOK())
-        co_return status;
-    }
-    CollectionPtr collection = server.catalog.find(ns);
-    if (collection && collection->isCapped() && mode == LockMode::kIX) {
-      mode = LockMode::kX;
-      continue;
-    }
-    if (collection && collection->isView()) {
-      co_return Status(ErrorCode::kCommandNotSupportedOnView,
-                       "Namespace " + ns.toString() + " is a view, not a collection");
-    }
-    if (collection || ifMissing == IfMissing::kLeave) co_return WriteTarget{std::move(lock), std::move(collection)};
-    lock.reset();
-    if (Status created = co_await createIfMissing(request, ns); !created.isOK()) co_return created;
-  }
-}
-
-storage::ConflictRetryOptions retryOptions(const ServerContext& server) {
-  storage::ConflictRetryOptions options;
-  options.temporarilyUnavailable = server.parameters.enableTemporarilyUnavailableExceptions;
-  options.temporarilyUnavailableMaxRetries = static_cast<int>(server.parameters.temporarilyUnavailableMaxRetries);
-  options.temporarilyUnavailableBackoffBase =
-      std::chrono::milliseconds(server.parameters.temporarilyUnavailableBackoffBaseMillis);
-  return options;
+  TROUPE_CO_TRY(checkUserWrite(ns));
+  co_return co_await writerOf(request).open(std::move(ns), ifMissing);
 }
 
 Future<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work) {

@@ -41,6 +41,9 @@ class DocumentStore {
   virtual Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) = 0;
   /// Ends once all that was written so far, by whomever, survives a crash of this node.
   virtual Task<Status> settle() { co_return Status::OK(); }
+  /// From now on what is put or removed belongs to a service that runs in that term: it must not be written in a later
+  /// one. Null term: no longer.
+  virtual void serveIn(std::optional<int64_t> term) { (void)term; }
   /// From now on `service` hears DocumentRemoved of what is removed, whoever does it. For stores that others can write
   /// to.
   virtual void reportRemovals(const Address& service) { (void)service; }

@@ -7,15 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "actors/storage/storage_waits.hpp"
-#include "storage/catalog/catalog_operations.hpp"
-#include "storage/transaction/write_unit_of_work.hpp"
-
 namespace troupe::machines {
-
-using storage::CollectionPtr;
-using storage::HeldLock;
-using storage::LockMode;
 
 namespace {
 
@@ -32,8 +24,9 @@ constexpr size_t kWritesPerTurn = 4 * kLargestGroup;
 
 }  // namespace
 
-Future<Status> GroupCommit::write(bson::Document document, Change change, Durability durability) {
-  Write write{std::move(document), change, durability, {}};
+Future<Status> GroupCommit::write(bson::Document document, Change change, Durability durability,
+                                  std::optional<int64_t> term) {
+  Write write{std::move(document), change, durability, term, {}};
   auto done = write.done.future();
   add(std::move(write));
   return done;
@@ -65,63 +58,41 @@ std::vector<GroupCommit::Write> GroupCommit::takeQueue() {
   return std::exchange(queue_, {});
 }
 
+/// The next writes that may share a transaction: those of one term.
+std::span<GroupCommit::Write> GroupCommit::groupAt(std::vector<Write>& writes, size_t begin) {
+  size_t end = begin + 1;
+  while (end < writes.size() && end - begin < kLargestGroup && writes[end].term == writes[begin].term) ++end;
+  return std::span(writes).subspan(begin, end - begin);
+}
+
 /// Whoever is about to write in this round of the pool comes first, and joins.
 Task<void> GroupCommit::run(std::shared_ptr<GroupCommit> self) {
   for (;;) {
     co_await self->access_.node.nextTurn();
     std::vector<Write> taken = self->takeQueue();
     if (taken.empty()) co_return;
-    for (size_t begin = 0; begin < taken.size(); begin += kLargestGroup) {
-      if (begin > 0 && begin % kWritesPerTurn == 0) co_await self->access_.node.nextTurn();
-      co_await self->commit(std::span(taken).subspan(begin, std::min(kLargestGroup, taken.size() - begin)));
+    for (size_t begin = 0, turn = 0; begin < taken.size();) {
+      if (begin - turn >= kWritesPerTurn) {
+        turn = begin;
+        co_await self->access_.node.nextTurn();
+      }
+      const auto group = groupAt(taken, begin);
+      begin += group.size();
+      co_await self->commit(group);
     }
-  }
-}
-
-/// After a conflict it waits without the locks, and leaves it to the caller to look again.
-Task<Status> GroupCommit::create() {
-  storage::ConflictRetry retry;
-  {
-    storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
-    const auto lock = co_await lockCollection(access_.node, operation, ns_, LockMode::kX);
-    if (!lock.isOK()) co_return lock.status();
-    if (access_.catalog.find(ns_)) co_return Status::OK();
-    storage::RecoveryUnit& unit = operation.recoveryUnit();
-    const Status status =
-        attempt(unit, retry, [&] { return storage::createCollection(access_.catalog, unit, ns_, {}).status(); });
-    if (status.isOK() || !retry.pendingDelay()) co_return status;
-  }
-  co_await access_.node.sleepFor(*retry.pendingDelay());
-  co_return Status::OK();
-}
-
-Task<StatusWith<GroupCommit::Open>> GroupCommit::open(storage::OperationContext& operation, bool createMissing) {
-  for (;;) {
-    HeldLock lock(operation, storage::ResourceType::kCollection, ns_.toString(), LockMode::kIX);
-    if (!operation.tryAdmit(true) || !lock.tryAcquire()) {
-      if (Status status = co_await acquireLock(access_.node, operation, lock); !status.isOK()) co_return status;
-    }
-    CollectionPtr collection = access_.catalog.find(ns_);
-    if (collection || !createMissing) co_return Open{std::move(lock), std::move(collection)};
-    lock.reset();
-    if (Status created = co_await create(); !created.isOK()) co_return created;
   }
 }
 
 /// One transaction, tried again at once after conflicts; `retry` says whether to try again later. What is thrown must
 /// not take the writes of others with it.
 template <class Body>
-Status GroupCommit::attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body) {
+Status GroupCommit::attempt(CollectionWriter& writer, storage::ConflictRetry& retry, const Body& body) {
   Environment& environment = access_.node.environment();
   if (environment.fires(kNoSession)) return {ErrorCode::kExceededMemoryLimit, "no session is left"};
   if (environment.fires(kWriteFails))
     return {ErrorCode::kWriteConflict, "the document is written by others again and again"};
   try {
-    return storage::writeConflictRetry(retry, unit, [&]() -> Status {
-      storage::WriteUnitOfWork work(unit);
-      TROUPE_TRY(body());
-      return work.commit();
-    });
+    return writer.attempt(retry, body);
   } catch (const std::exception& failure) {
     return {ErrorCode::kInternalError, failure.what()};
   }
@@ -140,7 +111,9 @@ Task<void> GroupCommit::commit(std::span<Write> group) {
     co_return;
   }
   storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
-  const auto opened = co_await open(operation, puts);
+  if (group.front().term) operation.setWriteTerm(*group.front().term);
+  CollectionWriter writer(services_, operation);
+  const auto opened = co_await writer.open(ns_, puts ? IfMissing::kCreate : IfMissing::kLeave);
   if (!opened.isOK() || !opened->collection) {
     answer(group, opened.status());
     co_return;
@@ -151,17 +124,18 @@ Task<void> GroupCommit::commit(std::span<Write> group) {
     for (const Write& write : group) TROUPE_TRY(apply(*opened->collection, unit, write));
     return Status::OK();
   };
-  if (group.size() > 1 && attempt(unit, retry, all).isOK()) {
+  if (group.size() > 1 && attempt(writer, retry, all).isOK()) {
     answer(group, Status::OK());
     co_return;
   }
-  for (Write& write : group) commitAlone(*opened->collection, unit, write);
+  for (Write& write : group) commitAlone(writer, *opened->collection, unit, write);
 }
 
 /// What has to wait for others comes again later, behind what comes meanwhile.
-void GroupCommit::commitAlone(const storage::Collection& collection, storage::RecoveryUnit& unit, Write& write) {
+void GroupCommit::commitAlone(CollectionWriter& writer, const storage::Collection& collection,
+                              storage::RecoveryUnit& unit, Write& write) {
   if (!write.retry) write.retry = std::make_unique<storage::ConflictRetry>();
-  const Status status = attempt(unit, *write.retry, [&] { return apply(collection, unit, write); });
+  const Status status = attempt(writer, *write.retry, [&] { return apply(collection, unit, write); });
   if (!status.isOK() && write.retry->pendingDelay())
     return access_.node.start(addLater(shared_from_this(), std::move(write)));
   answer({&write, 1}, status);

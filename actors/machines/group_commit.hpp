@@ -9,9 +9,9 @@
 
 #include "actors/kernel/future.hpp"
 #include "actors/machines/storage_access.hpp"
+#include "actors/storage/collection_writer.hpp"
 #include "messaging/bson/document.hpp"
 #include "state_machines/core/step.hpp"
-#include "storage/operation/held_lock.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::machines {
@@ -30,8 +30,10 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
 
   GroupCommit(StorageAccess access, storage::Namespace ns) : access_(std::move(access)), ns_(std::move(ns)) {}
 
-  /// Done once it is as safe as asked for.
-  Future<Status> write(bson::Document document, Change change, Durability durability);
+  /// Done once it is as safe as asked for. `term`: the one in which the writer serves; in a later one the write fails
+  /// with InterruptedDueToReplStateChange. None: the writer serves in every term.
+  Future<Status> write(bson::Document document, Change change, Durability durability,
+                       std::optional<int64_t> term = std::nullopt);
   /// Ends once no write that was handed over before, by whomever, can come any more unless its asker still waits.
   Task<void> written();
 
@@ -40,31 +42,28 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
     bson::Document document;
     Change change;
     Durability durability;
+    std::optional<int64_t> term;
     Promise<Status> done;
     std::unique_ptr<storage::ConflictRetry> retry = nullptr;  ///< of one that is written by itself
   };
-  struct Open {
-    storage::HeldLock lock;
-    storage::CollectionPtr collection;  ///< null: there is none
-  };
-
   bool isIdle();
   void add(Write write);
   std::vector<Write> takeQueue();
+  static std::span<Write> groupAt(std::vector<Write>& writes, size_t begin);
   static Task<void> run(std::shared_ptr<GroupCommit> self);
   static Task<void> addLater(std::shared_ptr<GroupCommit> self, Write write);
-  Task<StatusWith<Open>> open(storage::OperationContext& operation, bool createMissing);
-  Task<Status> create();
   Task<void> commit(std::span<Write> group);
-  void commitAlone(const storage::Collection& collection, storage::RecoveryUnit& unit, Write& write);
+  void commitAlone(CollectionWriter& writer, const storage::Collection& collection, storage::RecoveryUnit& unit,
+                   Write& write);
   template <class Body>
-  Status attempt(storage::RecoveryUnit& unit, storage::ConflictRetry& retry, const Body& body);
+  Status attempt(CollectionWriter& writer, storage::ConflictRetry& retry, const Body& body);
   Status apply(const storage::Collection& collection, storage::RecoveryUnit& unit, const Write& write);
   Status put(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View document);
   Status remove(const storage::Collection& collection, storage::RecoveryUnit& unit, bson::View key);
   void answer(std::span<Write> writes, const Status& outcome);
 
   const StorageAccess access_;
+  const WriteServices services_{access_.node, access_.catalog};
   const storage::Namespace ns_;
   std::mutex mutex_;
   std::vector<Write> queue_;

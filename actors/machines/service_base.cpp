@@ -96,6 +96,7 @@ void PrimaryOnlyServiceBase::become(int64_t term) {
   term_ = term;
   wantsPrimary_ = true;
   if (state_ == State::kInterrupting) return;  // begins when the last instance of the older term has ended
+  if (term_ > 0) store_->serveIn(term_);
   if (state_ == State::kServing) {
     for (Context& context : awaitingRebuild_) context.reply(local(ServiceRebuilt{instances_.size(), parkedCount()}));
     awaitingRebuild_.clear();

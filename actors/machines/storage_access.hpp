@@ -22,7 +22,11 @@ struct StorageAccess {
   /// Whether a write can be known to survive any failover. Null: this node is all there is, and its journal will do.
   std::function<Status()> majority = {};
 
-  storage::OperationServices operations() const { return {sessions, nullptr, &locks}; }
+  /// Null on a node that stands alone.
+  storage::ReplicatedWrites* replicated = nullptr;
+
+  /// State documents need no tickets: work that has begun is to end.
+  storage::OperationServices operations() const { return {sessions, nullptr, &locks, nullptr, replicated}; }
 };
 
 }  // namespace troupe::machines

@@ -81,6 +81,7 @@ void TopologyActor::onStart() {
 /// Between two lives this node is nothing to clients: least of all a primary.
 void TopologyActor::onStop(const Status& reason) {
   MachineHost::onStop(reason);
+  if (parts_.refuseWrites) parts_.refuseWrites();
   shown_.topology.memory = {};
   shown_.contacts.clear();
   parts_.membership->publish(shown_);
@@ -139,7 +140,19 @@ std::optional<Topology::Event> TopologyActor::done(const AnnounceRole& role) {
   return {};
 }
 
+std::optional<Topology::Event> TopologyActor::done(const RefuseWrites&) {
+  if (parts_.refuseWrites) parts_.refuseWrites();
+  return {};
+}
+
+std::optional<Topology::Event> TopologyActor::done(const AcceptWrites& accept) {
+  if (parts_.acceptWrites) parts_.acceptWrites(accept.term);
+  return {};
+}
+
+/// The fence closes first: an operation that is killed may be retried at once.
 std::optional<Topology::Event> TopologyActor::done(const InterruptOperations&) {
+  if (parts_.refuseWrites) parts_.refuseWrites();
   if (!parts_.interruptOperations) return {};
   const auto operations = parts_.interruptOperations();
   shown_.figures.countOperations(operations.killed, operations.left);

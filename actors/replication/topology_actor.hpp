@@ -24,6 +24,10 @@ struct TopologyParts {
   };
   /// Ends them (ELE-028). May be null.
   std::function<Interrupted()> interruptOperations;
+  /// Takes and gives the right to write (state_transition.hpp). Both in effect for new writes when the call returns,
+  /// but that a term waits for the end of the one before. May be null.
+  std::function<void()> refuseWrites;
+  std::function<void(int64_t term)> acceptWrites;
   /// Fetches operations up to the target, and applies what was fetched; what comes of it is told to the actor as
   /// AppliedAdvanced, CatchUpDone and DrainDone. Null: there is no data, and both are done at once.
   std::function<void(const CatchUp&)> catchUp;
@@ -64,8 +68,8 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   Task<StatusWith<std::optional<Event>>> perform(Action action);
   std::optional<Event> done(const AnnounceRole& role);
   std::optional<Event> done(const InterruptOperations&);
-  std::optional<Event> done(const RefuseWrites&) { return {}; }  // what is writable is in the view
-  std::optional<Event> done(const AcceptWrites&) { return {}; }
+  std::optional<Event> done(const RefuseWrites&);
+  std::optional<Event> done(const AcceptWrites& accept);
   std::optional<Event> done(const InstallConfig& config);
   std::optional<Event> done(const CatchUp& catchUp);
   std::optional<Event> done(const Drain& drain);

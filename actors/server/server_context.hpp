@@ -12,6 +12,7 @@
 #include "actors/server/fail_points.hpp"
 #include "actors/server/latencies.hpp"
 #include "actors/server/parameters.hpp"
+#include "actors/storage/collection_writer.hpp"
 #include "messaging/auth/random.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/log/log.hpp"
@@ -100,10 +101,12 @@ struct ServerContext {
   std::function<void()> wakeFlusher;      ///< somebody waits for a flush that has not begun
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
-  replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
+  replication::Membership* membership = nullptr;    ///< null on a node that is no member of a replica set
+  storage::ReplicatedWrites* replicated = nullptr;  ///< the same
+  WriteServices writes;
 
   /// What operations work with here.
-  storage::OperationServices operations() const { return {storageSessions, nullptr, &locks, &admission}; }
+  storage::OperationServices operations() const { return {storageSessions, nullptr, &locks, &admission, replicated}; }
 };
 
 /// Milliseconds since 1970 by the node's clock.

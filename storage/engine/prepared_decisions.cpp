@@ -4,11 +4,6 @@
 
 namespace troupe::storage {
 
-uint64_t PreparedDecisions::generation() const {
-  const std::lock_guard lock(mutex_);
-  return generation_;
-}
-
 PreparedDecisions::WaiterId PreparedDecisions::whenPast(uint64_t seen, Callback resume) {
   {
     const std::lock_guard lock(mutex_);

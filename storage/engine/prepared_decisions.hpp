@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,7 +16,7 @@ class PreparedDecisions {
   using WaiterId = uint64_t;
 
   /// Number of decisions so far.
-  uint64_t generation() const;
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   /// Calls `resume` once after a decision later than generation `seen`: at once on this thread when there was one, else
   /// on the thread that decides. It must not block nor throw. Zero when it was called already.
   WaiterId whenPast(uint64_t seen, Callback resume);
@@ -28,7 +29,7 @@ class PreparedDecisions {
 
  private:
   mutable std::mutex mutex_;
-  uint64_t generation_ = 0;
+  std::atomic<uint64_t> generation_{0};  ///< changed under the mutex
   WaiterId nextWaiter_ = 1;
   std::map<WaiterId, Callback> waiters_;
 };

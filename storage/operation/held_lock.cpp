@@ -7,7 +7,12 @@ namespace troupe::storage {
 HeldLock::HeldLock(OperationContext& operation, ResourceType lowest, std::string name, LockMode mode)
     : operation_(&operation), mode_(mode), name_(std::move(name)) {
   if (!operation.locker()) return;  // alone on its node: there is nobody to exclude
-  levels_ = lowest == ResourceType::kCollection ? 4 : lowest == ResourceType::kDatabase ? 3 : 2;
+  switch (lowest) {
+    case ResourceType::kCollection: levels_ = 4; break;
+    case ResourceType::kDatabase: levels_ = 3; break;
+    case ResourceType::kStateTransition: levels_ = 1; break;
+    default: levels_ = 2;
+  }
 }
 
 HeldLock& HeldLock::operator=(HeldLock&& other) noexcept {

@@ -17,7 +17,7 @@ class OperationContext;
 class HeldLock {
  public:
   HeldLock() = default;
-  /// Nothing is acquired yet. `lowest`: kGlobal, kDatabase or kCollection; `name`: of that resource.
+  /// Nothing is acquired yet. `lowest`: kStateTransition, kGlobal, kDatabase or kCollection; `name`: of that resource.
   HeldLock(OperationContext& operation, ResourceType lowest, std::string name, LockMode mode);
   HeldLock(HeldLock&& other) noexcept { *this = std::move(other); }
   HeldLock& operator=(HeldLock&& other) noexcept;

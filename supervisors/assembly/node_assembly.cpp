@@ -53,6 +53,15 @@ auth::RandomSource randomFrom(Environment& environment) {
   };
 }
 
+storage::ConflictRetryOptions conflictRetryOf(const commands::Parameters& parameters) {
+  storage::ConflictRetryOptions options;
+  options.temporarilyUnavailable = parameters.enableTemporarilyUnavailableExceptions;
+  options.temporarilyUnavailableMaxRetries = static_cast<int>(parameters.temporarilyUnavailableMaxRetries);
+  options.temporarilyUnavailableBackoffBase =
+      std::chrono::milliseconds(parameters.temporarilyUnavailableBackoffBaseMillis);
+  return options;
+}
+
 std::vector<bson::Document> rowsOf(const Registry& registry, bson::View filter) {
   RowFilter wanted;
   wanted.type = std::string(filter["type"].toStringOr());
@@ -84,6 +93,9 @@ struct NodeAssembly::Parts {
         objectIds(random),
         hello(objectIds.next(static_cast<uint32_t>(wallMillisOf(*environment) / 1000))) {
     if (!options.secrets) options.secrets = randomFrom(*environment);
+    if (!options.replicaSet.empty())
+      replicated = std::make_unique<storage::ReplicatedWrites>(
+          [this] { return static_cast<uint32_t>(wallMillisOf(*environment) / 1000); });
   }
 
   AssemblyOptions options;
@@ -106,6 +118,7 @@ struct NodeAssembly::Parts {
   storage::LockManager locks{[this] { return environment->now(); }};
   storage::ExecutionAdmission admission{[this] { return environment->now(); }};
   storage::DurabilityTracker durability;
+  std::unique_ptr<storage::ReplicatedWrites> replicated;  ///< null on a node that stands alone
   std::unique_ptr<storage::Engine> engine;
   std::unique_ptr<storage::SessionPool> storageSessions;
   std::unique_ptr<storage::Catalog> catalog;
@@ -126,6 +139,7 @@ struct NodeAssembly::Parts {
   machines::StorageAccess storageAccess() {
     machines::StorageAccess access{*node,    *catalog, *storageSessions, locks, durability, context->wakeFlusher,
                                    &removals};
+    access.replicated = replicated.get();
     if (membership) access.majority = [this] { return replication::canAwaitMajority(*membership->view()); };
     return access;
   }
@@ -209,7 +223,12 @@ void NodeAssembly::Parts::makeContext() {
       .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
       .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},
       .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
-      .membership = membership.get()});
+      .membership = membership.get(),
+      .replicated = replicated.get(),
+      .writes = {*node, *catalog}});
+  context->writes.conflicts = &context->conflicts;
+  context->writes.retryOptions = [this] { return conflictRetryOf(parameters); };
+  context->writes.roomFor = [this](size_t bytes) { return disk->roomFor(bytes); };
 }
 
 StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {

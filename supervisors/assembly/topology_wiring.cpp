@@ -5,6 +5,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/machines/primary_only_service.hpp"
+#include "actors/replication/state_transition.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/role_check.hpp"
 #include "supervisors/tree/data_node.hpp"
@@ -46,6 +47,11 @@ replication::TopologyParts wireTopology(commands::ServerContext& server,
                     bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
                               now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
   };
+  const auto transition = std::make_shared<replication::StateTransition>(
+      server.node, storage::OperationServices{
+                       .sessions = server.storageSessions, .locks = &server.locks, .replicated = server.replicated});
+  topology.refuseWrites = [transition] { transition->refuseWrites(); };
+  topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
   topology.interruptOperations = [&server] {
     const auto done = commands::interruptWrites(server);
     server.log.info(Component::kReplication, 21340, "topology", "Operations at a change of role",

@@ -111,6 +111,19 @@ def recovery_units(sources):
             yield source.path, _line(source.text, match.start()), "makes a recovery unit of its own: use the operation context's"
 
 
+_UNIT_OF_WORK = re.compile(r"\bWriteUnitOfWork\s+\w+\s*[({;]|<(?:storage::)?WriteUnitOfWork>")
+_WRITERS = ("storage/", "actors/storage/collection_writer")
+
+
+def units_of_work(sources):
+    """Writes pass the collection writer: nobody above storage opens units of work by itself."""
+    for source in sources:
+        if not source.is_cpp or source.room not in BELOW or source.path.startswith(_WRITERS):
+            continue
+        for match in _UNIT_OF_WORK.finditer(bare_code(source.text)):
+            yield source.path, _line(source.text, match.start()), "opens a unit of work of its own: use the CollectionWriter"
+
+
 def header_guards(sources):
     """Headers begin with #pragma once; a source includes its own header first, which proves that it stands alone."""
     headers = {source.path for source in sources if source.suffix == ".hpp"}

@@ -44,6 +44,8 @@ CASES = [
      [("storage/a.cpp", "auto t = environment.now();  // not steady_clock::now\n"), ("test/a.cpp", "std::random_device d;\n")]),
     (rules.recovery_units, [("actors/a.cpp", "storage::RecoveryUnit unit(pool);\n")],
      [("actors/a.cpp", "void f(storage::RecoveryUnit& unit);\n"), ("storage/operation/a.cpp", "RecoveryUnit unit(pool);\n")]),
+    (rules.units_of_work, [("actors/a.cpp", "storage::WriteUnitOfWork work(unit);\n")],
+     [("actors/a.cpp", "writer.once(body);\n"), ("storage/catalog/a.cpp", "WriteUnitOfWork work(unit);\n")]),
     (rules.header_guards, [("storage/a.hpp", "int x;\n")], [("storage/a.hpp", "#pragma once\n")]),
     (rules.header_guards, [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include <map>\n#include "storage/a.hpp"\n')],
      [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include "storage/a.hpp"\n#include <map>\n')]),

@@ -52,7 +52,7 @@ def checks(sources, build, with_headers):
     exceptions = read_exceptions()
     yield "file_length", rules.file_length(sources, exceptions.get("file_length", ()))
     yield "function_length", rules.function_length(sources, exceptions.get("function_length", ()))
-    for rule in (rules.include_direction, rules.actor_folder_order, rules.recovery_units, rules.world_from_environment, rules.header_guards, rules.stray_marks, rules.machine_paths,
+    for rule in (rules.include_direction, rules.actor_folder_order, rules.recovery_units, rules.units_of_work, rules.world_from_environment, rules.header_guards, rules.stray_marks, rules.machine_paths,
                  rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
                  rules.documented_fault_sites, rules.ordered_error_codes, rules.awaited_lambdas, precompiled_headers,
                  existing_proofs):

@@ -126,5 +126,41 @@ TEST_F(GroupCommitTest, RemovingFromWhatIsNotThereMakesNothing) {
   EXPECT_EQ(server.catalog->find(kLeases), nullptr);
 }
 
+/// State documents on a member of a replica set, written by a service that runs in a term.
+struct ReplicatedGroupCommitTest : commands::CommandTest {
+  ReplicatedGroupCommitTest() { fence.fence.open(1); }
+  static StorageAccess with(StorageAccess access, storage::ReplicatedWrites* replicated) {
+    access.replicated = replicated;
+    return access;
+  }
+  Status put(int id, int64_t term) {
+    auto written = writes->write(bson::doc("_id", id), Change::kPut, Durability::kLocal, term);
+    server.node.run();
+    return written.take();
+  }
+
+  storage::ReplicatedWrites fence{[] { return 1000u; }};
+  std::shared_ptr<GroupCommit> writes =
+      std::make_shared<GroupCommit>(with(server.assembly.storageAccess(), &fence), kLeases);
+};
+
+TEST_F(ReplicatedGroupCommitTest, ALateWriteOfAnEarlierTermIsRefused) {
+  EXPECT_TRUE(put(1, 1).isOK());
+  fence.fence.close([] {});
+  EXPECT_EQ(put(2, 1), ErrorCode::kNotWritablePrimary);
+  fence.fence.open(3);
+  EXPECT_EQ(put(2, 1), ErrorCode::kInterruptedDueToReplStateChange);
+  EXPECT_TRUE(put(3, 3).isOK());
+  EXPECT_TRUE(answers(R"({"count": "leases"})", R"({"n": 2})", "config"));
+}
+
+TEST_F(ReplicatedGroupCommitTest, WritesOfTwoTermsDoNotShareATransaction) {
+  auto old = writes->write(bson::doc("_id", 1), Change::kPut, Durability::kLocal, 0);
+  auto present = writes->write(bson::doc("_id", 2), Change::kPut, Durability::kLocal, 1);
+  server.node.run();
+  EXPECT_EQ(old.take(), ErrorCode::kInterruptedDueToReplStateChange);
+  EXPECT_TRUE(present.take().isOK());
+}
+
 }  // namespace
 }  // namespace troupe::machines

@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "actors/kernel/node.hpp"
+#include "actors/kernel/task.hpp"
+#include "storage/operation/operation_context.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+
+namespace troupe::replication {
+
+/// Gives and takes this member's right to write (ELE-028). When it is taken the fence admits no unit of work any more,
+/// at once; the state transition lock is then taken exclusively, which ends when the last operation of the old role has
+/// ended or yielded. Only with that lock held, and no unit left inside of the fence, may another term begin to write.
+/// Made with make_shared; called by the topology actor, finishes on the pool.
+class StateTransition : public std::enable_shared_from_this<StateTransition> {
+ public:
+  /// `services` need locks and the fence of the node; all of it outlives this.
+  StateTransition(Node& node, storage::OperationServices services)
+      : node_(node), services_(services), fence_(services.replicated->fence) {}
+
+  /// From now on no replicated write commits but those of units that are in the middle of one.
+  void refuseWrites();
+  /// Writes of that term are welcome: at once, or when the transition that refused them is over.
+  void acceptWrites(int64_t term);
+  /// A transition is under way: operations of the old role have not all ended.
+  bool isUnderWay() const;
+
+ private:
+  static Task<void> finish(std::shared_ptr<StateTransition> self, Future<Done> drained);
+
+  Node& node_;
+  const storage::OperationServices services_;
+  storage::WriteFence& fence_;
+  mutable std::mutex mutex_;
+  bool underWay_ = false;
+  std::optional<int64_t> next_;  ///< the term that is to write when the transition is over
+};
+
+}  // namespace troupe::replication

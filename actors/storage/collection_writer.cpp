@@ -1,0 +1,85 @@
+#include "actors/storage/collection_writer.hpp"
+
+#include <memory>
+
+#include "actors/storage/interruptible_wait.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+
+namespace troupe {
+
+using storage::CollectionPtr;
+using storage::HeldLock;
+using storage::LockMode;
+using storage::Namespace;
+
+namespace {
+
+/// Approximate size of an empty table on disk, in bytes.
+constexpr size_t kTableBytes = 16 * 1024;
+
+}  // namespace
+
+Status CollectionWriter::roomForTable() const {
+  return services_.roomFor ? services_.roomFor(kTableBytes) : Status::OK();
+}
+
+Task<Status> CollectionWriter::createIfMissing(Namespace ns) {
+  TROUPE_CO_TRY(storage::validateForCreate(ns));
+  if (services_.catalog.find(ns)) co_return Status::OK();  // the usual case waits for nobody
+  const auto lock = co_await lockCollection(services_.node, operation_, ns, LockMode::kX);
+  if (!lock.isOK()) co_return lock.status();
+  if (services_.catalog.find(ns)) co_return Status::OK();
+  TROUPE_CO_TRY(roomForTable());
+  unit().abandonSnapshot();
+  auto create = [&]() -> Status { return storage::createCollection(services_.catalog, unit(), ns, {}).status(); };
+  co_return co_await commit(create);
+}
+
+Task<StatusWith<WriteTarget>> CollectionWriter::open(Namespace ns, IfMissing ifMissing) {
+  for (LockMode mode = LockMode::kIX;;) {
+    HeldLock lock(operation_, storage::ResourceType::kCollection, ns.toString(), mode);
+    if (!operation_.tryAdmit(true) || !lock.tryAcquire())
+      TROUPE_CO_TRY(co_await acquireLock(services_.node, operation_, lock));
+    CollectionPtr collection = services_.catalog.find(ns);
+    if (collection && collection->isCapped() && mode == LockMode::kIX) {
+      mode = LockMode::kX;
+      continue;
+    }
+    if (collection && collection->isView()) {
+      co_return Status(ErrorCode::kCommandNotSupportedOnView,
+                       "Namespace " + ns.toString() + " is a view, not a collection");
+    }
+    if (collection || ifMissing == IfMissing::kLeave) co_return WriteTarget{std::move(lock), std::move(collection)};
+    lock.reset();
+    TROUPE_CO_TRY(co_await createIfMissing(ns));
+  }
+}
+
+storage::ConflictRetry CollectionWriter::newRetry() const {
+  return storage::ConflictRetry(services_.retryOptions ? services_.retryOptions() : storage::ConflictRetryOptions{},
+                                services_.conflicts);
+}
+
+Task<Status> CollectionWriter::pause(std::chrono::milliseconds delay) {
+  co_await services_.node.sleepFor(delay);
+  co_return operation_.checkForInterrupt(services_.node.environment().now());
+}
+
+uint64_t CollectionWriter::preparedDecisions() const {
+  return services_.catalog.engine().preparedDecisions().generation();
+}
+
+Task<Status> CollectionWriter::untilDecided(uint64_t seen) {
+  unit().abandonSnapshot();
+  storage::PreparedDecisions& decisions = services_.catalog.engine().preparedDecisions();
+  auto promise = std::make_shared<Promise<Status>>();
+  auto outcome = promise->future();
+  const auto waiter = decisions.whenPast(seen, [promise] { promise->set(Status::OK()); });
+  InterruptibleWait::Options options;
+  options.abandon = [&decisions, waiter] { decisions.withdraw(waiter); };
+  auto end = [promise](const Status& why) { promise->set(why); };
+  const InterruptibleWait guard(services_.node.environment(), operation_, end, std::move(options));
+  co_return co_await outcome;
+}
+
+}  // namespace troupe

@@ -1,0 +1,115 @@
+#include "actors/storage/collection_writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/unit/actors/machines/store_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+using bson::operator""_json;
+using machines::done;
+
+struct CollectionWriterTest : commands::CommandTest {
+  explicit CollectionWriterTest(commands::CommandNode::Options options = {}) : CommandTest(std::move(options)) {
+    EXPECT_TRUE(server.run(R"({"insert": "c", "documents": [{"_id": 1}]})"_json)["ok"].truthy());
+  }
+
+  storage::CollectionPtr c() { return server.catalog->find({"test", "c"}); }
+  storage::OperationContext operation{server.server->operations()};
+  CollectionWriter writer{server.server->writes, operation};
+};
+
+TEST_F(CollectionWriterTest, AConflictIsRetriedWithoutHoldingAThread) {
+  int attempts = 0;
+  auto body = [&]() -> Status {
+    return ++attempts <= 10 ? Status(ErrorCode::kWriteConflict, "made up") : Status::OK();
+  };
+  EXPECT_TRUE(done(server, writer.commit(body)).isOK());
+  EXPECT_EQ(attempts, 11);
+  EXPECT_EQ(operation.metrics.writeConflicts, 10);
+}
+
+TEST_F(CollectionWriterTest, AKilledOperationIsNotRetried) {
+  auto body = []() -> Status { return {ErrorCode::kWriteConflict, "made up"}; };
+  operation.kill(ErrorCode::kInterrupted);
+  EXPECT_EQ(done(server, writer.commit(body)), ErrorCode::kInterrupted);
+}
+
+TEST_F(CollectionWriterTest, AnyOtherFailureUndoesTheUnit) {
+  auto body = [&]() -> Status {
+    TROUPE_TRY(c()->insert(operation.recoveryUnit(), bson::doc("_id", 2)).status());
+    return {ErrorCode::kBadValue, "made up"};
+  };
+  EXPECT_EQ(done(server, writer.commit(body)), ErrorCode::kBadValue);
+  EXPECT_EQ(c()->records().count(), 1);
+}
+
+TEST_F(CollectionWriterTest, CreatesWhatIsMissingIfThatIsWanted) {
+  const auto left = done(server, writer.open({"test", "none"}, IfMissing::kLeave));
+  ASSERT_TRUE(left.isOK());
+  EXPECT_FALSE(left->collection);
+  EXPECT_FALSE(server.catalog->find({"test", "none"}));
+}
+
+TEST_F(CollectionWriterTest, ACappedCollectionIsHeldAlone) {
+  ASSERT_TRUE(server.run(R"({"create": "capped", "capped": true, "size": 4096})"_json)["ok"].truthy());
+  const auto target = done(server, writer.open({"test", "capped"}, IfMissing::kLeave));
+  ASSERT_TRUE(target.isOK());
+  EXPECT_EQ(operation.locker()->modeOf(storage::ResourceId::collection("test.capped")), storage::LockMode::kX);
+}
+
+/// A prepared transaction that has changed {_id: 1} and added {_id: 5}. Its tables are not logged.
+struct PreparedConflictTest : CollectionWriterTest {
+  PreparedConflictTest() : CollectionWriterTest({.replicated = true}) {
+    storage::RecoveryUnit& unit = preparer.recoveryUnit();
+    work = std::make_unique<storage::WriteUnitOfWork>(unit);
+    EXPECT_TRUE(c()->update(unit, storage::RecordId(1), bson::doc("_id", 1), bson::doc("_id", 1, "p", 1)).isOK());
+    EXPECT_TRUE(c()->insert(unit, bson::doc("_id", 5)).isOK());
+    EXPECT_TRUE(work->prepare({10, 1}).isOK());
+  }
+  void commit() {
+    EXPECT_TRUE(work->commitPrepared({10, 2}, {10, 2}).isOK());
+    work.reset();
+  }
+
+  storage::OperationContext preparer{{server.storageSessions}};
+  std::unique_ptr<storage::WriteUnitOfWork> work;
+};
+
+constexpr const char* kUpdate = R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"x": 1}}}]})";
+
+TEST_F(PreparedConflictTest, AnUpdateGoesOnWhenTheTransactionIsDecided) {
+  const auto waiting = server.begin(parse(kUpdate));
+  server.node.advance(std::chrono::seconds(30));
+  ASSERT_FALSE(waiting->done);
+  commit();
+  server.node.run();
+  ASSERT_TRUE(waiting->done);
+  EXPECT_EQ(waiting->takeReply()["nModified"].toInt64(), 1);
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"_id": 1}})"),
+            std::vector<std::string>{R"({ "_id" : 1, "p" : 1, "x" : 1 })"});
+}
+
+TEST_F(PreparedConflictTest, AnInsertOfTheSameKeyLearnsWhetherItIsTaken) {
+  const auto waiting = server.begin(parse(R"({"insert": "c", "documents": [{"_id": 5, "mine": 1}]})"));
+  server.node.advance(std::chrono::seconds(30));
+  ASSERT_FALSE(waiting->done);
+  work.reset();  // rolls back
+  server.node.advance(std::chrono::seconds(1));
+  ASSERT_TRUE(waiting->done);
+  EXPECT_EQ(waiting->takeReply()["n"].toInt64(), 1);
+}
+
+TEST_F(PreparedConflictTest, TheWaitEndsWithMaxTimeMSAndLeavesNothingBehind) {
+  bson::Builder limited;
+  limited.appendAll(parse(kUpdate)).append("maxTimeMS", 500);
+  const auto waiting = server.begin(limited.finish());
+  server.node.advance(std::chrono::seconds(1));
+  ASSERT_TRUE(waiting->done);
+  EXPECT_EQ(waiting->takeReply()["code"].toInt64(), 50);
+  EXPECT_EQ(server.engine->preparedDecisions().waiters(), 0u);
+}
+
+}  // namespace
+}  // namespace troupe
