@@ -15,6 +15,7 @@
 #include "actors/transport/settings.hpp"
 #include "messaging/auth/random.hpp"
 #include "messaging/log/log.hpp"
+#include "storage/catalog/write_observer.hpp"
 #include "storage/engine/engine.hpp"
 #include "storage/validation/repair.hpp"
 #include "supervisors/admin/http_server.hpp"
@@ -59,6 +60,8 @@ struct AssemblyOptions {
 
   std::span<const commands::Command> commands;  ///< an extension's; static
   std::vector<Service> services;                ///< an extension's
+  /// Hear of writes besides the node's own; they outlive the assembly.
+  std::vector<storage::WriteObserver*> observers;
   front::ListenerOptions listener;
   std::optional<LinkOptions> links;  ///< none: the owner gives the node another way to its peers
   std::optional<HttpServerOptions> admin;

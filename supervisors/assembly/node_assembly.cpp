@@ -162,6 +162,7 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.random = random;
   hooks.nowMillis = [this] { return wallMillisOf(*environment); };
   hooks.observers = {&userChanges, &cappedWaiters, &removals};
+  hooks.observers.insert(hooks.observers.end(), options.observers.begin(), options.observers.end());
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };

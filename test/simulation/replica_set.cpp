@@ -26,6 +26,7 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     std::vector<std::string> made;
     for (const auto& invariant : Topology::invariants()) made.push_back(invariant.name);
     made.emplace_back(kNothingForgotten);
+    made.emplace_back(StateDocuments::kInvariant);
     return made;
   }();
   return names;
@@ -44,6 +45,7 @@ ReplicaSet::ReplicaSet(const Scenario& scenario) : scenario_(scenario) {
 }
 
 void ReplicaSet::watch(Simulation& cluster) {
+  cluster_ = &cluster;
   facts_ = &cluster.facts();
   cluster.check([this, &cluster](const std::string&) {
     if (moved_) check(cluster);
@@ -54,12 +56,21 @@ void ReplicaSet::configure(const std::string& node, supervisors::AssemblyOptions
   options.replicaSet = "rs";
   if (scenario_.sockets)
     options.links = supervisors::LinkOptions{.key = "", .anonymous = link::Anonymous::kAnyone, .times = {}};
+  auto& documents = members_.at(node).documents;
+  documents = std::make_unique<StateDocuments>([this](std::string why) {
+    if (cluster_) cluster_->fail(std::move(why));
+  });
+  options.observers.push_back(documents.get());
   options.adjustTopology = [this, node](replication::TopologyParts& parts) {
     parts.observe = [this, node](const Seen& now, const machines::Outcome<Topology>&) { observe(node, now); };
   };
 }
 
-void ReplicaSet::started(NodeLife& life) { members_.at(life.node().name()).membership = life.assembly().membership(); }
+void ReplicaSet::started(NodeLife& life) {
+  Member& member = members_.at(life.node().name());
+  member.membership = life.assembly().membership();
+  member.documents->started(life);
+}
 
 std::pair<std::string, int64_t> ReplicaSet::roleOf(const std::string& node) {
   const Seen& seen = members_.at(node).seen;

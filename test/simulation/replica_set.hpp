@@ -9,6 +9,7 @@
 #include "state_machines/core/world.hpp"
 #include "test/simulation/scenario.hpp"
 #include "test/simulation/simulation.hpp"
+#include "test/simulation/state_documents.hpp"
 #include "test/simulation/subject.hpp"
 
 namespace troupe::sim {
@@ -37,6 +38,7 @@ class ReplicaSet final : public Subject {
   /// The first config of the set.
   replication::ReplicaSetConfig config() const;
   const Seen& seen(const std::string& node) const { return members_.at(node).seen; }
+  StateDocuments& documents(const std::string& node) { return *members_.at(node).documents; }
   /// Living nodes that lead, or take writes.
   std::vector<std::string> leaders() const;
   std::vector<std::string> writable() const;
@@ -47,6 +49,7 @@ class ReplicaSet final : public Subject {
  private:
   struct Member {
     const replication::Membership* membership = nullptr;  ///< of its present life
+    std::unique_ptr<StateDocuments> documents;            ///< of its present life, or the last
     Seen seen;                                            ///< as of its last transition
     bool runs = false;                                    ///< its topology has resumed
   };
@@ -59,6 +62,7 @@ class ReplicaSet final : public Subject {
   std::map<std::string, Member> members_;
   std::vector<machines::Invariant> invariants_;
   machines::World world_;
+  Simulation* cluster_ = nullptr;
   machines::Facts* facts_ = nullptr;
   bool moved_ = false, worldIsOld_ = true;
   std::string forgotten_;  ///< what a node knew, and no longer does

@@ -46,7 +46,7 @@ const std::vector<std::string>& faultNames() {
 const std::vector<std::string> kShapes = {"one-way", "isolate", "halves", "many-way"};
 const std::vector<std::string> kPrograms = {"replica-set", "lease-service",
                                             "data-node"};  // in the order of ProgramKind
-const std::vector<std::string> kWorkloads = {"step-downs",     "step-ups",  "reconfigs", "freezes",
+const std::vector<std::string> kWorkloads = {"step-downs",     "step-ups",  "reconfigs", "freezes", "documents",
                                              "lease-handoffs", "registers", "lists",     "items"};
 
 bool goesWith(ProgramKind program, WorkKind work) {

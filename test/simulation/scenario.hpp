@@ -61,7 +61,7 @@ struct SiteSpec {
 };
 
 /// What operators ask of the set meanwhile.
-enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes, kHandoffs, kRegisters, kLists, kItems };
+enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes, kDocuments, kHandoffs, kRegisters, kLists, kItems };
 
 struct WorkSpec {
   WorkKind kind{};

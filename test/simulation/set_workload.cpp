@@ -43,6 +43,7 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kStepUps: return askForStepUp();
     case WorkKind::kReconfigs: return askForReconfig();
     case WorkKind::kFreezes: return askForFreeze(work);
+    case WorkKind::kDocuments: return askForDocument();
     default: return;  // of another program
   }
 }
@@ -65,6 +66,12 @@ void SetWorkload::askForStepUp() {
 void SetWorkload::askForFreeze(const WorkSpec& work) {
   const std::string node = anyWorking();
   if (!node.empty()) send(node, "replSetFreeze", replication::Freeze{inMillis(work.period.draw(random_))});
+}
+
+/// On any node: one that is not primary refuses it.
+void SetWorkload::askForDocument() {
+  const std::string node = anyWorking();
+  if (!node.empty()) set_.documents(node).put(static_cast<int>(below(20)), sharedTally());
 }
 
 void SetWorkload::askForReconfig() {

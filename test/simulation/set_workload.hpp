@@ -20,6 +20,7 @@ class SetWorkload final : public Workload {
   void ask(const WorkSpec& work) override;
   void askForStepDown(const WorkSpec& work);
   void askForStepUp();
+  void askForDocument();
   void askForReconfig();
   void askForFreeze(const WorkSpec& work);
   replication::ReplicaSetConfig changed(replication::ReplicaSetConfig config);

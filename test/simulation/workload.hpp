@@ -35,6 +35,8 @@ class Workload {
             std::shared_ptr<bool> answered = nullptr);
   /// A node that lives; "" if none does.
   std::string anyWorking();
+  /// For what may be answered when this has gone.
+  const std::shared_ptr<Tally>& sharedTally() const { return tally_; }
   void countAsked() { ++tally_->asked; }
   /// `refusal`: empty if it was done.
   void countAnswer(const std::string& refusal) { ++(refusal.empty() ? tally_->done : tally_->refused[refusal]); }

@@ -1,0 +1,60 @@
+#include "test/simulation/state_documents.hpp"
+
+#include <fmt/format.h>
+
+#include "storage/catalog/durable_catalog.hpp"
+#include "storage/oplog/write_slots.hpp"
+
+namespace troupe::sim {
+
+namespace {
+
+const storage::Namespace kDocuments("config", "written");
+
+Task<void> putOne(std::shared_ptr<machines::CollectionStore> store, bson::Document document,
+                  std::shared_ptr<Tally> tally) {
+  ++tally->asked;
+  const Status status = co_await store->put(std::move(document), machines::Durability::kJournaled);
+  if (status.isOK()) ++tally->done;
+  else ++tally->refused[errorName(status.code())];
+}
+
+}  // namespace
+
+void StateDocuments::started(NodeLife& life) {
+  life_ = &life;
+  store_ = std::make_shared<machines::CollectionStore>(life.storage(), kDocuments);
+}
+
+void StateDocuments::put(int key, const std::shared_ptr<Tally>& tally) {
+  const auto view = life_->assembly().membership()->view();
+  if (view->isWritable() && view->topology.memory.term != term_) store_->serveIn(term_ = view->topology.memory.term);
+  life_->node().start(putOne(store_, bson::doc("_id", key, "n", ++written_, "term", term_), tally));
+}
+
+bool StateDocuments::observes(const storage::CatalogEntry& entry) const { return entry.ns == kDocuments; }
+
+Status StateDocuments::onInsert(storage::RecoveryUnit& unit, const storage::Collection&,
+                                const storage::InsertOperation& inserted) {
+  return checkOnCommit(unit, inserted.documents[0], inserted.slots[0]);
+}
+
+Status StateDocuments::onUpdate(storage::RecoveryUnit& unit, const storage::Collection&,
+                                const storage::UpdateOperation& updated) {
+  return checkOnCommit(unit, updated.after, updated.slot);
+}
+
+/// A node has one thread here: between the last look at its role and this nothing else has run.
+Status StateDocuments::checkOnCommit(storage::RecoveryUnit& unit, bson::View document, OpTime slot) {
+  unit.onCommit([this, slot, wanted = document["term"].toInt64()](auto) {
+    const auto view = life_->assembly().membership()->view();
+    const int64_t now = view->topology.memory.term;
+    if (!view->isWritable() || now != slot.term || (wanted != 0 && wanted != now))
+      broken_(fmt::format("{}: a document of term {} was committed at a time of term {} on {}, which {} in term {}",
+                          kInvariant, wanted, slot.term, life_->node().name(),
+                          view->isWritable() ? "takes writes" : "takes none", now));
+  });
+  return Status::OK();
+}
+
+}  // namespace troupe::sim

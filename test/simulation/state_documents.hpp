@@ -1,0 +1,44 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/machines/collection_store.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "storage/catalog/write_observer.hpp"
+#include "test/simulation/sim_node.hpp"
+#include "test/simulation/workload.hpp"
+
+namespace troupe::sim {
+
+/// State documents on a member of a replica set: writes them as a service of the primary does, sometimes late, and
+/// watches what is committed. Every committed write must be one of the primary, in its term. One for a life of a node.
+class StateDocuments final : public storage::WriteObserver {
+ public:
+  static constexpr const char* kInvariant = "a write after a step-down";
+
+  /// `broken` is told of a commit that must not have been.
+  explicit StateDocuments(std::function<void(std::string why)> broken) : broken_(std::move(broken)) {}
+
+  /// The node has begun to live; it ends before this.
+  void started(NodeLife& life);
+  /// Writes a document, in the term in which the node was last seen to be primary, if it ever was.
+  void put(int key, const std::shared_ptr<Tally>& tally);
+
+  bool observes(const storage::CatalogEntry& entry) const override;
+  Status onInsert(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                  const storage::InsertOperation& inserted) override;
+  Status onUpdate(storage::RecoveryUnit& unit, const storage::Collection& collection,
+                  const storage::UpdateOperation& updated) override;
+
+ private:
+  Status checkOnCommit(storage::RecoveryUnit& unit, bson::View document, OpTime slot);
+
+  std::function<void(std::string why)> broken_;
+  NodeLife* life_ = nullptr;
+  std::shared_ptr<machines::CollectionStore> store_;
+  int64_t written_ = 0;
+  int64_t term_ = 0;  ///< in which it was last seen to be primary; 0: in none
+};
+
+}  // namespace troupe::sim
