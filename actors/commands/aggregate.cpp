@@ -99,8 +99,8 @@ Task<Status> aggregate(Request& request) {
   }
   const auto batchSize = request.document("cursor")["batchSize"];
   if (batchSize && batchSize.toInt64() < 0)
-    co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" +
-                                           std::to_string(batchSize.toInt64()) + "'");
+    co_return Status(ErrorCode::kInvalidComparisonRange, "BSON field 'batchSize' value must be >= 0, actual value '" +
+                                                             std::to_string(batchSize.toInt64()) + "'");
   BatchLimit limit;
   limit.documents = batchSize ? batchSize.toInt64() : int64_t{101};
   if (writes) limit.documents.reset();
@@ -155,7 +155,7 @@ Task<Status> count(Request& request) {
   const int64_t skip = request.number("skip");
   const int64_t limit = std::abs(request.number("limit"));
   if (skip < 0)
-    co_return Status(ErrorCode(51024),
+    co_return Status(ErrorCode::kInvalidComparisonRange,
                      "BSON field 'skip' value must be >= 0, actual value '" + std::to_string(skip) + "'");
   auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
   TROUPE_CO_TRY(resources->open(request, *ns));

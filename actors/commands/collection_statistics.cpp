@@ -87,7 +87,7 @@ constexpr Argument kCollStatsArguments[] = {{"scale", kNumberArg}};
 StatusWith<int64_t> scaleOf(const Request& request) {
   const int64_t scale = request.number("scale", 1);
   if (scale < 1)
-    return Status(ErrorCode(51024),
+    return Status(ErrorCode::kInvalidComparisonRange,
                   "BSON field 'scale' value must be >= 1, actual value '" + std::to_string(scale) + "'");
   return scale;
 }

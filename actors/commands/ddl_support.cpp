@@ -50,8 +50,8 @@ Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::D
   BatchLimit limit;
   if (!batchSize.isNullish()) {
     if (batchSize.toInt64() < 0)
-      co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" +
-                                             std::to_string(batchSize.toInt64()) + "'");
+      co_return Status(ErrorCode::kInvalidComparisonRange, "BSON field 'batchSize' value must be >= 0, actual value '" +
+                                                               std::to_string(batchSize.toInt64()) + "'");
     limit.documents = batchSize.toInt64();
   }
   const auto count = static_cast<int64_t>(rows.size());

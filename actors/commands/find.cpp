@@ -40,8 +40,9 @@ constexpr Argument kFindArguments[] = {
 Status checkNotNegative(const Request& request, std::string_view name) {
   const auto e = request.arg(name);
   if (!e || e.toInt64() >= 0) return Status::OK();
-  return {ErrorCode(51024), "BSON field '" + std::string(name) + "' value must be >= 0, actual value '" +
-                                std::to_string(e.toInt64()) + "'"};
+  return {
+      ErrorCode::kInvalidComparisonRange,
+      "BSON field '" + std::string(name) + "' value must be >= 0, actual value '" + std::to_string(e.toInt64()) + "'"};
 }
 
 /// A field of the request's body, out of a copy of it.
@@ -185,8 +186,8 @@ Task<Status> getMore(Request& request) {
   }
   const auto batchSize = request.arg("batchSize");
   if (batchSize && batchSize.toInt64() < 0) {
-    co_return Status(ErrorCode(51024), "BSON field 'batchSize' value must be >= 0, actual value '" +
-                                           std::to_string(batchSize.toInt64()) + "'");
+    co_return Status(ErrorCode::kInvalidComparisonRange, "BSON field 'batchSize' value must be >= 0, actual value '" +
+                                                             std::to_string(batchSize.toInt64()) + "'");
   }
   ServerContext& server = request.server();
   server.counters.getMore.fetch_add(1, std::memory_order_relaxed);

@@ -37,7 +37,9 @@ Status takeMetadata(Request& request) {
   const bson::View metadata = request.document("client");
   if (metadata.empty()) return Status::OK();
   Client& client = request.client();
-  if (client.greeted) return {ErrorCode(186), "The client metadata document may only be sent in the first hello"};
+  if (client.greeted)
+    return {ErrorCode::kClientMetadataCannotBeMutated,
+            "The client metadata document may only be sent in the first hello"};
   if (metadata.size() > kMaxMetadataBytes)
     return {ErrorCode::kBadValue, "The client metadata document must be less then or equal to 512 bytes"};
   const auto name = metadata.at("application.name");

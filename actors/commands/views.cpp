@@ -11,7 +11,7 @@ StatusWith<ResolvedViews> resolveViews(storage::CatalogView& catalog, storage::N
   ResolvedViews result{ns, std::move(collection), bson::Document(stages)};
   for (int depth = 0; result.collection && result.collection->isView(); ++depth) {
     if (depth == kMaxViewDepth)
-      return Status(ErrorCode(165), "View depth limit exceeded: more than 20 views on each other");
+      return Status(ErrorCode::kViewDepthLimitExceeded, "View depth limit exceeded: more than 20 views on each other");
     const storage::CollectionOptions& options = result.collection->options();
     bson::Builder joined;
     if (options.pipeline) {

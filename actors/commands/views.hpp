@@ -11,7 +11,7 @@ struct ResolvedViews {
   bson::Document stages;              ///< an array: the pipelines of the views, the innermost first, then those given
 };
 
-/// Views stand on views, up to twenty deep. Errors: 165 (deeper).
+/// Views stand on views, up to twenty deep. Errors: ViewDepthLimitExceeded.
 StatusWith<ResolvedViews> resolveViews(storage::CatalogView& catalog, storage::Namespace ns, bson::View stages);
 
 }  // namespace troupe::commands

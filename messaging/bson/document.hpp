@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -55,6 +56,7 @@ class Builder {
   Builder& append(std::string_view name, bool v);
   Builder& append(std::string_view name, std::string_view v);
   Builder& append(std::string_view name, const char* v) { return append(name, std::string_view(v)); }
+  Builder& append(std::string_view name, std::nullptr_t) { return append(name, Null()); }
   Builder& append(std::string_view name, const std::string& v) { return append(name, std::string_view(v)); }
   Builder& append(std::string_view name, View document);
   Builder& append(std::string_view name, const Document& document) { return append(name, document.view()); }

@@ -241,9 +241,10 @@ def documented_errors(sources):
 
 
 def errors_page(table):
-    """docs/errors.md, from the lines `number|Name|meaning`."""
+    """docs/errors.md, from the lines `number|Name|meaning`; a name with a star is not shown to clients."""
     rows = [line.split("|", 2) for line in table.split("\n") if re.match(r"^\d+\|", line)]
-    body = "".join(f"| {number} | `{name}` | {meaning} |\n" for number, name, meaning in sorted(rows, key=lambda r: int(r[0])))
+    body = "".join(f"| {number} | `{'Location' + number if name.startswith('*') else name}` | {meaning} |\n"
+                   for number, name, meaning in sorted(rows, key=lambda r: int(r[0])))
     return ("# Errors\n\nGenerated from `messaging/errors/error_codes.txt` by `./dev docs`; do not edit. Numbers and names are those\n"
             "that drivers know. An error without a row here is shown as `Location<number>`.\n\n"
             "| code | codeName | meaning |\n|---:|---|---|\n" + body)
