@@ -20,11 +20,11 @@ void logFailure(const Request& request, std::string_view user, std::string_view 
 }
 
 /// The credentials of the user who logs in; decoys when there is none, so that nobody learns which users exist.
-auth::ScramCredentials credentialsFor(const Request& request, const auth::SaslConversation& sasl) {
+StatusWith<auth::ScramCredentials> credentialsFor(const Request& request, const auth::SaslConversation& sasl) {
   const ServerContext& server = request.server();
-  const auto stored = server.users.find(sasl.user(), sasl.database());
-  if (stored.isOK() && *stored) {
-    const auto credentials = (**stored)["credentials"];
+  TROUPE_ASSIGN(const auto stored, server.users.find(sasl.user(), sasl.database()));
+  if (stored) {
+    const auto credentials = (*stored)["credentials"];
     if (credentials.is(bson::Type::kDocument)) {
       auto read = auth::readUserCredentials(credentials.asDocument(), sasl.mechanism());
       if (read.isOK()) return std::move(*read);
@@ -48,7 +48,7 @@ StatusWith<bson::Document> begin(Request& request, bson::View command, std::stri
     logFailure(request, "", database, sasl.status());
     return sasl.status() == ErrorCode::kAuthenticationFailed ? authenticationFailed() : sasl.status();
   }
-  auto credentials = credentialsFor(request, *sasl);
+  TROUPE_ASSIGN(auto credentials, credentialsFor(request, *sasl));
   request.client().sasl = std::move(*sasl);
   return request.client().sasl->challenge(std::move(credentials));
 }
@@ -103,13 +103,11 @@ Task<Status> logout(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kSaslStartArguments[] = {{"mechanism", kStringArg, true},
-                                            {"payload", kBinaryArg | kStringArg, true},
-                                            {"options", kDocumentArg},
-                                            {"autoAuthorize", kAnyType},
-                                            {"db", kStringArg}};
-constexpr Argument kSaslContinueArguments[] = {{"conversationId", kNumberArg, true},
-                                               {"payload", kBinaryArg | kStringArg, true}};
+constexpr Argument kSaslStartArguments[] = {stringArg("mechanism").required(),
+                                            eitherArg("payload", kBinaryArg | kStringArg).required(),
+                                            documentArg("options"), anyArg("autoAuthorize"), stringArg("db")};
+constexpr Argument kSaslContinueArguments[] = {numberArg("conversationId").required(),
+                                               eitherArg("payload", kBinaryArg | kStringArg).required()};
 
 constexpr Command kLoginCommands[] = {
     {.name = "saslStart",

@@ -4,6 +4,7 @@
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
@@ -15,23 +16,6 @@ constexpr auto kDefaultPatience = std::chrono::milliseconds(1000);
 
 bool isForward(bson::View order) {
   return order.empty() || (order.first().name() == "$natural" && order.first().toDouble() == 1);
-}
-
-/// Tells a waiting coroutine of its operation's end, for as long as it lives.
-class KillWatch {
- public:
-  KillWatch(storage::OperationContext& operation, const std::shared_ptr<Promise<Done>>& woken) : operation_(operation) {
-    operation_.wakeOnKill([woken] { woken->set(Done{}); });
-  }
-  KillWatch(const KillWatch&) = delete;
-  ~KillWatch() { operation_.wakeOnKill(nullptr); }
-
- private:
-  storage::OperationContext& operation_;
-};
-
-TimerId wakeAt(Environment& environment, TimePoint time, std::shared_ptr<Promise<Done>> woken) {
-  return environment.schedule(time, [woken] { woken->set(Done{}); });
 }
 
 }  // namespace
@@ -78,10 +62,9 @@ Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_
     const auto woken = std::make_shared<Promise<Done>>();
     auto news = woken->future();
     server.cappedWaiters.wakeOnNews(collection, known, woken);
-    const KillWatch watch(request.operation(), woken);
-    const TimerId timer = wakeAt(environment, until, woken);
+    const auto wake = [woken](const Status&) { woken->set(Done{}); };
+    const InterruptibleWait guard(environment, request.operation(), wake, {.limit = until});
     co_await news;
-    environment.cancel(timer);
     request.operation().metrics.awaited += environment.now() - began;
     inTime = environment.now() < until;
   }

@@ -1,19 +1,37 @@
 #include "actors/server/user_store.hpp"
 
 #include "storage/catalog/catalog.hpp"
-#include "storage/operation/operation_context.hpp"
+#include "storage/operation/held_lock.hpp"
 
 namespace troupe::commands {
 
 namespace {
 
+/// An operation that reads users, under the intent lock of every reader.
+class UserRead {
+ public:
+  explicit UserRead(const storage::OperationServices& services) : operation_(services) {
+    operation_.setPriority(storage::AdmissionPriority::kImmediate);
+  }
+  Status begin() {
+    if (operation_.tryAdmit(false) && lock_.tryAcquire()) return Status::OK();
+    return {ErrorCode::kLockTimeout, "users cannot be read: the data is about to be closed"};
+  }
+  storage::RecoveryUnit& unit() { return operation_.recoveryUnit(); }
+
+ private:
+  storage::OperationContext operation_;
+  storage::HeldLock lock_{operation_, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS};
+};
+
 /// Calls `use` with each user's document until it answers false.
 template <class F>
-Status eachUser(storage::Catalog& catalog, storage::SessionPool& sessions, F&& use) {
+Status eachUser(storage::Catalog& catalog, const storage::OperationServices& services, F&& use) {
+  UserRead read(services);
+  TROUPE_TRY(read.begin());
   const auto collection = catalog.find(kUsers);
   if (!collection) return Status::OK();
-  storage::OperationContext operation({sessions});
-  TROUPE_ASSIGN(auto cursor, collection->records().cursor(operation.recoveryUnit()));
+  TROUPE_ASSIGN(auto cursor, collection->records().cursor(read.unit()));
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor.next());
     if (!found || !use(cursor.document())) return Status::OK();
@@ -58,10 +76,11 @@ Status UserChanges::countOnCommit(storage::RecoveryUnit& unit) {
 }
 
 StatusWith<std::optional<bson::Document>> UserStore::find(std::string_view user, std::string_view database) const {
+  UserRead read(services_);
+  TROUPE_TRY(read.begin());
   const auto collection = catalog_.find(kUsers);
   if (!collection) return std::optional<bson::Document>();
-  storage::OperationContext operation({sessions_});
-  storage::RecoveryUnit& unit = operation.recoveryUnit();
+  storage::RecoveryUnit& unit = read.unit();
   const bson::Document id = bson::doc("_id", std::string(database) + "." + std::string(user));
   TROUPE_ASSIGN(const auto record, collection->findById(unit, id.view().first()));
   std::optional<bson::Document> found;
@@ -73,7 +92,7 @@ StatusWith<std::optional<bson::Document>> UserStore::find(std::string_view user,
 
 StatusWith<std::vector<bson::Document>> UserStore::list(std::string_view database) const {
   std::vector<bson::Document> all;
-  TROUPE_TRY(eachUser(catalog_, sessions_, [&](bson::View user) {
+  TROUPE_TRY(eachUser(catalog_, services_, [&](bson::View user) {
     if (database.empty() || user["db"].toStringOr() == database) all.emplace_back(user);
     return true;
   }));
@@ -82,7 +101,7 @@ StatusWith<std::vector<bson::Document>> UserStore::list(std::string_view databas
 
 bool UserStore::anyUser() const {
   bool any = false;
-  const Status status = eachUser(catalog_, sessions_, [&](bson::View) {
+  const Status status = eachUser(catalog_, services_, [&](bson::View) {
     any = true;
     return false;
   });

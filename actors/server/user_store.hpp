@@ -14,19 +14,19 @@
 #include "messaging/errors/status.hpp"
 #include "storage/catalog/namespace.hpp"
 #include "storage/catalog/write_observer.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::storage {
 class Catalog;
-class SessionPool;
-}  // namespace troupe::storage
+}
 
 namespace troupe::commands {
 
 /// Where users are kept.
 inline const storage::Namespace kUsers("admin", "system.users");
 
-/// Counts changes of `admin.system.users`, whoever makes them, so that connections see that what they know of their
-/// users may be out of date. Thread-safe.
+/// Counts committed changes of `admin.system.users`, so that connections notice when the rights they remember are out
+/// of date. Thread-safe.
 class UserChanges final : public storage::WriteObserver {
  public:
   /// Grows once a change has been committed.
@@ -50,12 +50,14 @@ class UserChanges final : public storage::WriteObserver {
 };
 
 /// The users of the node: documents of `admin.system.users` ({_id: "db.user", userId, user, db, credentials, roles,
-/// customData?, mechanisms?}). Reads go to the collection, so that a change is seen by the next log-in. Thread-safe;
-/// calls read storage on the caller's thread.
+/// customData?, mechanisms?}). Reads go to the collection, so that a change is seen by the next log-in. Each is an
+/// operation of its own, of immediate priority: an operator can log in while all tickets are out. Thread-safe; calls
+/// read storage on the caller's thread and never wait. Errors: LockTimeout while the global lock is taken exclusively
+/// (the node shuts down).
 class UserStore {
  public:
-  UserStore(storage::Catalog& catalog, storage::SessionPool& sessions, const UserChanges& changes)
-      : catalog_(catalog), sessions_(sessions), changes_(changes) {}
+  UserStore(storage::Catalog& catalog, const storage::OperationServices& services, const UserChanges& changes)
+      : catalog_(catalog), services_(services), changes_(changes) {}
 
   static constexpr std::string_view kCollection = "admin.system.users";
   /// The user's document; nothing when there is none.
@@ -75,7 +77,7 @@ class UserStore {
 
  private:
   storage::Catalog& catalog_;
-  storage::SessionPool& sessions_;
+  const storage::OperationServices services_;
   const UserChanges& changes_;
 };
 

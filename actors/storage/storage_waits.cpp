@@ -1,8 +1,8 @@
 #include "actors/storage/storage_waits.hpp"
 
 #include <memory>
-#include <optional>
 
+#include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe {
@@ -10,82 +10,26 @@ namespace troupe {
 using storage::HeldLock;
 using storage::LockMode;
 using storage::LockRequest;
-using storage::LockWait;
 using storage::OperationContext;
 using storage::ResourceId;
-using storage::TicketWait;
 
 namespace {
 
-/// Fails a wait when its operation is killed or out of time, for as long as the guard lives.
-template <class Wait>
-class EndWithOperation {
- public:
-  EndWithOperation(Node& node, OperationContext& operation, std::shared_ptr<Wait> wait)
-      : environment_(node.environment()), operation_(operation) {
-    operation.wakeOnKill([wait, &operation] { wait->fail(operation.checkForInterrupt({})); });
-    if (!operation.deadline()) return;
-    const Status late(ErrorCode::kMaxTimeMSExpired, "operation exceeded time limit");
-    timer_ = environment_.schedule(*operation.deadline(), [wait, late] { wait->fail(late); });
-  }
-  EndWithOperation(const EndWithOperation&) = delete;
-  ~EndWithOperation() {
-    operation_.wakeOnKill(nullptr);
-    if (timer_) environment_.cancel(*timer_);
-  }
-
- private:
-  Environment& environment_;
-  OperationContext& operation_;
-  std::optional<TimerId> timer_;
-};
-
-/// A request for a lock or ticket that is given up when the waiting frame goes away before its outcome was taken.
-class PendingLock {
- public:
-  PendingLock(OperationContext& operation, std::shared_ptr<LockWait> wait)
-      : operation_(operation), wait_(std::move(wait)) {}
-  PendingLock(const PendingLock&) = delete;
-  ~PendingLock() {
-    if (wait_) operation_.locker()->giveUp(wait_);
-  }
-  void settled() { wait_.reset(); }
-
- private:
-  OperationContext& operation_;
-  std::shared_ptr<LockWait> wait_;
-};
-
-class PendingTicket {
- public:
-  PendingTicket(OperationContext& operation, storage::TicketPool& pool, std::shared_ptr<TicketWait> wait)
-      : operation_(operation), pool_(pool), wait_(std::move(wait)), priority_(operation.priority()) {}
-  PendingTicket(const PendingTicket&) = delete;
-  ~PendingTicket() {
-    if (wait_ && wait_->giveUp()) pool_.granted(priority_).reset();
-  }
-  void granted() {
-    operation_.admit(pool_.granted(priority_));
-    wait_.reset();
-  }
-
- private:
-  OperationContext& operation_;
-  storage::TicketPool& pool_;
-  std::shared_ptr<TicketWait> wait_;
-  const storage::AdmissionPriority priority_;
-};
-
 Task<Status> awaitTicket(Node& node, OperationContext& operation, bool write) {
   storage::TicketPool& pool = operation.services().admission->pool(write);
+  const storage::AdmissionPriority priority = operation.priority();
   auto promise = std::make_shared<Promise<Status>>();
   auto outcome = promise->future();
-  const auto wait = pool.wait(operation.priority(), [promise](const Status& status) { promise->set(status); });
-  PendingTicket pending(operation, pool, wait);
-  const EndWithOperation<TicketWait> guard(node, operation, wait);
-  TROUPE_CO_TRY(co_await outcome);
-  pending.granted();
-  co_return Status::OK();
+  const auto wait = pool.wait(priority, [promise](const Status& status) { promise->set(status); });
+  const auto end = [wait](const Status& why) { wait->fail(why); };
+  const auto abandon = [&pool, wait, priority] {
+    if (wait->giveUp()) pool.granted(priority).reset();
+  };
+  InterruptibleWait guard(node.environment(), operation, end, {.abandon = abandon});
+  Status status = co_await outcome;
+  guard.settled();
+  if (status.isOK()) operation.admit(pool.granted(priority));
+  co_return status;
 }
 
 Task<Status> admit(Node& node, OperationContext& operation, bool write) {
@@ -101,10 +45,11 @@ Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resou
   auto taken =
       operation.locker()->acquire(resource, mode, {}, [promise](const Status& status) { promise->set(status); });
   if (!taken.wait) co_return taken.status;
-  PendingLock pending(operation, taken.wait);
-  const EndWithOperation<LockWait> guard(node, operation, taken.wait);
+  const auto end = [wait = taken.wait](const Status& why) { wait->fail(why); };
+  const auto abandon = [wait = taken.wait, &operation] { operation.locker()->giveUp(wait); };
+  InterruptibleWait guard(node.environment(), operation, end, {.abandon = abandon});
   Status status = co_await outcome;
-  pending.settled();
+  guard.settled();
   co_return status;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "messaging/errors/invariant.hpp"
 #include "storage/locks/lock_mode.hpp"
 #include "storage/locks/resource_id.hpp"
 
@@ -30,7 +31,10 @@ class HeldLock {
   ResourceId next() const { return resource(depth_); }
   LockMode nextMode() const { return depth_ + 1 == levels_ ? mode_ : intentAbove(mode_); }
   /// The lock that `next` named is held.
-  void granted() { ++depth_; }
+  void granted() {
+    invariant(!isComplete(), "only a missing lock is granted");
+    ++depth_;
+  }
   /// Whether it announces writes: then the operation needs a write ticket.
   bool writes() const { return intentAbove(mode_) == LockMode::kIX; }
   void reset();

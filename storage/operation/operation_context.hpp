@@ -15,6 +15,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/clock/op_time.hpp"
 #include "messaging/clock/time_point.hpp"
+#include "messaging/errors/invariant.hpp"
 #include "messaging/errors/status.hpp"
 #include "storage/admission/execution_admission.hpp"
 #include "storage/locks/locker.hpp"
@@ -186,6 +187,7 @@ class OperationContext {
     const std::lock_guard lock(wakerMutex_);
     onKill_ = std::move(wake);
     if (onKill_ && killed()) onKill_();
+    invariant(!wake || !onKill_, "an operation waits for one thing at a time");
   }
   bool killed() const { return killed_.load(std::memory_order_relaxed) != 0; }
   /// maxTimeMS, or the deadline of the node that asked: the earliest holds. Without one there is no limit.

@@ -167,7 +167,8 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.repair = options.repair;
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
-  users = std::make_unique<commands::UserStore>(*catalog, *storageSessions, userChanges);
+  users = std::make_unique<commands::UserStore>(
+      *catalog, storage::OperationServices{*storageSessions, nullptr, &locks, &admission}, userChanges);
   return Status::OK();
 }
 
