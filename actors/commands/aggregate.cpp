@@ -127,6 +127,8 @@ Task<Status> countOnView(Request& request, storage::Namespace ns) {
   const bson::Document aggregate = command.finish();
   auto prepared = prepareAggregation(request, ns, aggregate);
   if (!prepared.isOK()) co_return prepared.status();
+  ScanPriority priority(request, *prepared->stream);
+  if (priority.isLow()) TROUPE_CO_TRY(co_await priority.admit(request, *prepared->stream));
   int64_t n = 0;
   TimePoint lastYield = request.operation().started();
   for (;;) {
@@ -177,6 +179,8 @@ Task<Status> count(Request& request) {
   if (limit > 0) find.limit = skip + limit;
   find.rowsOnly = true;
   auto executor = query::openScan(resources->collection, **filter, find, resources->unit(), resources->context);
+  ScanPriority priority(request, *stream);
+  if (priority.isLow()) TROUPE_CO_TRY(co_await priority.admit(request, *stream));
   if (!executor.isOK()) co_return executor.status();
   const auto stream = streamOf(resources, std::move(*executor));
   int64_t n = 0;
@@ -278,6 +282,8 @@ Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::share
     auto executor = query::openScan(r->collection, **filter, find, r->unit(), r->context);
     if (!executor.isOK()) co_return executor.status();
     stream = streamOf(r, std::move(*executor));
+  ScanPriority priority(request, *stream);
+  if (priority.isLow()) TROUPE_CO_TRY(co_await priority.admit(request, *stream));
   }
   TimePoint lastYield = request.operation().started();
   for (int n = 1;; ++n) {

@@ -1,4 +1,4 @@
-// lockInfo; what currentOp and serverStatus show of locks and tickets.
+// lockInfo; locks and tickets in currentOp, serverStatus and on the admin page.
 #include "actors/commands/lock_inspection.hpp"
 
 #include <map>
@@ -22,7 +22,8 @@ std::map<uint64_t, bson::Document> lockClients(ServerContext& server) {
     client.withOperation([&](storage::OperationContext& operation) {
       if (const uint64_t locker = operation.lockerId()) {
         clients[locker] = bson::doc("desc", "conn" + std::to_string(client.connectionId), "connectionId",
-                                    client.connectionId, "client", client.remote, "opid", operation.id());
+                                    client.connectionId, "client", client.remote, "opid", operation.id(), "command",
+                                    operation.commandName, "ns", operation.shownNs());
       }
     });
   });

@@ -17,7 +17,8 @@ void appendLocks(bson::Builder& row, const std::vector<storage::ResourceView>& r
 bson::Document lockStatistics(const storage::LockStatistics& statistics);
 /// serverStatus.wiredTiger.concurrentTransactions and queues.execution: the pools of tickets and their queues.
 bson::Document admissionStatistics(storage::ExecutionAdmission& admission);
-/// Rows of lockInfo: holders and waiters of every resource.
+/// Holders and waiters of every resource, for lockInfo and the admin page: {resourceId, granted: [{mode, lockerId,
+/// micros, clientInfo?}], pending: [the same, in the order of their grants]}.
 std::vector<bson::Document> lockRows(ServerContext& server);
 
 }  // namespace troupe::commands

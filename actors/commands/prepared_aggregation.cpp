@@ -48,6 +48,9 @@ class PipelineStream final : public ResultStream {
     TROUPE_TRY(resources_->catalog().status());
     return pipeline_->restore();
   }
+  query::FullScan fullScan() const override {
+    return executor_ && !pipeline_->writes() ? executor_->stats().fullScan : query::FullScan::kNone;
+  }
   void report(storage::OperationMetrics& metrics) const override {
     if (!executor_) return;
     metrics.keysExamined = executor_->stats().keysExamined;

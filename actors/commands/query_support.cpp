@@ -33,6 +33,8 @@ class ExecutorStream final : public ResultStream {
     return executor_->restore(resources_->unit(), resources_->server.catalog);
   }
 
+  query::FullScan fullScan() const override { return executor_->stats().fullScan; }
+
   void report(storage::OperationMetrics& metrics) const override {
     const query::ExecutionStats& stats = executor_->stats();
     metrics.keysExamined = stats.keysExamined;
@@ -45,6 +47,14 @@ class ExecutorStream final : public ResultStream {
   std::shared_ptr<QueryResources> resources_;
   std::unique_ptr<query::Executor> executor_;
 };
+
+/// Takes up again what `suspend` gave up.
+Task<Status> resume(Request& request, ResultStream& stream) {
+  TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));
+  TROUPE_CO_TRY(stream.restore(request.operation()));
+  if (!request.server().membership) co_return Status::OK();
+  co_return checkRole(request);  // a read that this node may no longer serve ends at its next turn
+}
 
 /// Evaluates each `let` variable once, to a document of values.
 StatusWith<bson::Document> evaluateLet(bson::View let, const query::ParseContext& context) {
@@ -73,6 +83,8 @@ bool staysOpen(const ClientCursor& cursor) {
 
 /// Moves results into the open array of the reply.
 Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
+  ScanPriority priority(request, *cursor.stream);
+  if (priority.isLow()) TROUPE_CO_TRY(co_await priority.admit(request, *cursor.stream));
   bson::Builder& reply = request.reply();
   RawBatch* raw = request.rawBatch ? &*request.rawBatch : nullptr;
   if (raw) {
@@ -224,10 +236,24 @@ Task<Status> letOthersRun(Request& request, ResultStream& stream, TimePoint& las
   if (wait) co_await request.server().node.sleepFor(*wait);
   if (Status status = co_await request.yield(); !status.isOK()) co_return status;
   lastYield = request.server().node.environment().now();
-  TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));
-  TROUPE_CO_TRY(stream.restore(request.operation()));
-  if (!request.server().membership) co_return Status::OK();
-  co_return checkRole(request);  // a read that this node may no longer serve ends at its next turn
+  co_return co_await resume(request, stream);
+}
+
+ScanPriority::ScanPriority(Request& request, const ResultStream& stream)
+    : operation_(request.operation()), before_(operation_.priority()) {
+  const Parameters& parameters = request.server().parameters;
+  const query::FullScan scan = stream.fullScan();
+  isLow_ = (scan == query::FullScan::kCollection && parameters.deprioritizeUnboundedUserCollectionScans) ||
+           (scan == query::FullScan::kIndex && parameters.deprioritizeUnboundedUserIndexScans);
+  if (isLow_) operation_.setPriority(storage::AdmissionPriority::kLow);
+}
+
+ScanPriority::~ScanPriority() { operation_.setPriority(before_); }
+
+Task<Status> ScanPriority::admit(Request& request, ResultStream& stream) {
+  if (request.operation().exchangeTicket()) co_return Status::OK();
+  suspend(request.operation(), stream);  // else others might wait for a lock or a snapshot of one that they may pass
+  co_return co_await resume(request, stream);
 }
 
 std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,

@@ -78,6 +78,24 @@ std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::strin
 /// Gives up the stream's cursors and with them the operation's snapshot and session.
 void suspend(storage::OperationContext& operation, ResultStream& stream);
 
+/// The admission priority of an operation while it reads a stream (LCK-010): low when the stream reads a whole
+/// collection or index, so that operations with little work go first. The priority before at the end of its life.
+class ScanPriority {
+ public:
+  ScanPriority(Request& request, const ResultStream& stream);
+  ScanPriority(const ScanPriority&) = delete;
+  ~ScanPriority();
+  bool isLow() const { return isLow_; }
+  /// When it is low, before the first result: exchanges the ticket for a low one, at once when one is free, else behind
+  /// those who wait. Errors: those of waiting for a ticket and of restoring the stream.
+  static Task<Status> admit(Request& request, ResultStream& stream);
+
+ private:
+  storage::OperationContext& operation_;
+  const storage::AdmissionPriority before_;
+  bool isLow_ = false;
+};
+
 /// Waits a turn when the operation has held its thread for long, and as long as the stream asks: gives up and takes
 /// again the stream's snapshot around it.
 Task<Status> letOthersRun(Request& request, ResultStream& stream, TimePoint& lastYield);

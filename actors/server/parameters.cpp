@@ -29,6 +29,8 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("storageEngineConcurrentWriteTransactions", concurrentWriteTransactions, 0, kMax);
   integer("storageEngineConcurrencyAdjustmentIntervalMillis", concurrencyAdjustmentIntervalMillis, 10, kMax);
   integer("lowPriorityAdmissionBypassThreshold", lowPriorityAdmissionBypassThreshold, 0, kMax);
+  flag("deprioritizeUnboundedUserCollectionScans", deprioritizeUnboundedUserCollectionScans, true);
+  flag("deprioritizeUnboundedUserIndexScans", deprioritizeUnboundedUserIndexScans, true);
   integer("maxValidateMBperSec", maxValidateMBperSec, 0, kMax);
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);

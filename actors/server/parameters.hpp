@@ -43,7 +43,9 @@ class Parameters {
   std::atomic<int64_t> concurrentWriteTransactions{0};  ///< the same for writers
   std::atomic<int64_t> concurrencyAdjustmentIntervalMillis{100};
   std::atomic<int64_t> lowPriorityAdmissionBypassThreshold{500};  ///< 0: low priorities wait without end
-  std::atomic<int64_t> maxValidateMBperSec{0};                    ///< of validation beside writes; 0: as fast as it can
+  std::atomic<bool> deprioritizeUnboundedUserCollectionScans{true};
+  std::atomic<bool> deprioritizeUnboundedUserIndexScans{true};
+  std::atomic<int64_t> maxValidateMBperSec{0};  ///< of validation beside writes; 0: as fast as it can
 
   /// Sets a value from a command or (at start-up) an option's text. Returns the old value.
   /// Errors: InvalidOptions (unknown name, or not changeable now), TypeMismatch, BadValue (out of range).

@@ -5,6 +5,7 @@
 #include "messaging/errors/status.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/query/pipeline/stage.hpp"
+#include "storage/query/plan/executor.hpp"
 
 namespace troupe::commands {
 
@@ -24,6 +25,8 @@ class ResultStream {
   /// where that is what the read concern asks for, else the newest data. Errors: QueryPlanKilled when the collection is
   /// gone.
   virtual Status restore(storage::OperationContext& operation) = 0;
+  /// What its plan reads without bounds; kNone also where other operations wait for the locks of this one.
+  virtual query::FullScan fullScan() const { return query::FullScan::kNone; }
   /// Adds what was done so far to the operation's figures.
   virtual void report(storage::OperationMetrics& metrics) const = 0;
 };

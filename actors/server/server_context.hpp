@@ -101,6 +101,7 @@ struct ServerContext {
   std::function<void()> wakeFlusher;      ///< somebody waits for a flush that has not begun
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
+  storage::Locker shutdownLock{locks};              ///< holds the global lock from the end of the last operation on
   replication::Membership* membership = nullptr;    ///< null on a node that is no member of a replica set
   storage::ReplicatedWrites* replicated = nullptr;  ///< the same
   WriteServices writes;

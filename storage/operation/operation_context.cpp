@@ -29,6 +29,14 @@ bool OperationContext::tryAdmit(bool write) {
   return isAdmitted();
 }
 
+bool OperationContext::exchangeTicket() {
+  if (!ticket_) return isAdmitted();
+  Ticket other = ticket_.pool()->tryTake(priority());
+  if (!other) return false;
+  ticket_ = std::move(other);
+  return true;
+}
+
 void OperationContext::yieldLocks() {
   if (locker_ && locker_->holdsAny()) yielded_ = locker_->saveAndRelease();
   returnTicket();

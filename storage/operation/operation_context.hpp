@@ -141,6 +141,8 @@ class OperationContext {
   void endUnit();
   /// Takes a ticket of the pool of readers or writers, if it has none and one is free. True when it has one.
   bool tryAdmit(bool write);
+  /// Takes a ticket of the present priority in place of the one it has, if one is free. False: it keeps the old one.
+  bool exchangeTicket();
   void admit(Ticket ticket) { ticket_ = std::move(ticket); }
   bool isAdmitted() const { return !services_.admission || static_cast<bool>(ticket_); }
   void returnTicket() { ticket_.reset(); }
@@ -182,12 +184,12 @@ class OperationContext {
     if (onKill_) onKill_();
   }
   /// While the operation waits for something: `wake` is called, from any thread, when it is killed (at once when it has
-  /// been). Empty: no longer.
+  /// been). Empty: no longer. For InterruptibleWait (actors/storage).
   void wakeOnKill(std::function<void()> wake) {
     const std::lock_guard lock(wakerMutex_);
+    invariant(!wake || !onKill_, "an operation waits for one thing at a time");
     onKill_ = std::move(wake);
     if (onKill_ && killed()) onKill_();
-    invariant(!wake || !onKill_, "an operation waits for one thing at a time");
   }
   bool killed() const { return killed_.load(std::memory_order_relaxed) != 0; }
   /// maxTimeMS, or the deadline of the node that asked: the earliest holds. Without one there is no limit.

@@ -166,6 +166,7 @@ Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
   if (request.path == "/metrics" && sources_.metrics)
     co_return HttpResponse{200, "text/plain; version=0.0.4; charset=utf-8", sources_.metrics(), {}};
   if (request.path == "/status" && sources_.status) co_return json(toJson(sources_.status().view()));
+  if (request.path == "/locks" && sources_.locks) co_return locks();
   if (request.path == "/me") co_return json(Json{{"user", who.user}, {"mayAct", who.mayAct}, {"node", node_.name()}});
   if (request.path == "/events") co_return HttpResponse{200, "text/event-stream; charset=utf-8", "", {}, true};
   co_return asset(request);
@@ -175,6 +176,13 @@ HttpResponse AdminApi::readiness() const {
   const Status ready = sources_.ready ? sources_.ready() : Status::OK();
   if (ready.isOK()) return json(Json{{"status", "ready"}});
   return json(Json{{"status", "not ready"}, {"reason", ready.reason()}}, 503);
+}
+
+HttpResponse AdminApi::locks() const {
+  Json resources = Json::array();
+  for (const bson::Document& row : sources_.locks()) resources.push_back(toJson(row.view()));
+  return json(Json{
+      {"node", node_.name()}, {"at", isoTime(node_.environment().wallNow())}, {"resources", std::move(resources)}});
 }
 
 HttpResponse AdminApi::actors(const HttpRequest& request) const {

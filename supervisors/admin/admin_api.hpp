@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "actors/kernel/node.hpp"
 #include "supervisors/admin/access.hpp"
@@ -12,9 +13,10 @@ namespace troupe::supervisors {
 
 /// Sources of the pages besides the actors. Called on any pool thread; empty functions answer 404.
 struct AdminSources {
-  std::function<std::string()> metrics;    ///< Prometheus text
-  std::function<bson::Document()> status;  ///< serverStatus
-  std::function<Status()> ready;           ///< whether clients are served
+  std::function<std::string()> metrics;                ///< Prometheus text
+  std::function<bson::Document()> status;              ///< serverStatus
+  std::function<std::vector<bson::Document>()> locks;  ///< rows of lockInfo
+  std::function<Status()> ready;                       ///< whether clients are served
   std::function<void(const std::string& user, const std::string& what, const Status& outcome)>
       audit;  ///< an operator acted
 };
@@ -38,6 +40,7 @@ class AdminApi {
   Task<HttpResponse> actor(std::string path);
   Task<HttpResponse> act(HttpRequest request, Identity who);
   HttpResponse asset(const HttpRequest& request) const;
+  HttpResponse locks() const;
   HttpResponse readiness() const;
 
   Node& node_;

@@ -1,6 +1,7 @@
 #include "supervisors/admin/admin_endpoint.hpp"
 
 #include "actors/commands/inspection.hpp"
+#include "actors/commands/lock_inspection.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/user_store.hpp"
 #include "supervisors/metrics/link_metrics.hpp"
@@ -21,6 +22,7 @@ AdminSources sourcesOf(commands::ServerContext* server, std::shared_ptr<const li
     return metrics.text();
   };
   sources.status = [server] { return commands::serverStatus(*server); };
+  sources.locks = [server] { return commands::lockRows(*server); };
   sources.ready = [server] {
     const auto listener = server->node.registry().row("/node/front/listener");
     if (listener && listener->phase == "listening") return Status::OK();

@@ -6,6 +6,7 @@
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/maintenance/operation_drain.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "supervisors/admin/admin_endpoint.hpp"
@@ -19,6 +20,9 @@ std::string servicePath(std::string_view name) { return std::string(kServicesPat
 std::string blockingWorkerPath(int worker) { return "/node/workers/worker" + std::to_string(worker); }
 
 namespace {
+
+/// From the interrupt of the operations that a shutdown finds to the end of its patience with them.
+constexpr auto kDrainGrace = std::chrono::seconds(5);
 
 Tree workers(int count, const std::shared_ptr<JobQueue>& jobs) {
   Tree tree = oneForOne("workers");
@@ -53,7 +57,8 @@ Tree dataNodeTree(const TreeParts& parts) {
                      .onOwnThread(),
                  permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
                  permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath))),
-      workers(parts.blockingWorkers, parts.jobs));
+      workers(parts.blockingWorkers, parts.jobs),
+      permanent<OperationDrain>("operation-drain", s).withGrace(kDrainGrace));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
   if (parts.topology)
     tree.children.push_back(

@@ -14,6 +14,7 @@ class ClusteredScan final : public PlanStage {
   /// `access` is a plan of the collection's cluster key; `filter` is what the bounds leave to be tested.
   ClusteredScan(PlanContext& plan, std::shared_ptr<const IndexPlan> access, Conjuncts filter);
   std::string_view name() const override { return "CLUSTERED_IXSCAN"; }
+  FullScan fullScan() const override { return access_->isUnbounded() ? FullScan::kCollection : FullScan::kNone; }
 
  protected:
   StatusWith<Step> advance(Row& row) override;

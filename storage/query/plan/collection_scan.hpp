@@ -10,6 +10,8 @@ class CollectionScan final : public PlanStage {
   CollectionScan(PlanContext& plan, const MatchExpression* filter, bool forward, bool tailable = false)
       : PlanStage(plan), filter_(filter), forward_(forward), tailable_(tailable) {}
   std::string_view name() const override { return "COLLSCAN"; }
+  /// A tailable one reads what is new, again and again: its first pass is no burden that others should pass.
+  FullScan fullScan() const override { return tailable_ ? FullScan::kNone : FullScan::kCollection; }
 
  protected:
   StatusWith<Step> advance(Row& row) override;

@@ -68,6 +68,9 @@ Status build(PlanExecutor& executor, const FindRequest& request, const ParseCont
   };
   plan.stats.hasSortStage = chosen.winner.sorts;
   executor.setRoot(finish(chosen.winner));
+  // The limit ends a scan that skips no rows; with a filter, or a sort, it may read on to the end.
+  if (request.limit && !chosen.winner.sorts && plan.filter && RowFilter(plan.filter).empty())
+    plan.stats.fullScan = FullScan::kNone;
   std::vector<PlanStagePtr> rejected;
   for (auto& loser : chosen.rejected) rejected.push_back(finish(loser));
   executor.setRejected(std::move(rejected));

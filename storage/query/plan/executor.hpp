@@ -38,6 +38,9 @@ struct FindRequest {
   SpillFileFactory spill{};           ///< for sorts that pass the memory limit
 };
 
+/// What a plan reads from one end to the other, without bounds.
+enum class FullScan : uint8_t { kNone, kCollection, kIndex };
+
 /// What running a plan has cost so far.
 struct ExecutionStats {
   int64_t returned = 0;
@@ -45,7 +48,8 @@ struct ExecutionStats {
   int64_t docsExamined = 0;
   bool hasSortStage = false;
   bool usedDisk = false;
-  std::string planSummary;  ///< "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF" ...
+  FullScan fullScan = FullScan::kNone;  ///< known once planned
+  std::string planSummary;              ///< "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF" ...
 };
 
 enum class ExplainVerbosity { kQueryPlanner, kExecutionStats, kAllPlansExecution };

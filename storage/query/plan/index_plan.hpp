@@ -24,6 +24,8 @@ struct IndexPlan {
   int equalities = 0;     ///< leading fields with nothing but points
   int bounded = 0;        ///< leading fields with bounds
 
+  /// Every key is read.
+  bool isUnbounded() const { return keyRange ? from.empty() && to.empty() : bounded == 0; }
   bool isDescending(size_t field) const { return index->spec.fields[field].descending; }
   /// `{a: ["[1, 5)"]}`, in the direction of the scan.
   void explainBounds(bson::Builder& out) const;

@@ -14,6 +14,7 @@ class IndexScan : public PlanStage {
  public:
   IndexScan(PlanContext& plan, std::shared_ptr<const IndexPlan> access, bool countOnly = false);
   std::string_view name() const override { return countOnly_ ? "COUNT_SCAN" : "IXSCAN"; }
+  FullScan fullScan() const override { return access_->isUnbounded() ? FullScan::kIndex : FullScan::kNone; }
   void summarize(std::string& out) const override;
   /// The next row is one that differs from the last in its first component.
   void skipFirstComponent(std::string_view key);

@@ -23,6 +23,7 @@ void PlanExecutor::setRoot(PlanStagePtr root) {
   root_ = std::move(root);
   plan_.stats.planSummary.clear();
   root_->summarize(plan_.stats.planSummary);
+  plan_.stats.fullScan = root_->fullScan();
 }
 
 StatusWith<Next> PlanExecutor::next() {

@@ -67,6 +67,12 @@ Status PlanStage::restore() {
 
 void PlanStage::describe(bson::Builder&, bool) const {}
 
+FullScan PlanStage::fullScan() const {
+  for (const auto& input : inputs_)
+    if (const FullScan scan = input->fullScan(); scan != FullScan::kNone) return scan;
+  return FullScan::kNone;
+}
+
 void PlanStage::summarize(std::string& out) const {
   if (inputs_.empty()) out += name();
   for (const auto& input : inputs_) {

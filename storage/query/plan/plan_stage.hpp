@@ -109,6 +109,8 @@ class PlanStage {
   void save();
   Status restore();
 
+  /// What it reads without bounds, itself or by its inputs.
+  virtual FullScan fullScan() const;
   /// As explain calls it: "COLLSCAN" ...
   virtual std::string_view name() const = 0;
   /// Appends `{stage, ...}` to an open document; with the counters of the execution or without.

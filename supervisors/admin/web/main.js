@@ -1,6 +1,7 @@
 // Brings the parts of the page together: selection, search, actions, keys, figures.
 import * as actors from "/actors.js";
 import {bytes, count, duration, element, nameOf, rate} from "/format.js";
+import * as locks from "/locks.js";
 import * as side from "/side.js";
 import {act, begin, on, store} from "/store.js";
 import * as timeline from "/timeline.js";
@@ -12,9 +13,10 @@ const byId = (id) => document.getElementById(id);
 
 function showAddress() {
   const path = actors.view.selected;
-  const place = inTimeline() ? "timeline" : path;
+  const place = inActors() ? path : mode();
   history.replaceState(null, "", place ? `#${place}` : location.pathname);
-  document.title = inTimeline() ? "Timeline · Troupe" : path ? `${nameOf(path)} · Troupe` : "Troupe";
+  const name = inActors() ? path && nameOf(path) : kOtherViews[mode()].title;
+  document.title = name ? `${name} · Troupe` : "Troupe";
 }
 
 function select(path) {
@@ -74,7 +76,7 @@ async function perform(path, action) {
 
 function performByKey(names) {
   const row = store.byPath.get(actors.view.selected);
-  if (!row || inTimeline()) return;
+  if (!row || !inActors()) return;
   const action = side.actionsFor(row).find((one) => names.includes(one.name));
   if (!action) return;
   if (action.off) toast(action.off, "bad");
@@ -83,17 +85,23 @@ function performByKey(names) {
 
 // --- search and view
 
+// Views other than the actors; each searches in what it shows.
+const kOtherViews = {
+  locks: {title: "Locks", placeholder: "Search resource, command, client", search: locks.setSearch},
+  timeline: {title: "Timeline", placeholder: "Search the events of this trace", search: timeline.setSearch},
+};
+const kModes = ["tree", "table", "locks", "timeline"];
+const inActors = () => !kOtherViews[document.body.dataset.view];
+const inTimeline = () => document.body.dataset.view === "timeline";
+const mode = () => (inActors() ? actors.view.mode : document.body.dataset.view);
+const nextMode = (by = 1) => kModes[(kModes.indexOf(mode()) + by + kModes.length) % kModes.length];
+
 function search(text) {
   const wanted = text.trim().toLowerCase();
-  if (inTimeline()) return timeline.setSearch(wanted);
+  if (!inActors()) return kOtherViews[mode()].search(wanted);
   actors.view.search = wanted;
   actors.draw();
 }
-
-const kModes = ["tree", "table", "timeline"];
-const inTimeline = () => document.body.dataset.view === "timeline";
-const mode = () => (inTimeline() ? "timeline" : actors.view.mode);
-const nextMode = (by = 1) => kModes[(kModes.indexOf(mode()) + by + kModes.length) % kModes.length];
 
 function setMode(wanted) {
   if (wanted === mode()) return;
@@ -101,13 +109,14 @@ function setMode(wanted) {
     byId(`view-${name}`).setAttribute("aria-checked", String(name === wanted));
     byId(`view-${name}`).tabIndex = name === wanted ? 0 : -1;
   }
-  if (inTimeline() !== (wanted === "timeline")) {
+  if (!inActors() || kOtherViews[wanted]) {
     byId("search").value = "";
     search("");
   }
   document.body.dataset.view = wanted;
-  byId("search").placeholder = inTimeline() ? "Search the events of this trace" : "Search path, type, phase, error";
-  if (!inTimeline()) actors.setMode(wanted);
+  byId("search").placeholder = kOtherViews[wanted]?.placeholder ?? "Search path, type, phase, error";
+  locks.show(wanted === "locks");
+  if (inActors()) actors.setMode(wanted);
   showAddress();
 }
 
@@ -117,7 +126,7 @@ function escape() {
     byId("search").value = "";
     return search("");
   }
-  if (!inTimeline()) select("");
+  if (inActors()) select("");
 }
 
 function globalKey(event) {
@@ -127,6 +136,7 @@ function globalKey(event) {
     if (event.target.id === "search" && (event.key === "ArrowDown" || event.key === "Enter")) {
       event.preventDefault();
       if (inTimeline()) return timeline.nextMatch();
+      if (!inActors()) return;
       const first = [...document.querySelectorAll("#rows tr[data-path]")].find((tr) => !actors.view.search || tr.querySelector("mark"));
       if (!first) return;
       select(first.dataset.path);
@@ -198,9 +208,9 @@ function drawTiles() {
 
 function fromAddress() {
   const path = decodeURIComponent(location.hash.slice(1));
-  if (path === "timeline") return setMode("timeline");
+  if (kOtherViews[path]) return setMode(path);
   if (!path.startsWith("/")) return;
-  if (inTimeline()) setMode(actors.view.mode);
+  if (!inActors()) setMode(actors.view.mode);
   select(path);
 }
 

@@ -50,6 +50,11 @@ export function details(path) {
   return getJson(actorAddress(path));
 }
 
+/** Holders and waiters of every locked resource. */
+export function locks() {
+  return getJson("/locks");
+}
+
 /** Asks for an action; throws with the server's reason. */
 export async function act(path, action, options = {}) {
   const query = new URLSearchParams(options).toString();

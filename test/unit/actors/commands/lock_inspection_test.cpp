@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
@@ -17,6 +20,31 @@ struct LockInspectionTest : CommandTest {
   void leaveOneWriteTicket() {
     EXPECT_TRUE(succeeds(R"({"setParameter": 1, "storageEngineConcurrentWriteTransactions": 1})", "admin"));
     server.node.advance(200ms);
+  }
+  void leaveOneReadTicket() {
+    EXPECT_TRUE(succeeds(R"({"setParameter": 1, "storageEngineConcurrentReadTransactions": 1})", "admin"));
+    server.node.advance(200ms);
+  }
+  int64_t readsStarted(std::string_view priority) {
+    const auto read = status("wiredTiger.concurrentTransactions.read");
+    return read.view().at(std::string(priority) + ".startedProcessing").toInt64();
+  }
+  /// So many of the short finds, all of which came after the scan, have ended when the scan ends.
+  int shortFindsBeforeTheScan(int finds) {
+    storage::Ticket taken = server.admission.read().tryTake(storage::AdmissionPriority::kNormal);
+    EXPECT_TRUE(taken);
+    const auto begin = [&](const char* command) { return server.begin(parse(command), "test", server.connect()); };
+    const auto scan = begin(R"({"find": "c", "filter": {"y": 1}})");
+    std::vector<std::shared_ptr<Exchange>> others;
+    for (int i = 0; i < finds; ++i) others.push_back(begin(R"({"find": "c", "filter": {"_id": 1}})"));
+    taken.reset();
+    while (!scan->done && server.node.step()) {
+    }
+    EXPECT_TRUE(scan->done);
+    const auto ended = std::count_if(others.begin(), others.end(), [](const auto& one) { return one->done; });
+    server.node.run();
+    EXPECT_TRUE(std::all_of(others.begin(), others.end(), [](const auto& one) { return one->done; }));
+    return static_cast<int>(ended);
   }
   std::shared_ptr<Exchange> beginWrite() { return server.begin(parse(write), "test", server.connect()); }
   int32_t codeOf(Exchange& exchange) {
@@ -129,6 +157,61 @@ TEST_F(LockInspectionTest, AKilledOperationWaitsForNoTicket) {
   ASSERT_TRUE(waits->done);
   EXPECT_EQ(codeOf(*waits), 11601);
   EXPECT_EQ(server.admission.write().statistics(storage::AdmissionPriority::kNormal).canceled, 1);
+}
+
+TEST_F(LockInspectionTest, ScansWithoutBoundsAreAdmittedWithLowPriority) {
+  fill("c", 200);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"));
+  const auto isLow = [&](std::string_view command) {
+    const int64_t before = readsStarted("lowPriority");
+    EXPECT_TRUE(succeeds(command)) << command;
+    return readsStarted("lowPriority") - before;
+  };
+  EXPECT_EQ(isLow(R"({"find": "c", "filter": {"y": 1}})"), 1) << "COLLSCAN";
+  EXPECT_EQ(isLow(R"({"find": "c", "sort": {"x": 1}, "hint": "x"})"), 1) << "all of an index";
+  EXPECT_EQ(isLow(R"({"count": "c", "query": {"y": 1}})"), 1);
+  EXPECT_EQ(isLow(R"({"distinct": "c", "key": "y"})"), 1);
+  EXPECT_EQ(isLow(R"({"aggregate": "c", "pipeline": [{"$group": {"_id": "$y"}}], "cursor": {}})"), 1);
+  EXPECT_EQ(isLow(R"({"find": "c", "filter": {"_id": 1}})"), 0);
+  EXPECT_EQ(isLow(R"({"find": "c", "filter": {"x": {"$gt": 1}}})"), 0) << "bounds";
+  EXPECT_EQ(isLow(R"({"find": "c", "limit": 2})"), 0) << "the limit ends it";
+  EXPECT_EQ(isLow(R"({"aggregate": "c", "pipeline": [{"$out": "d"}], "cursor": {}})"), 0)
+      << "others wait for the locks of a pipeline that writes";
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "deprioritizeUnboundedUserCollectionScans": false})", "admin"));
+  EXPECT_EQ(isLow(R"({"find": "c", "filter": {"y": 1}})"), 0);
+  EXPECT_EQ(isLow(R"({"find": "c", "sort": {"x": 1}, "hint": "x"})"), 1);
+}
+
+TEST_F(LockInspectionTest, EachBatchOfAScanIsAdmittedWithLowPriorityAndWhatFollowsIsNot) {
+  fill("c", 10);
+  const auto reply = run(R"({"find": "c", "batchSize": 2})");
+  const int64_t id = reply.view().at("cursor.id").toInt64();
+  ASSERT_NE(id, 0);
+  EXPECT_EQ(readsStarted("lowPriority"), 1);
+  EXPECT_TRUE(succeeds(R"({"getMore": )" + std::to_string(id) + R"(, "collection": "c", "batchSize": 2})"));
+  EXPECT_EQ(readsStarted("lowPriority"), 2);
+  EXPECT_TRUE(succeeds(R"({"find": "c", "filter": {"_id": 1}})"));
+  EXPECT_EQ(readsStarted("lowPriority"), 2);
+}
+
+TEST_F(LockInspectionTest, AScanWaitsBehindShortOperationsThatCameLater) {
+  fill("c", 3);
+  leaveOneReadTicket();
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "lowPriorityAdmissionBypassThreshold": 0})", "admin"));
+  server.node.advance(200ms);
+  EXPECT_EQ(shortFindsBeforeTheScan(20), 20);
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "deprioritizeUnboundedUserCollectionScans": false})", "admin"));
+  EXPECT_EQ(shortFindsBeforeTheScan(20), 0) << "first come, first served";
+}
+
+TEST_F(LockInspectionTest, AScanGoesOnUnderFullLoadOfShortOperations) {
+  fill("c", 3);
+  leaveOneReadTicket();
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "lowPriorityAdmissionBypassThreshold": 4})", "admin"));
+  server.node.advance(200ms);
+  const int passed = shortFindsBeforeTheScan(20);
+  EXPECT_GE(passed, 4);
+  EXPECT_LT(passed, 10) << "after so many that passed it the scan is next";
 }
 
 TEST_F(LockInspectionTest, AnOperationThatWaitsForALockHoldsNoTicket) {

@@ -28,6 +28,7 @@ class AdminApiTest : public KernelTest {
   AdminApi api{node,
                {.metrics = [] { return std::string("troupe_up 1\n"); },
                 .status = [] { return bson::doc("uptime", 3.5); },
+                .locks = [] { return std::vector{bson::doc("resourceId", "Collection test.c")}; },
                 .ready = [this] { return readiness; },
                 .audit =
                     [this](const std::string& user, const std::string& what, const Status& outcome) {
@@ -114,6 +115,12 @@ TEST_F(AdminApiTest, AnswersUnknownPathsWithNotFound) {
   EXPECT_EQ(send("POST", "/actors/node/nobody/restart").status, 404U);
   EXPECT_EQ(send("POST", "/actors/node/listener/dance").status, 404U);
   EXPECT_EQ(send("POST", "/actors/restart").status, 404U);
+}
+
+TEST_F(AdminApiTest, ShowsHoldersAndWaitersOfLocks) {
+  const Json body = get("/locks");
+  EXPECT_EQ(body["node"], "n1");
+  EXPECT_EQ(body["resources"], Json::parse(R"([{"resourceId": "Collection test.c"}])"));
 }
 
 TEST_F(AdminApiTest, RestartsAnActor) {
@@ -237,7 +244,7 @@ TEST_F(AdminApiTest, DescribesEveryAddressInOpenApi) {
   for (const auto& item : description["paths"].items()) described.push_back(item.key());
   EXPECT_THAT(described, ::testing::UnorderedElementsAre("/actors", "/actors/{path}", "/actors/{path}/restart",
                                                          "/actors/{path}/park", "/actors/{path}/resume",
-                                                         "/actors/{path}/trace", "/metrics", "/status", "/me",
+                                                         "/actors/{path}/trace", "/metrics", "/status", "/locks", "/me",
                                                          "/events", "/healthz", "/readyz", "/openapi.json", "/"));
   std::vector<std::string> fields;
   for (const auto& item : description["components"]["schemas"]["Row"]["properties"].items())

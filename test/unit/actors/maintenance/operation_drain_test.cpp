@@ -1,0 +1,73 @@
+#include "actors/maintenance/operation_drain.hpp"
+
+#include "supervisors/supervision/supervisor.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::maintenance {
+
+using commands::Exchange;
+
+class OperationDrainTest : public commands::CommandTest {
+ protected:
+  /// A find that holds the global lock in mode IS for so long, whatever happens to it.
+  std::shared_ptr<Exchange> beginFindThatTakes(int milliseconds) {
+    fill("c", 3);
+    EXPECT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1}, "data":
+                             {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": )" +
+                             std::to_string(milliseconds) + "}}",
+                         "admin"));
+    auto find = server.begin(parse(R"({"find": "c"})"), "test", server.connect());
+    EXPECT_FALSE(find->done);
+    return find;
+  }
+};
+
+TEST_F(OperationDrainTest, AShutdownClosesStorageOnlyAfterTheLastOperation) {
+  const auto find = beginFindThatTakes(2000);
+  const TimePoint asked = server.time->now();
+  server.assembly.stop();
+  EXPECT_TRUE(find->done) << "storage closed under it";
+  EXPECT_EQ(find->takeReply()["code"].toInt64(), 11600);
+  EXPECT_GE(server.time->now() - asked, 2s);
+  EXPECT_LT(server.time->now() - asked, 3s);
+}
+
+TEST_F(OperationDrainTest, AShutdownGoesBeforeWhoWaitsForTheGlobalLock) {
+  const auto global = storage::ResourceId::global();
+  storage::Locker reader(server.locks);
+  ASSERT_TRUE(reader.tryAcquire(global, storage::LockMode::kS));
+  storage::Locker writer(server.locks);
+  bool written = false;
+  const auto waits =
+      writer.acquire(global, storage::LockMode::kIX, {}, [&](const Status& status) { written = status.isOK(); });
+  ASSERT_TRUE(waits.wait);
+  server.time->schedule(server.time->now() + 1s, [&] { reader.releaseAll(); });
+  const TimePoint asked = server.time->now();
+  server.assembly.stop();
+  EXPECT_FALSE(written) << "it came earlier, and would have held the shutdown up";
+  EXPECT_LT(server.time->now() - asked, 2s);
+  EXPECT_EQ(server.locks.inUse(), 1u) << "the shutdown's lock went with the node";
+  writer.giveUp(waits.wait);
+}
+
+TEST_F(OperationDrainTest, AnOperationThatDoesNotEndIsCutOffAfterTheGrace) {
+  const auto find = beginFindThatTakes(600'000);
+  const TimePoint asked = server.time->now();
+  server.assembly.stop();
+  EXPECT_FALSE(find->done);
+  EXPECT_LT(server.time->now() - asked, 10s);
+}
+
+TEST_F(OperationDrainTest, ItsRestartByAnOperatorEndsNoOperation) {
+  const auto find = beginFindThatTakes(2000);
+  server.node.start([](Node& node) -> Task<void> {
+    const Status restarted =
+        co_await supervisors::controlActor(node, "/node/operation-drain", supervisors::ControlAction::kRestart, "test");
+    EXPECT_TRUE(restarted.isOK()) << restarted.toString();
+  }(server.node));
+  server.node.advance(3s);
+  ASSERT_TRUE(find->done);
+  EXPECT_EQ(find->takeReply()["ok"].toDouble(), 1.0);
+}
+
+}  // namespace troupe::maintenance
