@@ -12,8 +12,8 @@ namespace troupe::commands {
 
 namespace {
 
-constexpr Argument kFsyncArguments[] = {
-    {"async", kFlagArg}, {"lock", kFlagArg}, {"fsyncLockAcquisitionTimeoutMillis", kNumberArg}};
+constexpr Argument kFsyncArguments[] = {flagArg("async"), flagArg("lock"),
+                                        numberArg("fsyncLockAcquisitionTimeoutMillis")};
 
 std::function<Status()> checkpoint(ServerContext& server) {
   return [&server]() -> Status {
@@ -37,7 +37,7 @@ Task<Status> fsync(Request& request) {
   co_return status;
 }
 
-constexpr Argument kShutdownArguments[] = {{"force", kFlagArg}, {"timeoutSecs", kNumberArg}};
+constexpr Argument kShutdownArguments[] = {flagArg("force"), numberArg("timeoutSecs")};
 
 Task<Status> shutdown(Request& request) {
   request.dropReply = true;  // as drivers expect, the connection just ends
@@ -71,7 +71,7 @@ Task<Status> currentOp(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kKillOpArguments[] = {{"op", kNumberArg | kStringArg, true}};
+constexpr Argument kKillOpArguments[] = {eitherArg("op", kNumberArg | kStringArg).required()};
 
 Task<Status> killOp(Request& request) {
   const auto op = request.arg("op");
@@ -82,7 +82,7 @@ Task<Status> killOp(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kProfileArguments[] = {{"slowms", kNumberArg}, {"sampleRate", kNumberArg}, {"filter", kAnyType}};
+constexpr Argument kProfileArguments[] = {numberArg("slowms"), numberArg("sampleRate"), anyArg("filter")};
 
 /// Slow operations are logged, all of them; none are kept in system.profile.
 Task<Status> profile(Request& request) {
@@ -105,7 +105,7 @@ Task<Status> profile(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kActorTreeArguments[] = {{"filter", kDocumentArg}, {"cursor", kDocumentArg}};
+constexpr Argument kActorTreeArguments[] = {documentArg("filter"), documentArg("cursor")};
 
 Task<Status> actorTree(Request& request) {
   co_return co_await replyWithRows(request, "admin.$cmd.actorTree",

@@ -14,18 +14,18 @@ namespace troupe::commands {
 namespace {
 
 constexpr Argument kAggregateArguments[] = {
-    {"pipeline", kArrayArg, true},
-    {"cursor", kDocumentArg},
-    {"explain", kFlagArg, false, false},
-    {"allowDiskUse", kFlagArg},
-    {"bypassDocumentValidation", kFlagArg},
-    {"collation", kDocumentArg},
-    {"hint", kStringArg | kDocumentArg},
-    {"let", kDocumentArg},
-    {"collectionUUID", kBinaryArg},
-    {"exchange", kDocumentArg, false, false},
-    {"fromMongos", kFlagArg},
-    {"needsMerge", kFlagArg},
+    arrayArg("pipeline").required(),
+    documentArg("cursor"),
+    flagArg("explain").outsideStableApi(),
+    flagArg("allowDiskUse"),
+    flagArg("bypassDocumentValidation"),
+    documentArg("collation"),
+    eitherArg("hint", kStringArg | kDocumentArg),
+    documentArg("let"),
+    binaryArg("collectionUUID"),
+    documentArg("exchange").outsideStableApi(),
+    flagArg("fromMongos"),
+    flagArg("needsMerge"),
 };
 
 StatusWith<storage::Namespace> aggregateTarget(const Request& request) {
@@ -110,8 +110,8 @@ Task<Status> aggregate(Request& request) {
 }
 
 constexpr Argument kCountArguments[] = {
-    {"query", kDocumentArg},     {"limit", kNumberArg}, {"skip", kNumberArg}, {"hint", kStringArg | kDocumentArg},
-    {"collation", kDocumentArg}, {"fields", kAnyType},
+    documentArg("query"),     numberArg("limit"), numberArg("skip"), eitherArg("hint", kStringArg | kDocumentArg),
+    documentArg("collation"), anyArg("fields"),
 };
 
 /// count on a view, by a pipeline.
@@ -151,17 +151,15 @@ void appendCount(Request& request, int64_t n, int64_t skip, int64_t limit) {
 }
 
 Task<Status> count(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   const int64_t skip = request.number("skip");
   const int64_t limit = std::abs(request.number("limit"));
   if (skip < 0)
     co_return Status(ErrorCode::kInvalidComparisonRange,
                      "BSON field 'skip' value must be >= 0, actual value '" + std::to_string(skip) + "'");
   auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
-  TROUPE_CO_TRY(resources->open(request, *ns));
-  if (resources->collection && resources->collection->isView()) co_return co_await countOnView(request, *ns);
+  TROUPE_CO_TRY(resources->open(request, ns));
+  if (resources->collection && resources->collection->isView()) co_return co_await countOnView(request, ns);
   if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
     co_return status;
   const auto filter = query::parseMatch(request.document("query"), resources->context);
@@ -179,10 +177,10 @@ Task<Status> count(Request& request) {
   if (limit > 0) find.limit = skip + limit;
   find.rowsOnly = true;
   auto executor = query::openScan(resources->collection, **filter, find, resources->unit(), resources->context);
-  ScanPriority priority(request, *stream);
-  if (priority.isLow()) TROUPE_CO_TRY(co_await priority.admit(request, *stream));
   if (!executor.isOK()) co_return executor.status();
   const auto stream = streamOf(resources, std::move(*executor));
+  ScanPriority priority(request, *stream);
+  if (priority.isLow()) TROUPE_CO_TRY(co_await priority.admit(request, *stream));
   int64_t n = 0;
   TimePoint lastYield = request.operation().started();
   for (;;) {
@@ -199,8 +197,9 @@ Task<Status> count(Request& request) {
 }
 
 constexpr Argument kDistinctArguments[] = {
-    {"key", kStringArg, true},           {"query", kDocumentArg}, {"collation", kDocumentArg},
-    {"hint", kStringArg | kDocumentArg}, {"unique", kFlagArg},
+    stringArg("key").required(), documentArg("query"),
+    documentArg("collation"),    eitherArg("hint", kStringArg | kDocumentArg),
+    flagArg("unique"),
 };
 
 /// Distinct values in the order they were met; elements of arrays count one by one.
@@ -282,9 +281,9 @@ Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::share
     auto executor = query::openScan(r->collection, **filter, find, r->unit(), r->context);
     if (!executor.isOK()) co_return executor.status();
     stream = streamOf(r, std::move(*executor));
+  }
   ScanPriority priority(request, *stream);
   if (priority.isLow()) TROUPE_CO_TRY(co_await priority.admit(request, *stream));
-  }
   TimePoint lastYield = request.operation().started();
   for (int n = 1;; ++n) {
     const auto next = stream->next();
@@ -301,15 +300,13 @@ Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::share
 }
 
 Task<Status> distinct(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
-  TROUPE_CO_TRY(resources->open(request, *ns));
+  TROUPE_CO_TRY(resources->open(request, ns));
   if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
     co_return status;
   DistinctValues values(resources->collator.get());
-  if (Status status = co_await collectDistinct(request, *ns, resources, values); !status.isOK()) co_return status;
+  if (Status status = co_await collectDistinct(request, ns, resources, values); !status.isOK()) co_return status;
   values.appendTo(request.reply());
   co_return Status::OK();
 }

@@ -6,6 +6,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/stable_api.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
@@ -18,26 +19,26 @@ using storage::Namespace;
 namespace {
 
 constexpr Argument kCreateArguments[] = {
-    {"capped", kFlagArg, false, false},
-    {"size", kNumberArg, false, false},
-    {"max", kNumberArg, false, false},
-    {"autoIndexId", kFlagArg, false, false},
-    {"idIndex", kDocumentArg},
-    {"storageEngine", kDocumentArg, false, false},
-    {"validator", kDocumentArg},
-    {"validationLevel", kStringArg},
-    {"validationAction", kStringArg},
-    {"indexOptionDefaults", kDocumentArg, false, false},
-    {"viewOn", kStringArg},
-    {"pipeline", kArrayArg},
-    {"collation", kDocumentArg},
-    {"timeseries", kDocumentArg},
-    {"expireAfterSeconds", kNumberArg},
-    {"clusteredIndex", kDocumentArg | kBoolArg},
-    {"changeStreamPreAndPostImages", kDocumentArg},
-    {"temp", kFlagArg},
-    {"encryptedFields", kDocumentArg},
-    {"flags", kNumberArg},
+    flagArg("capped").outsideStableApi(),
+    numberArg("size").outsideStableApi(),
+    numberArg("max").outsideStableApi(),
+    flagArg("autoIndexId").outsideStableApi(),
+    documentArg("idIndex"),
+    documentArg("storageEngine").outsideStableApi(),
+    documentArg("validator"),
+    stringArg("validationLevel"),
+    stringArg("validationAction"),
+    documentArg("indexOptionDefaults").outsideStableApi(),
+    stringArg("viewOn"),
+    arrayArg("pipeline"),
+    documentArg("collation"),
+    documentArg("timeseries"),
+    numberArg("expireAfterSeconds"),
+    eitherArg("clusteredIndex", kDocumentArg | kBoolArg),
+    documentArg("changeStreamPreAndPostImages"),
+    flagArg("temp"),
+    documentArg("encryptedFields"),
+    numberArg("flags"),
 };
 
 /// The command's own options, without its name, generic arguments and what create accepts but does not store.
@@ -76,21 +77,19 @@ Status checkQueryParts(const Request& request, const storage::CollectionOptions&
 }
 
 Task<Status> create(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   auto options = storage::parseCollectionOptions(ownOptions(request));
   if (!options.isOK()) co_return options.status();
   if (options->pipeline && request.flag("apiStrict")) {
     if (Status status = checkStagesInStableApi(*options->pipeline); !status.isOK()) co_return status;
   }
   if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
-  if (Status status = storage::validateForCreate(*ns); !status.isOK()) co_return status;
+  if (Status status = storage::validateForCreate(ns); !status.isOK()) co_return status;
   if (Status status = writerOf(request).roomForTable(); !status.isOK()) co_return status;
-  const auto lock = co_await lockCollection(request.server().node, request.operation(), *ns, storage::LockMode::kX);
+  const auto lock = co_await lockCollection(request.server().node, request.operation(), ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   auto change = [&](storage::RecoveryUnit& unit) {
-    return storage::createCollection(request.server().catalog, unit, *ns, *options).status();
+    return storage::createCollection(request.server().catalog, unit, ns, *options).status();
   };
   co_return co_await changeCatalog(request, change);
 }
@@ -137,8 +136,8 @@ Task<Status> dropDatabase(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kRenameArguments[] = {
-    {"to", kStringArg, true}, {"dropTarget", kFlagArg | kBinaryArg}, {"stayTemp", kFlagArg}};
+constexpr Argument kRenameArguments[] = {stringArg("to").required(), eitherArg("dropTarget", kFlagArg | kBinaryArg),
+                                         flagArg("stayTemp")};
 
 Task<Status> renameCollection(Request& request) {
   const auto source = request.body().first();
@@ -186,8 +185,8 @@ Task<Status> renameCollection(Request& request) {
   co_return status;
 }
 
-constexpr Argument kListDatabasesArguments[] = {
-    {"filter", kDocumentArg}, {"nameOnly", kFlagArg}, {"authorizedDatabases", kFlagArg}};
+constexpr Argument kListDatabasesArguments[] = {documentArg("filter"), flagArg("nameOnly"),
+                                                flagArg("authorizedDatabases")};
 
 Task<Status> listDatabases(Request& request) {
   ServerContext& server = request.server();
@@ -221,11 +220,9 @@ Task<Status> listDatabases(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kListCollectionsArguments[] = {{"filter", kDocumentArg},
-                                                  {"nameOnly", kFlagArg},
-                                                  {"authorizedCollections", kFlagArg},
-                                                  {"cursor", kDocumentArg},
-                                                  {"includePendingDrops", kFlagArg}};
+constexpr Argument kListCollectionsArguments[] = {documentArg("filter"), flagArg("nameOnly"),
+                                                  flagArg("authorizedCollections"), documentArg("cursor"),
+                                                  flagArg("includePendingDrops")};
 
 bson::Document collectionRow(const storage::Collection& collection, bool nameOnly) {
   bson::Builder row;

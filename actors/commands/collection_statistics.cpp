@@ -82,7 +82,7 @@ std::vector<bson::Document> listCatalog(ServerContext& server, const storage::Co
 
 namespace {
 
-constexpr Argument kCollStatsArguments[] = {{"scale", kNumberArg}};
+constexpr Argument kCollStatsArguments[] = {numberArg("scale")};
 
 StatusWith<int64_t> scaleOf(const Request& request) {
   const int64_t scale = request.number("scale", 1);
@@ -114,7 +114,7 @@ Task<Status> collStats(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kDbStatsArguments[] = {{"scale", kNumberArg}, {"freeStorage", kNumberArg}};
+constexpr Argument kDbStatsArguments[] = {numberArg("scale"), numberArg("freeStorage")};
 
 Task<Status> dbStats(Request& request) {
   TROUPE_CO_ASSIGN(const auto scale, scaleOf(request));
@@ -144,8 +144,8 @@ Task<Status> dbStats(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kDataSizeArguments[] = {
-    {"keyPattern", kDocumentArg}, {"min", kDocumentArg}, {"max", kDocumentArg}, {"estimate", kFlagArg}};
+constexpr Argument kDataSizeArguments[] = {documentArg("keyPattern"), documentArg("min"), documentArg("max"),
+                                           flagArg("estimate")};
 
 Task<Status> dataSize(Request& request) {
   if (request.arg("min") || request.arg("max"))
@@ -161,13 +161,9 @@ Task<Status> dataSize(Request& request) {
 }
 
 constexpr Argument kValidateArguments[] = {
-    {"full", kFlagArg},
-    {"background", kFlagArg},
-    {"repair", kFlagArg},
-    {"metadata", kFlagArg},
-    {"checkBSONConformance", kFlagArg},
-    {"fixMultikey", kFlagArg},
-    {kAnyOther},  // older clients send what 4.2 knew
+    flagArg("full"),     flagArg("background"),           flagArg("repair"),
+    flagArg("metadata"), flagArg("checkBSONConformance"), flagArg("fixMultikey"),
+    kAnyOtherArgs,  // older clients send what 4.2 knew
 };
 
 /// A validation under way. Its snapshot stays open between its pieces, which are done one after the other.
@@ -212,8 +208,7 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
 }
 
 Task<Status> validate(Request& request) {
-  TROUPE_CO_ASSIGN(const auto ns, request.collection());
-  request.operation().ns = ns.toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   const bool background = request.flag("background");
   if (background && request.flag("full"))
     co_return Status(ErrorCode::kInvalidOptions,

@@ -2,6 +2,7 @@
 
 #include "actors/commands/query_support.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 
@@ -25,18 +26,16 @@ class RowsStream final : public ResultStream {
 }  // namespace
 
 Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors errors) {
-  auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(auto ns, request.target());
   ServerContext& server = request.server();
-  auto lock = co_await lockCollection(server.node, request.operation(), *ns, storage::LockMode::kX);
+  auto lock = co_await lockCollection(server.node, request.operation(), ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
-  auto collection = server.catalog.find(*ns);
+  auto collection = server.catalog.find(ns);
   if (!collection && !errors.missing.empty())
-    co_return Status(ErrorCode::kNamespaceNotFound, std::string(errors.missing) + ns->toString());
+    co_return Status(ErrorCode::kNamespaceNotFound, std::string(errors.missing) + ns.toString());
   if (collection && collection->isView() && !errors.view.empty())
-    co_return Status(ErrorCode::kCommandNotSupportedOnView, std::string(errors.view) + ns->toString());
-  co_return ChangeTarget{std::move(*ns), std::move(*lock), std::move(collection)};
+    co_return Status(ErrorCode::kCommandNotSupportedOnView, std::string(errors.view) + ns.toString());
+  co_return ChangeTarget{std::move(ns), std::move(*lock), std::move(collection)};
 }
 
 int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& collection) {

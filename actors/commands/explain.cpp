@@ -12,7 +12,7 @@ namespace {
 
 using query::ExplainVerbosity;
 
-constexpr Argument kExplainArguments[] = {{"verbosity", kStringArg}};
+constexpr Argument kExplainArguments[] = {stringArg("verbosity")};
 
 void appendServerInfo(Request& request, bson::View command) {
   const auto& identity = request.server().identity;

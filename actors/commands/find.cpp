@@ -14,27 +14,27 @@ namespace {
 constexpr int64_t kDefaultFirstBatch = 101;
 
 constexpr Argument kFindArguments[] = {
-    {"filter", kDocumentArg},
-    {"sort", kDocumentArg},
-    {"projection", kDocumentArg},
-    {"hint", kStringArg | kDocumentArg},
-    {"skip", kNumberArg},
-    {"limit", kNumberArg},
-    {"batchSize", kNumberArg},
-    {"singleBatch", kFlagArg},
-    {"max", kDocumentArg, false, false},
-    {"min", kDocumentArg, false, false},
-    {"returnKey", kFlagArg, false, false},
-    {"showRecordId", kFlagArg, false, false},
-    {"tailable", kFlagArg, false, false},
-    {"awaitData", kFlagArg, false, false},
-    {"oplogReplay", kFlagArg, false, false},
-    {"noCursorTimeout", kFlagArg, false, false},
-    {"allowPartialResults", kFlagArg},
-    {"collation", kDocumentArg},
-    {"allowDiskUse", kFlagArg},
-    {"let", kDocumentArg},
-    {"ntoreturn", kNumberArg},
+    documentArg("filter"),
+    documentArg("sort"),
+    documentArg("projection"),
+    eitherArg("hint", kStringArg | kDocumentArg),
+    numberArg("skip"),
+    numberArg("limit"),
+    numberArg("batchSize"),
+    flagArg("singleBatch"),
+    documentArg("max").outsideStableApi(),
+    documentArg("min").outsideStableApi(),
+    flagArg("returnKey").outsideStableApi(),
+    flagArg("showRecordId").outsideStableApi(),
+    flagArg("tailable").outsideStableApi(),
+    flagArg("awaitData").outsideStableApi(),
+    flagArg("oplogReplay").outsideStableApi(),
+    flagArg("noCursorTimeout").outsideStableApi(),
+    flagArg("allowPartialResults"),
+    documentArg("collation"),
+    flagArg("allowDiskUse"),
+    documentArg("let"),
+    numberArg("ntoreturn"),
 };
 
 Status checkNotNegative(const Request& request, std::string_view name) {
@@ -124,23 +124,21 @@ Status answerWithDocument(Request& request, const storage::Namespace& ns, const 
 }
 
 Task<Status> find(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   if (Status status = checkFind(request); !status.isOK()) co_return status;
   ServerContext& server = request.server();
   server.counters.query.fetch_add(1, std::memory_order_relaxed);
 
   TROUPE_CO_ASSIGN(storage::CatalogView* const catalog, openCatalogView(request));
-  TROUPE_CO_ASSIGN(auto collection, catalog->find(*ns));
-  if (collection && collection->isView()) co_return co_await findOnView(request, *ns);
+  TROUPE_CO_ASSIGN(auto collection, catalog->find(ns));
+  if (collection && collection->isView()) co_return co_await findOnView(request, ns);
   const auto tailable = wantsTailable(request, collection.get());
   if (!tailable.isOK()) co_return tailable.status();
   const auto batchSize = request.arg("batchSize");
   const int64_t documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
   if (collection && !*tailable) {
     if (const auto id = wantedId(request, *collection, documents))
-      co_return answerWithDocument(request, *ns, *collection, id);
+      co_return answerWithDocument(request, ns, *collection, id);
   }
   auto resources = std::make_shared<QueryResources>(server, request.operation());
   resources->collection = std::move(collection);
@@ -161,10 +159,9 @@ Task<Status> find(Request& request) {
   auto executor = query::openFind(resources->collection, wanted, resources->unit(), resources->context);
   if (!executor.isOK()) co_return executor.status();
   if (atOnce) {
-    co_return co_await replyWithOnlyBatch(request, ns->toString(), streamOf(resources, std::move(*executor)),
-                                          documents);
+    co_return co_await replyWithOnlyBatch(request, ns.toString(), streamOf(resources, std::move(*executor)), documents);
   }
-  auto cursor = newCursor(request, ns->toString(), streamOf(resources, std::move(*executor)));
+  auto cursor = newCursor(request, ns.toString(), streamOf(resources, std::move(*executor)));
   cursor->noTimeout = request.flag("noCursorTimeout");
   cursor->limit = wanted.limit;
   if (*tailable && resources->collection) cursor->tail = Tail{resources->collection->uuid(), request.flag("awaitData")};
@@ -172,10 +169,10 @@ Task<Status> find(Request& request) {
 }
 
 constexpr Argument kGetMoreArguments[] = {
-    {"collection", kStringArg, true},
-    {"batchSize", kNumberArg},
-    {"term", kNumberArg},
-    {"lastKnownCommittedOpTime", kDocumentArg},
+    stringArg("collection").required(),
+    numberArg("batchSize"),
+    numberArg("term"),
+    documentArg("lastKnownCommittedOpTime"),
 };
 
 Task<Status> getMore(Request& request) {
@@ -220,7 +217,7 @@ Task<Status> getMore(Request& request) {
   co_return co_await replyWithNextBatch(request, std::move(*cursor), limit, *wait);
 }
 
-constexpr Argument kKillCursorsArguments[] = {{"cursors", kArrayArg, true}};
+constexpr Argument kKillCursorsArguments[] = {arrayArg("cursors").required()};
 
 /// Who opened a cursor may end it; others need the right to end any.
 Status mayKill(const Request& request, int64_t id) {

@@ -18,18 +18,18 @@ constexpr size_t kMaxMetadataBytes = 512;
 constexpr size_t kMaxAppNameBytes = 128;
 
 constexpr Argument kHelloArguments[] = {
-    {"helloOk", kFlagArg},
-    {"client", kDocumentArg},
-    {"compression", kArrayArg},
-    {"saslSupportedMechs", kStringArg},
-    {"speculativeAuthenticate", kDocumentArg},
-    {"topologyVersion", kDocumentArg},
-    {"maxAwaitTimeMS", kNumberArg},
-    {"loadBalanced", kFlagArg},
-    {"internalClient", kDocumentArg},
-    {"hostInfo", kAnyType},
-    {"hangUpOnStepDown", kAnyType},
-    {kAnyOther},
+    flagArg("helloOk"),
+    documentArg("client"),
+    arrayArg("compression"),
+    stringArg("saslSupportedMechs"),
+    documentArg("speculativeAuthenticate"),
+    documentArg("topologyVersion"),
+    numberArg("maxAwaitTimeMS"),
+    flagArg("loadBalanced"),
+    documentArg("internalClient"),
+    anyArg("hostInfo"),
+    anyArg("hangUpOnStepDown"),
+    kAnyOtherArgs,
 };
 
 /// Takes the client's metadata, once a connection.

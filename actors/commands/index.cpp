@@ -19,9 +19,9 @@ using storage::Namespace;
 namespace {
 
 constexpr Argument kCreateIndexesArguments[] = {
-    {"indexes", kArrayArg, true},
-    {"commitQuorum", kAnyType},
-    {"ignoreUnknownIndexOptions", kFlagArg},
+    arrayArg("indexes").required(),
+    anyArg("commitQuorum"),
+    flagArg("ignoreUnknownIndexOptions"),
 };
 
 /// Documents an index build takes at a time.
@@ -149,9 +149,7 @@ Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpe
 }
 
 Task<Status> createIndexes(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   const auto given = request.documents("indexes");
   if (!given.isOK()) co_return given.status();
   if (given->empty()) co_return Status(ErrorCode::kBadValue, "Must specify at least one index to create");
@@ -165,8 +163,8 @@ Task<Status> createIndexes(Request& request) {
     }
   }
   ServerContext& server = request.server();
-  const bool existed = server.catalog.find(*ns) != nullptr;
-  if (Status status = co_await writerOf(request).createIfMissing(*ns); !status.isOK()) co_return status;
+  const bool existed = server.catalog.find(ns) != nullptr;
+  if (Status status = co_await writerOf(request).createIfMissing(ns); !status.isOK()) co_return status;
   auto target = co_await openForChange(
       request, {"the collection was dropped while its index was to be created: ", "Cannot create indexes on a view: "});
   if (!target.isOK()) co_return target.status();
@@ -176,7 +174,7 @@ Task<Status> createIndexes(Request& request) {
   if (!specs.isOK()) co_return specs.status();
   if (Status status = checkPartialFilters(request, *specs); !status.isOK()) co_return status;
   if (!specs->empty()) {
-    const Status status = co_await build(request, *ns, *specs, std::move(target->lock));
+    const Status status = co_await build(request, ns, *specs, std::move(target->lock));
     if (!status.isOK()) co_return status;
   }
   bson::Builder& reply = request.reply();
@@ -192,25 +190,23 @@ bson::Document listedIndex(const storage::Collection& collection, const storage:
   return bson::Builder().appendAll(*collection.options().clusteredIndex).append("clustered", true).finish();
 }
 
-constexpr Argument kListIndexesArguments[] = {{"cursor", kDocumentArg}, {"includeBuildUUIDs", kFlagArg}};
+constexpr Argument kListIndexesArguments[] = {documentArg("cursor"), flagArg("includeBuildUUIDs")};
 
 Task<Status> listIndexes(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
-  const auto collection = request.server().catalog.find(*ns);
-  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns->toString());
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
+  const auto collection = request.server().catalog.find(ns);
+  if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns.toString());
   if (collection->isView())
     co_return Status(ErrorCode::kCommandNotSupportedOnView,
-                     "Namespace " + ns->toString() + " is a view, not a collection");
+                     "Namespace " + ns.toString() + " is a view, not a collection");
   std::vector<bson::Document> rows;
   for (const auto& index : collection->accessPaths()) {
     if (index->ready) rows.push_back(listedIndex(*collection, *index));
   }
-  co_return co_await replyWithRows(request, ns->toString(), std::move(rows), request.document("cursor")["batchSize"]);
+  co_return co_await replyWithRows(request, ns.toString(), std::move(rows), request.document("cursor")["batchSize"]);
 }
 
-constexpr Argument kDropIndexesArguments[] = {{"index", kStringArg | kDocumentArg | kArrayArg, true}};
+constexpr Argument kDropIndexesArguments[] = {eitherArg("index", kStringArg | kDocumentArg | kArrayArg).required()};
 
 Task<Status> dropIndexes(Request& request) {
   const auto target = co_await openForChange(request, {"ns not found ", "Cannot drop indexes on view "});
@@ -231,23 +227,23 @@ Task<Status> dropIndexes(Request& request) {
 }
 
 constexpr Argument kCollModArguments[] = {
-    {"index", kDocumentArg},
-    {"validator", kDocumentArg},
-    {"validationLevel", kStringArg},
-    {"validationAction", kStringArg},
-    {"viewOn", kStringArg},
-    {"pipeline", kArrayArg},
-    {"expireAfterSeconds", kAnyType},
-    {"changeStreamPreAndPostImages", kDocumentArg},
-    {"cappedSize", kNumberArg},
-    {"cappedMax", kNumberArg},
-    {"dryRun", kFlagArg},
-    {"timeseries", kDocumentArg},
+    documentArg("index"),
+    documentArg("validator"),
+    stringArg("validationLevel"),
+    stringArg("validationAction"),
+    stringArg("viewOn"),
+    arrayArg("pipeline"),
+    anyArg("expireAfterSeconds"),
+    documentArg("changeStreamPreAndPostImages"),
+    numberArg("cappedSize"),
+    numberArg("cappedMax"),
+    flagArg("dryRun"),
+    documentArg("timeseries"),
 };
 
 constexpr Argument kCollModIndex[] = {
-    {"keyPattern", kDocumentArg}, {"name", kStringArg}, {"expireAfterSeconds", kNumberArg},
-    {"hidden", kFlagArg},         {"unique", kFlagArg}, {"prepareUnique", kFlagArg},
+    documentArg("keyPattern"), stringArg("name"), numberArg("expireAfterSeconds"),
+    flagArg("hidden"),         flagArg("unique"), flagArg("prepareUnique"),
 };
 
 /// The index that collMod's `index` names.

@@ -53,7 +53,7 @@ Task<Status> hostInfo(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kConnectionStatusArguments[] = {{"showPrivileges", kFlagArg}};
+constexpr Argument kConnectionStatusArguments[] = {flagArg("showPrivileges")};
 
 Task<Status> connectionStatus(Request& request) {
   bson::Builder& reply = request.reply();

@@ -12,8 +12,8 @@ constexpr size_t kGroupDocuments = 128;
 constexpr size_t kGroupBytes = 512 * 1024;
 
 constexpr Argument kInsertArguments[] = {
-    {"documents", kArrayArg},  {"ordered", kFlagArg},          {"bypassDocumentValidation", kFlagArg},
-    {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
+    arrayArg("documents"),  flagArg("ordered"),          flagArg("bypassDocumentValidation"),
+    numberArg("maxTimeMS"), binaryArg("collectionUUID"),
 };
 
 /// The statements of one insert command on their way into the collection.
@@ -118,9 +118,8 @@ Status checkBatchSize(size_t count) {
 }
 
 Task<Status> insert(Request& request) {
-  const auto ns = request.collection();
+  const auto ns = request.target();
   if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
   const auto documents = request.documents("documents");
   if (!documents.isOK()) co_return documents.status();
   if (Status status = checkBatchSize(documents->size()); !status.isOK()) co_return status;

@@ -11,7 +11,7 @@ namespace troupe::commands {
 
 namespace {
 
-constexpr Argument kLinkPingArguments[] = {{"bytes", kNumberArg}};
+constexpr Argument kLinkPingArguments[] = {numberArg("bytes")};
 constexpr int64_t kMostPingBytes = 16 * 1024 * 1024;
 constexpr auto kPingTime = std::chrono::seconds(10);
 
@@ -37,7 +37,7 @@ Task<Status> linkPing(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kLinkRunArguments[] = {{"command", kDocumentArg, true}, {"database", kStringArg}};
+constexpr Argument kLinkRunArguments[] = {documentArg("command").required(), stringArg("database")};
 /// Of documents in one answer; what is beyond is left out.
 constexpr size_t kMostRunBytes = 12 * 1024 * 1024;
 

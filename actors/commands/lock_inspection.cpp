@@ -66,7 +66,7 @@ Task<Status> lockInfo(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kLockInfoArguments[] = {{"includeStorageEngineDump", kFlagArg}};
+constexpr Argument kLockInfoArguments[] = {flagArg("includeStorageEngineDump")};
 
 constexpr Command kLockCommands[] = {
     {.name = "lockInfo",

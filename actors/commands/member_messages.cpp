@@ -84,12 +84,12 @@ Task<Status> heartbeat(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kVoteArguments[] = {{"setName", kStringArg, true},        {"term", kNumberArg, true},
-                                       {"candidateIndex", kNumberArg, true}, {"configVersion", kNumberArg, true},
-                                       {"configTerm", kNumberArg},           {"dryRun", kFlagArg},
-                                       {"lastAppliedOpTime", kDocumentArg}};
-constexpr Argument kHeartbeatArguments[] = {
-    {"configVersion", kNumberArg, true}, {"configTerm", kNumberArg}, {"from", kStringArg}, {"term", kNumberArg, true}};
+constexpr Argument kVoteArguments[] = {
+    stringArg("setName").required(),       numberArg("term").required(), numberArg("candidateIndex").required(),
+    numberArg("configVersion").required(), numberArg("configTerm"),      flagArg("dryRun"),
+    documentArg("lastAppliedOpTime")};
+constexpr Argument kHeartbeatArguments[] = {numberArg("configVersion").required(), numberArg("configTerm"),
+                                            stringArg("from"), numberArg("term").required()};
 
 constexpr Command kMemberMessagesCommands[] = {
     {.name = "replSetRequestVotes",

@@ -68,7 +68,7 @@ Task<Status> getCmdLineOpts(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kConfigureFailPointArguments[] = {{"mode", kAnyType, true}, {"data", kDocumentArg}};
+constexpr Argument kConfigureFailPointArguments[] = {anyArg("mode").required(), documentArg("data")};
 
 Task<Status> configureFailPoint(Request& request) {
   const auto name = request.body().first().toStringOr();

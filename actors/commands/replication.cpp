@@ -126,9 +126,9 @@ Task<Status> maintenance(Request& request) {
   co_return co_await askTopology(request, replication::Maintenance{request.body().first().truthy()});
 }
 
-constexpr Argument kReconfigArguments[] = {{"force", kFlagArg}, {"maxTimeMS", kNumberArg}};
-constexpr Argument kStepDownArguments[] = {{"force", kFlagArg}, {"secondaryCatchUpPeriodSecs", kNumberArg}};
-constexpr Argument kStepUpArguments[] = {{"skipDryRun", kFlagArg}};
+constexpr Argument kReconfigArguments[] = {flagArg("force"), numberArg("maxTimeMS")};
+constexpr Argument kStepDownArguments[] = {flagArg("force"), numberArg("secondaryCatchUpPeriodSecs")};
+constexpr Argument kStepUpArguments[] = {flagArg("skipDryRun")};
 
 constexpr Command kReplicationCommands[] = {
     {.name = "replSetGetStatus",

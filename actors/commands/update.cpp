@@ -3,6 +3,7 @@
 
 #include "actors/commands/families.hpp"
 #include "actors/commands/modify.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/project/projection.hpp"
 
@@ -11,25 +12,28 @@ namespace troupe::commands {
 namespace {
 
 constexpr Argument kUpdateArguments[] = {
-    {"updates", kArrayArg}, {"ordered", kFlagArg},     {"bypassDocumentValidation", kFlagArg},
-    {"let", kDocumentArg},  {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
+    arrayArg("updates"), flagArg("ordered"),     flagArg("bypassDocumentValidation"),
+    documentArg("let"),  numberArg("maxTimeMS"), binaryArg("collectionUUID"),
 };
 constexpr Argument kUpdateStatement[] = {
-    {"q", kDocumentArg, true},    {"u", kDocumentArg | kArrayArg, true},
-    {"c", kDocumentArg},          {"multi", kFlagArg},
-    {"upsert", kFlagArg},         {"arrayFilters", kArrayArg},
-    {"collation", kDocumentArg},  {"hint", kStringArg | kDocumentArg},
-    {"upsertSupplied", kFlagArg},
+    documentArg("q").required(),
+    eitherArg("u", kDocumentArg | kArrayArg).required(),
+    documentArg("c"),
+    flagArg("multi"),
+    flagArg("upsert"),
+    arrayArg("arrayFilters"),
+    documentArg("collation"),
+    eitherArg("hint", kStringArg | kDocumentArg),
+    flagArg("upsertSupplied"),
 };
 constexpr Argument kDeleteArguments[] = {
-    {"deletes", kArrayArg},    {"ordered", kFlagArg},          {"let", kDocumentArg},
-    {"maxTimeMS", kNumberArg}, {"collectionUUID", kBinaryArg},
+    arrayArg("deletes"), flagArg("ordered"), documentArg("let"), numberArg("maxTimeMS"), binaryArg("collectionUUID"),
 };
 constexpr Argument kDeleteStatement[] = {
-    {"q", kDocumentArg, true},
-    {"limit", kNumberArg | kBoolArg, true},
-    {"collation", kDocumentArg},
-    {"hint", kStringArg | kDocumentArg},
+    documentArg("q").required(),
+    eitherArg("limit", kNumberArg | kBoolArg).required(),
+    documentArg("collation"),
+    eitherArg("hint", kStringArg | kDocumentArg),
 };
 
 /// checkArguments passes over the first field (a command's own name), so a statement is checked behind a leading one.
@@ -82,9 +86,7 @@ using Note = std::function<void(int32_t index, ModificationOutcome&)>;
 
 /// Runs all statements in order, collecting failures as writeErrors.
 Task<Status> runStatements(Request& request, std::string_view name, Parse parse, Note note) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   const auto statements = request.documents(name);
   if (!statements.isOK()) co_return statements.status();
   if (statements->empty() || statements->size() > kMaxWriteBatch) {
@@ -98,7 +100,7 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
     if (!what.isOK()) co_return what.status();
     const auto position = static_cast<int32_t>(i);
     request.operation().setStatements({&position, 1});
-    auto outcome = co_await modify(request, *ns, std::move(*what));
+    auto outcome = co_await modify(request, ns, std::move(*what));
     request.operation().setStatements({});
     if (outcome.isOK()) {
       note(position, *outcome);
@@ -150,18 +152,18 @@ Task<Status> remove(Request& request) {
 }
 
 constexpr Argument kFindAndModifyArguments[] = {
-    {"query", kDocumentArg},
-    {"sort", kDocumentArg},
-    {"remove", kFlagArg},
-    {"update", kDocumentArg | kArrayArg},
-    {"new", kFlagArg},
-    {"fields", kDocumentArg},
-    {"upsert", kFlagArg},
-    {"bypassDocumentValidation", kFlagArg},
-    {"collation", kDocumentArg},
-    {"arrayFilters", kArrayArg},
-    {"hint", kStringArg | kDocumentArg},
-    {"let", kDocumentArg},
+    documentArg("query"),
+    documentArg("sort"),
+    flagArg("remove"),
+    eitherArg("update", kDocumentArg | kArrayArg),
+    flagArg("new"),
+    documentArg("fields"),
+    flagArg("upsert"),
+    flagArg("bypassDocumentValidation"),
+    documentArg("collation"),
+    arrayArg("arrayFilters"),
+    eitherArg("hint", kStringArg | kDocumentArg),
+    documentArg("let"),
 };
 
 Status checkFindAndModify(const Request& request) {
@@ -216,11 +218,9 @@ Status appendValue(Request& request, const std::optional<bson::Document>& docume
 }
 
 Task<Status> findAndModify(Request& request) {
-  const auto ns = request.collection();
-  if (!ns.isOK()) co_return ns.status();
-  request.operation().ns = ns->toString();
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   if (Status status = checkFindAndModify(request); !status.isOK()) co_return status;
-  auto outcome = co_await modify(request, *ns, findAndModifyStatement(request));
+  auto outcome = co_await modify(request, ns, findAndModifyStatement(request));
   if (!outcome.isOK()) co_return outcome.status();
   ServerCounters& counters = request.server().counters;
   (request.flag("remove") ? counters.remove : counters.update).fetch_add(1, std::memory_order_relaxed);

@@ -15,22 +15,22 @@ namespace troupe::commands {
 namespace {
 
 constexpr Argument kCreateUserArguments[] = {
-    {"pwd", kStringArg},
-    {"customData", kDocumentArg},
-    {"roles", kArrayArg, true},
-    {"digestPassword", kFlagArg},
-    {"mechanisms", kArrayArg},
-    {"authenticationRestrictions", kArrayArg},
-    {"passwordDigestor", kStringArg},
+    stringArg("pwd"),
+    documentArg("customData"),
+    arrayArg("roles").required(),
+    flagArg("digestPassword"),
+    arrayArg("mechanisms"),
+    arrayArg("authenticationRestrictions"),
+    stringArg("passwordDigestor"),
 };
 constexpr Argument kUpdateUserArguments[] = {
-    {"pwd", kStringArg},
-    {"customData", kDocumentArg},
-    {"roles", kArrayArg},
-    {"digestPassword", kFlagArg},
-    {"mechanisms", kArrayArg},
-    {"authenticationRestrictions", kArrayArg},
-    {"passwordDigestor", kStringArg},
+    stringArg("pwd"),
+    documentArg("customData"),
+    arrayArg("roles"),
+    flagArg("digestPassword"),
+    arrayArg("mechanisms"),
+    arrayArg("authenticationRestrictions"),
+    stringArg("passwordDigestor"),
 };
 
 StatusWith<std::string> userName(const Request& request) {
@@ -246,11 +246,9 @@ Task<Status> dropAllUsers(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kUsersInfoArguments[] = {{"showCredentials", kFlagArg},
-                                            {"showPrivileges", kFlagArg},
-                                            {"showCustomData", kFlagArg},
-                                            {"filter", kDocumentArg},
-                                            {"showAuthenticationRestrictions", kFlagArg}};
+constexpr Argument kUsersInfoArguments[] = {flagArg("showCredentials"), flagArg("showPrivileges"),
+                                            flagArg("showCustomData"), documentArg("filter"),
+                                            flagArg("showAuthenticationRestrictions")};
 
 /// What usersInfo asks for: one user, several, all of the database, or all.
 StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
@@ -306,8 +304,8 @@ Task<Status> usersInfo(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kRolesInfoArguments[] = {
-    {"showBuiltinRoles", kFlagArg}, {"showPrivileges", kFlagArg}, {"showAuthenticationRestrictions", kFlagArg}};
+constexpr Argument kRolesInfoArguments[] = {flagArg("showBuiltinRoles"), flagArg("showPrivileges"),
+                                            flagArg("showAuthenticationRestrictions")};
 
 /// One role that rolesInfo was asked for by name; unknown ones are left out.
 Status appendRole(Request& request, const bson::Element& what) {
@@ -352,7 +350,7 @@ Task<Status> rolesInfo(Request& request) {
   co_return status;
 }
 
-constexpr Argument kRolesArguments[] = {{"roles", kArrayArg, true}};
+constexpr Argument kRolesArguments[] = {arrayArg("roles").required()};
 
 using Target = Requirement::Target;
 constexpr Command kUserCommands[] = {

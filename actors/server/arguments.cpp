@@ -11,30 +11,30 @@ using bson::Type;
 namespace {
 
 constexpr Argument kGeneric[] = {
-    {"$db", kStringArg},
-    {"lsid", kDocumentArg},
-    {"$clusterTime", kDocumentArg},
-    {"txnNumber", kNumberArg},
-    {"autocommit", kBoolArg},
-    {"startTransaction", kBoolArg},
-    {"stmtId", kNumberArg},
-    {"stmtIds", kArrayArg},
-    {"readConcern", kDocumentArg},
-    {"writeConcern", kDocumentArg},
-    {"maxTimeMS", kNumberArg},
-    {"comment", kAnyType},
-    {"$readPreference", kDocumentArg},
-    {"$queryOptions", kDocumentArg},
-    {"$audit", kAnyType},
-    {"$client", kAnyType},
-    {"$configServerState", kAnyType},
-    {"$oplogQueryData", kAnyType},
-    {"$replData", kAnyType},
-    {"operationTime", kAnyType},
-    {"apiVersion", kStringArg},
-    {"apiStrict", kBoolArg},
-    {"apiDeprecationErrors", kBoolArg},
-    {"help", kAnyType},
+    stringArg("$db"),
+    documentArg("lsid"),
+    documentArg("$clusterTime"),
+    numberArg("txnNumber"),
+    boolArg("autocommit"),
+    boolArg("startTransaction"),
+    numberArg("stmtId"),
+    arrayArg("stmtIds"),
+    documentArg("readConcern"),
+    documentArg("writeConcern"),
+    numberArg("maxTimeMS"),
+    anyArg("comment"),
+    documentArg("$readPreference"),
+    documentArg("$queryOptions"),
+    anyArg("$audit"),
+    anyArg("$client"),
+    anyArg("$configServerState"),
+    anyArg("$oplogQueryData"),
+    anyArg("$replData"),
+    anyArg("operationTime"),
+    stringArg("apiVersion"),
+    boolArg("apiStrict"),
+    boolArg("apiDeprecationErrors"),
+    anyArg("help"),
 };
 
 uint16_t argumentTypeOf(const Element& e) {
@@ -114,7 +114,7 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
     }
     if (!argument && findIn(table, kAnyOther)) continue;
     if (!argument) return {ErrorCode::kUnknownField, fieldPath(command, e.name()) + " is an unknown field."};
-    if (apiStrict && !argument->inStableApi) {
+    if (apiStrict && !argument->isInStableApi) {
       return {ErrorCode::kAPIStrictError, fieldPath(command, e.name()) + " is not in API Version 1"};
     }
     if (argument->types == kAnyType || e.isNullish()) continue;
@@ -125,7 +125,7 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
     }
   }
   for (const Argument& a : table) {
-    if (a.required && !(seen & (uint64_t{1} << (&a - table.data())))) {
+    if (a.isRequired && !(seen & (uint64_t{1} << (&a - table.data())))) {
       return {ErrorCode::kMissingRequiredField, fieldPath(command, a.name) + " is missing but a required field"};
     }
   }

@@ -24,13 +24,29 @@ enum ArgumentType : uint16_t {
   kFlagArg = kBoolArg | kNumberArg,  ///< a bool that may be written as a number
 };
 
-/// One argument of a command. Null is accepted for every optional argument and means "not given".
+/// One argument of a command. Null is accepted for every optional argument and means "not given". Made by the functions
+/// below: `documentArg("filter")`, `arrayArg("pipeline").required()`.
 struct Argument {
   std::string_view name;
   uint16_t types = kAnyType;
-  bool required = false;
-  bool inStableApi = true;  ///< false: refused under apiStrict
+  bool isRequired = false;
+  bool isInStableApi = true;
+
+  constexpr Argument required() const { return {name, types, true, isInStableApi}; }
+  /// Refused under apiStrict.
+  constexpr Argument outsideStableApi() const { return {name, types, isRequired, false}; }
 };
+
+constexpr Argument anyArg(std::string_view name) { return {name, kAnyType}; }
+constexpr Argument boolArg(std::string_view name) { return {name, kBoolArg}; }
+constexpr Argument flagArg(std::string_view name) { return {name, kFlagArg}; }
+constexpr Argument numberArg(std::string_view name) { return {name, kNumberArg}; }
+constexpr Argument stringArg(std::string_view name) { return {name, kStringArg}; }
+constexpr Argument documentArg(std::string_view name) { return {name, kDocumentArg}; }
+constexpr Argument arrayArg(std::string_view name) { return {name, kArrayArg}; }
+constexpr Argument binaryArg(std::string_view name) { return {name, kBinaryArg}; }
+/// Of one of several types: `eitherArg("hint", kStringArg | kDocumentArg)`.
+constexpr Argument eitherArg(std::string_view name, int types) { return {name, static_cast<uint16_t>(types)}; }
 
 /// What a command accepts. Fields that every command accepts (`$db`, `lsid`, `maxTimeMS`, `comment` ...) need not be
 /// named.
@@ -39,9 +55,10 @@ using ArgumentTable = std::span<const Argument>;
 /// In a table: fields it does not name are accepted and ignored, as where newer clients may say more than this server
 /// understands.
 inline constexpr std::string_view kAnyOther = "*";
+inline constexpr Argument kAnyOtherArgs = anyArg(kAnyOther);
 
 /// For commands whose fields are names of their own kind (parameters): everything is accepted, the body checks.
-inline constexpr Argument kNamedFreely[] = {{kAnyOther}};
+inline constexpr Argument kNamedFreely[] = {kAnyOtherArgs};
 
 /// Checks `body` strictly against the table: unknown fields (40415), duplicates (40413), wrong types (TypeMismatch) and
 /// missing required fields (40414) are refused with messages that name the field. The first field, the command's own,

@@ -66,6 +66,12 @@ StatusWith<storage::Namespace> Request::collection() const {
   return ns;
 }
 
+StatusWith<storage::Namespace> Request::target() {
+  TROUPE_ASSIGN(auto ns, collection());
+  operation_.ns = ns.toString();
+  return ns;
+}
+
 Status Request::authorize(auth::Action action, const auth::Resource& resource) const {
   if (!server_.identity.authentication || client_.localhostException) return Status::OK();
   if (client_.allows(action, resource)) return Status::OK();

@@ -9,7 +9,7 @@ troupe::Task<troupe::Status> moveLease(Request& request) {
   node.tell(node.address("/node/services/audit"), troupe::local(caf::make_message(wanted.id)));
   co_return answer.status();
 }
-constexpr Argument kTo[] = {{"to", kStringArg, true}};
+constexpr Argument kTo[] = {stringArg("to").required()};
 constexpr Command kCommands[] = {{.name = "moveLease", .summary = "gives a lease to a node",
     .requirement = {Requirement::Target::kAuthenticated}, .adminOnly = true, .arguments = kTo, .run = moveLease}};
 int main(int argc, char** argv) {

@@ -39,7 +39,7 @@ std::string argumentsOf(commands::ArgumentTable table) {
     if (argument.name == "*") return "named freely, checked by the command";
     const std::string name = "`" + std::string(argument.name) + "`";
     text +=
-        (text.empty() ? "" : ", ") + (argument.required ? "**" + name + "**" : name) + " " + typesOf(argument.types);
+        (text.empty() ? "" : ", ") + (argument.isRequired ? "**" + name + "**" : name) + " " + typesOf(argument.types);
   }
   return text;
 }

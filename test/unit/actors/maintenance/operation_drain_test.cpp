@@ -9,6 +9,13 @@ using commands::Exchange;
 
 class OperationDrainTest : public commands::CommandTest {
  protected:
+  void TearDown() override {
+    if (!stopped_) CommandTest::TearDown();
+  }
+  void stopTheNode() {
+    stopped_ = true;
+    server.assembly.stop();
+  }
   /// A find that holds the global lock in mode IS for so long, whatever happens to it.
   std::shared_ptr<Exchange> beginFindThatTakes(int milliseconds) {
     fill("c", 3);
@@ -20,12 +27,15 @@ class OperationDrainTest : public commands::CommandTest {
     EXPECT_FALSE(find->done);
     return find;
   }
+
+ private:
+  bool stopped_ = false;
 };
 
 TEST_F(OperationDrainTest, AShutdownClosesStorageOnlyAfterTheLastOperation) {
   const auto find = beginFindThatTakes(2000);
   const TimePoint asked = server.time->now();
-  server.assembly.stop();
+  stopTheNode();
   EXPECT_TRUE(find->done) << "storage closed under it";
   EXPECT_EQ(find->takeReply()["code"].toInt64(), 11600);
   EXPECT_GE(server.time->now() - asked, 2s);
@@ -43,7 +53,7 @@ TEST_F(OperationDrainTest, AShutdownGoesBeforeWhoWaitsForTheGlobalLock) {
   ASSERT_TRUE(waits.wait);
   server.time->schedule(server.time->now() + 1s, [&] { reader.releaseAll(); });
   const TimePoint asked = server.time->now();
-  server.assembly.stop();
+  stopTheNode();
   EXPECT_FALSE(written) << "it came earlier, and would have held the shutdown up";
   EXPECT_LT(server.time->now() - asked, 2s);
   EXPECT_EQ(server.locks.inUse(), 1u) << "the shutdown's lock went with the node";
@@ -53,7 +63,7 @@ TEST_F(OperationDrainTest, AShutdownGoesBeforeWhoWaitsForTheGlobalLock) {
 TEST_F(OperationDrainTest, AnOperationThatDoesNotEndIsCutOffAfterTheGrace) {
   const auto find = beginFindThatTakes(600'000);
   const TimePoint asked = server.time->now();
-  server.assembly.stop();
+  stopTheNode();
   EXPECT_FALSE(find->done);
   EXPECT_LT(server.time->now() - asked, 10s);
 }

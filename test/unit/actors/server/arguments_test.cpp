@@ -9,8 +9,12 @@ namespace troupe::commands {
 using bson::operator""_json;
 
 constexpr Argument kTable[] = {
-    {"count", kNumberArg, true},           {"name", kStringArg}, {"filter", kDocumentArg},
-    {"either", kStringArg | kDocumentArg}, {"flag", kFlagArg},   {"unstable", kAnyType, false, false},
+    numberArg("count").required(),
+    stringArg("name"),
+    documentArg("filter"),
+    eitherArg("either", kStringArg | kDocumentArg),
+    flagArg("flag"),
+    anyArg("unstable").outsideStableApi(),
 };
 
 Status check(const bson::Document& body, bool apiStrict = false) {

@@ -16,7 +16,8 @@ TEST(CommandsPage, DescribesEveryCommandOfTheServer) {
 
 TEST(CommandsPage, TellsRightsArgumentsAndPlace) {
   constexpr commands::Argument kArguments[] = {
-      {"size", commands::kNumberArg, true}, {"hint", commands::kStringArg | commands::kDocumentArg}, {"x"}};
+      commands::numberArg("size").required(),
+      commands::eitherArg("hint", commands::kStringArg | commands::kDocumentArg), anyArg("x")};
   const commands::Command one{.name = "make",
                               .alias = "do",
                               .summary = "makes it",
