@@ -1,4 +1,5 @@
-// The locks of the node: the holders of each resource, then its queue in the order of the grants. Read while they are shown.
+// The locks of the node: the holders of each resource, then its queue in the order of the grants; resources with waiters
+// first. Read while they are shown.
 import {count, duration, element, marked} from "/format.js";
 import {locks} from "/store.js";
 
@@ -29,7 +30,7 @@ function resourceCell(entry, isFirst) {
 function stateCell(entry) {
   if (entry.place === 0) return element("td", {}, element("span", {class: "phase", "data-tone": "good"}, "holds"));
   const why = [entry.enqueueAtFront ? "enqueued at the front" : "", entry.compatibleFirst ? "may overtake waiters it does not conflict with" : ""];
-  return element("td", {}, element("span", {class: "phase", "data-tone": "warn", title: why.filter(Boolean).join(", ") || null}, `waits, ${entry.place}.`));
+  return element("td", {}, element("span", {class: "phase", "data-tone": "warn", title: why.filter(Boolean).join(", ") || null}, `waits #${entry.place}`));
 }
 
 function modeOf(entry) {
@@ -56,6 +57,8 @@ function line(entry, isFirst) {
 function draw() {
   const byId = (id) => document.getElementById(id);
   const found = (resources ?? []).map((one) => entriesOf(one).filter((entry) => textOf(entry).includes(search))).filter((entries) => entries.length);
+  const isContended = (entries) => Number(entries.some((entry) => entry.place > 0));
+  found.sort((a, b) => isContended(b) - isContended(a));  // stable: else from the top of the hierarchy down
   byId("lock-rows").replaceChildren(...found.flatMap((entries) => entries.map((entry, index) => line(entry, index === 0))));
   byId("lock-empty").hidden = found.length > 0;
   byId("lock-empty").textContent = resources === null ? "Reading the locks …" : resources.length ? "No lock matches the search." : "No operation holds or waits for a lock just now.";

@@ -33,7 +33,7 @@ test("the locks show a holder, and who waits for it in which order", async ({pag
       shown = await page.locator(`#lock-rows tr[data-resource="${kResource}"]`).evaluateAll((all) => all.map((tr) => [...tr.children].map((td) => td.textContent)));
       return shown.length >= 3;
     });
-    assert.deepEqual(shown.map((cells) => cells[1]).slice(0, 3), ["holds", "waits, 1.", "waits, 2."]);
+    assert.deepEqual(shown.map((cells) => cells[1]).slice(0, 3), ["holds", "waits #1", "waits #2"]);
     for (const [, , mode, operation, client, since] of shown) {
       assert.equal(mode, "X");
       assert.match(operation, /^validateshop\.orders op \d+$/);
