@@ -54,7 +54,7 @@ bson::Document ownOptions(const Request& request) {
   return options.finish();
 }
 
-/// What belongs to the query language must parse before it is stored.
+/// Parts in the query language (validator, pipeline) must parse before they are stored.
 Status checkQueryParts(const Request& request, const storage::CollectionOptions& options) {
   QueryResources resources(request.server(), request.operation());
   TROUPE_TRY(prepareContext(resources, request, options.collation, {}));

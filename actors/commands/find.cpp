@@ -219,7 +219,7 @@ Task<Status> getMore(Request& request) {
 
 constexpr Argument kKillCursorsArguments[] = {arrayArg("cursors").required()};
 
-/// Who opened a cursor may end it; others need the right to end any.
+/// The user that opened a cursor may end it; others need the right to end any.
 Status mayKill(const Request& request, int64_t id) {
   const auto mine = request.server().cursors.belongsTo(id, request.userNames());
   if (!mine.isOK() || *mine) return Status::OK();

@@ -8,7 +8,7 @@
 
 namespace troupe::commands {
 
-/// What is running and what lies idle, as currentOp and $currentOp show it.
+/// Selection of currentOp and $currentOp among running operations, idle connections, cursors and sessions.
 struct OperationQuery {
   bool allUsers = true;
   bool idleConnections = false;

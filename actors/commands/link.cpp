@@ -41,7 +41,7 @@ constexpr Argument kLinkRunArguments[] = {documentArg("command").required(), str
 /// Of documents in one answer; what is beyond is left out.
 constexpr size_t kMostRunBytes = 12 * 1024 * 1024;
 
-/// The user who asks, as the other node knows it; where nobody logs in, the cluster.
+/// The user of the request, as the other node knows it; without authentication, the cluster.
 front::ActAs identityOf(const Request& request) {
   if (!request.server().identity.authentication) return front::ActAs::cluster();
   const auto& users = request.client().users;

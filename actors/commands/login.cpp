@@ -33,7 +33,7 @@ StatusWith<auth::ScramCredentials> credentialsFor(const Request& request, const 
   return auth::decoyCredentials(sasl.mechanism(), sasl.user(), sasl.database(), server.loginSecret);
 }
 
-/// Whether there is such a user who has credentials, but none for this mechanism.
+/// Whether the user exists and has credentials, but none for this mechanism.
 bool cannotUse(const Request& request, const auth::SaslConversation& sasl) {
   const auto stored = request.server().users.find(sasl.user(), sasl.database());
   if (!stored.isOK() || !*stored) return false;

@@ -1,4 +1,4 @@
-// What members of a replica set ask each other, for operators who look into an election: the same machine answers.
+// replSetRequestVotes and replSetHeartbeat, for operators who inspect an election: the same machine answers.
 #include "actors/commands/families.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"

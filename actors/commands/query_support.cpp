@@ -15,7 +15,7 @@ namespace {
 
 /// Results between two looks at the clock.
 constexpr int kResultsPerLook = 64;
-/// What the framing of the cursor and of reply fields may need beside the documents.
+/// Bytes for the framing of the cursor and of reply fields, beside the documents.
 constexpr size_t kReplyOverhead = 16 * 1024;
 
 class ExecutorStream final : public ResultStream {

@@ -16,7 +16,7 @@ namespace troupe::commands {
 /// How long an operation may keep its thread before others get their turn.
 inline constexpr auto kSlice = std::chrono::milliseconds(10);
 
-/// What a query is parsed and run with, owned in one place so that it lives as long as the query: the command's bytes,
+/// Resources of one query, owned in one place so that they live as long as the query: the command's bytes,
 /// collation, `let` variables and the collection; the operation that works on it; and the clock it
 /// goes by.
 class QueryResources final : public query::WorkClock {

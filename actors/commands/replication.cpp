@@ -1,4 +1,4 @@
-// What operators and tools ask of a replica set's member. A standalone node says that it is none.
+// Commands of operators and tools to a member of a replica set. A standalone node refuses them.
 #include "actors/commands/families.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"

@@ -107,7 +107,7 @@ void appendMetrics(bson::Builder& b, ServerContext& server) {
   b.close();
 }
 
-/// What a member of a replica set is, and how it came about.
+/// Section `repl` of a member of a replica set, with its election counters.
 void appendReplication(bson::Builder& b, const ServerContext& server) {
   if (!server.membership) return;
   const auto view = server.membership->view();

@@ -11,7 +11,7 @@ namespace troupe::commands {
 
 namespace {
 
-/// What a getMore waits for that names no time.
+/// Wait of a getMore without maxTimeMS.
 constexpr auto kDefaultPatience = std::chrono::milliseconds(1000);
 
 bool isForward(bson::View order) {

@@ -57,7 +57,7 @@ StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson:
   return result;
 }
 
-/// Who grants a role must be allowed to in the role's database.
+/// Granting a role needs the right to grant in the role's database.
 Status authorizeRoles(const Request& request, const std::vector<auth::RoleName>& roles, auth::Action action) {
   for (const auto& role : roles) TROUPE_TRY(request.authorize(action, auth::Resource::db(role.database)));
   return Status::OK();
@@ -250,7 +250,7 @@ constexpr Argument kUsersInfoArguments[] = {flagArg("showCredentials"), flagArg(
                                             flagArg("showCustomData"), documentArg("filter"),
                                             flagArg("showAuthenticationRestrictions")};
 
-/// What usersInfo asks for: one user, several, all of the database, or all.
+/// Users that usersInfo selects: one, several, all of the database, or all.
 StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
   const auto what = request.body().first();
   if (what.isNumber()) return request.server().users.list(request.db());

@@ -4,7 +4,7 @@
 
 namespace troupe::commands {
 
-/// What reading a namespace means: the collection below its views, and the stages that make what is asked of it.
+/// A namespace resolved for reading: the collection below its views, and the stages of the views on top.
 struct ResolvedViews {
   storage::Namespace ns;
   storage::CollectionPtr collection;  ///< null when it does not exist

@@ -79,7 +79,7 @@ Handler on(Object* object, Result (Object::*method)(Args...)) {
   return on<T>([object, method](Args... args) -> Result { return (object->*method)(std::forward<Args>(args)...); });
 }
 
-/// All that an actor understands, by payload type. Whatever is not in it is answered with an error and counted.
+/// All that an actor understands, by payload type. Messages of other types are answered with an error and counted.
 class Behaviour {
  public:
   Behaviour() = default;

@@ -23,7 +23,7 @@ namespace {
 
 class CafCell;
 
-/// What lies in an actor's mailbox. Dropped unhandled it settles what it owes by its destruction.
+/// An entry of an actor's mailbox. Destroyed unhandled, it sends its asker an error.
 class Element : public caf::intrusive::singly_linked<Element> {
  public:
   explicit Element(bool isUrgent) : urgent(isUrgent) {}
@@ -213,7 +213,7 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
     return urgent_.empty() && normal_.empty() && inbox_.try_block() ? awaiting_message : resume_later;
   }
 
-  /// What is urgent goes first. Null if the mailbox is empty.
+  /// Urgent entries first. Null if the mailbox is empty.
   std::unique_ptr<Element> next() noexcept {
     if (!inbox_.empty()) fetch();
     if (!urgent_.empty()) return urgent_.take();

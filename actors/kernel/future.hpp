@@ -65,8 +65,8 @@ class FutureState {
 
 }  // namespace detail
 
-/// A value that will be there once. `co_await` it in a Task, once: the task continues on its own executor, whichever
-/// thread completed it. Move-only.
+/// A value that will be there once. `co_await` it in a Task, once: the task continues on its own executor, not on
+/// the thread that completed it. Move-only.
 template <class T>
 class [[nodiscard]] Future {
  public:

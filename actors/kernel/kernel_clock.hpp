@@ -29,7 +29,7 @@ class KernelClock final : public caf::detail::simple_actor_clock {
   void cancel_all() override;
 
  private:
-  /// What an armed timer holds: it may fire while the clock goes away.
+  /// State shared with armed timers: one may fire while the clock goes away.
   struct Link {
     std::mutex mutex;
     KernelClock* clock;

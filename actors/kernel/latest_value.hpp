@@ -17,8 +17,8 @@ struct NewValue {
   std::shared_ptr<LatestValue<T>> source;
 };
 
-/// Brings an actor values of which only the newest counts, such as progress: whatever comes before it was heard
-/// replaces what was there, so at most one message waits in its mailbox however often there is news. Make it with
+/// Brings an actor values of which only the newest counts, such as progress: a value set before the last one
+/// was handled replaces it, so at most one message waits in the mailbox, however often values are set. Make it with
 /// make_shared; `set` may be called from any thread. The receiver handles `NewValue<T>` and takes the value there.
 template <class T>
 class LatestValue : public std::enable_shared_from_this<LatestValue<T>> {

@@ -132,7 +132,8 @@ class Node {
   size_t readyCount() const;
   /// Runs one turn (one message of one actor), the `index`-th ready one; explores schedules. False if there is none.
   bool step(size_t index = 0);
-  /// Moves the VirtualEnvironment's time, running whatever becomes ready at each point. Returns the number of turns.
+  /// Moves the VirtualEnvironment's time, running the turns that become ready at each point. Returns the number of
+  /// turns.
   size_t advance(Duration by);
 
   /// Ends every actor and task, then the threads. Idempotent; the destructor calls it. Supervisors stop their children

@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// What a pool thread does right now: the next job of this thread waits here instead of in the shared queue.
+/// State of a pool thread: its next job waits here instead of in the shared queue.
 struct Turn {
   const Pool* pool;
   bool hasNext = false;

@@ -180,7 +180,8 @@ void PostOffice::tellDown(const Address& watcher, const Address& who, const Stat
 
 void PostOffice::watch(const Address& watcher, const Address& watched) {
   if (setOfPrimary(watched.node()))
-    return tellDown(watcher, watched, Status(ErrorCode::kIllegalOperation, "watch a node, not whichever is primary"));
+    return tellDown(watcher, watched,
+                    Status(ErrorCode::kIllegalOperation, "a watch needs the name of a node, not primaryOf(set)"));
   {
     std::lock_guard lock(watchMutex_);
     // Under the lock: an actor that ends meanwhile removes its mailbox first and looks for watchers afterwards.

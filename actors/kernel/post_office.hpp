@@ -56,7 +56,7 @@ const char* deadLetterName(DeadLetter reason);
 using PrimaryFinder = std::function<std::optional<std::string>(std::string_view set)>;
 
 /// Delivers by name: to a mailbox on this node, or to a route. A message to `primaryOf(set)` goes to the node that is
-/// the primary at that moment; who asks again, after NotWritablePrimary, finds the next one. Keeps the watches on local
+/// the primary at that moment; an ask repeated after NotWritablePrimary finds the next one. Keeps the watches on local
 /// actors. Every message that cannot be delivered is counted by reason, and answered if it was an ask. Thread-safe.
 class PostOffice {
  public:

@@ -39,12 +39,12 @@ class DocumentStore {
   virtual Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) = 0;
   /// Up to `limit` documents from `from` on (0: the first).
   virtual Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) = 0;
-  /// Ends once all that was written so far, by whomever, survives a crash of this node.
+  /// Ends once every write made so far, by any host, survives a crash of this node.
   virtual Task<Status> settle() { co_return Status::OK(); }
   /// From now on what is put or removed belongs to a service that runs in that term: it must not be written in a later
   /// one. Null term: no longer.
   virtual void serveIn(std::optional<int64_t> term) { (void)term; }
-  /// From now on `service` hears DocumentRemoved of what is removed, whoever does it. For stores that others can write
+  /// From now on `service` hears DocumentRemoved of every removal, its own or not. For stores that others can write
   /// to.
   virtual void reportRemovals(const Address& service) { (void)service; }
 };

@@ -37,7 +37,7 @@ struct MachineEnded {};
 /// Asks a host to answer with MachineEnded, or its failure, when it has come to its end (local payload).
 struct AwaitEnd {};
 
-/// What a machine needs of its node besides its document.
+/// Services of the node that a machine's host uses, besides the document.
 template <MachineType M>
 struct HostOptions {
   using Event = typename M::Event;

@@ -21,7 +21,7 @@ concept HasSchema = requires {
   typename SchemaOf<T>::Type;
 };
 
-/// What handlers of messages that carry a T are registered for.
+/// Payload type under which handlers of messages that carry a T are registered.
 template <class T>
 struct CarrierOf {
   using Type = T;

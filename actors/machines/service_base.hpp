@@ -37,7 +37,7 @@ struct ServiceLimits {
   std::function<bool()> isPrimary = {};
 };
 
-/// What all primary-only services share, whatever their machine: one host for each document of the store while this
+/// The part that all primary-only services share, for any machine: one host for each document of the store while this
 /// node is primary, none otherwise, and never two of one `_id`. Hosts that fail are built again from their document;
 /// those that fail too often, and documents that cannot be read, are set aside with their reason in the tree, and can
 /// be resumed there. The machine's side is `PrimaryOnlyService`.

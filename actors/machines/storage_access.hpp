@@ -10,7 +10,7 @@ namespace troupe::machines {
 
 class DocumentRemovals;
 
-/// What stores need of their node; all of it outlives them.
+/// Parts of the node that stores of state documents use; all of it outlives them.
 struct StorageAccess {
   Node& node;
   storage::Catalog& catalog;

@@ -31,7 +31,7 @@ Behaviour BlockingWorker::behaviour() {
 
 void BlockingWorker::onStart() {
   setPhase("idle", "waiting for work that blocks");
-  // What the last life was told of and did not begin.
+  // Jobs announced to the last life that it did not begin.
   if (jobs_->size() > 0) tell(self(), local(LookForWork{}));
 }
 

@@ -56,7 +56,7 @@ class WorkerPool final : public commands::BlockingWork {
  public:
   WorkerPool(Node& node, std::vector<Address> workers) : node_(node), workers_(std::move(workers)) {}
   void run(std::string_view what, std::function<Status()> work, std::function<void(Status)> done) override;
-  /// What the workers are to be made with.
+  /// The queue that the workers are constructed with.
   const std::shared_ptr<JobQueue>& jobs() const { return jobs_; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace troupe::replication {
 
-/// What a member counts of its elections and step-downs since its start (ELE-036), as serverStatus shows it. A value.
+/// Counters of a member's elections and step-downs since its start (ELE-036), as serverStatus shows them. A value.
 class ElectionFigures {
  public:
   /// A transition of the topology machine: what it was before, what came of it.

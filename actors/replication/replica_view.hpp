@@ -27,7 +27,7 @@ struct Contact {
   Duration roundTrip{};
 };
 
-/// What the node is within its replica set at one moment: what `hello`, replSetGetStatus and the checks of commands
+/// The node's place in its replica set at one moment: what `hello`, replSetGetStatus and the checks of commands
 /// need of the topology. Immutable.
 struct ReplicaView {
   Snapshot<Topology> topology;
@@ -82,7 +82,7 @@ PrimaryFinder primaryFinder(const Membership& membership);
 
 /// The `electionId` of a term: later terms have greater ones.
 bson::ObjectId electionIdOf(int64_t term);
-/// What hello says of the set (BOOT-005): setName, setVersion, hosts, primary, me, electionId and so on.
+/// Fields of hello about the set (BOOT-005): setName, setVersion, hosts, primary, me, electionId and so on.
 void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view, bool modern);
 /// replSetGetStatus.
 void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view, WallTime now,

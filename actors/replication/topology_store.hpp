@@ -14,7 +14,7 @@ class TopologyStore final : public machines::DocumentStore {
  public:
   TopologyStore(machines::StorageAccess access);
 
-  /// What is there, at a start; a new document if nothing is. Reads storage on the calling thread.
+  /// Loads the stored document at a start; a new one if there is none. Reads storage on the calling thread.
   StatusWith<machines::Loaded<Topology::Document>> read(const NodeName& self, const std::string& setName) const;
 
   Task<Status> put(bson::Document document, machines::Durability durability) override;

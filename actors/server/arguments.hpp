@@ -48,7 +48,7 @@ constexpr Argument binaryArg(std::string_view name) { return {name, kBinaryArg};
 /// Of one of several types: `eitherArg("hint", kStringArg | kDocumentArg)`.
 constexpr Argument eitherArg(std::string_view name, int types) { return {name, static_cast<uint16_t>(types)}; }
 
-/// What a command accepts. Fields that every command accepts (`$db`, `lsid`, `maxTimeMS`, `comment` ...) need not be
+/// Arguments of a command. Fields that every command accepts (`$db`, `lsid`, `maxTimeMS`, `comment` ...) need not be
 /// named.
 using ArgumentTable = std::span<const Argument>;
 

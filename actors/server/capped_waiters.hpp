@@ -11,16 +11,17 @@
 
 namespace troupe::commands {
 
-/// Who waits for news of capped collections: tailable cursors that await data. News are committed inserts, and that the
+/// Waiters for news of capped collections: tailable cursors that await data. News are committed inserts, and that the
 /// collection changes or goes. Only collections that somebody asked about cost anything. Thread-safe.
 class CappedWaiters final : public storage::WriteObserver {
  public:
   /// The count of news of a collection so far. Ask before reading, and hand it to `wakeOnNews` when there was nothing
   /// to read.
   int64_t newsOf(const bson::Uuid& collection);
-  /// Completes `woken` with the next news, or at once when there were some since `known`. Who stops waiting drops it.
+  /// Completes `woken` with the next news, or at once when there were some since `known`. A waiter that stops waiting
+  /// drops it.
   void wakeOnNews(const bson::Uuid& collection, int64_t known, const std::shared_ptr<Promise<Done>>& woken);
-  /// Wakes all who wait: the node is about to stop.
+  /// Wakes every waiter; called at shutdown.
   void wakeAll();
   /// Collections that are kept in mind.
   size_t watched() const;

@@ -28,7 +28,7 @@ struct AuthenticatedUser {
   auth::PrivilegeSet privileges;
 };
 
-/// What the server knows of one connection. The connection's own actor changes it; other threads read only what the
+/// State of one connection in the server. The connection's own actor changes it; other threads read only what the
 /// mutex guards (the running operation and the fields under "shared").
 class Client {
  public:

@@ -13,7 +13,7 @@ namespace troupe::commands {
 
 enum class Access { kNone, kRead, kWrite, kAdmin };
 
-/// What a command asks permission for: an action on the collection it names, on its database, or on the cluster.
+/// The privilege a command requires: an action on the collection it names, on its database, or on the cluster.
 /// Commands whose rights depend on their arguments check further in their body with Request::authorize.
 struct Requirement {
   enum class Target { kNobody, kAuthenticated, kCollection, kDatabase, kCluster };

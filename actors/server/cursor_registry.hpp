@@ -16,7 +16,7 @@
 
 namespace troupe::commands {
 
-/// What makes a cursor tailable: at the end of its collection it waits for more.
+/// State of a tailable cursor: at the end of its collection it waits for more.
 struct Tail {
   bson::Uuid collection;
   bool awaitData = false;  ///< its getMore waits a while for news

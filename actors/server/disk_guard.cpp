@@ -27,7 +27,7 @@ void DiskGuard::look() {
   }
   const int64_t configured = reserveMB_.load(std::memory_order_relaxed);
   const int64_t reserve = configured < 0 ? std::min(kUsualReserve, space->total / 10) : configured * kMiB;
-  // What the next checkpoint writes. (The journal holds it already, and is let go of only after that.)
+  // The size of the next checkpoint. (The journal holds it already, and is let go of only after that.)
   const int64_t unwritten = reserve > 0 ? engine_.statistics().cacheBytesDirty : 0;
   const bool refused = refusing_.load(std::memory_order_relaxed);
   const bool full =

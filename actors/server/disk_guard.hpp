@@ -14,8 +14,8 @@ namespace troupe::commands {
 /// the checkpoints have room left: reads and deletes go on, and writes come back by themselves when there is space
 /// again. What the engine still holds in memory will need its place, too, and counts as used.
 ///
-/// The disk is looked at by whoever writes, each time a part of the reserve may have been written, and from time to
-/// time by the DiskWatch. Any thread.
+/// Writers look at the disk each time a part of the reserve may have been written; so does the DiskWatch, from time to
+/// time. Any thread.
 class DiskGuard {
  public:
   /// `reserveMB`: what is to stay free, in MiB; below zero: the smaller of 512 MiB and a tenth of the disk. 0 never

@@ -39,7 +39,7 @@ bool failCommandApplies(const Request& request, bson::View data) {
   return true;
 }
 
-/// What an armed `failCommand` does before the command runs: block, close the connection, or fail with a code and
+/// Applies an armed `failCommand` before the command runs: block, close the connection, or fail with a code and
 /// labels.
 Task<Status> applyFailCommand(Request& request, bson::View data) {
   if (data["blockConnection"].truthy()) {
@@ -190,7 +190,7 @@ Task<Status> runBody(Request& request) {
   co_return status;
 }
 
-/// What a command has written is awaited even when it failed afterwards. The snapshot goes first, so that neither this
+/// Writes are awaited even when the command failed afterwards. The snapshot goes first, so that neither this
 /// wait nor a slow client holds it.
 Task<void> finishWrites(Request& request) {
   storage::OperationContext& operation = request.operation();

@@ -14,7 +14,7 @@
 
 namespace troupe::commands {
 
-/// What an armed fail point tells the place that meets it: its `data` document.
+/// The `data` document of an armed fail point, given to the place that fires it.
 using FailPointData = bson::Document;
 
 /// Named places where the server fails on purpose, switched by `configureFailPoint` when test commands are enabled.

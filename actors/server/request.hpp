@@ -60,7 +60,7 @@ struct RawBatch {
   std::string documents = {};
 };
 
-/// One command on its way through the server: the parsed request, who asks, and the reply being written. Lives on the
+/// One command on its way through the server: the parsed request, its client, and the reply being written. Lives on the
 /// connection's coroutine frame until the reply is sent; used by one thread at a time.
 class Request {
  public:

@@ -106,7 +106,7 @@ struct ServerContext {
   storage::ReplicatedWrites* replicated = nullptr;  ///< the same
   WriteServices writes;
 
-  /// What operations work with here.
+  /// Services for an operation on this node.
   storage::OperationServices operations() const { return {storageSessions, nullptr, &locks, &admission, replicated}; }
 };
 

@@ -4,7 +4,7 @@
 
 namespace troupe::commands {
 
-// What a client that asked for API version 1, strictly, may not use beyond whole commands and their arguments.
+// Stages and options refused under apiStrict with API version 1, besides whole commands and their arguments.
 // The failures are APIStrictError.
 
 /// Stages of a pipeline, those within $lookup, $unionWith and $facet too.

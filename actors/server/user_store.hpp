@@ -69,7 +69,7 @@ class UserStore {
   /// The user with what its roles allow now; nothing when there is none. Errors: RoleNotFound for a role this server
   /// does not have.
   StatusWith<std::optional<AuthenticatedUser>> load(std::string_view user, std::string_view database) const;
-  /// What the roles of a user's document allow.
+  /// The privileges granted by the roles of a user's document.
   static StatusWith<auth::PrivilegeSet> privilegesOf(bson::View user);
 
   /// As UserChanges::version.

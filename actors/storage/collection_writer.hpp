@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// What writers of collections need of their node; all of it outlives them.
+/// Parts of the node that writers of collections use; all of it outlives them.
 struct WriteServices {
   Node& node;
   storage::Catalog& catalog;

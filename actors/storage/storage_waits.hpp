@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-// What an operation waits for in storage, without holding a thread. Waits for locks and tickets end with the failure of
+// Waits of an operation in storage, without holding a thread. Waits for locks and tickets end with the failure of
 // the operation when it is killed or its deadline passes, and are given up when the waiting coroutine goes away.
 
 /// Acquires what is missing of the lock, after a ticket (LCK-008). Errors: Interrupted and its kin, MaxTimeMSExpired,
@@ -22,7 +22,7 @@ Task<StatusWith<storage::HeldLock>> lockCollection(Node& node, storage::Operatio
                                                    storage::Namespace ns, storage::LockMode mode);
 Task<StatusWith<storage::HeldLock>> lockDatabase(Node& node, storage::OperationContext& operation, std::string db,
                                                  storage::LockMode mode);
-/// Acquires again what `OperationContext::yieldLocks` gave up. Whatever the locks protect may have changed.
+/// Acquires again what `OperationContext::yieldLocks` gave up. The data they protect may have changed.
 Task<Status> resumeLocks(Node& node, storage::OperationContext& operation);
 
 /// Comes when the commit of that ticket is on disk, or with the failure of the flush. `wakeFlusher` is called when no

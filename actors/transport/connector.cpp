@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Outcome = StatusWith<std::shared_ptr<front::Transport>>;
 
-/// What all tries share.
+/// State shared by all attempts.
 struct Ways {
   asio::io_context& io;
   std::shared_ptr<asio::ssl::context> tls;  ///< null: plain

@@ -10,7 +10,7 @@
 
 namespace troupe::link {
 
-/// What one end of a link has done and met, over all its connections. Counted with relaxed atomics, read by anyone.
+/// Counters of one link end, over all its connections. Counted with relaxed atomics, read by anyone.
 struct LinkCounters {
   std::atomic<int64_t> framesIn{0}, framesOut{0};
   std::atomic<int64_t> bytesIn{0}, bytesOut{0};

@@ -15,7 +15,7 @@ namespace troupe::front {
 /// nobody has asked for long; the server's cursor ends with it in every case.
 class CursorSender final : public Actor {
  public:
-  /// What getMore needs to know.
+  /// Parameters for getMore.
   struct Cursor {
     Cursor(int64_t id, std::string_view ns, bson::View command);
     int64_t id;

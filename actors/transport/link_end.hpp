@@ -11,7 +11,7 @@
 
 namespace troupe::link {
 
-/// What both ends of a link have in common: a connection whose frames are read and handed over one by one, and an
+/// Common part of both link ends: a connection whose frames are read and handed over one by one, and an
 /// outbox that is written to it. A connection that has been closed is forgotten at once; what it may still say is not
 /// heard.
 class LinkEnd : public Actor {

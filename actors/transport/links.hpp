@@ -15,7 +15,7 @@ namespace troupe::link {
 /// Path of the LinkManager on every node; its children are the links, "/node/links/<peer>".
 inline constexpr const char* kLinksPath = "/node/links";
 
-// What a LinkManager is told or asked (local payloads).
+// Messages to a LinkManager (local payloads).
 
 /// Opens a link to that node and keeps it open. An ask is answered at once.
 struct ConnectPeer {

@@ -21,7 +21,7 @@ class Arrival {
   virtual ~Arrival() = default;
   /// Completes when it is known whether the other side speaks TLS; gives whether it does.
   virtual Future<bool> encryption() = 0;
-  /// Who the other side is; nothing when it has gone already.
+  /// The peer's address; nothing when it has gone already.
   virtual std::optional<Remote> remote() const = 0;
   /// The bytes of the connection, under TLS if `encrypted`. Once.
   virtual std::shared_ptr<Transport> take(bool encrypted) = 0;

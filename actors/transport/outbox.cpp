@@ -13,7 +13,7 @@ size_t roughSize(const Envelope& envelope) {
   return size;
 }
 
-/// What this side may say over a link that it has opened; answers go over the one the question came by.
+/// Message kinds this side may send over a link that it has opened; answers go over the link of their question.
 bool isForOpener(MessageKind kind) {
   return kind == MessageKind::kTell || kind == MessageKind::kAsk || kind == MessageKind::kWatch ||
          kind == MessageKind::kUnwatch;
@@ -23,7 +23,7 @@ void wake(std::optional<Promise<Done>> waiter) {
   if (waiter) waiter->set(Done{});
 }
 
-/// Dropped promises of this type never complete: whoever waits is gone with them.
+/// Dropped promises of this type never complete: their waiters are gone with them.
 Future<Done> already() {
   Promise<Done> promise;
   auto future = promise.future();
@@ -114,7 +114,7 @@ void Outbox::giveBack(Envelope envelope, const Refusal& refusal) noexcept {
 /// Answers are awaited one by one, so a small one may overtake a large one. The end of an actor is told behind all that
 /// it has answered.
 bool Outbox::appendAnswer(const Envelope& envelope) {
-  if (state_ != State::kOpen) return true;  // whoever waited knows that the link is gone
+  if (state_ != State::kOpen) return true;  // its asker has heard that the link is gone
   if (envelope.kind == MessageKind::kDown) return append(envelope, queue_.behindAll());
   return append(envelope, contentSize(envelope) > kBulkFrom ? Lane::kBulk : Lane::kOrdinary);
 }

@@ -16,7 +16,7 @@
 
 namespace troupe::link {
 
-/// What waits at one end of a link to go to the other node, and who waits for answers from there. Senders put messages
+/// The outgoing queue of one link end, and the asks that await a reply from the peer. Senders put messages
 /// in from any thread, encoded at once into the bytes to be written, so that the link's actor writes many with one
 /// call; only the link's actor takes out. Small messages overtake large ones (Lanes). It never holds more than its
 /// limits: what is beyond is given back, an ask with a failure, a watch with a `Down`, anything else counted as
@@ -52,7 +52,7 @@ class Outbox final : public Route {
   // --- The link's actor
   /// Messages are kept until the link is open.
   void hold();
-  /// What was agreed on for a connection.
+  /// Settings agreed on for a connection.
   struct Terms {
     size_t largestFrame = kLargestFrame;  ///< what the other side takes
     bool checksummed = true;              ///< neither TLS nor proofs protect the frames
@@ -76,7 +76,7 @@ class Outbox final : public Route {
 
   /// Something is there to be written, or the link was refused.
   Future<Done> filled();
-  /// What waits to be written has become little enough to go on reading.
+  /// The bytes to be written are few enough to go on reading.
   Future<Done> drained();
   bool isOverfull() const;
   std::optional<ByteQueue::Block> take();

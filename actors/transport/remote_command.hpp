@@ -17,7 +17,7 @@ namespace troupe::front {
 inline constexpr size_t kSmallestBatch = 4 * 1024;
 inline constexpr size_t kLargestBatch = 16 * 1024 * 1024;
 
-/// What a command or cursor of another node is carried out with. It is known to `runs`, and its client to the server,
+/// Execution of a command or cursor for another node. It is known to `runs`, and its client to the server,
 /// until it goes.
 struct RemoteCommand {
   RemoteCommand(commands::ServerContext& server, std::shared_ptr<RemoteRuns> runs, RemoteRuns::Key key,

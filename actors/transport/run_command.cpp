@@ -61,7 +61,7 @@ Payload question(uint64_t id, const std::string& database, const bson::Document&
   return build<schema::RunCommand>(fill, std::make_shared<const std::string>(command.bytes()));
 }
 
-/// Who runs out of time first, this node or the other, is chance; both mean the same.
+/// The timeouts of this node and of the other race; both mean the same.
 Status sameOnBothSides(const Status& failure) {
   if (!(failure == ErrorCode::kExceededTimeLimit)) return failure;
   return {ErrorCode::kMaxTimeMSExpired, failure.reason()};

@@ -29,7 +29,7 @@ struct CommandOptions {
   Duration timeout = kNoTimeout;
 };
 
-/// What a command on another node has answered: its reply, and the bytes it gave besides. Borrows from the message,
+/// Answer of a command on another node: its reply, and the bytes it gave besides. Borrows from the message,
 /// which it keeps.
 class CommandReply {
  public:

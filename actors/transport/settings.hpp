@@ -19,11 +19,11 @@ class Log;
 
 namespace troupe::link {
 
-/// Who may link without the cluster's key. With a key nobody may.
+/// Hosts that may link without the cluster's key. With a key none may.
 enum class Anonymous {
   kNobody,    ///< no links at all then
   kLoopback,  ///< nodes on this machine
-  kAnyone,    ///< whoever reaches the port: for networks where only the cluster's nodes are
+  kAnyone,    ///< every client that reaches the port: for networks where only the cluster's nodes are
 };
 
 /// A connection being opened.
@@ -34,7 +34,7 @@ struct Connecting {
 /// Opens a connection to a node by its name. The one place where a link meets the network: tests give pipes.
 using Connector = std::function<Connecting(const std::string& peer)>;
 
-/// What all links of a node are made with.
+/// Settings common to all links of a node.
 struct LinkSettings {
   std::string key;  ///< the cluster's; empty: no authentication
   Anonymous anonymous = Anonymous::kNobody;

@@ -80,7 +80,7 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
   }
 
  private:
-  /// Runs `next` once the handshake is over; whoever comes first begins it. On the strand.
+  /// Runs `next` once the handshake is over; the first caller begins it. On the strand.
   void greet(std::function<void(const boost::system::error_code&)> next) {
     if (greeted_) return next(greeting_);
     waiting_.push_back(std::move(next));

@@ -7,7 +7,7 @@
 
 namespace troupe::front {
 
-/// What an error of a socket means for who uses it.
+/// The Status for an error of a socket.
 inline Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUnreachable, error.message()}; }
 
 /// Transport::limitBacklog of a socket: the kernel's buffers, which otherwise grow to megabytes.

@@ -22,7 +22,7 @@ StatusWith<int32_t> validate(std::string_view bytes, const ValidateOptions& opti
 
 /// Whether all of `text` is well-formed UTF-8.
 bool isUtf8(std::string_view text);
-/// The text with a replacement character for whatever is not UTF-8, for what is shown to clients.
+/// The text with a replacement character for each byte that is not UTF-8, for replies and logs.
 std::string asUtf8(std::string text);
 
 }  // namespace troupe::bson

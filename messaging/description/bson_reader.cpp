@@ -13,7 +13,7 @@ namespace {
 using bson::Element;
 using bson::Type;
 
-/// What all fields of one document share while it is read.
+/// State shared by all fields of one document while it is read.
 class Reading : public ReadPosition {
  public:
   Reading(std::string_view subject, bool keepUnknown) : ReadPosition(subject), keepUnknown_(keepUnknown) {}

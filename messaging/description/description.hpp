@@ -49,7 +49,7 @@ constexpr std::string_view typeName() {
   return name.substr(name.rfind(':') + 1);  // npos + 1 is 0
 }
 
-/// What error messages call a type: without namespaces, and without "Document", so that the document of a machine is
+/// Name of a type in error messages: without namespaces, and without "Document", so that the document of a machine is
 /// called as the machine is. "troupe::machines::LeaseHandoff::Document" -> "LeaseHandoff". Static text.
 template <Described T>
 constexpr std::string_view subjectName() {

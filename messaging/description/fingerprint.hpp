@@ -8,9 +8,9 @@
 #include "messaging/bson/types.hpp"
 #include "messaging/description/value_type.hpp"
 
-/// The canonical bytes of a value: two values of one type are the same exactly if their fingerprints are. For whoever
-/// compares and hashes states by the million; not a format to keep (enums stand by number, names are left out). Doubles
-/// are compared by their bits, all NaNs being one.
+/// The canonical bytes of a value: two values of one type are the same exactly if their fingerprints are. For the model
+/// checker, which compares and hashes states by the million; not a format to keep (enums stand by number, names are
+/// left out). Doubles are compared by their bits, all NaNs being one.
 namespace troupe::machines {
 
 class FingerprintArchive;

@@ -24,8 +24,8 @@
 ///                                         Void for a type without fields
 ///   optional                              a pointer that may be null; of numbers and bools a List of none or one
 ///
-/// What is not set has its default. Versions play no part: schemas grow by new fields, and both sides have defaults for
-/// them.
+/// Fields that are not set have their defaults. Versions play no part: schemas grow by new fields, and both sides have
+/// defaults for them.
 namespace troupe::machines {
 
 namespace detail {

@@ -26,7 +26,7 @@ Width widthOf(Type::Which which) {
   }
 }
 
-/// What a value that has no parts has to be carried by, for people; null if `which` does.
+/// Schema type that a value without parts needs, for error messages; null if `which` is that.
 const char* mismatch(const ValueType& type, Type::Which which) {
   switch (type.kind) {
     case Kind::kBool: return which == Type::BOOL ? nullptr : "Bool";

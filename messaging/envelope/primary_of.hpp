@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-// In the place of a node's name: whichever node is the primary of a replica set when a message is sent. No node can be
+// In the place of a node's name: the node that is the primary of a replica set when a message is sent. No node can be
 // called so: a name of a node has a port.
 
 /// "@rs0"

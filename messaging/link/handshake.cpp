@@ -45,7 +45,7 @@ std::string joined(std::initializer_list<std::string_view> parts) {
   return out;
 }
 
-/// What both sides have seen of each other.
+/// Transcript of the handshake, as both sides have seen it.
 struct Exchange {
   std::string_view opener, acceptor, openerNonce, acceptorNonce;
   size_t openerMaxFrame, acceptorMaxFrame;

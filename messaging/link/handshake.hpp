@@ -16,7 +16,7 @@ struct Identity {
   size_t maxFrame = kLargestFrame;  ///< the largest frame this node takes
 };
 
-/// What the two directions of one link are proven with; empty without the cluster's key.
+/// Keys that authenticate the two directions of one link; empty without the cluster's key.
 struct LinkKeys {
   std::string outgoing, incoming;
 };
@@ -29,7 +29,7 @@ struct Established {
   LinkKeys keys = {};
 };
 
-/// What to do after an input: send these bytes, if any; then either wait for the next frame, or close because of
+/// Reaction to an input: send these bytes, if any; then either wait for the next frame, or close because of
 /// `rejected`, or begin: `established`.
 struct HandshakeStep {
   std::string send = {};

@@ -56,7 +56,7 @@ class Log {
 
   /// True when debug lines of this level are kept: lets callers skip building attributes.
   bool wants(int level, Component component) const { return verbosity_->of(component) >= level; }
-  /// What of its debug lines is kept; may be changed at any time.
+  /// Filter of debug lines; may be changed at any time.
   const std::shared_ptr<Verbosity>& verbosity() const { return verbosity_; }
   /// The newest lines as JSON, oldest first; `startupWarnings` only those of severity W written before `markStarted`.
   std::vector<std::string> recentLines() const;

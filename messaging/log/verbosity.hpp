@@ -38,7 +38,7 @@ class Verbosity {
   Verbosity();
   int base() const { return levels_[kComponents].load(std::memory_order_relaxed); }
   void setBase(int level) { levels_[kComponents].store(static_cast<int8_t>(level), std::memory_order_relaxed); }
-  /// What counts for a component.
+  /// Effective verbosity of a component.
   int of(Component component) const;
 
   /// {verbosity: 0, command: {verbosity: -1}, storage: {verbosity: -1, recovery: {verbosity: -1}}, ...}: the levels as

@@ -22,7 +22,7 @@ struct RunCommand {
 }
 
 struct CommandReply {
-  # What a command has answered. The attachment is bytes that it gives besides, then its reply as a document.
+  # Answer of a command. The attachment is bytes that it gives besides, then its reply as a document.
   documentBytes @0 :UInt32;  # size of the reply
 }
 
@@ -45,6 +45,6 @@ struct KillCommand {
 }
 
 struct CommandKilled {
-  # What came of a `KillCommand`.
+  # Outcome of a `KillCommand`.
   found @0 :Bool;  # it had not ended yet
 }

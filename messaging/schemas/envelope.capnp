@@ -1,5 +1,5 @@
 @0xd3f4a1c58e2b7096;
-# The one message that travels between nodes: who sends what to whom, and until when it matters.
+# The one message that travels between nodes: sender, receiver, payload and deadline.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
@@ -18,7 +18,7 @@ struct Failure {
 }
 
 struct Payload {
-  # What is said. The receiver chooses its handler by the type. A frame of a link carries words and attachment beside
+  # The payload. The receiver chooses its handler by the type. A frame of a link carries words and attachment beside
   # the envelope, so that they need no copy in between; here they are empty then.
   typeId @0 :UInt64;     # the Cap'n Proto identifier of the struct in `words`; 0 for none
   words @1 :Data;        # a Cap'n Proto message in flat form (segment table, then segments)
@@ -27,8 +27,8 @@ struct Payload {
 
 struct Envelope {
   # A message on its way from one actor to another.
-  to @0 :Address;               # who is meant
-  from @1 :Address;             # who asks or tells; replies and failures go there
+  to @0 :Address;               # the receiver
+  from @1 :Address;             # the sender; replies and failures go there
   correlation @2 :UInt64;       # chosen by the asker, repeated by the reply; 0 if no reply is expected
   kind @3 :Kind;                # what is expected of the receiver
   deadline @4 :UInt64;          # microseconds left when the message was sent; 0 for no deadline

@@ -1,5 +1,5 @@
 @0xf53c9e21b7d40a6b;
-# What two nodes say to each other when they link, and while the link stands. Messages between actors travel as
+# Messages between two nodes while they link, and while the link stands. Messages between actors travel as
 # envelopes (envelope.capnp).
 
 using Cxx = import "/capnp/c++.capnp";

@@ -1,5 +1,5 @@
 @0xd3a1c58e70b94f26;
-# What the members of a replica set say to each other about who leads it.
+# Messages between members of a replica set about elections and the config.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
@@ -36,7 +36,7 @@ struct MemberConfig {
 }
 
 struct ReplicaSetSettings {
-  # What holds for the whole set.
+  # Settings of the whole set.
   chainingAllowed @0 :Bool;         # secondaries may replicate from secondaries
   heartbeatInterval @1 :Int64;      # milliseconds
   heartbeatTimeoutSecs @2 :Int32;   # seconds
@@ -60,14 +60,14 @@ struct ReplicaSetConfig {
 }
 
 struct Heard {
-  # What a member tells about a third one.
+  # A member's report about a third one.
   host @0 :Text;       # of whom
   distance @1 :Int32;  # 0 if the teller heard from it itself, 1 if from someone who did, and so on
   applied @2 :OpTime;  # its last operation
 }
 
 struct Report {
-  # What a member says of itself in each heartbeat.
+  # A member's report about itself in each heartbeat.
   from @0 :Text;             # the sender
   term @1 :Int64;            # its term
   config @2 :ConfigVersion;  # which config it has

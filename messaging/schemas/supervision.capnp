@@ -1,5 +1,5 @@
 @0xb8a6d2e01f937c45;
-# What operators, tests and supervisors say to supervisors.
+# Messages from operators, tests and supervisors to supervisors.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");

@@ -13,7 +13,7 @@
 
 namespace troupe::wire {
 
-/// A driver's request, whichever opcode carried it. Borrows the frame; what had to be unpacked it owns.
+/// A driver's request, of any opcode. Borrows the frame; what had to be unpacked it owns.
 struct Request {
   int32_t requestId = 0;
   uint32_t flags = 0;                    ///< of OP_MSG

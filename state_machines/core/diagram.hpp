@@ -7,7 +7,7 @@
 
 namespace troupe::machines {
 
-/// What people are shown of a machine: its phases and its table, without its types. Texts are static.
+/// Outline of a machine for display: its phases and its table, without its types. Texts are static.
 struct MachineOutline {
   struct Phase {
     const char* name;

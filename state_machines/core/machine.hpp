@@ -131,7 +131,7 @@ class BrokenMachine : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// What follows from an event: the new state, what has to be safe before the effects, and the effects.
+/// Outcome of an event: the new state, the durability needed before the effects, and the effects.
 template <class M>
 struct Outcome {
   Snapshot<M> next;
@@ -183,7 +183,7 @@ Outcome<M> advance(const Snapshot<M>& now, const typename M::Event& event) {
   return out;
 }
 
-/// What a machine does first: with a new document, with one found after a crash, or when its node becomes primary.
+/// First step of a machine: with a new document, with one found after a crash, or when its node becomes primary.
 template <MachineType M>
 Outcome<M> resumed(typename M::Document document) {
   Snapshot<M> now{std::move(document), MemoryOf<M>{}};

@@ -13,7 +13,7 @@
 
 namespace troupe::machines {
 
-/// A node of the cluster, "host:port"; or `primaryOf(set)` for whichever node is the primary of a replica set when a
+/// A node of the cluster, "host:port"; or `primaryOf(set)` for the node that is the primary of a replica set when a
 /// message is sent.
 using NodeName = std::string;
 using Millis = std::chrono::milliseconds;
@@ -25,7 +25,7 @@ enum class Durability {
   kMajority,   ///< survives any failover; the same as journaled on a node that is its set's only one
 };
 
-/// What a machine without memory, messages or actions has in their place.
+/// Placeholder for a machine without memory, messages or actions.
 struct Nothing {};
 
 namespace detail {
@@ -58,13 +58,13 @@ struct ActionOf<M> {
 };
 }  // namespace detail
 
-/// What a machine keeps only while its node lives.
+/// State of a machine that is lost when its node ends.
 template <class M>
 using MemoryOf = typename detail::MemoryOf<M>::Type;
-/// What it says to others: a variant of described structs.
+/// Its messages to others: a variant of described structs.
 template <class M>
 using MessageOf = typename detail::MessageOf<M>::Type;
-/// What it has done on its own node by the actor around it: a variant of described structs.
+/// Its actions, carried out on its own node by the actor around it: a variant of described structs.
 template <class M>
 using ActionOf = typename detail::ActionOf<M>::Type;
 
@@ -91,12 +91,12 @@ struct Ask {
   NodeName to;
   MessageOf<M> message;
 };
-/// Answers whoever asked by the event that is being handled.
+/// Replies to the ask that brought the event being handled.
 template <class M>
 struct Reply {
   MessageOf<M> message;
 };
-/// Answers whoever asked by the event that is being handled with a failure.
+/// Replies with a failure to the ask that brought the event being handled.
 struct Refuse {
   Status why;
 };
@@ -135,13 +135,13 @@ struct Refused {
   Status why;
 };
 
-/// What a machine decides about one event. Built by the helpers of `Machine`.
+/// Decision of a machine about one event. Built by the helpers of `Machine`.
 template <class M>
 struct [[nodiscard]] Step {
   std::optional<typename M::Phase> phase;        ///< where it goes; absent: it stays
   std::optional<typename M::Document> document;  ///< its fields from now on; absent: unchanged
   std::optional<MemoryOf<M>> memory;             ///< absent: unchanged
-  std::optional<Status> finished;                ///< the end: the document goes, and whoever waits is told this
+  std::optional<Status> finished;                ///< the end: the document goes, and waiting askers get this
   Durability durability = Durability::kJournaled;
   std::vector<Effect<M>> effects;
 

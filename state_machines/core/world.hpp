@@ -10,8 +10,8 @@
 
 namespace troupe::machines {
 
-/// What was once true and must stay so, by subject: "leader of term 3" is "n1". Kept over the whole of a run, or of a
-/// path of the model checker; a second value for a subject is a broken invariant.
+/// Facts that were true once and must stay so, by subject: "leader of term 3" is "n1". Kept over the whole of a run, or
+/// of a path of the model checker; a second value for a subject is a broken invariant.
 class Facts {
  public:
   /// False if the subject is known with another value; the first one stays.
@@ -63,7 +63,7 @@ class World {
   std::vector<Entry> entries_;
 };
 
-/// What must never be, with a name that reads as a sentence: "two holders of one lease".
+/// An invariant, by a name that reads as a sentence about its violation: "two holders of one lease".
 struct Invariant {
   std::string name;
   std::function<bool(const World&)> broken;

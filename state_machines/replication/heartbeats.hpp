@@ -1,7 +1,7 @@
 #pragma once
 #include "state_machines/replication/turn.hpp"
 
-/// What members tell each other all the time.
+/// Heartbeats between members.
 namespace troupe::replication {
 
 /// A round: one to each other member, and the timer of the next. (REP-035)
@@ -14,7 +14,7 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request);
 /// REP-029, REP-039 to REP-042.
 void onHeartbeatReply(Turn& t, const HeartbeatReply& reply);
 
-/// What this node says of itself to `to`.
+/// This node's heartbeat to `to`.
 Report reportFor(const Turn& t, const NodeName& to);
 
 }  // namespace troupe::replication

@@ -26,7 +26,7 @@ void stopHearing(Turn& t, MemberView& v, int fromDistance) {
   }
 }
 
-/// What a third member was said to be alive for. (REP-050: entries about the receiver itself mean nothing to it.)
+/// Merges a member's report about a third one. (REP-050: entries about the receiver itself mean nothing to it.)
 void noteOther(Turn& t, const Heard& other) {
   MemberView* v = t.view(other.host);
   if (!v || other.distance < 0 || other.distance >= maxDistance(t.config())) return;

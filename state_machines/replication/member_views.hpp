@@ -1,7 +1,7 @@
 #pragma once
 #include "state_machines/replication/turn.hpp"
 
-/// What a node knows of the others: who is alive, through whom, and how far they are.
+/// A node's view of the other members: whether each is alive, by which path of heartbeats, and its progress.
 namespace troupe::replication {
 
 /// Over how many others a sign of life may have come: longer ways do not exist in small sets, and are rare in large

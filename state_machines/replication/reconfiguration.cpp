@@ -85,7 +85,7 @@ void abandonChange(Turn& t, std::string why) {
   t.conclude(OpenCommand::kReconfig, Status(ErrorCode::kNewReplicaSetConfigurationIncompatible, std::move(why)));
 }
 
-/// Whatever this node is, the operator knows better: for sets that have lost their majority.
+/// On a node of any role, since the operator decides: for sets that have lost their majority.
 void reconfigByForce(Turn& t, const Reconfig& command, ReplicaSetConfig next) {
   next.term = ConfigVersion::kNoTerm;
   next.version = std::max(next.version, t.config().version + 1) + command.versionJump;

@@ -43,7 +43,7 @@ Status validateNumbers(const MemberConfig& m) {
   return Status::OK();
 }
 
-/// Who is special in some way must not become primary.
+/// Members with a special role (arbiter, hidden, delayed ...) must not become primary.
 Status validateMember(const MemberConfig& m) {
   TROUPE_TRY(validateNumbers(m));
   if (m.arbiterOnly && m.priority != 0) return invalid("priority must be 0 when arbiterOnly is true: {}", m.host);

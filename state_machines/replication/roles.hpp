@@ -6,7 +6,7 @@
 /// Terms, and what a node is when it neither leads nor stands.
 namespace troupe::replication {
 
-/// A term that was heard of. A higher one becomes this node's, and ends whatever it did in its old one: candidates give
+/// A term that was heard of. A higher one becomes this node's, and ends its activity in the old one: candidates give
 /// up, primaries step down. (ELE-011, ELE-031, REP-029)
 void raiseTerm(Turn& t, int64_t term);
 
@@ -17,11 +17,11 @@ void settle(Turn& t);
 /// other vote does not wait.
 void armElectionTimeout(Turn& t);
 
-/// The primary seems to be gone: waits for a short part of the election timeout only. That is safe, for whoever still
-/// sees the primary refuses in the dry run, and the next sign of life of the primary puts the election off.
+/// The primary seems to be gone: waits for a short part of the election timeout only. That is safe: members that still
+/// see the primary refuse in the dry run, and the next sign of life of the primary puts the election off.
 void expectElection(Turn& t);
 
-/// What random part the timers of elections have, so that two nodes seldom stand at once: up to 15 % more.
+/// Random part of election timers, so that two nodes seldom stand at once: up to 15 % more.
 Millis electionSpread(const ReplicaSetConfig& config);
 
 }  // namespace troupe::replication

@@ -26,7 +26,7 @@ void leaveLeadership(Turn& t) {
              Status(ErrorCode::kPrimarySteppedDown, "this node is no longer primary: " + t.why));
 }
 
-/// Who can take over at once: alive, electable, and not behind; the highest priority first. Null: nobody.
+/// The member that can take over at once: alive, electable, and not behind, of the highest priority. Null: none.
 const MemberView* bestSuccessor(const Turn& t) {
   const MemberView* best = nullptr;
   for (const MemberView& v : t.mem.members) {

@@ -4,8 +4,8 @@
 /// From the election to the first write.
 namespace troupe::replication {
 
-/// Elected: announces itself to all with a round of heartbeats (ELE-018) and waits for the answers, to learn who has
-/// more than it. No writes yet (ELE-021).
+/// Elected: announces itself to all with a round of heartbeats (ELE-018) and waits for the answers, to learn which
+/// members have applied more. No writes yet (ELE-021).
 void win(Turn& t);
 
 /// A member has answered the round.

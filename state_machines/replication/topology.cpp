@@ -137,8 +137,8 @@ bool twoPrimariesInOneTerm(const machines::World& world) {
   return broken;
 }
 
-/// Whoever voted since then in a later term may have voted for it. Looks at new primaries only: they still have the
-/// config in which they were elected.
+/// Members that voted since then in a later term may have voted for it. Looks at new primaries only: they still have
+/// the config in which they were elected.
 bool electedByNoMajority(const machines::World& world) {
   bool broken = false;
   world.each<T>([&](const NodeName& name, bool alive, const Snapshot<T>& leader) {

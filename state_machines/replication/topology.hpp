@@ -16,14 +16,14 @@ using machines::Effect;
 using machines::Snapshot;
 using machines::Step;
 
-/// For whom a node has voted last. It never votes twice in a term, whatever happens to it.
+/// For whom a node has voted last. It never votes twice in a term, restarts included.
 struct LastVote {
   int64_t term = 0;
   NodeName candidate;
   bool operator==(const LastVote&) const = default;
 };
 
-/// What a node knows of another member.
+/// A node's view of another member.
 struct MemberView {
   NodeName host;
   MemberState state = MemberState::kUnknown;
@@ -68,7 +68,7 @@ struct ConfigChange {
   bool operator==(const ConfigChange&) const = default;
 };
 
-/// What one member of a replica set decides about who leads it: heartbeats, elections, step-downs, the config.
+/// The topology machine of one member of a replica set: heartbeats, elections, step-downs, the config.
 /// docs/protocols/elections.md tells it as a story; the rules are in the files beside this one, by concern.
 ///
 /// It knows no time. Freshness is a timer that is armed anew (LivenessTimeout, ElectionTimeout), and equal situations
@@ -124,7 +124,7 @@ struct Topology : machines::Machine<Topology> {
     std::vector<MemberView> members;          ///< the others, in the order of the config
     std::optional<ElectionReason> standing;   ///< while it stands: why
     std::set<NodeName> granted, refused;      ///< while it stands: answers of voters
-    std::set<NodeName> awaited;               ///< initiating, catching up: who has to answer still
+    std::set<NodeName> awaited;               ///< initiating, catching up: members yet to answer
     OpTime target;                            ///< catching up: the newest operation that answers told of
     std::optional<StepDownAttempt> stepDown;  ///< stepping down
     std::optional<ConfigChange> change;       ///< of which replSetInitiate or replSetReconfig is open
@@ -154,11 +154,11 @@ struct Topology : machines::Machine<Topology> {
 
 /// Elected, and not stepped down since.
 bool leads(Topology::Phase phase);
-/// What the node is to others.
+/// The node's state as others see it.
 MemberState stateOf(const Snapshot<Topology>& now);
 /// Whether it takes writes.
 bool isWritable(const Snapshot<Topology>& now);
-/// Whom it takes for the primary of its term: itself, or a member that said so within the election timeout; empty:
+/// The primary of its term, as far as it knows: itself, or a member that said so within the election timeout; empty:
 /// nobody.
 NodeName primaryOf(const Snapshot<Topology>& now);
 /// Whether it hears of a majority of the voters, itself included.

@@ -9,10 +9,10 @@
 #include "messaging/errors/status.hpp"
 #include "state_machines/replication/replica_set_config.hpp"
 
-/// What the members of a replica set say to each other, and what a member's topology machine hears from its own node.
+/// Messages between the members of a replica set, and events that a member's topology machine gets from its own node.
 namespace troupe::replication {
 
-/// What a member is to others, with the numbers and names that `hello` and replSetGetStatus show.
+/// State of a member as others see it, with the numbers and names that `hello` and replSetGetStatus show.
 enum class MemberState : int32_t {
   kStartup = 0,
   kPrimary = 1,
@@ -26,7 +26,7 @@ enum class MemberState : int32_t {
 
 // Messages. They may be lost, doubled and overtake each other.
 
-/// What a member tells about a third one, so that a member is alive as long as anyone hears of it.
+/// A member's report about a third one, so that a member counts as alive as long as anyone hears of it.
 struct Heard {
   NodeName host;
   int32_t distance = 0;  ///< 0: the teller heard from it itself; 1: from someone who did; ...
@@ -34,7 +34,7 @@ struct Heard {
   bool operator==(const Heard&) const = default;
 };
 
-/// What a member says of itself in each heartbeat.
+/// A member's report about itself in each heartbeat.
 struct Report {
   NodeName from;  ///< the sender, by its name in the config
   int64_t term = 0;
@@ -187,7 +187,7 @@ struct AcceptWrites {
 struct InstallConfig {
   ReplicaSetConfig config;
 };
-/// Replicate up to the target from whoever has it; answered by `AppliedAdvanced` or `CatchUpDone`.
+/// Replicate up to the target from a member that has it; answered by `AppliedAdvanced` or `CatchUpDone`.
 struct CatchUp {
   int64_t term = 0;
   OpTime target;

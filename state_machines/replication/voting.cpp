@@ -15,7 +15,7 @@ bool seesAPrimaryAsGood(const Turn& t, const MemberConfig& candidate) {
 }
 
 /// ELE-016: an arbiter keeps two nodes that can't see each other from taking turns as its primary. In a dry run that is
-/// held for want of a primary, the other voters do the same: whoever comes back from a partition asks for votes before
+/// held for want of a primary, the other voters do the same: a member back from a partition asks for votes before
 /// it has heard of the primary, and must not win. (ELE-007)
 bool defendsItsPrimary(const Turn& t, const VoteRequest& request) {
   return t.self()->arbiterOnly || (request.dryRun && request.leaderless);

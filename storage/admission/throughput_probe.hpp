@@ -17,7 +17,7 @@ class ThroughputProbe {
     double stepMultiple = 0.1;         ///< how far away a try is, as a share of the present number
     double movingAverageWeight = 0.2;  ///< how far it moves towards a try that was better
   };
-  /// What happened since the last step.
+  /// A measurement since the last step.
   struct Sample {
     double operationsPerSecond = 0;
     bool exhausted = false;  ///< operations had to queue for a ticket

@@ -25,7 +25,7 @@ enum class CatalogStep {
   kPublished,       ///< ... and its changes are in the latest version
 };
 
-/// What the catalog needs from its surroundings.
+/// Services the catalog uses.
 struct CatalogHooks {
   FilterFactory makeFilter;                      ///< null: partial indexes are refused
   std::function<uint64_t()> random;              ///< for UUIDs and idents; null: the system's
@@ -61,7 +61,7 @@ class Catalog {
 
   /// Takes all collections out of the catalog, before what lies on disk is rolled back or replaced (CAT-009). Until
   /// `reload` nothing is found by name, reads set up now fail with InterruptedDueToReplStateChange, UUIDs keep their
-  /// names, and whoever still holds a collection cannot write through it. The caller holds the global lock exclusively.
+  /// names, and holders of a collection cannot write through it. The caller holds the global lock exclusively.
   void close();
   /// Reads the catalog again: new record stores, index states and sizes. `recount`: documents are counted by scans, as
   /// after a rollback, which takes stored sizes back to no particular time. *Blocks.* Errors: those of openCatalog; the

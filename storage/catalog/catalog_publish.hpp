@@ -11,7 +11,7 @@
 
 namespace troupe::storage {
 
-// What all catalog operations share. Each within the caller's unit of work.
+// Common parts of catalog operations. Each within the caller's unit of work.
 
 /// Writes the entry (of a new collection: it has been added) and makes its version, which is published when the unit
 /// commits. The caller has reserved the slot of the change, and tells the observers.

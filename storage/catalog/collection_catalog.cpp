@@ -178,7 +178,7 @@ void CollectionCatalog::update(std::function<void(CatalogSnapshot&)> change) {
   queue_.push_back(&job);
   published_.wait(lock, [&] { return job.done || !publishing_; });
   if (job.done) return;
-  publishing_ = true;  // this writer's turn: it carries everyone who waits
+  publishing_ = true;  // this writer publishes the changes of every waiter, too
   std::vector<Job*> batch;
   batch.swap(queue_);
   lock.unlock();

@@ -10,7 +10,7 @@ namespace troupe::storage {
 // Part of the catalog's operations: what catalog_operations.hpp says about units of work, versions and locks holds
 // here.
 
-/// What collMod may change; absent members stay.
+/// Options that collMod changes; absent members stay.
 struct CollectionChange {
   std::string index;  ///< name of the index that `indexChange` is about; empty: none
   SpecChange indexChange;

@@ -9,7 +9,7 @@
 
 namespace troupe::storage {
 
-/// What lies on the simulated disk: for each table the rows that a restart finds. A value: copy it to try several
+/// Contents of the simulated disk: for each table the rows that a restart finds. A value: copy it to try several
 /// futures.
 struct DeterministicDisk {
   struct TableImage {
@@ -37,7 +37,7 @@ class DeterministicEngine : public Engine {
   /// The process dies: returns what survives. Afterwards the engine and its sessions answer ShutdownInProgress and may
   /// be destroyed in any order.
   virtual DeterministicDisk crash() = 0;
-  /// What a crash at this moment would leave.
+  /// The disk as a crash at this moment would leave it.
   virtual DeterministicDisk disk() const = 0;
   /// The disk which the copy of an open backup of this engine would be.
   virtual DeterministicDisk backupDisk(const Backup& backup) const = 0;

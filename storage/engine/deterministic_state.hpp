@@ -49,7 +49,7 @@ struct TableState {
   bool imageComplete = true;                              ///< whether that checkpoint left nothing out as unstable
 };
 
-/// What a reader finds at a row.
+/// Outcome of reading a row.
 enum class Visible { kNothing, kValue, kPreparedConflict };
 
 /// Everything in memory. Sessions hold it too, so that they may outlive a crashed engine.

@@ -142,7 +142,7 @@ class Backup {
   virtual StatusWith<std::vector<std::string>> logFiles() = 0;
 };
 
-/// What the engine reports for serverStatus and the admin page; bytes and counts since it was opened.
+/// Figures of the engine for serverStatus and the admin page; bytes and counts since it was opened.
 struct EngineStatistics {
   int64_t cacheBytesInUse = 0;
   int64_t cacheBytesDirty = 0;
@@ -209,7 +209,7 @@ class Engine {
   virtual Status rollbackToStable() = 0;
 
   /// The time from which on the data are consistent; zero before and during initial sync, and on a node without
-  /// replication. Set by replication, read by whoever takes checkpoints (CKP-002 to 004).
+  /// replication. Set by replication, read when a checkpoint is taken (CKP-002 to 004).
   void setInitialDataTimestamp(Timestamp ts) { initialData_.store(ts.asUint64(), std::memory_order_release); }
   Timestamp initialDataTimestamp() const { return Timestamp::fromUint64(initialData_.load(std::memory_order_acquire)); }
 

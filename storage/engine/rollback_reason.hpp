@@ -5,10 +5,10 @@
 
 namespace troupe::storage {
 
-/// What is known when the engine has rolled a transaction back, or has given up waiting for room in the cache. The
-/// engine gives no reason of its own for a rollback, so it is concluded from the state of the cache. Bytes.
+/// Evidence about a transaction that the engine has rolled back, or a write that has given up waiting for room in the
+/// cache. The engine gives no reason of its own for a rollback, so it is concluded from the state of the cache. Bytes.
 struct RollbackEvidence {
-  bool waitedInVain = false;     ///< the cache is the reason, whatever its figures are by now
+  bool waitedInVain = false;     ///< the cache is the reason, even if its figures look well by now
   int64_t transactionBytes = 0;  ///< written by this transaction
   int64_t cacheMax = 0;
   int64_t cacheInUse = 0;

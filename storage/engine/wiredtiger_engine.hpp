@@ -28,7 +28,7 @@ struct WiredTigerOptions {
   double transactionTooLargeForCacheThreshold = 0.75;
 
   enum class Level { kInfo, kError };
-  /// What the engine has to say; called from any thread, also its own.
+  /// Messages of the engine; called from any thread, also its own.
   std::function<void(Level, std::string_view text)> onMessage;
   /// The engine can no longer be used: end the storage tree. Called once, from any thread, must not block.
   /// OutOfDiskSpace when a full disk is the cause.

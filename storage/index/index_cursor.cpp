@@ -6,7 +6,7 @@
 namespace troupe::storage {
 namespace {
 
-/// Greater than whatever may follow a bound in a key: no tag, end byte or positive record id begins so.
+/// Greater than any bytes that may follow a bound in a key: no tag, end byte or positive record id begins so.
 constexpr std::string_view kBeyond = "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF";
 
 std::string beyond(std::string_view key) {

@@ -15,7 +15,7 @@ using bson::Element;
 using bson::Type;
 using bson::View;
 
-/// What an empty array is indexed as.
+/// The indexed value of an empty array.
 Element undefinedValue() {
   static constexpr char kRaw[] = {static_cast<char>(Type::kUndefined), '\0'};
   return Element(kRaw);

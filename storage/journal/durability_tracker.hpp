@@ -76,7 +76,7 @@ class DurabilityTracker {
   Statistics statistics_;
 };
 
-/// What makes commits durable: the log where there is one, else a checkpoint (JRN-004).
+/// The mechanism that makes commits durable: the log where there is one, else a checkpoint (JRN-004).
 enum class FlushKind { kLog, kCheckpoint };
 inline FlushKind flushKind(bool journalEnabled) { return journalEnabled ? FlushKind::kLog : FlushKind::kCheckpoint; }
 

@@ -9,7 +9,7 @@
 
 namespace troupe::storage {
 
-/// A locked resource as operators see it: who holds it, and who waits in which order. A copy; any thread.
+/// A locked resource as operators see it: its holders, and its queue in the order of the grants. A copy; any thread.
 struct ResourceView {
   struct Holder {
     uint64_t locker = 0;  ///< Locker::id()

@@ -39,7 +39,7 @@ struct LockHead {
   LockHead* next = nullptr;  ///< in its bucket
 };
 
-/// One pending request. It ends once: granted, or failed by whoever calls `fail` first. Any thread may call `fail`; the
+/// One pending request. It ends once: granted, or failed by the first call of `fail`. Any thread may call `fail`; the
 /// locker's owner gives a wait up with `Locker::giveUp`.
 class LockWait {
  public:

@@ -45,7 +45,7 @@ class SharedText {
   std::string text_;
 };
 
-/// What an operation cost, for slow-operation lines and currentOp. Written by the operation only; others look at what
+/// Costs of an operation, for slow-operation lines and currentOp. Written by the operation only; others look at what
 /// currentOp shows, the yields and the plan.
 struct OperationMetrics {
   int64_t keysExamined = 0;
@@ -62,7 +62,7 @@ struct OperationMetrics {
   SharedText planSummary;
 };
 
-/// What started an operation.
+/// Origin of an operation.
 enum class OperationOrigin : uint8_t {
   kClient,   ///< a command of a connection
   kMachine,  ///< a machine host that writes or reads state documents
@@ -78,7 +78,7 @@ enum class WriteMode : uint8_t {
   kApplied,        ///< the times and the log entry come from the node that wrote first
 };
 
-/// What operations need of their node's storage; all of it outlives them.
+/// Parts of the node that operations use; all of it outlives them.
 struct OperationServices {
   SessionPool& sessions;
   const ReadTimes* times = nullptr;         ///< null on a node without replication
@@ -87,8 +87,8 @@ struct OperationServices {
   ReplicatedWrites* replicated = nullptr;   ///< null on a node that stands alone
 };
 
-/// What one operation leaves for another command to take up, on any thread: its recovery unit with whatever snapshot
-/// is open, and the read concern it was begun with. Empty after it was taken.
+/// State of an operation, stashed for another command on any thread: its recovery unit with its open snapshot,
+/// if any, and the read concern it was begun with. Empty after it was taken.
 struct StashedOperation {
   std::unique_ptr<RecoveryUnit> unit;
   ReadConcern readConcern;

@@ -36,7 +36,7 @@ class OplogStore {
 
   /// A forward cursor needs a unit without an open snapshot (IllegalOperation).
   StatusWith<OplogCursor> cursor(RecoveryUnit& unit, bool forward = true) const;
-  /// Time of the newest entry, whatever is visible; nothing when there is none.
+  /// Time of the newest entry, visible or not; nothing when there is none.
   StatusWith<std::optional<bson::Timestamp>> newest(RecoveryUnit& unit) const;
   StatusWith<std::optional<bson::Timestamp>> oldest(RecoveryUnit& unit) const;
 

@@ -20,7 +20,7 @@ struct TruncateMarker {
 /// When the oplog is truncated.
 struct OplogLimits {
   int64_t maxBytes = int64_t{990} << 20;
-  int64_t minRetentionMillis = 0;  ///< entries are kept at least that long, whatever their size (TRN-007)
+  int64_t minRetentionMillis = 0;  ///< entries are kept at least that long, at any size (TRN-007)
 };
 
 /// Divides the oplog into markers, the oldest first, and a partial one that new entries fill. A marker is closed once

@@ -13,7 +13,7 @@ namespace troupe::storage {
 
 /// This node's right to write what is replicated, and the term it holds the right in. A unit of work enters before its
 /// first such write and leaves when it has ended, so once a closed fence is empty no write of the old term can commit
-/// any more, whatever retries later. Any thread; entering and leaving are one atomic addition each.
+/// any more, late retries included. Any thread; entering and leaving are one atomic addition each.
 class WriteFence {
  public:
   /// One unit of work inside of the fence; leaves it when destroyed. Move-only; must not outlive the fence.
@@ -60,7 +60,8 @@ class WriteFence {
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
   void leave();
 
-  /// Units inside, and the mark of a closed fence. Whoever enters counts itself first and backs out of a closed one.
+  /// Units inside, and the mark of a closed fence. A unit that enters counts itself first and backs out of a closed
+  /// one.
   std::atomic<uint64_t> inside_{kClosed};
   std::atomic<int64_t> term_{0};
   std::mutex mutex_;

@@ -26,7 +26,7 @@ class WorkClock {
   virtual std::chrono::steady_clock::time_point coarseNow() const = 0;
 };
 
-/// What filters, projections, updates, sorts and expressions need to know when they are parsed. Borrowed: collator,
+/// Context in which filters, projections, updates, sorts and expressions are parsed. Borrowed: collator,
 /// `let` and clock must outlive everything parsed with them. A plain value; any thread.
 struct ParseContext {
   const bson::Collator* collator = nullptr;  ///< null: strings compare bytewise

@@ -31,7 +31,7 @@ class SizeStorer {
   /// The live counters of a table; zero when it is new.
   std::shared_ptr<SizeInfo> of(std::string_view ident);
   void forget(std::string_view ident);
-  /// Reads the table again, into new counters: who holds older ones no longer counts for anybody.
+  /// Reads the table again, into new counters: changes of older ones are no longer stored.
   Status reload();
   /// Writes what changed since the last call. Call periodically (a minute) and before closing; *blocks* briefly.
   Status flush();

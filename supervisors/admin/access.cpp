@@ -26,7 +26,8 @@ struct Stored {
   bool decoy = true;
 };
 
-/// The user's credentials for the strongest mechanism there is; decoys for who is no user, which take as long to check.
+/// The user's credentials for the strongest mechanism there is; decoys for an unknown user, which take as long to
+/// check.
 Stored storedFor(const std::optional<bson::Document>& user, const BasicCredentials& given, const std::string& secret) {
   if (user) {
     const bson::Element field = (*user)["credentials"];

@@ -56,7 +56,8 @@ const OptionRow kRows[] = {
     {"--auth,!--noauth", "security.authorization", &Options::auth, "require authentication", "enabled"},
     {"--keyFile", "security.keyFile", &Options::keyFile, "file with the secret the nodes of a cluster share"},
     {"--clusterAuthMode", "security.clusterAuthMode", &Options::clusterAuthMode,
-     "how nodes prove to each other that they belong together: keyFile, or none (trust whoever reaches the port)"},
+     "how nodes prove to each other that they belong together: keyFile, or none (trust every host that reaches the "
+     "port)"},
     {"--replSet", "replication.replSetName", &Options::replSet,
      "name of the replica set that this node is a member of"},
     {"--nodeName", "net.nodeName", &Options::nodeName,

@@ -33,7 +33,7 @@ class AccumulatorSpec {
  public:
   virtual ~AccumulatorSpec() = default;
   virtual std::string_view name() const = 0;
-  /// What one document contributes.
+  /// The value that one document contributes.
   virtual StatusWith<Operand> evaluate(Variables& variables) const = 0;
   virtual std::unique_ptr<Accumulator> make() const = 0;
   virtual void addDependencies(Dependencies& dependencies) const = 0;

@@ -41,7 +41,7 @@ class Zone {
   Zone() = default;  ///< UTC
   /// Errors: 40485 for unknown names.
   static StatusWith<Zone> parse(std::string_view name);
-  /// What to add to an instant to get local milliseconds.
+  /// Offset from an instant to local time, in milliseconds.
   int64_t offsetAt(int64_t instant) const;
   int64_t toLocal(int64_t instant) const { return instant + offsetAt(instant); }
   int64_t toInstant(int64_t local) const;

@@ -14,7 +14,7 @@ namespace troupe::query {
 
 struct ParseContext;
 
-/// What an expression is evaluated over: the document, and the variables bound by enclosing expressions. Not
+/// Input of an evaluation: the document, and the variables bound by enclosing expressions. Not
 /// thread-safe; one per evaluating thread, reused from document to document.
 class Variables {
  public:
@@ -42,7 +42,7 @@ class Variables {
   std::deque<Operand> slots_;  // stable: results may borrow from a slot while another is added
 };
 
-/// What an expression or stage reads of its input.
+/// Dependencies of an expression or stage on its input.
 struct Dependencies {
   std::set<std::string> paths;  ///< dotted paths
   bool wholeDocument = false;   ///< `$$ROOT` or the like: every field

@@ -5,7 +5,7 @@
 
 namespace troupe::query {
 
-/// What an expression evaluates to: a value borrowed from the document at hand (no copy), an owned one, or "missing".
+/// Result of an evaluation: a value borrowed from the document at hand (no copy), an owned one, or "missing".
 /// A borrowed operand is valid as long as the document and the variables it was evaluated over. Movable; single thread.
 class Operand {
  public:

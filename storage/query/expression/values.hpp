@@ -30,7 +30,7 @@ bson::Value integer(int64_t v);
 std::string show(const bson::Element& e);
 /// The type's alias for messages.
 std::string typeOf(const bson::Element& e);
-/// The number as int32 when it is one exactly (whatever its numeric type).
+/// The number as int32 when it is one exactly, of any numeric type.
 std::optional<int32_t> exactInt32(const bson::Element& e);
 /// The number as int64 when it is one exactly.
 std::optional<int64_t> exactInt64(const bson::Element& e);

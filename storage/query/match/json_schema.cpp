@@ -29,7 +29,7 @@ int64_t codePoints(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
 }
 
-/// What is judged: a value, or a whole document that is no field of anything (`element` is absent).
+/// The subject of a check: a value, or a whole document that is no field of anything (`element` is absent).
 struct Subject {
   explicit Subject(const Element& e)
       : type(e.type()), element(e), object(e.is(Type::kDocument) ? e.asDocument() : View()) {}

@@ -10,7 +10,7 @@
 
 namespace troupe::query {
 
-/// What a node of a filter asks. $ne, $nin and {$exists: false} are kNot over the positive form; $all is kAnd.
+/// Kinds of nodes of a filter. $ne, $nin and {$exists: false} are kNot over the positive form; $all is kAnd.
 enum class MatchKind {
   // logic over children()
   kAnd,
@@ -43,7 +43,7 @@ enum class MatchKind {
   kJsonSchema,
 };
 
-/// What is learned about a match beside yes or no.
+/// Details of a match beside yes or no.
 struct MatchDetails {
   /// Position of the first element that matched in the array the filter went through; -1 when there was none. The
   /// positional `$` of updates and projections stands for it.
@@ -84,8 +84,8 @@ class MatchExpression {
   /// The test of a leaf, or null.
   const Predicate* predicate() const { return predicate_.get(); }
 
-  /// Does the document match? With `details`, also where in an array. Whoever runs filters of clients passes details
-  /// and looks at `error` when `canFail()`.
+  /// Does the document match? With `details`, also where in an array. For filters of clients, pass details
+  /// and look at `error` when `canFail()`.
   bool matches(bson::View document, MatchDetails* details = nullptr) const;
   /// Is there an $expr, whose evaluation may fail?
   bool canFail() const;

@@ -19,7 +19,7 @@ struct CollectionName {
 
 struct ParseContext;
 
-/// What the front of a pipeline asks of the scan that feeds it.
+/// Parts of a pipeline pushed down to the scan that feeds it.
 struct PushDown {
   bson::Document filter;  ///< a match document; empty means all; its $expr may use variables of `parse->let`
   bson::Document sort;    ///< a sort pattern; empty means any order
@@ -65,14 +65,15 @@ class PipelineEnvironment {
   virtual Status insert(const CollectionName& into, bson::View document) = 0;
 
   /// After a failure of openOut, modifyOne, insert or an OutWriter: true when the same call is to be made again once
-  /// the pipeline has yielded, for it met a conflict with another writer. Whoever pulls waits as long as that needs.
+  /// the pipeline has yielded, for it met a conflict with another writer. The command that pulls waits as long as that
+  /// needs.
   virtual bool mayTryAgain(const Status& failure) {
     (void)failure;
     return false;
   }
 
-  /// Around a batch of writes: whoever reads has given its cursors up, and takes them again afterwards. Reads and
-  /// writes of an operation share one recovery unit, so the snapshot of the reads ends here and begins anew there.
+  /// Around a batch of writes: the reading stages have given up their cursors, and take them again afterwards. Reads
+  /// and writes of an operation share one recovery unit, so the snapshot of the reads ends here and begins anew there.
   virtual void beginWrites() {}
   virtual Status endWrites() { return Status::OK(); }
 

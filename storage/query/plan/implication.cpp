@@ -21,7 +21,7 @@ bool isScalar(const bson::Element& e) {
 /// NaN compares with nothing but itself.
 bool isNaN(const bson::Element& e) { return e.isNumber() && std::isnan(e.toDouble()); }
 
-/// A test of one value on a path, which whoever has that value there passes.
+/// A test of one value on a path, which every document with that value there passes.
 bool isValueTest(const MatchExpression& partial) {
   switch (partial.kind()) {
     case MatchKind::kEq:

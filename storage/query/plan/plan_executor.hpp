@@ -8,7 +8,7 @@
 
 namespace troupe::query {
 
-/// Runs a tree of stages. Made empty; whoever plans fills the context, then gives it the tree.
+/// Runs a tree of stages. Made empty; the planner fills the context, then sets the tree.
 class PlanExecutor final : public Executor {
  public:
   PlanExecutor(storage::CollectionPtr collection, storage::RecoveryUnit& unit, const ParseContext& parse);

@@ -316,7 +316,7 @@ StatusWith<PlannedChoice> Planner::choose() {
   }
   const bool never = std::any_of(query_.conjuncts.begin(), query_.conjuncts.end(),
                                  [](const auto* e) { return e->kind() == MatchKind::kAlwaysFalse; });
-  // A hint is checked even when nothing can match: a wrong name is an error whatever the data.
+  // A hint is checked even when nothing can match: a wrong name is an error with any data.
   if (never && !request_.hint.ok()) {
     choice.winner.root = std::make_unique<NoRows>(plan_);
     return choice;

@@ -13,7 +13,7 @@
 
 namespace troupe::query {
 
-/// The pipeline form of an update: from the old document to the new one. Made by whoever knows pipelines.
+/// The pipeline form of an update: from the old document to the new one. Made by the pipeline parser.
 using UpdatePipeline = std::function<StatusWith<bson::Document>(bson::View oldDocument)>;
 /// Parses the array of stages; `constants` are the update's `c` variables (may be empty).
 using UpdatePipelineParser =

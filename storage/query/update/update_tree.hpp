@@ -21,7 +21,7 @@ class UpdateTree {
   Status apply(const UpdateInput& input, const ArrayFilters& filters, bson::Builder& out, bool* changed) const;
 
   bool needsMatchedIndex() const { return positional_; }
-  /// Could the result be nested too deeply, whatever the document?
+  /// Could the result be nested too deeply, for some document?
   bool mayNestDeeply() const { return depth_ > bson::kMaxNestingDepth; }
   const std::vector<std::string>& usedIdentifiers() const { return identifiers_; }
   const std::vector<std::string>& paths() const { return paths_; }

@@ -31,7 +31,7 @@ function select(path) {
 // --- actions
 
 const kActions = {
-  restart: {title: "Restart this actor?", go: "Restart", text: "It stops in order and starts again. What lies in its state document stays; whoever waits for an answer from it gets an error and may ask again."},
+  restart: {title: "Restart this actor?", go: "Restart", text: "It stops in order and starts again. What lies in its state document stays; pending asks fail and may be repeated."},
   park: {title: "Park this actor?", go: "Park", text: "It stops and is set aside until somebody resumes it. Until then, what it does is not done."},
   resume: {title: "Resume this actor?", go: "Resume", text: "It starts again, with its failures forgotten."},
   trace: {title: "Trace this actor?", go: "Trace", text: "Every message it handles is written to the log until tracing is stopped. That costs time and disk."},

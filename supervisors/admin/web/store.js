@@ -115,7 +115,7 @@ async function refreshStatus() {
 }
 
 let settling = null;
-/** Reads the rows again soon; who is in more of a hurry than the waiting one goes first. */
+/** Reads the rows again soon; an earlier due time replaces the one that is scheduled. */
 function settle(pause = kSettleMs) {
   const due = performance.now() + pause;
   if (settling && settling.due <= due) return;
