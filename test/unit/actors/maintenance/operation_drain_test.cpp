@@ -47,16 +47,13 @@ TEST_F(OperationDrainTest, AShutdownGoesBeforeWhoWaitsForTheGlobalLock) {
   storage::Locker reader(server.locks);
   ASSERT_TRUE(reader.tryAcquire(global, storage::LockMode::kS));
   storage::Locker writer(server.locks);
-  bool written = false;
-  const auto waits =
-      writer.acquire(global, storage::LockMode::kIX, {}, [&](const Status& status) { written = status.isOK(); });
+  const auto waits = writer.acquire(global, storage::LockMode::kIX, {}, nullptr);
   ASSERT_TRUE(waits.wait);
   server.time->schedule(server.time->now() + 1s, [&] { reader.releaseAll(); });
   const TimePoint asked = server.time->now();
   stopTheNode();
-  EXPECT_FALSE(written) << "it came earlier, and would have held the shutdown up";
-  EXPECT_LT(server.time->now() - asked, 2s);
-  EXPECT_EQ(server.locks.inUse(), 1u) << "the shutdown's lock went with the node";
+  EXPECT_GE(server.time->now() - asked, 1s);
+  EXPECT_LT(server.time->now() - asked, 2s) << "behind the writer it would have waited until its grace was over";
   writer.giveUp(waits.wait);
 }
 
