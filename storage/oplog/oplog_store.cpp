@@ -24,19 +24,17 @@ int64_t wallMillisOf(bson::Timestamp time, std::string_view entry) {
 }  // namespace
 
 StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, SessionPool& pool, std::string_view ident,
-                                                         const OplogLimits& limits) {
+                                                         const OplogLimits& limits, OplogVisibility& visibility) {
   auto table = engine.openTable(ident);
   if (table.status() == ErrorCode::kNoSuchKey)
     table = engine.createTable(ident, {.logged = true, .appMetadata = "formatVersion=1,recordIds=times"});
   if (!table.isOK()) return table.status();
-  std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), limits));
+  std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), limits, visibility));
   OperationContext operation({pool});
   RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const auto newest, store->newest(unit));
-  if (newest) {
-    store->scanEnd_ = *newest;
-    store->visibility_.advance(*newest);
-  }
+  store->scanEnd_ = newest.value_or(bson::Timestamp{});
+  visibility.reset(store->scanEnd_);
   return store;
 }
 

@@ -25,10 +25,10 @@ struct OplogRow {
 /// logged. Any thread; every call works in the caller's recovery unit, writes need a unit of work.
 class OplogStore {
  public:
-  /// Opens or creates the table. Its entries, all of them committed, are visible; its size is not known until
-  /// `scan` has ended.
+  /// Opens or creates the table. Its entries, all of them committed, are visible: `visibility`, which outlives the
+  /// store, is set to the newest. The size is not known until `scan` has ended.
   static StatusWith<std::unique_ptr<OplogStore>> open(Engine& engine, SessionPool& pool, std::string_view ident,
-                                                      const OplogLimits& limits);
+                                                      const OplogLimits& limits, OplogVisibility& visibility);
 
   /// Adds entries. Sizes and markers follow the commit. Errors: DuplicateKey (an entry of that time exists),
   /// WriteConflict.
@@ -59,10 +59,11 @@ class OplogStore {
   const Table& table() const { return table_; }
 
  private:
-  OplogStore(Table table, const OplogLimits& limits) : table_(std::move(table)), markers_(limits) {}
+  OplogStore(Table table, const OplogLimits& limits, OplogVisibility& visibility)
+      : table_(std::move(table)), visibility_(visibility), markers_(limits) {}
 
   Table table_;
-  OplogVisibility visibility_;
+  OplogVisibility& visibility_;
   TruncateMarkers markers_;
   bson::Timestamp truncatedTo_;  ///< everything up to it is gone: truncation need not look there again
   bson::Timestamp scanEnd_;      ///< newest entry at the opening

@@ -39,6 +39,7 @@ class BoundState {
 /// What other layers keep of a unit of work; destroyed in this order when it has ended.
 enum class UnitPart : uint8_t {
   kCatalogChanges,  ///< catalog_changes.hpp
+  kOplogGroup,      ///< operations that its commit will log together: oplog_writer.hpp
   kReplication,     ///< its slots, and its right to write: write_slots.hpp
 };
 
@@ -168,7 +169,7 @@ class RecoveryUnit {
   std::vector<Change> publications_;
   std::vector<Change> changes_;
   std::unique_ptr<BoundState> snapshotState_;
-  std::array<std::unique_ptr<BoundState>, 2> unitStates_;  ///< by UnitPart
+  std::array<std::unique_ptr<BoundState>, 3> unitStates_;  ///< by UnitPart
 };
 
 }  // namespace troupe::storage

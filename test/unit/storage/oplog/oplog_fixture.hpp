@@ -21,7 +21,7 @@ class OplogFixture : public testing::TestWithParam<EngineKind> {
 
   void open() {
     pool_ = std::make_unique<SessionPool>(harness_->engine());
-    auto opened = OplogStore::open(harness_->engine(), *pool_, "oplog", limits_);
+    auto opened = OplogStore::open(harness_->engine(), *pool_, "oplog", limits_, visibility_);
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();
     oplog_ = std::move(opened).value();
   }
@@ -79,6 +79,7 @@ class OplogFixture : public testing::TestWithParam<EngineKind> {
   OplogLimits limits_{.maxBytes = 100'000};
   std::unique_ptr<EngineHarness> harness_;
   std::unique_ptr<SessionPool> pool_;
+  OplogVisibility visibility_;
   std::unique_ptr<OplogStore> oplog_;
 };
 
