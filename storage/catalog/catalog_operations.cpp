@@ -20,7 +20,7 @@ bool wantsIdIndex(const Namespace& ns) { return !(ns.isLocal() && ns.collection(
 
 /// Removes the row and hands the tables to the reaper.
 Status takeOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
-  TROUPE_TRY(collection->checkLatest());
+  TROUPE_TRY(collection->checkWritable());
   TROUPE_TRY(catalog.durable().remove(unit, collection->ns(), collection->catalogId()));
   CatalogChanges::of(catalog, unit).remove(collection);
   if (collection->isView()) return Status::OK();

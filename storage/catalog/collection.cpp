@@ -58,10 +58,12 @@ const IndexEntry* Collection::findIndexByKey(bson::View keyPattern) const {
   return nullptr;
 }
 
-Status Collection::checkLatest() const {
-  if (!superseded()) [[likely]]
-    return Status::OK();
-  return {ErrorCode::kWriteConflict, "the catalog changed: a later version of " + ns_.toString() + " exists"};
+Status Collection::checkWritable() const {
+  if (superseded()) [[unlikely]]
+    return {ErrorCode::kWriteConflict, "the catalog changed: a later version of " + ns_.toString() + " exists"};
+  if (records_ && records_->kind() == RecordIds::kTimes) [[unlikely]]
+    return {ErrorCode::kIllegalOperation, ns_.toString() + " is the log of the replica set: only the server writes it"};
+  return Status::OK();
 }
 
 Status Collection::noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const {
@@ -113,7 +115,7 @@ StatusWith<RecordId> Collection::insertDocument(RecoveryUnit& unit, bson::View d
 }
 
 StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document) const {
-  TROUPE_TRY(checkLatest());
+  TROUPE_TRY(checkWritable());
   TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, 1));
   TROUPE_TRY(slots.stamp(unit, 0));
   KeySet scratch;
@@ -137,7 +139,7 @@ Status Collection::insertTogether(RecoveryUnit& unit, std::span<const bson::View
 Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> documents,
                               std::span<RecordId> ids) const {
   if (documents.empty()) return Status::OK();
-  TROUPE_TRY(checkLatest());
+  TROUPE_TRY(checkWritable());
   TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, documents.size()));
   std::vector<RecordId> own;
   if (ids.empty()) {
@@ -209,7 +211,7 @@ Status Collection::tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::Vie
 
 StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before,
                                              bson::View after) const {
-  TROUPE_TRY(checkLatest());
+  TROUPE_TRY(checkWritable());
   if (options_.capped && after.size() > before.size() &&
       records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
     return Status(ErrorCode::kCannotGrowDocumentInCappedNamespace,
@@ -249,7 +251,7 @@ Status Collection::remove(RecoveryUnit& unit, const RecordId& id, bson::View doc
 
 Status Collection::removeAt(RecoveryUnit& unit, const RecordId& id, bson::View document,
                             std::optional<int32_t> statement) const {
-  TROUPE_TRY(checkLatest());
+  TROUPE_TRY(checkWritable());
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
   TROUPE_TRY(removeKeys(unit, id, document));
   TROUPE_TRY(records_->remove(unit, id, document.size()));
@@ -274,7 +276,7 @@ Status Collection::trimCapped(RecoveryUnit& unit, const RecordId& newest) const 
 }
 
 Status Collection::truncate(RecoveryUnit& unit) const {
-  TROUPE_TRY(checkLatest());
+  TROUPE_TRY(checkWritable());
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
   TROUPE_TRY(records_->truncate(unit));
   for (const auto& index : indexes_) TROUPE_TRY(unit.truncate(index->access->table(), {}, {}));

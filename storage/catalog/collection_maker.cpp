@@ -4,6 +4,7 @@
 
 #include "messaging/bson/collation.hpp"
 #include "storage/catalog/catalog_publish.hpp"
+#include "storage/oplog/oplog_store.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -26,9 +27,10 @@ StatusWith<Table> openTableOf(Catalog& catalog, const Namespace& ns, const std::
   return table;
 }
 
-/// A collection that was clustered before records could have ids of bytes has numbered ones and an `_id` index; its
-/// table says nothing.
+/// The oplog's are times. A collection that was clustered before records could have ids of bytes has numbered ones and
+/// an `_id` index; its table says nothing.
 StatusWith<RecordIds> recordIdsOf(Engine& engine, const CatalogEntry& entry) {
+  if (entry.ident == OplogStore::kIdent) return RecordIds::kTimes;
   if (!entry.options.clusteredIndex) return RecordIds::kNumbers;
   TROUPE_ASSIGN(const std::string metadata, engine.tableMetadata(entry.ident));
   return metadata == kClusteredTableMetadata ? RecordIds::kBytes : RecordIds::kNumbers;

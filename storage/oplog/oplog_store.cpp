@@ -23,28 +23,28 @@ int64_t wallMillisOf(bson::Timestamp time, std::string_view entry) {
 
 }  // namespace
 
-StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, SessionPool& pool, std::string_view ident,
-                                                         const OplogLimits& limits, OplogVisibility& visibility) {
-  auto table = engine.openTable(ident);
+StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, SessionPool& pool, const OplogLimits& limits,
+                                                         OplogVisibility& visibility, std::shared_ptr<SizeInfo> size) {
+  auto table = engine.openTable(kIdent);
   if (table.status() == ErrorCode::kNoSuchKey)
-    table = engine.createTable(ident, {.logged = true, .appMetadata = "formatVersion=1,recordIds=times"});
+    table = engine.createTable(kIdent, {.logged = true, .appMetadata = "formatVersion=1,recordIds=times"});
   if (!table.isOK()) return table.status();
-  std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), limits, visibility));
+  std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), std::move(size), limits, visibility));
   OperationContext operation({pool});
   RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const auto newest, store->newest(unit));
   store->scanEnd_ = newest.value_or(bson::Timestamp{});
   visibility.reset(store->scanEnd_);
+  pool.setOplogVisibility(&visibility);
   return store;
 }
 
 Status OplogStore::insert(RecoveryUnit& unit, std::span<const OplogRow> entries) {
   if (entries.empty()) return Status::OK();
-  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   bson::Timestamp newest;
   int64_t wallMillis = 0, bytes = 0;
   for (const OplogRow& entry : entries) {
-    TROUPE_TRY(cursor->insert(OplogKey(entry.time), entry.document.bytes()));
+    TROUPE_TRY(records_.insertAt(unit, RecordId(std::string(OplogKey(entry.time))), entry.document.bytes()));
     bytes += entry.document.size();
     if (entry.time > newest) {
       newest = entry.time;
@@ -58,26 +58,25 @@ Status OplogStore::insert(RecoveryUnit& unit, std::span<const OplogRow> entries)
 }
 
 StatusWith<OplogCursor> OplogStore::cursor(RecoveryUnit& unit, bool forward) const {
-  OplogCursor cursor(table_, &visibility_, forward);
-  TROUPE_TRY(cursor.open(unit));
-  return cursor;
+  TROUPE_ASSIGN(auto records, records_.cursor(unit, forward));
+  return OplogCursor(std::move(records));
 }
 
 StatusWith<std::optional<bson::Timestamp>> OplogStore::newest(RecoveryUnit& unit) const {
-  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table()));
   TROUPE_ASSIGN(const bool found, cursor->previous());
   return found ? std::optional(OplogKey::decode(cursor->key())) : std::nullopt;
 }
 
 StatusWith<std::optional<bson::Timestamp>> OplogStore::oldest(RecoveryUnit& unit) const {
-  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table()));
   TROUPE_ASSIGN(const bool found, cursor->next());
   return found ? std::optional(OplogKey::decode(cursor->key())) : std::nullopt;
 }
 
 StatusWith<bool> OplogStore::scan(RecoveryUnit& unit, int maxEntries) {
   if (scanEnd_ == bson::Timestamp{}) return true;
-  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table()));
   TROUPE_ASSIGN(bool found, cursor->seekAtOrAfter(OplogKey(after(scanned_))));
   for (int entries = 0; found; ++entries) {
     const bson::Timestamp time = OplogKey::decode(cursor->key());
@@ -97,7 +96,8 @@ StatusWith<bool> OplogStore::truncateOldest(RecoveryUnit& unit, int64_t nowMilli
   if (!oldest) return false;
   WriteUnitOfWork work(unit);
   // From where the last truncation ended: the engine would walk over all that it has removed before.
-  TROUPE_TRY(unit.truncate(table_, OplogKey(truncatedTo_), OplogKey(after(oldest->last))));
+  TROUPE_TRY(records_.truncateRange(unit, OplogKey(truncatedTo_), OplogKey(after(oldest->last)), oldest->records,
+                                    oldest->bytes));
   TROUPE_TRY(work.commit());
   truncatedTo_ = oldest->last;
   markers_.dropOldest();
@@ -107,20 +107,24 @@ StatusWith<bool> OplogStore::truncateOldest(RecoveryUnit& unit, int64_t nowMilli
 Status OplogStore::cutAfter(RecoveryUnit& unit, bson::Timestamp point) {
   WriteUnitOfWork work(unit);
   int64_t records = 0, bytes = 0;
+  int64_t counted = 0, countedBytes = 0;  // those that the markers know already
   {
-    TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+    TROUPE_ASSIGN(auto cursor, unit.cursor(table()));
     TROUPE_ASSIGN(bool found, cursor->seekAtOrAfter(OplogKey(after(point))));
     while (found) {
-      const bool counted = scanEnd_ == bson::Timestamp{} || OplogKey::decode(cursor->key()) <= scanned_ ||
-                           OplogKey::decode(cursor->key()) > scanEnd_;
-      records += counted;
-      bytes += counted ? static_cast<int64_t>(cursor->value().size()) : 0;
+      const bson::Timestamp time = OplogKey::decode(cursor->key());
+      const auto size = static_cast<int64_t>(cursor->value().size());
+      const bool known = scanEnd_ == bson::Timestamp{} || time <= scanned_ || time > scanEnd_;
+      ++records;
+      bytes += size;
+      counted += known;
+      countedBytes += known ? size : 0;
       TROUPE_ASSIGN(found, cursor->next());
     }
   }
-  TROUPE_TRY(unit.truncate(table_, OplogKey(after(point)), {}));
+  TROUPE_TRY(records_.truncateRange(unit, OplogKey(after(point)), {}, records, bytes));
   TROUPE_TRY(work.commit());
-  markers_.cutAfter(point, records, bytes);
+  markers_.cutAfter(point, counted, countedBytes);
   scanEnd_ = std::min(scanEnd_, point);
   visibility_.reset(point);
   return Status::OK();

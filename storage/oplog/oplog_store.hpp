@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "storage/oplog/oplog_cursor.hpp"
+#include "storage/oplog/oplog_visibility.hpp"
 #include "storage/oplog/truncate_markers.hpp"
 
 namespace troupe::storage {
@@ -22,19 +23,23 @@ struct OplogRow {
 
 /// The oplog's table: time (8 bytes, big-endian) -> entry. Entries may be committed in any order of their times;
 /// forward readers stop at the visibility point. Old entries are truncated by markers from the old end. The table is
-/// logged. Any thread; every call works in the caller's recovery unit, writes need a unit of work.
+/// logged. The collection local.oplog.rs shows the same table to clients (oplog_collection.hpp). Any thread; every call
+/// works in the caller's recovery unit, writes need a unit of work.
 class OplogStore {
  public:
+  static constexpr std::string_view kIdent = "oplog";
+
   /// Opens or creates the table. Its entries, all of them committed, are visible: `visibility`, which outlives the
   /// store, is set to the newest. The size is not known until `scan` has ended.
-  static StatusWith<std::unique_ptr<OplogStore>> open(Engine& engine, SessionPool& pool, std::string_view ident,
-                                                      const OplogLimits& limits, OplogVisibility& visibility);
+  /// Snapshots of the pool note `visibility` from now on. `size`: counters that others show, too.
+  static StatusWith<std::unique_ptr<OplogStore>> open(Engine& engine, SessionPool& pool, const OplogLimits& limits,
+                                                      OplogVisibility& visibility,
+                                                      std::shared_ptr<SizeInfo> size = std::make_shared<SizeInfo>());
 
   /// Adds entries. Sizes and markers follow the commit. Errors: DuplicateKey (an entry of that time exists),
   /// WriteConflict.
   Status insert(RecoveryUnit& unit, std::span<const OplogRow> entries);
 
-  /// A forward cursor needs a unit without an open snapshot (IllegalOperation).
   StatusWith<OplogCursor> cursor(RecoveryUnit& unit, bool forward = true) const;
   /// Time of the newest entry, visible or not; nothing when there is none.
   StatusWith<std::optional<bson::Timestamp>> newest(RecoveryUnit& unit) const;
@@ -56,13 +61,13 @@ class OplogStore {
   TruncateMarkers& markers() { return markers_; }
   int64_t records() const { return markers_.records(); }
   int64_t bytes() const { return markers_.bytes(); }
-  const Table& table() const { return table_; }
+  const Table& table() const { return records_.table(); }
 
  private:
-  OplogStore(Table table, const OplogLimits& limits, OplogVisibility& visibility)
-      : table_(std::move(table)), visibility_(visibility), markers_(limits) {}
+  OplogStore(Table table, std::shared_ptr<SizeInfo> size, const OplogLimits& limits, OplogVisibility& visibility)
+      : records_(std::move(table), RecordIds::kTimes, std::move(size)), visibility_(visibility), markers_(limits) {}
 
-  Table table_;
+  RecordStore records_;
   OplogVisibility& visibility_;
   TruncateMarkers markers_;
   bson::Timestamp truncatedTo_;  ///< everything up to it is gone: truncation need not look there again

@@ -5,17 +5,12 @@
 
 namespace troupe::storage {
 
-bson::Timestamp OplogVisibility::get() const {
-  const std::lock_guard lock(mutex_);
-  return visible_;
-}
-
 void OplogVisibility::advance(bson::Timestamp to) {
   std::vector<Callback> resumed;
   {
     const std::lock_guard lock(mutex_);
-    if (to <= visible_) return;
-    visible_ = to;
+    if (to <= get()) return;
+    visible_.store(to.asUint64(), std::memory_order_release);
     for (auto it = waiters_.begin(); it != waiters_.end();) {
       if (it->second.seen >= to) {
         ++it;
@@ -31,13 +26,13 @@ void OplogVisibility::advance(bson::Timestamp to) {
 
 void OplogVisibility::reset(bson::Timestamp to) {
   const std::lock_guard lock(mutex_);
-  visible_ = to;
+  visible_.store(to.asUint64(), std::memory_order_release);
 }
 
 OplogVisibility::WaiterId OplogVisibility::whenPast(bson::Timestamp seen, Callback resume) {
   {
     const std::lock_guard lock(mutex_);
-    if (visible_ <= seen) {
+    if (get() <= seen) {
       waiters_.emplace(nextWaiter_, Waiter{seen, std::move(resume)});
       return nextWaiter_++;
     }

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,7 +17,7 @@ class OplogVisibility {
   using Callback = std::function<void()>;
   using WaiterId = uint64_t;
 
-  bson::Timestamp get() const;
+  bson::Timestamp get() const { return bson::Timestamp::fromUint64(visible_.load(std::memory_order_acquire)); }
   /// Moving back is ignored.
   void advance(bson::Timestamp to);
   /// Sets the point, also to an earlier time: after a rollback, when the entries behind it have been cut off.
@@ -37,7 +38,7 @@ class OplogVisibility {
     Callback resume;
   };
   mutable std::mutex mutex_;
-  bson::Timestamp visible_;
+  std::atomic<uint64_t> visible_{0};  ///< changed with the mutex held; every snapshot reads it
   WaiterId nextWaiter_ = 1;
   std::map<WaiterId, Waiter> waiters_;
 };

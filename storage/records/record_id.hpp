@@ -10,8 +10,9 @@
 namespace troupe::storage {
 
 /// What the keys of a record store are: numbers that grow with insertion, or byte strings (the key string of `_id`
-/// without type bits, in clustered collections; CLU-004).
-enum class RecordIds : uint8_t { kNumbers, kBytes };
+/// without type bits, in clustered collections; CLU-004). Times are byte strings, too: those of the oplog's entries,
+/// which forward readers see up to the visibility point only (TRN-008).
+enum class RecordIds : uint8_t { kNumbers, kBytes, kTimes };
 
 /// The place of a document in its collection: a positive number, or a byte string that is not empty. Default
 /// constructed it is "none". Ids of one store order as its keys do. Short byte strings (an ObjectId's, a number's) are

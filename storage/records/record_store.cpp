@@ -1,5 +1,6 @@
 #include "storage/records/record_store.hpp"
 
+#include "storage/oplog/oplog_key.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
@@ -15,12 +16,28 @@ StatusWith<bool> RecordCursor::next() {
       return false;
     }
   }
+  if (isBeyondEnd()) {
+    ended_ = true;
+    return false;
+  }
   RecordKey::decode(cursor_->key(), kind_, id_);
   return true;
 }
 
+/// The point was read before the snapshot was opened: what is committed up to it is in the snapshot. The other way
+/// round an entry that was committed in between would lie below the point and not be in the snapshot, and be passed
+/// over.
+Status RecordCursor::bound(RecoveryUnit& unit) {
+  end_.clear();
+  if (kind_ != RecordIds::kTimes || !forward_) return Status::OK();
+  TROUPE_TRY(unit.begin());
+  if (const auto end = unit.oplogEnd()) end_ = OplogKey(*end);
+  return Status::OK();
+}
+
 StatusWith<bool> RecordCursor::landed(bool found) {
   pending_ = false;
+  found = found && !isBeyondEnd();
   ended_ = !found;
   if (found) RecordKey::decode(cursor_->key(), kind_, id_);
   return found;
@@ -51,6 +68,7 @@ StatusWith<bool> RecordCursor::seekBehind(const RecordId& id) {
 void RecordCursor::save() { cursor_.reset(); }
 
 StatusWith<bool> RecordCursor::restore(RecoveryUnit& unit) {
+  TROUPE_TRY(bound(unit));
   TROUPE_ASSIGN(cursor_, unit.cursor(table_));
   pending_ = ended_ = false;
   if (!id_.ok()) return true;
@@ -68,6 +86,7 @@ StatusWith<RecordCursor> RecordStore::cursor(RecoveryUnit& unit, bool forward) c
   result.table_ = table_;
   result.kind_ = kind_;
   result.forward_ = forward;
+  TROUPE_TRY(result.bound(unit));
   return result;
 }
 
@@ -142,6 +161,13 @@ Status RecordStore::remove(RecoveryUnit& unit, const RecordId& id, int64_t oldSi
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   TROUPE_TRY(cursor->remove(RecordKey(id)));
   adjust(unit, -1, -oldSize);
+  return Status::OK();
+}
+
+Status RecordStore::truncateRange(RecoveryUnit& unit, std::string_view from, std::string_view to, int64_t records,
+                                  int64_t bytes) {
+  TROUPE_TRY(unit.truncate(table_, from, to));
+  adjust(unit, -records, -bytes);
   return Status::OK();
 }
 

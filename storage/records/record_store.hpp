@@ -44,9 +44,13 @@ class RecordCursor {
  private:
   friend class RecordStore;
   StatusWith<bool> landed(bool found);
+  /// Moves the end of what is visible to that of the unit's snapshot.
+  Status bound(RecoveryUnit& unit);
+  bool isBeyondEnd() const { return !end_.empty() && cursor_->key() > end_; }
   Table table_;
   Session::CursorLease cursor_;
   RecordId id_;
+  std::string end_;  ///< the last key that is visible; empty: all are
   RecordIds kind_ = RecordIds::kNumbers;
   bool forward_ = true;
   bool pending_ = false;  ///< the engine's cursor already stands on the record `next` must return
@@ -78,6 +82,8 @@ class RecordStore {
   Status remove(RecoveryUnit& unit, const RecordId& id, int64_t oldSize);
   /// Removes everything.
   Status truncate(RecoveryUnit& unit);
+  /// Removes the rows of the keys from <= key < to (empty: to the end), which the caller has counted.
+  Status truncateRange(RecoveryUnit& unit, std::string_view from, std::string_view to, int64_t records, int64_t bytes);
   /// Calls `use(View)` with the borrowed document; false when there is none.
   template <class F>
   StatusWith<bool> find(RecoveryUnit& unit, const RecordId& id, F&& use) const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "storage/operation/operation_context.hpp"
+#include "storage/oplog/oplog_visibility.hpp"
 #include "storage/oplog/write_slots.hpp"
 
 namespace troupe::storage {
@@ -44,6 +45,7 @@ Status RecoveryUnit::beginSlow() {
   if (!session_) {
     TROUPE_ASSIGN(session_, pool_.borrow());
   }
+  if (const OplogVisibility* oplog = pool_.oplogVisibility()) oplogEnd_ = oplog->get();
   if (source_ == ReadSource::kNoTimestamp && !ignorePrepare_) {
     TROUPE_TRY(session_->begin());
   } else {

@@ -72,6 +72,9 @@ class RecoveryUnit {
   ReadSource readSource() const { return source_; }
   /// The time the open snapshot reads at; nothing when it reads the newest data or no snapshot is open.
   std::optional<Timestamp> readTimestamp() const { return readTimestamp_; }
+  /// Up to which time the open snapshot holds the oplog without holes: the visibility point before it was opened
+  /// (TRN-008). Nothing on a node without an oplog.
+  std::optional<Timestamp> oplogEnd() const { return oplogEnd_; }
   /// Reads through prepared transactions from the next snapshot on.
   void setIgnorePrepare(bool ignore) { ignorePrepare_ = ignore; }
 
@@ -158,6 +161,7 @@ class RecoveryUnit {
   ReadSource source_ = ReadSource::kNoTimestamp;
   std::optional<Timestamp> provided_;
   std::optional<Timestamp> readTimestamp_;
+  std::optional<Timestamp> oplogEnd_;
   std::optional<Timestamp> commitTimestamp_;
   bool ignorePrepare_ = false;
   bool active_ = false;

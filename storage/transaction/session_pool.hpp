@@ -10,6 +10,7 @@
 
 namespace troupe::storage {
 
+class OplogVisibility;
 class SessionPool;
 
 /// A session on loan. Giving it back (destruction) rolls back what is open. Move-only; may cross threads with its
@@ -65,6 +66,10 @@ class SessionPool {
     int64_t max = 0;
   };
   Statistics statistics() const;
+  /// The oplog's visibility point, which each snapshot notes when it is opened; null: there is no oplog. Set before
+  /// other threads use the pool; outlives all snapshots.
+  void setOplogVisibility(const OplogVisibility* visibility) { oplogVisibility_ = visibility; }
+  const OplogVisibility* oplogVisibility() const { return oplogVisibility_; }
   Engine& engine() const { return engine_; }
 
  private:
@@ -84,6 +89,7 @@ class SessionPool {
   bool catchUp(Slot& slot);
 
   Engine& engine_;
+  const OplogVisibility* oplogVisibility_ = nullptr;
   const int maxSessions_;
   std::atomic<int> open_{0};
   std::atomic<uint64_t> forgottenCount_{0};

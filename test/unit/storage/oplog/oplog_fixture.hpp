@@ -21,7 +21,7 @@ class OplogFixture : public testing::TestWithParam<EngineKind> {
 
   void open() {
     pool_ = std::make_unique<SessionPool>(harness_->engine());
-    auto opened = OplogStore::open(harness_->engine(), *pool_, "oplog", limits_, visibility_);
+    auto opened = OplogStore::open(harness_->engine(), *pool_, limits_, visibility_);
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();
     oplog_ = std::move(opened).value();
   }

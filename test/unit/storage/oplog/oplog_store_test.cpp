@@ -46,12 +46,19 @@ TEST_P(OplogStoreTest, AReaderPassesOverNothingThatIsCommittedWhileItReads) {
   EXPECT_EQ(rest(*cursor), "2 3");
 }
 
-TEST_P(OplogStoreTest, AForwardWalkNeedsASnapshotThatIsNotOlderThanItsEnd) {
+TEST_P(OplogStoreTest, AForwardWalkEndsAtThePointBeforeItsSnapshotWheneverItBegins) {
   writeVisibly({1});
+  auto slow = begin({2});
+  ASSERT_TRUE(write({3}).isOK());
   RecoveryUnit unit(*pool_);
   ASSERT_TRUE(unit.begin().isOK());
-  EXPECT_EQ(oplog_->cursor(unit).status().code(), ErrorCode::kIllegalOperation);
-  EXPECT_TRUE(oplog_->cursor(unit, false).isOK());
+  ASSERT_TRUE(slow->work.commit().isOK());
+  oplog_->visibility().advance(time(3));
+  auto late = oplog_->cursor(unit);
+  EXPECT_EQ(rest(*late), "1") << "this snapshot has 3 and not 2";
+  EXPECT_EQ(late->restore(unit).code(), ErrorCode::kIllegalOperation);
+  auto backward = oplog_->cursor(unit, false);
+  EXPECT_EQ(rest(*backward), "3 1");
 }
 
 TEST_P(OplogStoreTest, TailsWakeWithTheVisibilityPoint) {
@@ -62,7 +69,7 @@ TEST_P(OplogStoreTest, TailsWakeWithTheVisibilityPoint) {
   cursor->save();
   unit.abandonSnapshot();
   std::string tailed;
-  oplog_->visibility().whenPast(cursor->end(), [&] {
+  oplog_->visibility().whenPast(time(1), [&] {
     ASSERT_TRUE(cursor->restore(unit).isOK());
     tailed = rest(*cursor);
   });

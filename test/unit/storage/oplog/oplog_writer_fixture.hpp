@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_writer.hpp"
 #include "test/unit/storage/oplog/replicated_fixture.hpp"
 
@@ -24,9 +25,11 @@ class OplogWriterFixture : public ReplicatedFixture {
 
   /// The node comes back, after a crash or with another role.
   void openLog() {
-    auto opened = OplogStore::open(harness->engine(), *pool, "oplog", {}, writes->visibility);
+    const auto size = catalog->sizes().of(OplogStore::kIdent);
+    auto opened = OplogStore::open(harness->engine(), *pool, {}, writes->visibility, size);
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();
     store = std::move(opened).value();
+    ASSERT_TRUE(showOplog(*catalog, {}).isOK());
     writer.attach(*store);
     writes->slots.advanceTo(writes->visibility.get());
     begin();

@@ -324,6 +324,37 @@ TEST_P(OplogWriterTest, EveryCommandHasItsEntry) {
   EXPECT_EQ(std::get<LoggedDropIndex>(commands["dropIndexes"]).index, "a_1");
 }
 
+// OPL-001
+TEST_P(OplogWriterTest, TheLogIsACappedCollectionThatOnlyTheServerWrites) {
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  const CollectionPtr shown = current("local.oplog.rs");
+  ASSERT_TRUE(shown);
+  EXPECT_TRUE(shown->isCapped());
+  EXPECT_THAT(shown->indexes(), IsEmpty());
+  EXPECT_EQ(shown->records().count(), 2);
+  OperationContext slow(services());
+  WriteUnitOfWork work(slow.recoveryUnit());
+  ASSERT_TRUE(current()->insert(slow.recoveryUnit(), doc("_id", 3)).isOK());
+  ASSERT_TRUE(insertOne(4).isOK());
+  OperationContext reader({.sessions = *pool});
+  auto scan = shown->records().cursor(reader.recoveryUnit());
+  std::vector<int> seen;
+  while (*scan->next()) seen.push_back(scan->document()["o"].asDocument()["_id"].asInt32());
+  EXPECT_THAT(seen, ElementsAre(1, 2)) << "a scan ends at the hole";
+
+  OperationContext writer(services());
+  RecoveryUnit& unit = writer.recoveryUnit();
+  WriteUnitOfWork refused(unit);
+  const bson::Document entry = log()[0];
+  const RecordId id(std::string(OplogKey(entry["ts"].asTimestamp())));
+  EXPECT_EQ(shown->insert(unit, doc("x", 1)).status(), ErrorCode::kIllegalOperation);
+  EXPECT_EQ(shown->update(unit, id, entry, doc("x", 1)), ErrorCode::kIllegalOperation);
+  EXPECT_EQ(shown->remove(unit, id, entry), ErrorCode::kIllegalOperation);
+  EXPECT_EQ(shown->truncate(unit), ErrorCode::kIllegalOperation);
+  EXPECT_EQ(dropCollection(*catalog, unit, shown), ErrorCode::kIllegalOperation);
+  EXPECT_EQ(renameCollection(*catalog, unit, shown, {"local", "x"}, false).status(), ErrorCode::kIllegalOperation);
+}
+
 // What a member that replays the log relies on: it holds all that happened, and nothing else.
 TEST_P(OplogWriterTest, ReplayingTheLogGivesTheCollection) {
   RandomDocuments random(11);
@@ -357,7 +388,8 @@ TEST_P(OplogWriterTest, ReplayingTheLogGivesTheCollection) {
   EXPECT_GT(deltas, 50);
   ASSERT_EQ(replayed.size(), documents.size());
   for (const bson::Document& document : documents) {
-    if (!document.empty()) EXPECT_EQ(replayed[document["_id"].asInt64()], document);
+    if (document.empty()) continue;
+    EXPECT_EQ(replayed[document["_id"].asInt64()], document);
   }
   int64_t left = 0;
   for (const auto& [id, document] : replayed) left += !document.empty();

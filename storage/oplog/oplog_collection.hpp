@@ -1,0 +1,13 @@
+#pragma once
+#include "storage/catalog/catalog.hpp"
+#include "storage/oplog/oplog_store.hpp"
+
+namespace troupe::storage {
+
+/// Shows the oplog to clients as the capped collection local.oplog.rs, without indexes (OPL-001): a row of the catalog
+/// over the store's own table, so that finds, tails and counts go the way of every collection, and its forward scans
+/// end at the visibility point. Nobody writes through it: IllegalOperation. Called when a member starts; finds what an
+/// earlier start has made. Errors: UnsupportedFormat, when a collection of that name has a table of its own.
+StatusWith<CollectionPtr> showOplog(Catalog& catalog, const OplogLimits& limits);
+
+}  // namespace troupe::storage
