@@ -73,6 +73,18 @@ Status WiredTigerConnection::open() {
   return {};
 }
 
+Status WiredTigerConnection::flushLog() {
+  const std::lock_guard lock(flushMutex_);
+  if (!connection_) return {ErrorCode::kShutdownInProgress, "the storage engine is closed"};
+  if (!flushSession_) {
+    if (const int code = connection_->open_session(connection_, nullptr, nullptr, &flushSession_)) {
+      flushSession_ = nullptr;
+      return status(code, "open a storage session");
+    }
+  }
+  return status(flushSession_->log_flush(flushSession_, "sync=on"), "flush the log");
+}
+
 Status WiredTigerConnection::openFailure(int code) {
   std::string cause = openErrors_.empty() ? wiredtiger_strerror(code) : openErrors_;
   for (char& c : cause) {
@@ -100,9 +112,9 @@ Status WiredTigerConnection::close() {
   if (!connection_) return {};
   WT_CONNECTION* connection = connection_;
   {
-    std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(flushMutex_, mutex_);
     connection_ = nullptr;
-    evidenceSession_ = nullptr;  // closed with its connection
+    evidenceSession_ = flushSession_ = nullptr;  // closed with their connection
   }
   const int code = connection->close(connection, nullptr);
   decisions_->announce();

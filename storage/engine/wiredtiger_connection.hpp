@@ -39,6 +39,8 @@ class WiredTigerConnection {
   int64_t statistic(WT_CURSOR* statistics, int key);
   /// A "fast" statistics cursor of the session, or null.
   WT_CURSOR* openStatistics(WT_SESSION* session);
+  /// Makes what was committed durable. Callers take turns.
+  Status flushLog();
   bool panicked() const { return panicked_.load(std::memory_order_relaxed); }
 
  private:
@@ -63,6 +65,8 @@ class WiredTigerConnection {
   std::deque<std::string> lastErrors_;  ///< what the engine reported last: the cause of a panic comes before it
   bool opening_ = false;
   WT_SESSION* evidenceSession_ = nullptr;  ///< reads cache statistics for rollbackStatus, under mutex_
+  std::mutex flushMutex_;
+  WT_SESSION* flushSession_ = nullptr;  ///< kept: to open one costs more than all else of a flush but the disk
 };
 
 /// A WT_SESSION for the length of a scope.

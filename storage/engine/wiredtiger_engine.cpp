@@ -271,9 +271,7 @@ Status WiredTigerEngine::salvageTable(std::string_view ident) {
 
 Status WiredTigerEngine::flushLog() {
   if (!connection_->options().journalEnabled) return checkpoint({}).status();
-  ScopedWtSession session(*connection_);
-  TROUPE_TRY(session.status());
-  return connection_->status(session->log_flush(session.get(), "sync=on"), "flush the log");
+  return connection_->flushLog();
 }
 
 StatusWith<Timestamp> WiredTigerEngine::checkpoint(const CheckpointOptions& options) {
