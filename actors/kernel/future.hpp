@@ -32,6 +32,8 @@ class FutureState {
     }
     return true;
   }
+  /// Whether somebody completes it, or has.
+  bool isClaimed() const noexcept { return claimed_.test(std::memory_order_relaxed); }
   bool isDone() const noexcept { return phase_.load(std::memory_order_acquire) == kDone; }
   bool isAbandoned() const noexcept { return phase_.load(std::memory_order_acquire) == kAbandoned; }
   /// False if it is done already: the waiter goes on at once.
@@ -112,8 +114,10 @@ class Promise {
   }
   ~Promise() {
     if (!state_) return;
-    if constexpr (std::is_constructible_v<T, Status>)
-      state_->complete(T(Status(ErrorCode::kInternalError, "the promise of a result was abandoned")));
+    if constexpr (std::is_constructible_v<T, Status>) {
+      if (!state_->isClaimed())
+        state_->complete(T(Status(ErrorCode::kInternalError, "the promise of a result was abandoned")));
+    }
     state_->release();
   }
   /// Call once.
