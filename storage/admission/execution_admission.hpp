@@ -11,6 +11,7 @@ namespace troupe::storage {
 /// parameters or adapt to the throughput (LCK-012). Thread-safe.
 class ExecutionAdmission {
  public:
+  /// `now`: a coarse clock will do; it is read twice for each operation, and only sums are kept.
   explicit ExecutionAdmission(TicketPool::Clock now, unsigned processors = 1);
 
   TicketPool& pool(bool write) { return write ? write_ : read_; }

@@ -11,8 +11,9 @@
 
 namespace troupe::storage {
 
-LockManager::LockManager(Clock now)
-    : now_(std::move(now)),
+LockManager::LockManager(Clock now, Clock coarse)
+    : now_(now),
+      coarse_(coarse ? std::move(coarse) : std::move(now)),
       globals_{GlobalHead(ResourceType::kMultiDocumentBarrier), GlobalHead(ResourceType::kStateTransition),
                GlobalHead(ResourceType::kGlobal)} {}
 

@@ -23,7 +23,9 @@ namespace troupe::storage {
 class LockManager {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
-  explicit LockManager(Clock now);
+  /// `now` measures waits; `coarse` says since when locks are held, and may be as much cheaper as it is less exact
+  /// (empty: the same).
+  explicit LockManager(Clock now, Clock coarse = nullptr);
   ~LockManager();
   LockManager(const LockManager&) = delete;
   LockManager& operator=(const LockManager&) = delete;
@@ -86,7 +88,7 @@ class LockManager {
   /// Fails the wait with WriteConflict if it closes a cycle of operations that wait for each other.
   Status breakDeadlock(LockWait& wait);
 
-  const Clock now_;
+  const Clock now_, coarse_;
   std::array<Partition, kPartitions> partitions_;
   std::array<GlobalHead, kGlobalResources> globals_;
   mutable std::array<Shard, kShards> shards_;

@@ -1,5 +1,7 @@
 #pragma once
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "storage/locks/lock_mode.hpp"
@@ -36,11 +38,17 @@ class LockWord {
   static constexpr int shift(LockMode mode) { return (static_cast<int>(mode) - 1) * 20; }
   static constexpr uint64_t one(LockMode mode) { return mode == LockMode::kNone ? 0 : uint64_t{1} << shift(mode); }
   static constexpr uint64_t countOf(LockMode mode) { return mode == LockMode::kX ? one(mode) : kCount << shift(mode); }
+  /// The counts of the modes that exclude this one.
   static constexpr uint64_t conflictsWith(LockMode mode) {
-    uint64_t mask = 0;
-    for (const LockMode other : kHeldModes)
-      if (!compatible(mode, other)) mask |= countOf(other);
-    return mask;
+    constexpr auto kMasks = [] {
+      std::array<uint64_t, kLockModes> masks{};
+      for (const LockMode wanted : kHeldModes) {
+        for (const LockMode held : kHeldModes)
+          if (!compatible(wanted, held)) masks[static_cast<size_t>(wanted)] |= countOf(held);
+      }
+      return masks;
+    }();
+    return kMasks[static_cast<size_t>(mode)];
   }
 
   /// Subtracts and adds, unless what remains in between has one of the bits in `barred`.

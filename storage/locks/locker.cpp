@@ -40,7 +40,7 @@ void Locker::begin() {
     manager_.add(*this);
     registered_ = true;
   }
-  if (held_ == 0) clock_ = manager_.now_().time_since_epoch().count();
+  if (held_ == 0) clock_ = manager_.coarse_().time_since_epoch().count();
 }
 
 void Locker::settle() {
@@ -88,7 +88,8 @@ void Locker::addStatistics(LockStatistics& sum) const {
     for (size_t mode = 0; mode < kLockModes; ++mode) {
       LockStatistics::Figures& figures = sum.figures[type][mode];
       figures.acquireCount += acquired_[type][mode].load(std::memory_order_relaxed);
-      if (!waits) continue;
+      if (!waits) [[likely]]
+        continue;
       const auto& waited = waits->figures[type][mode];
       figures.acquireWaitCount += waited.waits.load(std::memory_order_relaxed);
       figures.timeAcquiringMicros += waited.micros.load(std::memory_order_relaxed);
@@ -130,6 +131,7 @@ LockEntry& Locker::held(const ResourceId& resource) const {
 }
 
 LockEntry& Locker::freeEntry() {
+  if (held_ == first_.used && held_ < kChunk) return first_.entries[first_.used++];  // no gaps: nothing to look for
   for (Chunk* chunk = &first_;;) {
     for (LockEntry& entry : chunk->inUse())
       if (!entry.head.load(std::memory_order_relaxed)) return entry;

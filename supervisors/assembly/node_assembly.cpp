@@ -115,8 +115,8 @@ struct NodeAssembly::Parts {
   commands::UserChanges userChanges;
   commands::CappedWaiters cappedWaiters;
   machines::DocumentRemovals removals;
-  storage::LockManager locks{[this] { return environment->now(); }};
-  storage::ExecutionAdmission admission{[this] { return environment->now(); }};
+  storage::LockManager locks{[this] { return environment->now(); }, [this] { return environment->coarseNow(); }};
+  storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::ReplicatedWrites> replicated;  ///< null on a node that stands alone
   std::unique_ptr<storage::Engine> engine;
