@@ -75,7 +75,9 @@ query::FindRequest findRequest(const Request& request, bson::View command) {
 }
 
 Status checkFind(const Request& request) {
-  for (const auto name : {"skip", "limit", "batchSize"}) TROUPE_TRY(checkNotNegative(request, name));
+  TROUPE_TRY(checkNotNegative(request, "skip"));
+  TROUPE_TRY(checkNotNegative(request, "limit"));
+  TROUPE_TRY(checkNotNegative(request, "batchSize"));
   if (request.arg("ntoreturn"))
     return {ErrorCode::kBadValue, "'ntoreturn' is not supported: use 'limit' or 'batchSize'"};
   return Status::OK();
@@ -89,19 +91,23 @@ bool answeredAtOnce(const Request& request) {
   return request.number("limit") == 1 && !(batchSize && batchSize.toInt64() == 0);
 }
 
+/// What a find may ask for besides documents that match a filter.
+constexpr std::string_view kMoreThanFilter[] = {"sort", "projection", "hint",         "skip",      "min",
+                                                "max",  "returnKey",  "showRecordId", "collation", "let"};
+
 /// The `_id` a find asks for, if it asks for nothing else: no order, no shape, no cursor that could stay open. Else
 /// absent.
 bson::Element wantedId(const Request& request, const storage::Collection& collection, int64_t documents) {
-  constexpr std::string_view kMore[] = {"sort", "projection", "hint",         "skip",      "min",
-                                        "max",  "returnKey",  "showRecordId", "collation", "let"};
-  for (const auto name : kMore)
-    if (request.fields().mayHave(name)) return {};
+  if (request.fields().hasAny<kMoreThanFilter>()) return {};
   if (documents < (answeredAtOnce(request) ? 1 : 2)) return {};
   const bson::View filter = request.document("filter");
   const bson::Element id = filter.first();
   const bool alone = id.name() == "_id" && filter.size() == id.size() + 5;
   return alone && query::isIdLookup(id, collection, collection.collator()) ? id : bson::Element();
 }
+
+/// Bytes of a reply around its only document: names of fields, the namespace, `ok`.
+constexpr size_t kAroundDocument = 192;
 
 /// Answers a find of one document by its `_id`: the same as the plan IDHACK, without plan, cursor, and what they
 /// allocate.
@@ -110,6 +116,7 @@ Status answerWithDocument(Request& request, const storage::Namespace& ns, const 
   ServerContext& server = request.server();
   TROUPE_ASSIGN(const auto match, query::matchById(collection, request.operation().recoveryUnit(), id));
   bson::Builder& reply = request.reply();
+  if (match.record) reply.reserve(reply.size() + match.document().size() + kAroundDocument);
   reply.openDocument("cursor").openArray("firstBatch");
   if (match.record) reply.push(match.document());
   reply.close().append("id", int64_t{0}).append("ns", ns.toString()).close();

@@ -166,19 +166,17 @@ void noteLatency(const Request& request, std::chrono::nanoseconds took) {
 }
 
 /// Reads hold the global lock (RDS-001): what closes the data waits for them. They take no other lock, since they see a
-/// version of the catalog that fits their snapshot.
-Task<Status> lockForReading(Request& request, storage::HeldLock& lock) {
-  storage::OperationContext& operation = request.operation();
+/// version of the catalog that fits their snapshot. False: the lock is not complete, and has to be waited for.
+bool tryLockForReading(storage::OperationContext& operation, storage::HeldLock& lock) {
   lock = storage::HeldLock(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
-  if (operation.tryAdmit(false) && lock.tryAcquire()) co_return Status::OK();
-  co_return co_await acquireLock(request.server().node, operation, lock);
+  return operation.tryAdmit(false) && lock.tryAcquire();
 }
 
 /// Runs the command's body, or what `failCommand` asks for in its place.
 Task<Status> runBody(Request& request) {
   storage::HeldLock lock;
-  if (request.command->access == Access::kRead) {
-    TROUPE_CO_TRY(co_await lockForReading(request, lock));
+  if (request.command->access == Access::kRead && !tryLockForReading(request.operation(), lock)) {
+    TROUPE_CO_TRY(co_await acquireLock(request.server().node, request.operation(), lock));
   }
   const auto data =
       request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
@@ -190,12 +188,8 @@ Task<Status> runBody(Request& request) {
   co_return status;
 }
 
-/// Writes are awaited even when the command failed afterwards. The snapshot goes first, so that neither this
-/// wait nor a slow client holds it.
+/// Writes are awaited even when the command failed afterwards.
 Task<void> finishWrites(Request& request) {
-  storage::OperationContext& operation = request.operation();
-  if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();
-  if (!operation.hasWritten()) co_return;
   const Status safe = co_await awaitWriteConcern(request);
   if (!safe.isOK()) appendWriteConcernError(request, safe);
 }
@@ -259,7 +253,9 @@ Task<void> dispatch(Request& request) {
     request.server().counters.userAsserts.fetch_add(1, std::memory_order_relaxed);
     writeError(request.message(), status);
   }
-  co_await finishWrites(request);
+  // The snapshot goes first, so that neither this wait nor a slow client holds it.
+  if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();
+  if (operation.hasWritten()) co_await finishWrites(request);
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
   const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
   noteLatency(request, took);

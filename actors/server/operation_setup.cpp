@@ -9,14 +9,13 @@ namespace {
 
 using storage::ReadConcernLevel;
 
-/// A session's fields but for `lsid` are rare: they are looked for only where they can be.
+/// A session's fields but for `lsid`: rare.
+constexpr std::string_view kSessionFields[] = {"txnNumber", "autocommit", "startTransaction", "stmtId", "stmtIds"};
+
 Status readSession(Request& request) {
   storage::OperationContext& operation = request.operation();
-  const Fields& fields = request.fields();
-  for (const auto name : {"txnNumber", "autocommit", "startTransaction", "stmtId", "stmtIds"}) {
-    if (!fields.mayHave(name)) continue;
+  if (request.fields().hasAny<kSessionFields>()) {
     TROUPE_ASSIGN(operation.session, storage::LogicalSession::parse(request.body()));
-    break;
   }
   operation.session.lsid = request.session();
   if (operation.session.txnNumber)

@@ -8,6 +8,11 @@
 
 namespace troupe::commands {
 
+bson::Element Request::given(std::string_view name) const {
+  const auto e = fields_[name];
+  return e.isNullish() ? bson::Element() : e;
+}
+
 StatusWith<std::vector<bson::View>> Request::documents(std::string_view name) const {
   std::vector<bson::View> all;
   if (const auto* sequence = wire_.sequence(name)) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -40,6 +41,12 @@ class Fields {
     return {};
   }
   bool mayHave(std::string_view name) const { return (bits_ & bit(name)) != 0; }  ///< false: there is no such field
+  /// Whether one of the names is there. `names`: a constant, so that one test says so of most documents.
+  template <const auto& names>
+  bool hasAny() const {
+    if (!(bits_ & kBitsOf<names>)) return false;
+    return std::ranges::any_of(names, [this](std::string_view name) { return static_cast<bool>((*this)[name]); });
+  }
 
  private:
   static constexpr size_t kKept = 16;
@@ -48,6 +55,12 @@ class Fields {
     const auto mixed = name.size() * 11 + static_cast<uint8_t>(name.front()) * 5 + static_cast<uint8_t>(name.back());
     return uint64_t{1} << (mixed & 63);
   }
+  template <const auto& names>
+  static constexpr uint64_t kBitsOf = [] {
+    uint64_t bits = 0;
+    for (const std::string_view name : names) bits |= bit(name);
+    return bits;
+  }();
   bson::View document_;
   std::array<bson::Element, kKept> kept_;
   size_t count_ = 0;
@@ -78,10 +91,7 @@ class Request {
   const Command* command = nullptr;
 
   // --- Arguments (checked against the command's table before the body runs; null means absent)
-  bson::Element arg(std::string_view name) const {
-    const auto e = fields_[name];
-    return e.isNullish() ? bson::Element() : e;
-  }
+  bson::Element arg(std::string_view name) const { return fields_.mayHave(name) ? given(name) : bson::Element(); }
   const Fields& fields() const { return fields_; }  ///< as they are, nulls too
   bool flag(std::string_view name, bool fallback = false) const {
     const auto e = arg(name);
@@ -128,6 +138,8 @@ class Request {
   Task<Status> yield();
 
  private:
+  bson::Element given(std::string_view name) const;  ///< `arg`, where the field may be there
+
   const wire::Request& wire_;
   ServerContext& server_;
   Client& client_;

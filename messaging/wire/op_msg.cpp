@@ -87,7 +87,7 @@ Status checkChecksum(std::string_view frame) {
 }
 
 /// A command's arguments are its body and its sequences together, so a name may occur in one of them only.
-Status checkNames(const OpMsg& message, Direction direction) {
+Status readNames(OpMsg& message, Direction direction) {
   for (const auto& sequence : message.sequences) {
     if (message.body.has(sequence.name))
       return illFormed(40433, "Duplicate field between body and document sequence " + std::string(sequence.name));
@@ -98,6 +98,7 @@ Status checkNames(const OpMsg& message, Direction direction) {
   if (!database.is(bson::Type::kString))
     return {ErrorCode::kTypeMismatch, "BSON field 'OP_MSG.$db' is the wrong type '" +
                                           std::string(bson::typeName(database.type())) + "', expected type 'string'"};
+  message.database = database.asString();
   return {};
 }
 
@@ -124,7 +125,7 @@ StatusWith<OpMsg> parseOpMsg(std::string_view frame, Direction direction) {
     TROUPE_TRY(checkChecksum(frame));
   }
   TROUPE_TRY(SectionParser(sections, message).run());
-  TROUPE_TRY(checkNames(message, direction));
+  TROUPE_TRY(readNames(message, direction));
   return message;
 }
 

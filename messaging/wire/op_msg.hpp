@@ -73,6 +73,7 @@ struct OpMsg {
   MsgHeader header;
   uint32_t flags = 0;
   bson::View body;
+  std::string_view database;  ///< of a request: its `$db`
   std::vector<DocumentSequence> sequences;
 
   bool has(MsgFlag flag) const { return (flags & flag) != 0; }

@@ -12,7 +12,7 @@ StatusWith<Request> fromOpMsg(std::string_view frame) {
   Request request;
   request.requestId = message.header.requestId;
   request.flags = message.flags;
-  request.database = message.body["$db"].asString();
+  request.database = message.database;
   request.body = message.body;
   request.sequences = std::move(message.sequences);
   return request;
