@@ -25,6 +25,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Half a gigabyte before it first looks for garbage: a twelfth of the time to compile is saved.
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=524288>")
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 16)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/cmake/kj_equality.hpp>")
+endif()
 
 # Sanitizers say the same of less optimised code, and g++ then needs a third of the time for it.
 if(TROUPE_SANITIZE STREQUAL "address")

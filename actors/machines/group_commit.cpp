@@ -34,7 +34,7 @@ Future<Status> GroupCommit::write(bson::Document document, Change change, Durabi
 
 Task<void> GroupCommit::written() {
   if (isIdle()) co_return;
-  co_await write({}, Change::kNone, Durability::kLocal);
+  (void)co_await write({}, Change::kNone, Durability::kLocal);  // only the order counts
 }
 
 bool GroupCommit::isIdle() {

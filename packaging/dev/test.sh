@@ -70,8 +70,16 @@ PYTHON
 
 tidy_tests() {
   local status=0
-  python3 test/tidy/tidy.py --self-test --build build --headers || status=$?
+  python3 test/tidy/tidy.py --self-test --build build || status=$?
   counts_of_last_line tidy
+  return "$status"
+}
+
+# singly_tests: each source and header of the rooms by itself, with another compiler than the build's.
+singly_tests() {
+  local status=0
+  python3 test/tidy/singly.py --build build || status=$?
+  counts_of_last_line singly
   return "$status"
 }
 
@@ -121,7 +129,10 @@ test_all() {
   step build build release
   if [[ $verdict == FAILED ]]; then summary; return 1; fi
   step unit unit_tests unit release
-  if [[ -z $filter ]]; then step tidy tidy_tests; fi
+  if [[ -z $filter ]]; then
+    step tidy tidy_tests
+    step singly singly_tests
+  fi
   if [[ -z $filter || -n $only ]]; then step fuzz fuzz_tests; fi
   step integration integration_tests integration release
   if [[ -z $filter ]]; then step conformance conformance_tests; fi

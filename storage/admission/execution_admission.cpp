@@ -27,8 +27,8 @@ void ExecutionAdmission::adapt() {
   const int64_t finished = read_.finished() + write_.finished();
   const double seconds = std::chrono::duration<double>(now - measured_).count();
   if (seconds <= 0) return;
-  const bool exhausted = read_.takeExhausted() | write_.takeExhausted();
-  probe_.step({static_cast<double>(finished - finished_) / seconds, exhausted});
+  const bool readExhausted = read_.takeExhausted(), writeExhausted = write_.takeExhausted();  // both begin anew
+  probe_.step({static_cast<double>(finished - finished_) / seconds, readExhausted || writeExhausted});
   measured_ = now;
   finished_ = finished;
   applySizes();

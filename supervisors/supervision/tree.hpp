@@ -25,14 +25,8 @@ struct Tree {
   std::vector<ChildSpec> children;
   Restart restart = Restart::kPermanent;  ///< as a child of its parent
 
-  Tree within(int limit, Duration window) && {
-    intensity = {limit, window};
-    return std::move(*this);
-  }
-  Tree pausing(Backoff b) && {
-    backoff = b;
-    return std::move(*this);
-  }
+  Tree within(int limit, Duration window) &&;
+  Tree pausing(Backoff b) &&;
 };
 
 /// Makes one life of a child. Called for every (re)start: the arguments given to `permanent<A>(...)` are copied into
@@ -69,6 +63,16 @@ struct ChildSpec {
     return std::move(*this);
   }
 };
+
+// Here, where the type of the children is complete.
+inline Tree Tree::within(int limit, Duration window) && {
+  intensity = {limit, window};
+  return std::move(*this);
+}
+inline Tree Tree::pausing(Backoff b) && {
+  backoff = b;
+  return std::move(*this);
+}
 
 namespace detail {
 template <class A, class... Args>

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import headers  # noqa: E402
 import rules  # noqa: E402
 import self_test  # noqa: E402
 from formatting import formatted  # noqa: E402
@@ -47,7 +46,7 @@ def printed_pages(build):
     return pages or None
 
 
-def checks(sources, build, with_headers):
+def checks(sources, build):
     """(name, findings) of every rule that applies; findings is None for one that cannot be checked now."""
     exceptions = read_exceptions()
     yield "file_length", rules.file_length(sources, exceptions.get("file_length", ()))
@@ -61,14 +60,11 @@ def checks(sources, build, with_headers):
     pages = printed_pages(build) if build else None
     yield "printed_pages", None if pages is None else rules.printed_pages(sources, pages)
     yield "formatted", formatted(sources)
-    if with_headers:
-        yield "self_contained_headers", headers.self_contained_headers(sources, ROOT, build) if build else None
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", help="a build folder: its server lists the commands, its flags compile the headers")
-    parser.add_argument("--headers", action="store_true", help="also compile each header alone (needs --build)")
+    parser.add_argument("--build", help="a build folder: its server prints pages of docs/")
     parser.add_argument("--self-test", action="store_true", help="first show that each rule finds a bad example")
     parser.add_argument("--write-docs", action="store_true", help="write the generated pages of docs/ and end")
     options = parser.parse_args()
@@ -87,7 +83,7 @@ def main():
     if options.self_test:
         passed, failed = self_test.run()
     build = Path(options.build).resolve() if options.build else None
-    for name, findings in checks(project_sources(), build, options.headers):
+    for name, findings in checks(project_sources(), build):
         if findings is None:
             print(f"skip {name}: it needs a built server, or clang-format, which is not there")
             continue
