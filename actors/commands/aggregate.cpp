@@ -4,6 +4,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/role_check.hpp"
 #include "actors/server/stable_api.hpp"
 #include "messaging/bson/compare.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -92,6 +93,7 @@ Task<Status> aggregate(Request& request) {
   const bool writes = prepared->pipeline->writes();
   if (writes) {
     const auto name = prepared->pipeline->writeTarget();
+    TROUPE_CO_TRY(checkRoleForWriting(request, name.db));
     auto held = co_await lockTarget(request, storage::Namespace(name.db, name.collection),
                                     endsWith(request.document("pipeline"), "$out"));
     if (!held.isOK()) co_return held.status();

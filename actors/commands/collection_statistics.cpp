@@ -5,6 +5,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/role_check.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/validation/validate.hpp"
 
@@ -216,6 +217,7 @@ Task<Status> validate(Request& request) {
   if (background && request.flag("repair"))
     co_return Status(ErrorCode::kInvalidOptions,
                      "Running the validate command with { background: true } and { repair: true } is not supported.");
+  if (request.flag("repair")) TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));
   ServerContext& server = request.server();
   storage::HeldLock lock;
   if (!background) {

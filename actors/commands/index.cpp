@@ -145,6 +145,7 @@ Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpe
                          bson::doc("error", aborted.reason()));
   }
   request.operation().noteWritten();  // by an operation of the build's own
+  request.operation().setLastOpTime(steps.operation->lastOpTime());
   co_return status;
 }
 

@@ -94,13 +94,21 @@ class OutCollection final : public query::OutWriter {
         target_(std::move(target)),
         temporary_(std::move(temporary)) {}
 
-  /// What a failure here leaves over is an unused collection. A last stage that writes is never left for another
-  /// command, so the operation is still there.
+  /// A last stage that writes is never left for another command, so the operation is still there. What it held may have
+  /// been given up (a killed yield): the temporary collection is dropped if its lock can be had at once. Else, and on a
+  /// node that has stepped down, it stays, marked as temporary.
   ~OutCollection() override {
     if (finished_) return;
     query_.unit().abandonSnapshot();
-    const auto drop = [&] { return storage::dropCollection(server_.catalog, query_.unit(), temporary_); };
-    (void)environment_.writeOnce(query_.unit(), drop);
+    try {
+      storage::HeldLock lock(*query_.operation, storage::ResourceType::kCollection, temporary_->ns().toString(),
+                             storage::LockMode::kX);
+      const auto drop = [&] { return storage::dropCollection(server_.catalog, query_.unit(), temporary_); };
+      if (lock.tryAcquire()) (void)environment_.writeOnce(query_.unit(), drop);
+    } catch (const std::exception& failure) {
+      server_.log.warning(log::Component::kCommand, 20902, "aggregate", "A temporary collection was not removed",
+                          bson::doc("ns", temporary_->ns().toString(), "error", failure.what()));
+    }
   }
 
   Status insert(bson::View document) override {
@@ -259,6 +267,7 @@ StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOu
   TROUPE_TRY(writer().roomForTable());
   TROUPE_TRY(writeOnce(unit, [&]() -> Status {
     storage::CollectionOptions options;
+    options.temp = true;
     if (existing) options.collation = existing->options().collation;
     TROUPE_ASSIGN(temporary, storage::createCollection(server_.catalog, unit, temporaryName, options));
     return existing ? copyIndexes(server_, unit, *existing, temporary) : Status::OK();

@@ -78,7 +78,7 @@ Task<void> GroupCommit::run(std::shared_ptr<GroupCommit> self) {
       }
       const auto group = groupAt(taken, begin);
       begin += group.size();
-      co_await self->commit(group);
+      co_await self->commitOrFail(group);
     }
   }
 }
@@ -95,6 +95,15 @@ Status GroupCommit::attempt(CollectionWriter& writer, storage::ConflictRetry& re
     return writer.attempt(retry, body);
   } catch (const std::exception& failure) {
     return {ErrorCode::kInternalError, failure.what()};
+  }
+}
+
+/// What is thrown on the way ends these writes, not the lane.
+Task<void> GroupCommit::commitOrFail(std::span<Write> group) {
+  try {
+    co_await commit(group);
+  } catch (const std::exception& failure) {
+    for (Write& write : group) write.done.set({ErrorCode::kInternalError, failure.what()});
   }
 }
 

@@ -53,6 +53,7 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
   static Task<void> run(std::shared_ptr<GroupCommit> self);
   static Task<void> addLater(std::shared_ptr<GroupCommit> self, Write write);
   Task<void> commit(std::span<Write> group);
+  Task<void> commitOrFail(std::span<Write> group);
   void commitAlone(CollectionWriter& writer, const storage::Collection& collection, storage::RecoveryUnit& unit,
                    Write& write);
   template <class Body>

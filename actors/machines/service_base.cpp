@@ -28,6 +28,9 @@ Behaviour PrimaryOnlyServiceBase::behaviour() {
   return {on<Down>([this](const Down& down) { ended(down); }),
           on<ChildReady>([](const ChildReady&) {}),
           on<BecomePrimary>([this](const BecomePrimary& wanted, Context& context) {
+            // The step-down between two terms went unheard: instances of the earlier one end first.
+            const bool isRunning = state_ == State::kServing || state_ == State::kRebuilding;
+            if (isRunning && term_ != 0 && wanted.term != 0 && wanted.term != term_) interrupt();
             awaitingRebuild_.push_back(std::move(context));
             become(wanted.term);
           }),

@@ -11,9 +11,13 @@ void IdentReaper::onStart() {
   every(kReapEvery, [this] { reap(); });
 }
 
+/// Where the log recovers all tables nobody reads at earlier times, and no checkpoint brings a dropped collection back.
 void IdentReaper::reap() {
   storage::Engine& engine = catalog_->engine();
-  dropped_ += static_cast<int64_t>(catalog_->onTimes(engine.lastCheckpointTimestamp(), engine.oldestTimestamp()));
+  constexpr storage::Timestamp kAny{UINT32_MAX, UINT32_MAX};
+  const bool timed = catalog_->hooks().replicated;
+  dropped_ += static_cast<int64_t>(
+      catalog_->onTimes(timed ? engine.lastCheckpointTimestamp() : kAny, timed ? engine.oldestTimestamp() : kAny));
 }
 
 }  // namespace troupe::maintenance

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "actors/kernel/node.hpp"
 #include "actors/kernel/task.hpp"
@@ -27,15 +28,19 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
   void acceptWrites(int64_t term);
   /// A transition is under way: operations of the old role have not all ended.
   bool isUnderWay() const;
+  /// Ends when none is.
+  Task<void> untilOver();
 
  private:
-  static Task<void> finish(std::shared_ptr<StateTransition> self, Future<Done> drained);
+  std::optional<Future<troupe::Done>> awaitEnd();
+  static Task<void> finish(std::shared_ptr<StateTransition> self, Future<troupe::Done> drained);
 
   Node& node_;
   const storage::OperationServices services_;
   storage::WriteFence& fence_;
   mutable std::mutex mutex_;
   bool underWay_ = false;
+  std::vector<Promise<troupe::Done>> awaitingEnd_;
   std::optional<int64_t> next_;  ///< the term that is to write when the transition is over
 };
 

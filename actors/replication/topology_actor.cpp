@@ -129,7 +129,9 @@ void TopologyActor::answerMessage(const machines::Outcome<Topology>& outcome) {
   }
 }
 
+/// A new primary is not ready for writes before the operations of its last role have ended.
 Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Action action) {
+  if (std::holds_alternative<Drain>(action) && parts_.untilOldRoleEnded) co_await parts_.untilOldRoleEnded();
   co_return std::visit([this](const auto& one) { return done(one); }, action);
 }
 

@@ -28,6 +28,8 @@ struct TopologyParts {
   /// but that a term waits for the end of the one before. May be null.
   std::function<void()> refuseWrites;
   std::function<void(int64_t term)> acceptWrites;
+  /// Ends when operations of the last role have. May be null.
+  std::function<Task<void>()> untilOldRoleEnded;
   /// Fetches operations up to the target, and applies what was fetched; what comes of it is told to the actor as
   /// AppliedAdvanced, CatchUpDone and DrainDone. Null: there is no data, and both are done at once.
   std::function<void(const CatchUp&)> catchUp;

@@ -23,18 +23,23 @@ Status withTopologyVersion(const Request& request, ErrorCode code, std::string r
 
 }  // namespace
 
+Status checkRoleForWriting(const Request& request, std::string_view db) {
+  request.operation().announceWrites();
+  const replication::Membership* membership = request.server().membership;
+  if (!membership || db == "local") return Status::OK();
+  if (!membership->view()->isWritable())
+    return withTopologyVersion(request, ErrorCode::kNotWritablePrimary, "not primary");
+  return {ErrorCode::kNotImplemented,
+          "members of a replica set do not replicate data yet, so this one takes writes for the database 'local' only"};
+}
+
 Status checkRole(const Request& request) {
   const replication::Membership* membership = request.server().membership;
   const Access access = request.command->access;
+  if (access == Access::kWrite) return checkRoleForWriting(request, request.db());
   if (!membership || request.db() == "local" || access == Access::kNone || access == Access::kAdmin)
     return Status::OK();
   const auto view = membership->view();
-  if (access == Access::kWrite) {
-    if (!view->isWritable()) return withTopologyVersion(request, ErrorCode::kNotWritablePrimary, "not primary");
-    return {
-        ErrorCode::kNotImplemented,
-        "members of a replica set do not replicate data yet, so this one takes writes for the database 'local' only"};
-  }
   if (view->isWritable()) return Status::OK();
   const auto state = view->state();
   if (state != replication::MemberState::kSecondary && state != replication::MemberState::kPrimary)
@@ -48,8 +53,7 @@ Interruption interruptWrites(const ServerContext& server) {
   Interruption done;
   server.clients.each([&](Client& client) {
     client.withOperation([&](storage::OperationContext& operation) {
-      const Command* command = server.commands.find(operation.commandName);
-      const bool isWrite = command && command->access == Access::kWrite;
+      const bool isWrite = operation.announcesWrites();
       if (isWrite) operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
       ++(isWrite ? done.killed : done.left);
     });

@@ -1,4 +1,6 @@
 #pragma once
+#include <string_view>
+
 #include "actors/server/request.hpp"
 
 namespace troupe::commands {
@@ -10,12 +12,15 @@ struct ServerContext;
 /// NotPrimaryOrSecondary). The database `local` belongs to the node alone and is always served. On a standalone node:
 /// OK.
 Status checkRole(const Request& request);
+/// The same for a command that reads, but writes to that database now: $out, $merge, a repairing validate.
+Status checkRoleForWriting(const Request& request, std::string_view db);
 
 /// How many operations were ended, and how many went on.
 struct Interruption {
   int64_t killed = 0, left = 0;
 };
-/// Ends all writes that run: this node is no longer the primary they began on (ELE-028).
+/// Ends all operations that write (OperationContext::announceWrites): this node is no longer the primary they began on
+/// (ELE-028).
 Interruption interruptWrites(const ServerContext& server);
 
 }  // namespace troupe::commands

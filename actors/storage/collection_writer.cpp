@@ -17,6 +17,12 @@ namespace {
 /// Approximate size of an empty table on disk, in bytes.
 constexpr size_t kTableBytes = 16 * 1024;
 
+HeldLock collectionLock(storage::OperationContext& operation, const Namespace& ns, LockMode mode) {
+  constexpr auto kLowest = storage::ResourceType::kCollection;
+  return ns.isReplicated() ? HeldLock(operation, kLowest, ns.toString(), mode)
+                           : HeldLock::inEveryRole(operation, kLowest, ns.toString(), mode);
+}
+
 }  // namespace
 
 Status CollectionWriter::roomForTable() const {
@@ -37,7 +43,7 @@ Task<Status> CollectionWriter::createIfMissing(Namespace ns) {
 
 Task<StatusWith<WriteTarget>> CollectionWriter::open(Namespace ns, IfMissing ifMissing) {
   for (LockMode mode = LockMode::kIX;;) {
-    HeldLock lock(operation_, storage::ResourceType::kCollection, ns.toString(), mode);
+    HeldLock lock = collectionLock(operation_, ns, mode);
     if (!operation_.tryAdmit(true) || !lock.tryAcquire())
       TROUPE_CO_TRY(co_await acquireLock(services_.node, operation_, lock));
     CollectionPtr collection = services_.catalog.find(ns);
@@ -60,9 +66,26 @@ storage::ConflictRetry CollectionWriter::newRetry() const {
                                 services_.conflicts);
 }
 
+/// Its locks stay; its ticket goes to those it may wait for.
+Task<Status> CollectionWriter::until(std::shared_ptr<Promise<Status>> promise, InterruptibleWait::Options options) {
+  auto outcome = promise->future();
+  const bool admitted = operation_.isAdmitted();
+  operation_.returnTicket();
+  {
+    auto end = [promise](const Status& why) { promise->set(why); };
+    const InterruptibleWait guard(services_.node.environment(), operation_, end, std::move(options));
+    TROUPE_CO_TRY(co_await outcome);
+  }
+  if (!admitted) co_return Status::OK();
+  co_return co_await admit(services_.node, operation_, true);
+}
+
 Task<Status> CollectionWriter::pause(std::chrono::milliseconds delay) {
-  co_await services_.node.sleepFor(delay);
-  co_return operation_.checkForInterrupt(services_.node.environment().now());
+  auto promise = std::make_shared<Promise<Status>>();
+  InterruptibleWait::Options options;
+  options.limit = services_.node.environment().now() + delay;
+  options.late = Status::OK();
+  co_return co_await until(std::move(promise), std::move(options));
 }
 
 uint64_t CollectionWriter::preparedDecisions() const {
@@ -73,13 +96,10 @@ Task<Status> CollectionWriter::untilDecided(uint64_t seen) {
   unit().abandonSnapshot();
   storage::PreparedDecisions& decisions = services_.catalog.engine().preparedDecisions();
   auto promise = std::make_shared<Promise<Status>>();
-  auto outcome = promise->future();
   const auto waiter = decisions.whenPast(seen, [promise] { promise->set(Status::OK()); });
   InterruptibleWait::Options options;
   options.abandon = [&decisions, waiter] { decisions.withdraw(waiter); };
-  auto end = [promise](const Status& why) { promise->set(why); };
-  const InterruptibleWait guard(services_.node.environment(), operation_, end, std::move(options));
-  co_return co_await outcome;
+  co_return co_await until(std::move(promise), std::move(options));
 }
 
 }  // namespace troupe

@@ -1,9 +1,12 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 
+#include "actors/kernel/future.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/kernel/task.hpp"
+#include "actors/storage/interruptible_wait.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog.hpp"
@@ -90,6 +93,7 @@ class CollectionWriter {
 
  private:
   storage::RecoveryUnit& unit() { return operation_.recoveryUnit(); }
+  Task<Status> until(std::shared_ptr<Promise<Status>> promise, InterruptibleWait::Options options);
 
   const WriteServices& services_;
   storage::OperationContext& operation_;

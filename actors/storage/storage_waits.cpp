@@ -32,11 +32,6 @@ Task<Status> awaitTicket(Node& node, OperationContext& operation, bool write) {
   co_return status;
 }
 
-Task<Status> admit(Node& node, OperationContext& operation, bool write) {
-  if (operation.tryAdmit(write)) co_return Status::OK();
-  co_return co_await awaitTicket(node, operation, write);
-}
-
 /// Within the hierarchy an operation that waits for another one holds no ticket: the other may need it to go on.
 Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resource, LockMode mode) {
   if (!isGlobalResource(resource.type())) operation.returnTicket();
@@ -61,6 +56,11 @@ Task<StatusWith<HeldLock>> lockResource(Node& node, OperationContext& operation,
 }
 
 }  // namespace
+
+Task<Status> admit(Node& node, OperationContext& operation, bool write) {
+  if (operation.tryAdmit(write)) co_return Status::OK();
+  co_return co_await awaitTicket(node, operation, write);
+}
 
 Task<Status> acquireLock(Node& node, OperationContext& operation, HeldLock& held) {
   TROUPE_CO_TRY(co_await admit(node, operation, held.writes()));

@@ -22,6 +22,8 @@ Task<StatusWith<storage::HeldLock>> lockCollection(Node& node, storage::Operatio
                                                    storage::Namespace ns, storage::LockMode mode);
 Task<StatusWith<storage::HeldLock>> lockDatabase(Node& node, storage::OperationContext& operation, std::string db,
                                                  storage::LockMode mode);
+/// Takes a ticket again that was given back during a wait, before the operation goes on.
+Task<Status> admit(Node& node, storage::OperationContext& operation, bool write);
 /// Acquires again what `OperationContext::yieldLocks` gave up. The data they protect may have changed.
 Task<Status> resumeLocks(Node& node, storage::OperationContext& operation);
 

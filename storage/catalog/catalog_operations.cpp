@@ -83,6 +83,9 @@ StatusWith<CollectionPtr> renameCollection(Catalog& catalog, RecoveryUnit& unit,
   if (collection->ns() == to) return Status(ErrorCode::kIllegalOperation, "Can't rename a collection to itself");
   if (collection->isView())
     return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + collection->ns().toString());
+  if (collection->ns().isReplicated() != to.isReplicated())
+    return Status(ErrorCode::kIllegalOperation,
+                  "Cannot rename collections between a replicated and an unreplicated database");
   const CatalogPtr snapshot = catalog.snapshot();
   const CollectionPtr target = snapshot->find(to);
   if (target && target->isView())

@@ -260,7 +260,9 @@ Status Collection::removeAt(RecoveryUnit& unit, const RecordId& id, bson::View d
   return Status::OK();
 }
 
+/// Members remove what the primary's log says, no more.
 Status Collection::trimCapped(RecoveryUnit& unit, const RecordId& newest) const {
+  if (unit.operation() && unit.operation()->writeMode() == WriteMode::kApplied) return Status::OK();
   const auto tooMuch = [&] {
     return records_->dataBytes() > options_.cappedSize ||
            (options_.cappedMax > 0 && records_->count() > options_.cappedMax);

@@ -378,6 +378,9 @@ LockSnapshot Locker::saveAndRelease() {
   return saved;
 }
 
-void Locker::addCount(const ResourceId& resource, uint32_t more) { held(resource).count += more; }
+void Locker::addCount(const ResourceId& resource, uint32_t more) {
+  if (pending_) settle();  // the wait for it has just ended
+  held(resource).count += more;
+}
 
 }  // namespace troupe::storage

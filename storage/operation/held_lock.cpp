@@ -15,9 +15,16 @@ HeldLock::HeldLock(OperationContext& operation, ResourceType lowest, std::string
   }
 }
 
+HeldLock HeldLock::inEveryRole(OperationContext& operation, ResourceType lowest, std::string name, LockMode mode) {
+  HeldLock lock(operation, lowest, std::move(name), mode);
+  if (lock.levels_ > 0) lock.first_ = lock.depth_ = 1;
+  return lock;
+}
+
 HeldLock& HeldLock::operator=(HeldLock&& other) noexcept {
   reset();
   operation_ = std::exchange(other.operation_, nullptr);
+  first_ = other.first_;
   levels_ = std::exchange(other.levels_, 0);
   depth_ = std::exchange(other.depth_, 0);
   mode_ = other.mode_;
@@ -43,13 +50,13 @@ bool HeldLock::tryAcquire() {
 void HeldLock::reset() {
   if (!operation_) return;
   Locker* const locker = operation_->locker();
-  while (depth_ > 0) {
+  while (depth_ > first_) {
     const ResourceId lowest = resource(--depth_);
     if (locker->modeOf(lowest) != LockMode::kNone) operation_->release(lowest);
   }
   if (locker && !locker->holdsAny()) operation_->returnTicket();
   operation_ = nullptr;
-  levels_ = 0;
+  first_ = levels_ = depth_ = 0;
 }
 
 }  // namespace troupe::storage

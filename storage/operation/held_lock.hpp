@@ -24,6 +24,10 @@ class HeldLock {
   HeldLock& operator=(HeldLock&& other) noexcept;
   ~HeldLock() { reset(); }
 
+  /// The same without the state transition lock: for what a node writes in every role, such as its vote, which a change
+  /// of the role must not hold up.
+  static HeldLock inEveryRole(OperationContext& operation, ResourceType lowest, std::string name, LockMode mode);
+
   /// Takes as many of the locks as need no waiting. True when all are held.
   bool tryAcquire();
   bool isComplete() const { return depth_ == levels_; }
@@ -43,8 +47,9 @@ class HeldLock {
   ResourceId resource(size_t level) const;
 
   OperationContext* operation_ = nullptr;
+  size_t first_ = 0;  ///< the first level that it locks
   size_t levels_ = 0;
-  size_t depth_ = 0;  ///< so many are held
+  size_t depth_ = 0;  ///< so many are held, or skipped
   LockMode mode_ = LockMode::kIS;
   std::string name_;
 };

@@ -151,6 +151,10 @@ class OperationContext {
   void yieldLocks();
   LockSnapshot takeYielded() { return std::exchange(yielded_, {}); }
 
+  /// It is going to write: a change of the node's role ends it. Before its first write.
+  void announceWrites() { announcesWrites_.store(true, std::memory_order_release); }
+  /// Any thread.
+  bool announcesWrites() const { return announcesWrites_.load(std::memory_order_acquire); }
   WriteMode writeMode() const { return writeMode_; }
   void setWriteMode(WriteMode mode) { writeMode_ = mode; }
   /// Whether a unit of work of this operation committed writes: then there is something to await.
@@ -223,6 +227,7 @@ class OperationContext {
   const OperationOrigin origin_;
   WriteMode writeMode_ = WriteMode::kReplicated;
   bool hasWritten_ = false;
+  std::atomic<bool> announcesWrites_{false};
   const int64_t id_;
   const TimePoint started_;
   std::optional<TimePoint> deadline_;

@@ -29,7 +29,10 @@ StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
   unit.bindToUnit(UnitPart::kReplication, std::move(owned));
   if (unit.unitLogging() == UnitLogging::kGrouped) {
     // Before the handlers that need the time: this is the first one of the unit that has to do with replication.
-    unit.onPreCommit([entered, &unit](auto) { return entered->reserve(1).stamp(unit, 0); });
+    // A prepared unit is told its time.
+    unit.onPreCommit([entered, &unit](std::optional<Timestamp> commitTime) {
+      return commitTime ? Status::OK() : entered->reserve(1).stamp(unit, 0);
+    });
   }
   unit.onCommit([entered, &operation](auto) {
     if (entered->last_ != OpTime{}) operation.setLastOpTime(entered->last_);
@@ -48,6 +51,7 @@ StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, siz
   if (!writesAreReplicated(unit) || !ns.isReplicated()) return WriteSlots();
   TROUPE_TRY(unit.begin());
   TROUPE_ASSIGN(ReplicatedUnit* const entered, ReplicatedUnit::enter(unit));
+  if (count == 0) entered->derived_ = true;
   if (unit.unitLogging() == UnitLogging::kGrouped) return WriteSlots();
   return entered->reserve(count);
 }
@@ -67,7 +71,11 @@ std::optional<bson::Timestamp> timeAside(RecoveryUnit& unit) {
 }
 
 void requireSlots(const RecoveryUnit& unit) {
-  invariant(ReplicatedUnit::in(unit) || !writesAreReplicated(unit), "a replicated write has reserved its slot");
+  if (!writesAreReplicated(unit)) return;
+  const ReplicatedUnit* entered = ReplicatedUnit::in(unit);
+  invariant(entered, "a replicated write has reserved its slot");
+  invariant(unit.commitTimestamp() || entered->isDerived() || unit.unitLogging() == UnitLogging::kGrouped,
+            "a replicated write carries the time of its slot");
 }
 
 }  // namespace troupe::storage

@@ -53,7 +53,8 @@ StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns);
 /// later than its own writes. Nothing where it has none.
 std::optional<bson::Timestamp> timeAside(RecoveryUnit& unit);
 
-/// Throws BrokenInvariant when a write to a replicated table or catalog row has not passed `reserveSlots`.
+/// Throws BrokenInvariant when a write to a replicated table or catalog row has not passed `reserveSlots`, or carries
+/// no time although its unit has reserved some.
 void requireSlots(const RecoveryUnit& unit);
 
 /// Whether writes of this unit to replicated namespaces need slots: its node is a member of a replica set, and the
@@ -70,6 +71,8 @@ class ReplicatedUnit final : public BoundState {
   }
 
   int64_t term() const { return pass_.term(); }
+  /// It was admitted without operations of its own: what it writes follows from documents, and has no time.
+  bool isDerived() const { return derived_; }
   /// The newest slot; of a grouped unit the one of its entry, known before the other pre-commit handlers run.
   const OpTime& last() const { return last_; }
 
@@ -84,6 +87,7 @@ class ReplicatedUnit final : public BoundState {
   WriteFence::Pass pass_;
   std::vector<SlotReserver::Slots> slots_;  ///< released before the fence is left
   OpTime last_;
+  bool derived_ = false;
 };
 
 }  // namespace troupe::storage

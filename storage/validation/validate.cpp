@@ -6,6 +6,7 @@
 
 #include "messaging/bson/validate.hpp"
 #include "storage/index/document_text.hpp"
+#include "storage/oplog/write_slots.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -355,6 +356,7 @@ Status Validator::State::repairMultikey(RecoveryUnit& unit) {
 Status Validator::State::repair(RecoveryUnit& unit) {
   if (result.valid) return Status::OK();
   WriteUnitOfWork work(unit);
+  TROUPE_TRY(reserveSlots(unit, collection->ns(), 0).status());
   for (const auto& [id, size] : corrupt) TROUPE_TRY(collection->records().remove(unit, id, size));
   for (const auto& entry : extra) {
     TROUPE_ASSIGN(const bool removed, indexes[entry.index]->access->removeRow(unit, entry.key.key, entry.id));

@@ -52,6 +52,7 @@ replication::TopologyParts wireTopology(commands::ServerContext& server,
                        .sessions = server.storageSessions, .locks = &server.locks, .replicated = server.replicated});
   topology.refuseWrites = [transition] { transition->refuseWrites(); };
   topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
+  topology.untilOldRoleEnded = [transition] { return transition->untilOver(); };
   topology.interruptOperations = [&server] {
     const auto done = commands::interruptWrites(server);
     server.log.info(Component::kReplication, 21340, "topology", "Operations at a change of role",

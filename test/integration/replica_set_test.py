@@ -149,6 +149,12 @@ class Refusals(unittest.TestCase):
                 with member.raw() as raw:
                     reply = raw.command({"insert": "c", "documents": [{"a": 1}], "$db": "test"})
                     self.assertEqual(reply["code"], code, reply)
+                    for write in ({"$out": "d"}, {"$merge": "d"}):
+                        reply = raw.command({"aggregate": "c", "pipeline": [write], "cursor": {}, "$db": "test",
+                                             "$readPreference": {"mode": "nearest"}})
+                        self.assertEqual(reply["code"], code, reply)
+                    reply = raw.command({"validate": "c", "repair": True, "$db": "test", "$readPreference": {"mode": "nearest"}})
+                    self.assertEqual(reply["code"], code, reply)
                     reply = raw.command({"insert": "c", "documents": [{"a": 1}], "$db": "local"})
                     self.assertEqual(reply["ok"], 1, reply)
             with secondary.raw() as raw:

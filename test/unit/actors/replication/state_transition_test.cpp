@@ -50,6 +50,25 @@ TEST_F(StateTransitionTest, TheNextTermWaitsForUnitsInsideOfTheFence) {
   EXPECT_EQ(writes.fence.term(), 2);
 }
 
+TEST_F(StateTransitionTest, ItsEndCanBeAwaited) {
+  auto awaiting = [](std::shared_ptr<StateTransition> which, bool* over) -> Task<void> {
+    co_await which->untilOver();
+    *over = true;
+  };
+  bool first = false, second = false;
+  server.node.start(awaiting(transition, &first));
+  server.node.run();
+  EXPECT_TRUE(first) << "none is under way";
+  auto pass = writes.fence.enter();
+  transition->refuseWrites();
+  server.node.start(awaiting(transition, &second));
+  server.node.run();
+  EXPECT_FALSE(second);
+  { const auto ended = std::move(*pass); }
+  server.node.run();
+  EXPECT_TRUE(second);
+}
+
 TEST_F(StateTransitionTest, OperationsThatComeMeanwhileQueueBehindIt) {
   storage::Locker old(server.locks), late(server.locks);
   ASSERT_TRUE(old.tryAcquire(ResourceId::stateTransition(), LockMode::kIX));

@@ -45,11 +45,64 @@ TEST_F(CollectionWriterTest, AnyOtherFailureUndoesTheUnit) {
   EXPECT_EQ(c()->records().count(), 1);
 }
 
+TEST_F(CollectionWriterTest, AKilledPauseEndsAtOnceAndAPausedOperationHoldsNoTicket) {
+  ASSERT_TRUE(operation.tryAdmit(true));
+  auto pausing = [](CollectionWriter* with, std::optional<Status>* to) -> Task<void> {
+    to->emplace(co_await with->pause(std::chrono::seconds(10)));
+  };
+  std::optional<Status> outcome;
+  server.node.start(pausing(&writer, &outcome));
+  server.node.run();
+  EXPECT_EQ(server.admission.write().out(), 0);
+  operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
+  server.node.run();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(*outcome, ErrorCode::kInterruptedDueToReplStateChange);
+}
+
+TEST_F(CollectionWriterTest, LocksThatAYieldGaveUpAreWaitedForAndCountedAgain) {
+  for (const auto type : {storage::ResourceType::kCollection, storage::ResourceType::kDatabase}) {
+    storage::HeldLock once(operation, type, "test.c", storage::LockMode::kIX);
+    storage::HeldLock twice(operation, type, "test.c", storage::LockMode::kIX);
+    ASSERT_TRUE(once.tryAcquire() && twice.tryAcquire());
+    operation.yieldLocks();
+    storage::OperationContext other(server.server->operations());
+    auto taken = done(server, lockDatabase(server.node, other, "test", storage::LockMode::kX));
+    ASSERT_TRUE(taken.isOK());
+    std::optional<Status> resumed;
+    auto resuming = [](Node* node, storage::OperationContext* which, std::optional<Status>* to) -> Task<void> {
+      to->emplace(co_await resumeLocks(*node, *which));
+    };
+    server.node.start(resuming(&server.node, &operation, &resumed));
+    server.node.run();
+    ASSERT_FALSE(resumed);
+    taken->reset();
+    server.node.run();
+    ASSERT_TRUE(resumed && resumed->isOK());
+    twice.reset();
+    EXPECT_NE(operation.locker()->modeOf(storage::ResourceId::database("test")), storage::LockMode::kNone);
+    once.reset();
+    EXPECT_FALSE(operation.locker()->holdsAny());
+  }
+}
+
+TEST_F(CollectionWriterTest, WhatANodeWritesInEveryRoleDoesNotWaitForAStateTransition) {
+  storage::Locker transition(server.locks);
+  ASSERT_TRUE(transition.tryAcquire(storage::ResourceId::stateTransition(), storage::LockMode::kX));
+  EXPECT_TRUE(done(server, writer.open({"local", "vote"}, IfMissing::kLeave)).isOK());
+  storage::OperationContext other(server.server->operations());
+  storage::HeldLock waits(other, storage::ResourceType::kCollection, "test.c", storage::LockMode::kIX);
+  EXPECT_FALSE(waits.tryAcquire());
+}
+
 TEST_F(CollectionWriterTest, CreatesWhatIsMissingIfThatIsWanted) {
   const auto left = done(server, writer.open({"test", "none"}, IfMissing::kLeave));
   ASSERT_TRUE(left.isOK());
   EXPECT_FALSE(left->collection);
   EXPECT_FALSE(server.catalog->find({"test", "none"}));
+  const auto made = done(server, writer.open({"test", "none"}, IfMissing::kCreate));
+  ASSERT_TRUE(made.isOK());
+  EXPECT_EQ(made->collection, server.catalog->find({"test", "none"}));
 }
 
 TEST_F(CollectionWriterTest, ACappedCollectionIsHeldAlone) {

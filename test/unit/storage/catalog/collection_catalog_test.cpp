@@ -42,41 +42,38 @@ TEST_P(CollectionCatalogTest, PublishesTheChangesOfWritersThatMeetAsOneVersion) 
     });
   });
   copying.wait(false);
-  std::atomic<int> changes{0};
+  std::vector<CollectionPtr> made;
+  for (int i = 0; i < kWriters; ++i) made.push_back(create(("test.c" + std::to_string(i)).c_str()));
   std::vector<std::thread> writers;
-  for (int i = 0; i < kWriters; ++i) writers.emplace_back([&] { shared.update([&](CatalogSnapshot&) { ++changes; }); });
+  for (const CollectionPtr& one : made)
+    writers.emplace_back([&shared, one] { shared.update([&](CatalogSnapshot& next) { next.put(one); }); });
   while (shared.waiting() < kWriters) std::this_thread::yield();  // all of them are queued behind the first copy
   EXPECT_EQ(shared.version(), 0u);
   proceed = true;
   proceed.notify_all();
   first.join();
   for (auto& writer : writers) writer.join();
-  EXPECT_EQ(changes, kWriters);
+  for (const CollectionPtr& one : made) EXPECT_EQ(shared.snapshot()->find(one->ns()), one);
   EXPECT_EQ(shared.version(), 2u) << "the first writer's copy, and one that all others share";
   EXPECT_EQ(shared.snapshot()->version(), 2u);
 }
 
 TEST_P(CollectionCatalogTest, LosesNoChangeOfWritersWhoMeet) {
-  create();
-  const CollectionPtr one = current();
+  constexpr size_t kWriters = 4, kEach = 20;
+  std::vector<CollectionPtr> made;
+  for (size_t i = 0; i < kWriters * kEach; ++i) made.push_back(create(("test.c" + std::to_string(i)).c_str()));
   CollectionCatalog shared;
   std::vector<std::thread> writers;
-  std::atomic<int> changes{0};
-  for (int i = 0; i < 4; ++i)
-    writers.emplace_back([&] {
-      for (int n = 0; n < 200; ++n)
-        shared.update([&](CatalogSnapshot& next) {
-          next.put(one);
-          ++changes;
-        });
+  for (size_t i = 0; i < kWriters; ++i)
+    writers.emplace_back([&, i] {
+      for (size_t n = 0; n < kEach; ++n) {
+        const CollectionPtr& one = made[i * kEach + n];
+        shared.update([&](CatalogSnapshot& next) { next.put(one); });
+        EXPECT_EQ(shared.snapshot()->find(one->ns()), one) << "its own change is there when it returns";
+      }
     });
-  for (int i = 0; i < 200; ++i) {
-    const auto snapshot = shared.snapshot();
-    const CollectionPtr expected = snapshot->version() > 0 ? one : nullptr;
-    EXPECT_EQ(snapshot->find(one->ns()), expected);
-  }
   for (auto& writer : writers) writer.join();
-  EXPECT_EQ(changes, 800);
+  for (const CollectionPtr& one : made) EXPECT_EQ(shared.snapshot()->find(one->ns()), one);
 }
 
 TROUPE_ON_BOTH_ENGINES(CollectionCatalogTest);

@@ -96,6 +96,34 @@ TEST_F(OperationContextTest, WithinAUnitOfWorkLocksAreHeldToItsEnd) {
   EXPECT_EQ(locks.inUse(), 0u);
 }
 
+TEST_F(OperationContextTest, HandlersOfAUnitRunWithItsLocksHeld) {
+  LockManager locks([] { return TimePoint(); });
+  OperationContext writer({sessions, nullptr, &locks});
+  std::vector<std::string> ran;
+  const auto note = [&](const char* which) {
+    EXPECT_EQ(writer.locker()->modeOf(ResourceId::collection("db.c")), LockMode::kIX) << which;
+    ran.emplace_back(which);
+  };
+  const auto begin = [&] {
+    HeldLock lock(writer, ResourceType::kCollection, "db.c", LockMode::kIX);
+    ASSERT_TRUE(lock.tryAcquire());  // released within the unit: kept to its end
+    RecoveryUnit& unit = writer.recoveryUnit();
+    unit.onPublish([&](auto) { note("publish"); }, [&] { note("withdraw"); });
+    unit.onChange([&](auto) { note("commit"); }, [&] { note("rollback"); });
+  };
+  {
+    WriteUnitOfWork work(writer.recoveryUnit());
+    begin();
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  {
+    WriteUnitOfWork work(writer.recoveryUnit());
+    begin();
+  }
+  EXPECT_EQ(ran, (std::vector<std::string>{"publish", "commit", "rollback", "withdraw"}));
+  EXPECT_EQ(locks.inUse(), 0u);
+}
+
 TEST_F(OperationContextTest, GivesUpItsLocksAndItsTicketTogether) {
   LockManager locks([] { return TimePoint(); });
   ExecutionAdmission admission([] { return TimePoint(); });

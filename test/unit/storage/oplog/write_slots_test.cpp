@@ -2,8 +2,10 @@
 
 #include <map>
 
+#include "messaging/bson/json.hpp"
 #include "messaging/errors/invariant.hpp"
 #include "storage/catalog/index_builder.hpp"
+#include "storage/validation/validate.hpp"
 #include "test/unit/storage/oplog/replicated_fixture.hpp"
 
 namespace troupe::storage {
@@ -47,6 +49,21 @@ class WriteSlotsTest : public ReplicatedFixture {
         {"drop database", in([this] { return dropDatabase(*catalog, rec(), "test"); })},
     };
   }
+  /// All that lies in the tables of a version of test.c, and all rows of the catalog, as a read at that time finds it.
+  std::string stateAt(Timestamp time, const Collection& collection) {
+    OperationContext reader({.sessions = *pool});
+    RecoveryUnit& unit = reader.recoveryUnit();
+    EXPECT_TRUE(unit.setReadSource(ReadSource::kProvided, time).isOK());
+    std::string state;
+    auto records = *collection.records().cursor(unit);
+    while (*records.next()) state += bson::toRelaxedJson(records.document()) + "\n";
+    for (const auto& index : collection.indexes())
+      state += std::to_string(*index->access->countKeys(unit)) + " keys of " + index->spec.name + "\n";
+    const auto rows = catalog->durable().entries(unit);
+    EXPECT_TRUE(rows.isOK()) << rows.status().toString();
+    for (const auto& entry : *rows) state += bson::toRelaxedJson(entry.toDocument()) + "\n";
+    return state;
+  }
   IndexSpec spec(const std::string& field) {
     const auto wanted = bson::doc("key", bson::doc(field, 1), "name", field + "_1");
     return (*newIndexes(*catalog, *current(), {wanted.view()}))[0];
@@ -67,14 +84,21 @@ TEST_P(WriteSlotsTest, EachDocumentOfAnInsertHasItsOwnTimeWithAllItsKeys) {
   }
 }
 
-TEST_P(WriteSlotsTest, EveryKindOfWriteHasATime) {
-  ASSERT_TRUE(insertOne(1).isOK());
-  for (const char* name : {"insert", "insertMany", "update", "create index", "build index", "collMod", "create"}) {
-    const Timestamp before = writes->slots.newest();
-    ASSERT_TRUE(everyWrite()[name]().isOK()) << name;
-    EXPECT_GT(writes->slots.newest(), before) << name;
+/// Before its time nothing of a write is there, at its time all of it: documents, index rows and rows of the catalog.
+TEST_P(WriteSlotsTest, EveryKindOfWriteIsThereFromItsTimeOn) {
+  for (const auto& [name, attempt] : everyWrite()) {
+    ASSERT_TRUE(inUnit([&] { return dropDatabase(*catalog, rec(), "test"); }).isOK());
+    ASSERT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"test", "c"}, {}).status(); }).isOK());
+    ASSERT_TRUE(inUnit([&] { return current()->put(rec(), bson::doc("_id", 1), RecordId(1)).status(); }).isOK());
+    const CollectionPtr before = current();
+    const Timestamp past = writes->slots.newest();
+    const std::string was = stateAt(past, *before);
+    ASSERT_TRUE(attempt().isOK()) << name;
+    EXPECT_EQ(stateAt(past, *before), was) << name << " is seen before its time";
+    EXPECT_NE(stateAt(operation->lastOpTime().timestamp, *before), was) << name;
     EXPECT_EQ(operation->lastOpTime().timestamp, writes->slots.newest()) << name;
     EXPECT_EQ(writes->slots.openReservations(), 0u) << name;
+    begin();
   }
 }
 
@@ -107,6 +131,48 @@ TEST_P(WriteSlotsTest, AnIndexBuildThatScansWhenTheNodeStepsDownWritesNoMoreKeys
   writes->fence.close([] {});
   EXPECT_EQ(builder.step(rec(), 10).status(), ErrorCode::kNotWritablePrimary);
   EXPECT_EQ(builder.commit(rec()), ErrorCode::kNotWritablePrimary);
+}
+
+TEST_P(WriteSlotsTest, ARepairIsFencedAndWhatItMendsHasNoTimeOfItsOwn) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  const auto loseKey = [&] {
+    OperationContext damage({.sessions = *pool});
+    WriteUnitOfWork work(damage.recoveryUnit());
+    const IndexAccess& ids = *current()->idIndex()->access;
+    auto cursor = *ids.cursor(damage.recoveryUnit());
+    ASSERT_TRUE(*cursor.next());
+    const std::string key(cursor.key());
+    ASSERT_TRUE(*ids.removeRow(damage.recoveryUnit(), key, cursor.id()));
+    ASSERT_TRUE(work.commit().isOK());
+  };
+  const auto repair = [&] {
+    ValidateSettings settings;
+    settings.full = settings.repair = true;
+    return validateCollection(*catalog, rec(), current(), settings);
+  };
+  loseKey();
+  const auto mended = repair();
+  ASSERT_TRUE(mended.isOK()) << mended.status().toString();
+  EXPECT_EQ(mended->missingEntriesInserted, 1);
+  EXPECT_EQ(operation->lastOpTime().timestamp, writes->slots.newest()) << "the insert's";
+  loseKey();
+  rec().abandonSnapshot();
+  writes->fence.close([] {});
+  EXPECT_EQ(repair().status(), ErrorCode::kNotWritablePrimary);
+}
+
+TEST_P(WriteSlotsTest, AReplicatedWriteWithoutTheTimeOfItsSlotIsABrokenInvariant) {
+  WriteUnitOfWork work(rec());
+  ASSERT_TRUE(reserveSlots(rec(), {"test", "c"}, 1).isOK());  // and not stamped
+  EXPECT_THROW((void)current()->records().insert(rec(), bson::doc("_id", 1).bytes()), BrokenInvariant);
+}
+
+TEST_P(WriteSlotsTest, AReplicatedWriteWithoutTheStateTransitionLockIsABrokenInvariant) {
+  LockManager locks([] { return TimePoint(); });
+  OperationContext writer({.sessions = *pool, .locks = &locks, .replicated = writes.get()});
+  ASSERT_TRUE(writer.locker());
+  WriteUnitOfWork work(writer.recoveryUnit());
+  EXPECT_THROW((void)current()->insert(writer.recoveryUnit(), bson::doc("_id", 1)), BrokenInvariant);
 }
 
 TEST_P(WriteSlotsTest, WhatANodeKeepsForItselfIsNeitherFencedNorStamped) {
