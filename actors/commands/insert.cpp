@@ -137,7 +137,7 @@ Task<Status> insert(Request& request) {
     outcome = co_await inserter.insertGroup(ordered);
     inserter.settle();
     if (outcome.isOK() && next < documents->size()) {
-      target->lock.reset();  // who waits for the collection gets it between two groups
+      target->lock.reset();  // waiters for the collection are granted it between two groups
       outcome = co_await request.yield();
       if (outcome.isOK()) target = co_await openForWrite(request, *ns, IfMissing::kCreate);
       if (outcome.isOK()) outcome = target.status();

@@ -10,9 +10,9 @@
 
 namespace troupe::commands {
 
-/// What the stages of a pipeline use of this node: other collections ($lookup, $unionWith), targets ($out, $merge) and
-/// views of the server's inside ($collStats, $currentOp, $actors ...). Lives as long as the pipeline. Writers rely on
-/// the locks the aggregate command holds for the target.
+/// Services of this node for the stages of a pipeline: other collections ($lookup, $unionWith), targets ($out, $merge)
+/// and views of the server's inside ($collStats, $currentOp, $actors ...). Lives as long as the pipeline. Writers rely
+/// on the locks the aggregate command holds for the target.
 class CommandPipelineEnvironment final : public query::PipelineEnvironment {
  public:
   CommandPipelineEnvironment(const Request& request, QueryResources& resources);

@@ -12,7 +12,7 @@
 
 namespace troupe::commands {
 
-/// What writes for the request's operation.
+/// The collection writer of the request's operation.
 inline CollectionWriter writerOf(Request& request) { return {request.server().writes, request.operation()}; }
 /// Opens a collection for what a client writes. Errors: also InvalidNamespace (see checkUserWrite).
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, storage::Namespace ns, IfMissing ifMissing);

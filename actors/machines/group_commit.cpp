@@ -65,7 +65,7 @@ std::span<GroupCommit::Write> GroupCommit::groupAt(std::vector<Write>& writes, s
   return std::span(writes).subspan(begin, end - begin);
 }
 
-/// Whoever is about to write in this round of the pool comes first, and joins.
+/// Writes that are handed over in this round of the pool join the group before it is taken.
 Task<void> GroupCommit::run(std::shared_ptr<GroupCommit> self) {
   for (;;) {
     co_await self->access_.node.nextTurn();
@@ -140,7 +140,7 @@ Task<void> GroupCommit::commit(std::span<Write> group) {
   for (Write& write : group) commitAlone(writer, *opened->collection, unit, write);
 }
 
-/// What has to wait for others comes again later, behind what comes meanwhile.
+/// Writes that have to wait for others are tried again later, behind newer ones.
 void GroupCommit::commitAlone(CollectionWriter& writer, const storage::Collection& collection,
                               storage::RecoveryUnit& unit, Write& write) {
   if (!write.retry) write.retry = std::make_unique<storage::ConflictRetry>();

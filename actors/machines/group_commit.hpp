@@ -34,7 +34,7 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
   /// with InterruptedDueToReplStateChange. None: the writer serves in every term.
   Future<Status> write(bson::Document document, Change change, Durability durability,
                        std::optional<int64_t> term = std::nullopt);
-  /// Ends once no write that was handed over before, by whomever, can come any more unless its asker still waits.
+  /// Ends once no write that was handed over before, by any host, can still commit unless its asker waits.
   Task<void> written();
 
  private:
@@ -70,7 +70,7 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
   std::vector<Write> queue_;
   bool running_ = false;  ///< somebody writes what is in the queue
   /// Where documents were written last, by a hash of their `_id`: guesses, which spare most writes a search of the
-  /// index. Of whoever runs.
+  /// index. Of the coroutine that runs.
   std::vector<int64_t> places_ = std::vector<int64_t>(4096);
 };
 

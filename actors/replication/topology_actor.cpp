@@ -27,7 +27,7 @@ std::optional<OpenCommand> commandOf(const Topology::Event& event) {
   return std::nullopt;
 }
 
-/// What clients see: a change of it wakes those who wait.
+/// The state that clients see: its changes wake waiting hellos.
 bool looksTheSame(const ReplicaView& a, const ReplicaView& b) {
   return a.state() == b.state() && a.isWritable() == b.isWritable() && a.primary() == b.primary() &&
          a.topology.memory.term == b.topology.memory.term && a.config() == b.config();
@@ -59,7 +59,7 @@ machines::HostOptions<Topology> TopologyActor::hostOptions(const TopologyParts& 
   return options;
 }
 
-/// What comes from other members is noted, with its time, before the machine hears it.
+/// Messages from other members are noted, with their time, before the machine gets them.
 Behaviour TopologyActor::behaviour() {
   Behaviour handlers = MachineHost::behaviour();
   for (const PayloadType type : {payloadType<schema::HeartbeatRequest>(), payloadType<schema::HeartbeatReply>()}) {
@@ -88,7 +88,7 @@ void TopologyActor::onStop(const Status& reason) {
   if (parts_.changed && !reason.isOK() && reason.code() != ErrorCode::kInterruptedAtShutdown) parts_.changed(shown_);
 }
 
-/// The members of the config, those of one that is to be, and whoever called a short while ago: an answer needs a way,
+/// The members of the config, those of a config to come, and recent callers: an answer needs a way,
 /// also to a node that this one's config no longer names and that does not know it.
 void TopologyActor::updatePeers() {
   std::set<NodeName> peers;

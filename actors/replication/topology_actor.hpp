@@ -12,13 +12,13 @@
 
 namespace troupe::replication {
 
-/// What a topology needs of its node. All that is referred to outlives the actor.
+/// Parts of the node that the topology uses. All that is referred to outlives the actor.
 struct TopologyParts {
   std::shared_ptr<machines::StorageAccess> storage;
   Membership* membership = nullptr;
   /// Told after each change of what clients see (role, primary, config): wakes waiting hellos. May be null.
   std::function<void(const ReplicaView&)> changed;
-  /// What became of the operations that began under the old role.
+  /// Outcome of ending the operations that began under the old role.
   struct Interrupted {
     int64_t killed = 0, left = 0;
   };

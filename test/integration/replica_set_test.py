@@ -63,7 +63,7 @@ class Elections(unittest.TestCase):
                 self.assertTrue(eventually(lambda: primary.hello()["secondary"]), primary.log_tail())
             print(f"\nfailover in {TRIALS} trials: {min(taken):.2f} to {max(taken):.2f} s", flush=True)
             self.assertLessEqual(max(taken), 3 * ELECTION_TIMEOUT_MS / 1000)
-            # Whoever is refused a connection by the primary does not wait for the election timeout.
+            # A member that is refused a connection by the primary does not wait for the election timeout.
             self.assertLess(sorted(taken)[len(taken) // 2], ELECTION_TIMEOUT_MS / 1000)
 
     def test_a_step_down_hands_over_far_below_the_election_timeout(self):
