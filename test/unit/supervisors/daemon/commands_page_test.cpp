@@ -17,7 +17,7 @@ TEST(CommandsPage, DescribesEveryCommandOfTheServer) {
 TEST(CommandsPage, TellsRightsArgumentsAndPlace) {
   constexpr commands::Argument kArguments[] = {
       commands::numberArg("size").required(),
-      commands::eitherArg("hint", commands::kStringArg | commands::kDocumentArg), anyArg("x")};
+      commands::eitherArg("hint", commands::kStringArg | commands::kDocumentArg), commands::anyArg("x")};
   const commands::Command one{.name = "make",
                               .alias = "do",
                               .summary = "makes it",
