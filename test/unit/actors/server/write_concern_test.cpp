@@ -1,5 +1,6 @@
 #include "actors/server/write_concern.hpp"
 
+#include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
@@ -12,6 +13,11 @@ class WriteConcernTest : public CommandTest {
                  ? Status(ErrorCode::kInternalError, "the disk is gone")
                  : Status::OK();
     });
+  }
+  void parkTheFlusher() {
+    const Status parked = server.node.wait(supervisors::controlActor(
+        server.node, "/node/storage/journal-flusher", supervisors::ControlAction::kPark, "nothing is flushed"));
+    EXPECT_TRUE(parked.isOK()) << parked.toString();
   }
 };
 
@@ -43,6 +49,18 @@ TEST_F(WriteConcernTest, ACommandThatWroteNothingWaitsForNothing) {
   const auto reply = run(R"({"update": "c", "updates": [{"q": {"_id": 9}, "u": {"$set": {"a": 1}}}],
                              "writeConcern": {"j": true}})");
   EXPECT_FALSE(reply.view().has("writeConcernError")) << "nothing matched";
+}
+
+TEST_F(WriteConcernTest, TheWaitForItEndsAfterItsTimeout) {
+  parkTheFlusher();
+  const auto insert = server.begin(parse(
+      R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"j": true, "wtimeout": 50}, "maxTimeMS": 900})"));
+  server.node.advance(40ms);
+  EXPECT_FALSE(insert->done);
+  server.node.advance(20ms);
+  ASSERT_TRUE(insert->done);
+  EXPECT_TRUE(holds(insert->takeReply(), parse(R"({"ok": 1, "n": 1, "writeConcernError":
+      {"code": 64, "codeName": "WriteConcernFailed", "errInfo": {"wtimeout": true}}})")));
 }
 
 TEST_F(WriteConcernTest, OnesThatThisNodeCannotSatisfyAreRefused) {
