@@ -41,6 +41,14 @@ void CappedWaiters::wakeOnNews(const bson::Uuid& collection, int64_t known,
   woken->set(Done{});
 }
 
+void CappedWaiters::followOplog(storage::OplogVisibility& visibility, const bson::Uuid& collection) {
+  // Entries become visible when the holes before them close, not when they are committed.
+  visibility.whenPast(visibility.get(), [this, &visibility, collection] {
+    followOplog(visibility, collection);
+    tell(collection);
+  });
+}
+
 void CappedWaiters::wakeAll() {
   std::map<bson::Uuid, Watched> all;
   {

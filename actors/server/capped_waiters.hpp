@@ -8,6 +8,7 @@
 #include "actors/kernel/future.hpp"
 #include "messaging/bson/types.hpp"
 #include "storage/catalog/write_observer.hpp"
+#include "storage/oplog/oplog_visibility.hpp"
 
 namespace troupe::commands {
 
@@ -21,6 +22,9 @@ class CappedWaiters final : public storage::WriteObserver {
   /// Completes `woken` with the next news, or at once when there were some since `known`. A waiter that stops waiting
   /// drops it.
   void wakeOnNews(const bson::Uuid& collection, int64_t known, const std::shared_ptr<Promise<Done>>& woken);
+  /// Moves of the oplog's visibility point are news of its collection. Called once, before anybody waits; this outlives
+  /// `visibility`.
+  void followOplog(storage::OplogVisibility& visibility, const bson::Uuid& collection);
   /// Wakes every waiter; called at shutdown.
   void wakeAll();
   /// Collections that are kept in mind.

@@ -17,6 +17,7 @@
 #include "messaging/log/log.hpp"
 #include "storage/catalog/write_observer.hpp"
 #include "storage/engine/engine.hpp"
+#include "storage/oplog/truncate_markers.hpp"
 #include "storage/validation/repair.hpp"
 #include "supervisors/admin/http_server.hpp"
 #include "supervisors/tree/service.hpp"
@@ -65,7 +66,8 @@ struct AssemblyOptions {
   front::ListenerOptions listener;
   std::optional<LinkOptions> links;  ///< none: the owner gives the node another way to its peers
   std::optional<HttpServerOptions> admin;
-  std::string replicaSet;  ///< empty: the node stands alone
+  std::string replicaSet;      ///< empty: the node stands alone
+  storage::OplogLimits oplog;  ///< of a member's log; the size counts when it is made
   /// Sees the parts of the topology actor before it is made: for simulations that watch or feed it. May be null.
   std::function<void(replication::TopologyParts&)> adjustTopology;
 

@@ -15,6 +15,8 @@
 #include "actors/server/user_store.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/tls/context.hpp"
+#include "storage/oplog/oplog_collection.hpp"
+#include "storage/oplog/oplog_writer.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
 #include "supervisors/assembly/topology_wiring.hpp"
@@ -119,9 +121,11 @@ struct NodeAssembly::Parts {
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::ReplicatedWrites> replicated;  ///< null on a node that stands alone
+  storage::OplogWriter oplogWriter{[this] { return wallMillisOf(*environment); }};  ///< of a member
   std::unique_ptr<storage::Engine> engine;
   std::unique_ptr<storage::SessionPool> storageSessions;
   std::unique_ptr<storage::Catalog> catalog;
+  std::unique_ptr<storage::OplogStore> oplog;  ///< of a member
   std::unique_ptr<commands::UserStore> users;
   std::unique_ptr<Node> node;
   std::unique_ptr<maintenance::WorkerPool> workers;
@@ -133,6 +137,7 @@ struct NodeAssembly::Parts {
   std::atomic<bool> ended{false};
 
   Status openStorage();
+  Status openOplog();
   void makeNode();
   void makeContext();
   StatusWith<TreeParts> treeParts();
@@ -163,12 +168,25 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.nowMillis = [this] { return wallMillisOf(*environment); };
   hooks.observers = {&userChanges, &cappedWaiters, &removals};
   hooks.observers.insert(hooks.observers.end(), options.observers.begin(), options.observers.end());
+  if (replicated) hooks.observers.push_back(&oplogWriter);
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
+  if (replicated) TROUPE_TRY(openOplog());
   users = std::make_unique<commands::UserStore>(
       *catalog, storage::OperationServices{*storageSessions, nullptr, &locks, &admission}, userChanges);
+  return Status::OK();
+}
+
+/// The log of a member: its writes go on after its newest entry, and all of it is visible.
+Status NodeAssembly::Parts::openOplog() {
+  TROUPE_ASSIGN(oplog, storage::OplogStore::open(*engine, *storageSessions, options.oplog, replicated->visibility,
+                                                 catalog->sizes().of(storage::OplogStore::kIdent)));
+  TROUPE_ASSIGN(const auto shown, storage::showOplog(*catalog, options.oplog));
+  oplogWriter.attach(*oplog);
+  replicated->slots.advanceTo(replicated->visibility.get());
+  cappedWaiters.followOplog(replicated->visibility, shown->uuid());
   return Status::OK();
 }
 
@@ -236,6 +254,7 @@ void NodeAssembly::Parts::makeContext() {
 StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
   TreeParts parts;
   parts.server = context.get();
+  parts.oplog = oplog.get();
   parts.flushKind = storage::flushKind(options.journal);
   parts.flushPace = options.flushPace;
   parts.jobs = workers->jobs();
@@ -275,6 +294,7 @@ void NodeAssembly::Parts::closeStorage() {
                   bson::doc("error", flushed.reason()));
   }
   users.reset();
+  oplog.reset();
   catalog.reset();
   storageSessions.reset();
   if (!engine) return;

@@ -7,6 +7,7 @@
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/maintenance/operation_drain.hpp"
+#include "actors/maintenance/oplog_trimmer.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "supervisors/admin/admin_endpoint.hpp"
@@ -46,8 +47,7 @@ Tree dataNodeTree(const TreeParts& parts) {
   commands::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog;
-  Tree tree = oneForOne(
-      "node",
+  Tree storage =
       restForOne("storage",
                  permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
                                            &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace)
@@ -56,9 +56,11 @@ Tree dataNodeTree(const TreeParts& parts) {
                                          &std::as_const(s->parameters.syncPeriodSeconds))
                      .onOwnThread(),
                  permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
-                 permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath))),
-      workers(parts.blockingWorkers, parts.jobs),
-      permanent<OperationDrain>("operation-drain", s).withGrace(kDrainGrace));
+                 permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
+  if (parts.oplog)
+    storage.children.push_back(permanent<OplogTrimmer>("oplog-trimmer", parts.oplog, s->operations()).onOwnThread());
+  Tree tree = oneForOne("node", std::move(storage), workers(parts.blockingWorkers, parts.jobs),
+                        permanent<OperationDrain>("operation-drain", s).withGrace(kDrainGrace));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
   if (parts.topology)
     tree.children.push_back(

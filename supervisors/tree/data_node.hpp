@@ -10,6 +10,7 @@
 #include "actors/transport/links.hpp"
 #include "actors/transport/listener.hpp"
 #include "storage/journal/durability_tracker.hpp"
+#include "storage/oplog/oplog_store.hpp"
 #include "supervisors/admin/http_server.hpp"
 #include "supervisors/supervision/tree.hpp"
 
@@ -18,6 +19,7 @@ namespace troupe::supervisors {
 /// Dependencies of the actors of a node's tree; outlives the tree.
 struct TreeParts {
   commands::ServerContext* server = nullptr;
+  storage::OplogStore* oplog = nullptr;  ///< null: no member of a replica set
   storage::FlushKind flushKind = storage::FlushKind::kLog;
   maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
   front::ListenerOptions listener;

@@ -56,6 +56,8 @@ class CommandNode {
     storage::DeterministicDisk disk = {};
     bool replicated = false;  ///< AssemblyOptions::replicated
     std::string name = "n1";
+    std::string replicaSet = {};      ///< empty: the node stands alone
+    storage::OplogLimits oplog = {};  ///< of a member
     std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
   };
 
@@ -142,6 +144,8 @@ class CommandNode {
       return Status::OK();
     };
     made.replicated = options.replicated;
+    made.replicaSet = options.replicaSet;
+    made.oplog = options.oplog;
     made.dataDirectory = "/data";
     made.spillDirectory = "/tmp";
     made.requestShutdown = [this] { ++shutdowns; };

@@ -1,0 +1,46 @@
+#include "actors/maintenance/oplog_trimmer.hpp"
+
+#include "actors/kernel/node.hpp"
+
+namespace troupe::maintenance {
+
+namespace {
+constexpr auto kTrimEvery = std::chrono::seconds(1);
+/// A slice is read in some milliseconds, so a stop need not wait long for it.
+constexpr int kEntriesInSlice = 10'000;
+}  // namespace
+
+void OplogTrimmer::onStart() {
+  setPhase("waiting", "for the oplog to outgrow its size");
+  every(kTrimEvery, [this] { trim(); });
+}
+
+void OplogTrimmer::trim() {
+  const Status status = trimOnce();
+  lastError_ = status.isOK() ? "" : status.toString();
+  // What stands in the way now (a conflict, a full pool of sessions) need not do so in a second.
+  if (!status.isOK()) setPhase("retrying", "something is in the way of truncation; see lastError");
+  else if (counted_) setPhase("waiting", "for the oplog to outgrow its size");
+  else setPhase("counting", "the entries that were there at the start");
+}
+
+Status OplogTrimmer::trimOnce() {
+  storage::OperationContext operation(services_);
+  operation.setWriteMode(storage::WriteMode::kUnreplicated);
+  storage::RecoveryUnit& unit = operation.recoveryUnit();
+  if (!counted_) {
+    TROUPE_ASSIGN(counted_, oplog_->scan(unit, kEntriesInSlice));
+    unit.abandonSnapshot();
+    if (!counted_) return Status::OK();
+  }
+  const auto now = node().environment().wallNow().time_since_epoch();
+  const int64_t millis = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  // Nothing pins entries yet: tables are logged, so no recovery replays the oplog.
+  for (;;) {
+    TROUPE_ASSIGN(const bool went, oplog_->truncateOldest(unit, millis, std::nullopt));
+    if (!went) return Status::OK();
+    ++truncated_;
+  }
+}
+
+}  // namespace troupe::maintenance

@@ -1,0 +1,149 @@
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/oplog/oplog_entry.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+/// A member of a replica set of its own, and what its clients see of its log.
+class MemberOplogTest : public CommandTest {
+ protected:
+  MemberOplogTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {}
+
+  void becomePrimary(CommandNode& node) {
+    const auto initiated =
+        node.run(parse(R"({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": "n1:1"}]}})"), "admin");
+    ASSERT_TRUE(initiated["ok"].truthy()) << bson::toRelaxedJson(initiated);
+    awaitPrimary(node);
+  }
+  static void awaitPrimary(CommandNode& node) {
+    for (int steps = 0; !node.server->replicated->fence.isOpen() && steps < 600; ++steps) node.node.advance(100ms);
+    ASSERT_TRUE(node.server->replicated->fence.isOpen());
+  }
+  /// A service's document, in a collection that is made with it if it is missing.
+  static Status write(CommandNode& node, int id) {
+    storage::OperationContext operation(node.server->operations());
+    storage::RecoveryUnit& unit = operation.recoveryUnit();
+    const storage::Namespace ns("config", "things");
+    storage::WriteUnitOfWork work(unit);
+    storage::CollectionPtr collection = node.catalog->find(ns);
+    if (!collection) {
+      TROUPE_ASSIGN(collection, storage::createCollection(*node.catalog, unit, ns, {}));
+    }
+    TROUPE_TRY(collection->insert(unit, bson::doc("_id", id)).status());
+    return work.commit();
+  }
+  static std::vector<bson::Document> entries(CommandNode& node, const char* find = R"({"find": "oplog.rs"})") {
+    std::vector<bson::Document> found;
+    const bson::Document reply = node.run(parse(find), "local");
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+    for (const auto& e : reply.view().at("cursor.firstBatch").asArray()) found.emplace_back(e.asDocument());
+    return found;
+  }
+};
+
+// OPL-001
+TEST_F(MemberOplogTest, TheLogIsACappedCollectionWithoutIndexes) {
+  EXPECT_TRUE(answers(R"({"listCollections": 1, "filter": {"name": "oplog.rs"}})",
+                      R"({"ok": 1, "cursor": {"firstBatch": [{"name": "oplog.rs", "type": "collection",
+                          "options": {"capped": true}}]}})",
+                      "local"));
+  EXPECT_TRUE(answers(R"({"listIndexes": "oplog.rs"})", R"({"ok": 1, "cursor": {"firstBatch": []}})", "local"));
+  EXPECT_TRUE(answers(R"({"collStats": "oplog.rs"})", R"({"ok": 1, "capped": true})", "local"));
+}
+
+// OPL-002
+TEST_F(MemberOplogTest, ANodeThatStandsAloneHasNone) {
+  CommandNode alone;
+  const auto listed = alone.run(parse(R"({"listCollections": 1})"), "local");
+  EXPECT_TRUE(holds(listed, parse(R"({"ok": 1, "cursor": {"firstBatch": []}})")));
+  ASSERT_TRUE(write(alone, 1).isOK());
+  EXPECT_TRUE(entries(alone).empty());
+}
+
+// OPL-004, OPL-006, OPL-007
+TEST_F(MemberOplogTest, EveryReplicatedWriteHasAnEntryThatClientsFind) {
+  EXPECT_EQ(write(server, 1), ErrorCode::kNotWritablePrimary);
+  becomePrimary(server);
+  ASSERT_TRUE(write(server, 1).isOK());
+  ASSERT_TRUE(write(server, 2).isOK());
+  const auto found = entries(server);
+  std::string kinds;
+  bson::Timestamp last;
+  for (const bson::Document& document : found) {
+    const auto entry = storage::OplogEntry::parse(document);
+    ASSERT_TRUE(entry.isOK()) << entry.status().toString();
+    EXPECT_FALSE(document["_id"].ok());
+    EXPECT_GT(entry->opTime.timestamp, last);
+    EXPECT_GE(entry->opTime.term, 1);
+    last = entry->opTime.timestamp;
+    kinds += static_cast<char>(entry->operation.kind);
+  }
+  EXPECT_EQ(kinds, "cii");
+  EXPECT_TRUE(answers(R"({"count": "oplog.rs"})", R"({"ok": 1, "n": 3})", "local"));
+  EXPECT_EQ(entries(server, R"({"find": "oplog.rs", "filter": {"op": "i", "ns": "config.things"}})").size(), 2u);
+  const auto newest = entries(server, R"({"find": "oplog.rs", "sort": {"$natural": -1}, "limit": 1})");
+  ASSERT_EQ(newest.size(), 1u);
+  EXPECT_EQ(newest[0], found.back());
+}
+
+// OPL-008
+TEST_F(MemberOplogTest, WhatIsLocalIsNotLogged) {
+  becomePrimary(server);
+  ASSERT_TRUE(succeeds(R"({"insert": "x", "documents": [{"_id": 1}]})", "local"));
+  EXPECT_TRUE(entries(server).empty());
+}
+
+TEST_F(MemberOplogTest, ClientsDoNotWriteTheLog) {
+  becomePrimary(server);
+  ASSERT_TRUE(write(server, 1).isOK());
+  const auto before = entries(server);
+  const auto refused = static_cast<int64_t>(ErrorCode::kIllegalOperation);
+  const auto writeError = [&](const char* command) {
+    const auto reply = run(command, "local");
+    const auto errors = reply["writeErrors"];
+    return errors.ok() ? errors.asArray().first().asDocument()["code"].toInt64() : reply["code"].toInt64();
+  };
+  EXPECT_EQ(writeError(R"({"insert": "oplog.rs", "documents": [{"_id": 1}]})"), refused);
+  EXPECT_EQ(writeError(R"({"update": "oplog.rs", "updates": [{"q": {}, "u": {"$set": {"x": 1}}}]})"), refused);
+  EXPECT_EQ(writeError(R"({"delete": "oplog.rs", "deletes": [{"q": {}, "limit": 0}]})"), refused);
+  EXPECT_EQ(code(R"({"drop": "oplog.rs"})", "local"), refused);
+  EXPECT_EQ(code(R"({"createIndexes": "oplog.rs", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})", "local"), refused);
+  EXPECT_EQ(entries(server), before);
+}
+
+TEST_F(MemberOplogTest, ATailThatAwaitsDataIsAnsweredByTheEntry) {
+  becomePrimary(server);
+  ASSERT_TRUE(write(server, 1).isOK());
+  const auto opened = run(R"({"find": "oplog.rs", "tailable": true, "awaitData": true})", "local");
+  const int64_t id = opened.view().at("cursor.id").toInt64();
+  ASSERT_NE(id, 0);
+  const auto waiting =
+      server.begin(bson::doc("getMore", id, "collection", "oplog.rs", "maxTimeMS", int64_t{60'000}), "local");
+  server.node.advance(5s);
+  EXPECT_FALSE(waiting->done);
+  ASSERT_TRUE(write(server, 2).isOK());
+  server.node.run();
+  ASSERT_TRUE(waiting->done);
+  EXPECT_TRUE(holds(waiting->takeReply(), parse(R"({"cursor": {"nextBatch": [{"op": "i", "o": {"_id": 2}}]}})")));
+}
+
+// OPL-003
+TEST_F(MemberOplogTest, AfterACrashTheLogGoesOnBehindItsNewestEntry) {
+  becomePrimary(server);
+  ASSERT_TRUE(write(server, 1).isOK());
+  ASSERT_TRUE(server.engine->flushLog().isOK());
+  const auto before = entries(server);
+  ASSERT_EQ(before.size(), 2u);
+  CommandNode again({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
+  EXPECT_EQ(entries(again), before);
+  EXPECT_EQ(again.server->replicated->slots.newest(), before.back()["ts"].asTimestamp());
+  awaitPrimary(again);
+  ASSERT_TRUE(write(again, 2).isOK());
+  const auto after = entries(again);
+  ASSERT_EQ(after.size(), 3u);
+  EXPECT_GT(after.back()["ts"].asTimestamp(), before.back()["ts"].asTimestamp());
+  EXPECT_GT(after.back()["t"].asInt64(), before.back()["t"].asInt64()) << "it was elected anew";
+}
+
+}  // namespace troupe::commands

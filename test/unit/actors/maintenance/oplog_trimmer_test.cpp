@@ -1,0 +1,65 @@
+#include "actors/maintenance/oplog_trimmer.hpp"
+
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::maintenance {
+
+using bson::operator""_json;
+using namespace std::chrono_literals;
+
+class OplogTrimmerTest : public commands::CommandTest {
+ protected:
+  static constexpr int64_t kLimit = 100'000;
+  static commands::CommandNode::Options member() {
+    return {.name = "n1:1", .replicaSet = "rs", .oplog = {.maxBytes = kLimit}};
+  }
+  OplogTrimmerTest() : CommandTest(member()) {
+    server.server->replicated->fence.open(1);
+    storage::OperationContext operation(server.server->operations());
+    storage::WriteUnitOfWork work(operation.recoveryUnit());
+    EXPECT_TRUE(storage::createCollection(*server.catalog, operation.recoveryUnit(), ns, {}).isOK());
+    EXPECT_TRUE(work.commit().isOK());
+  }
+  /// Each entry takes about a kilobyte.
+  void write(int count) {
+    for (int i = 0; i < count; ++i) {
+      storage::OperationContext operation(server.server->operations());
+      storage::WriteUnitOfWork work(operation.recoveryUnit());
+      const auto document = bson::doc("_id", ++last_, "filling", std::string(900, 'x'));
+      ASSERT_TRUE(server.catalog->find(ns)->insert(operation.recoveryUnit(), document).isOK());
+      ASSERT_TRUE(work.commit().isOK());
+    }
+  }
+  static int64_t entries(commands::CommandNode& node) {
+    return node.run(R"({"count": "oplog.rs"})"_json, "local")["n"].toInt64();
+  }
+
+  const storage::Namespace ns{"config", "things"};
+  int last_ = 0;
+};
+
+// TRN-005
+TEST_F(OplogTrimmerTest, TheOldestEntriesGoWhenTheLogHasOutgrownItsSize) {
+  write(300);
+  EXPECT_EQ(entries(server), 301);
+  server.node.advance(2s);
+  EXPECT_LE(entries(server), 120);
+  EXPECT_GE(entries(server), 80);
+  const auto newest = server.run(R"({"find": "oplog.rs", "sort": {"$natural": -1}, "limit": 1})"_json, "local");
+  EXPECT_TRUE(commands::holds(newest, R"({"cursor": {"firstBatch": [{"o": {"_id": 300}}]}})"_json));
+}
+
+// TRN-004
+TEST_F(OplogTrimmerTest, EntriesOfAnEarlierLifeGoToo) {
+  write(300);
+  ASSERT_TRUE(server.engine->flushLog().isOK());
+  auto options = member();
+  options.disk = server.engine->disk();
+  commands::CommandNode again(options);
+  again.node.advance(3s);
+  EXPECT_LE(entries(again), 120);
+}
+
+}  // namespace troupe::maintenance
