@@ -25,7 +25,7 @@ Task<void> OperationDrain::drain() {
   const auto taken = server_->shutdownLock.acquire(storage::ResourceId::global(), storage::LockMode::kX, {},
                                                    [granted](const Status& status) { granted->set(status); });
   wait_ = taken.wait;
-  if (wait_) co_await outcome;
+  if (wait_) (void)co_await outcome;
   wait_.reset();
   stop();
 }
