@@ -34,7 +34,7 @@ class QueryResources final : public query::WorkClock {
   Status open(const Request& request, const storage::Namespace& ns);
 
   ServerContext& server;
-  storage::OperationContext* operation;  ///< which the query works for now
+  storage::OperationContext* operation;  ///< the one that reads at present
   bson::Document command;                ///< owned copy where the query outlives its request
   storage::CollectionPtr collection;     ///< null when it does not exist
   std::shared_ptr<const bson::Collator> collator;
@@ -86,8 +86,8 @@ class ScanPriority {
   ScanPriority(const ScanPriority&) = delete;
   ~ScanPriority();
   bool isLow() const { return isLow_; }
-  /// When it is low, before the first result: exchanges the ticket for a low one, at once when one is free, else behind
-  /// those who wait. Errors: those of waiting for a ticket and of restoring the stream.
+  /// When it is low, before the first result: exchanges the ticket for a low one, which is granted at once when one is
+  /// free and queued behind the waiters otherwise. Errors: those of waiting for a ticket and of restoring the stream.
   static Task<Status> admit(Request& request, ResultStream& stream);
 
  private:

@@ -63,16 +63,16 @@ struct IndexBuildOperation {
   OpTime slot;
 };
 
-/// Hears of every change of the collections it asks for, one call for each kind of operation: documents are only
+/// Hears of every change of the collections it asks for, one call for each kind of operation. Documents are only
 /// written by Collection, collections only by the catalog's operations, so no writer can go past it. Called within the
-/// unit of work that makes the change, after the rows are written, which may still be rolled back: what is to follow a
-/// commit is registered with `unit.onCommit`. A failure undoes the unit. User, session, and whether documents only move
-/// between shards are known to `unit.operation()`. Any thread; must outlive the catalog.
+/// unit of work that makes the change, after the rows are written. The unit may still be rolled back: register effects
+/// that follow its commit with `unit.onCommit`. A failure undoes the unit. `unit.operation()` knows the user, the
+/// session, and whether documents only move between shards. Any thread; must outlive the catalog.
 class WriteObserver {
  public:
   virtual ~WriteObserver() = default;
-  /// Asked once for each version of a collection; what it does not ask for costs nothing. A change of the name is told
-  /// to those who ask for the old or the new one.
+  /// Asked once for each version of a collection; a collection that it does not ask for costs nothing. A rename is told
+  /// to the observers of both names.
   virtual bool observes(const CatalogEntry& entry) const = 0;
 
   virtual Status onInsert(RecoveryUnit&, const Collection&, const InsertOperation&) { return Status::OK(); }
