@@ -1,7 +1,7 @@
-#include "storage/catalog/catalog_operations.hpp"
+#include "actors/machines/collection_store.hpp"
 #include "storage/oplog/oplog_entry.hpp"
 #include "storage/oplog/replicated_writes.hpp"
-#include "test/unit/actors/commands/command_fixture.hpp"
+#include "test/unit/actors/machines/store_fixture.hpp"
 
 namespace troupe::commands {
 
@@ -22,16 +22,8 @@ class MemberOplogTest : public CommandTest {
   }
   /// A service's document, in a collection that is made with it if it is missing.
   static Status write(CommandNode& node, int id) {
-    storage::OperationContext operation(node.server->operations());
-    storage::RecoveryUnit& unit = operation.recoveryUnit();
-    const storage::Namespace ns("config", "things");
-    storage::WriteUnitOfWork work(unit);
-    storage::CollectionPtr collection = node.catalog->find(ns);
-    if (!collection) {
-      TROUPE_ASSIGN(collection, storage::createCollection(*node.catalog, unit, ns, {}));
-    }
-    TROUPE_TRY(collection->insert(unit, bson::doc("_id", id)).status());
-    return work.commit();
+    machines::CollectionStore store(node.assembly.storageAccess(), storage::Namespace("config", "things"));
+    return machines::done(node, store.put(bson::doc("_id", id), machines::Durability::kLocal));
   }
   static std::vector<bson::Document> entries(CommandNode& node, const char* find = R"({"find": "oplog.rs"})") {
     std::vector<bson::Document> found;
