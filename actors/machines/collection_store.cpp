@@ -69,8 +69,8 @@ Task<Status> CollectionStore::remove(bson::Document key, Durability durability) 
 
 Task<Status> CollectionStore::write(bson::Document document, GroupCommit::Change change, Durability durability) {
   // Before anything is awaited: a write that is late belongs to the term it was asked for in.
-  std::optional<int64_t> term = term_.load();
-  if (*term == kEveryTerm) term.reset();
+  const int64_t now = term_;
+  const auto term = now == 0 ? std::nullopt : std::optional(now);
   if (durability == Durability::kMajority && access_.majority)
     if (Status possible = access_.majority(); !possible.isOK()) co_return possible;
   Environment& environment = access_.node.environment();
@@ -79,8 +79,6 @@ Task<Status> CollectionStore::write(bson::Document document, GroupCommit::Change
   GroupCommit& lane = laneOf(document);
   co_return co_await lane.write(std::move(document), change, durability, term);
 }
-
-void CollectionStore::serveIn(std::optional<int64_t> term) { term_ = term.value_or(kEveryTerm); }
 
 Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Document key) {
   co_await laneOf(key).written();

@@ -21,17 +21,16 @@ class CollectionStore final : public DocumentStore {
   Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) override;
   Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) override;
   Task<Status> settle() override;
-  void serveIn(std::optional<int64_t> term) override;
+  void serveIn(int64_t term) override { term_ = term; }
   void reportRemovals(const Address& service) override;
 
  private:
-  static constexpr int64_t kEveryTerm = -1;
   GroupCommit& laneOf(bson::View key) const;
   Task<Status> write(bson::Document document, GroupCommit::Change change, Durability durability);
 
   StorageAccess access_;
   storage::Namespace ns_;
-  std::atomic<int64_t> term_{kEveryTerm};
+  std::atomic<int64_t> term_{0};  ///< in which the service runs; 0: in every one
   /// A document's writes all go the same way, by its `_id`: in their order, and beside those of others.
   std::array<std::shared_ptr<GroupCommit>, 2> lanes_;
 };

@@ -41,9 +41,8 @@ class DocumentStore {
   virtual Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) = 0;
   /// Ends once every write made so far, by any host, survives a crash of this node.
   virtual Task<Status> settle() { co_return Status::OK(); }
-  /// From now on what is put or removed belongs to a service that runs in that term: it must not be written in a later
-  /// one. Null term: no longer.
-  virtual void serveIn(std::optional<int64_t> term) { (void)term; }
+  /// From now on puts and removals belong to a service that runs in that term: none of them is written in a later one.
+  virtual void serveIn(int64_t term) { (void)term; }
   /// From now on `service` hears DocumentRemoved of every removal, its own or not. For stores that others can write
   /// to.
   virtual void reportRemovals(const Address& service) { (void)service; }

@@ -17,12 +17,6 @@ namespace {
 /// Approximate size of an empty table on disk, in bytes.
 constexpr size_t kTableBytes = 16 * 1024;
 
-HeldLock collectionLock(storage::OperationContext& operation, const Namespace& ns, LockMode mode) {
-  constexpr auto kLowest = storage::ResourceType::kCollection;
-  return ns.isReplicated() ? HeldLock(operation, kLowest, ns.toString(), mode)
-                           : HeldLock::inEveryRole(operation, kLowest, ns.toString(), mode);
-}
-
 }  // namespace
 
 Status CollectionWriter::roomForTable() const {

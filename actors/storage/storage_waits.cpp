@@ -48,9 +48,7 @@ Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resou
   co_return status;
 }
 
-Task<StatusWith<HeldLock>> lockResource(Node& node, OperationContext& operation, storage::ResourceType type,
-                                        std::string name, LockMode mode) {
-  HeldLock held(operation, type, std::move(name), mode);
+Task<StatusWith<HeldLock>> acquired(Node& node, OperationContext& operation, HeldLock held) {
   TROUPE_CO_TRY(co_await acquireLock(node, operation, held));
   co_return StatusWith<HeldLock>(std::move(held));
 }
@@ -71,13 +69,19 @@ Task<Status> acquireLock(Node& node, OperationContext& operation, HeldLock& held
   co_return co_await admit(node, operation, held.writes());
 }
 
+HeldLock collectionLock(OperationContext& operation, const storage::Namespace& ns, LockMode mode) {
+  constexpr auto kLowest = storage::ResourceType::kCollection;
+  return ns.isReplicated() ? HeldLock(operation, kLowest, ns.toString(), mode)
+                           : HeldLock::inEveryRole(operation, kLowest, ns.toString(), mode);
+}
+
 Task<StatusWith<HeldLock>> lockCollection(Node& node, OperationContext& operation, storage::Namespace ns,
                                           LockMode mode) {
-  return lockResource(node, operation, storage::ResourceType::kCollection, ns.toString(), mode);
+  return acquired(node, operation, collectionLock(operation, ns, mode));
 }
 
 Task<StatusWith<HeldLock>> lockDatabase(Node& node, OperationContext& operation, std::string db, LockMode mode) {
-  return lockResource(node, operation, storage::ResourceType::kDatabase, std::move(db), mode);
+  return acquired(node, operation, HeldLock(operation, storage::ResourceType::kDatabase, std::move(db), mode));
 }
 
 Task<Status> resumeLocks(Node& node, OperationContext& operation) {

@@ -17,7 +17,12 @@ namespace troupe {
 /// Acquires what is missing of the lock, after a ticket (LCK-008). Errors: Interrupted and its kin, MaxTimeMSExpired,
 /// WriteConflict (the wait would be a deadlock). What was acquired before a failure goes with `held`.
 Task<Status> acquireLock(Node& node, storage::OperationContext& operation, storage::HeldLock& held);
-/// The lock of one collection with intent locks above it: IX to write documents, X to change its shape.
+/// The lock of one collection with intent locks above it: IX to write documents, X to change its shape. A collection
+/// that is not replicated is written in every role: its locks leave out the state transition, which must not hold up a
+/// vote. Nothing is acquired yet.
+storage::HeldLock collectionLock(storage::OperationContext& operation, const storage::Namespace& ns,
+                                 storage::LockMode mode);
+/// The same, acquired.
 Task<StatusWith<storage::HeldLock>> lockCollection(Node& node, storage::OperationContext& operation,
                                                    storage::Namespace ns, storage::LockMode mode);
 Task<StatusWith<storage::HeldLock>> lockDatabase(Node& node, storage::OperationContext& operation, std::string db,
