@@ -57,6 +57,14 @@ size_t VirtualEnvironment::advanceTo(TimePoint when) {
   }
 }
 
+size_t VirtualEnvironment::jumpTo(TimePoint when) {
+  {
+    std::lock_guard lock(mutex_);
+    now_ = std::max(now_, when);
+  }
+  return advanceTo(when);
+}
+
 void VirtualEnvironment::skewWall(Duration by) {
   std::lock_guard lock(mutex_);
   wallOffset_ += by;

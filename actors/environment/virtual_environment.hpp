@@ -29,6 +29,9 @@ class VirtualEnvironment final : public Environment {
   /// by what fires are included. Returns how many fired.
   size_t advanceTo(TimePoint when);
   size_t advance(Duration by) { return advanceTo(now() + by); }
+  /// Moves time to `when` at once, as a process finds it that was stopped meanwhile: what is due fires afterwards, at
+  /// the new time. Returns how many fired.
+  size_t jumpTo(TimePoint when);
   /// Moves wall time alone, as an operator or a bad clock would.
   void skewWall(Duration by);
   /// The disk is endless until this is called.

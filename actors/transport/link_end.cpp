@@ -19,8 +19,9 @@ void LinkEnd::openStream(std::shared_ptr<front::Transport> transport, bool expec
   transport->limitBacklog(kBacklog);
   stream_ = std::make_shared<Stream>(Stream{std::move(transport), std::make_shared<FrameReader>(expectMagic)});
   stream_->reader->feed(first);
-  start(writeBlocks(stream_));
-  start(readFrames(stream_));
+  const auto stream = stream_;
+  start(writeBlocks(stream));
+  if (stream == stream_) start(readFrames(stream));  // the first write may have found the connection gone
 }
 
 void LinkEnd::closeStream() {

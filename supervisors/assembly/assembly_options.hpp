@@ -39,6 +39,7 @@ struct LinkOptions {
   std::string key;  ///< the cluster's; empty: no authentication
   link::Anonymous anonymous = link::Anonymous::kNobody;
   link::LinkTimes times;
+  std::vector<std::string> peers;  ///< nodes to link to from the start, besides the members of its replica set
 };
 
 /// How a node is to be put together. What has a default is the same in a daemon, in a test and in a simulation.
@@ -64,7 +65,7 @@ struct AssemblyOptions {
   /// Hear of writes besides the node's own; they outlive the assembly.
   std::vector<storage::WriteObserver*> observers;
   front::ListenerOptions listener;
-  std::optional<LinkOptions> links;  ///< none: the owner gives the node another way to its peers
+  std::optional<LinkOptions> links;  ///< none: it has no way to other nodes
   std::optional<HttpServerOptions> admin;
   std::string replicaSet;      ///< empty: the node stands alone
   storage::OplogLimits oplog;  ///< of a member's log; the size counts when it is made

@@ -23,7 +23,9 @@ StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, front::Network& n
     const bool loopbackOnly = settings.key.empty() && settings.anonymous == link::Anonymous::kLoopback;
     TROUPE_ASSIGN(settings.connect, network.connector(node, options.listener.tls, loopbackOnly));
   }
-  return std::make_shared<link::Links>(node, std::move(settings));
+  auto links = std::make_shared<link::Links>(node, std::move(settings));
+  for (const std::string& peer : wanted.peers) links->know(peer, link::Links::Since::kAsked);
+  return links;
 }
 
 }  // namespace troupe::supervisors

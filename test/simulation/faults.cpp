@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "storage/catalog/catalog.hpp"
+#include "storage/catalog/collection.hpp"
+
 namespace troupe::sim {
 
 namespace {
@@ -59,6 +62,7 @@ void Faults::strike(const FaultSpec& fault) {
     case FaultKind::kFailedFlush:
     case FaultKind::kLyingFlush:
     case FaultKind::kLostKey: return strikeDisk(fault);
+    case FaultKind::kMiscount: return miscount(anyNode());
     case FaultKind::kPartition: return partition(fault);
     case FaultKind::kClog: return clog(fault);
     default: return strikeLinks(fault);
@@ -116,23 +120,30 @@ void Faults::strikeDisk(const FaultSpec& fault) {
   });
 }
 
+void Faults::miscount(const std::string& node) {
+  if (!cluster_.isAlive(node)) return;
+  storage::Catalog& catalog = cluster_.life(node).catalog();
+  for (const auto& collection : catalog.snapshot()->collections("test"))
+    catalog.sizes().of(collection->ident())->records += 1;
+  note(node, "miscounts", "every collection");
+}
+
 void Faults::strikeLinks(const FaultSpec& fault) {
   const auto chosen = someLinks(fault.links);
+  if (fault.kind == FaultKind::kBreak) {
+    note("", "breaks", fmt::format("the connections on {} links", chosen.size()));
+    for (const Link& link : chosen) cluster_.streams().breakBetween(link.first, link.second);
+    return;
+  }
   const Duration lasts = fault.lasts.draw(random_), by = fault.by.draw(random_);
   const char* what = "";
   std::function<void(Conditions&)> change;
   if (fault.kind == FaultKind::kDelay) {
     what = "delays";
     change = [by](Conditions& link) { link.leastDelay += by / 2, link.mostDelay += by; };
-  } else if (fault.kind == FaultKind::kLoss) {
+  } else {
     what = "loses some";
     change = [share = fault.share](Conditions& link) { link.loss = std::max(link.loss, share); };
-  } else if (fault.kind == FaultKind::kDuplicate) {
-    what = "doubles some";
-    change = [share = fault.share](Conditions& link) { link.duplication = std::max(link.duplication, share); };
-  } else {
-    what = "reorders";
-    change = [](Conditions& link) { link.reorders = true, link.mostDelay *= 20; };
   }
   note("", what, fmt::format("on {} links for {}", chosen.size(), inMillis(lasts)));
   lay({chosen.begin(), chosen.end()}, lasts, std::move(change));

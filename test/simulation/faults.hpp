@@ -35,6 +35,7 @@ class Faults {
   void strikeNode(const FaultSpec& fault);
   void strikeClock(const FaultSpec& fault);
   void strikeDisk(const FaultSpec& fault);
+  void miscount(const std::string& node);
   void strikeLinks(const FaultSpec& fault);
   void partition(const FaultSpec& fault);
   void clog(const FaultSpec& fault);

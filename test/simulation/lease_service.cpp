@@ -61,6 +61,8 @@ LeaseService::LeaseService(const Scenario& scenario) : scenario_(scenario) {
 void LeaseService::watch(Simulation& cluster) { cluster_ = &cluster; }
 
 void LeaseService::configure(const std::string& node, supervisors::AssemblyOptions& options) {
+  for (const auto& [peer, member] : members_)
+    if (peer != node) options.links->peers.push_back(peer);
   machines::HostOptions<Handoff> handoff;
   handoff.askTimeout = std::chrono::seconds(2);
   handoff.observe = [this, node](const auto& now, const auto& outcome) {

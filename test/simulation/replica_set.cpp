@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/replication/topology_actor.hpp"
+#include "test/simulation/member_reads.hpp"
 #include "test/simulation/set_workload.hpp"
 
 namespace troupe::sim {
@@ -27,6 +28,8 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     for (const auto& invariant : Topology::invariants()) made.push_back(invariant.name);
     made.emplace_back(kNothingForgotten);
     made.emplace_back(StateDocuments::kInvariant);
+    made.emplace_back(MemberReads::kInvariant);
+    made.emplace_back(kAnswersExplained);
     return made;
   }();
   return names;
@@ -54,8 +57,6 @@ void ReplicaSet::watch(Simulation& cluster) {
 
 void ReplicaSet::configure(const std::string& node, supervisors::AssemblyOptions& options) {
   options.replicaSet = "rs";
-  if (scenario_.sockets)
-    options.links = supervisors::LinkOptions{.key = "", .anonymous = link::Anonymous::kAnyone, .times = {}};
   auto& documents = members_.at(node).documents;
   documents = std::make_unique<StateDocuments>([this](std::string why) {
     if (cluster_) cluster_->fail(std::move(why));
@@ -100,6 +101,12 @@ void ReplicaSet::observe(const std::string& node, const Seen& now) {
   before = now;
   moved_ = true;
   worldIsOld_ |= !std::exchange(member.runs, true);
+}
+
+void ReplicaSet::breakIt(const char* invariant, const std::string& why) {
+  const auto& wanted = scenario_.invariants;
+  const bool isChecked = wanted.empty() || std::find(wanted.begin(), wanted.end(), invariant) != wanted.end();
+  if (isChecked) cluster_->fail(fmt::format("{}: {}", invariant, why));
 }
 
 void ReplicaSet::check(Simulation& cluster) {

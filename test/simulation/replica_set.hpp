@@ -38,6 +38,8 @@ class ReplicaSet final : public Subject {
   /// The first config of the set.
   replication::ReplicaSetConfig config() const;
   const Seen& seen(const std::string& node) const { return members_.at(node).seen; }
+  /// An invariant does not hold, if the scenario wants it to.
+  void breakIt(const char* invariant, const std::string& why);
   StateDocuments& documents(const std::string& node) { return *members_.at(node).documents; }
   /// Living nodes that lead, or take writes.
   std::vector<std::string> leaders() const;

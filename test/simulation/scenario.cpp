@@ -27,12 +27,12 @@ constexpr std::array<FaultRule, 14> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "clog", .links = true},
                                              {.name = "delay", .links = true},
                                              {.name = "loss", .links = true, .share = true},
-                                             {.name = "duplicate", .links = true, .share = true},
-                                             {.name = "reorder", .links = true},
+                                             {.name = "break", .hasEnd = false, .links = true},
                                              {.name = "disk-stall"},
                                              {.name = "failed-flush", .share = true},
                                              {.name = "lying-flush", .share = true},
-                                             {.name = "lost-key", .hasEnd = false}}};
+                                             {.name = "lost-key", .hasEnd = false},
+                                             {.name = "miscount", .hasEnd = false}}};
 
 const std::vector<std::string>& faultNames() {
   static const std::vector<std::string> names = [] {
@@ -46,8 +46,8 @@ const std::vector<std::string>& faultNames() {
 const std::vector<std::string> kShapes = {"one-way", "isolate", "halves", "many-way"};
 const std::vector<std::string> kPrograms = {"replica-set", "lease-service",
                                             "data-node"};  // in the order of ProgramKind
-const std::vector<std::string> kWorkloads = {"step-downs",     "step-ups",  "reconfigs", "freezes", "documents",
-                                             "lease-handoffs", "registers", "lists",     "items"};
+const std::vector<std::string> kWorkloads = {"step-downs",   "step-ups",       "reconfigs", "freezes", "documents",
+                                             "member-reads", "lease-handoffs", "registers", "lists",   "items"};
 
 bool goesWith(ProgramKind program, WorkKind work) {
   if (work >= WorkKind::kRegisters) return program == ProgramKind::kDataNode;
@@ -115,15 +115,13 @@ TopologySpec readTopology(TableReader table) {
   return topology;
 }
 
-Conditions readNetwork(TableReader table, bool& sockets) {
+Conditions readNetwork(TableReader table) {
   Conditions network;
   const Span delay = table.span("delay", {network.leastDelay, network.mostDelay});
   network.leastDelay = delay.least;
   network.mostDelay = delay.most;
   network.loss = table.number("loss", 0, 1, 0);
-  network.duplication = table.number("duplication", 0, 1, 0);
-  network.reorders = table.flag("reordering", false);
-  sockets = table.flag("sockets", false);
+  network.breaks = table.number("breaks", 0, 1, 0);
   table.end();
   return network;
 }
@@ -175,7 +173,7 @@ class FileReader {
       return TableReader(node ? *node->as_table() : nothing, fmt::format("[{}]", name), file_);
     };
     scenario.topology = readTopology(section("topology"));
-    scenario.network = readNetwork(section("network"), scenario.sockets);
+    scenario.network = readNetwork(section("network"));
     readCheck(section("check"), known, scenario);
     if (root_.has("sites")) scenario.sites = readSites(section("sites"));
     TableReader liveness = section("liveness");

@@ -27,12 +27,12 @@ enum class FaultKind {
   kClog,
   kDelay,
   kLoss,
-  kDuplicate,
-  kReorder,
+  kBreak,
   kDiskStall,
   kFailedFlush,
   kLyingFlush,  ///< no database survives it: for tests of the checks themselves
   kLostKey,     ///< likewise: a crash takes a row of an index with it
+  kMiscount,    ///< likewise: fast counts are wrong by one from then on
 };
 enum class PartitionShape {
   kOneWay,   ///< some are not heard by the others, but hear them
@@ -49,7 +49,7 @@ struct FaultSpec {
   PartitionShape shape{};
   Duration upTo{};   ///< clocks: at most by that much, either way
   Span by;           ///< delay: what is added
-  double share = 0;  ///< of messages or flushes
+  double share = 0;  ///< of pieces or flushes
   int links = 1;     ///< how many directions between two nodes
 };
 
@@ -61,7 +61,18 @@ struct SiteSpec {
 };
 
 /// What operators ask of the set meanwhile.
-enum class WorkKind { kStepDowns, kStepUps, kReconfigs, kFreezes, kDocuments, kHandoffs, kRegisters, kLists, kItems };
+enum class WorkKind {
+  kStepDowns,
+  kStepUps,
+  kReconfigs,
+  kFreezes,
+  kDocuments,
+  kMemberReads,
+  kHandoffs,
+  kRegisters,
+  kLists,
+  kItems
+};
 
 struct WorkSpec {
   WorkKind kind{};
@@ -92,7 +103,6 @@ struct Scenario {
   std::string name, file;
   TopologySpec topology;
   Conditions network;
-  bool sockets = false;  ///< the links of a replica set are the real ones, over simulated sockets
   std::vector<WorkSpec> workloads;
   std::vector<FaultSpec> faults;
   std::optional<SiteSpec> sites;        ///< none: no site fires

@@ -51,14 +51,6 @@ int TableReader::count(const char* key, int least, int most, int otherwise) {
   return static_cast<int>(*value);
 }
 
-bool TableReader::flag(const char* key, bool otherwise) {
-  const toml::node* node = find(key);
-  if (!node) return otherwise;
-  const auto value = node->value_exact<bool>();
-  if (!value) complain(*node, fmt::format("'{}' must be true or false", key));
-  return *value;
-}
-
 Span TableReader::span(const char* key, Span otherwise) {
   const toml::node* node = find(key);
   if (!node) return otherwise;

@@ -31,7 +31,6 @@ class TableReader {
   std::string text(const char* key);
   double number(const char* key, double least, double most, double otherwise);
   int count(const char* key, int least, int most, int otherwise);
-  bool flag(const char* key, bool otherwise);
   Span span(const char* key, Span otherwise);
   Duration duration(const char* key, Duration otherwise);
   std::vector<double> numbers(const char* key, double least, double most);

@@ -30,13 +30,14 @@ RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvent
                        const std::function<void(const Trace&)>& look,
                        const std::function<void(const TraceEvent&)>& follow) {
   const auto subject = makeSubject(scenario);
+  std::unique_ptr<Workload> workload;  // outlives the machines that run its tasks
   Simulation cluster(seed, scenario.nodes(), *subject, keepEvents);
   if (follow) cluster.trace().follow(follow);
   cluster.network().setUsual(scenario.network);
   subject->watch(cluster);
   Faults faults(scenario, cluster, seed);
   SiteFaults sites(scenario, cluster, seed);
-  const auto workload = subject->workload(cluster, seed);
+  workload = subject->workload(cluster, seed);
   if (!workload->prepare(std::chrono::seconds(60))) cluster.fail("it was never ready");
   faults.begin();
   sites.begin();
@@ -55,7 +56,7 @@ RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvent
   outcome.hash = cluster.trace().hash();
   outcome.events = cluster.trace().count();
   outcome.turns = cluster.turns();
-  outcome.messages = cluster.network().sent();
+  outcome.messages = cluster.streams().messages();
   outcome.faults = faults.struck();
   outcome.simulated = cluster.elapsed();
   outcome.tally = workload->tally();

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "test/simulation/scenario_run.hpp"
 #include "test/simulation/subject.hpp"
@@ -172,15 +174,67 @@ TEST(ScenarioRun, TheSameSeedGivesTheSameTraceAndAnotherOneAnother) {
   EXPECT_GT(first.tally.done, 3u);
 }
 
-TEST(ScenarioRun, MembersElectOverRealLinksOnSimulatedSockets) {
-  const RunOutcome outcome = runScenario(
-      read(
-          "name = \"x\"\n[topology]\nnodes = 3\n[network]\nsockets = true\n[[workload]]\nkind = \"step-downs\"\nrate = "
-          "1\n[liveness]\nafter = \"20s\"\n"),
-      1);
+const char* const kBrokenLinks = R"(
+name = "broken links"
+[network]
+breaks = 0.1
+[[workload]]
+kind = "step-downs"
+rate = 1
+[[fault]]
+kind = "break"
+every = "1s..2s"
+links = 6
+[[fault]]
+kind = "pause"
+every = "1s..4s"
+for = "1s..3s"
+leave = 2
+[liveness]
+after = "20s"
+)";
+
+TEST(ScenarioRun, TheTraceShowsWhatBecameOfEachMessageOfTheLinks) {
+  std::map<uint64_t, TraceEvent> sent;
+  std::set<std::string> names;
+  size_t lost = 0, arrived = 0;
+  const RunOutcome outcome = runScenario(read(kBrokenLinks), 1, 1, nullptr, [&](const TraceEvent& e) {
+    if (e.kind == TraceEvent::Kind::kSend) {
+      EXPECT_TRUE(sent.emplace(e.message, e).second) << Trace::line(e);
+      names.insert(e.detail.substr(0, e.detail.find(' ')));
+    }
+    if (e.kind != TraceEvent::Kind::kDeliver && e.kind != TraceEvent::Kind::kDrop) return;
+    const bool arrives = e.kind == TraceEvent::Kind::kDeliver;
+    ++(arrives ? arrived : lost);
+    ASSERT_TRUE(sent.contains(e.message)) << Trace::line(e);
+    const TraceEvent& before = sent.at(e.message);
+    EXPECT_EQ(arrives ? before.peer : before.node, e.node);
+    EXPECT_GT(e.at, before.at);
+    sent.erase(e.message);
+  });
   EXPECT_EQ(outcome.broken, "");
-  EXPECT_GT(outcome.progress, 3) << "terms";
-  EXPECT_EQ(outcome.messages, 0u) << "nothing goes past the links";
+  EXPECT_EQ(outcome.messages, arrived + lost + sent.size());
+  EXPECT_GT(arrived, 100u);
+  EXPECT_GT(lost, 10u) << "with the connections that broke";
+  EXPECT_LT(sent.size(), 20u) << "still under way";
+  EXPECT_TRUE(names.contains("HeartbeatRequest") && names.contains("VoteRequest")) << *names.begin();
+}
+
+TEST(ScenarioRun, APausedNodeDoesNothingAndFindsAtOnceThatTimeHasJumped) {
+  std::set<std::string> paused;
+  Duration last{};
+  size_t pauses = 0;
+  runScenario(read(kBrokenLinks), 1, 1, nullptr, [&](const TraceEvent& e) {
+    EXPECT_GE(e.at, last) << Trace::line(e);
+    last = e.at;
+    const bool resumes = e.actor == "operator" && e.what == "resumes";
+    const bool isOwn =
+        e.kind == TraceEvent::Kind::kSend || e.kind == TraceEvent::Kind::kDeliver || e.kind == TraceEvent::Kind::kPhase;
+    EXPECT_FALSE(isOwn && paused.contains(e.node)) << Trace::line(e);
+    if (e.actor == "operator" && e.what == "pauses") paused.insert(e.node), ++pauses;
+    if (resumes) paused.erase(e.node);
+  });
+  EXPECT_GT(pauses, 3u);
 }
 
 TEST(ScenarioRun, LinesOfTheNetworkShowRoleAndTerm) {
@@ -259,6 +313,38 @@ TEST(Scenario, EachProgramHasItsOwnWorkloads) {
             "a.toml:5: a lease-service has no such workload");
   EXPECT_EQ(mistakeIn("name = \"x\"\n[[workload]]\nkind = \"lease-handoffs\"\n"),
             "a.toml:3: a replica-set has no such workload");
+}
+
+TEST(ScenarioRun, DriversReadFromMembersThroughChangesOfTheirRoles) {
+  const Scenario scenario = read(R"(
+name = "reads"
+[network]
+breaks = 0.01
+[[workload]]
+kind = "documents"
+rate = 20
+[[workload]]
+kind = "member-reads"
+rate = 40
+[[workload]]
+kind = "step-downs"
+rate = 0.5
+force = 1
+[[fault]]
+kind = "kill"
+every = "3s..6s"
+for = "200ms..2s"
+leave = 2
+[liveness]
+after = "20s"
+)");
+  std::map<std::string, int> reads;
+  const RunOutcome outcome = runScenario(scenario, 1, 1, nullptr, [&](const TraceEvent& e) {
+    if (e.actor.starts_with("reader")) ++reads[e.what + " " + e.detail];
+  });
+  EXPECT_EQ(outcome.broken, "");
+  for (const char* from : {"primary n1:1", "primary n2:1", "nearest n1:1", "nearest n2:1", "nearest n3:1"})
+    EXPECT_GT(reads[from], 10) << from;
 }
 
 TEST(ScenarioRun, ASetThatDoesNotComeTogetherInTimeIsFound) {

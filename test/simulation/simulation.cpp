@@ -6,6 +6,8 @@ namespace troupe::sim {
 
 namespace {
 
+constexpr const char* kClusterKey = "the key of the simulated cluster";
+
 /// What flushers, workers and connections do all the time is not worth a line.
 bool isHousekeeping(std::string_view path) {
   return path.starts_with("/node/storage/") || path.starts_with("/node/workers/") || path.starts_with("/node/front/");
@@ -17,13 +19,13 @@ Simulation::Simulation(uint64_t seed, std::vector<std::string> nodes, Program& p
     : seed_(seed),
       random_(seed),
       trace_(keepEvents),
-      network_(seed ^ 0x9e3779b97f4a7c15ull, trace_),
-      streams_(std::make_shared<Streams>(seed ^ 0x57e4a357e4a357e4ull, network_)),
+      streams_(std::make_shared<Streams>(seed ^ 0x57e4a357e4a357e4ull, network_, trace_, [this] { return now_; })),
       program_(program),
       names_(std::move(nodes)) {
   for (const std::string& name : names_) slots_[name];
   trace_.setRoles([this](const std::string& node) {
-    return isAlive(node) ? program_.roleOf(node) : std::pair<std::string, int64_t>();
+    const bool isNode = slots_.contains(node);  // and not a machine of clients
+    return isNode && isAlive(node) ? program_.roleOf(node) : std::pair<std::string, int64_t>();
   });
   for (const std::string& name : names_) boot(name);
 }
@@ -33,7 +35,6 @@ Simulation::~Simulation() {
   for (auto& [name, slot] : slots_) {
     if (!slot.life) continue;
     slot.subscription = nullptr;
-    network_.unplug(name);
     streams_->died(name);
     slot.life = nullptr;
     program_.died(name);
@@ -54,12 +55,12 @@ void Simulation::boot(const std::string& name) {
   const auto place = static_cast<uint64_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
   const uint64_t seed = seed_ * 1000003 + place * 1009 + ++slot.lives;
   supervisors::AssemblyOptions options;
+  options.links = supervisors::LinkOptions{.key = kClusterKey, .times = {}, .peers = {}};
   program_.configure(name, options);
   slot.life =
       std::make_unique<NodeLife>(name, seed, now_, std::move(slot.disk), slot.conditions, streams_, std::move(options));
   slot.life->whenOver([this, name, lives = slot.lives] { over(name, lives); });
   if (eachLife_) eachLife_(name, *slot.life);
-  if (!slot.life->assembly().options().links) network_.plug(slot.life->node());
   program_.started(*slot.life);
   slot.subscription = slot.life->node().registry().subscribe([this, name](const RowChange& change) {
     if (change.kind == RowChange::kPhase && !isHousekeeping(change.path))
@@ -151,7 +152,6 @@ void Simulation::turn(const std::string& name, Node& node) {
 
 TimePoint Simulation::nextEvent(TimePoint end) const {
   TimePoint next = end + std::chrono::nanoseconds(1);
-  if (const auto due = network_.nextDue()) next = std::min(next, *due);
   if (const auto due = streams_->nextDue()) next = std::min(next, *due);
   if (!actions_.empty()) next = std::min(next, actions_.begin()->first.first);
   for (const auto& [name, slot] : slots_) {
@@ -168,7 +168,6 @@ void Simulation::moveTo(TimePoint when) {
   for (auto& [name, slot] : slots_)
     if (slot.life && !slot.paused) slot.life->time().advanceTo(now_);
   for (auto& [name, machine] : machines_) machine.time->advanceTo(now_);
-  network_.deliverDue(now_);
   streams_->deliverDue(now_);
   while (!actions_.empty() && actions_.begin()->first.first <= now_) {
     const auto action = std::move(actions_.begin()->second);
@@ -186,7 +185,6 @@ void Simulation::kill(const std::string& name) {
   if (!slot.life) return;
   note(TraceEvent::Kind::kFault, name, "operator", "kills", "");
   slot.subscription = nullptr;
-  network_.unplug(name);
   streams_->died(name);
   slot.disk = slot.life->kill();
   slot.life = nullptr;
@@ -203,13 +201,16 @@ void Simulation::restart(const std::string& name) {
 void Simulation::pause(const std::string& name) {
   if (!isAlive(name) || isPaused(name)) return;
   slots_.at(name).paused = true;
+  streams_->paused(name);
   note(TraceEvent::Kind::kFault, name, "operator", "pauses", "");
 }
 
 void Simulation::resume(const std::string& name) {
   if (!isPaused(name)) return;
   slots_.at(name).paused = false;
+  life(name).time().jumpTo(now_);
   note(TraceEvent::Kind::kFault, name, "operator", "resumes", "");
+  streams_->resumed(name);
 }
 
 void Simulation::skewWall(const std::string& name, Duration by) {

@@ -47,7 +47,7 @@ class Simulation {
   // What may be done to it. Also by actions that are due (`at`).
   void kill(const std::string& node);
   void restart(const std::string& node);
-  /// A paused node does nothing; its time jumps when it goes on.
+  /// A paused node does nothing and reads nothing; when it goes on it finds at once that time has jumped.
   void pause(const std::string& node);
   void resume(const std::string& node);
   void skewWall(const std::string& node, Duration by);
@@ -103,6 +103,7 @@ class Simulation {
 
   const uint64_t seed_;
   Random random_;
+  TimePoint now_ = simulationStart();
   Trace trace_;
   Network network_;
   const std::shared_ptr<Streams> streams_;
@@ -111,7 +112,6 @@ class Simulation {
   std::map<std::string, Slot> slots_;
   std::map<std::string, Machine> machines_;
   std::map<std::pair<TimePoint, uint64_t>, std::function<void()>> actions_;
-  TimePoint now_ = simulationStart();
   uint64_t sequence_ = 0, turns_ = 0;
   machines::Facts facts_;
   std::function<void(const std::string&)> check_;

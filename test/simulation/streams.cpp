@@ -16,6 +16,8 @@ constexpr Duration kFirstRetry = std::chrono::milliseconds(200);
 constexpr Duration kMostRetry = std::chrono::seconds(2);
 /// A caller gives up when the other machine is silent for so long.
 constexpr Duration kConnectTime = std::chrono::seconds(10);
+/// The share of what is written that arrives as two pieces.
+constexpr double kSplit = 0.1;
 
 Status gone(const char* why) { return {ErrorCode::kHostUnreachable, why}; }
 
@@ -24,9 +26,11 @@ Status gone(const char* why) { return {ErrorCode::kHostUnreachable, why}; }
 /// One side of a connection. What arrives waits here until it is read.
 class Streams::End final : public front::Transport, public std::enable_shared_from_this<End> {
  public:
-  End(Streams& streams, Node& node, std::string machine)
-      : machine(std::move(machine)), streams_(&streams), node_(&node) {}
-  ~End() override { close(); }
+  End(Streams& streams, std::string machine) : machine(std::move(machine)), streams_(&streams) {}
+  ~End() override {
+    close();
+    loseRest();
+  }
 
   Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
     reading_.emplace();
@@ -41,7 +45,7 @@ class Streams::End final : public front::Transport, public std::enable_shared_fr
     const size_t room = kWindow - std::min(kWindow, unread_);
     const size_t n = std::min(bytes.size(), room);
     unread_ += n;
-    if (n > 0 && other) streams_->launch(machine, other, std::string(bytes.substr(0, n)), false, now());
+    if (n > 0 && other) streams_->send(machine, other, std::string(bytes.substr(0, n)));
     return n;
   }
   Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) override {
@@ -54,14 +58,15 @@ class Streams::End final : public front::Transport, public std::enable_shared_fr
   }
   void close() override {
     if (!streams_ || std::exchange(over_, true)) return;
-    if (const auto other = peer.lock()) streams_->launch(machine, other, "", true, now());
+    if (const auto other = peer.lock()) streams_->launch(machine, other, "", Then::kEnd);
+    loseRest();
     finish(gone("the connection was closed"));
   }
 
-  /// A piece has come; `last`: the other side has closed.
-  void take(std::string bytes, bool last) {
+  void take(std::string_view bytes, Then then) {
     in_ += bytes;
-    ended_ |= last;
+    ended_ |= then == Then::kEnd;
+    if (then == Then::kReset) reset();
     deliver();
   }
   /// The other side has read that much.
@@ -69,21 +74,25 @@ class Streams::End final : public front::Transport, public std::enable_shared_fr
     unread_ -= std::min(unread_, bytes);
     goOnWriting();
   }
-  /// The connection is broken: the other machine died.
-  void reset() {
-    over_ = true;
-    in_.clear();
-    finish(gone("the connection was reset"));
-  }
   /// This side's process died: nobody waits here any more.
   void abandon() {
+    loseRest();
     over_ = true;
     streams_ = nullptr;
     reading_.reset();
     writing_.reset();
   }
-
-  TimePoint now() const { return node_->environment().now(); }
+  /// Completes a read that has something to give, unless the process is paused.
+  void deliver() {
+    const bool isPaused = streams_ && streams_->paused_.contains(machine);
+    if (!reading_ || isPaused || (in_.empty() && !ended_ && !over_)) return;
+    StatusWith<size_t> outcome = gone("the other side has closed");
+    if (!in_.empty()) outcome = readInto();
+    else loseRest();
+    auto reading = std::move(*reading_);
+    reading_.reset();
+    reading.set(std::move(outcome));
+  }
 
   const std::string machine;
   std::weak_ptr<End> peer;
@@ -91,27 +100,33 @@ class Streams::End final : public front::Transport, public std::enable_shared_fr
   // What is under way to this end, in its order.
   struct Piece {
     std::string bytes;
-    bool last;
+    Then then;
   };
   std::deque<Piece> underWay;
   TimePoint lastArrival{};
+  bool isBroken = false;         ///< what is sent to it is lost
+  std::unique_ptr<LinkTap> tap;  ///< on what is sent to it; null: its connection is no link
 
  private:
-  void deliver() {
-    if (!reading_ || (in_.empty() && !ended_ && !over_)) return;
-    StatusWith<size_t> outcome = gone("the other side has closed");
-    if (!in_.empty()) {
-      const auto room = into_->prepare();
-      const size_t n = std::min(room.size(), in_.size());
-      std::copy_n(in_.data(), n, room.data());
-      into_->commit(n);
-      in_.erase(0, n);
-      outcome = n;
-      if (const auto other = peer.lock()) other->wasRead(n);
-    }
-    auto reading = std::move(*reading_);
-    reading_.reset();
-    reading.set(std::move(outcome));
+  size_t readInto() {
+    const auto room = into_->prepare();
+    const size_t n = std::min(room.size(), in_.size());
+    std::copy_n(in_.data(), n, room.data());
+    into_->commit(n);
+    in_.erase(0, n);
+    if (tap) tap->read(n);
+    if (const auto other = peer.lock()) other->wasRead(n);
+    return n;
+  }
+  void reset() {
+    over_ = true;
+    if (!writing_) return;
+    auto writing = std::move(*writing_);
+    writing_.reset();
+    writing.set(gone("the connection was reset"));
+  }
+  void loseRest() {
+    if (const auto tapped = std::move(tap)) tapped->ended();
   }
   void goOnWriting() {
     if (!writing_) return;
@@ -132,7 +147,6 @@ class Streams::End final : public front::Transport, public std::enable_shared_fr
   }
 
   Streams* streams_;
-  Node* node_;
   std::string in_;
   bool ended_ = false, over_ = false;
   size_t unread_ = 0;  ///< sent by this side, and not read by the other
@@ -146,6 +160,7 @@ class Streams::End final : public front::Transport, public std::enable_shared_fr
 /// A connection from the call to its end. Its ends belong to those who use them.
 struct Streams::Connection {
   std::string from, to;
+  bool isLink = false;
   std::weak_ptr<End> caller, called;
   std::shared_ptr<End> callerEnd;  ///< until the call was answered
   std::optional<Promise<Outcome>> answer;
@@ -178,7 +193,7 @@ class Streams::Arrival final : public front::Arrival {
 
 class Streams::Port final : public front::Port {
  public:
-  Port(Streams& streams, Node& node) : node(node), streams_(&streams), machine_(node.name()) {
+  Port(Streams& streams, std::string machine) : streams_(&streams), machine_(std::move(machine)) {
     streams.ports_[machine_] = this;
   }
   ~Port() override { close(); }
@@ -205,8 +220,6 @@ class Streams::Port final : public front::Port {
     arrived_.clear();
     waiting_.reset();
   }
-
-  Node& node;
 
  private:
   void next() {
@@ -241,37 +254,65 @@ Streams::~Streams() {
 }
 
 std::unique_ptr<front::Port> Streams::listen(Node& node, const std::string&, uint16_t, const tls::TlsOptions&) {
-  return std::make_unique<Port>(*this, node);
+  return std::make_unique<Port>(*this, node.name());
 }
 
 StatusWith<link::Connector> Streams::connector(Node& node, const tls::TlsOptions&, bool) {
-  return link::Connector([this, &node](const std::string& peer) { return connect(node, peer); });
+  return link::Connector([this, &node](const std::string& peer) { return open(node, peer, true); });
 }
 
-link::Connecting Streams::connect(Node& from, const std::string& to) {
+link::Connecting Streams::connect(Node& from, const std::string& to) { return open(from, to, false); }
+
+link::Connecting Streams::open(Node& from, const std::string& to, bool isLink) {
   auto connection = std::make_shared<Connection>();
   connection->from = from.name();
   connection->to = to;
-  connection->callerEnd = std::make_shared<End>(*this, from, from.name());
+  connection->isLink = isLink;
+  connection->callerEnd = std::make_shared<End>(*this, from.name());
   connection->caller = connection->callerEnd;
   connection->answer.emplace();
   auto outcome = connection->answer->future();
   std::erase_if(connections_, [](const auto& weak) { return weak.expired(); });
   connections_.push_back(connection);
-  const TimePoint now = from.environment().now();
-  carry(connection->from, to, now + delay(connection->from, to, now),
-        [this, connection](TimePoint then) { answerCall(connection, then); });
-  at(now + kConnectTime, [connection](TimePoint) { connection->fail(gone("the other machine does not answer")); });
+  const TimePoint due = now_() + delay(connection->from, to);
+  carry(connection->from, to, due, [this, connection](TimePoint) { answerCall(connection); });
+  at(now_() + kConnectTime, [connection](TimePoint) { connection->fail(gone("the other machine does not answer")); });
   return {std::move(outcome), [connection] { connection->fail(gone("the try was given up")); }};
 }
 
+std::unique_ptr<LinkTap> Streams::tap(const std::string& from, const std::string& to, bool byOpener) {
+  const auto tell = [this, from, to](TraceEvent::Kind kind, const LinkTap::Message& message) {
+    if (kind == TraceEvent::Kind::kSend) note(kind, from, "sends", to, message);
+    else if (kind == TraceEvent::Kind::kDeliver) note(kind, to, "gets", from, message);
+    else note(kind, from, "loses", to, message);
+  };
+  return std::make_unique<LinkTap>(byOpener, from, to, lastMessage_, tell);
+}
+
+void Streams::note(TraceEvent::Kind kind, const std::string& node, const char* what, const std::string& peer,
+                   const LinkTap::Message& message) {
+  trace_.add({.at = now_() - simulationStart(),
+              .kind = kind,
+              .node = node,
+              .role = "",
+              .actor = "network",
+              .what = what,
+              .detail = message.name + (kind == TraceEvent::Kind::kDeliver ? " from " : " to ") + peer,
+              .peer = peer,
+              .message = message.number});
+}
+
 /// The call has come: to a process that listens, or to a machine that refuses it. The answer takes its time, too.
-void Streams::answerCall(const ConnectionPtr& connection, TimePoint now) {
+void Streams::answerCall(const ConnectionPtr& connection) {
   if (!connection->answer) return;
   const auto port = ports_.find(connection->to);
   std::shared_ptr<End> called;
   if (port != ports_.end()) {
-    called = std::make_shared<End>(*this, port->second->node, connection->to);
+    called = std::make_shared<End>(*this, connection->to);
+    if (connection->isLink) {
+      called->tap = tap(connection->from, connection->to, true);
+      connection->callerEnd->tap = tap(connection->to, connection->from, false);
+    }
     called->peer = connection->callerEnd;
     called->connection = connection;
     connection->callerEnd->peer = called;
@@ -280,7 +321,7 @@ void Streams::answerCall(const ConnectionPtr& connection, TimePoint now) {
   }
   // The end of the called side lives in the arrival, or with the one who took it.
   if (called) port->second->take(std::make_shared<Arrival>(called, connection->from));
-  const TimePoint due = now + delay(connection->to, connection->from, now);
+  const TimePoint due = now_() + delay(connection->to, connection->from);
   carry(connection->to, connection->from, due, [connection, isRefused = !called](TimePoint) {
     if (isRefused || connection->called.expired()) return connection->fail(gone("the connection was refused"));
     if (!connection->answer) return;
@@ -293,6 +334,7 @@ void Streams::answerCall(const ConnectionPtr& connection, TimePoint now) {
 }
 
 void Streams::died(const std::string& node) {
+  paused_.erase(node);
   if (const auto port = ports_.find(node); port != ports_.end()) {
     port->second->abandon();
     ports_.erase(port);
@@ -302,24 +344,54 @@ void Streams::died(const std::string& node) {
     if (!connection || (connection->from != node && connection->to != node)) continue;
     for (const auto& end : {connection->caller.lock(), connection->called.lock()}) {
       if (!end) continue;
-      if (end->machine == node) {
-        end->abandon();
-        continue;
-      }
-      // The machine answers for its dead process, once the way is free.
-      const TimePoint now = end->now();
-      carry(node, end->machine, now + delay(node, end->machine, now), [other = std::weak_ptr<End>(end)](TimePoint) {
-        if (const auto still = other.lock()) still->reset();
-      });
+      if (end->machine == node) end->abandon();
+      else launch(node, end, "", Then::kReset);  // the machine answers for its dead process
     }
     if (connection->from == node) connection->answer.reset();
   }
 }
 
-Duration Streams::delay(const std::string& from, const std::string& to, TimePoint now) {
+void Streams::resumed(const std::string& node) {
+  paused_.erase(node);
+  for (const auto& weak : std::vector(connections_)) {
+    const auto connection = weak.lock();
+    if (!connection) continue;
+    for (const auto& end : {connection->caller.lock(), connection->called.lock()})
+      if (end && end->machine == node) end->deliver();
+  }
+}
+
+void Streams::breakBetween(const std::string& one, const std::string& other) {
+  for (const auto& weak : std::vector(connections_)) {
+    const auto connection = weak.lock();
+    if (!connection) continue;
+    const bool isMeant =
+        (connection->from == one && connection->to == other) || (connection->from == other && connection->to == one);
+    if (isMeant) breakOff(connection);
+  }
+}
+
+void Streams::breakOff(const ConnectionPtr& connection) {
+  connection->fail(gone("the connection was reset"));
+  for (const auto& end : {connection->caller.lock(), connection->called.lock()}) {
+    if (!end || end->isBroken) continue;
+    size_t left = 0;
+    for (const auto& piece : end->underWay) left += piece.bytes.size();
+    left = static_cast<size_t>(random_() % (left + 1));
+    for (auto& piece : end->underWay) {
+      piece.bytes.resize(std::min(left, piece.bytes.size()));
+      piece.then = Then::kMore;
+      left -= piece.bytes.size();
+    }
+    launch(end->machine == connection->from ? connection->to : connection->from, end, "", Then::kReset);
+    end->isBroken = true;
+  }
+}
+
+Duration Streams::delay(const std::string& from, const std::string& to) {
   const Conditions& way = conditions_.between(from, to);
   Duration takes = sim::between(random_, way.leastDelay, way.mostDelay);
-  if (way.cloggedUntil > now) takes += way.cloggedUntil - now;
+  if (way.cloggedUntil > now_()) takes += way.cloggedUntil - now_();
   Duration pause = kFirstRetry;
   for (int tries = 0; tries < 20 && share(random_) < way.loss; ++tries) {
     takes += pause;
@@ -340,10 +412,30 @@ void Streams::at(TimePoint when, std::function<void(TimePoint)> action) {
   due_.emplace(std::pair(when, ++sequence_), std::move(action));
 }
 
-void Streams::launch(const std::string& from, const std::shared_ptr<End>& to, std::string bytes, bool last,
-                     TimePoint now) {
-  to->underWay.push_back({std::move(bytes), last});
-  const TimePoint due = std::max(to->lastArrival, now + delay(from, to->machine, now));
+void Streams::send(const std::string& from, const std::shared_ptr<End>& to, std::string bytes) {
+  if (to->tap) to->tap->sent(bytes);
+  const bool breaks = share(random_) < conditions_.between(from, to->machine).breaks;
+  if (bytes.size() > 1 && share(random_) < kSplit) {
+    const size_t cut = 1 + static_cast<size_t>(random_() % (bytes.size() - 1));
+    launch(from, to, bytes.substr(0, cut), Then::kMore);
+    bytes.erase(0, cut);
+  }
+  launch(from, to, std::move(bytes), Then::kMore);
+  if (!breaks || !to->connection) return;
+  trace_.add({.at = now_() - simulationStart(),
+              .kind = TraceEvent::Kind::kFault,
+              .node = from,
+              .role = "",
+              .actor = "network",
+              .what = "breaks",
+              .detail = "a connection with " + to->machine});
+  breakOff(to->connection);
+}
+
+void Streams::launch(const std::string& from, const std::shared_ptr<End>& to, std::string bytes, Then then) {
+  if (to->isBroken) return;
+  to->underWay.push_back({std::move(bytes), then});
+  const TimePoint due = std::max(to->lastArrival, now_() + delay(from, to->machine));
   to->lastArrival = due;
   carry(from, to->machine, due, [this, end = std::weak_ptr<End>(to)](TimePoint) { arrive(end); });
 }
@@ -353,7 +445,7 @@ void Streams::arrive(std::weak_ptr<End> to) {
   if (!end || end->underWay.empty()) return;
   const auto piece = std::move(end->underWay.front());
   end->underWay.pop_front();
-  end->take(std::move(piece.bytes), piece.last);
+  end->take(piece.bytes, piece.then);
 }
 
 std::optional<TimePoint> Streams::nextDue() const {

@@ -74,7 +74,7 @@ class StreamsTest : public testing::Test {
 };
 
 TEST_F(StreamsTest, BytesArriveInOrderWhateverTheNetworkDoes) {
-  cluster.network().setUsual({.loss = 0.3, .reorders = true});
+  cluster.network().setUsual({.loss = 0.3});
   open();
   std::string all;
   for (int i = 0; i < 200; ++i) all += message(16 + i * 37);
@@ -92,6 +92,37 @@ TEST_F(StreamsTest, ASenderThatNobodyReadsWaits) {
   EXPECT_FALSE(written);
 }
 
+TEST_F(StreamsTest, ABrokenConnectionLosesWhatIsUnderWayFromSomeByteOn) {
+  bool cutWithinAMessage = false;
+  for (int tries = 0; tries < 10 && !HasFatalFailure(); ++tries) {
+    open();
+    std::string all;
+    for (int i = 0; i < 50; ++i) all += message(100 + i);
+    ASSERT_TRUE(caller->writeNow(all).isOK());
+    cluster.streams().breakBetween("server", "client");
+    cluster.run(1s);
+    EXPECT_TRUE(ended);
+    EXPECT_LT(frames, 50);
+    EXPECT_FALSE(caller->writeNow("more").isOK()) << "the sender has heard of it, too";
+    cutWithinAMessage |= reader->buffered() > 0;
+    reader = std::make_shared<wire::FrameReader>();
+    ended = false;
+    frames = 0;
+  }
+  EXPECT_TRUE(cutWithinAMessage);
+}
+
+TEST_F(StreamsTest, APausedProcessReadsWhenItGoesOn) {
+  open();
+  cluster.streams().paused("server");
+  EXPECT_TRUE(caller->writeNow(message(100)).isOK());
+  cluster.run(10s);
+  EXPECT_EQ(frames, 0);
+  cluster.streams().resumed("server");
+  cluster.run(1ms);
+  EXPECT_EQ(frames, 1);
+}
+
 TEST_F(StreamsTest, AMachineWithoutAPortRefuses) {
   client.start(connect("nowhere"));
   cluster.run(1s);
@@ -102,6 +133,16 @@ TEST_F(StreamsTest, TheDeathOfAProcessResetsItsConnections) {
   open();
   cluster.streams().died("client");
   cluster.run(1s);
+  EXPECT_TRUE(ended);
+  caller.reset();
+}
+
+TEST_F(StreamsTest, WhatAProcessHasSentBeforeItsDeathArrives) {
+  open();
+  EXPECT_TRUE(caller->writeNow(message(100)).isOK());
+  cluster.streams().died("client");
+  cluster.run(1s);
+  EXPECT_EQ(frames, 1);
   EXPECT_TRUE(ended);
   caller.reset();
 }

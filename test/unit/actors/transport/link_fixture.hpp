@@ -119,6 +119,7 @@ class LinkTest : public ::testing::Test {
   std::map<std::string, std::unique_ptr<Member>> members;
   std::map<std::string, Node*> guests;       ///< nodes that the test makes by itself, on the same time
   std::vector<std::shared_ptr<Pipe>> pipes;  ///< in the order in which they were opened
+  bool nextIsReset = false;                  ///< the next connection is gone before anything is written
 
   void TearDown() override {
     for (auto& [name, member] : members) member->node.shutdown();
@@ -212,6 +213,7 @@ class LinkTest : public ::testing::Test {
       promise.set(Status(ErrorCode::kHostUnreachable, "connection refused"));
     } else {
       auto pipe = pipes.emplace_back(std::make_shared<Pipe>());
+      if (std::exchange(nextIsReset, false)) pipe->cut();
       Node& node = guest == guests.end() ? found->second->node : *guest->second;
       node.tell(node.address(kLinksPath), local(IncomingConnection{pipe->end(1), "", "pipe", true}));
       promise.set(std::shared_ptr<front::Transport>(pipe->end(0)));

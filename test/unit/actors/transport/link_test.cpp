@@ -41,6 +41,16 @@ TEST_F(TwoNodes, WhatIsSentBeforeTheLinkIsOpenArrivesInItsOrder) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(there->numbers[i], i);
 }
 
+TEST_F(TwoNodes, AConnectionThatIsGoneBeforeTheFirstByteIsTriedAgain) {
+  nextIsReset = true;
+  link(a, b);
+  EXPECT_EQ(phase(a, "b:2"), "waiting");
+  EXPECT_EQ(figures(a).lost, 1);
+  advance(1s);
+  EXPECT_EQ(phase(a, "b:2"), "open");
+  EXPECT_EQ(codeOf(ask(a, echo, ping(1))), ErrorCode::kOK);
+}
+
 TEST_F(TwoNodes, FailuresOfTheReceiverReachTheAsker) {
   link(a, b);
   EXPECT_EQ(codeOf(ask(a, Address("b:2", "/nobody"), ping(1))), ErrorCode::kNoSuchKey);
