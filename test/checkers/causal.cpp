@@ -13,6 +13,18 @@ namespace {
 using Kind = RegisterOperation::Kind;
 using RegisterEvent = Event<RegisterOperation>;
 
+bool writes(const RegisterEvent& event) {
+  return event.operation.kind == Kind::kWrite ||
+         (event.operation.kind == Kind::kCompareAndSet && event.operation.applied);
+}
+
+/// The value that the operation has seen, if it is one that has seen something.
+std::optional<std::optional<int64_t>> valueSeen(const RegisterEvent& event) {
+  const bool isRefused = event.operation.kind == Kind::kCompareAndSet && !event.operation.applied;
+  if (!event.isOk() || event.operation.kind == Kind::kWrite || isRefused) return std::nullopt;
+  return event.operation.kind == Kind::kRead ? event.operation.read : event.operation.expected;
+}
+
 std::string lineOf(const RegisterEvent& event) {
   return fmt::format("{}  {}", spanText(event.begin, event.end, event.process), event.operation.toString());
 }
@@ -22,22 +34,20 @@ class Causes {
  public:
   explicit Causes(const std::vector<RegisterEvent>& all) {
     for (const RegisterEvent& event : all) {
-      const bool isRead = event.operation.kind == Kind::kRead;
-      if (event.operation.kind == Kind::kCompareAndSet || !event.mayHaveHappened() || (isRead && !event.isOk()))
-        continue;
+      const bool hasWritten = writes(event) && event.mayHaveHappened();
+      if (!hasWritten && !valueSeen(event)) continue;
       const size_t session = sessions_.try_emplace(event.process, sessions_.size()).first->second;
       nodes_.push_back({&event, session, ++length_[session], {}, nullptr});
     }
     for (Node& node : nodes_)
-      if (node.event->operation.kind == Kind::kWrite)
-        writers_[{node.event->operation.key, node.event->operation.value}] = &node;
+      if (writes(*node.event)) writers_[{node.event->operation.key, node.event->operation.value}] = &node;
   }
 
   std::string inspect() {
     if (std::string broken = bind(); !broken.empty()) return broken;
     if (std::string broken = order(); !broken.empty()) return broken;
     for (const Node& node : nodes_) {
-      if (node.event->operation.kind != Kind::kRead) continue;
+      if (!valueSeen(*node.event)) continue;
       if (std::string broken = inspectRead(node); !broken.empty()) return broken;
     }
     return {};
@@ -55,9 +65,9 @@ class Causes {
   /// Finds the write behind each read.
   std::string bind() {
     for (Node& node : nodes_) {
-      const RegisterOperation& op = node.event->operation;
-      if (op.kind != Kind::kRead || !op.read) continue;
-      const auto writer = writers_.find({op.key, *op.read});
+      const auto seen = valueSeen(*node.event);
+      if (!seen || !*seen) continue;
+      const auto writer = writers_.find({node.event->operation.key, **seen});
       if (writer == writers_.end())
         return fmt::format("a read of what nobody has written:\n    {}", lineOf(*node.event));
       node.source = writer->second;
@@ -79,7 +89,7 @@ class Causes {
           if (node.source)
             for (size_t i = 0; i < node.past.size(); ++i) node.past[i] = std::max(node.past[i], node.source->past[i]);
           node.past[s] = node.place;
-          if (node.event->operation.kind == Kind::kWrite) writes_[{node.event->operation.key, s}].push_back(&node);
+          if (writes(*node.event)) writes_[{node.event->operation.key, s}].push_back(&node);
           ++next[s];
           moved = true;
         }
@@ -96,10 +106,11 @@ class Causes {
   std::string inspectRead(const Node& read) const {
     const std::string& key = read.event->operation.key;
     for (size_t s = 0; s < sessions_.size(); ++s) {
-      const auto writes = writes_.find({key, s});
-      if (writes == writes_.end()) continue;
-      const auto& list = writes->second;
-      const auto behind = std::upper_bound(list.begin(), list.end(), read.past[s],
+      const auto found = writes_.find({key, s});
+      if (found == writes_.end()) continue;
+      const auto& list = found->second;
+      const size_t before = s == read.session ? read.place - 1 : read.past[s];
+      const auto behind = std::upper_bound(list.begin(), list.end(), before,
                                            [](size_t place, const Node* node) { return place < node->place; });
       if (behind == list.begin()) continue;
       const Node& known = **std::prev(behind);

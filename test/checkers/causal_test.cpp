@@ -47,6 +47,18 @@ TEST(Causal, ASessionWhoseReadsGoBackIsFound) {
   EXPECT_TRUE(broken.starts_with("a read goes back")) << broken;
 }
 
+TEST(Causal, ACompareAndSetReadsAndWrites) {
+  const auto swap = [](std::optional<int64_t> expected, int64_t value, bool applied = true) {
+    return RegisterOperation{
+        .kind = Kind::kCompareAndSet, .key = "x", .expected = expected, .value = value, .applied = applied};
+  };
+  EXPECT_EQ(CausalHistory().write(1, "x", 1).add(2, swap(1, 2)).read(2, "x", 2).read(3, "x", 2).broken(), "");
+  EXPECT_EQ(CausalHistory().write(1, "x", 1).write(1, "x", 2).add(1, swap(1, 3, false)).read(1, "x", 2).broken(), "");
+  EXPECT_NE(CausalHistory().write(1, "x", 1).write(1, "x", 2).add(1, swap(1, 3)).broken(), "") << "it saw an old value";
+  EXPECT_NE(CausalHistory().write(1, "x", 1).add(2, swap(1, 2)).read(2, "x", 1).broken(), "") << "its own is forgotten";
+  EXPECT_NE(CausalHistory().add(1, swap(7, 2)).broken(), "") << "of what nobody has written";
+}
+
 TEST(Causal, AnAnswerThatIsSeenBeforeItsQuestionIsFound) {
   EXPECT_NE(CausalHistory()
                 .write(1, "question", 1)

@@ -7,7 +7,7 @@
 
 #include "messaging/bson/json.hpp"
 #include "messaging/errors/co_status.hpp"
-#include "test/checkers/comparison.hpp"
+#include "test/simulation/operations.hpp"
 
 namespace troupe::sim {
 
@@ -21,9 +21,12 @@ Task<StatusWith<bson::Document>> ask(Driver& driver, std::string json) {
   co_return std::move(reply.body);
 }
 
-Task<StatusWith<std::vector<bson::Document>>> itemsBy(Driver& driver, std::string hint) {
+constexpr const char* kNaturalOrder = R"({"$natural": 1})";
+
+Task<StatusWith<std::vector<bson::Document>>> documentsBy(Driver& driver, std::string collection, std::string hint) {
   const auto reply = co_await ask(
-      driver, fmt::format(R"({{"find": "items", "hint": {}, "batchSize": 100000, "singleBatch": true}})", hint));
+      driver,
+      fmt::format(R"({{"find": "{}", "hint": {}, "batchSize": 100000, "singleBatch": true}})", collection, hint));
   if (!reply.isOK()) co_return reply.status();
   std::vector<bson::Document> found;
   for (const bson::Element& e : reply->view().at("cursor.firstBatch").asArray()) found.emplace_back(e.asDocument());
@@ -43,23 +46,28 @@ std::string compareGroups(bson::View reply, const std::vector<bson::Document>& i
 
 Task<StatusWith<Findings>> auditContents(Driver& driver) {
   Findings findings;
+  const auto before = co_await ask(driver, R"({"count": "items"})");
+  if (!before.isOK()) co_return before.status();
+  findings.countedBefore = (*before)["n"].toInt64();
   for (const char* collection : {"items", "lists", "registers"}) {
     const auto report = co_await ask(driver, fmt::format(R"({{"validate": "{}", "full": true}})", collection));
-    if (report.status() == ErrorCode::kNamespaceNotFound) continue;
+    if (report.status() == ErrorCode::kNamespaceNotFound) {
+      findings.broken = fmt::format("the collection {} is gone", collection);
+      continue;
+    }
     if (!report.isOK()) co_return report.status();
     if (findings.broken.empty() && !(*report)["valid"].truthy())
       findings.broken = fmt::format("{} is not valid: {}", collection, bson::toRelaxedJson(*report));
   }
-  auto items = co_await itemsBy(driver, R"({"$natural": 1})");
+  auto items = co_await documentsBy(driver, "items", kNaturalOrder);
   if (!items.isOK()) co_return items.status();
   findings.items = *items;
   const std::vector<std::pair<std::string, std::string>> indexes{{"_id_", R"({"_id": 1})"}, {"x_1", R"({"x": 1})"}};
   for (const auto& [name, hint] : indexes) {
-    const auto found = co_await itemsBy(driver, hint);
+    const auto found = co_await documentsBy(driver, "items", hint);
     if (!found.isOK()) co_return found.status();
     if (findings.broken.empty()) findings.broken = checkers::compareIndex(name, *found, findings.items).broken;
   }
-  // The fast count is that of the last checkpoint after a crash, until a validation has mended it.
   const auto counted = co_await ask(driver, R"({"count": "items"})");
   if (!counted.isOK()) co_return counted.status();
   if (findings.broken.empty())
@@ -70,6 +78,18 @@ Task<StatusWith<Findings>> auditContents(Driver& driver) {
   if (!groups.isOK()) co_return groups.status();
   if (findings.broken.empty()) findings.broken = compareGroups(*groups, findings.items);
   co_return findings;
+}
+
+Task<StatusWith<checkers::Contents>> readContents(Driver& driver) {
+  checkers::Contents contents;
+  for (const char* collection : {"items", "lists", "registers"}) {
+    auto found = co_await documentsBy(driver, collection, kNaturalOrder);
+    if (!found.isOK()) co_return found.status();
+    contents[std::string("test.") + collection] = std::move(*found);
+  }
+  if (co_await untilAllIsDurable(driver) != checkers::Outcome::kOk)
+    co_return Status(ErrorCode::kWriteConcernFailed, "what was read may not be durable");
+  co_return contents;
 }
 
 }  // namespace troupe::sim

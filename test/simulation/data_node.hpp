@@ -5,6 +5,7 @@
 
 #include "test/simulation/scenario.hpp"
 #include "test/simulation/subject.hpp"
+#include "test/simulation/write_counter.hpp"
 
 namespace troupe::sim {
 
@@ -19,7 +20,7 @@ class DataNode final : public Subject {
 
   explicit DataNode(const Scenario& scenario) : scenario_(scenario) {}
 
-  void configure(const std::string&, supervisors::AssemblyOptions&) override {}
+  void configure(const std::string& node, supervisors::AssemblyOptions& options) override;
   void started(NodeLife& life) override;
   void died(const std::string& node) override;
   void watch(Simulation& cluster) override { (void)cluster; }
@@ -30,6 +31,7 @@ class DataNode final : public Subject {
 
  private:
   const Scenario& scenario_;
+  WriteCounter writes_;
   DataWorkload* workload_ = nullptr;  ///< the run's
   int64_t lives_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "test/simulation/data_node.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "test/simulation/data_workload.hpp"
@@ -57,7 +58,13 @@ TEST(DataNode, ServesDriversThroughCrashes) {
   EXPECT_EQ(runScenario(scenario, 1).hash, outcome.hash) << "the same seed gives the same run";
 }
 
-TEST(DataNode, WritesThatALyingDiskLosesAreFound) {
+TEST(DataNode, AKeyThatAnIndexHasLostIsFound) {
+  const std::string lost = "[[fault]]\nkind = \"lost-key\"\nevery = \"3s\"\n";
+  const std::string broken = firstBroken(dataScenario(std::string(kAllWork) + kKills + lost));
+  EXPECT_TRUE(broken.starts_with(kContentsHold)) << broken;
+}
+
+TEST(DataNode, WhatALyingDiskLosesIsFoundByEachCheckerAlone) {
   const std::string lies = R"(
 [[fault]]
 kind = "lying-flush"
@@ -65,19 +72,31 @@ every = "200ms..400ms"
 for = "2s"
 share = 1
 )";
-  EXPECT_NE(firstBroken(dataScenario(std::string(kAllWork) + kKills + lies)), "");
-  const std::string registers = "[[workload]]\nkind = \"registers\"\nrate = 60\n";
-  EXPECT_TRUE(firstBroken(dataScenario(registers + kKills + lies)).starts_with(kRegistersHold));
-  const std::string lists = "[[workload]]\nkind = \"lists\"\nrate = 60\n";
-  EXPECT_TRUE(firstBroken(dataScenario(lists + kKills + lies)).starts_with(kListsHold));
-  const std::string items = "[[workload]]\nkind = \"items\"\nrate = 60\n";
-  EXPECT_TRUE(firstBroken(dataScenario(items + kKills + lies)).starts_with(kContentsHold));
+  const std::pair<const char*, const char*> checkers[] = {{kRegistersHold, "registers"},
+                                                          {kSessionsHold, "registers"},
+                                                          {kListsHold, "lists"},
+                                                          {kContentsHold, "items"},
+                                                          {kRecoveryHolds, "lists"}};
+  for (const auto& [alone, work] : checkers) {
+    const std::string scenario =
+        fmt::format("[check]\ninvariants = [\"{}\"]\n[[workload]]\nkind = \"{}\"\nrate = 60\n", alone, work);
+    const std::string broken = firstBroken(dataScenario(scenario + kKills + lies));
+    EXPECT_TRUE(broken.starts_with(alone)) << alone << " by " << work << ": " << broken;
+  }
 }
 
-TEST(DataNode, AKeyThatAnIndexHasLostIsFound) {
-  const std::string lost = "[[fault]]\nkind = \"lost-key\"\nevery = \"3s\"\n";
-  const std::string broken = firstBroken(dataScenario(std::string(kAllWork) + kKills + lost));
+TEST(DataNode, AFastCountThatIsWrongIsFound) {
+  const std::string items = "[[workload]]\nkind = \"items\"\nrate = 60\n";
+  EXPECT_EQ(firstBroken(dataScenario(items)), "");
+  const std::string broken = firstBroken(dataScenario(items + "[[fault]]\nkind = \"miscount\"\nevery = \"3s\"\n"));
   EXPECT_TRUE(broken.starts_with(kContentsHold)) << broken;
+  EXPECT_NE(broken.find("is counted as"), std::string::npos) << broken;
+}
+
+TEST(DataNode, OperationsThatAreHardlyEverDoneAreFound) {
+  const std::string failing = "[[fault]]\nkind = \"failed-flush\"\nevery = \"500ms\"\nfor = \"2s\"\nshare = 1\n";
+  const std::string broken = firstBroken(dataScenario(kAllWork + failing));
+  EXPECT_TRUE(broken.starts_with(kWorkIsDone)) << broken;
 }
 
 TEST(DataNode, ACompareAndSetInTwoStepsIsFound) {

@@ -1,5 +1,8 @@
 #include "test/simulation/driver.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "messaging/wire/client.hpp"
 
 namespace troupe::sim {
@@ -11,7 +14,34 @@ namespace {
 constexpr Duration kSelectionTime = std::chrono::seconds(30);
 constexpr Duration kPauseBetweenGreetings = std::chrono::milliseconds(500);
 
-/// What the reply says of the command's effect. Most errors leave it open whether something was written before them.
+/// The errors that a well-formed command may meet, and what each says of its effect. Others must not come.
+struct Meaning {
+  ErrorCode code;
+  Outcome outcome;
+};
+constexpr Meaning kMeanings[] = {{ErrorCode::kDuplicateKey, Outcome::kFailed},
+                                 {ErrorCode::kNamespaceExists, Outcome::kFailed},
+                                 {ErrorCode::kNotWritablePrimary, Outcome::kFailed},
+                                 {ErrorCode::kNotPrimaryNoSecondaryOk, Outcome::kFailed},
+                                 {ErrorCode::kNotPrimaryOrSecondary, Outcome::kFailed},
+                                 {ErrorCode::kPrimarySteppedDown, Outcome::kUnknown},
+                                 {ErrorCode::kInterruptedDueToReplStateChange, Outcome::kUnknown},
+                                 {ErrorCode::kInterruptedAtShutdown, Outcome::kUnknown},
+                                 {ErrorCode::kShutdownInProgress, Outcome::kUnknown},
+                                 {ErrorCode::kWriteConcernFailed, Outcome::kUnknown}};
+
+/// After these errors a driver does not know its server any more, and selects anew.
+constexpr ErrorCode kStateChanges[] = {
+    ErrorCode::kNotWritablePrimary, ErrorCode::kNotPrimaryNoSecondaryOk,         ErrorCode::kNotPrimaryOrSecondary,
+    ErrorCode::kPrimarySteppedDown, ErrorCode::kInterruptedDueToReplStateChange, ErrorCode::kInterruptedAtShutdown,
+    ErrorCode::kShutdownInProgress};
+
+bool isStateChange(const Status& status) {
+  return std::any_of(std::begin(kStateChanges), std::end(kStateChanges),
+                     [&](ErrorCode code) { return status == code; });
+}
+
+/// What the reply says of the command's effect.
 DriverReply judge(bson::Document body) {
   DriverReply reply;
   reply.status = wire::replyStatus(body);
@@ -22,8 +52,14 @@ DriverReply judge(bson::Document body) {
   }
   if (reply.status.isOK() && body.view().has("writeConcernError"))
     reply.status = Status(ErrorCode::kWriteConcernFailed, "the write may be lost");
-  const bool hadNoEffect = reply.status == ErrorCode::kDuplicateKey || reply.status == ErrorCode::kNotWritablePrimary;
-  reply.outcome = reply.status.isOK() ? Outcome::kOk : hadNoEffect ? Outcome::kFailed : Outcome::kUnknown;
+  if (reply.status.isOK()) {
+    reply.outcome = Outcome::kOk;
+  } else {
+    const auto meaning = std::find_if(std::begin(kMeanings), std::end(kMeanings),
+                                      [&](const Meaning& one) { return reply.status == one.code; });
+    reply.isExplained = meaning != std::end(kMeanings);
+    if (reply.isExplained) reply.outcome = meaning->outcome;
+  }
   reply.body = std::move(body);
   return reply;
 }
@@ -31,18 +67,31 @@ DriverReply judge(bson::Document body) {
 }  // namespace
 
 Task<DriverReply> Driver::run(std::string database, bson::Document command, Retry retry) {
+  DriverReply reply = co_await attempt(std::move(database), std::move(command), retry);
+  if (listener_) listener_(reply);
+  co_return reply;
+}
+
+Task<DriverReply> Driver::attempt(std::string database, bson::Document command, Retry retry) {
   DriverReply lost;
   for (int attempt = 0;; ++attempt) {
     lost.status = co_await select();
     if (!lost.status.isOK()) {
       if (attempt == 0) lost.outcome = Outcome::kFailed;  // nothing was sent
+      lost.isExplained = false;                           // no fault lasts as long
       co_return lost;
     }
+    const bool isLast = retry == Retry::kNever || attempt > 0;
     auto body = co_await exchange(database, command);
-    if (body.isOK()) co_return judge(std::move(*body));
+    if (body.isOK()) {
+      DriverReply reply = judge(std::move(*body));
+      if (isStateChange(reply.status)) drop();
+      if (isLast || !isStateChange(reply.status)) co_return reply;
+      continue;
+    }
     drop();
     lost.status = body.status();
-    if (retry == Retry::kNever || attempt > 0) co_return lost;
+    if (isLast) co_return lost;
   }
 }
 
@@ -51,19 +100,26 @@ Task<Status> Driver::select() {
   const TimePoint end = now() + kSelectionTime;
   const bson::Document hello = bson::doc("hello", 1);
   while (now() < end) {
+    const size_t first = preference_ == Preference::kNearest ? machine_.environment().random() % servers_.size() : 0;
     for (size_t i = 0; i < servers_.size(); ++i) {
-      auto connecting = streams_.connect(machine_, servers_[i]);
+      server_ = servers_[(first + i) % servers_.size()];
+      auto connecting = streams_.connect(machine_, server_);
       auto opened = co_await connecting.outcome;
       if (!opened.isOK()) continue;
       transport_ = std::move(*opened);
       reader_ = std::make_shared<wire::FrameReader>();
       const auto greeting = co_await exchange("admin", hello);
-      if (greeting.isOK() && (*greeting)["isWritablePrimary"].truthy()) co_return Status::OK();
+      if (greeting.isOK() && isWanted(*greeting)) co_return Status::OK();
       drop();
     }
     co_await machine_.sleepFor(kPauseBetweenGreetings);
   }
-  co_return Status(ErrorCode::kFailedToSatisfyReadPreference, "no server takes writes");
+  co_return Status(ErrorCode::kFailedToSatisfyReadPreference, "no server is what is wanted");
+}
+
+bool Driver::isWanted(bson::View hello) const {
+  const bool isSecondary = preference_ == Preference::kNearest && hello["secondary"].truthy();
+  return isSecondary || hello["isWritablePrimary"].truthy();
 }
 
 Task<StatusWith<bson::Document>> Driver::exchange(std::string database, bson::Document command) {

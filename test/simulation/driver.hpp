@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,31 +11,51 @@
 
 namespace troupe::sim {
 
+/// Broken by an answer that is not `isExplained`.
+inline constexpr const char* kAnswersExplained = "an answer that no fault explains";
+
 /// What became of a command, as the application of a driver sees it.
 struct DriverReply {
   checkers::Outcome outcome = checkers::Outcome::kUnknown;
   bson::Document body;  ///< the reply, if there was one
   Status status;        ///< why it is not OK
+  /// Whether a server that keeps its promises may give this answer to a well-formed command, with whatever has failed
+  /// around it.
+  bool isExplained = true;
 };
 
 /// A driver's session on a machine of the simulation: one connection that speaks the wire protocol, opened to a server
 /// that is primary, and opened anew when it breaks. One command at a time. For the machine's tasks.
 class Driver {
  public:
-  /// Whether a command whose connection broke is sent again, once (retryable reads). Writes are not: a node that stands
-  /// alone keeps no record of what a session has had done.
+  /// Whether a command whose connection broke, or whose server changed its role, is sent again, once (retryable reads).
+  /// Writes are not: there is no record yet of what a session has had done.
   enum class Retry { kNever, kOnce };
 
+  /// Which servers are selected: the primary, or any that serves reads.
+  enum class Preference { kPrimary, kNearest };
+  /// Hears of each reply.
+  using Listener = std::function<void(const DriverReply& reply)>;
+
   /// All that is referred to outlives it, and its tasks.
-  Driver(Node& machine, Streams& streams, std::vector<std::string> servers)
-      : machine_(machine), streams_(streams), servers_(std::move(servers)) {}
+  Driver(Node& machine, Streams& streams, std::vector<std::string> servers, Listener listener,
+         Preference preference = Preference::kPrimary)
+      : machine_(machine),
+        streams_(streams),
+        servers_(std::move(servers)),
+        listener_(std::move(listener)),
+        preference_(preference) {}
 
   Task<DriverReply> run(std::string database, bson::Document command, Retry retry);
+  /// The server that was selected last.
+  const std::string& server() const { return server_; }
   TimePoint now() const { return machine_.environment().now(); }
 
  private:
-  /// Selects a server: greets them in turn until one says that it takes writes, for at most 30 s.
+  Task<DriverReply> attempt(std::string database, bson::Document command, Retry retry);
+  /// Selects a server: greets them in turn until one says that it is what is wanted, for at most 30 s.
   Task<Status> select();
+  bool isWanted(bson::View hello) const;
   /// Sends a command and reads its reply. HostUnreachable when the connection breaks.
   Task<StatusWith<bson::Document>> exchange(std::string database, bson::Document command);
   void drop() { transport_.reset(); }
@@ -42,6 +63,9 @@ class Driver {
   Node& machine_;
   Streams& streams_;
   const std::vector<std::string> servers_;
+  const Listener listener_;
+  const Preference preference_;
+  std::string server_;
   std::shared_ptr<front::Transport> transport_;
   std::shared_ptr<wire::FrameReader> reader_;
   int32_t lastRequest_ = 0;

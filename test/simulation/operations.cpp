@@ -182,6 +182,9 @@ Task<Outcome> Items::run(Driver& driver, Kind kind, bool journaled, uint64_t cha
   const int64_t id = kind == Kind::kInsert ? static_cast<int64_t>(items_.size()) + 1 : free[chance % free.size()];
   const auto x = static_cast<int64_t>(chance / 7 % 10);
   items_[id].isBusy = true;
+  mostThere_ = std::max<int64_t>(mostThere_, std::count_if(items_.begin(), items_.end(), [](const auto& entry) {
+                                   return entry.second.isThere || !entry.second.isCertain || entry.second.isBusy;
+                                 }));
   std::string asked;
   if (kind == Kind::kInsert)
     asked = fmt::format(R"("insert": "items", "documents": [{{"_id": {}, "x": {}, "tag": "a tag of item {}"}}])", id, x,

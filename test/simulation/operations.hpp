@@ -72,11 +72,14 @@ class Items {
   /// `journaled`: waits until it is durable; otherwise a crash may take it back. `chance` selects the item.
   Task<checkers::Outcome> run(Driver& driver, Kind kind, bool journaled, uint64_t chance);
 
+  /// How many may have been there at once, at most.
+  int64_t mostThere() const { return mostThere_; }
   /// What contradicts what was acknowledged; empty if nothing does.
   std::string compare(const std::vector<bson::Document>& found) const;
 
  private:
   std::map<int64_t, Item> items_;
+  int64_t mostThere_ = 0;
 };
 
 }  // namespace troupe::sim

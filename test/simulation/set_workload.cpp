@@ -44,6 +44,7 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kReconfigs: return askForReconfig();
     case WorkKind::kFreezes: return askForFreeze(work);
     case WorkKind::kDocuments: return askForDocument();
+    case WorkKind::kMemberReads: return askForRead();
     default: return;  // of another program
   }
 }
@@ -72,6 +73,14 @@ void SetWorkload::askForFreeze(const WorkSpec& work) {
 void SetWorkload::askForDocument() {
   const std::string node = anyWorking();
   if (!node.empty()) set_.documents(node).put(static_cast<int>(below(20)), sharedTally());
+}
+
+void SetWorkload::askForRead() {
+  if (!reads_)
+    reads_ = std::make_unique<MemberReads>(
+        cluster_, set_, [this](const std::string& refused) { countAnswer(refused); },
+        [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); });
+  if (reads_->ask(random_() >> 8)) countAsked();
 }
 
 void SetWorkload::askForReconfig() {

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "test/simulation/member_reads.hpp"
 #include "test/simulation/replica_set.hpp"
 #include "test/simulation/workload.hpp"
 
@@ -21,6 +22,7 @@ class SetWorkload final : public Workload {
   void askForStepDown(const WorkSpec& work);
   void askForStepUp();
   void askForDocument();
+  void askForRead();
   void askForReconfig();
   void askForFreeze(const WorkSpec& work);
   replication::ReplicaSetConfig changed(replication::ReplicaSetConfig config);
@@ -28,6 +30,7 @@ class SetWorkload final : public Workload {
   void send(const std::string& node, const char* name, Command command, std::shared_ptr<bool> answered = nullptr);
 
   ReplicaSet& set_;
+  std::unique_ptr<MemberReads> reads_;  ///< none before the first is asked for
 };
 
 }  // namespace troupe::sim

@@ -46,7 +46,9 @@ Status StateDocuments::onUpdate(storage::RecoveryUnit& unit, const storage::Coll
 
 /// A node has one thread here: between the last look at its role and this nothing else has run.
 Status StateDocuments::checkOnCommit(storage::RecoveryUnit& unit, bson::View document, OpTime slot) {
-  unit.onCommit([this, slot, wanted = document["term"].toInt64()](auto) {
+  const int64_t key = document["_id"].toInt64(), value = document["n"].toInt64();
+  unit.onCommit([this, slot, key, value, wanted = document["term"].toInt64()](auto) {
+    (*log_)[key].push_back(value);
     const auto view = life_->assembly().membership()->view();
     const int64_t now = view->topology.memory.term;
     if (!view->isWritable() || now != slot.term || (wanted != 0 && wanted != now))

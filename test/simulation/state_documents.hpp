@@ -1,7 +1,9 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "actors/machines/collection_store.hpp"
 #include "actors/replication/replica_view.hpp"
@@ -16,6 +18,8 @@ namespace troupe::sim {
 class StateDocuments final : public storage::WriteObserver {
  public:
   static constexpr const char* kInvariant = "a write after a step-down";
+  /// By document: what was committed of it in this life, in that order.
+  using Log = std::map<int64_t, std::vector<int64_t>>;
 
   /// `broken` is told of a commit that must not have been.
   explicit StateDocuments(std::function<void(std::string why)> broken) : broken_(std::move(broken)) {}
@@ -24,6 +28,8 @@ class StateDocuments final : public storage::WriteObserver {
   void started(NodeLife& life);
   /// Writes a document, in the term in which the node was last seen to be primary, if it ever was.
   void put(int key, const std::shared_ptr<Tally>& tally);
+
+  std::shared_ptr<const Log> log() const { return log_; }
 
   bool observes(const storage::CatalogEntry& entry) const override;
   Status onInsert(storage::RecoveryUnit& unit, const storage::Collection& collection,
@@ -37,6 +43,7 @@ class StateDocuments final : public storage::WriteObserver {
   std::function<void(std::string why)> broken_;
   NodeLife* life_ = nullptr;
   std::shared_ptr<machines::CollectionStore> store_;
+  const std::shared_ptr<Log> log_ = std::make_shared<Log>();
   int64_t written_ = 0;
   int64_t term_ = 0;  ///< in which it was last seen to be primary; 0: in none
 };

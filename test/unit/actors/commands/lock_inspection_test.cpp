@@ -204,6 +204,30 @@ TEST_F(LockInspectionTest, AScanWaitsBehindShortOperationsThatCameLater) {
   EXPECT_EQ(shortFindsBeforeTheScan(20), 0) << "first come, first served";
 }
 
+TEST_F(LockInspectionTest, ATicketGoesToAShortFindThenToAScanThenBackToThePool) {
+  fill("c", 3);
+  leaveOneReadTicket();
+  storage::Ticket taken = server.admission.read().tryTake(storage::AdmissionPriority::kNormal);
+  const auto begin = [&](std::string_view command) { return server.begin(parse(command), "test", server.connect()); };
+  const auto scan = begin(R"({"find": "c", "filter": {"y": 1}})");
+  const auto shortFind = begin(R"({"find": "c", "filter": {"_id": 1}})");
+  EXPECT_TRUE(holds(status("wiredTiger.concurrentTransactions.read"),
+                    R"({"out": 1, "available": 0, "normalPriority": {"queueLength": 2}})"_json))
+      << "the plan is yet to be made";
+  taken.reset();
+  int64_t lowWaiters = 0;
+  while (!shortFind->done && !scan->done && server.node.step()) {
+    const auto low = server.admission.read().statistics(storage::AdmissionPriority::kLow);
+    lowWaiters = std::max<int64_t>(lowWaiters, low.queueLength());
+  }
+  EXPECT_TRUE(shortFind->done);
+  EXPECT_FALSE(scan->done) << "it came first, and its priority is low";
+  EXPECT_EQ(lowWaiters, 1);
+  server.node.run();
+  EXPECT_TRUE(scan->done);
+  EXPECT_TRUE(holds(status("wiredTiger.concurrentTransactions.read"), R"({"out": 0, "available": 1})"_json));
+}
+
 TEST_F(LockInspectionTest, AScanGoesOnUnderFullLoadOfShortOperations) {
   fill("c", 3);
   leaveOneReadTicket();
