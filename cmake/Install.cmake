@@ -27,13 +27,11 @@ install(DIRECTORY ${TROUPE_GENERATED_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDI
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.capnp.h" PATTERN "*.inc")
 install(EXPORT TroupeTargets NAMESPACE Troupe:: DESTINATION ${package_dir} COMPONENT development)
 configure_package_config_file(cmake/TroupeConfig.cmake.in ${CMAKE_BINARY_DIR}/TroupeConfig.cmake
-  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
+  INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TroupeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/TroupeConfig.cmake ${CMAKE_BINARY_DIR}/TroupeConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT development)
-foreach(module Dependencies Schemas)
-  install(FILES cmake/${module}.cmake DESTINATION ${package_dir} RENAME Troupe${module}.cmake COMPONENT development)
-endforeach()
+install(FILES cmake/Dependencies.cmake DESTINATION ${package_dir} RENAME TroupeDependencies.cmake COMPONENT development)
 # CPack strips programs; debug information of static libraries would be most of the package.
 install(CODE [[
   if(CMAKE_INSTALL_DO_STRIP)

@@ -1,9 +1,10 @@
 // replSetRequestVotes and replSetHeartbeat, for operators who inspect an election: the same machine answers.
 #include "actors/commands/families.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/machines/message_binding.hpp"
 #include "actors/replication/replica_view.hpp"
-#include "actors/replication/topology_messages.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/description/bson_archive.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
@@ -68,7 +69,7 @@ void appendHeartbeat(bson::Builder& out, const HeartbeatReply& heartbeat) {
   out.openArray("others");
   for (const auto& other : sender.others) out.push(bson::doc("host", other.host, "distance", other.distance));
   out.close();
-  if (heartbeat.newer) out.append("config", heartbeat.newer->toBson());
+  if (heartbeat.newer) out.append("config", machines::toBson(*heartbeat.newer));
 }
 
 Task<Status> heartbeat(Request& request) {

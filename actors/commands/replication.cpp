@@ -4,6 +4,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/description/bson_archive.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
 
@@ -46,7 +47,7 @@ Task<Status> getConfig(Request& request) {
   if (!membership) co_return notReplicated();
   const auto view = membership->view();
   if (!view->config()) co_return notInitiated();
-  request.reply().append("config", view->config()->toBson());
+  request.reply().append("config", machines::toBson(*view->config()));
   co_return Status::OK();
 }
 

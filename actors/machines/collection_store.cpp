@@ -91,11 +91,15 @@ Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Docu
 
 Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit) {
   for (const auto& lane : lanes_) co_await lane->written();
-  const auto collection = access_.catalog.find(ns_);
   if (access_.node.environment().fires(kReadFails)) co_return readFailure();
-  if (!collection) co_return DocumentBatch{{}, 0, true};
+  co_return loadNow(from, limit);
+}
+
+StatusWith<DocumentBatch> CollectionStore::loadNow(int64_t from, size_t limit) const {
+  const auto collection = access_.catalog.find(ns_);
+  if (!collection) return DocumentBatch{{}, 0, true};
   storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
-  co_return readBatch(collection, operation.recoveryUnit(), from, limit);
+  return readBatch(collection, operation.recoveryUnit(), from, limit);
 }
 
 /// Writers take their tickets as soon as they have committed.

@@ -20,6 +20,8 @@ class CollectionStore final : public DocumentStore {
   Task<Status> remove(bson::Document key, Durability durability) override;
   Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) override;
   Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) override;
+  /// As `load`, at once: for a start, when nothing has been handed over yet. Reads storage on the calling thread.
+  StatusWith<DocumentBatch> loadNow(int64_t from, size_t limit) const;
   Task<Status> settle() override;
   void serveIn(int64_t term) override { term_ = term; }
   void reportRemovals(const Address& service) override;

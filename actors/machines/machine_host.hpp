@@ -11,11 +11,11 @@
 
 #include "actors/kernel/actor.hpp"
 #include "actors/kernel/node.hpp"
-#include "actors/machines/document_store.hpp"
 #include "actors/machines/doing.hpp"
 #include "actors/machines/instance_name.hpp"
 #include "actors/machines/message_binding.hpp"
 #include "actors/machines/retry_pause.hpp"
+#include "actors/machines/state_store.hpp"
 #include "messaging/description/bson_archive.hpp"
 #include "messaging/description/fingerprint.hpp"
 #include "state_machines/core/diagram.hpp"
@@ -76,6 +76,9 @@ class MachineHost : public Actor {
 
   /// `isNew`: the document is not in the store yet.
   MachineHost(std::shared_ptr<DocumentStore> store, Loaded<Document> found, bool isNew, HostOptions<M> options)
+      : MachineHost(std::make_shared<DescribedStore<Document>>(std::move(store)), std::move(found), isNew,
+                    std::move(options)) {}
+  MachineHost(std::shared_ptr<StateStore<Document>> store, Loaded<Document> found, bool isNew, HostOptions<M> options)
       : store_(std::move(store)), options_(std::move(options)), isNew_(isNew), unknown_(std::move(found.unknown)) {
     now_.document = std::move(found.value);
     name_ = instanceName<M>(now_.document);
@@ -147,7 +150,7 @@ class MachineHost : public Actor {
   Task<void> askUntilAnswered(Address to, Payload question, uint64_t phaseCount);
   Task<void> actUntilDone(ActionOf<M> action, Doing<Event> doing, uint64_t phaseCount);
 
-  std::shared_ptr<DocumentStore> store_;
+  std::shared_ptr<StateStore<Document>> store_;
   HostOptions<M> options_;
   const bool isNew_;
   Snapshot<M> now_;

@@ -49,7 +49,7 @@ void MachineHost<M>::addHandler(Behaviour& behaviour) {
     if (!event.isOK()) return context.fail(event.status());
     if (*event) take(Waiting{std::move(**event), std::move(context)});
   };
-  behaviour.add({payloadType<typename CarrierOf<T>::Type>(), std::move(handle)});
+  behaviour.add({payloadTypeOf<T>(), std::move(handle)});
 }
 
 template <MachineType M>
@@ -171,7 +171,7 @@ Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
   if (outcome.finished) leaving_ = true;
   return untilDone([this, &outcome] {
     if (outcome.finished) return store_->remove(keyOf<M>(outcome.next.document), outcome.durability);
-    return store_->put(toBson(outcome.next.document, unknown_), outcome.durability);
+    return store_->put(outcome.next.document, unknown_, outcome.durability);
   });
 }
 

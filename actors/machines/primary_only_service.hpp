@@ -57,7 +57,7 @@ class PrimaryOnlyService final : public PrimaryOnlyServiceBase {
       auto route = [this](Context& context) {
         whenServing(std::move(context), [this](Context arrived) { deliver<E>(std::move(arrived)); });
       };
-      handlers.add({payloadType<typename CarrierOf<E>::Type>(), std::move(route)});
+      handlers.add({payloadTypeOf<E>(), std::move(route)});
     }
   }
 

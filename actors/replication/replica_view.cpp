@@ -178,7 +178,7 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
   if (view.state() == MemberState::kPrimary) {
     reply.openDocument("electionCandidateMetrics").append("lastElectionReason", view.figures.lastReason());
     reply.append("lastElectionDate", bson::Date{millis(view.electedAt)}).append("electionTerm", memory.term);
-    reply.append("electionTimeoutMillis", config.settings.electionTimeout.count()).close();
+    reply.append("electionTimeoutMillis", Millis(config.settings.electionTimeoutMillis).count()).close();
   }
   appendMembers(reply, view, now, uptimeSecs);
 }

@@ -62,7 +62,8 @@ machines::HostOptions<Topology> TopologyActor::hostOptions(const TopologyParts& 
 /// Messages from other members are noted, with their time, before the machine gets them.
 Behaviour TopologyActor::behaviour() {
   Behaviour handlers = MachineHost::behaviour();
-  for (const PayloadType type : {payloadType<schema::HeartbeatRequest>(), payloadType<schema::HeartbeatReply>()}) {
+  for (const PayloadType type :
+       {machines::payloadTypeOf<HeartbeatRequest>(), machines::payloadTypeOf<HeartbeatReply>()}) {
     auto handle = [this, next = *handlers.find(type)](Context& context) {
       heardFrom(context.envelope());
       next(context);
@@ -197,7 +198,7 @@ void TopologyActor::heardFrom(const Envelope& envelope) {
   updatePeers();
   if (peers_.contains(envelope.from.node())) watchMember(envelope.from.node());
   const auto sent = sentAt_.find(envelope.from.node());
-  if (sent == sentAt_.end() || !envelope.payload.is<schema::HeartbeatReply>()) return;
+  if (sent == sentAt_.end() || envelope.payload.type() != machines::payloadTypeOf<HeartbeatReply>()) return;
   contact.roundTrip = environment().now() - sent->second;
   sentAt_.erase(sent);
 }

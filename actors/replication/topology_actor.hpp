@@ -7,7 +7,6 @@
 
 #include "actors/machines/machine_host.hpp"
 #include "actors/replication/replica_view.hpp"
-#include "actors/replication/topology_messages.hpp"
 #include "actors/replication/topology_store.hpp"
 
 namespace troupe::replication {

@@ -2,31 +2,46 @@
 #include <string>
 
 #include "actors/machines/collection_store.hpp"
-#include "messaging/description/bson_archive.hpp"
+#include "actors/machines/state_store.hpp"
 #include "state_machines/replication/topology.hpp"
 
 namespace troupe::replication {
 
-/// Keeps the topology's document where operators of replica sets look for it: the last vote in `local.replset.election`
-/// (ELE-017), the config in `local.system.replset` (ELE-037). The vote is written first: a config that is lost is sent
-/// again by others, a vote must not be.
-class TopologyStore final : public machines::DocumentStore {
+/// The document of `local.replset.election`: this node's last vote (ELE-017), and its own name.
+struct ElectionRecord {
+  std::string id = "lastVote";
+  int64_t term = 0;
+  NodeName candidate;
+  std::optional<NodeName> self;
+  std::optional<std::string> setName;
+  bool operator==(const ElectionRecord&) const = default;
+};
+
+/// Keeps the topology's document where operators of replica sets look for it, in two collections: the last vote in
+/// `local.replset.election`, the config in `local.system.replset` (ELE-037). The vote is written first: a config that
+/// is lost is sent again by other members, a vote must not be lost.
+class TopologyStore final : public machines::StateStore<Topology::Document> {
  public:
-  TopologyStore(machines::StorageAccess access);
+  explicit TopologyStore(const machines::StorageAccess& access);
 
   /// Loads the stored document at a start; a new one if there is none. Reads storage on the calling thread.
   StatusWith<machines::Loaded<Topology::Document>> read(const NodeName& self, const std::string& setName) const;
 
-  Task<Status> put(bson::Document document, machines::Durability durability) override;
+  Task<Status> put(const Topology::Document& document, const machines::UnknownFields& unknown,
+                   machines::Durability durability) override;
+  /// Fails: a member's topology has no end.
   Task<Status> remove(bson::Document key, machines::Durability durability) override;
-  Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) override;
-  Task<StatusWith<machines::DocumentBatch>> load(int64_t from, size_t limit) override;
   Task<Status> settle() override { return elections_.settle(); }
 
  private:
-  machines::StorageAccess access_;
+  Task<Status> write(ElectionRecord election, std::optional<ReplicaSetConfig> config, machines::Durability durability);
+
   machines::CollectionStore elections_, configs_;
-  bson::Document lastConfig_, lastElection_;  ///< as written: what is unchanged is not written again
+  // As written by this store: an unchanged document is not written again.
+  std::optional<ElectionRecord> lastElection_;
+  std::optional<ReplicaSetConfig> lastConfig_;
 };
 
 }  // namespace troupe::replication
+
+TROUPE_DESCRIBE(troupe::replication::ElectionRecord, 0, id, term, candidate, self, setName)

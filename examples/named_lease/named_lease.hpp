@@ -2,15 +2,18 @@
 #include <set>
 
 #include "actors/machines/message_binding.hpp"
-#include "named_lease.capnp.h"
 #include "state_machines/core/machine.hpp"
 
 namespace named_lease {
 using namespace troupe::machines;
 inline constexpr const char* kHolders = "/node/services/holders";
+/// Asks the coordinator to give the lease to a node.
 struct Move { std::string id; NodeName to; };
+/// Tells the holder to stop using the lease. `epoch`: the number of the move, higher than those of all before.
 struct Revoke { std::string id; int64_t epoch = 0; static constexpr const char* kReceiver = kHolders; };
+/// Tells the next holder to use the lease from now on.
 struct Grant { std::string id; int64_t epoch = 0; static constexpr const char* kReceiver = kHolders; };
+/// The answer to each; to Move: it has begun, or was under way already.
 struct Done {};
 
 /// Moves a named lease from node to node: it is taken from one before it is given to the next.
@@ -84,9 +87,9 @@ struct Holder : Machine<Holder> {
 };
 }  // namespace named_lease
 
-TROUPE_DESCRIBE_MESSAGE(named_lease::Move, named_lease::schema::Move, id, to)
-TROUPE_DESCRIBE_MESSAGE(named_lease::Revoke, named_lease::schema::Revoke, id, epoch)
-TROUPE_DESCRIBE_MESSAGE(named_lease::Grant, named_lease::schema::Grant, id, epoch)
-TROUPE_DESCRIBE_MESSAGE(named_lease::Done, named_lease::schema::Done)
+TROUPE_MESSAGE(named_lease::Move, id, to)
+TROUPE_MESSAGE(named_lease::Revoke, id, epoch)
+TROUPE_MESSAGE(named_lease::Grant, id, epoch)
+TROUPE_MESSAGE(named_lease::Done)
 TROUPE_MACHINE(named_lease::Lease, 1, id, holder, next, epoch, phase)
 TROUPE_MACHINE(named_lease::Holder, 1, id, epoch, phase)

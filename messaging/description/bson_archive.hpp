@@ -53,6 +53,7 @@ struct Loaded {
 namespace detail {
 bson::Document writeBson(const ValueType& type, const void* value, const UnknownFields* unknown);
 Status readBson(bson::View document, const ValueType& type, void* value, UnknownFields* unknown);
+Status readGivenBson(bson::View document, const ValueType& type, void* value);
 /// One named value of any type, in a document that is open.
 void writeBsonField(bson::Builder& out, const char* name, const ValueType& type, const void* value);
 Status readBsonField(bson::View document, const char* name, const ValueType& type, void* value);
@@ -74,6 +75,14 @@ template <Documented T>
 StatusWith<T> fromBson(bson::View document) {
   T value{};
   TROUPE_TRY(detail::readBson(document, typeOf<T>(), &value, nullptr));
+  return value;
+}
+/// The value of a document that a client has sent: fields that are left out keep their defaults, numbers stand for
+/// bools, and fields that are not described are refused (UnknownField), nested ones as well.
+template <Documented T>
+StatusWith<T> parseBson(bson::View document) {
+  T value{};
+  TROUPE_TRY(detail::readGivenBson(document, typeOf<T>(), &value));
   return value;
 }
 /// The value of a document, with the fields that this version does not know.

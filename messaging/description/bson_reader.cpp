@@ -13,12 +13,20 @@ namespace {
 using bson::Element;
 using bson::Type;
 
+/// Where a document comes from decides how it is read.
+enum class Source {
+  kStored,      ///< fields that are not known are passed over
+  kStoredKept,  ///< and kept
+  kClient,      ///< and refused; fields may be left out
+};
+
 /// State shared by all fields of one document while it is read.
 class Reading : public ReadPosition {
  public:
-  Reading(std::string_view subject, bool keepUnknown) : ReadPosition(subject), keepUnknown_(keepUnknown) {}
+  Reading(std::string_view subject, Source source) : ReadPosition(subject), source_(source) {}
 
-  bool keepUnknown() const { return keepUnknown_; }
+  bool keepsUnknown() const { return source_ == Source::kStoredKept; }
+  bool isOfClient() const { return source_ == Source::kClient; }
   void mistyped(const char* expected, const Element& e) {
     fail(ErrorCode::kTypeMismatch,
          std::string("expected ") + expected + ", found " + std::string(bson::typeName(e.type())));
@@ -36,7 +44,7 @@ class Reading : public ReadPosition {
   void plain(Kind kind, void* value, const Element& e);
   void status(Status& value, const Element& e);
 
-  bool keepUnknown_;
+  const Source source_;
 };
 
 void adoptNested(UnknownFields& parent, UnknownFields&& nested, std::string_view name) {
@@ -61,6 +69,8 @@ class StructReader final : public FieldSource {
         UnknownFields nested;
         reading_.value(type, value, e, nested);
         adoptNested(unknown_, std::move(nested), shown);
+      } else if (reading_.isOfClient()) {
+        return;
       } else if (type.kind == Kind::kOptional) {
         static_cast<const OptionalType&>(type).reset(value);
       } else if (type.kind == Kind::kValue) {
@@ -87,15 +97,21 @@ class StructReader final : public FieldSource {
       const Element e = document_[kVersionField];
       if (e.isNumber() && e.toInt64() > 0) checkVersion(e);
     }
-    if (reading_.failed() || !reading_.keepUnknown() || static_cast<size_t>(document_.count()) == taken_.size()) return;
+    if (reading_.failed() || !(reading_.keepsUnknown() || reading_.isOfClient())) return;
+    if (static_cast<size_t>(document_.count()) == taken_.size()) return;
     bson::Builder rest;
     for (const Element& e : document_) {
-      if (std::find(taken_.begin(), taken_.end(), e.raw().data()) == taken_.end()) rest.append(e);
+      if (std::find(taken_.begin(), taken_.end(), e.raw().data()) != taken_.end()) continue;
+      if (reading_.isOfClient()) return refuse(e.name());
+      rest.append(e);
     }
     unknown_.fields = rest.finish();
   }
 
  private:
+  void refuse(std::string_view field) {
+    reading_.within(field, [&] { reading_.fail(ErrorCode::kUnknownField, "unknown field"); });
+  }
   /// The field's element; mostly it is the next one.
   Element take(std::string_view name) {
     Element found = *next_;
@@ -274,7 +290,8 @@ void Reading::plain(Kind kind, void* value, const Element& e) {
   };
   switch (kind) {
     case Kind::kBool:
-      if (expect(Type::kBool, "a bool")) as<bool>(value) = e.asBool();
+      if (isOfClient() && e.isNumber()) as<bool>(value) = e.truthy();
+      else if (expect(Type::kBool, "a bool")) as<bool>(value) = e.asBool();
       return;
     case Kind::kString:
       if (expect(Type::kString, "a string")) as<std::string>(value) = e.asString();
@@ -342,11 +359,10 @@ void Reading::value(const ValueType& type, void* value, const Element& e, Unknow
 
 }  // namespace
 
-Status detail::readBson(bson::View document, const ValueType& type, void* value, UnknownFields* unknown) {
+namespace {
+Status readDocument(bson::View document, const ValueType& type, void* value, Source source, UnknownFields& kept) {
   const bool isStruct = type.kind == Kind::kStruct;
-  Reading reading(isStruct ? static_cast<const StructType&>(type).subject : "value", unknown != nullptr);
-  UnknownFields passedOver;
-  UnknownFields& kept = unknown ? *unknown : passedOver;
+  Reading reading(isStruct ? static_cast<const StructType&>(type).subject : "value", source);
   if (document.size() > static_cast<uint32_t>(bson::kMaxInternalDocumentSize)) {
     reading.fail(ErrorCode::kBSONObjectTooLarge, "the document has " + std::to_string(document.size()) + " bytes");
   } else if (isStruct) {
@@ -356,9 +372,21 @@ Status detail::readBson(bson::View document, const ValueType& type, void* value,
   }
   return reading.takeStatus();
 }
+}  // namespace
+
+Status detail::readBson(bson::View document, const ValueType& type, void* value, UnknownFields* unknown) {
+  UnknownFields passedOver;
+  if (!unknown) return readDocument(document, type, value, Source::kStored, passedOver);
+  return readDocument(document, type, value, Source::kStoredKept, *unknown);
+}
+
+Status detail::readGivenBson(bson::View document, const ValueType& type, void* value) {
+  UnknownFields none;
+  return readDocument(document, type, value, Source::kClient, none);
+}
 
 Status detail::readBsonField(bson::View document, const char* name, const ValueType& type, void* value) {
-  Reading reading("value", false);
+  Reading reading("value", Source::kStored);
   UnknownFields passedOver;
   reading.within(documentName(name), [&] {
     const Element e = document[documentName(name)];

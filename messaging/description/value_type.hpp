@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -109,6 +110,9 @@ struct VariantType : ValueType {
 class FieldSink;
 class SaveArchive;
 class LoadArchive;
+namespace detail {
+struct MessageLayout;
+}
 struct StructType : ValueType {
   std::string_view name;     ///< typeName
   std::string_view subject;  ///< subjectName
@@ -116,7 +120,12 @@ struct StructType : ValueType {
   void (*save)(SaveArchive& archive, const void* value);
   void (*load)(LoadArchive& archive, void* value, unsigned version);
   void (*describe)(FieldSink& sink);  ///< shows the fields of a default value
+  const detail::MessageLayout& (*layout)();
 };
+
+namespace detail {
+std::shared_ptr<const MessageLayout> makeMessageLayout(const StructType& type);
+}
 
 /// Takes the fields of a struct, one after the other.
 class FieldSink {
@@ -357,8 +366,12 @@ struct Table<T> {
     SaveArchive archive(sink);
     save(archive, &value);
   }
+  static const MessageLayout& layout() {
+    static const std::shared_ptr<const MessageLayout> made = makeMessageLayout(kType);
+    return *made;
+  }
   static constexpr StructType kType{{Kind::kStruct}, typeName<T>(), subjectName<T>(), kVersionOf<T>, save, load,
-                                    describe};
+                                    describe,        layout};
 };
 
 template <class... T>

@@ -17,7 +17,7 @@ using Phase = Topology::Phase;
 constexpr int kSoonShare = 5;
 
 void askForVotes(Turn& t, bool dryRun) {
-  t.arm(t.config().settings.electionTimeout, ElectionTimeout{}, electionSpread(t.config()));
+  t.arm(t.config().settings.electionTimeoutMillis, ElectionTimeout{}, electionSpread(t.config()));
   for (const MemberView& v : t.mem.members)
     t.send(v.host, VoteRequest{t.doc.self, t.doc.setName, t.mem.term, t.config().configVersion(), t.mem.applied, dryRun,
                                t.mem.standing == ElectionReason::kElectionTimeout});
@@ -69,7 +69,7 @@ void giveUp(Turn& t, std::string why, bool trySoon) {
   t.mem.refused.clear();
   settle(t);
   if (trySoon && t.mem.phase == Phase::kFollower && primaryOf(t.now()).empty()) {
-    const Millis timeout = t.config().settings.electionTimeout;
+    const Millis timeout = t.config().settings.electionTimeoutMillis;
     t.arm(timeout / kSoonShare, ElectionTimeout{}, timeout / kSoonShare);
   }
 }

@@ -70,7 +70,7 @@ void hear(Turn& t, const NodeName& host, int distance) {
   MemberView* v = t.view(host);
   if (!v) return;
   v->heard.insert(distance);
-  t.arm(t.config().settings.electionTimeout, LivenessTimeout{host, distance});
+  t.arm(t.config().settings.electionTimeoutMillis, LivenessTimeout{host, distance});
 }
 
 void note(Turn& t, const Report& report) {

@@ -6,6 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include "messaging/description/bson_archive.hpp"
+
 namespace troupe::replication {
 
 namespace {
@@ -58,11 +60,32 @@ Status validateMember(const MemberConfig& m) {
 }
 
 Status validateSettings(const ReplicaSetSettings& s) {
-  if (s.heartbeatInterval.count() <= 0) return invalid("settings.heartbeatIntervalMillis must be above 0");
+  if (s.heartbeatIntervalMillis.count() <= 0) return invalid("settings.heartbeatIntervalMillis must be above 0");
   if (s.heartbeatTimeoutSecs <= 0) return invalid("settings.heartbeatTimeoutSecs must be above 0");
-  if (s.electionTimeout.count() <= 0) return invalid("settings.electionTimeoutMillis must be above 0");
-  if (s.catchUpTimeout.count() < -1) return invalid("settings.catchUpTimeoutMillis must be -1 or more");
-  if (s.catchUpTakeoverDelay.count() < -1) return invalid("settings.catchUpTakeoverDelayMillis must be -1 or more");
+  if (s.electionTimeoutMillis.count() <= 0) return invalid("settings.electionTimeoutMillis must be above 0");
+  if (s.catchUpTimeoutMillis.count() < -1) return invalid("settings.catchUpTimeoutMillis must be -1 or more");
+  if (s.catchUpTakeoverDelayMillis.count() < -1)
+    return invalid("settings.catchUpTakeoverDelayMillis must be -1 or more");
+  return Status::OK();
+}
+
+constexpr std::string_view kDefaultPort = ":27017";
+
+/// What a config cannot do without; all other fields have defaults. `path` is that of the document.
+Status require(bson::View document, const std::string& path, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (!document.has(name))
+      return Status(ErrorCode::kMissingRequiredField,
+                    fmt::format("BSON field '{}{}' is missing but a required field", path, name));
+  return Status::OK();
+}
+
+Status requireFields(bson::View document) {
+  TROUPE_TRY(require(document, "", {"_id", "members"}));
+  if (!document["members"].is(bson::Type::kArray)) return Status::OK();  // found when it is read
+  for (const bson::Element& member : document["members"].asArray())
+    if (member.is(bson::Type::kDocument))
+      TROUPE_TRY(require(member.asDocument(), fmt::format("members.{}.", member.name()), {"_id", "host"}));
   return Status::OK();
 }
 
@@ -78,8 +101,23 @@ int votersOnlyIn(const ReplicaSetConfig& a, const ReplicaSetConfig& b) {
 
 ReplicaSetSettings::ReplicaSetSettings() = default;
 
+StatusWith<ReplicaSetConfig> ReplicaSetConfig::parse(bson::View document) {
+  TROUPE_TRY(requireFields(document));
+  auto config = machines::parseBson<ReplicaSetConfig>(document);
+  if (config.status() == ErrorCode::kOverflow)
+    return Status(ErrorCode::kInvalidReplicaSetConfig, config.status().reason());
+  TROUPE_TRY(config.status());
+  for (MemberConfig& member : config->members) {
+    if (member.arbiterOnly && member.priority == 1) member.priority = 0;
+    if (member.host.find(':') == std::string::npos) member.host += kDefaultPort;
+  }
+  TROUPE_TRY(config->validate());
+  return config;
+}
+
 Status ReplicaSetConfig::validate() const {
   if (id.empty()) return invalid("_id, the name of the replica set, must not be empty");
+  if (protocolVersion != kProtocolVersion) return invalid("protocolVersion must be {}", kProtocolVersion);
   if (version < 1) return invalid("version must be 1 or more");
   if (term < ConfigVersion::kNoTerm) return invalid("term must be -1 or more");
   if (members.empty() || members.size() > kMaxMembers)
@@ -128,7 +166,8 @@ bool ReplicaSetConfig::isOnlyVoter(const NodeName& host) const {
 }
 
 Millis ReplicaSetConfig::heartbeatInterval() const {
-  return std::max(Millis(1), std::min(settings.heartbeatInterval, settings.electionTimeout / 2));
+  return std::max<Millis>(Millis(1),
+                          std::min<Millis>(settings.heartbeatIntervalMillis, settings.electionTimeoutMillis / 2));
 }
 
 Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& next, bool force) {
@@ -139,7 +178,7 @@ Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& n
     return incompatible(fmt::format("the set is called {}, the new config is for {}", present.id, next.id));
   if (present.settings.replicaSetId && next.settings.replicaSetId != present.settings.replicaSetId)
     return incompatible("settings.replicaSetId must not change");
-  if (next.configServer != present.configServer) return incompatible("configsvr must not change");
+  if (next.isConfigServer() != present.isConfigServer()) return incompatible("configsvr must not change");
   if (next.version <= present.version)
     return incompatible(
         fmt::format("the new version, {}, must be above the present one, {}", next.version, present.version));

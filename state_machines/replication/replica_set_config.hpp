@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -33,15 +34,18 @@ struct MemberConfig {
   bool operator==(const MemberConfig&) const = default;
 };
 
+/// Milliseconds in a config, where they are 32 bits wide.
+using ConfigMillis = std::chrono::duration<int32_t, std::milli>;
+
 struct ReplicaSetSettings {
   ReplicaSetSettings();  // in the source: inlined, g++ 12 warns of its empty documents
 
   bool chainingAllowed = true;
-  Millis heartbeatInterval{2000};
+  ConfigMillis heartbeatIntervalMillis{2000};
   int32_t heartbeatTimeoutSecs = 10;
-  Millis electionTimeout{10'000};
-  Millis catchUpTimeout{-1};            ///< how long a new primary may catch up; -1: as long as it takes, 0: not at all
-  Millis catchUpTakeoverDelay{30'000};  ///< -1: never
+  ConfigMillis electionTimeoutMillis{10'000};
+  ConfigMillis catchUpTimeoutMillis{-1};  ///< how long a new primary may catch up; -1: without a limit, 0: not at all
+  ConfigMillis catchUpTakeoverDelayMillis{30'000};  ///< -1: never
   bson::Document getLastErrorModes;
   bson::Document getLastErrorDefaults;
   std::optional<bson::ObjectId> replicaSetId;  ///< drawn by replSetInitiate; the same in all configs of a set
@@ -62,8 +66,9 @@ struct ConfigVersion {
   bool operator==(const ConfigVersion&) const = default;
 };
 
-/// The members of a replica set and how they deal with each other. A value; what `parse` and the rules of
-/// reconfiguration accepted.
+/// The members of a replica set and how they deal with each other. A value that `parse` or the rules of reconfiguration
+/// have accepted. Its fields, described below, are those of the document that operators write and are shown (ELE-037),
+/// that local.system.replset holds and that members send each other.
 struct ReplicaSetConfig {
   static constexpr size_t kMaxMembers = 50;
   static constexpr int kMaxVoters = 7;
@@ -73,19 +78,18 @@ struct ReplicaSetConfig {
   int64_t version = 1;
   int64_t term = ConfigVersion::kNoTerm;  ///< of the primary that installed it
   std::vector<MemberConfig> members;
-  bool configServer = false;
+  std::optional<bool> configsvr;  ///< whether the set holds the metadata of a sharded cluster; absent: it does not
+  int64_t protocolVersion = kProtocolVersion;
   bool writeConcernMajorityJournalDefault = true;
   ReplicaSetSettings settings;
 
   /// Reads a config as replSetInitiate and replSetReconfig are given it, strictly, and validates it. Left out fields
   /// get their defaults, an arbiter the priority 0. Errors: TypeMismatch, UnknownField, MissingRequiredField,
-  /// InvalidReplicaSetConfig; each names the field.
+  /// InvalidReplicaSetConfig (also for a number out of range); each names the field.
   static StatusWith<ReplicaSetConfig> parse(bson::View document);
   /// The rules that a config has to keep by itself. Errors: InvalidReplicaSetConfig.
   Status validate() const;
-  /// As replSetGetConfig shows it; `parse` reads it back.
-  bson::Document toBson() const;
-
+  bool isConfigServer() const { return configsvr.value_or(false); }
   ConfigVersion configVersion() const { return {version, term}; }
   /// Null if that node is no member.
   const MemberConfig* member(const NodeName& host) const;
@@ -112,11 +116,11 @@ Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& n
 
 }  // namespace troupe::replication
 
-TROUPE_DESCRIBE(troupe::replication::MemberConfig, 0, id, host, priority, votes, arbiterOnly, hidden, buildIndexes,
-                secondaryDelaySecs, tags)
-TROUPE_DESCRIBE(troupe::replication::ReplicaSetSettings, 0, chainingAllowed, heartbeatInterval, heartbeatTimeoutSecs,
-                electionTimeout, catchUpTimeout, catchUpTakeoverDelay, getLastErrorModes, getLastErrorDefaults,
-                replicaSetId)
+TROUPE_DESCRIBE(troupe::replication::MemberConfig, 0, id, host, arbiterOnly, buildIndexes, hidden, priority, tags,
+                secondaryDelaySecs, votes)
+TROUPE_DESCRIBE(troupe::replication::ReplicaSetSettings, 0, chainingAllowed, heartbeatIntervalMillis,
+                heartbeatTimeoutSecs, electionTimeoutMillis, catchUpTimeoutMillis, catchUpTakeoverDelayMillis,
+                getLastErrorModes, getLastErrorDefaults, replicaSetId)
 TROUPE_DESCRIBE(troupe::replication::ConfigVersion, 0, version, term)
-TROUPE_DESCRIBE(troupe::replication::ReplicaSetConfig, 0, id, version, term, members, configServer,
+TROUPE_DESCRIBE(troupe::replication::ReplicaSetConfig, 0, id, version, term, members, configsvr, protocolVersion,
                 writeConcernMajorityJournalDefault, settings)

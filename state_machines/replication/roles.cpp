@@ -40,15 +40,17 @@ void settle(Turn& t) {
 void armElectionTimeout(Turn& t) {
   if (!t.self() || !t.self()->isElectable()) return;
   if (t.config().isOnlyVoter(t.doc.self)) t.arm(Millis(0), ElectionTimeout{});
-  else t.arm(t.config().settings.electionTimeout, ElectionTimeout{}, electionSpread(t.config()));
+  else t.arm(t.config().settings.electionTimeoutMillis, ElectionTimeout{}, electionSpread(t.config()));
 }
 
 void expectElection(Turn& t) {
-  const Millis timeout = t.config().settings.electionTimeout;
+  const Millis timeout = t.config().settings.electionTimeoutMillis;
   if (t.self() && t.self()->isElectable()) t.arm(timeout / kGoneShare, ElectionTimeout{}, 2 * timeout / kGoneShare);
 }
 
-Millis electionSpread(const ReplicaSetConfig& config) { return config.settings.electionTimeout * 15 / 100; }
+Millis electionSpread(const ReplicaSetConfig& config) {
+  return Millis(config.settings.electionTimeoutMillis) * 15 / 100;
+}
 
 bool leads(Topology::Phase phase) {
   using Phase = Topology::Phase;

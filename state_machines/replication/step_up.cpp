@@ -51,12 +51,12 @@ void win(Turn& t) {
   t.mem.phase = Phase::kCatchingUp;
   sendHeartbeats(t);
   const ReplicaSetSettings& settings = t.config().settings;
-  if (settings.catchUpTimeout.count() == 0) return drain(t);
+  if (settings.catchUpTimeoutMillis.count() == 0) return drain(t);
   for (const MemberView& v : t.mem.members)
     if (mayAnswer(v) && !t.config().member(v.host)->arbiterOnly) t.mem.awaited.insert(v.host);
   if (t.mem.awaited.empty()) return drain(t);
-  t.arm(settings.electionTimeout / kRoundShare, CatchUpRoundOver{});
-  if (settings.catchUpTimeout.count() > 0) t.arm(settings.catchUpTimeout, CatchUpTimeout{});
+  t.arm(settings.electionTimeoutMillis / kRoundShare, CatchUpRoundOver{});
+  if (settings.catchUpTimeoutMillis.count() > 0) t.arm(settings.catchUpTimeoutMillis, CatchUpTimeout{});
 }
 
 void onRoundAnswer(Turn& t, const NodeName& host) {

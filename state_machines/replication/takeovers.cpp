@@ -39,13 +39,13 @@ void setTimer(Turn& t, bool& armed, bool wanted, Millis delay, Event event) {
 }  // namespace
 
 Millis priorityTakeoverDelay(const ReplicaSetConfig& config, const NodeName& self) {
-  return config.settings.electionTimeout * (config.priorityRank(self) + 1);
+  return Millis(config.settings.electionTimeoutMillis) * (config.priorityRank(self) + 1);
 }
 
 void considerTakeovers(Turn& t) {
   const MemberView* primary = whyNotStand(t).empty() ? primaryView(t) : nullptr;
   if (!primary) return dropTakeovers(t);
-  const Millis catchUpDelay = t.config().settings.catchUpTakeoverDelay;
+  const Millis catchUpDelay = t.config().settings.catchUpTakeoverDelayMillis;
   setTimer(t, t.mem.priorityTakeover, hasHigherPriority(t, *primary), priorityTakeoverDelay(t.config(), t.doc.self),
            PriorityTakeoverDue{});
   setTimer(t, t.mem.catchUpTakeover, catchUpDelay.count() >= 0 && isAheadOfCatchUp(t, *primary), catchUpDelay,

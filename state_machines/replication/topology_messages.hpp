@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "messaging/clock/op_time.hpp"
-#include "messaging/description/description.hpp"
+#include "messaging/description/message.hpp"
 #include "messaging/errors/status.hpp"
 #include "state_machines/replication/replica_set_config.hpp"
 
@@ -24,7 +24,8 @@ enum class MemberState : int32_t {
   kRemoved = 10,
 };
 
-// Messages. They may be lost, doubled and overtake each other.
+// Messages between members (REP-035, REP-036, REP-038, ELE-005, ELE-009). They may be lost, doubled and overtake each
+// other.
 
 /// A member's report about a third one, so that a member counts as alive as long as anyone hears of it.
 struct Heard {
@@ -214,11 +215,11 @@ TROUPE_ENUM(troupe::replication::OpenCommand, (kInitiate, "replSetInitiate"), (k
             (kStepDown, "replSetStepDown"), (kStepUp, "replSetStepUp"))
 TROUPE_DESCRIBE(troupe::replication::Heard, 0, host, distance, applied)
 TROUPE_DESCRIBE(troupe::replication::Report, 0, from, term, config, state, applied, primary, others)
-TROUPE_DESCRIBE(troupe::replication::HeartbeatRequest, 0, sender, to, setName)
-TROUPE_DESCRIBE(troupe::replication::HeartbeatReply, 0, sender, to, setName, newer, refusal)
-TROUPE_DESCRIBE(troupe::replication::VoteRequest, 0, from, setName, term, config, applied, dryRun, leaderless)
-TROUPE_DESCRIBE(troupe::replication::VoteReply, 0, from, term, dryRun, granted, reason)
-TROUPE_DESCRIBE(troupe::replication::StepUpRequest, 0, from, term)
+TROUPE_MESSAGE(troupe::replication::HeartbeatRequest, sender, to, setName)
+TROUPE_MESSAGE(troupe::replication::HeartbeatReply, sender, to, setName, newer, refusal)
+TROUPE_MESSAGE(troupe::replication::VoteRequest, from, setName, term, config, applied, dryRun, leaderless)
+TROUPE_MESSAGE(troupe::replication::VoteReply, from, term, dryRun, granted, reason)
+TROUPE_MESSAGE(troupe::replication::StepUpRequest, from, term)
 TROUPE_DESCRIBE(troupe::replication::Done, 0)
 TROUPE_DESCRIBE(troupe::replication::ElectionTimeout, 0)
 TROUPE_DESCRIBE(troupe::replication::HeartbeatDue, 0)

@@ -18,7 +18,7 @@ from support import BIN, SLOWNESS, Server, eventually, free_port
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("docs/extending.md", "docs/testing-protocols.md")
 EXAMPLE = ROOT / "examples/named_lease"
-PROTOCOL = ("named_lease.capnp", "named_lease.hpp", "main.cpp")
+PROTOCOL = ("named_lease.hpp", "main.cpp")
 LEASES, HOLDERS = "/node/services/leases", "/node/services/holders"
 BLOCK = re.compile(r"(?:^\*\*`([\w.]+)`\*\*[^\n]*\n\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
 

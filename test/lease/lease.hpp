@@ -5,11 +5,12 @@
 #include <variant>
 #include <vector>
 
+#include "messaging/description/message.hpp"
 #include "state_machines/core/machine.hpp"
 
 /// Named leases that move between nodes: a coordinator for each hand-off, whose document outlives it, and a holder for
 /// each lease and node. The model checker explores one hand-off; the simulator runs both machines as primary-only
-/// services (test/lease/messages.hpp).
+/// services.
 namespace troupe::lease {
 
 using machines::Durability;
@@ -102,13 +103,13 @@ struct Holder : machines::Machine<Holder> {
 
 }  // namespace troupe::lease
 
-TROUPE_DESCRIBE(troupe::lease::Offer, 0, lease, epoch)
-TROUPE_DESCRIBE(troupe::lease::Drain, 0, lease, epoch)
-TROUPE_DESCRIBE(troupe::lease::Grant, 0, lease, epoch)
-TROUPE_DESCRIBE(troupe::lease::Accepted, 0)
-TROUPE_DESCRIBE(troupe::lease::Declined, 0)
-TROUPE_DESCRIBE(troupe::lease::Drained, 0)
-TROUPE_DESCRIBE(troupe::lease::Taken, 0)
+TROUPE_MESSAGE(troupe::lease::Offer, lease, epoch)
+TROUPE_MESSAGE(troupe::lease::Drain, lease, epoch)
+TROUPE_MESSAGE(troupe::lease::Grant, lease, epoch)
+TROUPE_MESSAGE(troupe::lease::Accepted)
+TROUPE_MESSAGE(troupe::lease::Declined)
+TROUPE_MESSAGE(troupe::lease::Drained)
+TROUPE_MESSAGE(troupe::lease::Taken)
 TROUPE_DESCRIBE(troupe::lease::WorkDone, 0)
 TROUPE_DESCRIBE(troupe::lease::FinishWork, 0)
 TROUPE_MACHINE(troupe::lease::Handoff, 1, id, lease, from, to, epoch, phase)

@@ -11,9 +11,8 @@
 #include "messaging/envelope/payload.hpp"
 #include "messaging/errors/status.hpp"
 
-/// What a test sends and expects, as it writes it: a described struct (which travels by its schema if TROUPE_MESSAGE
-/// has given it one), a struct of a Cap'n Proto schema with all defaults, or any C++ type that stays within its
-/// process.
+/// Messages as a test writes them: a described struct (which may go to other nodes if TROUPE_MESSAGE marks it), a
+/// struct of a Cap'n Proto schema with all defaults, or any C++ type that stays within its process.
 namespace troupe::probe {
 
 /// Of a payload whose type it knows, one readable line.
@@ -21,7 +20,7 @@ using Printer = std::function<std::string(const Payload&)>;
 
 template <class T>
 PayloadType typeOfMessage() {
-  return payloadType<typename machines::CarrierOf<T>::Type>();
+  return machines::payloadTypeOf<T>();
 }
 template <class T>
 bool carries(const Payload& payload) {
@@ -44,7 +43,7 @@ StatusWith<Payload> answerOf(const T& value) {
 /// The value that a message of type T carries: the struct, or for a schema's struct the message itself, to be read.
 template <class T>
 StatusWith<T> valueOf(const Payload& payload) {
-  if constexpr (machines::HasSchema<T>) return machines::fromPayload<T, typename machines::SchemaOf<T>::Type>(payload);
+  if constexpr (machines::MessageStruct<T>) return machines::fromPayload<T>(payload);
   else return payload.local<T>();
 }
 template <SchemaType T>

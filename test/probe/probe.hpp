@@ -44,7 +44,7 @@ struct Inbox {
 template <class T>
 class ReceivedMessage {
  public:
-  using Value = std::conditional_t<SchemaType<T>, Received<typename machines::CarrierOf<T>::Type>, T>;
+  using Value = std::conditional_t<SchemaType<T>, Received<T>, T>;
 
   ReceivedMessage(Value value, std::shared_ptr<Letter> letter) : value_(std::move(value)), letter_(std::move(letter)) {}
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include "messaging/schemas/testing.capnp.h"
 #include "test/probe/subjects/caller.hpp"
 #include "test/probe/test_kit.hpp"
 
@@ -27,7 +28,7 @@ TEST_F(ProbeTest, ReadsTheFieldsOfWhatItExpects) {
   EXPECT_FALSE(call.asks());
   a.tell(b.address(), Note{"here"});
   EXPECT_EQ(b.expect<Note>()->text, "here");
-  a.tell(b.address(), Call{8});
+  a.tell(b.address(), build<schema::Ping>([](schema::Ping::Builder ping) { ping.setNumber(8); }));
   EXPECT_EQ(b.expect<schema::Ping>().read()->getNumber(), 8);
 }
 

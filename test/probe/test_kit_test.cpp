@@ -110,9 +110,10 @@ TEST_F(TestKitTest, StartsAnyActor) {
   struct Echo final : Actor {
     explicit Echo(int64_t more) : more_(more) {}
     Behaviour behaviour() override {
-      return {on<schema::Ping>([this](schema::Ping::Reader ping, Context& context) {
-        context.reply(toMessage(Answered{ping.getNumber() + more_}));
-      })};
+      auto answer = [this](Context& context) {
+        context.reply(toMessage(Answered{fromPayload<Call>(context.payload())->number + more_}));
+      };
+      return {Handler{payloadTypeOf<Call>(), std::move(answer)}};
     }
     int64_t more_;
   };

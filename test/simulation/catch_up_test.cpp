@@ -19,8 +19,8 @@ class CatchUpTest : public TopologyActorTest {
   /// n1 and n2 have what a majority has, n3 has more; n1 is elected. The settings are those of the config.
   void electOneThatIsBehind(Millis catchUpTimeout, Millis takeoverDelay = Millis(-1)) {
     ReplicaSetConfig wanted = config();
-    wanted.settings.catchUpTimeout = catchUpTimeout;
-    wanted.settings.catchUpTakeoverDelay = takeoverDelay;
+    wanted.settings.catchUpTimeoutMillis = catchUpTimeout;
+    wanted.settings.catchUpTakeoverDelayMillis = takeoverDelay;
     wanted.members[2].priority = 0.5;  // no priority takeover: only its data speak for it
     wanted.members[1].priority = 0;
     ask("n1:1", Initiate{wanted, "n1:1", {}});

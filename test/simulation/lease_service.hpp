@@ -7,7 +7,7 @@
 #include "actors/machines/collection_store.hpp"
 #include "actors/machines/machine_host.hpp"
 #include "state_machines/core/world.hpp"
-#include "test/lease/messages.hpp"
+#include "test/lease/lease.hpp"
 #include "test/simulation/subject.hpp"
 
 namespace troupe::sim {

@@ -124,8 +124,8 @@ replication::ReplicaSetConfig ReplicaSet::config() const {
   const auto millis = [](Duration time) { return std::chrono::duration_cast<machines::Millis>(time); };
   replication::ReplicaSetConfig made;
   made.id = "rs";
-  made.settings.electionTimeout = millis(scenario_.topology.electionTimeout);
-  made.settings.heartbeatInterval = millis(scenario_.topology.heartbeatInterval);
+  made.settings.electionTimeoutMillis = millis(scenario_.topology.electionTimeout);
+  made.settings.heartbeatIntervalMillis = millis(scenario_.topology.heartbeatInterval);
   for (const std::string& name : scenario_.nodes()) {
     replication::MemberConfig member;
     member.id = static_cast<int32_t>(made.members.size());

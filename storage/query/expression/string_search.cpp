@@ -2,6 +2,7 @@
 #include <pcre2.h>
 
 #include "storage/query/expression/node.hpp"
+#include "storage/query/expression/regex_flags.hpp"
 #include "storage/query/expression/text.hpp"
 
 // $regexMatch, $regexFind, $regexFindAll, by PCRE2.
@@ -29,25 +30,10 @@ struct Compiled {
   std::unique_ptr<pcre2_match_data, FreeMatch> match;
 };
 
-StatusWith<uint32_t> compileFlags(std::string_view options, const std::string& name) {
-  uint32_t flags = PCRE2_UTF;
-  for (const char c : options) {
-    switch (c) {
-      case 'i': flags |= PCRE2_CASELESS; break;
-      case 'm': flags |= PCRE2_MULTILINE; break;
-      case 's': flags |= PCRE2_DOTALL; break;
-      case 'x': flags |= PCRE2_EXTENDED; break;
-      case 'u': break;
-      default: return Status(ErrorCode(51108), name + " invalid flag in regex options: " + c);
-    }
-  }
-  return flags;
-}
-
 StatusWith<Compiled*> compile(std::string_view pattern, std::string_view options, const std::string& name) {
   thread_local Compiled last;
   if (last.code && last.pattern == pattern && last.options == options) return &last;
-  TROUPE_ASSIGN(const uint32_t flags, compileFlags(options, name));
+  TROUPE_ASSIGN(const uint32_t flags, regexFlags(options, name));
   int error = 0;
   size_t offset = 0;
   last.code.reset(

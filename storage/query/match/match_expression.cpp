@@ -152,16 +152,8 @@ void MatchExpression::serializeOperator(bson::Builder& out) const {
       out.close();
       return;
     case MatchKind::kElemMatchValue:
-      out.openDocument("$elemMatch");
-      if (children_.front()->kind() == MatchKind::kAnd) {
-        for (const auto& child : children_.front()->children()) child->serializeOperator(out);
-      } else {
-        children_.front()->serializeOperator(out);
-      }
-      out.close();
-      return;
     case MatchKind::kNot:
-      out.openDocument("$not");
+      out.openDocument(matchOperatorName(kind_));
       if (children_.front()->kind() == MatchKind::kAnd) {
         for (const auto& child : children_.front()->children()) child->serializeOperator(out);
       } else {

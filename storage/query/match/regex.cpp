@@ -3,6 +3,8 @@
 
 #include <pcre2.h>
 
+#include "storage/query/expression/regex_flags.hpp"
+
 namespace troupe::query {
 namespace {
 
@@ -20,21 +22,6 @@ struct MatchData {
   }
 };
 
-StatusWith<uint32_t> pcreFlags(std::string_view options) {
-  uint32_t flags = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
-  for (const char c : options) {
-    switch (c) {
-      case 'i': flags |= PCRE2_CASELESS; break;
-      case 'm': flags |= PCRE2_MULTILINE; break;
-      case 's': flags |= PCRE2_DOTALL; break;
-      case 'x': flags |= PCRE2_EXTENDED; break;
-      case 'u': break;
-      default: return {ErrorCode(51108), std::string(" invalid flag in regex options: ") + c};
-    }
-  }
-  return flags;
-}
-
 }  // namespace
 
 CompiledRegex::~CompiledRegex() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
@@ -45,11 +32,11 @@ StatusWith<std::shared_ptr<const CompiledRegex>> CompiledRegex::compile(std::str
     return {ErrorCode::kBadValue, "Regular expression cannot contain an embedded null byte"};
   if (options.find('\0') != std::string_view::npos)
     return {ErrorCode::kBadValue, "Regular expression options string cannot contain an embedded null byte"};
-  TROUPE_ASSIGN(const uint32_t flags, pcreFlags(options));
+  TROUPE_ASSIGN(const uint32_t flags, regexFlags(options, ""));
   int error = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code* code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), flags, &error, &offset, nullptr);
+  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                   flags | PCRE2_MATCH_INVALID_UTF, &error, &offset, nullptr);
   if (!code) {
     PCRE2_UCHAR text[256];
     pcre2_get_error_message(error, text, sizeof text);

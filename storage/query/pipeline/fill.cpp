@@ -1,7 +1,5 @@
-#include <algorithm>
-
-#include "messaging/bson/compare.hpp"
 #include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/partitioned_rows.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
 // $fill: gives values to null and missing fields: a constant or expression, the last one seen (locf), or on a line
@@ -34,14 +32,15 @@ double position(const Element& e) { return e.is(Type::kDate) ? static_cast<doubl
 
 class FillStage final : public Stage {
  public:
-  FillStage(FillSpec spec, PipelineContext context) : spec_(std::move(spec)), context_(std::move(context)) {}
+  FillStage(FillSpec spec, const PipelineContext& context)
+      : spec_(std::move(spec)), held_("$fill", std::move(spec_.partitionBy), std::move(spec_.sort), context) {}
 
   StatusWith<Next> next() override {
     while (!consumed_) {
       auto in = pull();
       if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
       if (in->isEnd()) TROUPE_TRY(fillAll());
-      else TROUPE_TRY(hold(in->document));
+      else TROUPE_TRY(held_.add(in->document));
     }
     if (at_ == rows_.size()) return Next::end();
     current_ = std::move(rows_[at_++].document);
@@ -52,47 +51,18 @@ class FillStage final : public Stage {
   StageTraits traits() const override { return {.blocking = true, .preservesCount = true}; }
 
  private:
-  struct Row {
-    Value partition;
-    std::string sortKey;
-    Document document;
-  };
-
-  Status hold(bson::View document) {
-    Row row;
-    if (spec_.partitionBy) {
-      TROUPE_ASSIGN(row.partition, spec_.partitionBy->evaluate(document, variables_));
-    }
-    if (!row.partition.ok()) row.partition = nullValue();
-    if (spec_.sort) {
-      TROUPE_ASSIGN(row.sortKey, spec_.sort->key(document));
-    }
-    row.document = Document(document);
-    bytes_ += document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
-    rows_.push_back(std::move(row));
-    return checkMemory(bytes_, context_, "$fill");
-  }
-
-  int compare(const Row& a, const Row& b) const {
-    return bson::compareValues(a.partition.element(), b.partition.element(), context_.parse->collator);
-  }
-
   Status fillAll() {
     consumed_ = true;
-    std::stable_sort(rows_.begin(), rows_.end(), [this](const Row& a, const Row& b) {
-      const int order = compare(a, b);
-      return order != 0 ? order < 0 : a.sortKey < b.sortKey;
-    });
+    held_.sort();
     for (size_t first = 0; first < rows_.size();) {
-      size_t end = first;
-      while (end < rows_.size() && compare(rows_[first], rows_[end]) == 0) ++end;
+      const size_t end = held_.endOfPartition(first);
       for (const FilledField& output : spec_.outputs) TROUPE_TRY(fill(output, first, end));
       first = end;
     }
     return Status::OK();
   }
 
-  Status set(Row& row, const std::string& path, const Value& value) {
+  Status set(PartitionedRows::Row& row, const std::string& path, const Value& value) {
     ProjectionTree tree(ProjectionTree::Mode::kAdd);
     TROUPE_TRY(tree.compute(path, [&value](bson::View) -> StatusWith<Value> { return value; }));
     TROUPE_ASSIGN(row.document, tree.apply(row.document));
@@ -116,8 +86,6 @@ class FillStage final : public Stage {
     return Status::OK();
   }
 
-  Element keyOf(size_t row) const { return rows_[row].document.view().at(spec_.sort->parts().front().path.text()); }
-
   Status interpolate(const FilledField& output, size_t first, size_t end) {
     std::optional<size_t> known;
     for (size_t i = first; i <= end; ++i) {
@@ -134,17 +102,17 @@ class FillStage final : public Stage {
   }
 
   Value between(const FilledField& output, size_t left, size_t right, size_t at) const {
-    const double x0 = position(keyOf(left)), x1 = position(keyOf(right)), x = position(keyOf(at));
+    const double x0 = position(held_.sortValue(rows_[left])), x1 = position(held_.sortValue(rows_[right])),
+                 x = position(held_.sortValue(rows_[at]));
     const double y0 = rows_[left].document.view().at(output.path).toDouble(),
                  y1 = rows_[right].document.view().at(output.path).toDouble();
     return real(x1 == x0 ? y0 : y0 + (x - x0) * (y1 - y0) / (x1 - x0));
   }
 
   FillSpec spec_;
-  PipelineContext context_;
+  PartitionedRows held_;
+  std::vector<PartitionedRows::Row>& rows_ = held_.rows();
   Variables variables_;
-  std::vector<Row> rows_;
-  int64_t bytes_ = 0;
   bool consumed_ = false;
   size_t at_ = 0;
   Document current_;

@@ -7,6 +7,7 @@
 #include "storage/query/expression/accumulator.hpp"
 #include "storage/query/expression/calendar.hpp"
 #include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/partitioned_rows.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
 // $setWindowFields: partitions are read in order, one at a time; each output is computed over a window of documents
@@ -164,12 +165,10 @@ class WindowEvaluator {
 class WindowStage final : public Stage {
  public:
   WindowStage(Document shown, ExpressionPtr partitionBy, std::optional<SortPattern> sort,
-              std::vector<WindowedField> outputs, PipelineContext context)
+              std::vector<WindowedField> outputs, const PipelineContext& context)
       : shown_(std::move(shown)),
-        partitionBy_(std::move(partitionBy)),
-        sort_(std::move(sort)),
         outputs_(std::move(outputs)),
-        context_(std::move(context)) {}
+        held_("$setWindowFields", std::move(partitionBy), std::move(sort), context) {}
 
   StatusWith<Next> next() override {
     while (!consumed_) {
@@ -187,52 +186,29 @@ class WindowStage final : public Stage {
   StageTraits traits() const override { return {.blocking = true}; }
 
  private:
-  struct Row {
-    Value partition;
-    std::string sortKey;
-    Document document;
-  };
   Status hold(bson::View document) {
-    Row row;
-    if (partitionBy_) {
-      TROUPE_ASSIGN(row.partition, partitionBy_->evaluate(document, variables_));
-      if (row.partition.type() == Type::kArray)
-        return {ErrorCode::kTypeMismatch, "An expression used to partition cannot evaluate to value of type array"};
-    }
-    if (!row.partition.ok()) row.partition = nullValue();
-    if (sort_) {
-      TROUPE_ASSIGN(row.sortKey, sort_->key(document));
-    }
-    row.document = Document(document);
-    bytes_ += document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
-    rows_.push_back(std::move(row));
-    return checkMemory(bytes_, context_, "$setWindowFields");
+    TROUPE_TRY(held_.add(document));
+    if (held_.rows().back().partition.type() == Type::kArray)
+      return {ErrorCode::kTypeMismatch, "An expression used to partition cannot evaluate to value of type array"};
+    return Status::OK();
   }
   /// Windows look back and forth, so that a partition has to be there as a whole; results come only after the last
   /// input.
   Status compute() {
     consumed_ = true;
-    const auto order = [this](const Row& a, const Row& b) {
-      return bson::compareValues(a.partition.element(), b.partition.element(), context_.parse->collator);
-    };
-    std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
-      const int by = order(a, b);
-      return by != 0 ? by < 0 : a.sortKey < b.sortKey;
-    });
-    for (size_t first = 0; first < rows_.size();) {
-      size_t end = first;
+    held_.sort();
+    auto& rows = held_.rows();
+    for (size_t first = 0; first < rows.size();) {
+      const size_t end = held_.endOfPartition(first);
       Partition partition;
-      for (; end < rows_.size() && order(rows_[first], rows_[end]) == 0; ++end) {
-        if (sort_)
-          partition.sortValues.emplace_back(
-              bson::Value(rows_[end].document.view().at(sort_->parts().front().path.text())));
-        partition.sortKeys.push_back(std::move(rows_[end].sortKey));
-        partition.documents.push_back(std::move(rows_[end].document));
+      for (; first < end; ++first) {
+        if (held_.order()) partition.sortValues.emplace_back(bson::Value(held_.sortValue(rows[first])));
+        partition.sortKeys.push_back(std::move(rows[first].sortKey));
+        partition.documents.push_back(std::move(rows[first].document));
       }
       TROUPE_TRY(addOutputs(partition));
-      first = end;
     }
-    rows_.clear();
+    rows.clear();
     return Status::OK();
   }
   Status addOutputs(const Partition& partition) {
@@ -254,14 +230,9 @@ class WindowStage final : public Stage {
   }
 
   Document shown_;
-  ExpressionPtr partitionBy_;
-  std::optional<SortPattern> sort_;
   std::vector<WindowedField> outputs_;
-  PipelineContext context_;
-  Variables variables_;
-  std::vector<Row> rows_;
+  PartitionedRows held_;
   std::vector<Document> results_;
-  int64_t bytes_ = 0;
   bool consumed_ = false;
   size_t at_ = 0;
   Document current_;

@@ -2,8 +2,7 @@
 #include <string>
 #include <variant>
 
-#include "actors/machines/message_binding.hpp"
-#include "messaging/schemas/testing.capnp.h"
+#include "messaging/description/message.hpp"
 #include "state_machines/core/machine.hpp"
 
 /// What the kit's own tests look at.
@@ -60,10 +59,8 @@ inline const Transitions<Caller>& Caller::transitions() {
 
 }  // namespace troupe::probe::test
 
-TROUPE_DESCRIBE(troupe::probe::test::Call, 0, number)
-TROUPE_DESCRIBE(troupe::probe::test::Answered, 0, number)
+TROUPE_MESSAGE(troupe::probe::test::Call, number)
+TROUPE_MESSAGE(troupe::probe::test::Answered, number)
 TROUPE_DESCRIBE(troupe::probe::test::TooLate, 0)
 TROUPE_DESCRIBE(troupe::probe::test::Caller::Memory, 0, answers)
 TROUPE_MACHINE(troupe::probe::test::Caller, 1, id, peer, sum, phase)
-TROUPE_MESSAGE(troupe::probe::test::Call, troupe::schema::Ping)
-TROUPE_MESSAGE(troupe::probe::test::Answered, troupe::schema::Pong)

@@ -1,15 +1,9 @@
 @0xc6a1f8d9027be534;
-# What sample.hpp describes, field by field; and schemas that do not fit.
+# The described types of sample.hpp as schemas, written by hand: Cap'n Proto's own code reads and writes their messages.
 
 using Cxx = import "/capnp/c++.capnp";
 using import "/messaging/schemas/envelope.capnp".Failure;
 $Cxx.namespace("troupe::schema::sample");
-
-enum Colour {
-  red @0;        # first
-  green @1;      # second
-  darkBlue @2;   # third
-}
 
 struct Drained {
   # Nothing but its arrival.
@@ -30,7 +24,7 @@ struct Refused {
 struct Event {
   # One of three.
   union {
-    drained @0 :Void;     # carries nothing
+    drained @0 :Drained;  # carries nothing
     point @1 :Point;      # a place
     refused @2 :Refused;  # a failure
   }
@@ -59,7 +53,7 @@ struct NamedPoint {
 struct Palette {
   # An entry of a map.
   key @0 :Text;            # its name
-  value @1 :List(Colour);  # its colours
+  value @1 :List(Text);    # its colours
 }
 
 struct Everything {
@@ -76,7 +70,7 @@ struct Everything {
   status @9 :Failure;             # code 0 for success
   document @10 :Data;             # BSON
   any @11 :Data;                  # BSON of one field
-  maybeColour @12 :List(Colour);  # none or one
+  maybeColour @12 :Text;          # may be null
   maybeNumber @13 :List(Int64);   # none or one
   maybeText @14 :Text;            # may be null
   maybePoint @15 :Point;          # may be null
@@ -96,40 +90,29 @@ struct Tree {
   children @1 :List(Tree);   # below it
 }
 
-struct PointWithoutY {
-  # Lacks a field and has another.
-  x @0 :Int32;   # to the right
-  z @1 :Int64;   # not described
+struct OlderPoint {
+  # A point as a node sends it that knows no y.
+  x @0 :Int32;  # to the right
 }
 
-struct NarrowPoint {
-  # Types that do not carry what is described.
-  x @0 :UInt32;  # without sign
-  y @1 :Int32;   # too narrow
+struct NewerPoint {
+  # A point as a newer node sends it.
+  x @0 :Int32;      # to the right
+  y @1 :Int64;      # upwards
+  z @2 :Float64;    # into the distance
+  name @3 :Text;    # of the place
 }
 
-struct WidePoint {
-  # A newer or more generous sender.
-  x @0 :Int64;  # may not fit
-  y @1 :Int64;  # fits
-}
-
-enum FewColours {
-  red @0;      # known
-  purple @1;   # unknown
-}
-
-struct Painted {
-  # An enum of the schema.
-  colour @0 :Colour;       # fits
-}
-
-struct BadlyPainted {
-  # An enum of other names.
-  colour @0 :FewColours;   # does not fit
-}
-
-struct OptionalPoint {
-  # A number that cannot be absent.
-  limit @0 :Int64;         # needs a list
+struct Crowded {
+  # A bool for each bit of a byte and more, between other numbers.
+  a @0 :Bool;        # the first bit
+  b @1 :Int16;       # beside it
+  c @2 :Bool;        # the second bit
+  d @3 :Int8;        # between them
+  e @4 :Int64;       # a word of its own
+  f @5 :Bool;        # the third bit
+  g @6 :Int32;       # the rest of the first word
+  h @7 :Int8;        # the first byte of a new one
+  i @8 :List(Bool);  # none or one
+  j @9 :List(Int8);  # bytes
 }

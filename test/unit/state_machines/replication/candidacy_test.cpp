@@ -101,7 +101,7 @@ TEST(Candidacy, TriesAgainSoonAfterASplitVote) {
         arm && std::holds_alternative<ElectionTimeout>(arm->event))
       last = arm->delay + arm->spread;
   ASSERT_TRUE(last);
-  EXPECT_LT(*last, kConfig.settings.electionTimeout);
+  EXPECT_LT(*last, kConfig.settings.electionTimeoutMillis);
 }
 
 TEST(Candidacy, BeginsAnewWhenNobodyAnswers) {

@@ -27,7 +27,7 @@ inline ReplicaSetConfig configOf(const std::vector<NodeName>& hosts) {
     m.host = host;
     config.members.push_back(m);
   }
-  config.settings.electionTimeout = Millis(1000);
+  config.settings.electionTimeoutMillis = Millis(1000);
   return config;
 }
 
@@ -64,7 +64,7 @@ class Cluster {
     const auto refused = cluster.command(hosts.front(), Initiate{config, hosts.front(), {}});
     EXPECT_FALSE(refused && !refused->isOK()) << refused->toString();
     cluster.runUntilPrimary();
-    cluster.run(config.settings.electionTimeout / 2);
+    cluster.run(config.settings.electionTimeoutMillis / 2);
     return cluster;
   }
 

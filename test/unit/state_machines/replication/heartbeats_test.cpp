@@ -22,7 +22,7 @@ TEST(Heartbeats, GoToEveryOtherMemberEachInterval) {  // REP-035
   EXPECT_EQ(sent[0].first, "b:1");
   EXPECT_EQ(sent[1].first, "c:1");
   ReplicaSetConfig config = kConfig;
-  config.settings.electionTimeout = Secs(10);
+  config.settings.electionTimeoutMillis = Secs(10);
   EXPECT_EQ(armed<HeartbeatDue>(when(memberOf(config, "a:1"), HeartbeatDue{}))->delay, Secs(2));
 }
 

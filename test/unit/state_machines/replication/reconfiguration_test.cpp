@@ -99,14 +99,14 @@ TEST(Reconfig, IsPersistedAndReachesEveryMember) {  // ELE-037, REP-039
   Cluster set = Cluster::running(kConfig);
   const NodeName primary = set.primary();
   ReplicaSetConfig config = next(set.config(primary));
-  config.settings.catchUpTakeoverDelay = Millis(5);
+  config.settings.catchUpTakeoverDelayMillis = Millis(5);
   EXPECT_FALSE(set.command(primary, Reconfig{config})) << "answered when a majority has it";
   set.run(Millis(100));
   EXPECT_TRUE(set.concluded(primary, OpenCommand::kReconfig)->isOK());
   for (const char* host : {"a:1", "b:1", "c:1"}) {
     EXPECT_EQ(set.config(host).version, 2) << host;
     EXPECT_EQ(set.config(host).term, set.term()) << host;
-    EXPECT_EQ(set.config(host).settings.catchUpTakeoverDelay, Millis(5)) << host;
+    EXPECT_EQ(set.config(host).settings.catchUpTakeoverDelayMillis, Millis(5)) << host;
   }
   EXPECT_EQ(set.primary(), primary);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "messaging/bson/json.hpp"
+#include "messaging/description/bson_archive.hpp"
 
 namespace troupe::replication::test {
 namespace {
@@ -41,10 +42,10 @@ TEST(ReplicaSetConfig, FillsInWhatIsLeftOut) {
   EXPECT_EQ(config.members[0].priority, 1);
   EXPECT_EQ(config.members[0].votes, 1);
   EXPECT_TRUE(config.members[0].buildIndexes);
-  EXPECT_EQ(config.settings.heartbeatInterval, Millis(2000));
-  EXPECT_EQ(config.settings.electionTimeout, Millis(10'000));
-  EXPECT_EQ(config.settings.catchUpTimeout, Millis(-1));
-  EXPECT_EQ(config.settings.catchUpTakeoverDelay, Millis(30'000));
+  EXPECT_EQ(config.settings.heartbeatIntervalMillis, Millis(2000));
+  EXPECT_EQ(config.settings.electionTimeoutMillis, Millis(10'000));
+  EXPECT_EQ(config.settings.catchUpTimeoutMillis, Millis(-1));
+  EXPECT_EQ(config.settings.catchUpTakeoverDelayMillis, Millis(30'000));
   EXPECT_TRUE(config.settings.chainingAllowed);
 }
 
@@ -58,13 +59,15 @@ TEST(ReplicaSetConfig, IsShownAsItWasGiven) {  // ELE-037
     "settings": {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200, "chainingAllowed": false,
       "getLastErrorModes": {"east": {"dc": 1}}, "replicaSetId": {"$oid": "0123456789abcdef01234567"}}})"_json;
   const auto config = parsed(given);
-  const bson::Document shown = config.toBson();
+  const bson::Document shown = machines::toBson(config);
   EXPECT_EQ(shown.view().at("members.0.priority").asDouble(), 2.5);
   EXPECT_EQ(shown.view().at("members.2.priority").asDouble(), 0) << "arbiters have none";
   EXPECT_EQ(shown.view().at("settings.electionTimeoutMillis").asInt32(), 1000);
   EXPECT_EQ(shown.view().at("protocolVersion").asInt64(), 1);
   EXPECT_EQ(shown["writeConcernMajorityJournalDefault"].asBool(), false);
+  EXPECT_FALSE(shown.view().has("configsvr"));
   EXPECT_EQ(parsed(shown), config);
+  EXPECT_EQ(*machines::fromBson<ReplicaSetConfig>(shown), config) << "as local.system.replset holds it";
 }
 
 TEST(ReplicaSetConfig, NamesUnknownFieldsAndWrongTypes) {
@@ -75,7 +78,8 @@ TEST(ReplicaSetConfig, NamesUnknownFieldsAndWrongTypes) {
   EXPECT_NE(status.reason().find("members.0.host"), std::string::npos) << status.reason();
   EXPECT_EQ(failureOf(R"({"host": "a:1"})"), ErrorCode::kMissingRequiredField);
   EXPECT_EQ(failure(R"({"members": []})"_json), ErrorCode::kMissingRequiredField);
-  EXPECT_EQ(failureOf(R"({"_id": 0.5, "host": "a:1"})"), kInvalid);
+  EXPECT_EQ(failureOf(R"({"_id": 0.5, "host": "a:1"})"), ErrorCode::kTypeMismatch);
+  EXPECT_EQ(failureOf(R"({"_id": 1e10, "host": "a:1"})"), kInvalid);
   EXPECT_EQ(failureOf(kA, R"(, "settings": {"electionTimeoutMillis": "1"})"), ErrorCode::kTypeMismatch);
 }
 

@@ -84,11 +84,11 @@ TEST(StepUp, EndsCatchUpAtTheTarget) {  // ELE-020
 
 TEST(StepUp, EndsCatchUpAfterItsTimeoutAndStaysElected) {  // ELE-020
   ReplicaSetConfig config = kConfig;
-  config.settings.catchUpTimeout = Millis(700);
+  config.settings.catchUpTimeoutMillis = Millis(700);
   EXPECT_EQ(armed<CatchUpTimeout>(elected(config))->delay, Millis(700));
   EXPECT_FALSE(armed<CatchUpTimeout>(elected())) << "-1: as long as it takes";
   EXPECT_EQ(phaseAfter(when(behindC().next, CatchUpTimeout{})), Phase::kDraining);
-  config.settings.catchUpTimeout = Millis(0);
+  config.settings.catchUpTimeoutMillis = Millis(0);
   EXPECT_EQ(phaseAfter(elected(config)), Phase::kDraining) << "0: no catch-up";
 }
 

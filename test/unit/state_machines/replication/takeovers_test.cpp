@@ -84,7 +84,7 @@ TEST(Takeovers, NobodyOvertakesAPrimaryThatHasWrittenInItsTerm) {  // ELE-003
 
 TEST(Takeovers, ACatchUpTakeoverCanBeSwitchedOff) {  // ELE-003
   ReplicaSetConfig config = configOf(kThree);
-  config.settings.catchUpTakeoverDelay = Millis(-1);
+  config.settings.catchUpTakeoverDelayMillis = Millis(-1);
   Snapshot<Topology> now = memberOf(config, "a:1");
   now.memory.applied = opTime(2, 20);
   EXPECT_FALSE(armed<CatchUpTakeoverDue>(when(now, primaryC("a:1", opTime(2, 10)))));

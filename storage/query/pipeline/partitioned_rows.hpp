@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "storage/query/expression/expression.hpp"
+#include "storage/query/pipeline/pipeline.hpp"
+#include "storage/query/sort/sort_pattern.hpp"
+
+namespace troupe::query {
+
+/// The input of a stage that looks back and forth within partitions ($setWindowFields, $fill): held as a whole, then
+/// sorted by partition and, within each, by the stage's own order. One thread.
+class PartitionedRows {
+ public:
+  struct Row {
+    bson::Value partition;  ///< null for none
+    std::string sortKey;
+    bson::Document document;
+  };
+
+  /// `partitionBy` null: all rows are one partition. Without `sort` rows keep the order of the input. `stage`: static
+  /// text.
+  PartitionedRows(std::string_view stage, ExpressionPtr partitionBy, std::optional<SortPattern> sort,
+                  const PipelineContext& context);
+
+  /// Errors: those of the expression and of the sort key; 292, too much memory.
+  Status add(bson::View document);
+  /// After the last row; sorts by partition and sort key, stably.
+  void sort();
+  /// The place behind the partition that begins at `first`.
+  size_t endOfPartition(size_t first) const;
+
+  const std::optional<SortPattern>& order() const { return sort_; }
+  /// Value of the first field that rows are sorted by. There is an order.
+  bson::Element sortValue(const Row& row) const;
+  std::vector<Row>& rows() { return rows_; }
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  int compare(const Row& a, const Row& b) const;
+
+  std::string_view stage_;
+  ExpressionPtr partitionBy_;
+  std::optional<SortPattern> sort_;
+  PipelineContext context_;
+  Variables variables_;
+  std::vector<Row> rows_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace troupe::query
