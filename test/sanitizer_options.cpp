@@ -1,6 +1,6 @@
-// Linked into every program of a sanitizer build, so that it behaves the same by hand as in `./dev test --full`. What
-// is suppressed lies in libraries of the distribution, which are not instrumented; the reason stands beside each.
-// ASAN_OPTIONS, LSAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS come on top of these.
+// Linked into every program of a sanitizer build, so that it behaves the same by hand as in `./dev test --full`.
+// Reports are suppressed for libraries of the distribution only, which are not instrumented; the reason stands beside
+// each. ASAN_OPTIONS, LSAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS come on top of these.
 
 #if defined(__SANITIZE_ADDRESS__)
 

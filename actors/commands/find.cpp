@@ -91,7 +91,7 @@ bool answeredAtOnce(const Request& request) {
   return request.number("limit") == 1 && !(batchSize && batchSize.toInt64() == 0);
 }
 
-/// What a find may ask for besides documents that match a filter.
+/// Arguments of a find besides its filter.
 constexpr std::string_view kMoreThanFilter[] = {"sort", "projection", "hint",         "skip",      "min",
                                                 "max",  "returnKey",  "showRecordId", "collation", "let"};
 

@@ -94,7 +94,7 @@ class OutCollection final : public query::OutWriter {
         target_(std::move(target)),
         temporary_(std::move(temporary)) {}
 
-  /// A last stage that writes is never left for another command, so the operation is still there. What it held may have
+  /// A last stage that writes is never left for another command, so the operation is still there. Its locks may have
   /// been given up (a killed yield): the temporary collection is dropped if its lock can be had at once. Else, and on a
   /// node that has stepped down, it stays, marked as temporary.
   ~OutCollection() override {

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// A named place in the code where something may fail as it does in reality: a static object that stands where it is
-/// asked. What the code does when the site fires must be what a real failure would make it do. Whether it fires is the
+/// A named place in the code where something may fail as it does in reality: a static object beside the code that
+/// asks it. When the site fires the code must do the same as after a real failure. Whether it fires is the
 /// environment's to say (`Environment::fires`): never, unless a test or a simulation has asked for it.
 ///
 ///   const FaultSite kNoSession("machines.store.no-session", 0.02, "the engine has no session to give");

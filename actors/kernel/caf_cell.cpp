@@ -124,7 +124,7 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
     caf::intrusive_ptr_release(ctrl());
   }
 
-  // What CAF calls.
+  // CAF's interface of a resumable.
   resume_result resume(caf::execution_unit*, size_t messages) override {
     // One turn in eight is timed: two clock readings would be a tenth of a short turn.
     if ((++turns_ & 7) != 0) return takeTurn(messages);

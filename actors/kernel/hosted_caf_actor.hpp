@@ -43,7 +43,7 @@ class HostedCafActor final : public Actor {
   std::shared_ptr<std::atomic<int64_t>> owed_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
-/// What `HostedCafActor` is made with, from what CAF's `spawn` takes; the arguments are copied at each start:
+/// The constructor argument of `HostedCafActor` from the arguments of CAF's `spawn`; they are copied at each start:
 ///   permanent<HostedCafActor>("doubling", spawning([](caf::event_based_actor*) -> caf::behavior { ... }))
 template <class F, class... Args>
 HostedCafActor::Spawn spawning(F what, Args... args) {

@@ -226,7 +226,7 @@ void Node::shutdown() {
     std::unique_lock lock(impl_->cellsMutex);
     impl_->cellGone.wait_for(lock, std::chrono::milliseconds(20), [&] { return impl_->cellCount == 0; });
   }
-  // What CAF actors were hosted have been told to end; CAF's system waits for them, so the pool has to run them before.
+  // All hosted CAF actors have been told to end; CAF's system waits for them, so the pool has to run them before.
   if (isManual()) run();
   else impl_->system->registry().await_running_count_equal(0);
   impl_->pool->stopThreads();

@@ -26,7 +26,7 @@ thread_local AsioPool* currentPool = nullptr;  ///< null on threads of others (t
 constexpr int kLongestChain = 16;
 constexpr int64_t kLongestTurnNanos = 2'000'000;
 
-/// Cheap, in steps of some milliseconds. (A pool of threads knows no other time than the machine's.)
+/// The machine's monotonic clock, cheap and coarse (steps of some milliseconds): a pool of threads runs in real time.
 int64_t coarseNanos() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

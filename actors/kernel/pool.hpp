@@ -57,8 +57,8 @@ class Pool : public TaskHost {
   std::atomic<int64_t> holders_{0};
 };
 
-/// Shares an Asio context with the sockets. What a pool thread makes ready it runs itself, next: no other thread is
-/// woken for the first piece of work, and the others are offered to all.
+/// Shares an Asio context with the sockets. Work that a pool thread makes ready it runs itself, next: no other thread
+/// is woken for the first piece of work, and the others are offered to all.
 class AsioPool final : public Pool {
  public:
   AsioPool(unsigned threads, size_t messagesPerTurn);

@@ -14,7 +14,7 @@ namespace troupe::machines {
 
 /// Tells services with DocumentRemoved which of their documents are gone, removed by any client and any command: a
 /// delete, a drop, a rename. They are told once the removal is committed. Documents of services are kept in the
-/// database `config`; what is written elsewhere costs nothing. One for a node, among the observers of its catalog.
+/// database `config`; writes elsewhere cost nothing. One for a node, among the observers of its catalog.
 /// Thread-safe.
 class DocumentRemovals final : public storage::WriteObserver {
  public:

@@ -83,7 +83,7 @@ Task<void> GroupCommit::run(std::shared_ptr<GroupCommit> self) {
   }
 }
 
-/// One transaction, tried again at once after conflicts; `retry` says whether to try again later. What is thrown must
+/// One transaction, tried again at once after conflicts; `retry` says whether to try again later. An exception must
 /// not take the writes of others with it.
 template <class Body>
 Status GroupCommit::attempt(CollectionWriter& writer, storage::ConflictRetry& retry, const Body& body) {
@@ -98,7 +98,7 @@ Status GroupCommit::attempt(CollectionWriter& writer, storage::ConflictRetry& re
   }
 }
 
-/// What is thrown on the way ends these writes, not the lane.
+/// An exception fails these writes, not the lane.
 Task<void> GroupCommit::commitOrFail(std::span<Write> group) {
   try {
     co_await commit(group);

@@ -63,8 +63,8 @@ std::string instanceName(const typename M::Document& document) {
 
 /// The only code that runs machines in production. One event at a time: decide, write the document, wait until it is as
 /// safe as the transition asks for, then perform the effects. Events that come while a document is being written are
-/// decided at once, on the newest state; their effects wait for their own document and for those before it, and what
-/// was decided during one write shares the next. What fails for reasons that pass is tried again. Events come as
+/// decided at once, on the newest state; their effects wait for their own document and for those before it. Decisions
+/// made during one write share the next. Failures that pass are retried. Events come as
 /// messages of their types, from timers, as answers to asks, and from actions. A host ends when its machine finishes; a
 /// crash or a step-down ends it in between, and the next one resumes from the document. Runs anywhere a Node runs: on
 /// real time and WiredTiger, or simulated.

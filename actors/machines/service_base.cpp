@@ -64,7 +64,7 @@ void PrimaryOnlyServiceBase::onStop(const Status&) {
   }
 }
 
-/// What the last life of the service has left behind ends first, as if this one had become primary before: there are
+/// Hosts that the service's last life has left behind end first, as if this one had become primary before: there are
 /// never two hosts of one document.
 void PrimaryOnlyServiceBase::endOrphans() {
   RowFilter below;

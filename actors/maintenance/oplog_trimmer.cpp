@@ -18,7 +18,7 @@ void OplogTrimmer::onStart() {
 void OplogTrimmer::trim() {
   const Status status = trimOnce();
   lastError_ = status.isOK() ? "" : status.toString();
-  // What stands in the way now (a conflict, a full pool of sessions) need not do so in a second.
+  // The obstacle (a conflict, a full pool of sessions) may be gone in a second.
   if (!status.isOK()) setPhase("retrying", "something is in the way of truncation; see lastError");
   else if (counted_) setPhase("waiting", "for the oplog to outgrow its size");
   else setPhase("counting", "the entries that were there at the start");

@@ -12,13 +12,13 @@ namespace troupe::commands {
 
 /// Refuses writes that grow the data while the disk below the data directory is nearly full, so that the journal and
 /// the checkpoints have room left: reads and deletes go on, and writes come back by themselves when there is space
-/// again. What the engine still holds in memory will need its place, too, and counts as used.
+/// again. Data that the engine still holds in memory counts as used.
 ///
 /// Writers look at the disk each time a part of the reserve may have been written; so does the DiskWatch, from time to
 /// time. Any thread.
 class DiskGuard {
  public:
-  /// `reserveMB`: what is to stay free, in MiB; below zero: the smaller of 512 MiB and a tenth of the disk. 0 never
+  /// `reserveMB`: the space to keep free, in MiB; below zero: the smaller of 512 MiB and a tenth of the disk. 0 never
   /// refuses.
   DiskGuard(const Environment& environment, storage::Engine& engine, std::string directory,
             const std::atomic<int64_t>& reserveMB, log::Log& log)

@@ -19,8 +19,8 @@ class HelloState {
   int64_t counter() const;
   bool shuttingDown() const;
 
-  /// Completes `woken` at the next change, or at once when `known` is not the present counter. Who stops waiting drops
-  /// it.
+  /// Completes `woken` at the next change, or at once when `known` is not the present counter. A waiter gives up by
+  /// dropping it.
   void wakeOnChange(int64_t known, const std::shared_ptr<Promise<Done>>& woken);
   /// Something that hello shows has changed: wakes all who wait.
   void bump();

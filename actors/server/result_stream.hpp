@@ -25,7 +25,7 @@ class ResultStream {
   /// where that is what the read concern asks for, else the newest data. Errors: QueryPlanKilled when the collection is
   /// gone.
   virtual Status restore(storage::OperationContext& operation) = 0;
-  /// What its plan reads without bounds; kNone also where other operations wait for the locks of this one.
+  /// The full scan in its plan, if any; kNone also where other operations wait for the locks of this one.
   virtual query::FullScan fullScan() const { return query::FullScan::kNone; }
   /// Adds what was done so far to the operation's figures.
   virtual void report(storage::OperationMetrics& metrics) const = 0;

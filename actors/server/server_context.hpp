@@ -49,7 +49,7 @@ struct ServerCounters {
   std::atomic<int64_t> userAsserts{0};
 };
 
-/// What `trouped` was started with, as far as commands show it.
+/// Options that `trouped` was started with, as far as commands show them.
 struct ServerIdentity {
   std::string host;            ///< "name:port"
   bson::ObjectId processId;    ///< of topologyVersion

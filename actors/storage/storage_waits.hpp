@@ -15,7 +15,7 @@ namespace troupe {
 // the operation when it is killed or its deadline passes, and are given up when the waiting coroutine goes away.
 
 /// Acquires what is missing of the lock, after a ticket (LCK-008). Errors: Interrupted and its kin, MaxTimeMSExpired,
-/// WriteConflict (the wait would be a deadlock). What was acquired before a failure goes with `held`.
+/// WriteConflict (the wait would be a deadlock). Locks acquired before a failure are released with `held`.
 Task<Status> acquireLock(Node& node, storage::OperationContext& operation, storage::HeldLock& held);
 /// The lock of one collection with intent locks above it: IX to write documents, X to change its shape. A collection
 /// that is not replicated is written in every role: its locks leave out the state transition, which must not hold up a

@@ -47,7 +47,7 @@ class CommandReply {
 
 /// Runs a command on that node (this one, too; or `primaryOf` a set) as if a client had sent it there. A command that
 /// fails is a failure with its code, as are Unauthorized (there is no such user; the node does not take this one for a
-/// member), HostUnreachable and, when the deadline passes, MaxTimeMSExpired. Who drops the task before it ends kills
+/// member), HostUnreachable and, when the deadline passes, MaxTimeMSExpired. Dropping the task before it ends kills
 /// the command.
 Task<StatusWith<CommandReply>> runCommand(Node& node, std::string target, std::string database, bson::Document command,
                                           CommandOptions options);

@@ -36,7 +36,7 @@ constexpr DemoIndex kIndexes[] = {
     {"subdivisions", "country_1", R"({"country": 1})", "the parts of a country"},
 };
 
-/// What the first refused write says; the demo's own data must all go in.
+/// The error of the first refused write; the demo's own data must all go in.
 Status firstRefusal(client::BulkInsert& inserts) {
   const auto errors = inserts.takeErrors();
   return errors.empty() ? Status::OK() : errors.front().status;

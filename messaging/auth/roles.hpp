@@ -73,7 +73,7 @@ std::vector<std::string_view> builtinRoleNames(std::string_view database);
 /// All that a user, by all roles, may do. A value; asked for each command.
 class PrivilegeSet {
  public:
-  /// Adds what a built-in role grants. Errors: RoleNotFound.
+  /// Adds the privileges of a built-in role. Errors: RoleNotFound.
   Status addRole(std::string_view role, std::string_view database);
   void add(const ResourcePattern& resource, const ActionSet& actions);
 

@@ -118,7 +118,7 @@ Decimal128 decimalFromDouble(double v) {
 }
 
 StatusWith<Decimal128> decimalFromString(std::string_view text) {
-  // libbson reads what is exact (and NaN, infinities and zeros of any exponent); Intel's reader rounds the rest.
+  // libbson reads exact numbers (and NaN, infinities and zeros of any exponent); Intel's reader rounds the rest.
   bson_decimal128_t parsed;
   if (!text.empty() && bson_decimal128_from_string_w_len(text.data(), static_cast<int>(text.size()), &parsed))
     return Decimal128{parsed.low, parsed.high};

@@ -45,7 +45,7 @@ Decimal128 remainder(Decimal128 a, Decimal128 b);  ///< with the sign of `a`
 Decimal128 negate(Decimal128 v);
 Decimal128 abs(Decimal128 v);
 bool isNegative(Decimal128 v);  ///< the sign bit, so true for -0
-/// Rounds to a multiple of 10^-place; a negative place rounds digits before the point. What has fewer digits stays.
+/// Rounds to a multiple of 10^-place; a negative place rounds digits before the point. Numbers of fewer digits stay.
 enum class Rounding { kHalfEven, kDown, kUp, kTowardsZero };
 Decimal128 roundTo(Decimal128 v, int place, Rounding rounding);
 Decimal128 sqrt(Decimal128 v);

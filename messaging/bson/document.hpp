@@ -122,7 +122,7 @@ class Builder {
   /// Closes the innermost open document or array.
   Builder& close();
 
-  /// Bytes written so far, including headers of what is open.
+  /// Bytes written so far, including headers of open documents.
   size_t size() const { return buffer_.size(); }
   void reserve(size_t bytes) { buffer_.reserve(bytes); }
   /// Closes the outermost document and hands it over; the builder is empty again.

@@ -39,7 +39,7 @@ class Walk {
         maxDepth_(std::min(options.maxDepth, kMaxLevels - 1)),
         checkUtf8_(options.checkUtf8) {}
 
-  /// Returns null, or what is wrong; `offset()` then says where.
+  /// Returns null, or the text of an error, whose place is `offset()`.
   const char* run(int32_t size) {
     at_ = begin_ + 4;
     end_ = begin_ + size - 1;

@@ -81,7 +81,7 @@ void appendContainer(std::string& out, const T& container) {
 
 }  // namespace detail
 
-/// What `serialize` meets when a fingerprint is taken.
+/// The archive that `serialize` is given to take a fingerprint.
 class FingerprintArchive : boost::serialization::TroupeArchive {
  public:
   using is_saving = std::true_type;

@@ -44,7 +44,7 @@ const char* detail::payloadTypeName(const std::type_info& type) {
 }
 
 namespace {
-/// Names of schema types by identifier: an open table that only grows. What finds no room stays without a name.
+/// Names of message types by identifier: an open table that only grows. A type that finds no room has no name.
 constexpr size_t kRememberedTypes = 2048;
 std::atomic<const PayloadTypeInfo*> rememberedTypes[kRememberedTypes];
 

@@ -2,8 +2,8 @@
 #include "messaging/errors/status.hpp"
 
 /// `TROUPE_TRY` and `TROUPE_ASSIGN` for coroutines that return a Status or a StatusWith. The expression may contain a
-/// `co_await`. It is evaluated once, in a statement of its own: no temporary of it lives on to the `co_return`. What
-/// docs/contributors/coroutines.md says of g++ 12 holds inside the parentheses too; the tidy test looks there.
+/// `co_await`. It is evaluated once, in a statement of its own: no temporary of it lives on to the `co_return`. The
+/// rules for g++ 12 (docs/contributors/coroutines.md) hold inside the parentheses too; the tidy test looks there.
 
 /// Ends the enclosing coroutine with the failure of the expression, a Status.
 #define TROUPE_CO_TRY(...)                              \

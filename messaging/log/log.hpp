@@ -39,7 +39,7 @@ class Log {
   Log(const Options& options, std::function<int64_t()> wallMillis);
   ~Log();
 
-  /// A line for those who look closer: kept if the component's verbosity is at least `level`, 1 to 5.
+  /// A debug line: kept if the component's verbosity is at least `level`, 1 to 5.
   void debug(int level, Component c, int id, std::string_view context, std::string_view message,
              bson::View attributes = {}) {
     if (wants(level, c)) put(Severity::kDebug, level, c, id, context, message, attributes);

@@ -27,7 +27,7 @@ enum class Component {
 };
 inline constexpr size_t kComponents = static_cast<size_t>(Component::kWrite) + 1;
 
-/// How much is logged for those who look closer: 0 (nothing more) to 5, for all components or for single ones. A
+/// Verbosity of debug lines: 0 (none) to 5, for all components or for single ones. A
 /// component that has no level of its own follows the one it belongs to (recovery: storage), and those follow the base.
 /// Thread-safe; asking is at most three relaxed loads.
 class Verbosity {

@@ -13,7 +13,7 @@ std::string whyNotStand(const Turn& t);
 /// (ELE-007) Without this dry run in a handoff, on request, and when it needs no other vote. (ELE-008)
 void stand(Turn& t, ElectionReason reason, bool skipDryRun = false);
 
-/// Stops standing. Who was refused tries again sooner than the election timeout, if there still is no primary: most
+/// Stops standing. A refused candidate tries again sooner than the election timeout, if there still is no primary: most
 /// likely the votes were split, or a voter had not yet noticed that the primary is gone.
 void giveUp(Turn& t, std::string why, bool trySoon = false);
 

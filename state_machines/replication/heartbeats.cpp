@@ -19,7 +19,7 @@ using Phase = Topology::Phase;
 ConfigVersion configVersion(const Turn& t) { return t.hasConfig() ? t.config().configVersion() : ConfigVersion{}; }
 
 /// REP-042: the primary of this term is there, so nobody has to be elected. This ends an election that was held for
-/// want of a primary, and one that another node has won. What others say of the primary counts for nothing here: after
+/// want of a primary, and one that another node has won. Other members' reports about it are ignored here: after
 /// it has died, each would hold the others up.
 void sawPrimary(Turn& t) {
   if (t.mem.phase == Phase::kCandidate ||

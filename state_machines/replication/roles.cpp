@@ -8,7 +8,7 @@ namespace troupe::replication {
 
 namespace {
 
-/// Election timeouts by this number: how long a node waits whose connection to the primary is refused; at most thrice
+/// A node whose connection to the primary is refused waits the election timeout divided by this; at most thrice
 /// as long.
 constexpr int kGoneShare = 20;
 

@@ -3,14 +3,14 @@
 
 #include "state_machines/replication/turn.hpp"
 
-/// Terms, and what a node is when it neither leads nor stands.
+/// Terms, and the roles of a node that neither leads nor stands for election.
 namespace troupe::replication {
 
 /// A term that was heard of. A higher one becomes this node's, and ends its activity in the old one: candidates give
 /// up, primaries step down. (ELE-011, ELE-031, REP-029)
 void raiseTerm(Turn& t, int64_t term);
 
-/// Becomes what the config says this node is: nothing yet, removed, arbiter, or follower.
+/// Takes the role that the config gives this node: none yet, removed, arbiter, or follower.
 void settle(Turn& t);
 
 /// Waits for the election timeout from now on, if this node may ever stand. (ELE-001, REP-042) A node that needs no

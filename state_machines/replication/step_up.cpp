@@ -24,7 +24,7 @@ void drain(Turn& t) {
   t.perform(Drain{t.mem.term});
 }
 
-/// ELE-019: the target is the newest operation that an answer told of. What only a dead member had can't be fetched.
+/// ELE-019: the target is the newest operation in the answers. Operations that only a dead member had can't be fetched.
 void catchUp(Turn& t) {
   t.mem.awaited.clear();
   if (t.mem.applied >= t.mem.target) return drain(t);

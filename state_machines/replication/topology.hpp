@@ -16,7 +16,7 @@ using machines::Effect;
 using machines::Snapshot;
 using machines::Step;
 
-/// For whom a node has voted last. It never votes twice in a term, restarts included.
+/// The last vote of a node. It never votes twice in a term, restarts included.
 struct LastVote {
   int64_t term = 0;
   NodeName candidate;

@@ -30,7 +30,7 @@ enum class MemberState : int32_t {
 /// A member's report about a third one, so that a member counts as alive as long as anyone hears of it.
 struct Heard {
   NodeName host;
-  int32_t distance = 0;  ///< 0: the teller heard from it itself; 1: from someone who did; ...
+  int32_t distance = 0;  ///< 0: the sender heard from the member itself; 1: from another that did; ...
   OpTime applied;
   bool operator==(const Heard&) const = default;
 };
@@ -42,7 +42,7 @@ struct Report {
   ConfigVersion config;
   MemberState state = MemberState::kUnknown;
   OpTime applied;
-  NodeName primary;           ///< whom it takes for the primary; empty: nobody
+  NodeName primary;           ///< the primary it knows; empty: none
   std::vector<Heard> others;  ///< the voters it hears of, itself and the receiver left out
   bool operator==(const Report&) const = default;
 };
@@ -149,7 +149,7 @@ struct Maintenance {
 
 // Reports of this node.
 
-/// The data layer has applied operations up to there; also what it found after a start.
+/// The data layer has applied operations up to there; reported after a start too.
 struct AppliedAdvanced {
   OpTime applied;
 };
@@ -166,7 +166,7 @@ struct Unreachable {
   NodeName host;
 };
 
-// Actions: what the actor around the machine does on its node.
+// Actions of the actor around the machine on its node.
 
 /// The node is something else to clients from now on.
 struct AnnounceRole {
@@ -193,7 +193,7 @@ struct CatchUp {
   int64_t term = 0;
   OpTime target;
 };
-/// Apply what was fetched and fetch no more; answered by `DrainDone`.
+/// Apply the fetched operations and fetch no more; answered by `DrainDone`.
 struct Drain {
   int64_t term = 0;
 };

@@ -29,7 +29,7 @@ class CatalogChanges final : public BoundState {
 
   /// Whether the unit has written the row of this catalog id.
   bool touches(int64_t catalogId) const;
-  /// What the unit itself sees: nothing when it did not change the name; null when it removed it.
+  /// The name as the unit itself has changed it: null when it removed it; nothing when it did not touch it.
   std::optional<CollectionPtr> find(const Namespace& ns) const;
   std::optional<CollectionPtr> find(const bson::Uuid& uuid) const;
 

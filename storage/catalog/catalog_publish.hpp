@@ -33,7 +33,7 @@ Status tellObservers(std::initializer_list<const Collection*> versions, const Te
   return Status::OK();
 }
 
-/// What is kept with the tables, as known from other tools: the format of records, and of keys.
+/// Metadata of tables in the form that other tools know: the format of records, and of keys.
 inline constexpr std::string_view kRecordTableMetadata = "formatVersion=1";
 /// Of a clustered collection: its record ids are bytes.
 inline constexpr std::string_view kClusteredTableMetadata = "formatVersion=1,recordIds=bytes";

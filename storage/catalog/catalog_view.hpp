@@ -22,8 +22,8 @@ class CatalogView final : public BoundState {
   /// Errors: SnapshotTooOld, InterruptedDueToReplStateChange (the catalog is closed), the engine's.
   static StatusWith<CatalogView*> open(Catalog& catalog, RecoveryUnit& unit, const NodeState* node = nullptr);
 
-  /// A collection or view of the snapshot's time; null when there was none. What the unit of work itself has changed
-  /// is seen. Errors: the engine's, SnapshotUnavailable (its table is being dropped: the read time is older than the
+  /// A collection or view of the snapshot's time; null when there was none. Changes of the unit of work itself
+  /// are seen. Errors: the engine's, SnapshotUnavailable (its table is being dropped: the read time is older than the
   /// history kept).
   StatusWith<CollectionPtr> find(const Namespace& ns);
   StatusWith<CollectionPtr> find(const bson::Uuid& uuid);

@@ -23,7 +23,7 @@ using DocumentFilter = std::function<bool(bson::View)>;
 /// Makes a filter from a partialFilterExpression; given to the catalog by the layer that knows the query language.
 using FilterFactory = std::function<StatusWith<DocumentFilter>(bson::View expression, const bson::Collator* collator)>;
 
-/// What all versions of one index share (CAT-014): usage counters and the multikey flags, which only ever turn on
+/// State shared by all versions of one index (CAT-014): usage counters and the multikey flags, which only ever turn on
 /// (IDX-006). Readers see a flag before the write that needs it commits, so a plan never trusts a stale "not multikey";
 /// the catalog is written only when the durable flag is still missing (IDX-007). Thread-safe.
 class IndexState {
@@ -68,7 +68,7 @@ using IndexPtr = std::shared_ptr<const IndexEntry>;
 /// One version of a collection or view: an immutable object, shared by all operations that use this version of the
 /// catalog. Document writes go through it, so that data and all index keys change in one storage transaction (IDX-009).
 /// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the
-/// caller; inserts into capped collections need its exclusive lock, since they remove what is oldest. Errors of writes:
+/// caller; inserts into capped collections need its exclusive lock, since they remove old ones. Errors of writes:
 /// DuplicateKey, CannotIndexParallelArrays, WriteConflict (retry the unit), BSONObjectTooLarge, NotWritablePrimary and
 /// InterruptedDueToReplStateChange (write_slots.hpp).
 class Collection {
@@ -138,7 +138,7 @@ class Collection {
   Status noteMultikey(RecoveryUnit& unit, const IndexEntry& index, const KeySet& keys) const;
   /// The catalog row of this version, with the multikey state as it is now.
   CatalogEntry toEntry() const;
-  /// Who hears of changes of this collection.
+  /// Observers of this collection's writes.
   std::span<WriteObserver* const> observers() const { return observers_; }
 
  private:
@@ -150,7 +150,7 @@ class Collection {
                        KeySet& scratch) const;
   StatusWith<RecordId> insertRecord(RecoveryUnit& unit, bson::View document) const;
   Status trimCapped(RecoveryUnit& unit, const RecordId& newest) const;
-  /// What an update does before it changes the record: checks, reserves its slot, changes the keys.
+  /// First half of an update: checks it, reserves its slot and changes the keys; the record comes after.
   StatusWith<OpTime> prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;
   Status tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after,
                      const OpTime& slot) const;

@@ -16,7 +16,7 @@
 
 namespace troupe::storage {
 
-/// One immutable version of the catalog (CAT-010): what an operation that holds it sees never changes. Copying it
+/// One immutable version of the catalog (CAT-010): an operation that holds it always sees the same. Copying it
 /// shares all but the parts that change, so that a change costs little however many collections there are. Thread-safe
 /// to read.
 class CatalogSnapshot {
@@ -36,8 +36,8 @@ class CatalogSnapshot {
   std::vector<CollectionPtr> collectionsByUuid(std::string_view db) const;
   size_t size() const { return byUuid_.size(); }
 
-  /// What a unit of work that is committing makes of a name or UUID (CAT-018): the next version, or null when it goes
-  /// away. Nothing when no such commit is under way. The durable catalog decides which one a snapshot sees.
+  /// The version of a name or UUID that a committing unit of work is about to publish (CAT-018); null when it removes
+  /// it. Nothing when no such commit is under way. The durable catalog decides which one a snapshot sees.
   std::optional<CollectionPtr> pending(const Namespace& ns) const;
   std::optional<CollectionPtr> pending(const bson::Uuid& uuid) const;
   /// Catalog ids of earlier times (CAT-022): of names, and of UUIDs.

@@ -5,7 +5,7 @@
 
 namespace troupe::storage {
 
-/// Makes collection objects from catalog entries. What did not change is shared with the previous version: the record
+/// Makes collection objects from catalog entries. Unchanged parts are shared with the previous version: the record
 /// store, the state of each index, and whole index entries.
 class CollectionMaker {
  public:

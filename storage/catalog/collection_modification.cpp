@@ -84,7 +84,7 @@ StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit,
     entry.options.expireAfterSeconds = *change.expireAfterSeconds;
   }
   if (change.recordPreImages) entry.options.recordPreImages = *change.recordPreImages;
-  // What is written must be readable: a row that is not would keep the next start from opening the catalog.
+  // The new row must be readable: one that is not would keep the next start from opening the catalog.
   TROUPE_TRY(parseCollectionOptions(entry.options.toDocument(true), true).status());
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
   TROUPE_ASSIGN(auto after, publishVersion(catalog, unit, entry, collection));

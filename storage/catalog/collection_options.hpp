@@ -8,7 +8,7 @@
 
 namespace troupe::storage {
 
-/// What `create` was given, as stored in the catalog. Value type. Documents that belong to the query language
+/// The options of `create`, as stored in the catalog. Value type. Documents that belong to the query language
 /// (validator, pipeline) are kept as given: the command checks them before.
 struct CollectionOptions {
   std::optional<bson::Uuid> uuid;  ///< absent for views

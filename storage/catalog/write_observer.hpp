@@ -19,7 +19,7 @@ struct CatalogEntry;
 struct CollectionChange;
 struct IndexSpec;
 
-// Operations as observers hear of them. What they refer to is borrowed for the call. `slot`, `slots`: the operation's
+// Operations as observers hear of them. References in them are borrowed for the call. `slot`, `slots`: the operation's
 // time; none where it is not replicated or its unit is grouped (write_slots.hpp). `statement`, `statements`: the ids of
 // the client's statements in a numbered session (SES-001); none else, and none for what the server removes by itself.
 

@@ -27,7 +27,7 @@ struct DeterministicDisk {
 /// be dropped. There are no files: a backup is a disk, see `backupDisk`.
 class DeterministicEngine : public Engine {
  public:
-  /// What is about to touch the disk; a failure it answers is the outcome, and nothing was written.
+  /// An operation about to reach the disk; a failure returned by the hook is its outcome: nothing was written.
   enum class DiskOperation { kFlushLog, kCheckpoint };
   using DiskFault = std::function<Status(DiskOperation)>;
 

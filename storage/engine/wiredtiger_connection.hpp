@@ -44,7 +44,7 @@ class WiredTigerConnection {
   bool panicked() const { return panicked_.load(std::memory_order_relaxed); }
 
  private:
-  /// What WiredTiger is given: it passes its address back to the callbacks.
+  /// The event handler given to WiredTiger, which passes its address back to the callbacks.
   struct Handler {
     WT_EVENT_HANDLER base{};
     WiredTigerConnection* owner = nullptr;

@@ -100,7 +100,7 @@ class WiredTigerEngine final : public Engine {
   StatusWith<std::string> metadata(WT_SESSION* session, const std::string& uri, std::string_view ident);
   Timestamp queryTimestamp(const char* which);
   Table registered(std::string_view ident);
-  /// What WiredTiger says of a schema operation on a table: a missing one is NoSuchKey.
+  /// The status of a schema operation on a table: NoSuchKey for a missing one.
   Status tableStatus(int code, const char* what, std::string_view ident);
 
   DirectoryLock lock_;

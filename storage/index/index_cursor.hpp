@@ -19,8 +19,8 @@ struct IndexBound {
   bool inclusive = true;
 };
 
-/// Walks an index within the recovery unit's snapshot, forward or backward, from a start to an end bound. What a row
-/// gives is borrowed and valid until the next call. Around a yield: `save()` and `restore()`.
+/// Walks an index within the recovery unit's snapshot, forward or backward, from a start to an end bound. A row's
+/// bytes are borrowed and valid until the next call. Around a yield: `save()` and `restore()`.
 class IndexCursor {
  public:
   IndexCursor() = default;

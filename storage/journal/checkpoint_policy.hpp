@@ -31,7 +31,7 @@ class CheckpointPolicy {
     kStable,        ///< data as of the stable time
     kFull,          ///< the newest data
   };
-  /// What a checkpoint of that node would be now, due or not: kFull, kStable, kSkipIdle or kSkipUnstable.
+  /// The kind of checkpoint that this node would take now, due or not: kFull, kStable, kSkipIdle or kSkipUnstable.
   static Decision kind(const State& state);
   /// The state of an engine; a member of a replica set keeps a stable time (`replicated`).
   static State stateOf(Engine& engine, bool replicated);

@@ -30,7 +30,7 @@ using bson::Type;
 constexpr uint64_t kSignBit = 1ULL << 63;
 constexpr size_t kRecordIdSize = 8;
 
-/// The byte that stands for all values of a rank.
+/// The tag of all values of a rank.
 uint8_t rankTag(Type type) {
   switch (type) {
     case Type::kMinKey: return kMinKey;
@@ -61,8 +61,8 @@ uint8_t rankTag(Type type) {
 
 /// Writes one component, ascending: a tag that orders the ranks of types, then bytes that memcmp orders as the values
 /// of the rank are. No component is a prefix of another one of its rank (fixed sizes, sizes in front, or a closing byte
-/// that is lower than what may follow), so that the next component does not disturb the order. What the order does not
-/// need, such as the type of a number, goes into the type bits.
+/// that is lower than all that may follow), so that the next component does not disturb the order. Facts that the order
+/// does not need, such as the type of a number, go into the type bits.
 class ComponentWriter {
  public:
   ComponentWriter(Buffer& out, TypeBitsWriter& bits, const bson::Collator* collator)

@@ -25,16 +25,16 @@
 ///                2B..32 negative with 8..1 bytes, 33 small negative, 34 zero, and mirrored 35 small, 36..3D with 1..8
 ///                bytes, 3E large, 3F Infinity. "Small" is below 1, "large" from 2^63; their rest is an exact tail.
 ///                Between them the rest is the integer part doubled, plus 1 if a fraction follows as an exact tail.
-///   tail      := the magnitude truncated to a double (8 bytes), then 00 if that is exact, else 01 and the decimal
-///   normalised
+///   tail      := the magnitude truncated to a double (8 bytes), then 00 if that is exact, else 01 and the decimal,
+///                normalised
 ///                to 34 digits: exponent + 8192 (2 bytes), digits (15 bytes)
 ///   string    := bytes with 00 written as 00 FF, closed by 00 (a closing 00 is never followed by FF); with a collation
 ///                these are the bytes of the comparison key, and the original text is not kept
 ///   document  := (rank of the field's type, name 00, component)* 00
 ///   array     := component* 00
-///   binary    := length (4 bytes), subtype, bytes;  ObjectId: 12 bytes;  date: 8 bytes, sign inverted; timestamp: 8
-///   bytes regex     := pattern 00 options 00;  DBPointer: length of the namespace (4 bytes), namespace, ObjectId code
-///   := as string;  code with scope: string, then document
+///   binary    := length (4 bytes), subtype, bytes;  ObjectId := 12 bytes;  date := 8 bytes, sign inverted
+///   timestamp := 8 bytes;  regex := pattern 00 options 00;  DBPointer := length of ns (4 bytes), ns, ObjectId
+///   code      := as string;  code with scope := string, then document
 /// Type bits, a stream beside the key (first bit first), restore what the order must not show. A string has one bit:
 /// symbol? A number has two: 0 the natural type (int32 or int64 by size for integers, else double), 1 double, 2 int64,
 /// 3 decimal. A double zero adds its sign bit; a finite decimal adds 14 bits of biased exponent, and its sign if it is

@@ -47,8 +47,8 @@ struct LockEntry {
 
 /// The locks of one operation. Requests go from the top of the hierarchy down, which is checked: a missing intent lock
 /// above, or a global resource after one that comes later, throws std::logic_error. Within a unit of work releases wait
-/// for its end (two-phase locking, LCK-004). Used by one thread at a time, not always the same. What it holds it
-/// releases at the end of its life.
+/// for its end (two-phase locking, LCK-004). Used by one thread at a time, not always the same. Its locks
+/// are released when it is destroyed.
 class Locker {
  public:
   explicit Locker(LockManager& manager) : manager_(manager), id_(manager.nextLocker_.fetch_add(1)) {}

@@ -9,7 +9,7 @@ namespace troupe::storage {
 /// The update of a document as the oplog tells it (OPL-005): `{$v: 2, diff: {...}}` with what has to be done to
 /// `before` to get `after`, in the form of document_difference.hpp. It names resulting values only, never an operator.
 /// Nothing when the whole document would not be larger, or where the form cannot express the change: a field name that
-/// occurs twice. What it returns gives `after`, byte for byte. Any thread; both are valid documents.
+/// occurs twice. Applied to `before` the delta gives `after`, byte for byte. Any thread; both are valid documents.
 std::optional<bson::Document> delta(bson::View before, bson::View after);
 
 /// Whether an update entry's `o` is a delta rather than the whole document.

@@ -79,8 +79,8 @@ class Comparison {
     replace(difference, now, index);
   }
 
-  /// What follows the fields that both have in the same places. A sorted table finds the others: a document's writer
-  /// chooses the names, so a hash table could be made to degenerate.
+  /// Compares the rest, behind the fields that both have in the same places. A sorted table finds it: a document's
+  /// writer chooses the names, so a hash table could be made to degenerate.
   void rest(DocumentDifference& difference, Iterator old, const Iterator& oldEnd, Iterator now, const Iterator& nowEnd,
             int depth) {
     std::vector<Field> fields;

@@ -35,7 +35,7 @@ struct DocumentDifference {
 /// Deepest nesting that a difference follows; what lies deeper is replaced as a whole.
 inline constexpr int kMaxDifferenceDepth = bson::kMaxNestingDepth;
 
-/// What to do to `before` to get `after`. Linear in their sizes but for fields that have moved, which are sorted.
+/// The changes that turn `before` into `after`. Linear in their sizes but for fields that have moved, which are sorted.
 /// Where a document has two fields of one name the result may lead elsewhere: compare with what applying it gives.
 DocumentDifference differenceOf(bson::View before, bson::View after);
 

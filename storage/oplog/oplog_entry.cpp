@@ -32,7 +32,7 @@ StatusWith<OplogKind> parseKind(const StrictFields& fields) {
   return static_cast<OplogKind>(letter[0]);
 }
 
-/// What the kinds need: a collection and its UUID; an `_id` where one document among others is meant.
+/// Fields that each kind requires: a collection and its UUID; an `_id` for an operation on one document.
 Status checkKind(const LoggedOperation& operation, const StrictFields& fields) {
   switch (operation.kind) {
     case OplogKind::kNoop: return Status::OK();

@@ -11,7 +11,7 @@
 
 namespace troupe::storage {
 
-/// What an entry's operation does, by its letter in the field `op`.
+/// Kinds of operations, by their letter in an entry's field `op`.
 enum class OplogKind : char {
   kInsert = 'i',
   kUpdate = 'u',
@@ -20,14 +20,14 @@ enum class OplogKind : char {
   kNoop = 'n',     ///< changes nothing: a note
 };
 
-/// One operation as the log tells it: what an entry is about, and an element of a group (`applyOps`). Views and names
+/// One operation of the log: the content of an entry, or an element of a group (`applyOps`). Views and names
 /// are borrowed.
 struct LoggedOperation {
   OplogKind kind = OplogKind::kNoop;
   std::string_view ns;              ///< "db.collection"; of commands "db.$cmd"; of notes empty
-  std::optional<bson::Uuid> uuid;   ///< `ui`: the collection; absent for what is about none
+  std::optional<bson::Uuid> uuid;   ///< `ui`: the collection; absent where there is none
   bson::View object;                ///< `o`: the document; of updates a delta or the whole; of removals {_id}
-  std::optional<bson::View> other;  ///< `o2`: the `_id` of what is updated; what else is known before a command
+  std::optional<bson::View> other;  ///< `o2`: the updated document's `_id`; for a command, facts from before it
   bool fromMigration = false;       ///< the document only moves between shards
 
   /// Appends {op, ns, ui, o, o2, fromMigrate}; fields without content are left out.

@@ -16,7 +16,7 @@ namespace troupe::storage {
 
 namespace {
 
-/// What a unit's operations of one group may take, in bytes (OPL-013).
+/// Limit of a group's operations, in bytes (OPL-013).
 constexpr size_t kMaxGroupBytes = bson::kMaxDocumentSize;
 
 bool isGrouped(const RecoveryUnit& unit) {

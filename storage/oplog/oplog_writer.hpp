@@ -13,8 +13,8 @@ namespace troupe::storage {
 
 /// Writes the log of a member of a replica set: one entry for each replicated operation, at the operation's slot, in
 /// the storage transaction that makes the change, so that both survive or neither does (OPL-003, OPL-004). A grouped
-/// unit of work gets one `applyOps` entry for all its operations, at the time of its commit (OPL-013). What has no slot
-/// is not logged: namespaces that are not replicated (OPL-008), what the node writes for itself, what comes from the
+/// unit of work gets one `applyOps` entry for all its operations, at the time of its commit (OPL-013). A write without
+/// a slot is not logged: in namespaces that are not replicated (OPL-008), of the node for itself, or applied from the
 /// log of another node. Any thread. Errors, which undo the unit: those of OplogStore::insert; TransactionTooLarge (a
 /// group's operations take more than 16 MiB).
 class OplogWriter final : public WriteObserver {

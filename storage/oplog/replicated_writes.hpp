@@ -9,7 +9,7 @@
 
 namespace troupe::storage {
 
-/// What every replicated write of a member passes (write_slots.hpp): the fence, which knows whether this node may write
+/// The two gates of every replicated write (write_slots.hpp): the fence, which knows whether this node may write
 /// and in which term, and the reserver, which hands out times. One for a member of a replica set; a node that stands
 /// alone has none. Outlives all operations. Any thread.
 struct ReplicatedWrites {

@@ -70,7 +70,7 @@ void TruncateMarkers::addOlder(bson::Timestamp time, int64_t wallMillis, int64_t
 
 void TruncateMarkers::finishOlder() {
   const std::lock_guard lock(mutex_);
-  // What is left goes with the oldest entries that were added since.
+  // The remainder goes with the oldest entries that were added since.
   TruncateMarker& next = scanned_ < markers_.size() ? markers_[scanned_] : partial_;
   grow(next, older_.last, older_.wallMillis, older_.records, older_.bytes);
   older_ = {};

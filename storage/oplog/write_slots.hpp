@@ -49,7 +49,7 @@ StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, siz
 /// times. Errors: those of reserveSlots.
 StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns);
 
-/// The time of what the unit has to write aside, in a transaction of its own that commits first (a multikey flag): not
+/// The time of the unit's side write, in a transaction of its own that commits first (a multikey flag): not
 /// later than its own writes. Nothing where it has none.
 std::optional<bson::Timestamp> timeAside(RecoveryUnit& unit);
 
@@ -61,7 +61,7 @@ void requireSlots(const RecoveryUnit& unit);
 /// operation writes as its primary.
 bool writesAreReplicated(const RecoveryUnit& unit);
 
-/// What a unit of work holds while it writes what is replicated: its pass of the fence and its slots, which are holes
+/// Held by a unit of work during replicated writes: its admission by the fence and its slots, which are holes
 /// in the log until it has ended. Made by reserveSlots.
 class ReplicatedUnit final : public BoundState {
  public:
@@ -71,7 +71,7 @@ class ReplicatedUnit final : public BoundState {
   }
 
   int64_t term() const { return pass_.term(); }
-  /// It was admitted without operations of its own: what it writes follows from documents, and has no time.
+  /// It was admitted without operations of its own: its writes follow from documents (index keys) and have no time.
   bool isDerived() const { return derived_; }
   /// The newest slot; of a grouped unit the one of its entry, known before the other pre-commit handlers run.
   const OpTime& last() const { return last_; }

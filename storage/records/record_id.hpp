@@ -9,7 +9,7 @@
 
 namespace troupe::storage {
 
-/// What the keys of a record store are: numbers that grow with insertion, or byte strings (the key string of `_id`
+/// Kinds of keys in a record store: numbers that grow with insertion, or byte strings (the key string of `_id`
 /// without type bits, in clustered collections; CLU-004). Times are byte strings, too: those of the oplog's entries,
 /// which forward readers see up to the visibility point only (TRN-008).
 enum class RecordIds : uint8_t { kNumbers, kBytes, kTimes };

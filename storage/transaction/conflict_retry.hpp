@@ -47,7 +47,7 @@ class ConflictRetry {
   /// Attempts that failed so far.
   int conflicts() const { return conflicts_; }
   int temporarilyUnavailable() const { return unavailable_; }
-  /// What the last `next` answered.
+  /// The answer of the last `next`.
   std::optional<std::chrono::milliseconds> pendingDelay() const { return pending_; }
 
  private:

@@ -36,7 +36,7 @@ class BoundState {
  public:
   virtual ~BoundState() = default;
 };
-/// What other layers keep of a unit of work; destroyed in this order when it has ended.
+/// State that other layers attach to a unit of work; destroyed in this order when it has ended.
 enum class UnitPart : uint8_t {
   kCatalogChanges,  ///< catalog_changes.hpp
   kOplogGroup,      ///< operations that its commit will log together: oplog_writer.hpp

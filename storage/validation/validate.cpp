@@ -66,7 +66,7 @@ struct Validator::State {
   Status repairMultikey(RecoveryUnit& unit);
   void finish();
   IndexFindings& findings(size_t number) { return result.indexes[indexes[number]->spec.name]; }
-  /// What no repair can correct.
+  /// An error that no repair can correct.
   void collectionError(std::string text) {
     repairable = false;
     result.errors.push_back(std::move(text));
@@ -352,7 +352,7 @@ Status Validator::State::repairMultikey(RecoveryUnit& unit) {
   return Status::OK();
 }
 
-/// What a repaired index still lacks (duplicates of a unique index, unreadable tables) keeps the result invalid.
+/// Entries that a repaired index still lacks (duplicates of a unique index, unreadable tables) keep it invalid.
 Status Validator::State::repair(RecoveryUnit& unit) {
   if (result.valid) return Status::OK();
   WriteUnitOfWork work(unit);

@@ -17,7 +17,7 @@ struct IndexFindings {
   std::vector<std::string> warnings, errors;
 };
 
-/// What `validate` replies.
+/// The reply of `validate`.
 struct ValidateResult {
   std::string ns;
   bson::Uuid uuid{};

@@ -76,7 +76,7 @@ struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
   std::atomic<size_t> streams{0};
   std::atomic<int64_t> accepted{0}, refused{0}, requests{0}, failures{0};
   std::mutex mutex;  // guards the acceptor and what follows
-  /// What a session waits for keeps it alive; here it is only known.
+  /// The operations that a session waits for keep it alive; this is a list of sessions without ownership.
   std::set<std::weak_ptr<Session>, std::owner_less<>> sessions;
 
   void open();

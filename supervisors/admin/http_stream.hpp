@@ -14,7 +14,7 @@
 namespace troupe::supervisors {
 
 /// The bytes of one connection, plain or under TLS, as the HTTP library reads and writes them. All of it on the
-/// connection's strand; an operation that is under way keeps nothing alive. What is called at its end is of one type,
+/// connection's strand; an operation that is under way keeps nothing alive. Its completion handler is of one type,
 /// so that TLS is compiled once and not for each use.
 class HttpStream {
  public:
@@ -37,7 +37,7 @@ class HttpStream {
   void greet(std::shared_ptr<boost::asio::ssl::context> context, boost::beast::flat_buffer& buffer,
              std::function<void(error_code)> done);
 
-  // What the library asks of a stream; the names are its own.
+  // The library's requirements on a stream; the names are its own.
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& into, Token&& token) {
     return boost::asio::async_initiate<Token, void(error_code, size_t)>(

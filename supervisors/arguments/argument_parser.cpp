@@ -24,7 +24,7 @@ std::string rangeOf(const ArgumentRules& rules) {
                      : "at most " + number(*rules.most);
 }
 
-/// What is no number is the business of the conversion.
+/// Text that is no number is left to the conversion.
 std::string outOfRange(const ArgumentRules& rules, const std::string& text) {
   const double value = std::strtod(text.c_str(), nullptr);
   const bool fits = (!rules.least || value >= *rules.least) && (!rules.most || value <= *rules.most);

@@ -24,7 +24,7 @@
 
 namespace troupe::supervisors {
 
-/// What the engine of a node is opened with.
+/// Options for opening the engine of a node.
 struct EngineSetting {
   log::Log& log;
   const commands::Parameters& parameters;
@@ -42,13 +42,13 @@ struct LinkOptions {
   std::vector<std::string> peers;  ///< nodes to link to from the start, besides the members of its replica set
 };
 
-/// How a node is to be put together. What has a default is the same in a daemon, in a test and in a simulation.
+/// Options of a node's assembly. Fields with a default are the same in a daemon, in a test and in a simulation.
 struct AssemblyOptions {
   std::string name = "localhost:27017";  ///< "host:port" by which other nodes know it
   unsigned threads = 0;                  ///< of the pool; 0: one per core
   bool manual = false;                   ///< no threads: tests and simulations run it
   log::Options log;
-  /// What commands show of the node; the process id is the assembly's to make.
+  /// Identity that commands show; the assembly draws the process id.
   commands::ServerIdentity identity;
   /// Sets parameters before anything is opened; null: they keep their defaults.
   std::function<Status(commands::Parameters&)> setParameters;

@@ -276,7 +276,7 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
   return parts;
 }
 
-/// What was begun is ended: connections drain, actors stop in their order.
+/// Stops the tree: connections drain, actors stop in their order.
 void NodeAssembly::Parts::stopTreeInOrder() {
   if (membership && root) handOver(*context);
   hello.beginShutdown();

@@ -15,7 +15,7 @@ namespace troupe::supervisors {
 /// none. It lies above the tree because it starts the tree; tests of lower rooms link it for that reason.
 ///
 /// A part is a member of `Parts`, in the order of construction: it may use what stands before it, and goes before
-/// that. What commands may use is a member of ServerContext besides, which `Parts::makeContext` fills.
+/// that. Parts that commands use are members of ServerContext as well, which `Parts::makeContext` fills.
 ///
 /// Used by one thread: the main thread, or the test.
 class NodeAssembly {
@@ -48,9 +48,9 @@ class NodeAssembly {
   storage::Catalog& catalog();  ///< after `open`
   storage::Engine& engine();    ///< after `open`
   Node& node();                 ///< after `begin`
-  /// What commands work with; after `begin`.
+  /// The context of commands; after `begin`.
   commands::ServerContext& context();
-  /// What stores of state documents need of the node; after `begin`.
+  /// Access for stores of state documents; after `begin`.
   machines::StorageAccess storageAccess();
   /// The node's place in its replica set; null when it stands alone. After `begin`.
   const replication::Membership* membership() const;

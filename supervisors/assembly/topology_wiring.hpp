@@ -9,7 +9,7 @@
 
 namespace troupe::supervisors {
 
-/// What a change of the member's role means for the rest of its node: waiting hellos are answered, services that run on
+/// The effects of a role change on the rest of the node: waiting hellos are answered, services that run on
 /// the primary only are told, running writes end, links follow the config. `links` may be null. All that is referred to
 /// outlives the topology actor.
 replication::TopologyParts wireTopology(commands::ServerContext& server,

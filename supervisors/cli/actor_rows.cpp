@@ -31,7 +31,7 @@ std::string paintedPhase(std::string_view phase, const Paint& paint) {
   return isUnwell(phase) ? paint.yellow(phase) : paint.green(phase);
 }
 
-/// What is worth a glance, after the phase.
+/// Notable facts of a row, shown after its phase.
 std::string remarks(bson::View row) {
   std::string out;
   const auto add = [&](std::string remark) { out += (out.empty() ? "" : ", ") + remark; };
@@ -94,7 +94,7 @@ class TreePrinter {
     if (notes.empty() && unusual.empty()) return out + "\n";
     out.append(phaseWidth_ - displayWidth(phase) + 2, ' ');
     const size_t room = std::max<size_t>(width_, nameWidth_ + phaseWidth_ + 24) - nameWidth_ - phaseWidth_ - 4;
-    // What is unusual must not be what is cut.
+    // Ordinary text is cut before unusual facts are.
     if (!unusual.empty()) out += paint_.yellow(fitTo(unusual, room)) + (notes.empty() ? "" : "  ");
     const size_t taken = unusual.empty() ? 0 : displayWidth(unusual) + 2;
     if (taken < room) out += paint_.dim(fitTo(notes, room - taken));

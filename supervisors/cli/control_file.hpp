@@ -36,7 +36,7 @@ std::vector<std::string> commaList(std::string_view field);
 
 /// A document of a package: {_id, name, version, architecture, source, section, priority, essential, installedSize and
 /// size (bytes), maintainer {name, email}, homepage, depends, recommends, suggests, provides, conflicts, tags,
-/// description, longDescription}. What the paragraph lacks is left out. Nothing for a paragraph without a name or
+/// description, longDescription}. Absent entries are left out. Nothing for a paragraph without a name or
 /// version, or of a package that is not installed
 /// (`Status: ... deinstall`). `_id` is "name:architecture".
 std::optional<bson::Document> packageDocument(const Paragraph& paragraph);

@@ -152,7 +152,7 @@ int runExport(ExportOptions options) {
   const auto connection = connectOrExplain(options.server);
   if (!connection) return kExitUnreachable;
   if (options.out.empty()) return copy(*connection, options, *find, stdout);
-  // What is there already stays as it is until the export is complete.
+  // An existing file stays as it is until the export is complete.
   const std::string partial = options.out + ".partial";
   std::FILE* file = std::fopen(partial.c_str(), "we");
   if (!file) return complain("cannot write " + partial + ": " + std::strerror(errno));

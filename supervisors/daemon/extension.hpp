@@ -8,7 +8,7 @@
 
 namespace troupe::supervisors {
 
-/// What others add to the daemon; docs/extending.md builds one.
+/// Additions to the daemon by programs built on Troupe; docs/extending.md builds one.
 struct Extension {
   std::vector<Service> services;                     ///< on every node, under /node/services
   std::span<const commands::Command> commands = {};  ///< for drivers; static

@@ -77,7 +77,7 @@ commands::ServerIdentity identityOf(const Options& options, std::vector<wire::Co
   return result;
 }
 
-/// What a node of the daemon is put together from. Errors: BadValue, and those of the key file.
+/// The daemon's options as those of its node. Errors: BadValue, and those of the key file.
 StatusWith<AssemblyOptions> assemblyOptions(Options& options) {
   if (!options.keyFile.empty()) {
     TROUPE_TRY(auth::readKeyFile(options.keyFile).status());

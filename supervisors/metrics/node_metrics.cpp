@@ -18,7 +18,7 @@ namespace troupe::supervisors {
 
 namespace {
 
-/// What the actors of one type do together.
+/// Counters of all actors of one type.
 struct TypeSums {
   int64_t mailbox = 0, oldestMs = 0, handled = 0, asks = 0;
 };

@@ -244,7 +244,7 @@ SupervisionPolicy::Actions SupervisionPolicy::childEnded(size_t index, const Sta
   return out;
 }
 
-// --- What operators ask for ---
+// --- Requests of operators ---
 
 namespace {
 Status refused(const ChildRules& rules, ChildState state, const char* action) {

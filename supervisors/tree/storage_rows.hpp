@@ -7,7 +7,7 @@
 
 namespace troupe::supervisors {
 
-/// What lives as long as the node below /node/storage and is no actor, for requests use it on their own threads: the
+/// Rows below /node/storage of the parts that are no actors, because requests use them on their own threads: the
 /// engine, the catalog, and the pool of sessions. They have rows with state documents, but no mailboxes and nobody who
 /// restarts them.
 class StorageRows {

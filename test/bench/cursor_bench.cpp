@@ -1,5 +1,5 @@
 // Documents of 1 KiB that a node reads from another one over a link, by a remote cursor, against a bare Asio echo of
-// the same bytes that writes back whatever has come. The other node is a whole server of one thread on WiredTiger; all
+// the same bytes that writes back all it has read. The other node is a whole server of one thread on WiredTiger; all
 // is in its cache. Rounds alternate. Prints one JSON line per figure.
 #include <atomic>
 #include <boost/asio/io_context.hpp>

@@ -1,6 +1,6 @@
 // Messages of 1 KiB over a loopback link between two nodes, asked and answered with 64 on the way, against a bare Asio
 // echo of frames of the same size: one that writes each frame as it is complete, as an ordinary server would, and one
-// that writes back whatever has come with one call. Rounds alternate. And the heartbeats of the link while a gigabyte
+// that writes back all it has read with one call. Rounds alternate. And the heartbeats of the link while a gigabyte
 // goes over it. Prints one JSON line per figure.
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-// What an uncontended intent lock costs: IX on global, database and collection, taken and released by an operation that
+// Cost of an uncontended intent lock: IX on global, database and collection, taken and released by an operation that
 // does nothing else, a level of the hierarchy. Beside it a pair of atomic additions. Prints one JSON line per figure.
 #include <time.h>
 

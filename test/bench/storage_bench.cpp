@@ -26,7 +26,7 @@ using storage::RecordKey;
 
 constexpr int64_t kCacheBytes = int64_t{2} << 30;
 
-/// What one thread writes in one round, made before the clock starts.
+/// Documents that one thread writes in one round, made before the clock starts.
 struct Rows {
   std::vector<bson::Document> documents;
   std::vector<std::string> idKeys;

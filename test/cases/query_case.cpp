@@ -56,7 +56,7 @@ bool isNear(const bson::Element& value, const bson::Element& expected, const bso
          std::abs(value.toDouble() - expected.toDouble()) <= within.toDouble();
 }
 
-/// What distinguishes the outcome from the one that the case names; empty when nothing does.
+/// The difference between the outcome and the one that the case names; empty when they agree.
 std::string difference(const Outcome& outcome, const Parts& parts) {
   if (const auto code = parts["fails"]; code) {
     if (outcome.isOK()) return "does not fail: " + shown(outcome->element());
@@ -243,7 +243,7 @@ std::string checkWindow(const Parts& parts) {
   return difference(fieldOf(runPipeline(pipeline.element().asArray(), parts, world, true), "v"), parts);
 }
 
-/// What a case may be: the field that makes it this kind, and the fields it may have beside those of every case.
+/// A kind of case: the field that marks it, and the fields it may have beside those of every case.
 struct Kind {
   std::string_view field;
   std::vector<std::string_view> others;

@@ -76,7 +76,7 @@ void run(commands::CommandNode& server, bson::View command) {
   checkReply(command, exchange->takeReply());
 }
 
-/// What has been written must be readable: every collection is validated.
+/// Written data must be readable: every collection is validated.
 void checkStorage(commands::CommandNode& server, bson::View last) {
   const auto catalog = server.catalog->snapshot();
   for (const auto& db : catalog->databases()) {

@@ -37,7 +37,7 @@ bool goesOn(const HandshakeStep& step) {
   return !step.rejected && !step.established;
 }
 
-/// What was read is written again, and reads the same.
+/// An envelope that was read is written again, and reads the same.
 void carry(const Frame& frame) {
   const ImpliedNodes names{"b:2", "a:1"};
   const TimePoint now(std::chrono::hours(1));

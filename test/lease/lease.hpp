@@ -23,7 +23,7 @@ inline constexpr const char* kTwoUsers = "two nodes use one lease";
 inline constexpr const char* kHandoffsPath = "/node/services/handoffs";
 inline constexpr const char* kLeasesPath = "/node/services/leases";
 
-// The coordinator asks; whoever is asked answers. `epoch` is the number of the hand-off: a holder heeds no older one.
+// The coordinator asks, holders answer. `epoch` is the number of the hand-off: a holder heeds no older one.
 struct Offer {
   std::string lease;
   int64_t epoch = 0;

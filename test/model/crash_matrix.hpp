@@ -12,14 +12,14 @@ namespace troupe::model {
 struct Sample {
   /// The type as it is written in the source: "Topology".
   const char* type;
-  /// The machine and whoever it talks to. It walks on (Walker::usual) until the goal of the model is reached, or, if
+  /// The machine and its peers. It walks on (Walker::usual) until the goal of the model is reached, or, if
   /// the model has none, until all is quiet. Each call makes a new one.
   std::function<Model()> make;
   /// The node of the machine; it has no other one of the type.
   NodeName node;
   /// The number of that machine among those of the model.
   uint8_t slot = 0;
-  /// What has to come out in any case; absent: the machine's end, or its document.
+  /// The required outcome; absent: the machine's end, or its document.
   std::function<std::string(const machines::World&)> outcome;
   /// Phases that this sample has no way through, and why.
   std::vector<std::pair<std::string, std::string>> without;

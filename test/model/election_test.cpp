@@ -3,7 +3,7 @@
 #include "test/model/explorer.hpp"
 #include "test/model/subjects/election.hpp"
 
-/// The elections of the topology machine, explored to the end. What is left out: subjects/election.hpp.
+/// The elections of the topology machine, explored to the end. Simplifications: subjects/election.hpp.
 namespace troupe::model {
 namespace {
 

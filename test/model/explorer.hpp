@@ -9,7 +9,7 @@
 
 namespace troupe::model {
 
-/// What an exploration found.
+/// Result of an exploration.
 struct Report {
   uint64_t states = 0;
   uint64_t transitions = 0;
@@ -20,7 +20,7 @@ struct Report {
   double collisions = 0;      ///< the probability that two states were taken for one (they are told apart by 64 bits)
   uint64_t bytes = 0;         ///< of memory at the most
   uint64_t localStates = 0;   ///< different states of single machines
-  uint64_t combinations = 0;  ///< of states of the machines, whatever is under way
+  uint64_t combinations = 0;  ///< of states of the machines, regardless of messages under way
   uint64_t steps = 0;         ///< how often a machine's step was computed
   std::string broken;         ///< the invariant that doesn't hold, or why there is no progress; empty: all is well
   std::string story;          ///< a shortest way there, as an interaction script

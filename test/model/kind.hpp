@@ -32,7 +32,7 @@ struct AnyEffect {
   Status why;  ///< of kRefuse
 };
 
-/// What a machine of any type decided.
+/// Decision of a machine of any type.
 struct Reaction {
   SnapshotId next = 0;
   bool persist = false;
@@ -53,7 +53,7 @@ class Kind {
   /// Whether values of that type are events of this machine.
   virtual bool takes(std::type_index type) const = 0;
   virtual Reaction react(SnapshotId now, ValueId event) = 0;
-  /// What it does when it is found with that document. `keepMemory`: as if a crash left the memory as it was.
+  /// Its first step when it is found with that document. `keepMemory`: as if a crash left the memory as it was.
   virtual Reaction resume(SnapshotId found, bool keepMemory = false) = 0;
   /// The same document with a new memory: what a crash leaves.
   virtual SnapshotId withoutMemory(SnapshotId id) = 0;

@@ -193,7 +193,7 @@ LocalId Locals::crashed(LocalId local, bool undone) {
     if (l.life == Local::Life::kEnded && (!undone || l.safe == kNoNumber)) return;
     const bool keeps = model_.hostBug == HostBug::kMemorySurvives;
     const SnapshotId found = undone ? l.safe : keeps ? l.now : kind(l.slot).withoutMemory(l.now);
-    // What was found after a crash is on the disk: no later crash undoes it.
+    // A document found after a crash is on the disk: no later crash undoes it.
     l = {.slot = l.slot, .life = Local::Life::kDown, .now = found, .safe = kind(l.slot).withoutMemory(found)};
   });
 }

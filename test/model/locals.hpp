@@ -16,7 +16,7 @@ using LocalId = uint32_t;
 using FlightId = uint32_t;
 inline constexpr uint32_t kNoNumber = UINT32_MAX;
 
-/// What a machine asked a node, and waits for.
+/// An open ask of a machine to a node.
 struct Question {
   uint8_t node;
   ValueId message;
@@ -53,7 +53,7 @@ struct Flight {
   ValueId event = kNoNumber;   ///< as what toSlot's machine takes it; set by Locals::number
 };
 
-/// What follows from an event for one machine and for those around it.
+/// Effects of an event on one machine and on those around it.
 struct StepResult {
   struct Output {
     AnyEffect::What what;

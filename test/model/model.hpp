@@ -16,21 +16,21 @@ namespace troupe::model {
 /// No limit; it then costs no states to count.
 inline constexpr int kAnyNumber = -1;
 
-/// What becomes of a message that was sent.
+/// Fate of a message after it was sent.
 enum class Network {
   kFaulty,      ///< it arrives once, at any time; `Faults` says how many are lost or arrive once more
   kEverlasting  ///< it may arrive at any time, any number of times or never: all losses and duplications, uncounted.
                 ///< Equal messages are one, and none ever goes away: there are fewer states than with bounded faults
 };
 
-/// What may go wrong, and how often in one history.
+/// The faults that may occur, and how often in one history.
 struct Faults {
   int crashes = 0;       ///< of each node; each may be followed by a restart
   int losses = 0;        ///< messages that vanish, or kAnyNumber
   int duplications = 0;  ///< messages that arrive once more, or kAnyNumber
 };
 
-/// How far is looked. What lies beyond isn't explored, and the report says how often that happened.
+/// Bounds of the exploration. States beyond them are not explored; the report counts them.
 struct Bounds {
   int inFlight = 12;        ///< messages under way at one moment
   bool mergeEqual = false;  ///< equal messages under way are one (a heartbeat sent twice)
@@ -71,7 +71,7 @@ class Model {
   Network network = Network::kFaulty;
   HostBug hostBug = HostBug::kNone;
 
-  /// A machine with its first document. What is persisted less safely than `survives` may be undone by a crash.
+  /// A machine with its first document. A write less durable than `survives` may be undone by a crash.
   template <machines::MachineType M>
   void machine(NodeName node, typename M::Document document, Start start = Start::kAtOnce,
                Durability survives = Durability::kJournaled) {
@@ -133,7 +133,7 @@ class Model {
   /// Facts whose subjects don't begin like that are not kept: fewer states, but what only they would tell is not
   /// noticed.
   void rememberFactsOnly(std::string beginning) { factsOnly_ = std::move(beginning); }
-  /// All messages of that type are lost. What is explored is still what may happen, only less of it.
+  /// All messages of that type are lost. The explored histories remain possible ones; they are fewer.
   template <class Message>
   void loseAll() {
     lost_.insert(typeid(Message));
@@ -163,8 +163,8 @@ class Model {
   void renamesValue(std::function<void(T&, const Renaming&)> change) {
     values_->renames<T>(std::move(change));
   }
-  /// On an everlasting network: once this is true of a machine, the message does nothing to it any more, whatever
-  /// happens. Fewer states, and nothing is lost: that it is so is checked at the end, of each state and step that was
+  /// On an everlasting network: once this is true of a machine, the message does nothing to it any more in any
+  /// continuation. Fewer states, and nothing is lost: the claim is checked at the end, for each state and step that was
   /// met.
   template <machines::MachineType M, class Message>
   void inertOnce(std::function<bool(const machines::Snapshot<M>&, const Message&)> condition) {
@@ -188,7 +188,7 @@ class Model {
     goal_ = std::move(reached);
   }
 
-  // What the explorer sees.
+  // Interface for the explorer.
   struct Slot {
     uint8_t node;
     Kind* kind;

@@ -43,7 +43,7 @@ std::vector<std::string> fields(const std::string& text) {
   return out;
 }
 
-/// What nobody reads to its end.
+/// Longer texts are cut.
 std::string shortened(const std::string& field) {
   constexpr size_t kLongest = 80;
   return field.size() <= kLongest ? field : field.substr(0, kLongest - 20) + " ...";

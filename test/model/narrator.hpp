@@ -17,12 +17,12 @@ class Narrator {
 
   /// How all machines begin, and each step.
   std::string story(const State& first, const std::vector<Happening>& way);
-  /// What happened, as the command that makes it happen again: "deliver n1 n2 VoteRequest", "timeout n1
+  /// The event, as the command that makes it happen again: "deliver n1 n2 VoteRequest", "timeout n1
   /// ElectionTimeout".
   std::string command(const State& before, const Action& action) const;
-  /// What came of it, as indented lines.
+  /// Its effects, as indented lines.
   std::string consequences(const Happening& happening);
-  /// What all machines are at the beginning.
+  /// The initial states of all machines.
   std::string beginning(const State& state) const;
   /// "n1 -> n2     VoteRequest term=2".
   std::string message(FlightId flight) const;

@@ -33,7 +33,7 @@ class Player {
  public:
   explicit Player(const std::function<Model(const std::string&)>& modelOf) : modelOf_(modelOf) {}
 
-  /// What comes of the command.
+  /// The output of the command.
   std::string play(const std::string& line) {
     const auto command = words(line);
     if (command[0] == "model") {

@@ -87,7 +87,7 @@ struct Happening {
   State after;
 };
 
-/// What may happen in a model: for each state, each possible next one. One thread.
+/// Transitions of a model: for each state, each possible next one. One thread.
 class Space {
  public:
   class Visitor {
@@ -110,7 +110,7 @@ class Space {
   void successors(const State& state, Visitor& visitor);
 
   /// On an everlasting network: adds every message that machines would send without becoming anything else, again and
-  /// again. What may happen with fewer messages may happen with more, so nothing is missed. `told` gets the deliveries.
+  /// again. Events possible with fewer messages are possible with more, so none is missed. `told` gets the deliveries.
   void saturate(State& state, std::vector<Happening>* told = nullptr);
 
   /// Facts with the nodes called differently.
@@ -137,12 +137,12 @@ class Space {
         look((at - netAt_) * 32 + static_cast<uint32_t>(std::countr_zero(bits)));
   }
   machines::World world(const State& state) const;
-  /// The same for states with the same machines, whatever is under way.
+  /// The same for states with the same machines, regardless of messages under way.
   uint64_t worldKey(const State& state) const;
   /// On an everlasting network: the same for states of which one may stand for the other. The one with more `assets`
   /// does.
   uint64_t placeKey(const State& state) const;
-  /// What only makes more possible, as bits: faults and client events that are left, facts that may be contradicted,
+  /// Assets that only add possibilities, as bits: faults and client events left, facts that may be contradicted,
   /// messages.
   void assets(const State& state, std::vector<uint32_t>& out) const;
   /// The same for states from which the same may happen without faults and messages.
@@ -187,7 +187,7 @@ class Space {
   void deliver(const State& state, const Action& action, Visitor& visitor);
   void deliverToNobody(const State& state, const Action& action, Visitor& visitor);
   void ownEvents(const State& state, uint8_t slot, Visitor& visitor);
-  /// What messages do to a machine that stays what it is, as far as they were tried: a bit for each.
+  /// Messages tried on a machine that stays unchanged, and which of them had an effect: a bit for each.
   struct Talk {
     std::vector<uint32_t> tried, idle;                             ///< by words
     std::vector<std::pair<FlightId, std::vector<FlightId>>> said;  ///< what comes of idle ones
@@ -206,7 +206,7 @@ class Space {
   void remove(State& state, FlightId flight) const;
   void appendOutputs(std::vector<FlightId>& out, uint8_t slot, const StepResult& result, size_t count, FlightId asked);
   bool sendOutputs(State& state, uint8_t slot, const StepResult& result, size_t count, FlightId asked);
-  /// Whoever no longer waits gets no answer.
+  /// Answers to machines that no longer wait are dropped.
   void forgetAnswers(State& state, uint8_t slot);
   void crashNode(State& state, uint8_t node, bool undone);
   bool stateFacts(State& state, uint8_t slot, std::string& why);

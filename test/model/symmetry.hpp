@@ -8,8 +8,8 @@
 namespace troupe::model {
 
 /// Nodes that may take each other's places (Model::interchangeable): of all states that differ only in which of them is
-/// which, one is explored, up to n! times fewer. That is sound if each machine decides in the same way whatever the
-/// nodes are called; `contradiction` checks that of every step that an exploration has computed, under every renaming.
+/// which, one is explored, up to n! times fewer. That is sound if no decision of a machine depends on the names
+/// of nodes; `contradiction` checks that of every step that an exploration has computed, under every renaming.
 class Symmetry {
  public:
   explicit Symmetry(Space& space);

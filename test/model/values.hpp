@@ -16,7 +16,7 @@
 namespace troupe::model {
 
 using ValueId = uint32_t;
-/// What a node is called when the nodes change their places.
+/// The new names of nodes under a permutation.
 using Renaming = std::function<std::string(const std::string&)>;
 
 /// All messages, events and actions that a model has met, by number: equal values of one type have one number. Values

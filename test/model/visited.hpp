@@ -9,7 +9,7 @@ namespace troupe::model {
 
 /// The states that an exploration has met, by number in the order of discovery. States are told apart by 64 bits of
 /// hash. On an everlasting network a state is as good as met if one was met with the same machines and more assets
-/// (Space::assets): whatever may come of the one may come of the other.
+/// (Space::assets): every behaviour of the one is a behaviour of the other.
 class Visited {
  public:
   struct Row {

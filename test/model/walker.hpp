@@ -21,7 +21,7 @@ class Walker {
   std::vector<Happening> possible();
   /// Goes there. Throws BrokenMachine if an invariant is broken then.
   const Happening& take(const Happening& happening);
-  /// What happens if nothing goes wrong, or nothing if all is quiet: a node comes back, a message arrives (the oldest
+  /// The next event of a run without faults; nothing if all is quiet: a node comes back, a message arrives (oldest
   /// kind first), something comes of an action, a machine begins, a client acts, a question is asked again, and only
   /// then, if `timers`, a timer fires.
   std::optional<Happening> usual(bool timers = true);

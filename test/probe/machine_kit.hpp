@@ -82,7 +82,7 @@ Line givesUp(const Action& action) {
 template <MachineType M>
 class Given {
  public:
-  /// What has come of an event, to be compared.
+  /// Results of an event, to be compared.
   class Came {
    public:
     /// All that has come, and nothing else. The machine as it is then.

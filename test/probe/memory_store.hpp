@@ -12,7 +12,7 @@
 
 namespace troupe::probe {
 
-/// A store of state documents in memory, which a test makes slow or faulty. What was written survives the actors that
+/// A store of state documents in memory, which a test makes slow or faulty. Its documents survive the actors that
 /// wrote it, as on a disk. For one thread.
 class MemoryStore final : public machines::DocumentStore {
  public:

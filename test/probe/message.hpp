@@ -33,7 +33,7 @@ requires(!SchemaType<T> && !std::same_as<T, Payload>) Payload payloadOf(const T&
   return machines::toMessage(value);
 }
 
-/// What an ask is answered with: a message, or a failure.
+/// The answer of an ask: a message, or a failure.
 inline StatusWith<Payload> answerOf(const Status& failure) { return failure; }
 template <class T>
 StatusWith<Payload> answerOf(const T& value) {

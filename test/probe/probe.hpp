@@ -31,7 +31,7 @@ struct Letter {
   void forward(const Address& to);
 };
 
-/// What has come to a probe. Outlives the lives of its actor.
+/// Messages received by a probe. Outlives the lives of its actor.
 struct Inbox {
   Address self;
   std::deque<std::shared_ptr<Letter>> waiting;                                        ///< not looked at by the test yet

@@ -44,7 +44,7 @@ class ProbeActor final : public Actor {
 
 }  // namespace
 
-/// The way of one life of a node to the others. What it has asked is answered at the latest when that life is over.
+/// The connection of one life of a node to the others. Its open asks are answered at the latest when that life ends.
 class TestKit::Wire final : public Route {
  public:
   Wire(TestKit& kit, Node& node) : kit_(kit), node_(node) {}

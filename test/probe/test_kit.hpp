@@ -18,7 +18,7 @@ namespace troupe::probe {
 using namespace std::chrono_literals;
 
 /// A stage for tests of actors: the node under test, and as many others as there are probes elsewhere. No threads; time
-/// is virtual, and passes only in `advance` and while something is expected. What goes from one node to another must be
+/// is virtual, and passes only in `advance` and while something is expected. Messages from one node to another must be
 /// able to leave its process, as on a link. For one thread; outlives its probes and questions.
 ///
 ///     TestKit kit("c");
@@ -80,8 +80,8 @@ class TestKit {
   /// Moves time until it holds, at most that far; whether it does.
   bool runUntil(const std::function<bool()>& holds, Duration within);
 
-  /// The node under test dies: memory, timers, and writes that wait are gone, and whoever has asked it something, or
-  /// was asked by it, is told HostUnreachable.
+  /// The node under test dies: memory, timers, and writes that wait are gone, and actors with an open ask to it or
+  /// from it are told HostUnreachable.
   void crash();
   /// It comes back with the actors that were started on it, in that order; stores have what was written.
   void restart();

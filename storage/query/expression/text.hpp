@@ -14,7 +14,7 @@ inline bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC
 int64_t codePoints(std::string_view text);
 /// The byte at which the n-th code point begins; the size when there are fewer.
 size_t byteOfCodePoint(std::string_view text, int64_t n);
-/// What $concat's relatives see of a value: strings, numbers, dates, timestamps as text; "" for null and missing.
+/// A value as the operators of strings read it: strings, numbers, dates, timestamps as text; "" for null and missing.
 /// Errors: 16007.
 StatusWith<std::string> coerceToString(const bson::Element& e);
 /// "2024-01-31T10:20:30.123Z"

@@ -37,7 +37,7 @@ StatusWith<Next::Kind> OutputStage::gather() {
   return Next::Kind::kDocument;
 }
 
-/// What is written leaves the batch, so that a conflict goes on with the document that met it.
+/// Written documents leave the batch, so that a retry after a conflict goes on with the one that met it.
 Status OutputStage::writeBatch() {
   while (!batch_.empty()) {
     TROUPE_TRY(write(batch_.front()));

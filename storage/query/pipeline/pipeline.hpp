@@ -13,7 +13,7 @@ namespace troupe::query {
 
 struct ParseContext;
 
-/// What a pipeline is parsed with.
+/// Settings and services for parsing a pipeline.
 struct PipelineContext {
   const ParseContext* parse = nullptr;  ///< collation, `now`, variables; outlives the pipeline
   PipelineEnvironment* environment =
@@ -42,7 +42,7 @@ class Pipeline {
   Status optimize();
   /// Removes what a collection scan can do itself from the front: $match, then $sort, then $skip and $limit.
   PushDown takePushDown();
-  /// What the remaining stages read of the source's documents.
+  /// The fields of the source's documents that the remaining stages read.
   Dependencies dependencies() const;
 
   /// True when the first stage produces documents itself ($documents, $collStats ...): attach nothing then.

@@ -9,7 +9,7 @@
 
 namespace troupe::query {
 
-/// What pulling from a stage gives. The document is borrowed: valid until the next call of `next` on the same stage.
+/// Outcome of one pull from a stage. The document is borrowed: valid until the next call of `next` on the same stage.
 struct Next {
   enum class Kind : uint8_t {
     kDocument,
@@ -48,7 +48,7 @@ class Stage {
   /// Appends `{$name: specification}` in its parsed form to an open array (explain, views).
   virtual void serialize(bson::Builder& stages) const = 0;
   virtual StageTraits traits() const { return {}; }
-  /// What the stage reads of its input; returns false when what it does not read is dropped by it ($group, inclusion
+  /// Adds the fields that the stage reads of its input; returns false when it drops all others ($group, inclusion
   /// $project), true when unread fields flow through.
   virtual bool addDependencies(Dependencies& dependencies) const {
     dependencies.wholeDocument = true;

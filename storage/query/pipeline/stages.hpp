@@ -15,7 +15,7 @@
 #include "storage/query/project/projection_tree.hpp"
 #include "storage/query/sort/sort_pattern.hpp"
 
-// What the families of stages share: how they are listed and parsed, and the stages that the optimizer knows by type.
+// Shared by the families of stages: the table they are listed in, parsing, and the stages the optimizer knows by type.
 namespace troupe::query {
 
 /// While a pipeline is parsed: its context, and where stages and the collections they read are added.

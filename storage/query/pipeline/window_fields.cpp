@@ -192,7 +192,7 @@ class WindowStage final : public Stage {
       return {ErrorCode::kTypeMismatch, "An expression used to partition cannot evaluate to value of type array"};
     return Status::OK();
   }
-  /// Windows look back and forth, so that a partition has to be there as a whole; results come only after the last
+  /// Windows reach back and forth, so that a partition has to be in memory as a whole; results come only after the last
   /// input.
   Status compute() {
     consumed_ = true;

@@ -35,7 +35,7 @@ Status checkFlags(const FindRequest& request) {
   return Status::OK();
 }
 
-/// What happens to rows after the access plan, up to the result.
+/// The stages between the access plan and the result: fetch, sort, skip, limit, projection.
 PlanStagePtr shape(PlanContext& plan, PlanStagePtr root, const FindRequest& request, bool covered) {
   if (request.returnKey) return std::make_unique<ReturnKey>(plan, std::move(root));
   if (plan.projection && !covered) root = std::make_unique<ProjectRows>(plan, std::move(root), request.projection);

@@ -20,7 +20,7 @@ class Catalog;
 
 namespace troupe::query {
 
-/// What a query asks of one collection. Borrowed parts must outlive planning; the executor keeps what it needs beyond.
+/// A query over one collection. Borrowed parts must outlive planning; the executor keeps what it needs beyond.
 struct FindRequest {
   bson::View filter{};
   bson::View projection{};
@@ -38,10 +38,10 @@ struct FindRequest {
   SpillFileFactory spill{};           ///< for sorts that pass the memory limit
 };
 
-/// What a plan reads from one end to the other, without bounds.
+/// The kind of full scan in a plan, if any: a collection or an index read from end to end.
 enum class FullScan : uint8_t { kNone, kCollection, kIndex };
 
-/// What running a plan has cost so far.
+/// Counters of a running plan.
 struct ExecutionStats {
   int64_t returned = 0;
   int64_t keysExamined = 0;
@@ -55,8 +55,8 @@ struct ExecutionStats {
 enum class ExplainVerbosity { kQueryPlanner, kExecutionStats, kAllPlansExecution };
 
 /// A running query over one collection: pulls results one at a time, as a Stage does (stage.hpp), and can lie idle
-/// without a snapshot between batches. Used by one thread at a time. What `next` gave is borrowed until the next call.
-/// After a failure only destruction is allowed.
+/// without a snapshot between batches. Used by one thread at a time. A result of `next` is borrowed until the next
+/// call. After a failure only destruction is allowed.
 class Executor {
  public:
   virtual ~Executor() = default;

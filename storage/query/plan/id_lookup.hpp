@@ -7,7 +7,7 @@ namespace troupe::query {
 /// nothing is left to match.
 bool isIdLookup(const bson::Element& id, const storage::Collection& collection, const bson::Collator* collator);
 
-/// What an `_id` leads to. The document is borrowed: from this, and from the unit's snapshot.
+/// The record found by an `_id`. The document is borrowed: from this, and from the unit's snapshot.
 struct IdMatch {
   bool keyFound = false;
   storage::RecordId id;

@@ -114,7 +114,7 @@ class Matcher {
     plan_.bounds.push_back(std::move(intervals));
   }
 
-  /// What the bounds do not say has to be tested: on the key if that suffices, else on the document.
+  /// Conditions that the bounds do not cover are tested: on the key if that suffices, else on the document.
   void splitFilter() {
     const bool keysAreValues = !plan_.multikey && !index_->access->collator();
     for (const MatchExpression* conjunct : query_.conjuncts) {

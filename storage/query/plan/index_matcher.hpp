@@ -8,7 +8,7 @@
 
 namespace troupe::query {
 
-/// What of a query matters for the choice of indexes. Borrowed.
+/// The parts of a query that decide which indexes serve it. Borrowed.
 struct IndexQuery {
   Conjuncts conjuncts;
   std::vector<QueryPredicate> predicates;

@@ -20,7 +20,7 @@ namespace troupe::query {
 /// How long a query works before it offers others their turn. The clock's steps of up to 4 ms come on top.
 inline constexpr std::chrono::milliseconds kSliceTime{2};
 
-/// What the stages of one plan share, and what they borrow from. Owned by the executor; one thread at a time.
+/// State shared by the stages of one plan, and the parts they borrow. Owned by the executor; one thread at a time.
 struct PlanContext {
   storage::CollectionPtr collection;  ///< null: no such collection
   storage::RecoveryUnit* unit = nullptr;
@@ -64,7 +64,7 @@ struct IndexRow {
   const storage::IndexEntry* index = nullptr;
 };
 
-/// A row on its way through a plan. What it points at is borrowed until the next piece of work.
+/// A row on its way through a plan. Its document and key are borrowed until the next piece of work.
 struct Row {
   bson::View document;
   storage::RecordId id;
@@ -109,7 +109,7 @@ class PlanStage {
   void save();
   Status restore();
 
-  /// What it reads without bounds, itself or by its inputs.
+  /// The full scan in this stage or its inputs, if any.
   virtual FullScan fullScan() const;
   /// As explain calls it: "COLLSCAN" ...
   virtual std::string_view name() const = 0;
@@ -123,7 +123,7 @@ class PlanStage {
   virtual StatusWith<Step> advance(Row& row) = 0;
   virtual void onSave() {}
   virtual Status onRestore() { return Status::OK(); }
-  /// What is peculiar to the stage; `counters` as in explain.
+  /// Appends the stage's own fields for explain; `counters`: those of the execution too.
   virtual void describe(bson::Builder& out, bool counters) const;
   /// The filter that explain shows, or null.
   virtual const RowFilter* shownFilter() const { return nullptr; }

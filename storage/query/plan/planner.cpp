@@ -25,7 +25,7 @@ bool isPointId(const Element& id, const storage::Collection& collection, const b
   switch (id.type()) {
     case Type::kArray:  // also matches elements
     case Type::kRegex:  // matches by pattern
-    case Type::kNull:   // also matches what is missing
+    case Type::kNull:   // also matches missing fields
     case Type::kUndefined: return false;
     case Type::kString:
     case Type::kSymbol:
@@ -138,7 +138,7 @@ StatusWith<PlannedChoice> Planner::byKeyRange(const IndexPtr& index) {
       if (field == index->spec.fields.end() || field->path != e.name())
         return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
       out.append(e, index->access->collator());
-      ++field;  // all fields in their order: a part of a key would name a range nobody can see
+      ++field;  // all fields in their order: the bounds of a partial key would be ambiguous
     }
     if (field != index->spec.fields.end())
       return Status(ErrorCode(51174), "The index chosen is not compatible with min/max");
@@ -167,13 +167,13 @@ Planner::Candidate Planner::single(IndexPlan access) const {
   return candidate;
 }
 
-/// Whether keys alone can answer: all that is tested and shown is in them.
+/// Whether the index covers the query: its keys hold all fields that are filtered, sorted and projected.
 bool Planner::covers(const IndexPlan& access) const {
   if (isClusterKey(access)) return false;  // its rows are the documents
   if (!plan_.projection || !plan_.projection->isInclusion() || plan_.refetch || request_.returnKey ||
       request_.showRecordId)
     return false;
-  // A multikey index has a key an element, and keys of a collation are no strings any more: neither gives the value
+  // A multikey index has one key per array element, and a collation's keys are no strings: neither gives the value
   // back.
   if (!access.residual.empty() || access.multikey || access.index->access->collator() ||
       (plan_.sort && !access.providesSort))
@@ -181,7 +181,7 @@ bool Planner::covers(const IndexPlan& access) const {
   const auto& wanted = plan_.projection->requiredPaths();
   const auto& fields = access.index->spec.fields;
   return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [&](const std::string& path) {
-    // A key does not tell {a: {b: 1}} from {"a.b": 1}, nor a hashed value (a string in the pattern) what it was.
+    // A key does not tell {a: {b: 1}} from {"a.b": 1}, and a hash (a string in the pattern) not its value.
     return path.find('.') == std::string::npos && !access.index->spec.key[path].is(Type::kString) &&
            std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return field.path == path; });
   });
@@ -237,7 +237,7 @@ std::vector<Planner::Candidate> Planner::candidates() const {
   return out;
 }
 
-/// Whether `a` is at least as good as `b` in every way that is known without looking at data.
+/// Whether `a` is at least as good as `b` in everything known without reading data.
 bool Planner::dominates(const Candidate& a, const Candidate& b) const {
   invariant(!a.isUnion() && !b.isUnion(), "unions are added after the indexes, and compared with nothing");
   const IndexPlan& x = *a.scans.front();
@@ -323,7 +323,7 @@ StatusWith<PlannedChoice> Planner::choose() {
   }
   const bool free = !request_.hint.ok() && request_.min.empty() && request_.max.empty();
   if (!free) return byHint();
-  // The most frequent query of all goes without planning: one record, found by its `_id`.
+  // The most frequent query needs no planning: one record, found by its `_id`.
   if (query_.conjuncts.size() == 1 && query_.conjuncts.front()->kind() == MatchKind::kEq &&
       query_.conjuncts.front()->path() == "_id" && plan_.collection->hasIdKey() && !request_.returnKey &&
       isPointId(query_.conjuncts.front()->operand(), *plan_.collection, query_.collator)) {

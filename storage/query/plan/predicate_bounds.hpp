@@ -23,7 +23,7 @@ struct PredicateBounds {
   Tightness tightness = Tightness::kExact;
 };
 
-/// What is known of an index field.
+/// Properties of an index field that bounds depend on.
 struct BoundsContext {
   const bson::Collator* collator = nullptr;  ///< the index's
   bool multikey = false;                     ///< some document has an array on the field's path

@@ -7,7 +7,7 @@
 namespace troupe::query {
 namespace {
 
-/// What an item costs beside its bytes.
+/// Memory of an item beside its bytes.
 constexpr size_t kItemOverhead = 80;
 /// Read-ahead of one run while merging.
 constexpr size_t kReadBytes = 64 * 1024;

@@ -11,7 +11,7 @@
 
 namespace troupe::query {
 
-/// What an operator does to one field.
+/// Effect of an operator on one field.
 struct UpdateOutcome {
   enum class Kind { kKeep, kSet, kRemove };
   Kind kind = Kind::kKeep;

@@ -17,7 +17,7 @@ namespace {
 /// Most elements an update may pad an array with.
 constexpr int64_t kMaxPadding = 1'500'000;
 
-/// Several nodes may speak of one element: `a.$[]` and `a.0`.
+/// Several nodes may apply to one element: `a.$[]` and `a.0`.
 using Nodes = std::vector<const Node*>;
 
 /// Numbers first, by value; then names.
@@ -29,8 +29,8 @@ bool namesBefore(int64_t aIndex, std::string_view a, int64_t bIndex, std::string
 bool isPositional(std::string_view part) { return part == "$" || (part.starts_with("$[") && part.ends_with(']')); }
 bool isDbRef(std::string_view part) { return part == "$ref" || part == "$id" || part == "$db"; }
 
-/// One walk over the old document writes the new one: an update costs what the document has bytes, however many paths
-/// it names. Nodes of the tree and elements of the document are matched on the way; what no node names is copied as
+/// One walk over the old document writes the new one: the cost grows with the document's bytes, however many paths
+/// the update names. Nodes of the tree and elements of the document are matched on the way; all others are copied as
 /// blocks.
 class Applier {
  public:
@@ -139,7 +139,7 @@ Status Applier::object(const Nodes& nodes, View in, const Element& self) {
       TROUPE_TRY(field(step->nodes, e, e.name(), false));
     }
   }
-  // Existing fields keep their places; new ones follow in the order of their names, as operators promise.
+  // Existing fields keep their places; new ones follow in the order of their names (numbers by value).
   for (const auto& step : todo)
     if (!step.seen) TROUPE_TRY(field(step.nodes, {}, step.name, false));
   return Status::OK();
@@ -160,8 +160,8 @@ Nodes Applier::nodesFor(const Nodes& nodes, int64_t index, const Element& item) 
   return result;
 }
 
-/// Before anything is written: a name other than a number cannot be made in an array. An operator that makes nothing
-/// ($unset, $pull ...) passes such a name over.
+/// Called before anything is written: an array takes no field whose name is not a number. An operator that creates
+/// nothing ($unset, $pull ...) ignores such a name.
 Status Applier::checkArrayNames(const Nodes& nodes, const Element& self) const {
   for (const Node* node : nodes) {
     for (const Node& child : node->children) {
@@ -241,7 +241,7 @@ Status Applier::field(const Nodes& nodes, const Element& e, std::string_view nam
   }
   if (!e.ok()) {
     if (!creates(nodes)) return Status::OK();
-    // A path through what is missing makes documents, never arrays: {$set: {"a.0": 1}} makes {a: {"0": 1}}.
+    // A path through a missing field creates documents, never arrays: {$set: {"a.0": 1}} makes {a: {"0": 1}}.
     out_.openDocument(name);
     TROUPE_TRY(object(nodes, {}, {}));
     out_.close();
@@ -340,7 +340,7 @@ Status UpdateTree::add(UpdateOperatorPtr op, const ArrayFilters& filters) {
   paths_.push_back(path);
   Node* node = &root_;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (node->op) return conflict(parts.head(i));  // another operator has the whole of what this one changes a part of
+    if (node->op) return conflict(parts.head(i));  // another operator writes the whole field of which this is a part
     // Children are kept in order, numbers by value: so new fields and padded elements come out in order in one pass.
     const auto at = std::find_if(node->children.begin(), node->children.end(), [&](const Node& child) {
       return !namesBefore(child.index, child.name, parts.index(i), parts[i]);

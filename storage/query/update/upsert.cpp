@@ -1,4 +1,4 @@
-// What an upsert inserts.
+// The document that an upsert inserts.
 #include <algorithm>
 
 #include "storage/query/update/update.hpp"

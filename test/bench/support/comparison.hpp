@@ -7,7 +7,7 @@
 
 namespace troupe::bench {
 
-/// What takes part in a comparison: a round's work on one server.
+/// A participant of a comparison: a round's work on one server.
 struct Side {
   std::string name;                 ///< as the table says it
   std::function<Measured()> round;  ///< reports processor time when the server is a process of its own

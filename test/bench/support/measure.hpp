@@ -13,12 +13,12 @@ struct BenchError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What one thread does again and again; returns how many units of work that was.
+/// The work that one thread repeats; returns how many units of work that was.
 using Work = std::function<int64_t()>;
 /// Makes the work of a thread, on that thread, before the clock starts.
 using WorkFactory = std::function<Work(int thread)>;
 
-/// What some threads did together.
+/// Work of several threads together.
 struct Measured {
   double perSecond = 0;  ///< units of work
   double cpuMicros = 0;  ///< processor time of the observed process for each unit

@@ -1,4 +1,4 @@
-// What a program in C or C++ does with libmongoc, against a server that runs with --auth and has no users yet.
+// A tour of libmongoc as programs in C and C++ use it, against a server that runs with --auth and has no users yet.
 //   libmongoc_tour PORT
 // Prints "ok NAME" or "FAIL NAME: reason" for each step; the exit code is 0 when all went well.
 #include <mongoc/mongoc.h>

@@ -54,7 +54,7 @@ std::set<NodeName> renamed(const std::set<NodeName>& names, const Renaming& rena
   return out;
 }
 
-/// All members are alike. The config is the same whatever they are called, and views stand in its order.
+/// All members are alike. The config is the same under any renaming of them, and views stand in its order.
 void reduce(Model& model, const std::vector<MemberConfig>& members) {
   std::vector<NodeName> names;
   for (const MemberConfig& member : members) names.push_back(member.host);

@@ -8,9 +8,9 @@
 
 namespace troupe::model {
 
-/// The elections of the topology machine, made small enough to be explored to the end. What is left out of what may
-/// happen is left out here, by name:
-/// - Heartbeats are lost, and members count as alive: whoever leads is not told, and does not step down because it
+/// The elections of the topology machine, made small enough to be explored to the end. Simplifications of what may
+/// happen, by name:
+/// - Heartbeats are lost, and members count as alive: a leader is not told, and does not step down because it
 /// hears
 ///   of nobody. (Takeovers, liveness, handoffs and new configs are for the simulator.)
 /// - The reason that people are given for a refused vote is not looked at.

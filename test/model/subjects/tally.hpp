@@ -18,7 +18,7 @@ struct AskFor {};
 struct Count {};
 struct Counted {};
 
-/// Counts what it is told, and answers whoever asked. `safely` false: a crash may undo what it counted.
+/// Counts the messages it is sent, and answers asks. `safely` false: a crash may undo what it counted.
 struct Tally : machines::Machine<Tally> {
   static constexpr const char* kName = "tally";
   enum class Phase { kCounting };

@@ -5,7 +5,7 @@
 #include "messaging/description/message.hpp"
 #include "state_machines/core/machine.hpp"
 
-/// What the kit's own tests look at.
+/// The machine that the kit's own tests run.
 namespace troupe::probe::test {
 
 using namespace machines;

@@ -47,7 +47,7 @@ struct Exchange {
 };
 
 /// The assembly of a node (NodeAssembly) without sockets and threads: every command of the real table, on virtual time
-/// and the deterministic engine. What it does is the same in every run. Used by one thread.
+/// and the deterministic engine. Deterministic: every run is the same. Used by one thread.
 class CommandNode {
  public:
   struct Options {

@@ -1,4 +1,4 @@
-// Commands read one catalog and one snapshot that fit together, whatever the schema does meanwhile (CAT-018, CAT-019,
+// Commands read one catalog and one snapshot that fit together, also while the schema changes (CAT-018, CAT-019,
 // RDS-003, RDS-004, RDS-006).
 #include "actors/replication/replica_view.hpp"
 #include "storage/catalog/catalog_operations.hpp"

@@ -12,7 +12,7 @@ using Sum = caf::typed_actor<caf::replies_to<int32_t, int32_t>::with<int32_t>>;
 
 class HostedCafActorTest : public KernelTest {
  protected:
-  /// What a CAF actor's request to `who` is answered with, by a stock actor that lives for this one request.
+  /// The answer to a CAF actor's request to `who`, sent by a stock actor that lives for this one request.
   struct Asked {
     std::optional<caf::message> answer;
     caf::error error;
@@ -45,7 +45,7 @@ TEST_F(HostedCafActorTest, ATroupeActorAnswersTheRequestOfACafActor) {
   EXPECT_EQ(node.registry().row("/echo")->handled, 1U);
 }
 
-/// Refuses whatever it is sent.
+/// Refuses every message.
 class RefusingPings : public Actor {
  public:
   Behaviour behaviour() override {

@@ -26,7 +26,7 @@ class KernelTest : public ::testing::Test {
   static Payload ping(int64_t number) {
     return build<schema::Ping>([&](schema::Ping::Builder p) { p.setNumber(number); });
   }
-  /// What an ask from outside is answered with, once everything has run.
+  /// The answer to an ask from outside, once everything has run.
   static Task<Answer> awaitAnswer(Future<Answer> future) { co_return co_await future; }
   Answer ask(const Address& to, Payload payload, Duration timeout = kNoTimeout) {
     return node.wait(awaitAnswer(node.ask(to, std::move(payload), timeout)));

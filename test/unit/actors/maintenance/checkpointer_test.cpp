@@ -88,7 +88,7 @@ class MemberCheckpointerTest : public CheckpointerTest {
     server.node.tell(checkpointer, local(CheckpointNow{}));
     server.node.run();
   }
-  /// What a kill at this moment would leave.
+  /// The disk as a kill at this moment would leave it.
   storage::Timestamp recovered() const { return server.engine->disk().recoveryTimestamp; }
   int64_t documentsAfterAKill() {
     commands::CommandNode after({.disk = server.engine->disk(), .replicated = true});

@@ -16,7 +16,7 @@ class OperationDrainTest : public commands::CommandTest {
     stopped_ = true;
     server.assembly.stop();
   }
-  /// A find that holds the global lock in mode IS for so long, whatever happens to it.
+  /// A find that holds the global lock in mode IS for so long, even when it is killed.
   std::shared_ptr<Exchange> beginFindThatTakes(int milliseconds) {
     fill("c", 3);
     EXPECT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1}, "data":

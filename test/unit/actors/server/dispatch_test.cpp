@@ -1,4 +1,4 @@
-// What every command goes through before and after its body.
+// The steps of every command before and after its body.
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {

@@ -165,7 +165,7 @@ class LinkTest : public ::testing::Test {
   }
   void link(Member& from, const Member& to) { tell(from, local(ConnectPeer{to.node.name()})); }
 
-  /// What the ask has been answered with so far.
+  /// The answer of the ask so far.
   using Outcome = std::shared_ptr<std::optional<Answer>>;
   Outcome ask(Member& from, const Address& to, Payload payload, Duration timeout = kNoTimeout) {
     auto outcome = std::make_shared<std::optional<Answer>>();

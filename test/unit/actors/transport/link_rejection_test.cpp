@@ -1,4 +1,4 @@
-// What a node does with connections that are not, or not yet, what they should be.
+// Connections that a node refuses: damaged, unauthenticated, too slow.
 #include <cstring>
 
 #include "messaging/link/flat_message.hpp"

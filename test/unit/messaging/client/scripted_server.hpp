@@ -28,7 +28,7 @@ class ScriptedServer {
     target.port = acceptor_.local_endpoint().port();
     return target;
   }
-  /// What was asked, with the documents of sequences as arrays; after the client has gone.
+  /// The requests, with the documents of sequences as arrays; after the client has gone.
   const std::vector<bson::Document>& asked() {
     if (thread_.joinable()) thread_.join();
     thread_ = std::thread([] {});

@@ -65,7 +65,7 @@ std::optional<machines::Arm<Topology>> armed(const Outcome& out) {
       if (std::holds_alternative<E>(arm->event)) return *arm;
   return std::nullopt;
 }
-/// What the command of this step was answered: OK, or the refusal; nothing if it is still open.
+/// The answer to the command of this step: OK, or the refusal; nothing if it is still open.
 inline std::optional<Status> answered(const Outcome& out) {
   for (const auto& effect : out.effects) {
     if (std::holds_alternative<machines::Reply<Topology>>(effect)) return Status::OK();

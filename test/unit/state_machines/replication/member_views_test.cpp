@@ -7,7 +7,7 @@
 namespace troupe::replication::test {
 namespace {
 
-/// What "b" tells "a": itself, and "c" over that distance.
+/// The report of "b" to "a": itself, and "c" over that distance.
 HeartbeatReply withNewsOfC(int distance, uint32_t second = 0) {
   HeartbeatReply reply = shown(memberOf(kConfig, "b:1"), "a:1");
   reply.sender.others = {{"c:1", distance, opTime(3, second)}};

@@ -18,7 +18,7 @@ Snapshot<Topology> almostElected(const ReplicaSetConfig& config = kConfig) {
 Outcome elected(const ReplicaSetConfig& config = kConfig) {
   return when(almostElected(config), VoteReply{"b:1", 4, false, true, ""});
 }
-/// What a member at that second answers to the round of heartbeats.
+/// The answer to the round of heartbeats of a member at that second.
 HeartbeatReply caughtUpAt(const NodeName& host, uint32_t second) {
   Snapshot<Topology> member = memberOf(kConfig, host, Phase::kFollower, 4);
   member.memory.applied = opTime(3, second);

@@ -13,7 +13,7 @@ ReplicaSetConfig ranked() {
   return config;
 }
 
-/// What "c" says, who leads term 3 and has written at that second, or up to that term only.
+/// The report of "c", which leads term 3 and has written at that second, or up to that term only.
 HeartbeatReply primaryC(const NodeName& to, OpTime applied = {}) {
   Snapshot<Topology> c = memberOf(ranked(), "c:1", Phase::kPrimary);
   c.memory.applied = applied;

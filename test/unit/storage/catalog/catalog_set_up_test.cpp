@@ -64,7 +64,7 @@ class CatalogSetUpTest : public CatalogFixture {
     };
   }
 
-  /// What the view says of each name and UUID is what the snapshot reads in the durable catalog.
+  /// The view of each name and UUID equals the snapshot's read of the durable catalog.
   void expectFits(CatalogView& view, RecoveryUnit& reader) {
     const auto rows = catalog->durable().entries(reader);
     ASSERT_TRUE(rows.isOK());

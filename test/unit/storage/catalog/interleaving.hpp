@@ -10,7 +10,7 @@
 namespace troupe::storage {
 
 /// Runs a reader and a writer, each on a thread of its own but only one at a time, in a given order of their steps:
-/// "RWWR..." gives the reader one step, then the writer two, and so on. What is left when the order ends runs to its
+/// "RWWR..." gives the reader one step, then the writer two, and so on. Steps left when the order ends run to their
 /// end, the writer first. No sleeps, no luck: the same order gives the same run.
 class Interleaving {
  public:

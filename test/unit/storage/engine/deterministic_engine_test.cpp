@@ -1,4 +1,4 @@
-// What the in-memory engine promises beyond the contract.
+// Promises of the in-memory engine beyond the contract.
 #include "storage/engine/deterministic_engine.hpp"
 
 #include "test/unit/storage/engine/engine_harness.hpp"

@@ -64,7 +64,7 @@ TEST_P(EngineCheckpoint, RollbackToStableUndoesAPreparedCommitThatIsDurableLater
   }
   ASSERT_TRUE(engine().setStableTimestamp(at(25)).isOK());
   ASSERT_TRUE(engine().setOldestTimestamp(at(25)).isOK());
-  commit(u, "b", "31", 31);  // and the older version is kept for that, whatever is read
+  commit(u, "b", "31", 31);  // and the older version is kept for that, even if it is never read
   ASSERT_TRUE(engine().checkpoint().isOK());
   ASSERT_EQ(engine().rollbackToStable().toString(), Status::OK().toString());
   EXPECT_EQ(rows(u), "a=10");

@@ -1,4 +1,4 @@
-// What the WiredTiger engine promises beyond the contract: opening, options, real kills and damage.
+// Promises of the WiredTiger engine beyond the contract: opening, options, real kills and damage.
 #include "storage/engine/wiredtiger_engine.hpp"
 
 #include <signal.h>

@@ -202,7 +202,7 @@ TEST(DocumentDelta, SaysHowLargeItIsEncoded) {
   }
 }
 
-// What recovery does: the whole log from some time on is applied to a document that has some of it already.
+// As in recovery: the whole log from some time on is applied to a document that has some of it already.
 TEST(DocumentDelta, AReplayOfTheWholeLogEndsAtTheLastDocumentWhereverItBegins) {
   RandomDocuments random(42);
   for (int round = 0; round < 1'000; ++round) {

@@ -21,7 +21,7 @@ TEST_P(OplogStoreTest, ForwardReadersStopAtTheFirstHole) {
   writeVisibly({1, 2});
   auto slow = begin({3});
   ASSERT_TRUE(write({4, 5}).isOK());
-  // Who hands out times knows that 3 is open.
+  // The reserver of times knows that 3 is open.
   EXPECT_EQ(walk(), "1 2");
   EXPECT_EQ(walk(false), "5 4 2 1") << "TRN-009: backward walks ignore it";
   ASSERT_TRUE(slow->work.commit().isOK());
@@ -95,7 +95,7 @@ TEST_P(OplogStoreTest, SeeksByTime) {
   EXPECT_EQ(at(9, false), -1);
   RecoveryUnit unit(*pool_);
   {
-    // What is sought may become visible later.
+    // The entry may become visible later.
     auto tail = oplog_->cursor(unit);
     EXPECT_FALSE(*tail->seek(time(31)));
     EXPECT_FALSE(*tail->next());

@@ -35,7 +35,7 @@ class OplogWriterFixture : public ReplicatedFixture {
     begin();
   }
 
-  /// What a reader of the log sees.
+  /// The entries visible to a reader of the log.
   std::vector<bson::Document> log() {
     OperationContext reader({.sessions = *pool});
     auto cursor = store->cursor(reader.recoveryUnit());

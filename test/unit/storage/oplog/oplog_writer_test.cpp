@@ -355,7 +355,7 @@ TEST_P(OplogWriterTest, TheLogIsACappedCollectionThatOnlyTheServerWrites) {
   EXPECT_EQ(renameCollection(*catalog, unit, shown, {"local", "x"}, false).status(), ErrorCode::kIllegalOperation);
 }
 
-// What a member that replays the log relies on: it holds all that happened, and nothing else.
+// A member that replays the log relies on this: it holds every operation once, and nothing else.
 TEST_P(OplogWriterTest, ReplayingTheLogGivesTheCollection) {
   RandomDocuments random(11);
   std::mt19937_64 chance(5);

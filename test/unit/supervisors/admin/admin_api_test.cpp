@@ -14,7 +14,7 @@ class Worker : public Echo {
   bson::Document describe() const override { return bson::doc("answer", 42); }
 };
 
-/// Whoever it is told.
+/// Answers every request as the given identity.
 struct FixedAccess final : Access {
   Identity who{Identity::Outcome::kKnown, "ann@admin", true, true, ""};
   Task<Identity> identify(HttpRequest) override { co_return who; }

@@ -8,7 +8,7 @@
 namespace troupe::supervisors {
 namespace {
 
-/// What children write down, and how tests make them fail.
+/// The children's log, and the switches by which tests make them fail.
 struct Journal {
   std::vector<std::string> lines;
   std::map<std::string, int> failingStarts;  ///< how many starts of that child fail

@@ -85,7 +85,7 @@ TEST_F(SupervisorThreads, KeepATreeAliveWhileEverybodyActsOnIt) {
   for (auto& thread : threads) thread.join();
   EXPECT_GT(changes, 0);
 
-  // Who is about to be parked cannot be resumed yet, so that is asked for again.
+  // A child about to be parked cannot be resumed yet, so the request is repeated.
   for (const auto& path : paths)
     while (!answers(path)) (void)node.wait(controlActor(node, path, ControlAction::kResume, "the test asks"));
   EXPECT_TRUE(node.wait(stopTree(node, root, 60s)));

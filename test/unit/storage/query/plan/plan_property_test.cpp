@@ -1,4 +1,4 @@
-// Whatever the planner chooses, a query finds what a scan of the collection finds, in the wanted order.
+// With every plan a query finds the same documents as a scan of the collection, in the wanted order.
 #include <algorithm>
 #include <random>
 
