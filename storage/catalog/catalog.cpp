@@ -115,6 +115,7 @@ Status Catalog::adoptRole() {
 Status Catalog::load(bool recount) {
   OperationContext operation({pool_});
   RecoveryUnit& unit = operation.recoveryUnit();
+  durable_->beginStart();
   TROUPE_ASSIGN(auto entries, durable_->readAll(unit));
   unit.abandonSnapshot();
 
@@ -130,7 +131,7 @@ Status Catalog::load(bool recount) {
                                                        " is missing; restore it from a backup, or start with --repair");
     if (reconcileIndexes(tables, hooks_, entry)) {
       WriteUnitOfWork work(unit);
-      TROUPE_TRY(durable_->put(unit, entry));
+      TROUPE_TRY(durable_->discardAtStart(unit, entry));
       TROUPE_TRY(work.commit());
     }
     TROUPE_ASSIGN(auto collection, CollectionMaker::make(*this, entry, nullptr));
@@ -139,6 +140,7 @@ Status Catalog::load(bool recount) {
     if (recount && !collection->isView()) TROUPE_TRY(countRecords(unit, collection->records()));
     collections.push_back(std::move(collection));
   }
+  durable_->endStart();
   TROUPE_TRY(dropUnreferenced(tables, referenced));
   collections_.update([&](CatalogSnapshot& snapshot) {
     snapshot.open();
@@ -149,7 +151,7 @@ Status Catalog::load(bool recount) {
 
 StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks) {
   auto catalog = std::make_unique<Catalog>(engine, pool, std::move(hooks));
-  TROUPE_ASSIGN(catalog->durable_, DurableCatalog::open(engine, catalog->hooks_.random));
+  TROUPE_ASSIGN(catalog->durable_, DurableCatalog::open(engine, catalog->hooks_.random, catalog->hooks_.timedRows));
   TROUPE_ASSIGN(catalog->sizes_, SizeStorer::open(engine));
   TROUPE_TRY(catalog->adoptRole());
   TROUPE_TRY(catalog->load(false));

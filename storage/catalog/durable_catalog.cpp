@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "messaging/bson/validate.hpp"
+#include "messaging/errors/invariant.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/write_slots.hpp"
 #include "storage/records/record_id.hpp"
@@ -101,14 +102,15 @@ StatusWith<CatalogEntry> CatalogEntry::fromDocument(int64_t catalogId, View docu
   return entry;
 }
 
-DurableCatalog::DurableCatalog(Table table, std::function<uint64_t()> random)
-    : table_(std::move(table)), random_(std::move(random)), identSuffix_(random_()) {}
+DurableCatalog::DurableCatalog(Table table, std::function<uint64_t()> random, bool timedRows)
+    : table_(std::move(table)), random_(std::move(random)), identSuffix_(random_()), timedRows_(timedRows) {}
 
-StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
+StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random,
+                                                                 bool timedRows) {
   auto table = engine.openTable(kIdent);
   if (!table.isOK()) table = engine.createTable(kIdent, {});
   if (!table.isOK()) return table.status();
-  return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(*table), std::move(random)));
+  return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(*table), std::move(random), timedRows));
 }
 
 StatusWith<std::vector<CatalogEntry>> DurableCatalog::entries(RecoveryUnit& unit) const {
@@ -147,7 +149,7 @@ StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& uni
 
 Status DurableCatalog::add(RecoveryUnit& unit, CatalogEntry& entry) {
   entry.catalogId = ++lastId_;
-  TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns));
+  TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns, entry.catalogId));
   return cursor->insert(RecordKey(entry.catalogId), entry.toDocument().bytes());
 }
 
@@ -165,15 +167,34 @@ Status DurableCatalog::put(RecoveryUnit& unit, CatalogEntry entry) {
   return write(unit, entry);
 }
 
-/// Rows of replicated collections are written as their documents are, within reserved slots.
-StatusWith<Session::CursorLease> DurableCatalog::writeCursor(RecoveryUnit& unit, const Namespace& ns) {
-  if (ns.isReplicated()) requireSlots(unit);
+/// A grouped unit gets its time when it commits.
+void DurableCatalog::requireTime(const RecoveryUnit& unit) const {
+  requireSlots(unit);
+  invariant(unit.commitTimestamp() || (writesAreReplicated(unit) && unit.unitLogging() == UnitLogging::kGrouped),
+            "on a member the catalog row of a replicated collection carries a time");
+}
+
+StatusWith<Session::CursorLease> DurableCatalog::writeCursor(RecoveryUnit& unit, const Namespace& ns,
+                                                             int64_t catalogId) {
+  if (timedRows_ && ns.isReplicated()) {
+    requireTime(unit);
+    unit.onCommit([this, catalogId](std::optional<Timestamp> time) {
+      const std::lock_guard lock(timesMutex_);
+      lastTimes_[catalogId] = *time;
+    });
+  }
   ++writes_;
   return unit.writeCursor(table_);
 }
 
+Timestamp DurableCatalog::lastTimeOf(int64_t catalogId) const {
+  const std::lock_guard lock(timesMutex_);
+  const auto found = lastTimes_.find(catalogId);
+  return found == lastTimes_.end() ? Timestamp() : found->second;
+}
+
 Status DurableCatalog::write(RecoveryUnit& unit, const CatalogEntry& entry) {
-  TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns));
+  TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns, entry.catalogId));
   Status status = cursor->update(RecordKey(entry.catalogId), entry.toDocument().bytes());
   if (status == ErrorCode::kNoSuchKey)
     return {ErrorCode::kNamespaceNotFound, "the collection " + entry.ns.toString() + " has been dropped meanwhile"};
@@ -181,11 +202,22 @@ Status DurableCatalog::write(RecoveryUnit& unit, const CatalogEntry& entry) {
 }
 
 Status DurableCatalog::remove(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId) {
-  TROUPE_ASSIGN(auto cursor, writeCursor(unit, ns));
+  TROUPE_ASSIGN(auto cursor, writeCursor(unit, ns, catalogId));
   Status status = cursor->remove(RecordKey(catalogId));
   if (status == ErrorCode::kNoSuchKey)
     return {ErrorCode::kNamespaceNotFound, "the collection has been dropped meanwhile"};
+  unit.onCommit([this, catalogId](auto) {
+    const std::lock_guard lock(timesMutex_);
+    lastTimes_.erase(catalogId);
+  });
   return status;
+}
+
+Status DurableCatalog::discardAtStart(RecoveryUnit& unit, const CatalogEntry& entry) {
+  invariant(starting_.load(std::memory_order_acquire), "indexes are discarded while the catalog is read");
+  ++writes_;
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  return cursor->update(RecordKey(entry.catalogId), entry.toDocument().bytes());
 }
 
 Status DurableCatalog::setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view name,
@@ -211,7 +243,8 @@ Status DurableCatalog::setMultikeyAside(RecoveryUnit& writer, int64_t catalogId,
   OperationContext own({writer.pool()});
   RecoveryUnit& side = own.recoveryUnit();
   WriteUnitOfWork work(side);
-  if (const auto time = timeAside(writer)) TROUPE_TRY(side.setCommitTimestamp(*time));
+  const TimeAside aside = timeAside(writer, lastTimeOf(catalogId));
+  if (aside.time) TROUPE_TRY(side.setCommitTimestamp(*aside.time));
   TROUPE_TRY(setMultikey(side, catalogId, index, paths));
   return work.commit();
 }

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,11 +44,15 @@ struct CatalogEntry {
 
 /// The table `_mdb_catalog`: catalog id (8 bytes, big-endian) -> entry. Thread-safe; every call works in the caller's
 /// recovery unit, and writes need a unit of work, so that an entry changes together with what it describes.
+/// On a member of a replica set each version of a replicated collection's row has a time: that of the unit's slot
+/// (write_slots.hpp), or the one another node's log gives. A write without one throws BrokenInvariant. The only
+/// exception is `discardAtStart`.
 class DurableCatalog {
  public:
   static constexpr std::string_view kIdent = "_mdb_catalog";
-  /// Opens or creates the table. `random` gives the random part of idents.
-  static StatusWith<std::unique_ptr<DurableCatalog>> open(Engine& engine, std::function<uint64_t()> random);
+  /// Opens or creates the table. `random` gives the random part of idents. `timedRows`: the node is a member.
+  static StatusWith<std::unique_ptr<DurableCatalog>> open(Engine& engine, std::function<uint64_t()> random,
+                                                          bool timedRows);
 
   const Table& table() const { return table_; }
   /// Reads all entries in the order of their ids and remembers the highest id.
@@ -64,10 +69,17 @@ class DurableCatalog {
   /// after the caller had looked (CAT-020).
   Status put(RecoveryUnit& unit, CatalogEntry entry);
   Status remove(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId);
+  /// Replaces the row by one without the indexes that this node cannot finish or has lost the tables of. It has no
+  /// time: the node has no right to write yet, and what it says about this node's tables holds for readers of every
+  /// time, which after a recovery are none. Throws BrokenInvariant after `endStart`.
+  Status discardAtStart(RecoveryUnit& unit, const CatalogEntry& entry);
+  /// Reading the catalog, at a start or after a rollback, begins and ends.
+  void beginStart() { starting_.store(true, std::memory_order_release); }
+  void endStart() { starting_.store(false, std::memory_order_release); }
   /// Turns on an index's multikey flag and path bits (never off, IDX-006). Writes nothing when they are on.
   Status setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
-  /// The same in a transaction beside `writer`, committed at once and at the writer's present commit time, that is no
-  /// later than the write that needs it. Writers that meet take turns: the first one writes, none conflicts (CAT-020,
+  /// The same in a transaction beside `writer`, committed at once, at a time that is no later than the write of anyone
+  /// who needs it (`timeAside`). Writers that meet take turns: the first one writes, none conflicts (CAT-020,
   /// IDX-007). When the writer rolls back the flag stays on, which costs speed only.
   Status setMultikeyAside(RecoveryUnit& writer, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
 
@@ -78,16 +90,23 @@ class DurableCatalog {
   std::string newIdent(std::string_view kind);
 
  private:
-  DurableCatalog(Table table, std::function<uint64_t()> random);
-  StatusWith<Session::CursorLease> writeCursor(RecoveryUnit& unit, const Namespace& ns);
+  DurableCatalog(Table table, std::function<uint64_t()> random, bool timedRows);
+  /// For a write of the row, whose commit time is remembered.
+  StatusWith<Session::CursorLease> writeCursor(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId);
+  void requireTime(const RecoveryUnit& unit) const;
+  Timestamp lastTimeOf(int64_t catalogId) const;
   Status write(RecoveryUnit& unit, const CatalogEntry& entry);
 
   Table table_;
   std::function<uint64_t()> random_;
   uint64_t identSuffix_;
+  const bool timedRows_;
+  std::atomic<bool> starting_{false};
   std::atomic<int64_t> lastId_{0};
   std::atomic<int64_t> writes_{0};
   std::mutex multikeyMutex_;  ///< held for one small transaction in memory
+  mutable std::mutex timesMutex_;
+  std::map<int64_t, Timestamp> lastTimes_;  ///< of versions of timed rows that were committed since the start
   std::atomic<int64_t> identCounter_{0};
 };
 

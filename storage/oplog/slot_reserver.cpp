@@ -38,11 +38,24 @@ void SlotReserver::Slots::release() {
   if (SlotReserver* reserver = std::exchange(reserver_, nullptr)) reserver->close(first_);
 }
 
-/// Increments begin with 1 in each second, and a reservation never straddles two: its times are consecutive.
 SlotReserver::Slots SlotReserver::reserve(int64_t term, size_t count) {
   if (count == 0 || count >= UINT32_MAX) throw std::invalid_argument("a reservation is of one slot at least");
   const uint32_t now = wallSeconds_();
   const std::lock_guard lock(mutex_);
+  return reserveLocked(term, count, now);
+}
+
+SlotReserver::Slots SlotReserver::reserveBeforeAll(int64_t term) {
+  const uint32_t now = wallSeconds_();
+  const std::lock_guard lock(mutex_);
+  if (open_.empty()) return reserveLocked(term, 1, now);
+  const Timestamp oldest = *open_.begin();
+  open_.insert(oldest);
+  return {this, term, oldest, 1};
+}
+
+/// Increments begin with 1 in each second, and a reservation never straddles two: its times are consecutive.
+SlotReserver::Slots SlotReserver::reserveLocked(int64_t term, size_t count, uint32_t now) {
   const bool fits = newest_.increment <= UINT32_MAX - count;
   Timestamp first{newest_.seconds, newest_.increment + 1};
   if (now > newest_.seconds) first = {now, 1};
@@ -85,7 +98,7 @@ void SlotReserver::close(Timestamp first) {
   Timestamp reached;
   {
     const std::lock_guard lock(mutex_);
-    open_.erase(first);
+    open_.erase(open_.find(first));
     reached = withoutHolesLocked();
   }
   visibility_.advance(reached);

@@ -56,6 +56,10 @@ class SlotReserver {
 
   /// The next `count` (at least 1) times, all within one second of the clock or beyond the last one handed out.
   Slots reserve(int64_t term, size_t count);
+  /// A time that is not later than any reservation that is open now, nor than any that comes: the oldest open one,
+  /// which stays a hole as long as the result lives, or else a new one. For writes beside units of work that are under
+  /// way.
+  Slots reserveBeforeAll(int64_t term);
   /// Nothing up to `time` is handed out any more: it was seen on another node, or in the log at start-up.
   void advanceTo(bson::Timestamp time);
 
@@ -66,6 +70,7 @@ class SlotReserver {
   size_t openReservations() const;
 
  private:
+  Slots reserveLocked(int64_t term, size_t count, uint32_t now);
   void close(bson::Timestamp first);
   bson::Timestamp withoutHolesLocked() const;
 
@@ -73,7 +78,7 @@ class SlotReserver {
   OplogVisibility& visibility_;
   mutable std::mutex mutex_;
   bson::Timestamp newest_;
-  std::set<bson::Timestamp> open_;  ///< the first time of each open reservation
+  std::multiset<bson::Timestamp> open_;  ///< the first time of each open reservation
 };
 
 }  // namespace troupe::storage

@@ -1,5 +1,6 @@
 #include "storage/oplog/write_slots.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "messaging/errors/invariant.hpp"
@@ -63,11 +64,15 @@ StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns) {
 }
 
 /// A slot of its own is no entry in the log: nobody awaits it.
-std::optional<bson::Timestamp> timeAside(RecoveryUnit& unit) {
-  ReplicatedUnit* entered = ReplicatedUnit::in(unit);
-  if (unit.commitTimestamp() || !entered) return unit.commitTimestamp();
-  entered->slots_.push_back(entered->writes_.slots.reserve(entered->term(), 1));
-  return entered->slots_.back()[0].timestamp;
+TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore) {
+  const auto notOlder = [&](bson::Timestamp time) { return std::max(time, notBefore); };
+  if (ReplicatedUnit* const entered = ReplicatedUnit::in(unit)) {
+    auto hole = entered->writes_.slots.reserveBeforeAll(entered->term());
+    const bson::Timestamp time = notOlder(hole[0].timestamp);
+    return {time, std::move(hole)};
+  }
+  if (!unit.commitTimestamp()) return {};
+  return {notOlder(*unit.commitTimestamp()), {}};
 }
 
 void requireSlots(const RecoveryUnit& unit) {

@@ -49,9 +49,21 @@ StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, siz
 /// times. Errors: those of reserveSlots.
 StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns);
 
-/// The time of the unit's side write, in a transaction of its own that commits first (a multikey flag): not
-/// later than its own writes. Nothing where it has none.
-std::optional<bson::Timestamp> timeAside(RecoveryUnit& unit);
+/// The time of a row that a unit of work writes aside, in a transaction of its own that commits first (a multikey
+/// flag). While it lives, readers of the log and the stable time stay before `time`.
+struct TimeAside {
+  std::optional<bson::Timestamp> time;  ///< nothing where the unit's writes have none
+  SlotReserver::Slots hole;
+};
+
+/// The row is written for this unit, but then holds for all others that write beside it, which do not write it again.
+/// So it must not be later than any of their slots: else a recovery to a time in between would keep a document and
+/// forget the flag that its index keys need. Nor may it be older than the row's last version, which `notBefore` is.
+/// The oldest open slot is both: a schema change holds its collection exclusively, so the slots of those who write
+/// there now are later than it, and times given here never go back.
+/// Where the log of another node gives the times (WriteMode::kApplied) it is the unit's own or `notBefore`: appliers
+/// must not let the stable time come to lie within a batch that they apply in parallel.
+TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore);
 
 /// Throws BrokenInvariant when a write to a replicated table or catalog row has not passed `reserveSlots`, or carries
 /// no time although its unit has reserved some.
@@ -78,7 +90,7 @@ class ReplicatedUnit final : public BoundState {
 
  private:
   friend StatusWith<WriteSlots> reserveSlots(RecoveryUnit&, const Namespace&, size_t);
-  friend std::optional<bson::Timestamp> timeAside(RecoveryUnit&);
+  friend TimeAside timeAside(RecoveryUnit&, bson::Timestamp);
   ReplicatedUnit(ReplicatedWrites& writes, WriteFence::Pass pass) : writes_(writes), pass_(std::move(pass)) {}
   static StatusWith<ReplicatedUnit*> enter(RecoveryUnit& unit);
   WriteSlots reserve(size_t count);

@@ -170,6 +170,7 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.observers.insert(hooks.observers.end(), options.observers.begin(), options.observers.end());
   if (replicated) hooks.observers.push_back(&oplogWriter);
   hooks.replicated = options.replicated;
+  hooks.timedRows = replicated != nullptr;
   hooks.repair = options.repair;
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));

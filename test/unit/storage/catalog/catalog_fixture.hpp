@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,10 +45,11 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
     hooks.random = [this] { return ++random; };
     hooks.nowMillis = [] { return 1'700'000'000'000; };
     hooks.observers = observers;
-    hooks.replicated = replicated;
+    hooks.replicated = hooks.timedRows = replicated;
     hooks.warn = [this](const std::string& text) { warnings.push_back(text); };
-    hooks.makeFilter = [](bson::View expression, const bson::Collator*) -> StatusWith<DocumentFilter> {
-      return DocumentFilter([wanted = bson::Document(expression)](bson::View document) {
+    hooks.makeFilter = [this](bson::View expression, const bson::Collator*) -> StatusWith<DocumentFilter> {
+      return DocumentFilter([this, wanted = bson::Document(expression)](bson::View document) {
+        if (onFilter) onFilter();
         for (const auto& e : wanted.view())
           if (!document[e.name()].ok() || document[e.name()].valueBytes() != e.valueBytes()) return false;
         return true;
@@ -126,6 +128,7 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
   std::vector<std::string> warnings;
   std::vector<WriteObserver*> observers;  ///< from the next `restart` on
   bool replicated = false;                ///< the node's role from the next `restart` on
+  std::function<void()> onFilter;         ///< called for each document that a partial index may hold, before its keys
   uint64_t random = 1;
 };
 

@@ -45,7 +45,10 @@ TEST_P(TableLoggingTest, AStandalonesDirectoryKeepsItsDataAsAMemberAndBack) {
   EXPECT_FALSE(*engine().isLogged(current()->indexes()[1]->ident));
   EXPECT_TRUE(logged("local.own"));
   EXPECT_TRUE(findById(1));
-  create("test.made");
+  ASSERT_TRUE(write([&]() -> StatusWith<CollectionPtr> {
+                TROUPE_TRY(unit->setCommitTimestamp(at(5)));
+                return createCollection(*catalog, *unit, {"test", "made"}, {});
+              }).isOK());
   EXPECT_FALSE(logged("test.made"));
   ASSERT_TRUE(insertAt(R"({"_id": 2, "x": 2})"_json, 10).isOK());
   ASSERT_TRUE(insertAt(R"({"_id": 3, "x": 3})"_json, 20).isOK());
