@@ -50,7 +50,6 @@ class Modifier {
         continue;
       }
       const auto delay = retry.next(status);
-      request_.operation().metrics.writeConflicts = retry.conflicts();
       if (!delay) co_return status;
       if (delay->count() > 0) {
         target_.lock.reset();

@@ -48,7 +48,7 @@ class ExecutorStream final : public ResultStream {
   std::unique_ptr<query::Executor> executor_;
 };
 
-/// Takes up again what `suspend` gave up.
+/// Takes up again what `suspend` gave up, in this command or the one before.
 Task<Status> resume(Request& request, ResultStream& stream) {
   TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));
   TROUPE_CO_TRY(stream.restore(request.operation()));
@@ -127,8 +127,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
 }
 
 Task<Status> fillNextBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
-  TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));
-  TROUPE_CO_TRY(cursor.stream->restore(request.operation()));
+  TROUPE_CO_TRY(co_await resume(request, *cursor.stream));
   co_return co_await fillBatch(request, cursor, limit, state);
 }
 

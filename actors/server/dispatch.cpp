@@ -13,6 +13,7 @@
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 
 namespace troupe::commands {
 
@@ -188,9 +189,30 @@ Task<Status> runBody(Request& request) {
   co_return status;
 }
 
-/// Writes are awaited even when the command failed afterwards.
+/// Whether there is something to await: writes even when the command failed afterwards. A command that had nothing to
+/// write answers for what it found, which another client may have written a moment ago (an insert that is sent again
+/// finds its document): it awaits what was there.
+bool awaitsWriteConcern(const Request& request, const Status& outcome) {
+  const storage::OperationContext& operation = request.operation();
+  if (operation.hasWritten()) return true;
+  const storage::WriteConcern& concern = operation.writeConcern;
+  if (!operation.announcesWrites() || !(concern.journaled || concern.majority)) return false;
+  return !operation.killed() && outcome.code() != ErrorCode::kNotWritablePrimary;
+}
+
+/// A member's operation that changed nothing has the OpTime of the newest one that it could see.
+Status noteWhatWasThere(Request& request) {
+  storage::OperationContext& operation = request.operation();
+  if (operation.hasWritten() || !request.server().replicated) return Status::OK();
+  TROUPE_ASSIGN(const OpTime newest, storage::lastLogged(request.server().catalog, operation.recoveryUnit()));
+  operation.recoveryUnit().releaseSession();
+  operation.setLastOpTime(newest);
+  return Status::OK();
+}
+
 Task<void> finishWrites(Request& request) {
-  const Status safe = co_await awaitWriteConcern(request);
+  Status safe = noteWhatWasThere(request);
+  if (safe.isOK()) safe = co_await awaitWriteConcern(request);
   if (!safe.isOK()) appendWriteConcernError(request, safe);
 }
 
@@ -241,6 +263,7 @@ Task<void> dispatch(Request& request) {
   operation.command = request.body();
   const Running running(request);  // others may look from now on
   Status status = checkCommand(request);
+  const bool admitted = status.isOK();
   if (status.isOK() && request.flag("help")) {  // a question about the command: it does not run
     request.reply().append("help", request.command->summary).append("ok", 1.0);
     co_return;
@@ -255,7 +278,7 @@ Task<void> dispatch(Request& request) {
   }
   // The snapshot goes first, so that neither this wait nor a slow client holds it.
   if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();
-  if (operation.hasWritten()) co_await finishWrites(request);
+  if (admitted && awaitsWriteConcern(request, status)) co_await finishWrites(request);
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
   const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
   noteLatency(request, took);

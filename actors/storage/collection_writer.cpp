@@ -57,7 +57,7 @@ Task<StatusWith<WriteTarget>> CollectionWriter::open(Namespace ns, IfMissing ifM
 
 storage::ConflictRetry CollectionWriter::newRetry() const {
   return storage::ConflictRetry(services_.retryOptions ? services_.retryOptions() : storage::ConflictRetryOptions{},
-                                services_.conflicts);
+                                services_.conflicts, &operation_.metrics.writeConflicts);
 }
 
 /// Its locks stay; its ticket goes to those it may wait for.

@@ -74,7 +74,6 @@ class CollectionWriter {
         TROUPE_CO_TRY(co_await untilDecided(decided));
         continue;
       }
-      operation_.metrics.writeConflicts = retry.conflicts();
       if (status.isOK() || !retry.pendingDelay()) co_return status;
       TROUPE_CO_TRY(co_await pause(*retry.pendingDelay()));
     }

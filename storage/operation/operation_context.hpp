@@ -54,7 +54,7 @@ struct OperationMetrics {
   int64_t inserted = 0;
   int64_t modified = 0;
   int64_t deleted = 0;
-  int64_t writeConflicts = 0;
+  int64_t writeConflicts = 0;  ///< of all statements together
   std::atomic<int64_t> yields{0};
   int64_t replyBytes = 0;
   std::chrono::nanoseconds awaited{0};  ///< spent waiting for news, as the client asked: no part of its latency

@@ -10,4 +10,8 @@ namespace troupe::storage {
 /// earlier start has made. Errors: UnsupportedFormat, when a collection of that name has a table of its own.
 StatusWith<CollectionPtr> showOplog(Catalog& catalog, const OplogLimits& limits);
 
+/// OpTime of the newest entry in the unit's snapshot, whether readers of the log see it yet or not: whatever else the
+/// snapshot holds was written at that time or before. The null OpTime where there is no log, or an empty one.
+StatusWith<OpTime> lastLogged(const Catalog& catalog, RecoveryUnit& unit);
+
 }  // namespace troupe::storage

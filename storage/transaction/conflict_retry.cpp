@@ -40,6 +40,7 @@ std::optional<std::chrono::milliseconds> ConflictRetry::decide(const Status& sta
   }
   if (!(status == ErrorCode::kWriteConflict) && !(status == ErrorCode::kTemporarilyUnavailable)) return std::nullopt;
   count(&ConflictCounters::writeConflicts);
+  if (ofOperation_) ++*ofOperation_;
   if (++conflicts_ > options_.maxWriteConflictRetries) return std::nullopt;
   if (conflicts_ <= options_.immediateRetries) return milliseconds::zero();
   const int doublings = std::min(conflicts_ - options_.immediateRetries - 1, 20);

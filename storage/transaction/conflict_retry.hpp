@@ -38,8 +38,10 @@ Status onSecondaryError(Status status);
 /// without clock, so that actors wait by message and the simulator in virtual time. Not shared between operations.
 class ConflictRetry {
  public:
-  explicit ConflictRetry(const ConflictRetryOptions& options = {}, ConflictCounters* counters = nullptr)
-      : options_(options), counters_(counters) {}
+  /// `ofOperation`: the operation's count of conflicts, to which this one's are added; outlives this. Null: none.
+  explicit ConflictRetry(const ConflictRetryOptions& options = {}, ConflictCounters* counters = nullptr,
+                         int64_t* ofOperation = nullptr)
+      : options_(options), counters_(counters), ofOperation_(ofOperation) {}
 
   /// The delay before the next attempt (zero: at once), or nothing when `status` is final: it is no conflict, or the
   /// retries are used up.
@@ -55,6 +57,7 @@ class ConflictRetry {
 
   ConflictRetryOptions options_;
   ConflictCounters* counters_;
+  int64_t* ofOperation_;
   int conflicts_ = 0;
   int unavailable_ = 0;
   std::optional<std::chrono::milliseconds> pending_;

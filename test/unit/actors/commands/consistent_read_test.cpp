@@ -226,6 +226,30 @@ TEST_F(ReplicatedReadTest, AStepDownDuringSetUpIsNotOverlooked) {
   catalog().observeSteps(nullptr);
 }
 
+TEST_F(ReplicatedReadTest, AGetMoreThatWaitedThroughAStepDownServesNoBatchInTheNewRole) {
+  fill("c", 10);
+  server.server->membership = &membership_;
+  for (const bool willing : {false, true}) {
+    becomes(Phase::kPrimary);
+    const auto found = run(R"({"find": "c", "batchSize": 2})");
+    bson::Builder command;
+    command.append("getMore", found.view().at("cursor.id").toInt64()).append("collection", "c");
+    if (willing) command.append("$readPreference", bson::doc("mode", "secondaryPreferred"));
+    storage::Locker transition(server.locks);
+    ASSERT_TRUE(transition.tryAcquire(storage::ResourceId::stateTransition(), storage::LockMode::kX));
+    const auto more = server.begin(command.finish());
+    server.node.run();
+    ASSERT_FALSE(more->done);
+    becomes(Phase::kFollower);
+    transition.releaseAll();
+    server.node.run();
+    ASSERT_TRUE(more->done);
+    const bson::Document reply = more->takeReply();
+    EXPECT_EQ(reply["code"].toInt64(), willing ? 0 : 13435) << bson::toRelaxedJson(reply);
+    EXPECT_EQ(server.cursors.statistics().open, 0);
+  }
+}
+
 TEST_F(ReplicatedReadTest, SetsUpAgainWhenTheRoleChangesAndNotForAnythingElse) {
   fill("c", 3);
   server.server->membership = &membership_;

@@ -34,6 +34,21 @@ class MemberOplogTest : public CommandTest {
   }
 };
 
+TEST_F(MemberOplogTest, AWriteThatChangedNothingHasTheOpTimeOfTheNewestOperation) {
+  becomePrimary(server);
+  ASSERT_TRUE(write(server, 1).isOK());
+  const auto newest = storage::OplogEntry::parse(entries(server).back())->opTime;
+  const auto open = server.server->replicated->slots.reserve(1, 1);  // of nothing that could be awaited
+  ASSERT_TRUE(server.run(parse(R"({"insert": "c", "documents": [{"_id": 1}]})"), "local")["ok"].truthy());
+  const auto update = server.begin(
+      parse(R"({"update": "c", "updates": [{"q": {"_id": 9}, "u": {"$set": {"a": 1}}}], "writeConcern": {"j": true}})"),
+      "local");
+  for (int steps = 0; !update->done && steps < 100; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(update->done);
+  EXPECT_EQ(update->operation.lastOpTime(), newest);
+  EXPECT_EQ(server.storageSessions.statistics().lent, 0);
+}
+
 // OPL-001
 TEST_F(MemberOplogTest, TheLogIsACappedCollectionWithoutIndexes) {
   EXPECT_TRUE(answers(R"({"listCollections": 1, "filter": {"name": "oplog.rs"}})",

@@ -14,6 +14,11 @@ class WriteConcernTest : public CommandTest {
                  : Status::OK();
     });
   }
+  static bool storedAfterAKill(const CommandNode& node) {
+    CommandNode after({.disk = node.engine->disk()});
+    const bson::Document found = after.run(R"({"find": "c"})"_json);
+    return found["ok"].truthy() && !found.view().at("cursor.firstBatch").asArray().empty();
+  }
   void parkTheFlusher() {
     const Status parked = server.node.wait(supervisors::controlActor(
         server.node, "/node/storage/journal-flusher", supervisors::ControlAction::kPark, "nothing is flushed"));
@@ -43,12 +48,36 @@ TEST_F(WriteConcernTest, WhatACommandWroteBeforeItFailedIsAwaitedToo) {
       << "the first document was written";
 }
 
-TEST_F(WriteConcernTest, ACommandThatWroteNothingWaitsForNothing) {
-  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}]})"));
+/// Each has nothing to write, and answers for a document or collection that is not on disk yet.
+constexpr const char* kChangesNothing[] = {
+    R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"j": true}})",
+    R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"a": 1}}}], "writeConcern": {"j": true}})",
+    R"({"update": "c", "updates": [{"q": {"_id": 9}, "u": {"$set": {"a": 1}}}], "writeConcern": {"w": "majority"}})",
+    R"({"delete": "c", "deletes": [{"q": {"_id": 9}, "limit": 1}], "writeConcern": {"j": true}})",
+    R"({"findAndModify": "c", "query": {"_id": 9}, "remove": true, "writeConcern": {"j": true}})",
+    R"({"create": "c", "capped": true, "size": 4096, "writeConcern": {"j": true}})",
+    R"({"createIndexes": "c", "indexes": [{"key": {"_id": 1}, "name": "_id_"}], "writeConcern": {"j": true}})",
+};
+
+TEST_F(WriteConcernTest, AWriteThatChangedNothingAwaitsWhatWasThereBefore) {
+  for (const char* command : kChangesNothing) {
+    CommandNode node;
+    ASSERT_TRUE(node.run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}]})"_json)["ok"].truthy());
+    ASSERT_FALSE(storedAfterAKill(node)) << "it is not on disk yet";
+    const bson::Document reply = node.run(parse(command));
+    EXPECT_FALSE(reply.view().has("writeConcernError")) << command << bson::toRelaxedJson(reply);
+    EXPECT_TRUE(storedAfterAKill(node)) << command << bson::toRelaxedJson(reply);
+  }
+}
+
+TEST_F(WriteConcernTest, TheFailureOfThatWaitIsToldToo) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}]})"));
   breakTheJournal();
-  const auto reply = run(R"({"update": "c", "updates": [{"q": {"_id": 9}, "u": {"$set": {"a": 1}}}],
-                             "writeConcern": {"j": true}})");
-  EXPECT_FALSE(reply.view().has("writeConcernError")) << "nothing matched";
+  for (const char* command : kChangesNothing) EXPECT_TRUE(run(command).view().has("writeConcernError")) << command;
+  const auto read = run(R"({"aggregate": "c", "pipeline": [], "cursor": {}, "writeConcern": {"j": true}})");
+  EXPECT_FALSE(read.view().has("writeConcernError")) << "a read awaits nothing";
+  const auto refused = run(R"({"insert": "c", "documents": "none", "writeConcern": {"j": true}})");
+  EXPECT_FALSE(refused.view().has("writeConcernError")) << "nothing was looked at";
 }
 
 TEST_F(WriteConcernTest, TheWaitForItEndsAfterItsTimeout) {

@@ -30,6 +30,19 @@ TEST_F(CollectionWriterTest, AConflictIsRetriedWithoutHoldingAThread) {
   EXPECT_EQ(operation.metrics.writeConflicts, 10);
 }
 
+TEST_F(CollectionWriterTest, TheConflictsOfAllStatementsOfAnOperationAreSummedUp) {
+  for (int statement = 0; statement < 3; ++statement) {
+    int attempts = 0;
+    auto body = [&]() -> Status {
+      return ++attempts <= 2 ? Status(ErrorCode::kWriteConflict, "made up") : Status::OK();
+    };
+    EXPECT_TRUE(done(server, writer.commit(body)).isOK());
+  }
+  storage::ConflictRetry another = writer.newRetry();
+  another.next({ErrorCode::kWriteConflict, "made up"});
+  EXPECT_EQ(operation.metrics.writeConflicts, 7);
+}
+
 TEST_F(CollectionWriterTest, AKilledOperationIsNotRetried) {
   auto body = []() -> Status { return {ErrorCode::kWriteConflict, "made up"}; };
   operation.kill(ErrorCode::kInterrupted);
