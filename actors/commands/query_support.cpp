@@ -314,7 +314,7 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
   CursorRegistry& cursors = request.server().cursors;
   const int64_t id = cursor->id;
   PinGuard guard(cursors, id);
-  request.operation().unstash(std::move(cursor->stash));
+  TROUPE_CO_TRY(request.operation().unstash(std::move(cursor->stash)));
   bson::Builder& reply = request.reply();
   reply.openDocument("cursor").openArray("nextBatch");
   BatchState state;

@@ -24,9 +24,10 @@ struct StorageAccess {
 
   /// Null on a node that stands alone.
   storage::ReplicatedWrites* replicated = nullptr;
+  storage::IdleUnits* idleUnits = nullptr;
 
   /// State documents need no tickets: work that has begun is to end.
-  storage::OperationServices operations() const { return {sessions, nullptr, &locks, nullptr, replicated}; }
+  storage::OperationServices operations() const { return {sessions, nullptr, &locks, nullptr, replicated, idleUnits}; }
 };
 
 }  // namespace troupe::machines

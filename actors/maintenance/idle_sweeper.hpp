@@ -4,7 +4,8 @@
 
 namespace troupe::maintenance {
 
-/// Ends cursors nobody fetched from for `cursorTimeoutMillis`, and sessions nobody used for their time-out.
+/// Ends cursors nobody fetched from for `cursorTimeoutMillis`, sessions nobody used for their time-out, and open units
+/// of work that no command took up before their deadline.
 class IdleSweeper final : public Actor {
  public:
   explicit IdleSweeper(commands::ServerContext* server) : server_(server) {}

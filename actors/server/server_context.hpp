@@ -104,10 +104,13 @@ struct ServerContext {
   storage::Locker shutdownLock{locks};              ///< holds the global lock from the end of the last operation on
   replication::Membership* membership = nullptr;    ///< null on a node that is no member of a replica set
   storage::ReplicatedWrites* replicated = nullptr;  ///< the same
+  storage::IdleUnits& idleUnits;
   WriteServices writes;
 
   /// Services for an operation on this node.
-  storage::OperationServices operations() const { return {storageSessions, nullptr, &locks, &admission, replicated}; }
+  storage::OperationServices operations() const {
+    return {storageSessions, nullptr, &locks, &admission, replicated, &idleUnits};
+  }
 };
 
 /// Milliseconds since 1970 by the node's clock.

@@ -99,6 +99,14 @@ Task<Status> resumeLocks(Node& node, OperationContext& operation) {
   co_return co_await admit(node, operation, write);
 }
 
+/// The lock that was waited for becomes one of the unit's, whose other locks are below it.
+Task<Status> takeUp(Node& node, OperationContext& operation, storage::StashedOperation& stashed) {
+  const LockMode mode = stashed.writes ? LockMode::kIX : LockMode::kIS;
+  HeldLock role(operation, storage::ResourceType::kStateTransition, {}, mode);
+  TROUPE_CO_TRY(co_await acquireLock(node, operation, role));
+  co_return operation.unstash(std::move(stashed));
+}
+
 Future<Status> untilDurable(storage::DurabilityTracker& durability, storage::DurabilityTicket ticket,
                             const std::function<void()>& wakeFlusher) {
   auto promise = std::make_shared<Promise<Status>>();

@@ -305,6 +305,10 @@ void Locker::drop(LockEntry& entry) {
   entry.head.store(nullptr, std::memory_order_release);
   --held_;
   trim();
+  giveBack(head, mode);
+}
+
+void Locker::giveBack(LockHead& head, LockMode mode) {
   if (head.word.tryRelease(mode)) return;
   EndedWaits ended;
   {
@@ -344,6 +348,52 @@ void Locker::releaseAll() {
     for (LockEntry& entry : chunk->inUse())
       if (entry.head.load(std::memory_order_relaxed)) drop(entry);
   }
+}
+
+void Locker::releaseEntirely(const ResourceId& resource) {
+  if (pending_) settle();
+  if (LockEntry* const entry = find(resource)) drop(*entry);
+}
+
+void Locker::adopt(Locker& other) {
+  begin();
+  if (other.pending_) other.settle();
+  if (other.pending_) refuse("locks are taken over while a request is pending");
+  if (units_ == 0) beginUnit();
+  for (Chunk* chunk = &other.first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (LockEntry& theirs : chunk->inUse())
+      if (theirs.head.load(std::memory_order_relaxed)) adoptEntry(theirs);
+  }
+  other.held_ = 0;
+  other.units_ = 0;
+  other.trim();
+}
+
+/// Two lockers hold a resource in modes of which one covers the other: those that exclude each other could not both
+/// have been granted.
+void Locker::adoptEntry(LockEntry& theirs) {
+  LockHead& head = *theirs.head.load(std::memory_order_relaxed);
+  const LockMode mode = theirs.mode.load(std::memory_order_relaxed);
+  const uint32_t count = theirs.count;
+  LockEntry* mine = find(head);
+  LockMode surplus = LockMode::kNone;
+  if (!mine) {
+    mine = &freeEntry();
+    fill(*mine, head, mode);
+    mine->since.store(theirs.since.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    mine->count = 0;
+    ++held_;
+  } else {
+    const LockMode own = mine->mode.load(std::memory_order_relaxed);
+    surplus = covers(own, mode) ? mode : own;
+    mine->mode.store(covers(own, mode) ? own : mode, std::memory_order_relaxed);
+  }
+  mine->count += count;
+  mine->deferred += count;
+  theirs.count = theirs.deferred = 0;
+  theirs.mode.store(LockMode::kNone, std::memory_order_relaxed);
+  theirs.head.store(nullptr, std::memory_order_release);
+  if (surplus != LockMode::kNone) giveBack(head, surplus);
 }
 
 void Locker::downgrade(const ResourceId& resource, LockMode mode) {

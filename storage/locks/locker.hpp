@@ -75,6 +75,12 @@ class Locker {
   /// Once for each acquisition. Within a unit of work it takes effect at the end of the unit.
   void release(const ResourceId& resource);
   void releaseAll();
+  /// Releases one resource, if it is held, however often it was acquired, also within a unit of work.
+  void releaseEntirely(const ResourceId& resource);
+  /// Takes over all that another locker of the same manager holds, for a unit of work that moves here: it is released
+  /// with the unit's end. What both hold is counted together, in the stronger mode. Neither may have a request pending
+  /// (throws std::logic_error); the other one is empty afterwards.
+  void adopt(Locker& other);
   /// Keeps the lock in a weaker mode, however often it was acquired. Not within a unit of work.
   void downgrade(const ResourceId& resource, LockMode mode);
 
@@ -130,6 +136,8 @@ class Locker {
   void trim();
   void fill(LockEntry& entry, LockHead& head, LockMode mode);
   void drop(LockEntry& entry);
+  void giveBack(LockHead& head, LockMode mode);
+  void adoptEntry(LockEntry& theirs);
   void countWait(const LockWait& wait);
   void addStatistics(LockStatistics& sum) const;
   template <class Visit>

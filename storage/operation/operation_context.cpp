@@ -42,17 +42,71 @@ void OperationContext::yieldLocks() {
   returnTicket();
 }
 
-StashedOperation OperationContext::stash() {
-  if (unit_ && unit_->inUnitOfWork()) throw std::logic_error("an operation is stashed within a unit of work");
-  if (unit_) unit_->setOperation(nullptr);
-  return {std::move(unit_), readConcern};
+WriteUnitOfWork& OperationContext::openLastingUnit(UnitLogging logging) {
+  RecoveryUnit& unit = recoveryUnit();
+  if (unit.inUnitOfWork()) throw std::logic_error("a lasting unit of work is opened within another one");
+  lasting_ = std::make_unique<WriteUnitOfWork>(unit, logging);
+  return *lasting_;
 }
 
-void OperationContext::unstash(StashedOperation stashed) {
+Status OperationContext::commitLastingUnit() {
+  invariant(lasting_ != nullptr, "a lasting unit of work is committed that is open");
+  const std::unique_ptr<WriteUnitOfWork> work = std::move(lasting_);
+  return work->commit();
+}
+
+StashedOperation OperationContext::stash() {
+  if (unit_ && unit_->inUnitOfWork()) return stashOpenUnit();
+  lasting_.reset();
+  if (unit_) unit_->setOperation(nullptr);
+  return {std::move(unit_), readConcern, {}, false};
+}
+
+/// A prepared unit outlives roles: it must not hold the state transition lock while nobody works on it.
+StashedOperation OperationContext::stashOpenUnit() {
+  if (!lasting_ || unit_->inNestedUnit() || !services_.idleUnits)
+    throw std::logic_error("an operation is stashed within a unit of work that ends with it");
+  OpenUnit open;
+  if (locker_) {
+    if (unit_->isPrepared()) locker_->releaseEntirely(ResourceId::stateTransition());
+    open.locks = std::make_unique<Locker>(*services_.locks);
+    open.locks->adopt(*locker_);
+  }
+  returnTicket();
+  unit_->setOperation(nullptr);
+  open.writeMode = writeMode_;
+  open.writeTerm = writeTerm_;
+  open.deadline = deadline_;
+  open.unit = std::move(unit_);
+  open.work = std::move(lasting_);
+  // A kill that comes later than this finds an operation without a unit of work, and the caller has to pass it on.
+  Status interrupted = killed() ? checkForInterrupt({}) : Status::OK();
+  return {nullptr, readConcern, services_.idleUnits->add(std::move(open), std::move(interrupted)), announcesWrites()};
+}
+
+Status OperationContext::unstash(StashedOperation stashed) {
   if (unit_ && unit_->isActive()) throw std::logic_error("an operation that reads already takes up another's snapshot");
-  unit_ = std::move(stashed.unit);
-  if (unit_) unit_->setOperation(this);
   readConcern = stashed.readConcern;
+  if (stashed.open) {
+    if (stashed.writes) announceWrites();  // from now on a change of the role ends this operation, no more the stash
+    TROUPE_ASSIGN(OpenUnit open, stashed.open.take());
+    adopt(std::move(open));
+  } else {
+    unit_ = std::move(stashed.unit);
+  }
+  if (unit_) unit_->setOperation(this);
+  return Status::OK();
+}
+
+void OperationContext::adopt(OpenUnit open) {
+  if (open.locks) locker()->adopt(*open.locks);
+  if (!open.unit->isPrepared()) {  // a prepared one is decided in the way of this operation
+    writeMode_ = open.writeMode;
+    writeTerm_ = open.writeTerm;
+  }
+  if (open.deadline) setDeadline(*open.deadline);
+  unit_ = std::move(open.unit);
+  lasting_ = std::move(open.work);
 }
 
 }  // namespace troupe::storage

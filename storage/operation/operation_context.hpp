@@ -20,8 +20,11 @@
 #include "storage/admission/execution_admission.hpp"
 #include "storage/locks/locker.hpp"
 #include "storage/operation/concerns.hpp"
+#include "storage/operation/idle_units.hpp"
 #include "storage/operation/logical_session.hpp"
+#include "storage/operation/write_mode.hpp"
 #include "storage/transaction/recovery_unit.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
 
@@ -70,14 +73,6 @@ enum class OperationOrigin : uint8_t {
   kApplier,  ///< operations of another node's log
 };
 
-/// How the log of operations treats what an operation writes.
-enum class WriteMode : uint8_t {
-  kReplicated,     ///< stamped, logged, and only with the right to write
-  kUnreplicated,   ///< this node's own: neither stamped nor fenced
-  kFromMigration,  ///< as replicated; observers see that the documents only move between shards
-  kApplied,        ///< the times and the log entry come from the node that wrote first
-};
-
 /// Parts of the node that operations use; all of it outlives them.
 struct OperationServices {
   SessionPool& sessions;
@@ -85,13 +80,18 @@ struct OperationServices {
   LockManager* locks = nullptr;             ///< null: the work is alone on its node (start-up, tools)
   ExecutionAdmission* admission = nullptr;  ///< null: everyone is admitted
   ReplicatedWrites* replicated = nullptr;   ///< null on a node that stands alone
+  IdleUnits* idleUnits = nullptr;           ///< null: no unit of work outlives its operation
 };
 
-/// State of an operation, stashed for another command on any thread: its recovery unit with its open snapshot,
-/// if any, and the read concern it was begun with. Empty after it was taken.
+/// State of an operation, stashed for another command on any thread, and the read concern it was begun with. A cursor's
+/// is its recovery unit, with its open snapshot, if any. A transaction's is its open unit of work with all that it
+/// holds, which lies in the node's IdleUnits: it may be ended there before it is taken up. Destroying it ends it.
+/// Empty after it was taken.
 struct StashedOperation {
   std::unique_ptr<RecoveryUnit> unit;
   ReadConcern readConcern;
+  IdleUnits::Place open;
+  bool writes = false;  ///< the unit of work has announced writes: who takes it up locks for writing
 };
 
 /// One piece of work: a command, a batch of state documents, a background job. It owns what must have an owner: the
@@ -118,10 +118,20 @@ class OperationContext {
   /// The operation's only recovery unit, made at first use.
   RecoveryUnit& recoveryUnit() { return unit_ ? *unit_ : makeUnit(); }
   bool hasRecoveryUnit() const { return unit_ != nullptr; }
-  /// Hands the recovery unit on (no unit of work may be open: throws std::logic_error); the next use makes another.
+  /// Opens a unit of work that `stash` takes along: a transaction's. It ends by `commitLastingUnit`, by `prepare` and
+  /// `commitPrepared` of the result, or is rolled back with the operation or its stash. No other may be open.
+  WriteUnitOfWork& openLastingUnit(UnitLogging logging);
+  /// Null when there is none.
+  WriteUnitOfWork* lastingUnit() { return lasting_.get(); }
+  Status commitLastingUnit();
+  /// Hands the recovery unit on; the next use makes another. A lasting unit of work goes with it, and with that all
+  /// locks of this operation, which the unit now holds to its end, the term and mode of its writes, the deadline, and
+  /// the outcome of a kill; the ticket is given back. Throws std::logic_error within any other unit of work.
   StashedOperation stash();
-  /// Goes on with what another operation left. The own unit must not be active (throws std::logic_error).
-  void unstash(StashedOperation stashed);
+  /// Goes on with what another operation left: `takeUp` (actors/storage), which takes lock and ticket before, for one
+  /// with an open unit of work. The own unit must not be active (throws std::logic_error). Errors: what ended the unit
+  /// of work meanwhile (InterruptedDueToReplStateChange, MaxTimeMSExpired, the code of a kill).
+  Status unstash(StashedOperation stashed);
 
   // --- Locks and admission
   /// The operation's locks, made at first use; null without a lock manager.
@@ -222,6 +232,8 @@ class OperationContext {
  private:
   RecoveryUnit& makeUnit();
   void makeLocker();
+  StashedOperation stashOpenUnit();
+  void adopt(OpenUnit open);
 
   const OperationServices services_;
   const OperationOrigin origin_;
@@ -237,13 +249,14 @@ class OperationContext {
   OpTime lastOpTime_;
   std::optional<int64_t> writeTerm_;
   std::span<const int32_t> statements_;
-  // In this order: at the end the unit goes first, then its locks, then the ticket.
+  // In this order: at the end the unit of work goes first, then the recovery unit, then the locks, then the ticket.
   std::atomic<AdmissionPriority> priority_{AdmissionPriority::kNormal};
   Ticket ticket_;
   std::atomic<uint64_t> lockerId_{0};
   std::optional<Locker> locker_;
   LockSnapshot yielded_;
   std::unique_ptr<RecoveryUnit> unit_;
+  std::unique_ptr<WriteUnitOfWork> lasting_;
 };
 
 }  // namespace troupe::storage

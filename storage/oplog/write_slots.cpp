@@ -17,7 +17,10 @@ bool writesAreReplicated(const RecoveryUnit& unit) {
 /// The operation holds the state transition lock: its right to write cannot be taken away but for the fence. Work whose
 /// locks another operation holds (an index build on its worker) has no locker of its own.
 StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
-  if (ReplicatedUnit* entered = in(unit)) return entered;
+  if (ReplicatedUnit* entered = in(unit)) {
+    TROUPE_TRY(entered->enterAgain());
+    return entered;
+  }
   OperationContext& operation = *unit.operation();
   invariant(
       operation.lockerId() == 0 || covers(operation.locker()->modeOf(ResourceId::stateTransition()), LockMode::kIX),
@@ -35,10 +38,27 @@ StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
       return commitTime ? Status::OK() : entered->reserve(1).stamp(unit, 0);
     });
   }
-  unit.onCommit([entered, &operation](auto) {
-    if (entered->last_ != OpTime{}) operation.setLastOpTime(entered->last_);
+  // Another operation may have taken the unit up by then.
+  unit.onCommit([entered, &unit](auto) {
+    if (entered->last_ != OpTime{}) unit.operation()->setLastOpTime(entered->last_);
   });
   return entered;
+}
+
+Status ReplicatedUnit::enterAgain() {
+  if (pass_) return Status::OK();
+  TROUPE_ASSIGN(auto pass, writes_.fence.enter());
+  term_ = pass.term();
+  pass_.emplace(std::move(pass));
+  return Status::OK();
+}
+
+StatusWith<OpTime> reservePrepareSlot(RecoveryUnit& unit) {
+  ReplicatedUnit* const entered = ReplicatedUnit::in(unit);
+  if (!entered) return OpTime();
+  invariant(unit.unitLogging() == UnitLogging::kGrouped, "a unit of work that is to be prepared is grouped");
+  TROUPE_TRY(entered->enterAgain());
+  return entered->reserve(1)[0];
 }
 
 WriteSlots ReplicatedUnit::reserve(size_t count) {

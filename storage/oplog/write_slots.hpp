@@ -73,8 +73,14 @@ void requireSlots(const RecoveryUnit& unit);
 /// operation writes as its primary.
 bool writesAreReplicated(const RecoveryUnit& unit);
 
-/// Held by a unit of work during replicated writes: its admission by the fence and its slots, which are holes
-/// in the log until it has ended. Made by reserveSlots.
+/// The slot at which a grouped unit of work is going to be prepared; the null OpTime without replicated writes. The
+/// slot stays a hole in the log to the end of the unit: the part that runs transactions has to write the entry of the
+/// prepare in a transaction of its own, whose end closes the hole, and gives the commit, whose entry it writes
+/// likewise, its time.
+StatusWith<OpTime> reservePrepareSlot(RecoveryUnit& unit);
+
+/// Held by a unit of work during replicated writes: its pass of the fence, until it is prepared, and its slots, which
+/// are holes in the log until it has ended. Made by reserveSlots.
 class ReplicatedUnit final : public BoundState {
  public:
   /// That of the open unit of work; null when it has written nothing that is replicated.
@@ -82,7 +88,12 @@ class ReplicatedUnit final : public BoundState {
     return static_cast<ReplicatedUnit*>(unit.unitState(UnitPart::kReplication));
   }
 
-  int64_t term() const { return pass_.term(); }
+  /// In which it was admitted last.
+  int64_t term() const { return term_; }
+  /// Leaves the fence: the unit is prepared.
+  void handOverPass() { pass_.reset(); }
+  /// Enters the fence again, in whatever term it is open, if the pass was handed over. Errors: NotWritablePrimary.
+  Status enterAgain();
   /// It was admitted without operations of its own: its writes follow from documents (index keys) and have no time.
   bool isDerived() const { return derived_; }
   /// The newest slot; of a grouped unit the one of its entry, known before the other pre-commit handlers run.
@@ -91,12 +102,15 @@ class ReplicatedUnit final : public BoundState {
  private:
   friend StatusWith<WriteSlots> reserveSlots(RecoveryUnit&, const Namespace&, size_t);
   friend TimeAside timeAside(RecoveryUnit&, bson::Timestamp);
-  ReplicatedUnit(ReplicatedWrites& writes, WriteFence::Pass pass) : writes_(writes), pass_(std::move(pass)) {}
+  friend StatusWith<OpTime> reservePrepareSlot(RecoveryUnit&);
+  ReplicatedUnit(ReplicatedWrites& writes, WriteFence::Pass pass)
+      : writes_(writes), term_(pass.term()), pass_(std::move(pass)) {}
   static StatusWith<ReplicatedUnit*> enter(RecoveryUnit& unit);
   WriteSlots reserve(size_t count);
 
   ReplicatedWrites& writes_;
-  WriteFence::Pass pass_;
+  int64_t term_;
+  std::optional<WriteFence::Pass> pass_;
   std::vector<SlotReserver::Slots> slots_;  ///< released before the fence is left
   OpTime last_;
   bool derived_ = false;

@@ -210,7 +210,7 @@ void RecoveryUnit::leaveUnit() {
   preCommit_.clear();
   for (auto& state : unitStates_) state.reset();
   depth_ = 0;
-  failed_ = wrote_ = false;
+  failed_ = wrote_ = prepared_ = false;
   if (operation_) operation_->endUnit();  // locks that were released meanwhile go now
 }
 

@@ -100,6 +100,10 @@ class RecoveryUnit {
   void releaseSession();
 
   bool inUnitOfWork() const { return depth_ > 0; }
+  /// A unit of work is open within another one.
+  bool inNestedUnit() const { return depth_ > 1; }
+  /// The unit of work has promised to commit.
+  bool isPrepared() const { return prepared_; }
   UnitLogging unitLogging() const { return unitLogging_; }
   /// Called before each write to the table. IllegalOperation outside of a unit of work. Throws BrokenInvariant when the
   /// write would be replicated and has passed neither fence nor slot reserver.
@@ -165,7 +169,8 @@ class RecoveryUnit {
   std::optional<Timestamp> commitTimestamp_;
   bool ignorePrepare_ = false;
   bool active_ = false;
-  bool wrote_ = false;   ///< something since the unit of work began
+  bool wrote_ = false;  ///< something since the unit of work began
+  bool prepared_ = false;
   bool failed_ = false;  ///< an inner unit was rolled back: the outer ones cannot commit
   UnitLogging unitLogging_ = UnitLogging::kEach;
   int depth_ = 0;

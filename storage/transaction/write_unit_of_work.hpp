@@ -26,12 +26,13 @@ class WriteUnitOfWork {
     return unit_.commitUnit();
   }
   /// Votes: afterwards only commitPrepared or leaving the scope (rollback) is allowed. The outermost unit only, and it
-  /// must not have written a logged table.
+  /// must not have written a logged table. One that has written what is replicated has reserved `prepareTs` as its slot
+  /// (`reservePrepareSlot`; else BrokenInvariant), and hands its right to write over: from now on whoever decides the
+  /// transaction says what becomes of it, in any role and term of this node.
   Status prepare(Timestamp prepareTs);
-  Status commitPrepared(Timestamp commitTs, Timestamp durableTs) {
-    open_ = false;
-    return unit_.commitPreparedUnit(commitTs, durableTs);
-  }
+  /// On a primary the decision is a write of its term. Errors, after which the unit is still prepared:
+  /// NotWritablePrimary.
+  Status commitPrepared(Timestamp commitTs, Timestamp durableTs);
 
  private:
   RecoveryUnit& unit_;

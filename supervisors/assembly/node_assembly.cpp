@@ -119,6 +119,7 @@ struct NodeAssembly::Parts {
   machines::DocumentRemovals removals;
   storage::LockManager locks{[this] { return environment->now(); }, [this] { return environment->coarseNow(); }};
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
+  storage::IdleUnits idleUnits;
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::ReplicatedWrites> replicated;  ///< null on a node that stands alone
   storage::OplogWriter oplogWriter{[this] { return wallMillisOf(*environment); }};  ///< of a member
@@ -145,6 +146,7 @@ struct NodeAssembly::Parts {
     machines::StorageAccess access{*node,    *catalog, *storageSessions, locks, durability, context->wakeFlusher,
                                    &removals};
     access.replicated = replicated.get();
+    access.idleUnits = &idleUnits;
     if (membership) access.majority = [this] { return replication::canAwaitMajority(*membership->view()); };
     return access;
   }
@@ -246,6 +248,7 @@ void NodeAssembly::Parts::makeContext() {
       .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
       .membership = membership.get(),
       .replicated = replicated.get(),
+      .idleUnits = idleUnits,
       .writes = {*node, *catalog}});
   context->writes.conflicts = &context->conflicts;
   context->writes.retryOptions = [this] { return conflictRetryOf(parameters); };
@@ -288,6 +291,7 @@ void NodeAssembly::Parts::stopTreeInOrder() {
 }
 
 void NodeAssembly::Parts::closeStorage() {
+  idleUnits.endAll(ErrorCode::kInterruptedAtShutdown);
   if (catalog) {
     const Status flushed = catalog->flush();
     if (!flushed.isOK())

@@ -57,6 +57,19 @@ TEST_F(OperationDrainTest, AShutdownGoesBeforeWhoWaitsForTheGlobalLock) {
   writer.giveUp(waits.wait);
 }
 
+TEST_F(OperationDrainTest, AShutdownEndsTransactionsWhoseClientsAreSilent) {
+  fill("c", 3);
+  storage::OperationContext command(server.server->operations());
+  command.openLastingUnit(storage::UnitLogging::kGrouped);
+  storage::HeldLock lock(command, storage::ResourceType::kCollection, "test.c", storage::LockMode::kIX);
+  ASSERT_TRUE(command.tryAdmit(true) && lock.tryAcquire());
+  storage::StashedOperation stashed = command.stash();
+  const TimePoint asked = server.time->now();
+  stopTheNode();
+  EXPECT_LT(server.time->now() - asked, 1s) << "its locks were waited for";
+  EXPECT_EQ(command.unstash(std::move(stashed)), ErrorCode::kInterruptedAtShutdown);
+}
+
 TEST_F(OperationDrainTest, AnOperationThatDoesNotEndIsCutOffAfterTheGrace) {
   const auto find = beginFindThatTakes(600'000);
   const TimePoint asked = server.time->now();
