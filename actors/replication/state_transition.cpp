@@ -2,10 +2,21 @@
 
 #include <utility>
 
-#include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/invariant.hpp"
 
 namespace troupe::replication {
+
+/// The lock is requested in the constructor: from then on nobody else is granted it. No one kills this wait.
+struct StateTransition::Exclusive {
+  explicit Exclusive(const storage::OperationServices& services) : locker(*services.locks) {
+    const auto taken = locker.acquire(storage::ResourceId::stateTransition(), storage::LockMode::kX, {},
+                                      [granted = granted](const Status&) { granted->set(troupe::Done{}); });
+    if (!taken.wait) granted->set(troupe::Done{});
+  }
+  std::shared_ptr<Promise<troupe::Done>> granted = std::make_shared<Promise<troupe::Done>>();
+  std::shared_ptr<Promise<troupe::Done>> drained = std::make_shared<Promise<troupe::Done>>();
+  storage::Locker locker;
+};
 
 void StateTransition::refuseWrites() {
   {
@@ -13,10 +24,10 @@ void StateTransition::refuseWrites() {
     next_.reset();
     if (!fence_.isOpen() || std::exchange(underWay_, true)) return;
   }
-  auto promise = std::make_shared<Promise<troupe::Done>>();
-  auto drained = promise->future();
-  fence_.close([promise] { promise->set(troupe::Done{}); });
-  node_.start(finish(shared_from_this(), std::move(drained)));
+  auto exclusive = std::make_unique<Exclusive>(services_);
+  fence_.close([drained = exclusive->drained] { drained->set(troupe::Done{}); });
+  if (services_.idleUnits) services_.idleUnits->interrupt(ErrorCode::kInterruptedDueToReplStateChange);
+  node_.start(finish(shared_from_this(), std::move(exclusive)));
 }
 
 void StateTransition::acceptWrites(int64_t term) {
@@ -45,12 +56,12 @@ Task<void> StateTransition::untilOver() {
 }
 
 /// The lock first: an operation that holds it may still begin a unit, which the closed fence refuses, and end.
-Task<void> StateTransition::finish(std::shared_ptr<StateTransition> self, Future<troupe::Done> drained) {
-  storage::OperationContext operation(self->services_, storage::OperationOrigin::kService);
-  storage::HeldLock exclusive(operation, storage::ResourceType::kStateTransition, {}, storage::LockMode::kX);
-  const Status locked = co_await acquireLock(self->node_, operation, exclusive);
-  invariant(locked.isOK(), "the lock of a state transition is waited for by nobody who could be killed");
+Task<void> StateTransition::finish(std::shared_ptr<StateTransition> self, std::unique_ptr<Exclusive> exclusive) {
+  auto granted = exclusive->granted->future();
+  co_await granted;
+  auto drained = exclusive->drained->future();
   co_await drained;
+  if (self->services_.idleUnits) self->services_.idleUnits->resume();
   std::vector<Promise<troupe::Done>> awaitingEnd;
   {
     const std::lock_guard lock(self->mutex_);

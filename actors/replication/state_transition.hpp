@@ -12,9 +12,13 @@
 
 namespace troupe::replication {
 
-/// Gives and takes this member's right to write (ELE-028). When it is taken the fence admits no unit of work any more,
-/// at once; the state transition lock is then taken exclusively, which ends when the last operation of the old role has
-/// ended or yielded. Only with that lock held, and no unit left inside of the fence, may another term begin to write.
+/// Gives and takes this member's right to write (ELE-028). Taking it does three things at once, before the new role is
+/// published: it closes the fence, requests the state transition lock exclusively, ahead of all operations that come
+/// later, and ends transactions that lie idle. An operation that has learnt of the new role therefore waits for its
+/// lock until the old role has ended. The request is granted when the last operation of the old role has ended or
+/// yielded; only with that lock held, and no unit left inside of the fence, may another term begin to write.
+/// The rule for the rest: work that takes no such lock, such as fetching another member's log, awaits `untilOver`
+/// first, since other members may hear of the new role earlier.
 /// Made with make_shared; called by the topology actor, finishes on the pool.
 class StateTransition : public std::enable_shared_from_this<StateTransition> {
  public:
@@ -33,7 +37,9 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
 
  private:
   std::optional<Future<troupe::Done>> awaitEnd();
-  static Task<void> finish(std::shared_ptr<StateTransition> self, Future<troupe::Done> drained);
+  /// Holds, or waits for, the state transition lock of one change.
+  struct Exclusive;
+  static Task<void> finish(std::shared_ptr<StateTransition> self, std::unique_ptr<Exclusive> exclusive);
 
   Node& node_;
   const storage::OperationServices services_;

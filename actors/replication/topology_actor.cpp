@@ -130,9 +130,11 @@ void TopologyActor::answerMessage(const machines::Outcome<Topology>& outcome) {
   }
 }
 
-/// A new primary is not ready for writes before the operations of its last role have ended.
+/// A new primary neither applies what it catches up with nor is ready for writes before the operations of its last role
+/// have ended.
 Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Action action) {
-  if (std::holds_alternative<Drain>(action) && parts_.untilOldRoleEnded) co_await parts_.untilOldRoleEnded();
+  const bool goesOnFromOldRole = std::holds_alternative<CatchUp>(action) || std::holds_alternative<Drain>(action);
+  if (goesOnFromOldRole && parts_.untilOldRoleEnded) co_await parts_.untilOldRoleEnded();
   co_return std::visit([this](const auto& one) { return done(one); }, action);
 }
 
@@ -245,6 +247,8 @@ void TopologyActor::publish() {
   next.topology = snapshot();
   next.contacts = contacts_;
   const bool changed = !looksTheSame(shown_, next);
+  // What learns of the new role must not find this one's right to write still given (state_transition.hpp).
+  if (shown_.isWritable() && !next.isWritable() && parts_.refuseWrites) parts_.refuseWrites();
   shown_ = next;
   parts_.membership->publish(std::move(next));
   if (changed && parts_.changed) parts_.changed(shown_);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "actors/storage/storage_waits.hpp"
 #include "test/unit/actors/commands/command_node.hpp"
 
 namespace troupe::replication {
@@ -16,8 +17,10 @@ struct StateTransitionTest : ::testing::Test {
   commands::CommandNode server;
   storage::ReplicatedWrites writes{[] { return 1000u; }};
   std::shared_ptr<StateTransition> transition = std::make_shared<StateTransition>(
-      server.node,
-      storage::OperationServices{.sessions = server.storageSessions, .locks = &server.locks, .replicated = &writes});
+      server.node, storage::OperationServices{.sessions = server.storageSessions,
+                                              .locks = &server.locks,
+                                              .replicated = &writes,
+                                              .idleUnits = &server.server->idleUnits});
 };
 
 TEST_F(StateTransitionTest, AFirstTermBeginsAtOnce) { EXPECT_EQ(writes.fence.term(), 1); }
@@ -78,6 +81,139 @@ TEST_F(StateTransitionTest, OperationsThatComeMeanwhileQueueBehindIt) {
   old.releaseAll();
   server.node.run();
   EXPECT_TRUE(late.tryAcquire(ResourceId::stateTransition(), LockMode::kIS));
+}
+
+TEST_F(StateTransitionTest, NobodyIsGrantedTheLockOnceTheCallHasReturned) {
+  storage::Locker old(server.locks), late(server.locks);
+  ASSERT_TRUE(old.tryAcquire(ResourceId::stateTransition(), LockMode::kIX));
+  transition->refuseWrites();
+  EXPECT_FALSE(late.tryAcquire(ResourceId::stateTransition(), LockMode::kIS)) << "before the pool has run anything";
+  old.releaseAll();
+  server.node.run();
+  EXPECT_TRUE(late.tryAcquire(ResourceId::stateTransition(), LockMode::kIS));
+}
+
+/// With transactions whose clients are silent.
+struct IdleTransactionTest : StateTransitionTest {
+  IdleTransactionTest() {
+    EXPECT_TRUE(server.run(bson::doc("insert", "c", "documents", bson::array(bson::doc("_id", 1))))["ok"].truthy());
+  }
+  storage::OperationServices services() {
+    return {.sessions = server.storageSessions,
+            .locks = &server.locks,
+            .admission = &server.admission,
+            .replicated = &writes,
+            .idleUnits = &server.server->idleUnits};
+  }
+  storage::StashedOperation begun() {
+    storage::OperationContext first(services());
+    first.announceWrites();
+    first.openLastingUnit(storage::UnitLogging::kGrouped);
+    storage::HeldLock lock(first, storage::ResourceType::kCollection, "test.c", LockMode::kIX);
+    EXPECT_TRUE(first.tryAdmit(true) && lock.tryAcquire());
+    EXPECT_TRUE(server.catalog->find({"test", "c"})->insert(first.recoveryUnit(), bson::doc("_id", 2)).isOK());
+    return first.stash();
+  }
+  struct Command {
+    explicit Command(const storage::OperationServices& services) : operation(services) {}
+    storage::OperationContext operation;
+    std::optional<Status> outcome;
+  };
+  /// Begins to take a transaction up.
+  std::shared_ptr<Command> takeUp(storage::StashedOperation& stashed) {
+    auto command = std::make_shared<Command>(services());
+    server.node.start([](Node* node, std::shared_ptr<Command> c, storage::StashedOperation* what) -> Task<void> {
+      c->outcome.emplace(co_await troupe::takeUp(*node, c->operation, *what));
+    }(&server.node, command, &stashed));
+    server.node.run();
+    return command;
+  }
+  void expectNothingHeld() {
+    EXPECT_EQ(server.server->idleUnits.size(), 0u);
+    EXPECT_EQ(server.locks.inUse(), 0u);
+    EXPECT_EQ(server.admission.write().out(), 0);
+    EXPECT_EQ(writes.slots.openReservations(), 0u);
+  }
+};
+
+TEST_F(IdleTransactionTest, TheNextCommandTakesLockAndTicketAgain) {
+  storage::StashedOperation stashed = begun();
+  EXPECT_EQ(server.admission.write().out(), 0);
+  {
+    const auto next = takeUp(stashed);
+    ASSERT_TRUE(next->outcome && next->outcome->isOK());
+    EXPECT_EQ(server.admission.write().out(), 1);
+    ASSERT_TRUE(next->operation.commitLastingUnit().isOK());
+    EXPECT_FALSE(next->operation.locker()->holdsAny());
+  }
+  EXPECT_EQ(server.catalog->find({"test", "c"})->records().count(), 2);
+  expectNothingHeld();
+}
+
+TEST_F(IdleTransactionTest, AStepDownDoesNotWaitForTheirClients) {
+  storage::StashedOperation stashed = begun();
+  transition->refuseWrites();
+  server.node.run();
+  EXPECT_FALSE(transition->isUnderWay());
+  expectNothingHeld();
+  transition->acceptWrites(2);
+  const auto next = takeUp(stashed);
+  ASSERT_TRUE(next->outcome);
+  EXPECT_EQ(*next->outcome, ErrorCode::kInterruptedDueToReplStateChange);
+  EXPECT_FALSE(next->operation.locker()->holdsAny());
+  EXPECT_FALSE(next->operation.lastingUnit());
+  EXPECT_EQ(server.catalog->find({"test", "c"})->records().count(), 1);
+}
+
+TEST_F(IdleTransactionTest, OneThatWaitsToBeTakenUpIsEndedByAStepDown) {
+  storage::Locker old(server.locks);
+  storage::StashedOperation stashed = begun();
+  ASSERT_TRUE(old.tryAcquire(ResourceId::stateTransition(), LockMode::kIX));
+  transition->refuseWrites();  // waits for `old`
+  const auto next = takeUp(stashed);
+  ASSERT_FALSE(next->outcome) << "it waits behind the change of the role";
+  old.releaseAll();
+  server.node.run();
+  ASSERT_TRUE(next->outcome);
+  EXPECT_EQ(*next->outcome, ErrorCode::kInterruptedDueToReplStateChange);
+  EXPECT_FALSE(transition->isUnderWay());
+  expectNothingHeld();
+}
+
+TEST_F(IdleTransactionTest, ACommandThatIsKilledOrLateBeforeItHasTakenItUpLeavesItAsItWas) {
+  storage::StashedOperation stashed = begun();
+  std::vector<storage::Ticket> tickets;
+  while (auto ticket = server.admission.write().tryTake(storage::AdmissionPriority::kNormal))
+    tickets.push_back(std::move(ticket));
+  const auto killed = takeUp(stashed);
+  ASSERT_FALSE(killed->outcome) << "there is no ticket";
+  killed->operation.kill(ErrorCode::kInterrupted);
+  server.node.run();
+  ASSERT_TRUE(killed->outcome);
+  EXPECT_EQ(*killed->outcome, ErrorCode::kInterrupted);
+  EXPECT_EQ(server.server->idleUnits.size(), 1u);
+  tickets.clear();
+  const auto next = takeUp(stashed);
+  ASSERT_TRUE(next->outcome && next->outcome->isOK());
+  EXPECT_TRUE(next->operation.commitLastingUnit().isOK());
+  EXPECT_EQ(server.catalog->find({"test", "c"})->records().count(), 2);
+}
+
+TEST_F(IdleTransactionTest, OneThatNobodyTakesUpEndsWithItsDeadline) {
+  storage::OperationContext first(services());
+  first.setDeadline(server.time->now() + std::chrono::seconds(30));
+  first.openLastingUnit(storage::UnitLogging::kGrouped);
+  storage::HeldLock lock(first, storage::ResourceType::kCollection, "test.c", LockMode::kIX);
+  ASSERT_TRUE(first.tryAdmit(true) && lock.tryAcquire());
+  storage::StashedOperation stashed = first.stash();
+  server.node.advance(std::chrono::seconds(25));
+  EXPECT_EQ(server.server->idleUnits.size(), 1u);
+  server.node.advance(std::chrono::seconds(10));
+  EXPECT_EQ(server.server->idleUnits.size(), 0u);
+  const auto next = takeUp(stashed);
+  ASSERT_TRUE(next->outcome);
+  EXPECT_EQ(*next->outcome, ErrorCode::kMaxTimeMSExpired);
+  expectNothingHeld();
 }
 
 TEST_F(StateTransitionTest, ATermThatIsOverBeforeItBeganDoesNotBegin) {

@@ -1,0 +1,51 @@
+#include "actors/replication/topology_actor.hpp"
+
+#include "actors/replication/replica_view.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::replication {
+
+using commands::Exchange;
+using storage::LockMode;
+using storage::ResourceId;
+
+/// A member of a replica set of its own, which is primary.
+class TopologyActorTest : public commands::CommandTest {
+ protected:
+  TopologyActorTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {
+    const auto initiated =
+        server.run(parse(R"({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": "n1:1"}]}})"), "admin");
+    EXPECT_TRUE(initiated["ok"].truthy()) << bson::toRelaxedJson(initiated);
+    for (int steps = 0; !isWritable() && steps < 600; ++steps) server.node.advance(std::chrono::milliseconds(100));
+    EXPECT_TRUE(isWritable());
+  }
+  bool isWritable() const { return server.server->membership->view()->isWritable(); }
+};
+
+// ELE-028
+TEST_F(TopologyActorTest, NothingOfTheOldRoleIsLeftToAnyoneWhoHasLearntOfTheNewOne) {
+  storage::Locker old(server.locks), reader(server.locks);
+  ASSERT_TRUE(old.tryAcquire(ResourceId::stateTransition(), LockMode::kIX));
+  auto stepDown = std::make_shared<Exchange>(
+      wire::buildRequest(99, "admin",
+                         parse(R"({"replSetStepDown": 10, "force": true, "secondaryCatchUpPeriodSecs": 0})"), {}, 0),
+      *server.server, *server.client, server.time->now());
+  server.node.start([](std::shared_ptr<Exchange> e) -> Task<void> {
+    co_await commands::dispatch(e->request);
+    e->done = true;
+  }(stepDown));
+  while (isWritable()) ASSERT_TRUE(server.node.step());
+  // The very moment in which the role is published, before anything else has run.
+  EXPECT_FALSE(server.server->replicated->fence.isOpen());
+  EXPECT_FALSE(reader.tryAcquire(ResourceId::stateTransition(), LockMode::kIS))
+      << "a read in the new role has to wait for the operations of the old one";
+  old.releaseAll();
+  server.node.run();
+  EXPECT_TRUE(reader.tryAcquire(ResourceId::stateTransition(), LockMode::kIS));
+  reader.releaseAll();
+  for (int steps = 0; !stepDown->done && steps < 100; ++steps) server.node.advance(std::chrono::milliseconds(100));
+  EXPECT_TRUE(stepDown->done);
+}
+
+}  // namespace troupe::replication
