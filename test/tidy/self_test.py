@@ -7,6 +7,7 @@ import rules
 import singly
 from formatting import formatted
 from functions import functions
+from names import existing_names
 from precompiled import precompiled_headers
 from proofs import existing_proofs
 from sources import Source
@@ -24,6 +25,12 @@ CASES = [
     (existing_proofs, [("docs/features.md", "| A-1 | a | works | |\n")], [("docs/features.md", "| A-1 | a | not yet | |\n")]),
     (existing_proofs, [("docs/features.md", _ROW), ("test/unit/a_test.cpp", _TEST)],
      [("docs/features.md", _ROW), ("test/unit/a_test.cpp", _TEST), ("test/integration/a_test.py", "def test_it_holds(self):\n")]),
+    (existing_names, [("docs/a.md", "It calls `commitTwice`.\n"), ("storage/a.cpp", "void commitOnce();  // not commitTwice\n")],
+     [("docs/a.md", "It calls `A::commitOnce`; commitTwice is no more.\n"), ("storage/a.cpp", "void commitOnce();\n")]),
+    (existing_names, [("docs/a.md", "```cpp\nauto x = makeTwo(1);\n```\n"), ("storage/a.cpp", "")],
+     [("docs/a.md", "```cpp\nconst int newName = makeTwo(1);\n```\n"), ("storage/a.cpp", "int makeTwo(int);\n")]),
+    (existing_names, [("docs/a.md", "See `b/a.hpp`.\n"), ("storage/a.hpp", "")],
+     [("docs/a.md", "See `storage/a.hpp`, `a.hpp`, `<stem>_test.cpp`.\n"), ("storage/a.hpp", "")]),
     (rules.file_length, [("storage/a.cpp", "int x;\n" * 501)], [("storage/a.cpp", "int x;\n" * 500)]),
     (rules.function_length, [("storage/a.cpp", f"void f(int a) {{\n{_LONG}\n}}\n")],
      [("storage/a.cpp", "void f(int a) {\n  call(1);\n}\n" + f"int k[] = {{\n{_LONG.replace(';', ',')}\n}};\n")]),

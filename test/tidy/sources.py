@@ -65,6 +65,11 @@ def bare_code(text):
     return _DIRECTIVE.sub(_blank, _NOISE.sub(_blank, text))
 
 
+def without_comments(text):
+    """C++ text whose comments are gone; literals stay."""
+    return _NOISE.sub(lambda match: " " if match.group().startswith(("//", "/*")) else match.group(), text)
+
+
 def comments(text):
     """(line number, comment) of every C++ comment."""
     for match in _NOISE.finditer(text):

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import rules  # noqa: E402
 import self_test  # noqa: E402
 from formatting import formatted  # noqa: E402
+from names import existing_names  # noqa: E402
 from precompiled import precompiled_headers  # noqa: E402
 from proofs import existing_proofs  # noqa: E402
 from sources import ROOT, project_sources  # noqa: E402
@@ -54,7 +55,7 @@ def checks(sources, build):
     for rule in (rules.include_direction, rules.actor_folder_order, rules.recovery_units, rules.units_of_work, rules.world_from_environment, rules.header_guards, rules.stray_marks, rules.machine_paths,
                  rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
                  rules.documented_fault_sites, rules.ordered_error_codes, rules.awaited_lambdas, precompiled_headers,
-                 existing_proofs):
+                 existing_names, existing_proofs):
         skipped = exceptions.get(rule.__name__, ())
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
     pages = printed_pages(build) if build else None
