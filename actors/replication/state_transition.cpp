@@ -6,7 +6,7 @@
 
 namespace troupe::replication {
 
-/// The lock is requested in the constructor: from then on nobody else is granted it. No one kills this wait.
+/// Requests the lock in its constructor: later requests queue behind it. This wait cannot be killed.
 struct StateTransition::Exclusive {
   explicit Exclusive(const storage::OperationServices& services) : locker(*services.locks) {
     const auto taken = locker.acquire(storage::ResourceId::stateTransition(), storage::LockMode::kX, {},
@@ -55,7 +55,8 @@ Task<void> StateTransition::untilOver() {
   co_await over;
 }
 
-/// The lock first: an operation that holds it may still begin a unit, which the closed fence refuses, and end.
+/// Awaits the lock before the fence: as long as operations hold the lock they may begin units, which the closed fence
+/// refuses; once it is granted exclusively, only units that had entered before are left to drain.
 Task<void> StateTransition::finish(std::shared_ptr<StateTransition> self, std::unique_ptr<Exclusive> exclusive) {
   auto granted = exclusive->granted->future();
   co_await granted;

@@ -8,7 +8,8 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kUsualReserve = 512 * kMiB;
-/// So many looks while the reserve is written once: other writers may have got as far as this one meanwhile.
+/// The disk is measured this many times while writers fill a space as large as the reserve, so that their writes since
+/// the last measurement are only a small part of it.
 constexpr int64_t kLooksInAReserve = 16;
 constexpr int64_t kLookAtLeastEvery = 32 * kMiB;
 
@@ -27,7 +28,7 @@ void DiskGuard::look() {
   }
   const int64_t configured = reserveMB_.load(std::memory_order_relaxed);
   const int64_t reserve = configured < 0 ? std::min(kUsualReserve, space->total / 10) : configured * kMiB;
-  // The size of the next checkpoint. (The journal holds it already, and is let go of only after that.)
+  // Dirty cache is what the next checkpoint writes. Until then the journal, which holds the same data, keeps its space.
   const int64_t unwritten = reserve > 0 ? engine_.statistics().cacheBytesDirty : 0;
   const bool refused = refusing_.load(std::memory_order_relaxed);
   const bool full =

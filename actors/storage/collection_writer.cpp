@@ -60,7 +60,7 @@ storage::ConflictRetry CollectionWriter::newRetry() const {
                                 services_.conflicts, &operation_.metrics.writeConflicts);
 }
 
-/// Its locks stay; its ticket goes to those it may wait for.
+/// The operation keeps its locks; it returns its ticket, which the holder of the awaited resource may need.
 Task<Status> CollectionWriter::until(std::shared_ptr<Promise<Status>> promise, InterruptibleWait::Options options) {
   auto outcome = promise->future();
   const bool admitted = operation_.isAdmitted();

@@ -19,10 +19,10 @@ namespace troupe {
 struct WriteServices {
   Node& node;
   storage::Catalog& catalog;
-  storage::ConflictCounters* conflicts = nullptr;  ///< null: nobody reads them
+  storage::ConflictCounters* conflicts = nullptr;  ///< null: not counted
   /// How conflicts are retried, as the parameters say now; null: the defaults.
   std::function<storage::ConflictRetryOptions()> retryOptions;
-  /// Fails when the disk has no room for so many bytes more; null: it always has.
+  /// Fails when the disk has no room for `bytes` more; null: no check.
   std::function<Status(size_t bytes)> roomFor;
 };
 
@@ -34,7 +34,8 @@ struct WriteTarget {
 };
 enum class IfMissing { kLeave, kCreate };
 
-/// The one way to write: commands, pipelines and state documents open, create, retry and commit through it. Each unit
+/// Entry point for writers above storage: commands, pipelines and state documents open, create, retry and commit
+/// through it. Each unit
 /// of work on the way passes the fence and the slot reserver (storage/oplog/write_slots.hpp) and tells the observers.
 /// Works for one operation, on its thread or actor; must not outlive it. A tidy rule (`units_of_work`) finds code that
 /// goes past it.

@@ -6,8 +6,8 @@
 
 namespace troupe::link {
 
-/// The duties to answer of the asks that a link has carried away, each under the number its answer will bear. Numbers
-/// of asks that are over mean nothing any more, even when their place is used again. Not thread-safe.
+/// Asks sent over a link whose reply is outstanding, by correlation number. The number of an ask that is over stays
+/// invalid when its slot is used again: a late reply finds nothing. Not thread-safe.
 class PendingAsks {
  public:
   /// Never 0.
@@ -15,7 +15,7 @@ class PendingAsks {
   /// Empty if that ask is over or never was.
   ReplyDuty take(uint64_t correlation);
   std::vector<ReplyDuty> takeAll();
-  /// Those whose deadline has passed: their askers have gone on already.
+  /// Removes and returns the asks whose deadline has passed: the askers have gone on already.
   std::vector<ReplyDuty> takeExpired(TimePoint now);
   size_t size() const { return slots_.size() - free_.size(); }
 

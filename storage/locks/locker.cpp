@@ -32,7 +32,8 @@ Locker::~Locker() {
 
 void Locker::refuse(const std::string& why) { throw std::logic_error("locks: " + why); }
 
-/// Opens a call of the owner: what came of its last wait is taken up.
+/// Start of every owner call: collects the outcome of the previous wait, refuses a second pending one, registers the
+/// locker on first use.
 void Locker::begin() {
   if (pending_) settle();
   if (pending_) refuse("a request is made while another one of the same operation is pending");

@@ -6,7 +6,7 @@ namespace troupe::storage {
 
 HeldLock::HeldLock(OperationContext& operation, ResourceType lowest, std::string name, LockMode mode)
     : operation_(&operation), mode_(mode), name_(std::move(name)) {
-  if (!operation.locker()) return;  // alone on its node: there is nobody to exclude
+  if (!operation.locker()) return;  // no lock manager: the operation is alone on its node
   switch (lowest) {
     case ResourceType::kCollection: levels_ = 4; break;
     case ResourceType::kDatabase: levels_ = 3; break;
@@ -46,7 +46,7 @@ bool HeldLock::tryAcquire() {
   return isComplete();
 }
 
-/// Locks that a yield gave up and that did not come back are not held any more.
+/// A lock may be missing here: one that a yield gave up and that was not acquired again.
 void HeldLock::reset() {
   if (!operation_) return;
   Locker* const locker = operation_->locker();

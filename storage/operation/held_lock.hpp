@@ -47,9 +47,9 @@ class HeldLock {
   ResourceId resource(size_t level) const;
 
   OperationContext* operation_ = nullptr;
-  size_t first_ = 0;  ///< the first level that it locks
-  size_t levels_ = 0;
-  size_t depth_ = 0;  ///< so many are held, or skipped
+  size_t first_ = 0;   ///< topmost level to lock; 1 leaves out the state transition
+  size_t levels_ = 0;  ///< levels down to the resource itself; 0: nothing to lock
+  size_t depth_ = 0;   ///< levels held or left out, counted from the top
   LockMode mode_ = LockMode::kIS;
   std::string name_;
 };

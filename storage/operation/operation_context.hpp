@@ -60,7 +60,8 @@ struct OperationMetrics {
   int64_t writeConflicts = 0;  ///< of all statements together
   std::atomic<int64_t> yields{0};
   int64_t replyBytes = 0;
-  std::chrono::nanoseconds awaited{0};  ///< spent waiting for news, as the client asked: no part of its latency
+  /// Time an awaitData cursor or awaitable hello spent blocked; excluded from latency.
+  std::chrono::nanoseconds awaited{0};
   bool hasSortStage = false;
   SharedText planSummary;
 };
@@ -78,7 +79,7 @@ struct OperationServices {
   SessionPool& sessions;
   const ReadTimes* times = nullptr;         ///< null on a node without replication
   LockManager* locks = nullptr;             ///< null: the work is alone on its node (start-up, tools)
-  ExecutionAdmission* admission = nullptr;  ///< null: everyone is admitted
+  ExecutionAdmission* admission = nullptr;  ///< null: operations need no ticket
   ReplicatedWrites* replicated = nullptr;   ///< null on a node that stands alone
   IdleUnits* idleUnits = nullptr;           ///< null: no unit of work outlives its operation
 };
@@ -95,8 +96,8 @@ struct StashedOperation {
 };
 
 /// One piece of work: a command, a batch of state documents, a background job. It owns what must have an owner: the
-/// interrupt point (kill and deadline), the session and statement, read and write concern, and the only recovery unit
-/// (architecture: "work without owner, deadline, budget or session"). Observers of its writes reach it through the
+/// interrupt point (kill and deadline), the session and statement, read and write concern, and the only recovery unit.
+/// It has no memory budget: memory limits are per stage (sorts, groups). Observers of its writes reach it through the
 /// unit. Belongs to the actor or thread that runs it; others meet a client's operation only through
 /// Client::withOperation, once `database`, `commandName` and `command` are set: they may kill it, and look at these
 /// three, the namespace, the locker's id, and what its metrics share.
@@ -161,7 +162,7 @@ class OperationContext {
   void yieldLocks();
   LockSnapshot takeYielded() { return std::exchange(yielded_, {}); }
 
-  /// It is going to write: a change of the node's role ends it. Before its first write.
+  /// Marks the operation as a writer, which a role change kills. To be called before the first write.
   void announceWrites() { announcesWrites_.store(true, std::memory_order_release); }
   /// Any thread.
   bool announcesWrites() const { return announcesWrites_.load(std::memory_order_acquire); }

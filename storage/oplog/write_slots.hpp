@@ -38,8 +38,8 @@ class WriteSlots {
   size_t count_ = 0;
 };
 
-/// Admits a unit of work to the writes of a replicated namespace and reserves the times of its next `count` operations
-/// there: the one way in for documents, collections and indexes. The snapshot is opened before, so that of two writes
+/// Gate of replicated writes: admits a unit of work and reserves the times of its next `count` operations on documents,
+/// collections or indexes of the namespace. The snapshot is opened before, so that of two writes
 /// to one document the one that commits later has the later time (OPL-006). `count` 0 admits only: for keys that an
 /// index build derives from documents, which are no operations of their own. Called within a unit of work.
 /// Errors: NotWritablePrimary, InterruptedDueToReplStateChange (the operation began to write in an earlier term).

@@ -13,7 +13,8 @@ namespace troupe::storage {
 
 class OperationContext;
 
-/// As of which time a unit reads (STX-001). Sources that need a time the node does not have yet read the newest data.
+/// As of which time a unit reads (STX-001). A source whose time the node does not have reads the newest committed data:
+/// kLastApplied and kMajority do so on every node today, for want of a ReadTimes.
 enum class ReadSource {
   kNoTimestamp,  ///< the newest committed data
   kProvided,     ///< a time named by the caller (`atClusterTime`)
@@ -22,7 +23,8 @@ enum class ReadSource {
   kAllDurable,   ///< the newest time without holes before it
 };
 
-/// The times replication publishes to readers; implemented by the replication layer. Any thread.
+/// The times that replication publishes to readers. Only tests implement it yet: nodes give their operations none.
+/// Any thread.
 class ReadTimes {
  public:
   virtual ~ReadTimes() = default;

@@ -3,9 +3,9 @@
 
 namespace troupe::storage {
 
-/// The only way to write (STX-002): what happens on the recovery unit between construction and `commit` becomes visible
-/// together, or not at all when the scope is left without it (STX-003). Units nest; only the outermost commits, and
-/// when an inner one was rolled back the outer ones cannot commit any more.
+/// Scope of one storage transaction (STX-002): what happens on the recovery unit between construction and `commit`
+/// becomes visible together, or not at all when the scope is left without it (STX-003). Units nest; only the outermost
+/// commits, and when an inner one was rolled back the outer ones cannot commit any more.
 ///   WriteUnitOfWork unit(recoveryUnit); ...writes...; TROUPE_TRY(unit.commit());
 class WriteUnitOfWork {
  public:

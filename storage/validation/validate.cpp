@@ -16,7 +16,7 @@ using bson::Type;
 using bson::View;
 
 constexpr size_t kBuckets = size_t{1} << 18;
-/// So many inconsistent entries are named; more are only counted.
+/// Inconsistent entries that the report names; further ones are only counted.
 constexpr size_t kMaxNamed = 10'000;
 
 size_t bucketOf(size_t index, std::string_view key, const RecordId& id) {
