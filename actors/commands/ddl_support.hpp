@@ -9,7 +9,7 @@
 
 namespace troupe::commands {
 
-/// A collection whose shape is about to change: nobody else writes to it or changes it while the lock is held.
+/// A collection whose shape is about to change, locked exclusively: no other operation writes to it or changes it.
 struct ChangeTarget {
   storage::Namespace ns;
   storage::HeldLock lock;  ///< X

@@ -34,7 +34,7 @@ class QueryResources final : public query::WorkClock {
   Status open(const Request& request, const storage::Namespace& ns);
 
   ServerContext& server;
-  storage::OperationContext* operation;  ///< the one that reads at present
+  storage::OperationContext* operation;  ///< the operation of the present command; another for each getMore
   bson::Document command;                ///< owned copy where the query outlives its request
   storage::CollectionPtr collection;     ///< null when it does not exist
   std::shared_ptr<const bson::Collator> collator;
@@ -63,7 +63,7 @@ struct BatchLimit {
 /// others run meanwhile. Keeps the cursor in the registry when there may be more (unless `single`), and gives its id.
 Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single);
 
-/// The same for a query whose one batch is its whole answer: no cursor is made, so it may borrow from the request.
+/// Replies with a query's only batch: no cursor is made, so the stream may borrow from the request.
 Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream,
                                 std::optional<int64_t> documents);
 

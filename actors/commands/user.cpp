@@ -122,7 +122,7 @@ Task<Status> changeUser(Request& request, std::string id, Change& change) {
     if (after) return collection->insert(unit, *after).status();
     return Status::OK();
   };
-  request.operation().writeConcern.journaled = true;  // who may log in is never left to chance
+  request.operation().writeConcern.journaled = true;  // a crash must not undo a change of users
   co_return co_await writerOf(request).commit(body);
 }
 

@@ -37,7 +37,7 @@ class AskState final : public detail::FutureState<Answer>, public ReplySink {
 
  private:
   void settle(Answer answer) noexcept {
-    // Before completing: who continues may look at the row.
+    // Before completing: the continuation may read the row.
     const auto row = row_;
     if (row && !counted_.test_and_set()) row->pendingAsks.fetch_sub(1, std::memory_order_relaxed);
     FutureState::complete(std::move(answer));

@@ -82,9 +82,8 @@ class CafReply final : public ReplySink {
   caf::strong_actor_ptr self_;
 };
 
-/// An actor of the kernel is a CAF actor on CAF's scheduler, with a mailbox of its own: the one of `scheduled_actor`
-/// and what else that class brings (streams, behaviour stacks, response tables) would take a kilobyte an actor, and
-/// nobody needs it.
+/// An actor of the kernel is a CAF actor on CAF's scheduler, with a mailbox of its own. It is no `scheduled_actor`: the
+/// mailbox, streams, behaviour stacks and response tables of that class would take a kilobyte an actor, unused.
 class CafCell final : public caf::monitorable_actor, public caf::resumable, public ActorCell {
  public:
   CafCell(caf::actor_config& config, Node& node, Node::Impl& impl, Address self, std::unique_ptr<Actor> actor,
@@ -138,8 +137,8 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
   void intrusive_ptr_release_impl() override { release(); }
   const char* name() const override { return "troupe"; }
   using caf::monitorable_actor::enqueue;
-  /// From a CAF actor, on any thread: becomes an envelope. A cell monitors nobody in CAF's way and asks nobody in its
-  /// own name, so that there are no other messages for it than those of others.
+  /// Makes an envelope of a CAF actor's message; any thread. A cell neither monitors nor asks through CAF itself, so
+  /// down messages and responses are dropped.
   void enqueue(caf::mailbox_element_ptr what, caf::execution_unit*) override {
     caf::message content = what->move_content_to_message();
     if (content.match_elements<caf::exit_msg>()) return onExit(content.get_as<caf::exit_msg>(0).reason);
@@ -219,7 +218,7 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
     if (!urgent_.empty()) return urgent_.take();
     return normal_.empty() ? nullptr : normal_.take();
   }
-  /// Brings what has come, newest first, into order.
+  /// Reverses the inbox, which holds the newest message first.
   void fetch() noexcept {
     Element::node_pointer oldest = nullptr;
     for (Element::node_pointer each = inbox_.take_head(); each;) {

@@ -32,7 +32,7 @@ class FutureState {
     }
     return true;
   }
-  /// Whether somebody completes it, or has.
+  /// Whether its completion has begun or is done.
   bool isClaimed() const noexcept { return claimed_.test(std::memory_order_relaxed); }
   bool isDone() const noexcept { return phase_.load(std::memory_order_acquire) == kDone; }
   bool isAbandoned() const noexcept { return phase_.load(std::memory_order_acquire) == kAbandoned; }

@@ -31,7 +31,7 @@ class Pool : public TaskHost {
   virtual void submit(Job job) noexcept = 0;
   /// From now on actors' turns are given back instead of run.
   void drain() { draining_.store(true, std::memory_order_release); }
-  /// Runs what is left after `drain`.
+  /// Runs the turns that are still queued after `drain`.
   virtual void runLeftovers() = 0;
   /// Ends the threads, if any.
   virtual void stopThreads() = 0;

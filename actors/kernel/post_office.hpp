@@ -117,7 +117,7 @@ class PostOffice {
   Environment& environment_;
   mutable std::array<Shard, kShards> shards_;
   mutable std::mutex watchMutex_;
-  std::map<std::string, std::map<std::string, std::vector<Address>>> watchers_;  ///< node -> path -> who watches
+  std::map<std::string, std::map<std::string, std::vector<Address>>> watchers_;  ///< node -> path -> watching actors
   mutable std::shared_mutex routeMutex_;
   std::map<std::string, std::shared_ptr<Route>> routes_;
   PrimaryFinder primaries_;  ///< guarded like the routes

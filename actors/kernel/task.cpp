@@ -32,7 +32,7 @@ void TaskHost::unlink(detail::TaskPromiseBase& promise) {
 
 void detail::TaskPromiseBase::finished(TaskPromiseBase& promise) noexcept {
   TaskHost* host = promise.host;
-  if (!host) return;  // nobody waits and nobody owns it: its Task does
+  if (!host) return;  // no host owns the frame: its Task destroys it
   host->unlink(promise);
   const auto failure = std::move(promise.failure);
   promise.self.destroy();

@@ -33,7 +33,7 @@ class CollectionStore final : public DocumentStore {
   StorageAccess access_;
   storage::Namespace ns_;
   std::atomic<int64_t> term_{0};  ///< in which the service runs; 0: in every one
-  /// A document's writes all go the same way, by its `_id`: in their order, and beside those of others.
+  /// The lane of a document, chosen by its `_id`: writes of one document keep their order, lanes work side by side.
   std::array<std::shared_ptr<GroupCommit>, 2> lanes_;
 };
 

@@ -18,8 +18,8 @@ struct DocumentBatch {
   bool last = false;  ///< nothing comes behind it
 };
 
-/// Somebody removed the document with that `_id` (empty: all of them, with their collection): told to a service, and by
-/// it to the instance, which ends unless it was about to anyway (local payload).
+/// The document with that `_id` was removed by another writer (empty key: all of them, with their collection). Told to
+/// a service, and by it to the instance, which ends unless it was ending anyway (local payload).
 struct DocumentRemoved {
   bson::Document key;
 };

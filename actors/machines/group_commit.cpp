@@ -17,7 +17,7 @@ const FaultSite kNoSession("machines.store.no-session", 0.05, "the engine has no
 const FaultSite kFlushFails("machines.store.flush-fails", 0.03,
                             "a document is written, and nobody can say that it is safe");
 
-/// Enough to share what a transaction costs, and few enough that none is long.
+/// Writes in one transaction: enough to spread its cost, few enough to keep it short.
 constexpr size_t kLargestGroup = 64;
 /// About a millisecond; then others get the thread.
 constexpr size_t kWritesPerTurn = 4 * kLargestGroup;
@@ -51,7 +51,7 @@ void GroupCommit::add(Write write) {
   access_.node.start(run(shared_from_this()));
 }
 
-/// Nobody runs any more once it gives none.
+/// Empties the queue. An empty result ends the writing coroutine: the next write starts another.
 std::vector<GroupCommit::Write> GroupCommit::takeQueue() {
   std::lock_guard lock(mutex_);
   running_ = !queue_.empty();
@@ -107,8 +107,8 @@ Task<void> GroupCommit::commitOrFail(std::span<Write> group) {
   }
 }
 
-/// Those that cannot be written together are written one by one. Nothing to write costs neither a transaction nor a
-/// flush.
+/// Writes that cannot commit together are committed one by one. A group without writes costs neither a transaction nor
+/// a flush.
 Task<void> GroupCommit::commit(std::span<Write> group) {
   const auto holds = [group](Change change) {
     return std::any_of(group.begin(), group.end(),

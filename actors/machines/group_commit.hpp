@@ -25,7 +25,7 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
   enum class Change {
     kNone,    ///< waits for those before it
     kPut,     ///< the document, in place of the one of its `_id`
-    kRemove,  ///< what has its `_id`; nothing there will do
+    kRemove,  ///< the document of its `_id`; OK when there is none
   };
 
   GroupCommit(StorageAccess access, storage::Namespace ns) : access_(std::move(access)), ns_(std::move(ns)) {}
@@ -68,9 +68,9 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
   const storage::Namespace ns_;
   std::mutex mutex_;
   std::vector<Write> queue_;
-  bool running_ = false;  ///< somebody writes what is in the queue
+  bool running_ = false;  ///< a coroutine is writing the queue
   /// Where documents were written last, by a hash of their `_id`: guesses, which spare most writes a search of the
-  /// index. Of the coroutine that runs.
+  /// index. Used by the running coroutine only.
   std::vector<int64_t> places_ = std::vector<int64_t>(4096);
 };
 

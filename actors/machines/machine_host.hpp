@@ -126,7 +126,7 @@ class MachineHost : public Actor {
   void drain();
   /// Whether that event can be decided now.
   bool canHear(const Waiting& waiting) const;
-  /// The state that all decisions so far lead to; `snapshot()` is the one that is safe.
+  /// The state after all decisions, written or not; `snapshot()` is the newest written one.
   const Snapshot<M>& newest() const { return decided_.empty() ? now_ : decided_.back().outcome.next; }
   Task<void> begin();
   Task<void> writeDecided();

@@ -175,7 +175,7 @@ Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
   });
 }
 
-/// False if nobody can say that what was found is safe: the host ends.
+/// Waits until the document found at the start survives a crash. False when the store cannot say so: the host ends.
 template <MachineType M>
 Task<bool> MachineHost<M>::settle() {
   return untilDone([this] { return store_->settle(); });

@@ -108,7 +108,7 @@ class PrimaryOnlyServiceBase : public Actor {
   uint64_t epoch_ = 0;  ///< grows with each step up and down: what began in an older one is over
   bool stopping_ = false, wantsPrimary_ = false;
   std::map<std::string, Instance> instances_;
-  size_t running_ = 0;  ///< of the instances: those whose host lives
+  size_t running_ = 0;  ///< instances whose host lives
   std::deque<std::pair<Context, std::function<void(Context)>>> held_;
   std::vector<Context> awaitingRebuild_, awaitingInterrupt_;
 };

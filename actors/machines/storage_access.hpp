@@ -18,7 +18,7 @@ struct StorageAccess {
   storage::LockManager& locks;
   storage::DurabilityTracker& durability;
   std::function<void()> wakeFlusher;
-  DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: nobody hears of removals by others
+  DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: removals by others go unnoticed
   /// Whether a write can be known to survive any failover. Null: this node is all there is, and its journal will do.
   std::function<Status()> majority = {};
 

@@ -11,7 +11,8 @@ void IdentReaper::onStart() {
   every(kReapEvery, [this] { reap(); });
 }
 
-/// Where the log recovers all tables nobody reads at earlier times, and no checkpoint brings a dropped collection back.
+/// On a standalone node, whose journal covers all tables, dropped tables go at once: there are no reads at earlier
+/// times, and no checkpoint brings a dropped collection back.
 void IdentReaper::reap() {
   storage::Engine& engine = catalog_->engine();
   constexpr storage::Timestamp kAny{UINT32_MAX, UINT32_MAX};

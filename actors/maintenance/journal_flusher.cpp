@@ -37,7 +37,7 @@ void JournalFlusher::finish(TimePoint begun) {
   tracker_->endFlush(status, std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun));
   setPhase("idle", "waiting for commits to make durable");
   if (!status.isOK()) throw std::runtime_error("the log could not be flushed: " + status.reason());
-  if (pace_) flush();  // for those who came meanwhile
+  if (pace_) flush();  // for commits made during the last one
 }
 
 /// An orderly stop leaves nothing behind that a client might still wait for. A flush that has begun is ended in any

@@ -9,7 +9,7 @@
 
 namespace troupe::maintenance {
 
-/// Somebody waits for a flush.
+/// Asks for a flush now: a request waits for one.
 struct FlushNow {};
 
 /// Makes commits durable in groups (JRN-002, JRN-003): one log flush for all who wait, and one every commit interval

@@ -12,7 +12,7 @@ namespace troupe::replication {
 /// Counters of a member's elections and step-downs since its start (ELE-036), as serverStatus shows them. A value.
 class ElectionFigures {
  public:
-  /// A transition of the topology machine: what it was before, what came of it.
+  /// Counts the election, step-down or catch-up in one transition of the topology machine.
   void count(const Snapshot<Topology>& before, const machines::Outcome<Topology>& outcome);
   /// Operations that a change of role has ended, and that went on.
   void countOperations(int64_t killed, int64_t left);

@@ -14,7 +14,7 @@ int64_t seconds(Duration d) { return std::chrono::duration_cast<std::chrono::sec
 bson::Document shown(const OpTime& at) { return bson::doc("ts", at.timestamp, "t", at.term); }
 bson::Date dateOf(const OpTime& at) { return {static_cast<int64_t>(at.timestamp.seconds) * 1000}; }
 
-/// Hosts of those members whom drivers may see, by what they are.
+/// Appends the hosts of visible members for hello: electable ones, passive ones, arbiters.
 void appendHosts(bson::Builder& reply, const ReplicaSetConfig& config) {
   std::vector<std::string> hosts, passives, arbiters;
   for (const MemberConfig& member : config.members) {

@@ -32,7 +32,7 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
   void acceptWrites(int64_t term);
   /// A transition is under way: operations of the old role have not all ended.
   bool isUnderWay() const;
-  /// Ends when none is.
+  /// Completes when no transition is under way.
   Task<void> untilOver();
 
  private:

@@ -84,7 +84,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
   TopologyParts parts_;
   std::map<OpenCommand, Context> open_;
-  std::optional<Context> messageAsker_;  ///< who asked with a message of members, until the end of its transition
+  std::optional<Context> messageAsker_;  ///< asker of a member's message, until its transition has ended
   Snapshot<Topology> before_;            ///< the last transition
   std::map<NodeName, Contact> contacts_;
   std::map<NodeName, TimePoint> sentAt_, calledAt_;

@@ -65,7 +65,7 @@ class CursorRegistry {
   void forget(int64_t id);
 
   enum class Killed { kKilled, kNotFound };
-  /// Whether one of `users` opened the cursor, or nobody who was logged in. CursorNotFound.
+  /// Whether the cursor was opened by one of `users`, or without a login. Errors: CursorNotFound.
   StatusWith<bool> belongsTo(int64_t id, const std::vector<std::string>& users) const;
   /// Ends a cursor; one that is in use ends with its command, which is interrupted.
   Killed kill(int64_t id);
@@ -87,7 +87,7 @@ class CursorRegistry {
   struct Slot {
     std::unique_ptr<ClientCursor> cursor;  ///< null while pinned
     std::string ns;
-    storage::OperationContext* operation = nullptr;  ///< the one that has it pinned
+    storage::OperationContext* operation = nullptr;  ///< the operation that has pinned it
     bson::Document session;
     std::vector<std::string> owners;
     bool killed = false;

@@ -98,8 +98,8 @@ bool makesFirstUser(const Request& request) {
          !request.client().authenticated() && server.parameters.enableLocalhostAuthBypass && !server.users.anyUser();
 }
 
-/// Takes up what has changed about the client's users since it was read: roles are read again, users who were dropped
-/// go.
+/// Reads the client's users again when the users collection has changed: new roles count at once, dropped users are
+/// logged out.
 Status refreshUsers(Request& request) {
   const UserStore& store = request.server().users;
   auto& users = request.client().users;

@@ -69,7 +69,7 @@ class Fields {
 
 /// Documents of a batch as another node takes them: one behind the other, beside the reply instead of in it.
 struct RawBatch {
-  size_t bytes = 0;  ///< about so many, where a client's batch is bounded by the size of a message
+  size_t bytes = 0;  ///< approximate limit of the batch, in place of the size of a client's message
   std::string documents = {};
 };
 

@@ -98,12 +98,12 @@ struct ServerContext {
   auth::RandomSource secrets;             ///< for salts and nonces: unpredictable but in tests and simulations
   std::string loginSecret;                ///< random; makes decoy credentials stable
   std::string spillDirectory;             ///< where big sorts put their runs
-  std::function<void()> wakeFlusher;      ///< somebody waits for a flush that has not begun
+  std::function<void()> wakeFlusher;      ///< called when a request waits for a flush that has not begun
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
   storage::Locker shutdownLock{locks};              ///< holds the global lock from the end of the last operation on
   replication::Membership* membership = nullptr;    ///< null on a node that is no member of a replica set
-  storage::ReplicatedWrites* replicated = nullptr;  ///< the same
+  storage::ReplicatedWrites* replicated = nullptr;  ///< null on a node that is no member of a replica set
   storage::IdleUnits& idleUnits;
   WriteServices writes;
 

@@ -25,7 +25,7 @@ Status CollectionWriter::roomForTable() const {
 
 Task<Status> CollectionWriter::createIfMissing(Namespace ns) {
   TROUPE_CO_TRY(storage::validateForCreate(ns));
-  if (services_.catalog.find(ns)) co_return Status::OK();  // the usual case waits for nobody
+  if (services_.catalog.find(ns)) co_return Status::OK();  // the usual case takes no lock
   const auto lock = co_await lockCollection(services_.node, operation_, ns, LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   if (services_.catalog.find(ns)) co_return Status::OK();

@@ -22,7 +22,7 @@ Task<Status> acquireLock(Node& node, storage::OperationContext& operation, stora
 /// vote. Nothing is acquired yet.
 storage::HeldLock collectionLock(storage::OperationContext& operation, const storage::Namespace& ns,
                                  storage::LockMode mode);
-/// The same, acquired.
+/// Waits for the lock of a collection or database, and for a ticket first. Errors: those of acquireLock.
 Task<StatusWith<storage::HeldLock>> lockCollection(Node& node, storage::OperationContext& operation,
                                                    storage::Namespace ns, storage::LockMode mode);
 Task<StatusWith<storage::HeldLock>> lockDatabase(Node& node, storage::OperationContext& operation, std::string db,

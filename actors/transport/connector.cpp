@@ -102,7 +102,7 @@ class Try : public std::enable_shared_from_this<Try> {
 
   const std::shared_ptr<const Ways> ways_;
   const std::string host_;
-  std::mutex mutex_;  // guards the socket, the resolver, and what is over
+  std::mutex mutex_;  // guards the socket, the resolver and `over_`
   bool over_ = false;
   tcp::resolver resolver_;
   tcp::socket socket_;

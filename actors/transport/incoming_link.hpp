@@ -48,7 +48,7 @@ class IncomingLink final : public LinkEnd {
   bool authenticated_ = false;
   std::shared_ptr<const AskOrigin> origin_;  ///< of the asks that come over it
   TimePoint startedAt_, heardAt_;
-  std::map<std::string, std::vector<Address>> watchers_;  ///< path here -> who there wants to know
+  std::map<std::string, std::vector<Address>> watchers_;  ///< watched path of this node -> watchers on the peer
 };
 
 }  // namespace troupe::link

@@ -39,7 +39,7 @@ void LinkEnd::closeStream(std::string_view last) {
 
 void LinkEnd::changeOutbox(std::shared_ptr<Outbox> outbox) {
   const auto former = std::exchange(outbox_, std::move(outbox));
-  former->refuse({ErrorCode::kHostUnreachable, "another outbox is used now"});  // wakes who writes it
+  former->refuse({ErrorCode::kHostUnreachable, "another outbox is used now"});  // wakes the coroutine that writes it
 }
 
 void LinkEnd::setError(std::string error) {
@@ -116,7 +116,7 @@ Task<void> LinkEnd::writeBlocks(std::shared_ptr<Stream> stream) {
     outbox_->written(std::move(*block), size);
     if (++inARow < kBlocksInARow) continue;
     inARow = 0;
-    co_await node().nextTurn();  // of the other coroutine and the mailbox
+    co_await node().nextTurn();  // lets the other coroutine and the mailbox run
   }
 }
 

@@ -38,7 +38,7 @@ class LinkEnd : public Actor {
   virtual void take(const Frame& frame) = 0;
   /// Bytes have come.
   virtual void heard() = 0;
-  /// The connection has ended, or (`rejected`) has to, because of what came.
+  /// The connection has ended, or has to end because its bytes were `rejected`.
   virtual void streamLost(std::string why, std::optional<Rejected> rejected) = 0;
 
   Outbox& outbox() const { return *outbox_; }

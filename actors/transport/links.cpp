@@ -3,7 +3,7 @@
 namespace troupe::link {
 
 namespace {
-/// Figures are kept of so many nodes that linked to this one; further ones share.
+/// Peers of accepted links with figures of their own; further ones share those of strangers.
 constexpr size_t kAcceptedNames = 1000;
 }  // namespace
 

@@ -87,9 +87,9 @@ class Links final : public Route, public std::enable_shared_from_this<Links> {
   std::map<std::string, Peer> peers() const;
   /// Marks a peer of kOnce as used.
   void touch(const std::string& peer);
-  /// Where an accepted link puts answers: new for every connection, with figures that go on.
+  /// A new outbox for the answers of an accepted link; its figures continue those of the peer's earlier links.
   std::shared_ptr<Outbox> accepted(const std::string& peer);
-  /// The same for one whose peer is not known yet.
+  /// An outbox for an accepted link whose peer is not known yet.
   std::shared_ptr<Outbox> acceptedFromStranger();
 
  private:

@@ -4,7 +4,7 @@ namespace troupe::link {
 
 namespace {
 
-/// Of a failure that is too large to go to the other node as it is.
+/// Bytes of a failure's reason that are sent to the other node when the whole is too large.
 constexpr size_t kLongestReason = 2000;
 
 size_t roughSize(const Envelope& envelope) {
@@ -59,7 +59,7 @@ void Outbox::send(Envelope envelope) noexcept {
 std::optional<Outbox::Refusal> Outbox::put(Envelope& envelope) {
   if (!isForOpener(envelope.kind)) return Refusal{{ErrorCode::kIllegalOperation, "not for this link"}};
   if (state_ == State::kRefusing) return Refusal{why_, DeadLetter::kNotConnected};
-  // Bulk that waits keeps nobody else out.
+  // Queued bulk does not count against messages of other lanes.
   const size_t overtaken = laneOf(envelope) == Lane::kBulk ? 0 : queue_.queue(Lane::kBulk).bytes();
   const bool full = queuedBytes() - overtaken > limits_.bytes || queue_.frames() + held_.size() >= limits_.messages ||
                     (envelope.kind == MessageKind::kAsk && pending_.size() >= limits_.asks);

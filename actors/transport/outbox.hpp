@@ -54,14 +54,13 @@ class Outbox final : public Route {
   void hold();
   /// Settings agreed on for a connection.
   struct Terms {
-    size_t largestFrame = kLargestFrame;  ///< what the other side takes
+    size_t largestFrame = kLargestFrame;  ///< bytes that the peer accepts
     bool checksummed = true;              ///< neither TLS nor proofs protect the frames
     std::string key = {};                 ///< all is sent in records proven with it; empty: no proofs
   };
   /// Messages flow, those that were held first.
   void open(const Terms& terms);
-  /// The link is gone: all that waits, here or for an answer, fails with this reason, and what comes from now on as
-  /// well.
+  /// Fails queued messages, outstanding asks and every later message with `why`: the link is gone.
   void refuse(const Status& why);
   /// A frame of the link's own: handshake, heartbeats. It is not held up.
   void write(std::string_view frame);

@@ -147,7 +147,7 @@ void OutgoingLink::takeAnswer(const Frame& frame) {
   if (!envelope.isOK()) return reject({Rejection::kMalformed, envelope.status().reason()});
   switch (envelope->kind) {
     case MessageKind::kReply:
-    case MessageKind::kFailure: outbox().complete(std::move(*envelope)); return;  // late answers are nobody's
+    case MessageKind::kFailure: outbox().complete(std::move(*envelope)); return;  // dropped when its ask is over
     case MessageKind::kDown:
       if (envelope->from.node() != outbox().peer() || envelope->to.node() != node().name())
         return reject({Rejection::kMalformed, "news of an actor of a third node"});

@@ -41,12 +41,12 @@ class RemoteRuns {
   /// Errors: ExceededMemoryLimit, there are too many; IllegalOperation, the number is in use.
   StatusWith<std::shared_ptr<RemoteRun>> add(const Key& key);
   void remove(const Key& key);
-  /// False if there is none.
+  /// False when no run has that key.
   bool kill(const Key& key, ErrorCode why, Node& node) const;
   /// All of one link, which has ended.
   void killAllOf(const std::string& link, ErrorCode why, Node& node) const;
   void killAll(ErrorCode why, Node& node) const;
-  /// Calls `action` once none is left, from any thread; at once if there is none.
+  /// Calls `action` when the last run has been removed, on the thread that does so; at once if there is none.
   void whenEmpty(std::function<void()> action);
   size_t size() const;
 

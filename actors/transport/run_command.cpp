@@ -61,7 +61,8 @@ Payload question(uint64_t id, const std::string& database, const bson::Document&
   return build<schema::RunCommand>(fill, std::make_shared<const std::string>(command.bytes()));
 }
 
-/// The timeouts of this node and of the other race; both mean the same.
+/// Makes the timeout of this node's ask the error that the other node gives for the same deadline: either may come
+/// first.
 Status sameOnBothSides(const Status& failure) {
   if (!(failure == ErrorCode::kExceededTimeLimit)) return failure;
   return {ErrorCode::kMaxTimeMSExpired, failure.reason()};
@@ -148,7 +149,7 @@ Task<StatusWith<std::vector<bson::View>>> RemoteCursor::next() {
   }
   while (sender_) {
     present_.reset();
-    grant();  // what was read before makes room
+    grant();  // the batch that was read frees its room
     Future<Answer> due = std::move(granted_.front());
     granted_.pop_front();
     const Answer answer = co_await due;

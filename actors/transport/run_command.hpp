@@ -11,7 +11,7 @@
 
 namespace troupe::front {
 
-/// With whose rights a command runs on another node.
+/// The identity whose rights a command has on another node.
 struct ActAs {
   enum class Who { kCluster, kUser, kNobody } who = Who::kCluster;
   std::string user = {}, database = {};  ///< of kUser
@@ -33,7 +33,7 @@ struct CommandOptions {
 /// which it keeps.
 class CommandReply {
  public:
-  /// Errors: ProtocolError, the message is not what it says.
+  /// Errors: ProtocolError (the document is not as long as announced), those of bson::validate.
   static StatusWith<CommandReply> of(std::shared_ptr<const std::string> message, size_t documentBytes);
   bson::View document() const { return bson::View(message_->data() + bytes_); }
   std::string_view bytes() const { return std::string_view(*message_).substr(0, bytes_); }
@@ -97,7 +97,7 @@ class RemoteCursor {
   const std::string target_;
   const uint64_t id_;
   const CursorOptions options_;
-  Address sender_;  ///< nobody: the present batch is the last
+  Address sender_;  ///< empty: the present batch is the last
   std::optional<CommandReply> present_;
   bool isFirst_ = true;
   std::deque<Future<Answer>> granted_;

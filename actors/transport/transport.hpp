@@ -25,7 +25,7 @@ class Transport {
   virtual Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) = 0;
   /// Writes without waiting as far as the socket takes it. Errors: HostUnreachable.
   virtual StatusWith<size_t> writeNow(std::string_view bytes) = 0;
-  /// Writes the rest that `writeNow` left.
+  /// Writes `bytes` from offset `from`, where `writeNow` stopped.
   virtual Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) = 0;
   virtual bool encrypted() const { return false; }
   /// Bounds what the network may hold back unread, about: what is sent next is then not far behind. Before the first

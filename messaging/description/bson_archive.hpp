@@ -38,7 +38,7 @@ struct UnknownFields {
   bson::Value id;                     ///< of an array's element that has one
   uint32_t listSize = 0;              ///< of an array
   bson::Document fields;              ///< as they were
-  std::vector<UnknownFields> nested;  ///< only of what has unknown fields inside
+  std::vector<UnknownFields> nested;  ///< of nested values that have unknown fields
 
   bool empty() const { return fields.empty() && nested.empty(); }
 };

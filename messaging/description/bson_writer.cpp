@@ -101,7 +101,7 @@ void writeStatus(Builder& out, std::string_view name, const Status& status) {
   out.close();
 }
 
-/// The unknown fields that belong to an element of a list: of the same `_id`, else at the same place.
+/// The kept unknown fields of a list's element, found by its `_id`, else by its place.
 const UnknownFields* unknownOfElement(const UnknownFields* unknown, const ValueType& type, const void* element,
                                       std::string_view place, bool sameSize, int depth) {
   if (!unknown || (type.kind != Kind::kStruct && type.kind != Kind::kVariant))

@@ -51,7 +51,7 @@ void appendNumber(std::string& out, T number) {
   out.append(digits, end);
 }
 
-/// Puts commas between what it is told of.
+/// Writes a comma before every item but the first.
 struct Separator {
   std::string& out;
   bool first = true;

@@ -14,7 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "frame headers are stored as they are in memory");
 
 constexpr uint8_t kChecksummed = 0x80;
-constexpr size_t kIdleBuffer = 256 * 1024;  // the largest record, and what comes with it
+constexpr size_t kIdleBuffer = 256 * 1024;  // the largest record, and the beginning of the next
 constexpr size_t kFirstBuffer = 8 * 1024;
 
 struct Header {

@@ -60,11 +60,11 @@ inline constexpr size_t kLargestHead = 0xFFFF * 8;
 size_t frameSize(const Frame& frame);
 /// Appends the frame. The head must not exceed `kLargestHead`; head and words must be whole words.
 void appendFrame(ByteQueue& out, const Frame& frame, bool checksummed);
-/// The same as a row of parts, if it is larger than one of them.
+/// Appends the frame, split into frames of type kPart when it is larger than one of those.
 void appendInParts(ByteQueue& out, const Frame& frame, bool checksummed);
 /// Makes a record of a block of frames that was begun as one: fills in its header and adds its proof.
 void sealRecord(std::string& block, RecordProof& proof);
-/// The same as a string, for what is written once.
+/// The bytes of one frame, for frames that are written outside of a queue.
 std::string frameBytes(const Frame& frame, bool checksummed = true);
 
 /// Splits the bytes of a link into frames:

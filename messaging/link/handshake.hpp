@@ -82,7 +82,7 @@ class AcceptorHandshake {
   FrameType due_ = FrameType::kHello;
 };
 
-/// A last frame that tells the other side why.
+/// The last frame of a connection, with the reason for its end.
 std::string closingFrame(std::string_view reason);
 /// The reason in a frame of type kClosing.
 std::string closingReason(const Frame& frame);

@@ -34,7 +34,7 @@ class Lanes {
   Lane behindBulk(size_t receiver) const {
     return bulkOf_[receiver % kReceivers] > bulkTaken_ ? Lane::kBulk : Lane::kOrdinary;
   }
-  /// The lane of what comes after all that is queued.
+  /// The lane for a message that must not overtake any queued one.
   Lane behindAll() const { return queues_[static_cast<size_t>(Lane::kBulk)].empty() ? Lane::kOrdinary : Lane::kBulk; }
   /// Bulk for that receiver has been appended.
   void noteBulk(size_t receiver) {

@@ -40,7 +40,7 @@ class Table {
     }
     return *this;
   }
-  /// In all other phases it changes none.
+  /// The rule for the event in all other phases; it leads to no other phase.
   template <class E>
   Table& elsewhere(Rule<E> rule) {
     rows_.push_back(T::anywhere<E>({}, by(rule)));

@@ -128,7 +128,8 @@ class TicketPool {
 
   const Clock now_;
   std::atomic<int64_t> total_;
-  alignas(64) std::atomic<int64_t> available_;  ///< negative: so many are withheld when they come back
+  /// Negative after the pool shrank: that many returning tickets are withheld.
+  alignas(64) std::atomic<int64_t> available_;
   std::atomic<int64_t> waiting_{0};
   std::atomic<int64_t> lowBypassThreshold_{500};
   std::atomic<bool> exhausted_{false};

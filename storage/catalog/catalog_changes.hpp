@@ -15,9 +15,9 @@ namespace troupe::storage {
 /// two units mark the same name.
 class CatalogChanges final : public BoundState {
  public:
-  /// Those of the unit of work that is open on `unit`; made with the first call.
+  /// The changes of the unit of work that is open on `unit`; made at the first call.
   static CatalogChanges& of(Catalog& catalog, RecoveryUnit& unit);
-  /// The same, null when the unit has made none.
+  /// The changes of the open unit of work; null when it has changed nothing in the catalog.
   static const CatalogChanges* in(const RecoveryUnit& unit) {
     return static_cast<const CatalogChanges*>(unit.unitState(UnitPart::kCatalogChanges));
   }

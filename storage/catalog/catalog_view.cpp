@@ -6,7 +6,7 @@
 namespace troupe::storage {
 namespace {
 
-/// After so many changes of the catalog during set-up, lookups verify instead of trying further.
+/// Attempts to set up on an unchanged catalog; after the last one lookups verify in the durable catalog instead.
 constexpr int kMaxSetUps = 16;
 
 /// The row without what a write may change beside schema changes: the multikey state, which versions share (CAT-020).

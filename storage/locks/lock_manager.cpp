@@ -36,8 +36,9 @@ LockHead& LockManager::findOrAdd(Partition& partition, const ResourceId& id) {
   return *head;
 }
 
-/// A head without holders and waiters can be found only under the partition's mutex, which is held: nobody has it. The
-/// others get twice their number of buckets, so that the next removal is as far away as this one was long.
+/// Deletes heads without holders and waiters: they can be found only under the partition's mutex, which is held. The
+/// number of buckets becomes twice that of the remaining heads, so that the cost of a removal is spread over as many
+/// additions.
 void LockManager::removeIdle(Partition& partition) {
   std::vector<LockHead*> used;
   for (LockHead* head : partition.buckets) {
@@ -70,7 +71,7 @@ void LockManager::remove(LockHead& head, LockWait& wait, EndedWaits& ended) {
   if (wait.late_) lateWaits_.fetch_sub(1);
   wait.ended_ = now_();
   queue.erase(wait.place_);
-  if (wait.state_ == LockWait::State::kFailed) grantWaiters(head, ended);  // who waited behind it may go on
+  if (wait.state_ == LockWait::State::kFailed) grantWaiters(head, ended);  // requests behind it may be compatible now
 }
 
 bool LockManager::tryGrantWaiter(LockHead& head, LockWait& wait, EndedWaits& ended) {
@@ -84,8 +85,8 @@ bool LockManager::tryGrantWaiter(LockHead& head, LockWait& wait, EndedWaits& end
   return true;
 }
 
-/// First come, first served; but holders who want more come before those who hold nothing, since nobody else can go on
-/// until they have it, and compatible-first requests do not wait for those before them.
+/// Grants requests in their order of arrival, with two exceptions: conversions come first, since other requests have
+/// to wait for these holders anyway, and compatible-first requests overtake.
 void LockManager::grantWaiters(LockHead& head, EndedWaits& ended) {
   for (auto at = head.converters.begin(); at != head.converters.end();) {
     LockWait& wait = **at++;

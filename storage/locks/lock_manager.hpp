@@ -32,7 +32,7 @@ class LockManager {
 
   /// Every resource that is held or waited for, in the order of acquisition.
   std::vector<ResourceView> inspect() const;
-  /// Of all operations, those that run included.
+  /// Sums over all operations, running ones included.
   LockStatistics statistics() const;
   /// Locks held and waits pending, of all operations: zero on a node that does nothing.
   size_t inUse() const;

@@ -35,7 +35,7 @@ struct LockHead {
   // Guarded by the mutex.
   LockQueue converters;  ///< holders who wait for a stronger mode: served before the others
   LockQueue waiters;
-  int compatibleFirst = 0;   ///< so many of the waiters may overtake
+  int compatibleFirst = 0;   ///< compatible-first requests among the waiters
   LockHead* next = nullptr;  ///< in its bucket
 };
 

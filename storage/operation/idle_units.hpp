@@ -67,12 +67,13 @@ class IdleUnits {
   /// or while a change of the role is under way.
   Place add(OpenUnit unit, Status interrupted);
 
-  /// Ends all that are not prepared, and those that come until `resume`: the role changes.
+  /// Ends all units that are not prepared, and any that is added before `resume`: the role changes.
   void interrupt(ErrorCode why);
   void resume();
-  /// Ends all, and all that come: the node stops. Prepared units are found again in the log by the next start.
+  /// Ends all units, and any that is added later: the node stops. Prepared units are found again in the log by the next
+  /// start.
   void endAll(ErrorCode why);
-  /// Ends those whose deadline has passed (MaxTimeMSExpired), but for prepared ones. Returns how many.
+  /// Ends the units whose deadline has passed (MaxTimeMSExpired), but for prepared ones. Returns how many.
   size_t endExpired(TimePoint now);
   /// Ends one that is not prepared: its session is killed. False when it is not here, or prepared.
   bool end(uint64_t id, ErrorCode why);

@@ -31,7 +31,7 @@ class OplogCursor {
   explicit OplogCursor(RecordCursor records) : records_(std::move(records)) {}
 
   RecordCursor records_;
-  bson::Timestamp start_;  ///< what was sought and not found yet; zero: nothing
+  bson::Timestamp start_;  ///< target of a seek that found no visible entry yet; zero: none
 };
 
 }  // namespace troupe::storage

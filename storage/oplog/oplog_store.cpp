@@ -107,7 +107,7 @@ StatusWith<bool> OplogStore::truncateOldest(RecoveryUnit& unit, int64_t nowMilli
 Status OplogStore::cutAfter(RecoveryUnit& unit, bson::Timestamp point) {
   WriteUnitOfWork work(unit);
   int64_t records = 0, bytes = 0;
-  int64_t counted = 0, countedBytes = 0;  // those that the markers know already
+  int64_t counted = 0, countedBytes = 0;  // entries that the markers include already
   {
     TROUPE_ASSIGN(auto cursor, unit.cursor(table()));
     TROUPE_ASSIGN(bool found, cursor->seekAtOrAfter(OplogKey(after(point))));

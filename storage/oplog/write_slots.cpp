@@ -83,7 +83,7 @@ StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns) {
   return slots[0];
 }
 
-/// A slot of its own is no entry in the log: nobody awaits it.
+/// The slot of a row written aside has no entry in the log, so it is not the operation's OpTime.
 TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore) {
   const auto notOlder = [&](bson::Timestamp time) { return std::max(time, notBefore); };
   if (ReplicatedUnit* const entered = ReplicatedUnit::in(unit)) {

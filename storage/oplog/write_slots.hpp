@@ -52,7 +52,7 @@ StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns);
 /// The time of a row that a unit of work writes aside, in a transaction of its own that commits first (a multikey
 /// flag). While it lives, readers of the log and the stable time stay before `time`.
 struct TimeAside {
-  std::optional<bson::Timestamp> time;  ///< nothing where the unit's writes have none
+  std::optional<bson::Timestamp> time;  ///< empty when the unit's writes have no times
   SlotReserver::Slots hole;
 };
 

@@ -14,7 +14,7 @@ namespace troupe::query {
 /// Limits that parsing and running a query obeys; the defaults are those of server parameters.
 struct QueryLimits {
   size_t sortMemoryBytes = size_t{100} << 20;   ///< a blocking sort beyond this spills or fails
-  size_t stageMemoryBytes = size_t{100} << 20;  ///< the same for $group and its like
+  size_t stageMemoryBytes = size_t{100} << 20;  ///< a blocking stage, such as $group, beyond this spills or fails
   int filterDepth = bson::kMaxNestingDepth;     ///< deeper nested filters and expressions are refused (Overflow)
   bool allowDiskUse = true;
 };

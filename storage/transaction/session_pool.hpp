@@ -76,7 +76,7 @@ class SessionPool {
   friend class SessionLease;
   using Slot = SessionLease::Slot;
   static constexpr size_t kStripes = 16;
-  /// A session that missed more than so many forgotten tables is closed instead of being told of each.
+  /// Forgotten tables that the pool remembers. A session that has missed more is closed instead of being told of each.
   static constexpr size_t kForgottenKept = 256;
   struct alignas(64) Stripe {
     mutable std::mutex mutex;

@@ -27,8 +27,8 @@ class WriteUnitOfWork {
   }
   /// Votes: afterwards only commitPrepared or leaving the scope (rollback) is allowed. The outermost unit only, and it
   /// must not have written a logged table. One that has written what is replicated has reserved `prepareTs` as its slot
-  /// (`reservePrepareSlot`; else BrokenInvariant), and hands its right to write over: from now on whoever decides the
-  /// transaction says what becomes of it, in any role and term of this node.
+  /// (`reservePrepareSlot`; else BrokenInvariant), and gives its pass of the fence back: the transaction may be decided
+  /// in any later role and term of this node.
   Status prepare(Timestamp prepareTs);
   /// On a primary the decision is a write of its term. Errors, after which the unit is still prepared:
   /// NotWritablePrimary.

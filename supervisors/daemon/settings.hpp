@@ -26,8 +26,8 @@ StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names);
 /// The TLS options of the daemon, for clients and links alike. Errors: BadValue.
 StatusWith<tls::TlsOptions> tlsOptions(const Options& options);
 
-/// Those of the admin endpoint: with the same certificate, but no authority for clients, for people log in by password.
-/// Errors: BadValue.
+/// The TLS options of the admin endpoint: the same certificate, but no CA for client certificates, since people log in
+/// by password. Errors: BadValue.
 StatusWith<tls::TlsOptions> adminTlsOptions(const Options& options);
 
 }  // namespace troupe::supervisors

@@ -7,8 +7,8 @@ class Links;
 
 namespace troupe::supervisors {
 
-/// The links to other nodes, each end by its peer and by who opened it, and what was rejected before it was known who
-/// came.
+/// Adds the figures of links to other nodes, by peer and direction, and the connections that were rejected before their
+/// peer was known.
 void addLinkMetrics(MetricSet& metrics, const link::Links& links);
 
 }  // namespace troupe::supervisors

@@ -67,7 +67,7 @@ SupervisionPolicy::Actions SupervisionPolicy::start() {
 
 void SupervisionPolicy::startDue(Actions& out) {
   if (ending_ || !toStop_.empty()) return;
-  int level = INT32_MAX;  // the lowest level at which somebody is not up yet
+  int level = INT32_MAX;  // the lowest level with a child that is not up yet
   for (const auto& child : children_)
     if (child.due || child.state == ChildState::kStarting || child.state == ChildState::kBackingOff)
       level = std::min(level, child.rules.level);

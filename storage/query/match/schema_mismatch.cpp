@@ -44,7 +44,7 @@ void appendNamesOnly(const Element& schemas, Builder& out) {
   out.close();
 }
 
-/// The keyword as a schema of its own, with what it needs of those beside it to have its meaning.
+/// A schema of this keyword only, with the sibling keywords that its meaning depends on.
 bson::Document alone(View schema, const Element& keyword) {
   Builder b;
   b.append(keyword);
@@ -59,7 +59,7 @@ bson::Document alone(View schema, const Element& keyword) {
   return b.finish();
 }
 
-/// The schema of a property may say what it is for.
+/// Copies the `title` and `description` of a property's schema.
 void appendAnnotations(View schema, Builder& out) {
   for (const auto name : {"title", "description"}) {
     if (const Element e = schema[name]; e) out.append(e);

@@ -108,7 +108,7 @@ class SortStage final : public Stage {
   StageTraits traits() const override { return {.blocking = true}; }
   bool addDependencies(Dependencies& dependencies) const override;
   bson::View spec() const { return spec_; }
-  /// Only the first so many are needed.
+  /// Bounds the results that are needed; the smallest bound holds.
   void setLimit(int64_t limit) { limit_ = limit_ ? std::min(*limit_, limit) : limit; }
   std::optional<int64_t> limit() const { return limit_; }
 

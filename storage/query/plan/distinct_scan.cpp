@@ -12,7 +12,7 @@ namespace {
 /// Keys looked at before the jump is given up in favour of a scan, which lets others run meanwhile.
 constexpr int64_t kMostKeys = 100'000;
 
-/// An index whose keys show the values of `field` as they are, and whose bounds say all that the filter asks.
+/// An index whose keys hold the unchanged values of `field` and whose bounds cover the whole filter.
 std::optional<IndexPlan> planDistinct(const storage::Collection& collection, std::string_view field,
                                       const IndexQuery& query) {
   for (const storage::IndexPtr& index : collection.indexes()) {

@@ -33,7 +33,7 @@ struct FindRequest {
   bool showRecordId = false;
   bool rowsOnly = false;  ///< results are only counted: their documents may be left empty (COUNT_SCAN)
   bool allowDiskUse = true;
-  bool tailable = false;  ///< a forward scan whose end is not final: after `restore` it goes on with what came later
+  bool tailable = false;  ///< a forward scan whose end is not final: after `restore` it goes on with newer documents
   bool forbidCollectionScan = false;  ///< notablescan
   SpillFileFactory spill{};           ///< for sorts that pass the memory limit
 };

@@ -73,7 +73,7 @@ struct Row {
 
 /// Conditions that a filter consists of; all must hold.
 using Conjuncts = std::vector<const MatchExpression*>;
-/// The conditions of a filter; none when everything matches. null: none.
+/// The conditions of a filter; empty when it matches everything, and for null.
 Conjuncts conjunctsOf(const MatchExpression* filter);
 
 /// A filter as stages apply it: without copying, and with the failure an $expr may end in.
