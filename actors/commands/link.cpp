@@ -38,7 +38,7 @@ Task<Status> linkPing(Request& request) {
 }
 
 constexpr Argument kLinkRunArguments[] = {documentArg("command").required(), stringArg("database")};
-/// Of documents in one answer; what is beyond is left out.
+/// Bytes of documents in one answer; further documents are left out.
 constexpr size_t kMostRunBytes = 12 * 1024 * 1024;
 
 /// The user of the request, as the other node knows it; without authentication, the cluster.

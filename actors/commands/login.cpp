@@ -19,7 +19,8 @@ void logFailure(const Request& request, std::string_view user, std::string_view 
       bson::doc("user", user, "db", database, "client", request.client().remote, "error", why.reason()));
 }
 
-/// The credentials of the user who logs in; decoys when there is none, so that nobody learns which users exist.
+/// The stored credentials of the user of a login; decoys for an unknown user, so that replies do not tell which users
+/// exist.
 StatusWith<auth::ScramCredentials> credentialsFor(const Request& request, const auth::SaslConversation& sasl) {
   const ServerContext& server = request.server();
   TROUPE_ASSIGN(const auto stored, server.users.find(sasl.user(), sasl.database()));

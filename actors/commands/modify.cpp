@@ -98,7 +98,7 @@ class Modifier {
     co_return Status::OK();
   }
 
-  /// Goes through the matches, from the beginning after a conflict: what was changed already is passed over.
+  /// Goes through the matches, from the beginning after a conflict; skips documents that were changed already.
   Task<Status> attempt() {
     if (Status status = open(); !status.isOK()) co_return status;
     TimePoint lastYield = request_.server().node.environment().now();

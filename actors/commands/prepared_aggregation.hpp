@@ -27,7 +27,7 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
 /// Writes the explanation of an aggregation into the reply.
 Task<Status> explainAggregate(Request& request, bson::View command, query::ExplainVerbosity verbosity);
 
-/// find on a view: the same as an aggregation over what the view shows.
+/// Runs a find on a view as an aggregation over the view's pipeline.
 Task<Status> findOnView(Request& request, storage::Namespace ns);
 /// The stages of a find command: $match, $sort, $skip, $limit, $project.
 bson::Document findAsPipeline(bson::View find);

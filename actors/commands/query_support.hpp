@@ -29,8 +29,8 @@ class QueryResources final : public query::WorkClock {
   /// The catalog as the operation's snapshot sees it; opens both together, unless they are open (CAT-019). It ends with
   /// the snapshot, so it is asked for again after anything that may give that up.
   StatusWith<storage::CatalogView*> catalog() const;
-  /// The same for the first look of a command, which finds its collection in it. Errors also: those of checkRole, when
-  /// the node's role has changed since the command was dispatched (RDS-004).
+  /// Opens the catalog for the first time in a command and finds its collection in it. Errors also: those of checkRole,
+  /// when the node's role has changed since the command was dispatched (RDS-004).
   Status open(const Request& request, const storage::Namespace& ns);
 
   ServerContext& server;

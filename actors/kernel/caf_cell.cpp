@@ -259,7 +259,7 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
 
   Node::Impl& impl_;
   Inbox inbox_;
-  Queue urgent_, normal_;                        ///< what has been taken out of the inbox; the turn's
+  Queue urgent_, normal_;                        ///< messages taken out of the inbox; used by the running turn only
   std::unique_ptr<std::binary_semaphore> wake_;  ///< of an actor with its own thread
   uint32_t turns_ = 0;
   bool started_ = false;

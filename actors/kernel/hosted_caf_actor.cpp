@@ -42,7 +42,7 @@ class ReplyReceiver final : public caf::monitorable_actor {
   std::shared_ptr<std::atomic<int64_t>> owed_;
 };
 
-/// Ends of one's own accord, and those that were asked for, are no failures.
+/// OK for an actor that ended by itself or was asked to end; otherwise its failure.
 Status reasonOf(const caf::error& reason) {
   if (reason == caf::exit_reason::normal || reason == caf::exit_reason::user_shutdown) return {};
   return fromCafError(reason);

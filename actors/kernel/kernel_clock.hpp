@@ -14,7 +14,7 @@ class KernelClock final : public caf::detail::simple_actor_clock {
  public:
   explicit KernelClock(Environment& environment);
   ~KernelClock() override;
-  /// No timer fires any more; what is due later is forgotten.
+  /// Cancels all timers; none fires any more.
   void stop();
 
   time_point now() const noexcept override { return environment_.now(); }

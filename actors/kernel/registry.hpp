@@ -138,7 +138,7 @@ class Registry {
 
   std::vector<ActorRow> rows(const RowFilter& filter = {}) const;
   std::optional<ActorRow> row(std::string_view path) const;
-  /// The state document of what is no actor; nothing for actors, which are asked themselves.
+  /// The state document of a row that is no actor's; empty for actors, which are asked themselves.
   std::optional<bson::Document> describe(std::string_view path) const;
   size_t size() const;
 

@@ -27,7 +27,7 @@ class Doing {
   void report(Event progress) const {
     if (!isCancelled()) state_->progress->set(std::move(progress));
   }
-  /// The machine does not want it any more: end soon; what comes of it is not heard.
+  /// Whether the machine has cancelled the action: it should end soon, its outcome is ignored.
   bool isCancelled() const { return state_->isCancelled.load(std::memory_order_acquire); }
   /// While the action waits for something: `wake` is called when it is cancelled, at once if it has been. Empty: no
   /// longer.

@@ -62,7 +62,7 @@ class PrimaryOnlyServiceBase : public Actor {
   /// Calls `then` while this node serves: now, or when the rebuild is over; otherwise the context is refused.
   void whenServing(Context context, std::function<void(Context)> then);
   bool knows(const std::string& name) const { return instances_.contains(name); }
-  /// The host of a running instance; nobody for one that is set aside or between two lives.
+  /// The host of a running instance; the empty address for one that is set aside or being restarted.
   Address hostOf(const std::string& name) const;
   /// Starts the host of a new document.
   StatusWith<Address> begin(const std::string& name, bson::Document document);

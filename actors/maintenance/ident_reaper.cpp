@@ -11,8 +11,8 @@ void IdentReaper::onStart() {
   every(kReapEvery, [this] { reap(); });
 }
 
-/// On a standalone node, whose journal covers all tables, dropped tables go at once: there are no reads at earlier
-/// times, and no checkpoint brings a dropped collection back.
+/// Where the journal covers all tables (CatalogHooks::replicated is false) dropped tables go at once: there are no
+/// reads at earlier times, and no checkpoint brings a dropped collection back.
 void IdentReaper::reap() {
   storage::Engine& engine = catalog_->engine();
   constexpr storage::Timestamp kAny{UINT32_MAX, UINT32_MAX};

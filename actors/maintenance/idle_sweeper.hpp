@@ -4,8 +4,8 @@
 
 namespace troupe::maintenance {
 
-/// Ends cursors nobody fetched from for `cursorTimeoutMillis`, sessions nobody used for their time-out, and open units
-/// of work that no command took up before their deadline.
+/// Ends idle cursors after `cursorTimeoutMillis`, idle sessions after their time-out, and stashed units of work at
+/// their deadline.
 class IdleSweeper final : public Actor {
  public:
   explicit IdleSweeper(commands::ServerContext* server) : server_(server) {}

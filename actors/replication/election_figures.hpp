@@ -38,7 +38,7 @@ class ElectionFigures {
   std::optional<ElectionReason> standing_;  ///< why it stands, or stood last
   int64_t stepDownsByHigherTerm_ = 0, stepDowns_ = 0;
   int64_t catchUps_ = 0, catchUpsSucceeded_ = 0, catchUpsSkipped_ = 0, catchUpsTimedOut_ = 0, catchUpsByNewTerm_ = 0;
-  bool catchesUp_ = false;  ///< it fetches what others have
+  bool catchesUp_ = false;  ///< a catch-up is under way
   const char* lastTransition_ = "";
   int64_t killed_ = 0, left_ = 0;
 };

@@ -26,7 +26,7 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
   StateTransition(Node& node, storage::OperationServices services)
       : node_(node), services_(services), fence_(services.replicated->fence) {}
 
-  /// From now on no replicated write commits but those of units that are in the middle of one.
+  /// From now on only units that are inside of the fence may commit replicated writes.
   void refuseWrites();
   /// Writes of that term are welcome: at once, or when the transition that refused them is over.
   void acceptWrites(int64_t term);

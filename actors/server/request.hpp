@@ -111,7 +111,7 @@ class Request {
   /// Errors: InvalidNamespace, TypeMismatch (not a string), NamespaceNotFound (no collection of this database has the
   /// UUID).
   StatusWith<storage::Namespace> collection() const;
-  /// The same, shown from now on as the namespace of the operation: how most bodies begin.
+  /// `collection()`, also shown from now on as the namespace of the operation: how most bodies begin.
   StatusWith<storage::Namespace> target();
   bool namesCollectionByUuid() const;
   bson::View session() const { return document("lsid"); }

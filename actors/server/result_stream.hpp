@@ -27,7 +27,7 @@ class ResultStream {
   virtual Status restore(storage::OperationContext& operation) = 0;
   /// The full scan in its plan, if any; kNone also where other operations wait for the locks of this one.
   virtual query::FullScan fullScan() const { return query::FullScan::kNone; }
-  /// Adds what was done so far to the operation's figures.
+  /// Writes the keys and documents examined so far, and the plan, into the operation's figures.
   virtual void report(storage::OperationMetrics& metrics) const = 0;
 };
 

@@ -12,7 +12,7 @@ struct ServerContext;
 /// NotPrimaryOrSecondary). The database `local` belongs to the node alone and is always served. On a standalone node:
 /// OK.
 Status checkRole(const Request& request);
-/// The same for a command that reads, but writes to that database now: $out, $merge, a repairing validate.
+/// checkRole for the writes of a command that usually reads: $out, $merge, a repairing validate.
 Status checkRoleForWriting(const Request& request, std::string_view db);
 
 /// How many operations were ended, and how many went on.

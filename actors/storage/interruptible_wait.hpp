@@ -7,10 +7,10 @@
 
 namespace troupe {
 
-/// Guard of one wait of an operation: for a lock, a ticket, a flush, news. While it lives the wait is ended early, with
-/// the reason, when the operation is killed, when its deadline passes, or when the wait's own limit does. It lives on
-/// the frame that waits; when the frame goes away first, the wait is abandoned. The only place that connects a wait to
-/// `OperationContext::wakeOnKill`: an operation waits for one thing at a time.
+/// Guard of one wait of an operation: for a lock, a ticket, a flush, new documents. While it lives the wait is ended
+/// early, with the reason, when the operation is killed, when its deadline passes, or when the wait's own limit does.
+/// It lives on the frame that waits; when the frame goes away first, the wait is abandoned. The only place that
+/// connects a wait to `OperationContext::wakeOnKill`: an operation waits for one thing at a time.
 class InterruptibleWait {
  public:
   /// Ends the wait with `why` unless it has ended. Called from any thread, possibly before the constructor returns and

@@ -29,16 +29,16 @@ Task<StatusWith<storage::HeldLock>> lockDatabase(Node& node, storage::OperationC
                                                  storage::LockMode mode);
 /// Takes a ticket again that was given back during a wait, before the operation goes on.
 Task<Status> admit(Node& node, storage::OperationContext& operation, bool write);
-/// Acquires again what `OperationContext::yieldLocks` gave up. The data they protect may have changed.
+/// Acquires the locks again that `OperationContext::yieldLocks` gave up. The data they protect may have changed.
 Task<Status> resumeLocks(Node& node, storage::OperationContext& operation);
 
-/// Goes on with the open unit of work that another command has stashed. Waits for the state transition lock and a
-/// ticket first, while the unit still lies where a change of the role can end it. Errors: those of acquireLock, after
-/// which `stashed` is as it was; those of `unstash`.
+/// Takes up the open unit of work that another command has stashed. Waits for the state transition lock and a ticket
+/// first; meanwhile the unit stays in IdleUnits, where a change of the role can end it. Errors: those of acquireLock,
+/// which leave `stashed` unchanged; those of `unstash`.
 Task<Status> takeUp(Node& node, storage::OperationContext& operation, storage::StashedOperation& stashed);
 
-/// Comes when the commit of that ticket is on disk, or with the failure of the flush. `wakeFlusher` is called when no
-/// flush is under way that covers it.
+/// Completes when the commit of that ticket is on disk, or with the failure of the flush. `wakeFlusher` is called when
+/// no flush is under way that covers it.
 Future<Status> untilDurable(storage::DurabilityTracker& durability, storage::DurabilityTicket ticket,
                             const std::function<void()>& wakeFlusher);
 

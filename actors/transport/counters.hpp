@@ -33,7 +33,7 @@ struct LinkCounters {
     const std::lock_guard lock(mutex_);
     return lastError_;
   }
-  /// As fields of a state document; of the rejections those that happened.
+  /// Appends the counters as fields of a state document; rejections only when there were some.
   void describe(bson::Builder& out) const;
 
  private:

@@ -28,7 +28,7 @@ class LinkEnd : public Actor {
   bool hasStream() const { return stream_ != nullptr; }
   /// Frames up to this size are taken from now on.
   void setLargestFrame(size_t bytes) { stream_->reader->setLimit(bytes); }
-  /// From the next byte on all that comes has to be proven with this key; nothing without one.
+  /// From the next byte on requires proofs with this key; an empty key changes nothing.
   void expectProofs(const std::string& key) {
     if (!key.empty()) stream_->reader->expectProofs(key);
   }

@@ -56,9 +56,8 @@ struct LinkFigures {
   Outbox::Lengths lengths;
 };
 
-/// All links of a node, for those who send and those who look. It is the route to every node that has no other: a
-/// message for a member of the cluster goes to the outbox of the link, which is opened for it. Thread-safe; the actors
-/// below `kLinksPath` do the rest.
+/// All links of a node, for senders and for metrics. It is the default route: a message for a member of the cluster
+/// goes to the outbox of its link, which is opened when needed. Thread-safe; the actors below `kLinksPath` do the rest.
 class Links final : public Route, public std::enable_shared_from_this<Links> {
  public:
   Links(Node& node, LinkSettings settings);

@@ -58,15 +58,15 @@ class Outbox final : public Route {
     bool checksummed = true;              ///< neither TLS nor proofs protect the frames
     std::string key = {};                 ///< all is sent in records proven with it; empty: no proofs
   };
-  /// Messages flow, those that were held first.
+  /// Lets messages flow on a connection with these terms, held ones first.
   void open(const Terms& terms);
   /// Fails queued messages, outstanding asks and every later message with `why`: the link is gone.
   void refuse(const Status& why);
   /// A frame of the link's own: handshake, heartbeats. It is not held up.
   void write(std::string_view frame);
-  /// A last frame as it has to look on this connection, to be written behind what was taken.
+  /// The bytes of a connection's last frame, with proof where there are proofs, to be written behind the blocks taken.
   std::string sealed(std::string_view frame);
-  /// The other node has answered; false if nothing waits for that.
+  /// Gives the peer's answer to its ask; false when that ask is over.
   bool complete(Envelope answer);
   /// Lets go of asks whose deadline has passed.
   void forgetExpired();

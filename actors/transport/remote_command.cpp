@@ -6,7 +6,7 @@ namespace troupe::front {
 
 namespace {
 
-/// Shows the running operation to those who may kill it.
+/// Registers the running operation with its RemoteRun, so that it can be killed.
 class Shown {
  public:
   Shown(RemoteRun& run, storage::OperationContext& operation) : run_(run) { run_.setOperation(&operation); }

@@ -29,7 +29,7 @@ class BulkInsert {
 
   /// Adds a document; sends the batch when it is full. Errors: those of the command; refused documents are collected.
   Status add(bson::View document);
-  /// Sends what is left.
+  /// Sends the last, partly filled batch.
   Status flush();
 
   int64_t inserted() const { return inserted_; }

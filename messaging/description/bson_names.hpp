@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-/// How the archive of documents calls what it adds.
+/// Names of the fields that the archive of documents adds.
 namespace troupe::machines {
 
 inline constexpr std::string_view kVersionField = "version";

@@ -132,7 +132,7 @@ void appendFingerprint(std::string& out, const T& value) {
   }
 }
 
-/// Whether two values are the same in all that is described.
+/// Whether two values are equal in all described fields.
 template <class T>
 bool sameValue(const T& a, const T& b) {
   std::string left, right;

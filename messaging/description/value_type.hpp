@@ -33,7 +33,7 @@ enum class Kind : uint8_t {
   kObjectId,
   kTimestamp,
   kDate,
-  kDecimal,   ///< those of messaging/bson
+  kDecimal,   ///< these types are those of messaging/bson
   kStatus,    ///< troupe::Status
   kDocument,  ///< bson::Document
   kValue,     ///< bson::Value, which may be missing

@@ -155,7 +155,7 @@ HandshakeStep OpenerHandshake::takeChallenge(const Frame& frame) {
   });
   if (!readable) return unreadable();
   if (version != kProtocolVersion) return otherVersion(version);
-  // The same nonce back would be our own words held up to us.
+  // An echoed nonce would make the peer's proof a replay of our own.
   if (nonce.size() != kNonceSize || nonce == nonce_ || peerMaxFrame_ < kSmallestFrame) return unreadable();
   transcript_ = transcriptOf({self_.node, peer_, nonce_, nonce, self_.maxFrame, peerMaxFrame_});
   due_ = FrameType::kWelcome;

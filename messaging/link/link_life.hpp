@@ -38,7 +38,7 @@ class LinkLife {
  public:
   /// The actions to take now. Several may be set; `lost` comes first.
   struct Actions {
-    bool lost = false;     ///< close the connection, fail what it carries and what waits for it
+    bool lost = false;     ///< close the connection, fail asks under way and queued messages
     bool connect = false;  ///< begin to connect
     bool opened = false;   ///< let messages flow
     bool beat = false;     ///< send a heartbeat

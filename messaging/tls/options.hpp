@@ -19,8 +19,8 @@ struct TlsOptions {
   TlsMode mode = TlsMode::kDisabled;
   std::string certificateKeyFile;  ///< PEM: certificate chain and private key
   std::string certificateKeyFilePassword;
-  std::string caFile;                                ///< PEM: those who may have signed the peer's certificate
-  std::string crlFile;                               ///< PEM: revoked certificates
+  std::string caFile;   ///< PEM: certificate authorities that peers' certificates are checked against
+  std::string crlFile;  ///< PEM: revoked certificates
   bool allowConnectionsWithoutCertificates = false;  ///< with a caFile: clients need not show a certificate
   bool allowInvalidCertificates = false;
   std::vector<std::string> disabledProtocols;  ///< "TLS1_0" ... "TLS1_3"; 1.0 and 1.1 are always off

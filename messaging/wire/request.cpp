@@ -70,7 +70,7 @@ std::string replyToMalformed(std::string_view frame, MessageBuilder&& answer, in
   const auto header = parseFrameHeader(frame);
   if (!header.isOK()) return {};
   if (header->opCode == OpCode::kCompressed) {
-    // Only what is inside tells whether an answer is wanted, and in which form.
+    // Whether an answer is wanted, and in which form, is known from the packed message only.
     const auto inner = decompress(frame);
     if (inner.isOK()) return replyToMalformed(*inner, std::move(answer), replyId);
   }

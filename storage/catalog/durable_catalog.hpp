@@ -78,8 +78,8 @@ class DurableCatalog {
   void endStart() { starting_.store(false, std::memory_order_release); }
   /// Turns on an index's multikey flag and path bits (never off, IDX-006). Writes nothing when they are on.
   Status setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
-  /// The same in a transaction beside `writer`, committed at once, at a time that is no later than the write of anyone
-  /// who needs it (`timeAside`). Writers that meet take turns: the first one writes, none conflicts (CAT-020,
+  /// Turns the flag on in a transaction beside `writer` that commits at once, at a time that is not later than any
+  /// write that needs it (`timeAside`). Concurrent writers take turns: the first one writes, none conflicts (CAT-020,
   /// IDX-007). When the writer rolls back the flag stays on, which costs speed only.
   Status setMultikeyAside(RecoveryUnit& writer, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
 

@@ -22,7 +22,7 @@ StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit,
 StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                       const std::vector<std::string>& names);
 
-/// The same for indexes whose build is aborted: the caller has reserved the slot, and tells the observers.
+/// Removes indexes whose build is aborted. The caller has reserved the slot, and tells the observers.
 StatusWith<CollectionPtr> takeIndexesOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                          const std::vector<std::string>& names);
 

@@ -177,7 +177,7 @@ void WiredTigerConnection::panic() {
   if (!panicked_.exchange(true) && options_.onPanic) options_.onPanic(panicStatus());
 }
 
-/// The line that names the cause comes before the one of the panic.
+/// Looks for the cause in the engine's last error lines, which precede the line of the panic itself.
 Status WiredTigerConnection::panicStatus() {
   std::lock_guard lock(mutex_);
   for (const std::string& line : lastErrors_) {

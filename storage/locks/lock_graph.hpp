@@ -43,7 +43,7 @@ class LockGraph {
  public:
   explicit LockGraph(const LockManager& manager);
 
-  /// Does the wait's locker, by way of those it waits for, wait for itself?
+  /// Whether the wait closes a cycle: following its blockers leads back to its own locker.
   bool isInCycle(const LockWait& wait) const;
 
  private:

@@ -12,7 +12,7 @@ namespace troupe::storage {
 struct LockStatistics {
   struct Figures {
     int64_t acquireCount = 0;
-    int64_t acquireWaitCount = 0;  ///< of these, those that had to wait
+    int64_t acquireWaitCount = 0;  ///< acquisitions that had to wait
     int64_t timeAcquiringMicros = 0;
     int64_t deadlockCount = 0;
 

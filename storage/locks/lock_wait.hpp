@@ -64,7 +64,7 @@ class LockWait {
   LockMode from_ = LockMode::kNone;
   bool atFront_ = false;
   bool compatibleFirst_ = false;
-  bool late_ = false;  ///< the locker holds what comes later in the order of acquisition
+  bool late_ = false;  ///< the locker holds a resource that is later in the order of acquisition
   std::chrono::steady_clock::time_point since_;
   // Guarded by mutex_.
   State state_ = State::kWaiting;

@@ -13,9 +13,9 @@ namespace troupe::storage {
 /// that no new holder slips past the queue. Up to a million holders a mode.
 class LockWord {
  public:
-  /// Takes the resource in `mode` when its holders permit it and nobody waits.
+  /// Takes the resource in `mode` when its holders permit it and no operation waits.
   bool tryGrant(LockMode mode) { return change(conflictsWith(mode) | kQueued, 0, one(mode)); }
-  /// The same for a holder in mode `from`, which then holds `to` instead.
+  /// Converts a holder's mode `from` to `to` when the other holders permit it and no operation waits.
   bool tryConvert(LockMode from, LockMode to) { return change(conflictsWith(to) | kQueued, one(from), one(to)); }
   /// False when operations wait: the caller takes the mutex and uses `releaseLocked`.
   bool tryRelease(LockMode mode) { return change(kQueued, one(mode), 0); }

@@ -257,7 +257,7 @@ Locker::Acquisition Locker::waitFor(LockHead& head, LockMode mode, LockOptions o
   wait->done_ = std::move(done);
   EndedWaits ended;
   manager_.enqueue(head, wait);
-  LockCallback mine = std::exchange(wait->done_, nullptr);  // what is granted in this call is no news to the caller
+  LockCallback mine = std::exchange(wait->done_, nullptr);  // a grant within this call is returned, not called back
   manager_.grantWaiters(head, ended);
   pending_ = wait;
   const bool granted = wait->state_ == LockWait::State::kGranted;
@@ -370,8 +370,8 @@ void Locker::adopt(Locker& other) {
   other.trim();
 }
 
-/// Two lockers hold a resource in modes of which one covers the other: those that exclude each other could not both
-/// have been granted.
+/// The modes in which two lockers hold one resource are compatible, else one had not been granted; so one covers the
+/// other.
 void Locker::adoptEntry(LockEntry& theirs) {
   LockHead& head = *theirs.head.load(std::memory_order_relaxed);
   const LockMode mode = theirs.mode.load(std::memory_order_relaxed);

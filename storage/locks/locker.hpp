@@ -77,9 +77,9 @@ class Locker {
   void releaseAll();
   /// Releases one resource, if it is held, however often it was acquired, also within a unit of work.
   void releaseEntirely(const ResourceId& resource);
-  /// Takes over all that another locker of the same manager holds, for a unit of work that moves here: it is released
-  /// with the unit's end. What both hold is counted together, in the stronger mode. Neither may have a request pending
-  /// (throws std::logic_error); the other one is empty afterwards.
+  /// Takes over all locks of another locker of the same manager, for a unit of work that moves here: they are released
+  /// with the unit's end. A resource that both hold is held in the stronger mode, and its acquisitions are added up.
+  /// Neither may have a request pending (throws std::logic_error); the other one is empty afterwards.
   void adopt(Locker& other);
   /// Keeps the lock in a weaker mode, however often it was acquired. Not within a unit of work.
   void downgrade(const ResourceId& resource, LockMode mode);

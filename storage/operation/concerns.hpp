@@ -15,7 +15,7 @@ enum class ReadConcernLevel : uint8_t { kLocal, kAvailable, kMajority, kLineariz
 /// `readConcern` of a command. A plain value.
 struct ReadConcern {
   ReadConcernLevel level = ReadConcernLevel::kLocal;
-  std::optional<bson::Timestamp> afterClusterTime;  ///< read what is at least as new
+  std::optional<bson::Timestamp> afterClusterTime;  ///< the snapshot is to be this new or newer
   std::optional<bson::Timestamp> atClusterTime;     ///< read exactly as of then (snapshot only)
   bool given = false;                               ///< the command named one
 

@@ -72,7 +72,7 @@ struct Encoder {
   CommandObjects operator()(const LoggedGroup& group) const { return {bson::doc("applyOps", group.operations), {}}; }
 };
 
-/// The fields of a document but those of these names.
+/// The document without the fields of these names.
 bson::Document without(bson::View document, const Names& names) {
   bson::Builder rest;
   for (const bson::Element& field : document) {

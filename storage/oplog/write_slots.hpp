@@ -96,7 +96,7 @@ class ReplicatedUnit final : public BoundState {
   Status enterAgain();
   /// It was admitted without operations of its own: its writes follow from documents (index keys) and have no time.
   bool isDerived() const { return derived_; }
-  /// The newest slot; of a grouped unit the one of its entry, known before the other pre-commit handlers run.
+  /// The newest slot. A grouped unit has one only, for its entry, reserved before the other pre-commit handlers run.
   const OpTime& last() const { return last_; }
 
  private:

@@ -44,7 +44,7 @@ class RecordCursor {
  private:
   friend class RecordStore;
   StatusWith<bool> landed(bool found);
-  /// Moves the end of what is visible to that of the unit's snapshot.
+  /// Sets `end_` to the visibility point of the unit's snapshot; only forward cursors of the oplog have one.
   Status bound(RecoveryUnit& unit);
   bool isBeyondEnd() const { return !end_.empty() && cursor_->key() > end_; }
   Table table_;

@@ -88,11 +88,11 @@ class RecoveryUnit {
     TROUPE_TRY(begin());
     return session_->cursor(table);
   }
-  /// The same for writing: IllegalOperation outside of a unit of work.
+  /// A cursor for writing. IllegalOperation outside of a unit of work.
   StatusWith<Session::CursorLease> writeCursor(const Table& table);
   /// Removes from <= key < to (empty: to the end). IllegalOperation outside of a unit of work.
   Status truncate(const Table& table, std::string_view from, std::string_view to);
-  /// The leased session with its transaction begun, for what has no name here.
+  /// The leased session with its transaction begun, for calls of the engine that have no method here.
   StatusWith<Session*> session();
 
   /// Ends the snapshot so that the next access sees newer data; open cursors lose their position.
@@ -123,7 +123,8 @@ class RecoveryUnit {
   void onRollback(RollbackHandler handler);
   /// Both sides of one change of memory.
   void onChange(CommitHandler commit, RollbackHandler rollback);
-  /// The same, but its commit handler runs before those of `onCommit`: they find what it has published (CAT-012).
+  /// Handlers of a change that others read: `commit` runs before those of `onCommit`, which find it published
+  /// (CAT-012).
   void onPublish(CommitHandler commit, RollbackHandler rollback);
   /// Runs before the engine commits the outermost unit, in the order of registration, and may write. A failure rolls
   /// the unit back and is the outcome of its commit; a prepared unit has promised to commit, so there it throws

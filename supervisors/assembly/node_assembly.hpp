@@ -22,7 +22,7 @@ class NodeAssembly {
  public:
   NodeAssembly(std::shared_ptr<Environment> environment, EngineOpener engine, std::shared_ptr<front::Network> network,
                AssemblyOptions options);
-  /// Stops what was started, in order (`stop`).
+  /// Calls `stop`, also after an `open` or `begin` that failed half-way.
   ~NodeAssembly();
   NodeAssembly(const NodeAssembly&) = delete;
   NodeAssembly& operator=(const NodeAssembly&) = delete;
@@ -37,8 +37,8 @@ class NodeAssembly {
   /// Drains: hello tells drivers to go, running requests get time to end, the tree stops in order, storage closes.
   /// Once; also what a failed `open` or `begin` has left is taken down.
   void stop();
-  /// Ends it as the death of the process does: nothing more is flushed, nobody is told. The engine goes with what was
-  /// not durable; a simulation has taken its disk before.
+  /// Ends the node as the death of the process does: no flush, no notice to peers and drivers. Writes that are not
+  /// durable are lost with the engine; a simulation has taken a copy of its disk before.
   void crash();
 
   const AssemblyOptions& options() const;

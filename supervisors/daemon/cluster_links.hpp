@@ -4,8 +4,8 @@
 
 namespace troupe::supervisors {
 
-/// Links without a key: with `--clusterAuthMode none` anyone; without authorization, nodes of this machine once
-/// this one has a `--nodeName`; else nobody.
+/// Hosts that may link without a key: all with `--clusterAuthMode none`; this machine only, without authorization, once
+/// this node has a `--nodeName`; otherwise none.
 link::Anonymous anonymousLinks(const Options& options);
 
 /// How the daemon's node is linked to others. Errors: those of the key file.

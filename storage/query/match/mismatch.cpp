@@ -78,7 +78,7 @@ void explainLeaf(const MatchExpression& node, View document, bool inverted, bson
 
 void explain(const MatchExpression& node, View document, bool inverted, bson::Builder& out);
 
-/// The clauses that made the whole fail: those that do not match, or (for $nor, or under $not) those that do.
+/// Appends the clauses that made the whole fail: clauses that do not match, or, for $nor and under $not, that match.
 void explainClauses(const MatchExpression& node, View document, bool inverted, bson::Builder& out) {
   const bool wantedToFail = inverted != (node.kind() == MatchKind::kNor);
   out.append("operatorName", matchOperatorName(node.kind())).openArray("clausesNotSatisfied");
