@@ -26,6 +26,7 @@ class Lane:
         self.open = {}      # _id -> value it may have instead (None: deleted), from the write that was interrupted
         self.next = 0
         self.acknowledged = 0
+        self.error = None   # any failure but the loss of the server
 
     def run(self):
         client = self.server.client(retryWrites=False, serverSelectionTimeoutMS=2000, connectTimeoutMS=int(2000 * SLOWNESS), socketTimeoutMS=int(20_000 * SLOWNESS))
@@ -36,6 +37,8 @@ class Lane:
                     self.step(collection)
             except pymongo.errors.ConnectionFailure:
                 return
+            except Exception as e:
+                self.error = e
 
     def step(self, collection):
         what = self.random.random()
@@ -117,6 +120,18 @@ class Crash(unittest.TestCase):
         self.assertGreater(acknowledged, KILLS * 10)
         self.assertEqual(server.stop(), 0)
 
+    def test_without_a_journal_what_was_acknowledged_as_journaled_is_there(self):
+        server = Server("--nojournal")
+        self.addCleanup(server.discard)
+        server.start()
+        with server.client() as client:
+            client.crash.get_collection("c", write_concern=JOURNALED).insert_one({"_id": 1})
+        server.kill()
+        server.start()
+        with server.client() as client:
+            self.assertEqual(list(client.crash.c.find()), [{"_id": 1}])
+        self.assertEqual(server.stop(), 0)
+
     def change_shape(self, server, round):
         """Collections and indexes come and go meanwhile, so that kills meet changes of the catalog as well."""
         with server.client(retryWrites=False, serverSelectionTimeoutMS=2000, connectTimeoutMS=int(2000 * SLOWNESS), socketTimeoutMS=int(20_000 * SLOWNESS)) as client:
@@ -132,11 +147,12 @@ class Crash(unittest.TestCase):
                         collection.drop()
             except pymongo.errors.ConnectionFailure:
                 return
-            except pymongo.errors.OperationFailure as e:
+            except Exception as e:
                 self.shape_error = e
 
     def check(self, server, lanes, round):
         self.assertIsNone(getattr(self, "shape_error", None))
+        self.assertEqual([lane.error for lane in lanes if lane.error], [], f"round {round}")
         with server.client() as client:
             for number in range(2):
                 name = f"lane{number}"
