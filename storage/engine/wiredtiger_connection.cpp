@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "storage/engine/journal_compressor.hpp"
+
 namespace troupe::storage {
 namespace {
 
@@ -18,7 +20,8 @@ std::string describe(int code, std::string_view what) {
 }
 
 std::string connectionConfig(const WiredTigerOptions& options) {
-  std::string config = "create,extensions=[libwiredtiger_snappy.so,libwiredtiger_zlib.so]";
+  std::string config =
+      "create,extensions=[libwiredtiger_snappy.so,libwiredtiger_zlib.so,local={entry=troupe_journal_compressor}]";
   config += ",cache_size=" + std::to_string(options.cacheBytes);
   config += ",cache_max_wait_ms=" + std::to_string(options.cacheMaxWait.count());
   config += ",session_max=" + std::to_string(options.sessionMax);
@@ -27,7 +30,7 @@ std::string connectionConfig(const WiredTigerOptions& options) {
   config += ",file_manager=(close_idle_time=600,close_scan_interval=10,close_handle_minimum=250)";
   config += options.statistics ? ",statistics=(fast)" : ",statistics=(none)";
   if (options.journalEnabled) {
-    config += ",log=(enabled=true,archive=true,path=journal,compressor=" + options.logCompressor +
+    config += ",log=(enabled=true,archive=true,path=journal,zero_fill=true,compressor=" + options.logCompressor +
               ",file_max=" + std::to_string(options.logFileMaxBytes) + ")";
     if (options.logUnloggedTables) config += ",debug_mode=(table_logging=true)";
   } else {

@@ -7,17 +7,20 @@
 #include <string_view>
 
 #include "storage/engine/engine.hpp"
+#include "storage/engine/journal_compressor.hpp"
 
 namespace troupe::storage {
 
 /// How a WiredTiger database is opened. Sizes in bytes.
 struct WiredTigerOptions {
-  std::string path;                      ///< the data directory; must exist
-  int64_t cacheBytes = 256 << 20;        ///< at least 1 MiB
-  bool journalEnabled = true;            ///< without it all tables recover to the last checkpoint
-  int64_t logFileMaxBytes = 100 << 20;   ///< tests take 1 MiB: opening preallocates a log file
-  std::string logCompressor = "snappy";  ///< or "none", "zlib"
-  bool statistics = true;                ///< the engine's "fast" counters
+  std::string path;                ///< the data directory; must exist
+  int64_t cacheBytes = 256 << 20;  ///< at least 1 MiB
+  bool journalEnabled = true;      ///< without it all tables recover to the last checkpoint
+  /// Tests take 1 MiB: opening prepares a log file. Files are filled with zeros beforehand, so that a flush has only
+  /// records to write, and not the file's inode, too.
+  int64_t logFileMaxBytes = 32 << 20;
+  std::string logCompressor{kJournalCompressor};  ///< or an engine module: "none", "snappy", "zlib"
+  bool statistics = true;                         ///< the engine's "fast" counters
   /// How long a thread waits for room in the cache, until its operation fails with TemporarilyUnavailable (STX-007).
   std::chrono::milliseconds cacheMaxWait{1000};
   int sessionMax = 2000;  ///< cursors, transactions and pool together

@@ -153,6 +153,50 @@ TEST(WiredTigerEngine, TheLogIsCompressedAndItsOldFilesGoAfterACheckpoint) {
   }
 }
 
+TEST(WiredTigerEngine, ShortRecordsOfTheLogAreNotCompressed) {
+  TemporaryDirectory directory;
+  auto engine = openOrFail(testOptions(directory.path()));
+  const Table table = *engine->createTable("t", {});
+  constexpr int kRows = 100;
+  const auto bytesWritten = [&](const std::string& prefix, size_t bytes) {
+    const auto before = engine->statistics().logBytesWritten;
+    for (int i = 0; i < kRows; ++i) {
+      const Status committed =
+          Transaction(*engine, table).put(prefix + std::to_string(i), std::string(bytes, 'v')).commit();
+      EXPECT_TRUE(committed.isOK()) << committed.toString();
+    }
+    EXPECT_TRUE(engine->flushLog().isOK());
+    return engine->statistics().logBytesWritten - before;
+  };
+  EXPECT_GT(bytesWritten("short", 1000), kRows * 1000);
+  EXPECT_LT(bytesWritten("long", 10'000), kRows * 2'000);
+}
+
+/// A crash leaves records of both lengths in the log, which the other compressor has to read.
+TEST(WiredTigerEngine, LogsOfTheEnginesOwnSnappyModuleAndOursAreReadByEachOther) {
+  const std::string shortValue(500, 's'), longValue(50'000, 'l');
+  for (const auto& [writer, reader] : {std::pair<std::string, std::string>{"snappy", kJournalCompressor},
+                                       std::pair<std::string, std::string>{kJournalCompressor, "snappy"}}) {
+    TemporaryDirectory directory;
+    WiredTigerOptions options = testOptions(directory.path());
+    options.logCompressor = writer;
+    auto engine = openOrFail(options);
+    const Table table = *engine->createTable("t", {});
+    ASSERT_TRUE(engine->checkpoint().isOK());
+    ASSERT_TRUE(Transaction(*engine, table).put("short", shortValue).commit().isOK());
+    ASSERT_TRUE(Transaction(*engine, table).put("long", longValue).commit().isOK());
+    ASSERT_TRUE(engine->flushLog().isOK());
+    const auto survivor = frozenCopy(directory.path());
+    options.path = survivor->path();
+    options.logCompressor = reader;
+    auto recovered = openOrFail(options);
+    ASSERT_TRUE(recovered) << writer << " read by " << reader;
+    const Table again = *recovered->openTable("t");
+    EXPECT_EQ(Transaction(*recovered, again).read("short"), shortValue) << reader;
+    EXPECT_EQ(Transaction(*recovered, again).read("long"), longValue) << reader;
+  }
+}
+
 TEST(WiredTigerEngine, WithoutAJournalAFlushIsACheckpoint) {
   TemporaryDirectory directory;
   WiredTigerOptions options = testOptions(directory.path());
