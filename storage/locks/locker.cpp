@@ -1,6 +1,8 @@
 #include "storage/locks/locker.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -16,6 +18,11 @@ void bump(std::atomic<Number>& counter, Number by = 1) {
 
 int64_t microsBetween(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
   return std::chrono::duration_cast<std::chrono::microseconds>(to - from).count();
+}
+
+/// Whether a collection of that full name is of the database.
+bool isWithin(std::string_view collection, std::string_view db) {
+  return collection.size() > db.size() && collection[db.size()] == '.' && collection.starts_with(db);
 }
 
 }  // namespace
@@ -63,10 +70,9 @@ void Locker::settle() {
 }
 
 void Locker::countAcquired(ResourceType type, LockMode mode, uint32_t times) {
-  const auto index = static_cast<size_t>(type);
-  bump<uint32_t>(acquired_[index][static_cast<size_t>(mode)], times);
-  const auto touched = typesAcquired_.load(std::memory_order_relaxed);
-  typesAcquired_.store(static_cast<uint8_t>(touched | 1u << index), std::memory_order_relaxed);
+  const size_t figure = static_cast<size_t>(type) * kLockModes + static_cast<size_t>(mode);
+  bump<uint32_t>(acquired_[figure], times);
+  counted_.store(counted_.load(std::memory_order_relaxed) | uint64_t{1} << figure, std::memory_order_relaxed);
 }
 
 void Locker::countWait(const LockWait& wait) {
@@ -83,19 +89,17 @@ void Locker::countWait(const LockWait& wait) {
 
 void Locker::addStatistics(LockStatistics& sum) const {
   const WaitFigures* const waits = waitFigures_.load(std::memory_order_acquire);
-  const uint8_t touched = typesAcquired_.load(std::memory_order_relaxed);
-  for (size_t type = 0; type < kResourceTypes; ++type) {
-    if (!(touched & (1u << type))) continue;
-    for (size_t mode = 0; mode < kLockModes; ++mode) {
-      LockStatistics::Figures& figures = sum.figures[type][mode];
-      figures.acquireCount += acquired_[type][mode].load(std::memory_order_relaxed);
-      if (!waits) [[likely]]
-        continue;
-      const auto& waited = waits->figures[type][mode];
-      figures.acquireWaitCount += waited.waits.load(std::memory_order_relaxed);
-      figures.timeAcquiringMicros += waited.micros.load(std::memory_order_relaxed);
-      figures.deadlockCount += waited.deadlocks.load(std::memory_order_relaxed);
-    }
+  for (uint64_t left = counted_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+    const auto figure = static_cast<size_t>(std::countr_zero(left));
+    const size_t type = figure / kLockModes, mode = figure % kLockModes;
+    LockStatistics::Figures& figures = sum.figures[type][mode];
+    figures.acquireCount += acquired_[figure].load(std::memory_order_relaxed);
+    if (!waits) [[likely]]
+      continue;
+    const auto& waited = waits->figures[type][mode];
+    figures.acquireWaitCount += waited.waits.load(std::memory_order_relaxed);
+    figures.timeAcquiringMicros += waited.micros.load(std::memory_order_relaxed);
+    figures.deadlockCount += waited.deadlocks.load(std::memory_order_relaxed);
   }
 }
 
@@ -113,9 +117,10 @@ LockEntry* Locker::find(const LockHead& head) const {
   return nullptr;
 }
 
+/// The lowest of the hierarchy comes first: it is the next one to be released.
 LockEntry* Locker::find(const ResourceId& resource) const {
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (LockEntry& entry : chunk->inUse()) {
+    for (LockEntry& entry : std::views::reverse(chunk->inUse())) {
       const LockHead* const head = entry.head.load(std::memory_order_relaxed);
       if (head && head->hash == resource.hash() && head->key.type == resource.type() &&
           head->key.name == resource.name())
@@ -164,7 +169,6 @@ void Locker::checkOrder(const ResourceId& resource, LockMode mode) const {
   bool underGlobal = type <= ResourceType::kGlobal || type == ResourceType::kMutex;
   bool underDatabase = type != ResourceType::kCollection;
   bool isHeld = false, after = false;
-  const std::string_view db = underDatabase ? std::string_view() : resource.name().substr(0, resource.name().find('.'));
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
     for (const LockEntry& entry : chunk->inUse()) {
       const LockHead* const head = entry.head.load(std::memory_order_relaxed);
@@ -172,7 +176,7 @@ void Locker::checkOrder(const ResourceId& resource, LockMode mode) const {
       const bool covered = covers(entry.mode.load(std::memory_order_relaxed), above);
       if (head->key.type == ResourceType::kGlobal) underGlobal |= covered;
       else if (head->key.type == ResourceType::kDatabase && !underDatabase)
-        underDatabase = covered && head->key.name == db;
+        underDatabase = covered && isWithin(resource.name(), head->key.name);
       isHeld |= head->key.type == type;
       after |= head->key.type > type && head->key.type != ResourceType::kMutex;
     }

@@ -151,8 +151,9 @@ class Locker {
   bool registered_ = false;
   std::shared_ptr<LockWait> pending_;
   mutable Chunk first_;
-  std::atomic<uint8_t> typesAcquired_{0};  ///< a bit for each type that has figures
-  std::array<std::array<std::atomic<uint32_t>, kLockModes>, kResourceTypes> acquired_{};
+  static_assert(kResourceTypes * kLockModes <= 64);
+  std::atomic<uint64_t> counted_{0};  ///< a bit for each of these figures that is not zero
+  std::array<std::atomic<uint32_t>, kResourceTypes * kLockModes> acquired_{};  ///< by type, then mode
   std::atomic<WaitFigures*> waitFigures_{nullptr};
   Locker* previous_ = nullptr;  ///< in the manager's shard
   Locker* next_ = nullptr;
