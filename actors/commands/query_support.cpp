@@ -89,7 +89,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
   RawBatch* raw = request.rawBatch ? &*request.rawBatch : nullptr;
   if (raw) {
     limit.bytes = std::min(limit.bytes, raw->bytes);
-    raw->documents.reserve(limit.bytes);
+    raw->reserve(limit.bytes);
   }
   const size_t start = reply.size();
   const auto size = [&] { return raw ? raw->documents.size() : reply.size() - start; };

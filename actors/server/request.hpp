@@ -71,6 +71,10 @@ class Fields {
 struct RawBatch {
   size_t bytes = 0;  ///< approximate limit of the batch, in place of the size of a client's message
   std::string documents = {};
+
+  /// Room for a whole batch, and for the reply that goes behind it on its way to the other node.
+  void reserve(size_t batchBytes) { documents.reserve(batchBytes + kReplyBytes); }
+  static constexpr size_t kReplyBytes = 512;
 };
 
 /// One command on its way through the server: the parsed request, its client, and the reply being written. Lives on the
