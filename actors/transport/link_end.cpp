@@ -7,8 +7,8 @@
 namespace troupe::link {
 
 namespace {
-/// Blocks written before the reader has its turn.
-constexpr int kBlocksInARow = 8;
+/// Blocks written before the reader has its turn: the other side's heartbeats are answered in between.
+constexpr int kBlocksInARow = 2;
 /// Of a connection in either direction: an urgent frame comes behind as much bulk, a millisecond or two on a busy
 /// machine; and at a round trip of half a millisecond as much is enough for half a gigabyte a second.
 constexpr size_t kBacklog = 256 * 1024;
