@@ -70,6 +70,7 @@ class Inserter {
       inserted_ += static_cast<int64_t>(group_.size());
       co_return together;
     }
+    if (endsCommand(together)) co_return together;
     for (size_t i = 0; i < group_.size(); ++i) {
       auto one = [this, i]() -> Status { return collection_->insert(unit_, group_[i]).status(); };
       Status status = together;  // no conditional expression: g++ 12 destroys its copy twice when one side awaits

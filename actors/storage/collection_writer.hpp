@@ -69,6 +69,7 @@ class CollectionWriter {
   Task<Status> commit(Body& body) {
     storage::ConflictRetry retry = newRetry();
     for (;;) {
+      TROUPE_CO_TRY(operation_.checkForInterrupt(services_.node.environment().now()));
       const uint64_t decided = preparedDecisions();
       const Status status = attempt(retry, body);
       if (status == ErrorCode::kPreparedTransactionInProgress) {

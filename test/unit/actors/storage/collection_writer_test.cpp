@@ -49,6 +49,17 @@ TEST_F(CollectionWriterTest, AKilledOperationIsNotRetried) {
   EXPECT_EQ(done(server, writer.commit(body)), ErrorCode::kInterrupted);
 }
 
+TEST_F(CollectionWriterTest, AKilledOperationAttemptsNothing) {
+  int attempts = 0;
+  auto body = [&]() -> Status {
+    ++attempts;
+    return Status::OK();
+  };
+  operation.kill(ErrorCode::kInterrupted);
+  EXPECT_EQ(done(server, writer.commit(body)), ErrorCode::kInterrupted);
+  EXPECT_EQ(attempts, 0);
+}
+
 TEST_F(CollectionWriterTest, AnyOtherFailureUndoesTheUnit) {
   auto body = [&]() -> Status {
     TROUPE_TRY(c()->insert(operation.recoveryUnit(), bson::doc("_id", 2)).status());
@@ -165,6 +176,16 @@ TEST_F(PreparedConflictTest, AnInsertOfTheSameKeyLearnsWhetherItIsTaken) {
   server.node.advance(std::chrono::seconds(1));
   ASSERT_TRUE(waiting->done);
   EXPECT_EQ(waiting->takeReply()["n"].toInt64(), 1);
+}
+
+TEST_F(PreparedConflictTest, ABatchThatRunsOutOfTimeInsertsNoneOfItsDocumentsOneByOne) {
+  const auto waiting = server.begin(parse(
+      R"({"insert": "c", "documents": [{"_id": 7}, {"_id": 5}, {"_id": 8}], "ordered": false, "maxTimeMS": 500})"));
+  server.node.advance(std::chrono::seconds(1));
+  ASSERT_TRUE(waiting->done);
+  EXPECT_EQ(waiting->takeReply()["code"].toInt64(), 50);
+  work.reset();
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"_id": {"$gt": 1}}})"), std::vector<std::string>{});
 }
 
 TEST_F(PreparedConflictTest, TheWaitEndsWithMaxTimeMSAndLeavesNothingBehind) {
