@@ -60,7 +60,8 @@ class LockWait {
   // Constant while it waits, meaningless afterwards.
   LockHead* head_ = nullptr;
   LockEntry* entry_ = nullptr;
-  LockMode mode_ = LockMode::kNone;
+  LockMode requested_ = LockMode::kNone;  ///< as statistics count it
+  LockMode mode_ = LockMode::kNone;       ///< as it will be held: together with `from_`
   LockMode from_ = LockMode::kNone;
   bool atFront_ = false;
   bool compatibleFirst_ = false;

@@ -76,8 +76,8 @@ void Locker::countAcquired(ResourceType type, LockMode mode, uint32_t times) {
 }
 
 void Locker::countWait(const LockWait& wait) {
-  const auto type = static_cast<size_t>(wait.head_->key.type), mode = static_cast<size_t>(wait.mode_);
-  countAcquired(wait.head_->key.type, wait.mode_, wait.state_ == LockWait::State::kGranted ? 1 : 0);
+  const auto type = static_cast<size_t>(wait.head_->key.type), mode = static_cast<size_t>(wait.requested_);
+  countAcquired(wait.head_->key.type, wait.requested_, wait.state_ == LockWait::State::kGranted ? 1 : 0);
   WaitFigures* figures = waitFigures_.load(std::memory_order_relaxed);
   if (!figures) {
     figures = new WaitFigures();
@@ -254,6 +254,7 @@ Locker::Acquisition Locker::waitFor(LockHead& head, LockMode mode, LockOptions o
   wait->head_ = &head;
   wait->entry_ = entry;
   wait->from_ = entry->mode.load(std::memory_order_relaxed);
+  wait->requested_ = mode;
   wait->mode_ = combined(wait->from_, mode);
   wait->compatibleFirst_ = options.compatibleFirst;
   wait->atFront_ = options.atFront || (isGlobalResource(head.key.type) && !isIntent(mode));
@@ -278,7 +279,7 @@ Locker::Acquisition Locker::waitFor(LockHead& head, LockMode mode, LockOptions o
   const ResourceType type = head.key.type;
   settle();
   bump<int64_t>(waitFigures_.load(std::memory_order_relaxed)
-                    ->figures[static_cast<size_t>(type)][static_cast<size_t>(wait->mode_)]
+                    ->figures[static_cast<size_t>(type)][static_cast<size_t>(wait->requested_)]
                     .deadlocks);
   return {std::move(deadlock), nullptr};
 }
@@ -298,7 +299,21 @@ void Locker::giveUp(const std::shared_ptr<LockWait>& wait) {
   const bool granted = wait->state_ == LockWait::State::kGranted;
   LockEntry* const entry = wait->entry_;
   settle();
-  if (granted && --entry->count == 0) drop(*entry);
+  if (!granted) return;
+  if (--entry->count == 0) drop(*entry);
+  else weaken(*entry, wait->from_);
+}
+
+void Locker::weaken(LockEntry& entry, LockMode mode) {
+  LockHead& head = *entry.head.load(std::memory_order_relaxed);
+  EndedWaits ended;
+  {
+    const std::lock_guard lock(head.mutex);
+    head.word.grantLocked(entry.mode.load(std::memory_order_relaxed), mode);
+    entry.mode.store(mode, std::memory_order_relaxed);
+    if (head.word.isQueued()) manager_.grantWaiters(head, ended);
+  }
+  ended.announce();
 }
 
 /// The entry is cleared first: as long as it names the head, the head is held.
@@ -407,15 +422,7 @@ void Locker::downgrade(const ResourceId& resource, LockMode mode) {
   const LockMode from = entry.mode.load(std::memory_order_relaxed);
   if (units_ > 0) refuse("a lock is weakened within a unit of work");
   if (!covers(from, mode)) refuse("a lock is weakened to a mode that it does not cover");
-  LockHead& head = *entry.head.load(std::memory_order_relaxed);
-  EndedWaits ended;
-  {
-    const std::lock_guard lock(head.mutex);
-    head.word.grantLocked(from, mode);
-    entry.mode.store(mode, std::memory_order_relaxed);
-    if (head.word.isQueued()) manager_.grantWaiters(head, ended);
-  }
-  ended.announce();
+  weaken(entry, mode);
 }
 
 LockSnapshot Locker::saveAndRelease() {

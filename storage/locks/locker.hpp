@@ -69,7 +69,7 @@ class Locker {
   /// at a time. Resources that are held already are counted, and converted when the mode is stronger.
   Acquisition acquire(const ResourceId& resource, LockMode mode, LockOptions options, LockCallback done);
   /// Ends a wait of this locker without its callback (which may be running). A lock that was granted meanwhile is
-  /// released.
+  /// released; one that was converted is held in its former mode again.
   void giveUp(const std::shared_ptr<LockWait>& wait);
 
   /// Once for each acquisition. Within a unit of work it takes effect at the end of the unit.
@@ -136,6 +136,7 @@ class Locker {
   void trim();
   void fill(LockEntry& entry, LockHead& head, LockMode mode);
   void drop(LockEntry& entry);
+  void weaken(LockEntry& entry, LockMode mode);
   void giveBack(LockHead& head, LockMode mode);
   void adoptEntry(LockEntry& theirs);
   void countWait(const LockWait& wait);

@@ -196,6 +196,36 @@ TEST_F(LockerTest, GivingUpAGrantedWaitReleasesTheLock) {
   EXPECT_EQ(log, "bc");
 }
 
+TEST_F(LockerTest, GivingUpAGrantedConversionLeavesTheFormerMode) {
+  mutex('a', kIX);
+  mutex('b', kIX);
+  EXPECT_FALSE(mutex('b', kX));
+  release('a');
+  (*this)['b'].giveUp(waits['b']);
+  EXPECT_EQ((*this)['b'].modeOf(ResourceId::mutex("m")), kIX);
+  EXPECT_TRUE(mutex('c', kIX));
+  release('b');
+  EXPECT_FALSE((*this)['b'].holdsAny());
+}
+
+TEST_F(LockerTest, AConversionIsCountedInTheModeThatWasAskedForWhetherItWaitedOrNot) {
+  const auto shared = [this](char name) {
+    return (*this)[name].statistics().figures[static_cast<size_t>(ResourceType::kMutex)][static_cast<size_t>(kS)];
+  };
+  mutex('a', kIX);
+  EXPECT_TRUE(mutex('a', kS));
+  EXPECT_EQ(shared('a').acquireCount, 1);
+  release('a');
+  release('a');
+  mutex('a', kIX);
+  mutex('b', kIX);
+  EXPECT_FALSE(mutex('b', kS));
+  release('a');
+  EXPECT_TRUE(mutex('b', kIS)) << "its wait has ended";
+  EXPECT_EQ(shared('b').acquireCount, 1);
+  EXPECT_EQ(shared('b').acquireWaitCount, 1);
+}
+
 TEST_F(LockerTest, ALockerThatGoesAwayLeavesNothingBehind) {
   mutex('a', kX);
   mutex('b', kX);
