@@ -90,7 +90,8 @@ class OplogWriter::Group final : public BoundState {
     bson::Builder builder;
     operation.appendTo(builder);
     operations_.push_back(builder.finish());
-    bytes_ += operations_.back().view().size();
+    // In the entry each is an element of an array: type, decimal index, and the index's end.
+    bytes_ += operations_.back().view().size() + 2 + std::to_string(operations_.size() - 1).size();
     if (bytes_ <= kMaxGroupBytes) return Status::OK();
     return {ErrorCode::kTransactionTooLarge, "the operations of one unit of work take more than " +
                                                  std::to_string(kMaxGroupBytes) + " bytes of the oplog"};

@@ -253,6 +253,20 @@ TEST_P(OplogWriterTest, AGroupOverSixteenMebibytesIsUndone) {
   EXPECT_EQ(writes->slots.openReservations(), 0u);
 }
 
+TEST_P(OplogWriterTest, TheIndexesOfManySmallOperationsCountTowardsTheSizeOfTheirEntry) {
+  ASSERT_TRUE(insertAll({-1}, UnitLogging::kGrouped).isOK());
+  const auto bytesOfOne = log().at(0).view().at("o.applyOps.0").asDocument().size();
+  const auto count = static_cast<int>(bson::kMaxDocumentSize / bytesOfOne) - 10;
+  const Status failed = inUnit(
+      [&]() -> Status {
+        for (int i = 0; i < count; ++i) TROUPE_TRY(current()->insert(rec(), doc("_id", i)).status());
+        return Status::OK();
+      },
+      UnitLogging::kGrouped);
+  EXPECT_EQ(failed, ErrorCode::kTransactionTooLarge);
+  EXPECT_THAT(log(), SizeIs(1));
+}
+
 // OPL-015
 TEST_P(OplogWriterTest, AReadBetweenTwoEntriesOfABulkInsertSeesAPrefix) {
   ASSERT_TRUE(insertAll({1, 2, 3, 4, 5}).isOK());
