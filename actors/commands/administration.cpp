@@ -1,4 +1,5 @@
 // fsync, shutdown, currentOp, killOp, profile, actorTree.
+#include "actors/commands/blocking_work.hpp"
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
@@ -15,10 +16,11 @@ namespace {
 constexpr Argument kFsyncArguments[] = {flagArg("async"), flagArg("lock"),
                                         numberArg("fsyncLockAcquisitionTimeoutMillis")};
 
-std::function<Status()> checkpoint(ServerContext& server) {
-  return [&server]() -> Status {
+BlockingBody checkpoint(ServerContext& server) {
+  return [&server](storage::OperationContext& operation) -> Status {
     using storage::CheckpointPolicy;
     TROUPE_TRY(server.catalog.flush());
+    TROUPE_TRY(operation.checkForInterrupt({}));
     const auto kind =
         CheckpointPolicy::kind(CheckpointPolicy::stateOf(server.engine, server.catalog.hooks().replicated));
     if (!CheckpointPolicy::takes(kind)) return server.engine.flushLog();
@@ -32,7 +34,7 @@ Task<Status> fsync(Request& request) {
                      "fsync with lock is not supported: back up while the server runs, or stop it first");
   }
   ServerContext& server = request.server();
-  const Status status = co_await runBlocking(server, "fsync", checkpoint(server));
+  const Status status = co_await runBlocking(request, "fsync", checkpoint(server));
   if (status.isOK()) request.reply().append("numFiles", 1);
   co_return status;
 }

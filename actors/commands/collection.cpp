@@ -1,5 +1,6 @@
 // create, drop, dropDatabase, renameCollection, collMod, listDatabases, listCollections.
 #include <algorithm>
+#include <vector>
 
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
@@ -94,6 +95,14 @@ Task<Status> create(Request& request) {
   co_return co_await changeCatalog(request, change);
 }
 
+/// Index builds end before their collections do, and not by finding them gone.
+Task<Status> abortBuildsOf(Request& request, CollectionPtr collection) {
+  if (!collection || collection->isView()) co_return Status::OK();
+  Status why(ErrorCode::kIndexBuildAborted, "the collection " + collection->ns().toString() + " is dropped");
+  std::vector<bson::Uuid> all;
+  co_return co_await abortIndexBuilds(request, collection->uuid(), std::move(all), std::move(why));
+}
+
 Task<Status> drop(Request& request) {
   const auto ns = request.collection();
   if (!ns.isOK()) co_return ns.status();
@@ -102,6 +111,7 @@ Task<Status> drop(Request& request) {
     co_return Status(ErrorCode::kIllegalOperation, "can't drop system collection " + ns->toString());
   }
   ServerContext& server = request.server();
+  TROUPE_CO_TRY(co_await abortBuildsOf(request, server.catalog.find(*ns)));
   const auto target = co_await openForChange(request, {});
   if (!target.isOK()) co_return target.status();
   const CollectionPtr& collection = target->collection;
@@ -125,6 +135,8 @@ Task<Status> dropDatabase(Request& request) {
     if (db != "config")
       co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
   }
+  const auto doomed = server.catalog.snapshot()->collections(db);
+  for (const CollectionPtr& collection : doomed) TROUPE_CO_TRY(co_await abortBuildsOf(request, collection));
   const auto lock = co_await lockDatabase(server.node, request.operation(), db, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   if (server.catalog.snapshot()->collections(db).empty()) co_return Status::OK();

@@ -1,11 +1,15 @@
 // collStats, dbStats, dataSize, validate: figures and checks of collections.
 #include <algorithm>
+#include <optional>
 
+#include "actors/commands/blocking_work.hpp"
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/role_check.hpp"
+#include "actors/server/service_operation.hpp"
+#include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/validation/validate.hpp"
 
@@ -167,24 +171,32 @@ constexpr Argument kValidateArguments[] = {
     kAnyOtherArgs,  // older clients send what 4.2 knew
 };
 
-/// A validation under way. Its snapshot stays open between its pieces, which are done one after the other.
+/// A validation under way. Its snapshot stays open between its pieces, which are done one after the other. What it
+/// needs locked is its own operation's, so that the lock is held until the last piece has really ended.
 struct Validation {
-  Validation(ServerContext& server, CollectionPtr collection, storage::ValidateSettings settings)
-      : operation(server.operations()), validator(server.catalog, std::move(collection), settings) {}
-  storage::OperationContext operation;
-  storage::Validator validator;
+  Validation(ServerContext& server, const storage::Namespace& ns, bson::Document command)
+      : operation(server, "validate " + ns.toString(), ns, std::move(command)) {}
+  ServiceOperation operation;
+  storage::HeldLock lock;
+  std::optional<storage::Validator> validator;
   bool done = false;
 };
 
+std::shared_ptr<storage::OperationContext> operationOf(const std::shared_ptr<Validation>& validation) {
+  return {validation, &*validation->operation};
+}
+
 /// Goes on until so many more bytes were read, or to the end. Made outside of the coroutine: g++ 12 destroys the
 /// captures of a lambda that is written in one twice.
-std::function<Status()> pieceOf(std::shared_ptr<Validation> validation, int64_t bytes) {
+BlockingBody pieceOf(std::shared_ptr<Validation> validation, int64_t bytes) {
   constexpr int kRowsPerStep = 500;
-  return [validation, bytes]() -> Status {
-    const int64_t until = validation->validator.bytesRead() + bytes;
+  return [validation, bytes](storage::OperationContext& operation) -> Status {
+    storage::Validator& validator = *validation->validator;
+    const int64_t until = validator.bytesRead() + bytes;
     do {
-      TROUPE_ASSIGN(validation->done, validation->validator.step(validation->operation.recoveryUnit(), kRowsPerStep));
-    } while (!validation->done && validation->validator.bytesRead() < until);
+      TROUPE_TRY(operation.checkForInterrupt({}));
+      TROUPE_ASSIGN(validation->done, validator.step(operation.recoveryUnit(), kRowsPerStep));
+    } while (!validation->done && validator.bytesRead() < until);
     return Status::OK();
   };
 }
@@ -197,13 +209,13 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
   const TimePoint begun = node.environment().now();
   while (!validation->done) {
     const int64_t piece = bytesPerSecond > 0 ? bytesPerSecond / kPiecesPerSecond : kPiece;
-    TROUPE_CO_TRY(co_await runBlocking(request.server(), "validate " + request.operation().ns.text(),
+    TROUPE_CO_TRY(co_await runBlocking(request, operationOf(validation), "validate " + request.operation().ns.text(),
                                        pieceOf(validation, piece)));
     TROUPE_CO_TRY(request.checkForInterrupt());
     if (bytesPerSecond == 0 || validation->done) continue;
-    const auto owed = std::chrono::milliseconds(validation->validator.bytesRead() * 1000 / bytesPerSecond);
-    const auto taken = node.environment().now() - begun;
-    if (owed > taken) co_await node.sleepFor(owed - taken);
+    const auto owed = std::chrono::milliseconds(validation->validator->bytesRead() * 1000 / bytesPerSecond);
+    const auto taken = std::chrono::duration_cast<std::chrono::milliseconds>(node.environment().now() - begun);
+    if (owed > taken) TROUPE_CO_TRY(co_await writerOf(request).pause(owed - taken));
   }
   co_return Status::OK();
 }
@@ -219,12 +231,15 @@ Task<Status> validate(Request& request) {
                      "Running the validate command with { background: true } and { repair: true } is not supported.");
   if (request.flag("repair")) TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));
   ServerContext& server = request.server();
-  storage::HeldLock lock;
-  if (!background) {
-    auto held = co_await lockCollection(server.node, request.operation(), ns, storage::LockMode::kX);
-    if (!held.isOK()) co_return held.status();
-    lock = std::move(*held);
+  const auto validation = std::make_shared<Validation>(server, ns, bson::Document(request.body()));
+  if (background) {
+    validation->lock = storage::HeldLock::inEveryRole(*validation->operation, storage::ResourceType::kGlobal, {},
+                                                      storage::LockMode::kIS);
+  } else {
+    validation->operation->announceWrites();  // whose lock keeps a change of role waiting has to end for it
+    validation->lock = collectionLock(*validation->operation, ns, storage::LockMode::kX);
   }
+  TROUPE_CO_TRY(co_await lockForWork(request, operationOf(validation), validation->lock));
   const CollectionPtr collection = server.catalog.find(ns);
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns.toString() + "' does not exist to validate.");
@@ -234,10 +249,10 @@ Task<Status> validate(Request& request) {
   settings.checkDocuments = settings.full || request.flag("checkBSONConformance");
   settings.repair = request.flag("repair");
   settings.fixCount = !background;
-  const auto validation = std::make_shared<Validation>(server, collection, settings);
+  validation->validator.emplace(server.catalog, collection, settings);
   const int64_t limit = background ? server.parameters.maxValidateMBperSec * 1024 * 1024 : 0;
   const Status status = co_await runValidation(request, validation, limit);
-  if (status.isOK()) request.reply().appendAll(validation->validator.result().toDocument());
+  if (status.isOK()) request.reply().appendAll(validation->validator->result().toDocument());
   co_return status;
 }
 

@@ -1,7 +1,10 @@
 #include "actors/commands/ddl_support.hpp"
 
 #include "actors/commands/query_support.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/maintenance/index_build_messages.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
@@ -36,6 +39,17 @@ Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors erro
   if (collection && collection->isView() && !errors.view.empty())
     co_return Status(ErrorCode::kCommandNotSupportedOnView, std::string(errors.view) + ns.toString());
   co_return ChangeTarget{std::move(ns), std::move(*lock), std::move(collection)};
+}
+
+Task<Status> abortIndexBuilds(Request& request, bson::Uuid collection, std::vector<bson::Uuid> builds, Status why) {
+  Node& node = request.server().node;
+  maintenance::AbortBuilds wanted{collection, std::move(builds), std::move(why)};
+  auto asked = node.ask(node.address(maintenance::kIndexBuildsPath), local(std::move(wanted)));
+  const Answer ended = co_await awaitAnswer(node, request.operation(), std::move(asked));
+  TROUPE_CO_TRY(request.checkForInterrupt());
+  // Between two lives of their supervisor no build runs, or soon none: the next life discards what they left.
+  const bool hasNobody = ended.status() == ErrorCode::kNoSuchKey || ended.status() == ErrorCode::kShutdownInProgress;
+  co_return hasNobody ? Status::OK() : ended.status();
 }
 
 int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& collection) {

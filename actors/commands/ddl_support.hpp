@@ -33,6 +33,10 @@ Task<Status> changeCatalog(Request& request, Change& change) {
   co_return co_await writerOf(request).commit(body);
 }
 
+/// Ends builds of a collection's indexes with `why`, and waits until they have ended: before what they build on goes.
+/// No builds named: all of the collection. The request holds no locks. Errors: the request has to end.
+Task<Status> abortIndexBuilds(Request& request, bson::Uuid collection, std::vector<bson::Uuid> builds, Status why);
+
 /// Bytes of a collection's table and its indexes' tables.
 int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& collection);
 

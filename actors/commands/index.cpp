@@ -1,14 +1,20 @@
 // createIndexes, listIndexes, dropIndexes, collMod.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "actors/commands/blocking_work.hpp"
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/maintenance/discard_build.hpp"
+#include "actors/maintenance/index_build_messages.hpp"
 #include "actors/server/stable_api.hpp"
+#include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
-#include "storage/catalog/index_builder.hpp"
 #include "storage/query/match/match_parser.hpp"
 
 namespace troupe::commands {
@@ -24,9 +30,6 @@ constexpr Argument kCreateIndexesArguments[] = {
     flagArg("ignoreUnknownIndexOptions"),
 };
 
-/// Documents an index build takes at a time.
-constexpr int kBuildBatch = 256;
-
 /// Partial filters belong to the query language: they must parse before they are stored.
 Status checkPartialFilters(const Request& request, const std::vector<storage::IndexSpec>& specs) {
   QueryResources resources(request.server(), request.operation());
@@ -41,147 +44,85 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
   return Status::OK();
 }
 
-/// How long a scan holds its lock at a time: so long at most it keeps a drop, and the writers behind it, waiting.
-constexpr auto kScanSlice = std::chrono::milliseconds(100);
-
-/// Scans for a slice of time, batch by batch, on a detached actor; conflicts with writers are run again. Sets `ended`
-/// at the end of the collection.
-Status scanSlice(storage::IndexBuilder& builder, storage::RecoveryUnit& unit, ServerContext& server, bool& ended) {
-  Environment& environment = server.node.environment();
-  for (const TimePoint begun = environment.now(); !ended && environment.now() - begun < kScanSlice;) {
-    server.disk.look();  // nobody knows how many keys a document has
-    TROUPE_TRY(server.disk.roomFor(0));
-    storage::ConflictRetry retry({.immediateRetries = 100'000, .maxWriteConflictRetries = 100'000}, &server.conflicts);
-    const auto done = storage::writeConflictRetry(retry, unit, [&] { return builder.step(unit, kBuildBatch); });
-    TROUPE_TRY(done.status());
-    ended = *done;
+/// Refuses specifications before anything is done about them.
+Status checkSpecifications(const Request& request, const std::vector<bson::View>& specs) {
+  if (specs.empty()) return {ErrorCode::kBadValue, "Must specify at least one index to create"};
+  for (const bson::View spec : specs) {
+    if (spec["name"].isNullish())
+      return {ErrorCode::kFailedToParse,
+              "Error in specification {} :: caused by :: The 'name' field is a required property of an index "
+              "specification"};
+    if (request.flag("apiStrict")) TROUPE_TRY(checkIndexInStableApi(spec));
   }
-  unit.abandonSnapshot();
   return Status::OK();
 }
 
-/// The parts of an index build that block. Made here, outside of the coroutine: g++ 12 destroys the captures of a
-/// lambda that is written in one twice.
-struct BuildSteps {
-  std::shared_ptr<storage::IndexBuilder> builder;
-  std::shared_ptr<storage::OperationContext> operation;  ///< the build's own: it goes on when its client has gone
-  ServerContext* server;
-  std::shared_ptr<bool> ended = std::make_shared<bool>(false);
+/// Tells the builds when the request goes away without their answer: it was killed, its time is over, its client left.
+class AwaitedBuild {
+ public:
+  explicit AwaitedBuild(Request& request) : node_(request.server().node), operation_(request.operation().id()) {}
+  AwaitedBuild(const AwaitedBuild&) = delete;
+  AwaitedBuild& operator=(const AwaitedBuild&) = delete;
+  ~AwaitedBuild() {
+    if (!answered_) node_.tell(builds(), local(maintenance::StopWaiting{operation_}));
+  }
+  Address builds() const { return node_.address(maintenance::kIndexBuildsPath); }
+  void answered() { answered_ = true; }
 
-  std::function<Status()> start() const {
-    return [b = builder, o = operation] { return b->start(o->recoveryUnit()); };
-  }
-  std::function<Status()> scan() const {
-    return [b = builder, o = operation, s = server, e = ended] { return scanSlice(*b, o->recoveryUnit(), *s, *e); };
-  }
-  std::function<Status()> commit() const {
-    return [b = builder, o = operation] { return b->commit(o->recoveryUnit()); };
-  }
-  std::function<Status()> abort() const {
-    return [b = builder, o = operation] { return b->abort(o->recoveryUnit()); };
-  }
+ private:
+  Node& node_;
+  const int64_t operation_;
+  bool answered_ = false;
 };
 
-/// Locks the collection under the name it has by now: it may have been renamed while nobody held it. A dropped one is
-/// locked under its last name.
-Task<StatusWith<storage::HeldLock>> lockWhereItIs(ServerContext& server, storage::OperationContext& operation,
-                                                  bson::Uuid uuid, Namespace last, storage::LockMode mode) {
-  for (;;) {
-    auto lock = co_await lockCollection(server.node, operation, last, mode);
-    if (!lock.isOK()) co_return lock.status();
-    const CollectionPtr collection = server.catalog.snapshot()->find(uuid);
-    if (!collection || collection->ns() == last) co_return StatusWith<storage::HeldLock>(std::move(*lock));
-    last = collection->ns();
+/// Has the indexes built by an actor (actors/maintenance/index_build.hpp), and only waits for its answer.
+Task<StatusWith<maintenance::IndexesBuilt>> buildIndexes(Request& request, CollectionPtr collection,
+                                                         std::vector<bson::View> specs) {
+  Node& node = request.server().node;
+  storage::OperationContext& operation = request.operation();
+  if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();
+  request.endWithClient();
+  AwaitedBuild awaited(request);
+  maintenance::BuildIndexes wanted;
+  wanted.collection = collection->uuid();
+  wanted.ns = collection->ns();
+  for (const bson::View spec : specs) wanted.specs.emplace_back(spec);
+  wanted.waiter = operation.id();
+  auto asked = node.ask(awaited.builds(), local(std::move(wanted)));
+  const Answer answer = co_await awaitAnswer(node, operation, std::move(asked));
+  TROUPE_CO_TRY(request.checkForInterrupt());
+  awaited.answered();
+  if (answer.status() == ErrorCode::kNoSuchKey || answer.status() == ErrorCode::kShutdownInProgress)
+    co_return Status(ErrorCode::kIndexBuildAborted, "the supervisor of index builds is being started again");
+  if (!answer.isOK()) co_return answer.status();
+  const auto& built = answer->local<maintenance::IndexesBuilt>();
+  if (built.after != built.before) {
+    operation.noteWritten();  // by the build's operation
+    operation.setLastOpTime(built.lastOpTime);
   }
-}
-
-/// Scans in slices, each under an intent lock: writers go on beside it, and an operation that wants the collection for
-/// itself waits for the present slice only.
-Task<Status> scanInSlices(Request& request, BuildSteps steps, Namespace ns) {
-  ServerContext& server = request.server();
-  const bson::Uuid uuid = steps.builder->uuid();
-  while (!*steps.ended) {
-    const auto lock = co_await lockWhereItIs(server, request.operation(), uuid, ns, storage::LockMode::kIX);
-    if (!lock.isOK()) co_return lock.status();
-    if (!server.catalog.snapshot()->find(uuid))
-      co_return Status(ErrorCode::kNamespaceNotFound, "the collection was dropped while its index was built");
-    TROUPE_CO_TRY(co_await runBlocking(server, "index build: scan", steps.scan()));
-    TROUPE_CO_TRY(request.checkForInterrupt());
-  }
-  co_return Status::OK();
-}
-
-Task<Status> commitBuild(Request& request, BuildSteps steps, Namespace ns) {
-  ServerContext& server = request.server();
-  const auto lock =
-      co_await lockWhereItIs(server, request.operation(), steps.builder->uuid(), ns, storage::LockMode::kX);
-  if (!lock.isOK()) co_return lock.status();
-  co_return co_await runBlocking(server, "index build: commit", steps.commit());
-}
-
-/// Removes what a failed build has left. It waits as the build's own operation, which nobody kills.
-Task<Status> abortBuild(ServerContext& server, BuildSteps steps, Namespace ns) {
-  const auto lock = co_await lockWhereItIs(server, *steps.operation, steps.builder->uuid(), ns, storage::LockMode::kX);
-  if (!lock.isOK()) co_return lock.status();
-  co_return co_await runBlocking(server, "index build: abort", steps.abort());
-}
-
-/// Builds indexes over an existing collection: short exclusive phases at both ends, and in between a scan that lets
-/// others read and write. (IXB)
-Task<Status> build(Request& request, Namespace ns, std::vector<storage::IndexSpec> specs, storage::HeldLock exclusive) {
-  ServerContext& server = request.server();
-  request.operation().setPriority(storage::AdmissionPriority::kLow);
-  const BuildSteps steps{std::make_shared<storage::IndexBuilder>(server.catalog, ns, std::move(specs)),
-                         std::make_shared<storage::OperationContext>(server.operations()), &server};
-  Status status = co_await runBlocking(server, "index build: start", steps.start());
-  exclusive.reset();
-  if (!status.isOK()) co_return status;
-  status = co_await scanInSlices(request, steps, ns);
-  if (status.isOK()) status = co_await commitBuild(request, steps, ns);
-  if (!status.isOK()) {
-    const Status aborted = co_await abortBuild(server, steps, ns);
-    if (!aborted.isOK())
-      server.log.warning(log::Component::kIndex, 20438, "index", "An aborted index build left traces",
-                         bson::doc("error", aborted.reason()));
-  }
-  request.operation().noteWritten();  // by an operation of the build's own
-  request.operation().setLastOpTime(steps.operation->lastOpTime());
-  co_return status;
+  co_return built;
 }
 
 Task<Status> createIndexes(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
-  const auto given = request.documents("indexes");
-  if (!given.isOK()) co_return given.status();
-  if (given->empty()) co_return Status(ErrorCode::kBadValue, "Must specify at least one index to create");
-  for (const bson::View spec : *given) {
-    if (spec["name"].isNullish())
-      co_return Status(ErrorCode::kFailedToParse,
-                       "Error in specification " + std::string("{}") +
-                           " :: caused by :: The 'name' field is a required property of an index specification");
-    if (request.flag("apiStrict")) {
-      if (Status status = checkIndexInStableApi(spec); !status.isOK()) co_return status;
-    }
-  }
+  TROUPE_CO_ASSIGN(const auto given, request.documents("indexes"));
+  TROUPE_CO_TRY(checkSpecifications(request, given));
   ServerContext& server = request.server();
   const bool existed = server.catalog.find(ns) != nullptr;
-  if (Status status = co_await writerOf(request).createIfMissing(ns); !status.isOK()) co_return status;
-  auto target = co_await openForChange(
-      request, {"the collection was dropped while its index was to be created: ", "Cannot create indexes on a view: "});
-  if (!target.isOK()) co_return target.status();
-  const CollectionPtr& collection = target->collection;
-  const auto before = static_cast<int32_t>(collection->accessPaths().size());
-  auto specs = storage::newIndexes(server.catalog, *collection, *given);
-  if (!specs.isOK()) co_return specs.status();
-  if (Status status = checkPartialFilters(request, *specs); !status.isOK()) co_return status;
-  if (!specs->empty()) {
-    const Status status = co_await build(request, ns, *specs, std::move(target->lock));
-    if (!status.isOK()) co_return status;
-  }
+  TROUPE_CO_TRY(co_await writerOf(request).createIfMissing(ns));
+  const CollectionPtr collection = server.catalog.find(ns);
+  if (!collection)
+    co_return Status(ErrorCode::kNamespaceNotFound,
+                     "the collection was dropped while its index was to be created: " + ns.toString());
+  if (collection->isView())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot create indexes on a view: " + ns.toString());
+  TROUPE_CO_ASSIGN(const auto specs, storage::newIndexes(server.catalog, *collection, given));
+  TROUPE_CO_TRY(checkPartialFilters(request, specs));
+  TROUPE_CO_ASSIGN(const auto built, co_await buildIndexes(request, collection, given));
   bson::Builder& reply = request.reply();
-  reply.append("numIndexesBefore", before).append("numIndexesAfter", before + static_cast<int32_t>(specs->size()));
+  reply.append("numIndexesBefore", built.before).append("numIndexesAfter", built.after);
   reply.append("createdCollectionAutomatically", !existed);
-  if (specs->empty()) reply.append("note", "all indexes already exist");
+  if (built.before == built.after) reply.append("note", "all indexes already exist");
   co_return Status::OK();
 }
 
@@ -209,20 +150,66 @@ Task<Status> listIndexes(Request& request) {
 
 constexpr Argument kDropIndexesArguments[] = {eitherArg("index", kStringArg | kDocumentArg | kArrayArg).required()};
 
-Task<Status> dropIndexes(Request& request) {
-  const auto target = co_await openForChange(request, {"ns not found ", "Cannot drop indexes on view "});
+/// The builds that make some of these indexes. All unfinished indexes of a build go together, so all of them have to be
+/// named. Errors: BackgroundOperationInProgressForNamespace.
+StatusWith<std::vector<bson::Uuid>> buildsToAbort(const storage::Collection& collection,
+                                                  const std::vector<std::string>& names) {
+  std::vector<bson::Uuid> builds;
+  for (const auto& index : collection.indexes())
+    if (!index->ready && index->buildUuid && std::ranges::find(names, index->spec.name) != names.end())
+      builds.push_back(*index->buildUuid);
+  for (const auto& index : collection.indexes()) {
+    const bool isBuilt = !index->ready && index->buildUuid;
+    if (isBuilt && std::ranges::find(builds, *index->buildUuid) != builds.end() &&
+        std::ranges::find(names, index->spec.name) == names.end())
+      return Status(ErrorCode::kBackgroundOperationInProgressForNamespace,
+                    "the index " + index->spec.name +
+                        " is built together with one to be dropped: name all indexes of the build, or none");
+  }
+  return builds;
+}
+
+/// A dropIndexes under way: what was found when it first had the lock.
+struct IndexDrop {
+  std::optional<int32_t> before;
+  std::vector<std::string> names;
+};
+
+/// Drops the indexes under the lock. True when it is done; false when builds were aborted first, with which their
+/// indexes have gone: the caller looks again.
+Task<StatusWith<bool>> dropOnce(Request& request, IndexDrop& drop) {
+  auto target = co_await openForChange(request, {"ns not found ", "Cannot drop indexes on view "});
   if (!target.isOK()) co_return target.status();
-  ServerContext& server = request.server();
-  const CollectionPtr& collection = target->collection;
-  const auto names = storage::indexNamesFor(*collection, request.arg("index"));
-  if (!names.isOK()) co_return names.status();
-  const auto before = static_cast<int32_t>(collection->accessPaths().size());
+  const CollectionPtr collection = target->collection;
+  if (!drop.before) {
+    drop.before = static_cast<int32_t>(collection->accessPaths().size());
+    TROUPE_CO_ASSIGN(drop.names, storage::indexNamesFor(*collection, request.arg("index")));
+  }
+  std::erase_if(drop.names, [&](const std::string& name) { return !collection->findIndex(name); });
+  TROUPE_CO_ASSIGN(const auto builds, buildsToAbort(*collection, drop.names));
+  if (!builds.empty()) {
+    target->lock.reset();
+    Status why(ErrorCode::kIndexBuildAborted, "the index was dropped during its build");
+    TROUPE_CO_TRY(co_await abortIndexBuilds(request, collection->uuid(), builds, std::move(why)));
+    for (const bson::Uuid& build : builds) {  // where none of it runs: a primary before this one has left them
+      storage::UnfinishedBuild left{collection->uuid(), collection->ns(), build};
+      TROUPE_CO_TRY(co_await maintenance::discardBuild(request.server(), std::move(left)));
+    }
+    co_return false;
+  }
   auto change = [&](storage::RecoveryUnit& unit) {
-    return storage::dropIndexes(server.catalog, unit, collection, *names).status();
+    return storage::dropIndexes(request.server().catalog, unit, collection, drop.names).status();
   };
-  const Status status = co_await changeCatalog(request, change);
-  if (!status.isOK()) co_return status;
-  request.reply().append("nIndexesWas", before);
+  TROUPE_CO_TRY(co_await changeCatalog(request, change));
+  co_return true;
+}
+
+Task<Status> dropIndexes(Request& request) {
+  IndexDrop drop;
+  for (bool done = false; !done;) {
+    TROUPE_CO_ASSIGN(done, co_await dropOnce(request, drop));
+  }
+  request.reply().append("nIndexesWas", *drop.before);
   if (request.arg("index").toStringOr() == "*") request.reply().append("msg", "non-_id indexes dropped for collection");
   co_return Status::OK();
 }
@@ -307,22 +294,23 @@ void replyWithIndexChange(bson::Builder& reply, const storage::SpecChange& chang
   if (change.unique && *change.unique) reply.append("unique_new", true);
 }
 
-std::function<Status()> lookForDuplicates(ServerContext& server, CollectionPtr collection,
-                                          const storage::IndexEntry* index,
-                                          std::shared_ptr<bson::Document> violations) {
-  return [&server, collection, index, violations]() -> Status {
-    storage::OperationContext operation(server.operations());
+BlockingBody lookForDuplicates(CollectionPtr collection, const storage::IndexEntry* index,
+                               std::shared_ptr<bson::Document> violations) {
+  return [collection, index, violations](storage::OperationContext& operation) -> Status {
     TROUPE_ASSIGN(*violations, storage::uniqueViolations(operation.recoveryUnit(), *collection, *index));
     return Status::OK();
   };
 }
 
 /// Before an index becomes unique every key is looked at (IDX-004); duplicates are reported by their documents' ids.
+/// Beside writers: `prepareUnique` keeps them from adding duplicates, as long as the collection's version stays.
 Task<Status> checkUnique(Request& request, CollectionPtr collection, const storage::IndexEntry* index) {
   auto violations = std::make_shared<bson::Document>();
-  ServerContext& server = request.server();
-  const Status status = co_await runBlocking(server, "collMod: look for duplicates",
-                                             lookForDuplicates(server, collection, index, violations));
+  const auto reading = std::make_shared<ReadingWork>(request.server());
+  std::shared_ptr<storage::OperationContext> operation(reading, &reading->operation);
+  TROUPE_CO_TRY(co_await lockForWork(request, operation, reading->lock));
+  const Status status = co_await runBlocking(request, operation, "collMod: look for duplicates",
+                                             lookForDuplicates(collection, index, violations));
   if (!status.isOK() || violations->empty()) co_return status;
   bson::Builder extra;
   extra.appendArray("violations", *violations);
@@ -332,27 +320,40 @@ Task<Status> checkUnique(Request& request, CollectionPtr collection, const stora
       extra.finish());
 }
 
-Task<Status> collMod(Request& request) {
+/// Changes the collection under its lock, unless it is another version than `checked`, whose keys were looked at: then
+/// nothing is done, and the answer is false.
+Task<StatusWith<bool>> modify(Request& request, CollectionPtr checked) {
   const auto target = co_await openForChange(request, {.missing = "ns does not exist: ", .view = {}});
   if (!target.isOK()) co_return target.status();
-  ServerContext& server = request.server();
   const CollectionPtr& collection = target->collection;
   const storage::IndexEntry* index = nullptr;
-  const auto change = collModChange(request, *collection, index);
-  if (!change.isOK()) co_return change.status();
-  if (change->indexChange.unique.value_or(false)) {
-    if (Status status = co_await checkUnique(request, collection, index); !status.isOK()) co_return status;
-  }
+  TROUPE_CO_ASSIGN(const auto change, collModChange(request, *collection, index));
+  if (change.indexChange.unique.value_or(false) && collection != checked) co_return false;
   if (request.flag("dryRun")) {
-    if (!change->indexChange.unique)
+    if (!change.indexChange.unique)
       co_return Status(ErrorCode::kInvalidOptions, "dryRun goes with converting an index to unique");
-    co_return Status::OK();
+    co_return true;
   }
-  if (index) replyWithIndexChange(request.reply(), change->indexChange, index->spec);
+  if (index) replyWithIndexChange(request.reply(), change.indexChange, index->spec);
   auto apply = [&](storage::RecoveryUnit& unit) {
-    return storage::modifyCollection(server.catalog, unit, collection, *change).status();
+    return storage::modifyCollection(request.server().catalog, unit, collection, change).status();
   };
-  co_return co_await changeCatalog(request, apply);
+  TROUPE_CO_TRY(co_await changeCatalog(request, apply));
+  co_return true;
+}
+
+Task<Status> collMod(Request& request) {
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
+  for (;;) {
+    const CollectionPtr collection = request.server().catalog.find(ns);
+    if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns.toString());
+    const storage::IndexEntry* index = nullptr;
+    TROUPE_CO_ASSIGN(const auto change, collModChange(request, *collection, index));
+    if (change.indexChange.unique.value_or(false)) TROUPE_CO_TRY(co_await checkUnique(request, collection, index));
+    TROUPE_CO_ASSIGN(const bool done, co_await modify(request, collection));
+    if (done) co_return Status::OK();
+    TROUPE_CO_TRY(co_await request.yield());
+  }
 }
 
 constexpr Command kIndexCommands[] = {

@@ -21,9 +21,9 @@ std::map<uint64_t, bson::Document> lockClients(ServerContext& server) {
   server.clients.each([&](Client& client) {
     client.withOperation([&](storage::OperationContext& operation) {
       if (const uint64_t locker = operation.lockerId()) {
-        clients[locker] = bson::doc("desc", "conn" + std::to_string(client.connectionId), "connectionId",
-                                    client.connectionId, "client", client.remote, "opid", operation.id(), "command",
-                                    operation.commandName, "ns", operation.shownNs());
+        clients[locker] =
+            bson::doc("desc", client.description(), "connectionId", client.connectionId, "client", client.remote,
+                      "opid", operation.id(), "command", operation.commandName, "ns", operation.shownNs());
       }
     });
   });

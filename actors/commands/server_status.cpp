@@ -155,6 +155,10 @@ void appendOperation(bson::Builder& b, ServerContext& server, const std::vector<
   appendLocks(b, resources, operation);
   b.append("numYields", operation.metrics.yields.load(std::memory_order_relaxed));
   if (const auto plan = operation.metrics.planSummary.text(); !plan.empty()) b.append("planSummary", plan);
+  if (const auto message = operation.metrics.progress.message.text(); !message.empty())
+    b.append("msg", message)
+        .append("progress", bson::doc("done", operation.metrics.progress.done.load(std::memory_order_relaxed), "total",
+                                      operation.metrics.progress.total.load(std::memory_order_relaxed)));
 }
 
 Task<Status> serverStatusCommand(Request& request) {
@@ -195,10 +199,9 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
   const auto resources = server.locks.inspect();
   server.clients.each([&](Client& client) {
     bson::Builder b;
-    b.append("type", "op")
-        .append("host", server.identity.host)
-        .append("desc", "conn" + std::to_string(client.connectionId));
-    b.append("connectionId", static_cast<int32_t>(client.connectionId)).append("client", client.remote);
+    b.append("type", "op").append("host", server.identity.host).append("desc", client.description());
+    if (client.connectionId > 0)
+      b.append("connectionId", static_cast<int32_t>(client.connectionId)).append("client", client.remote);
     const bson::Document metadata = client.metadata();
     if (const auto name = metadata.view().at("application.name"); name) b.append("appName", name);
     if (!metadata.empty()) b.append("clientMetadata", metadata);

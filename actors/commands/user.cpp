@@ -2,6 +2,7 @@
 // rolesInfo.
 #include <algorithm>
 
+#include "actors/commands/blocking_work.hpp"
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/write_support.hpp"
@@ -82,9 +83,9 @@ StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request)
 }
 
 /// Made outside of the coroutine: g++ 12 destroys the captures of a lambda that is written in one twice.
-std::function<Status()> derivation(std::shared_ptr<bson::Document> made, std::string user, std::string password,
-                                   std::vector<auth::Mechanism> mechanisms, auth::RandomSource secrets) {
-  return [made, user, password, mechanisms, secrets]() -> Status {
+BlockingBody derivation(std::shared_ptr<bson::Document> made, std::string user, std::string password,
+                        std::vector<auth::Mechanism> mechanisms, auth::RandomSource secrets) {
+  return [made, user, password, mechanisms, secrets](storage::OperationContext&) -> Status {
     TROUPE_ASSIGN(*made, auth::makeUserCredentials(user, password, mechanisms, secrets));
     return Status::OK();
   };
@@ -98,7 +99,7 @@ Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string u
   auto made = std::make_shared<bson::Document>();
   const std::string password(request.text("pwd"));
   auto work = derivation(made, user, password, mechanisms, request.server().secrets);
-  const Status status = co_await runBlocking(request.server(), "derive credentials", work);
+  const Status status = co_await runBlocking(request, "derive credentials", work);
   if (!status.isOK()) co_return status;
   co_return *made;
 }

@@ -21,13 +21,6 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMis
   co_return co_await writerOf(request).open(std::move(ns), ifMissing);
 }
 
-Future<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work) {
-  auto promise = std::make_shared<Promise<Status>>();
-  auto outcome = promise->future();
-  server.blocking.run(what, std::move(work), [promise](Status status) { promise->set(std::move(status)); });
-  return outcome;
-}
-
 bool endsCommand(const Status& status) {
   switch (status.code()) {
     case ErrorCode::kInterrupted:

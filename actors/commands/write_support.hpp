@@ -20,10 +20,6 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, storage::Namespace 
 /// Users may not write here directly: system collections. InvalidNamespace or Unauthorized.
 Status checkUserWrite(const storage::Namespace& ns);
 
-/// Runs work that blocks (an index scan, a checkpoint) on a detached actor and waits for it by message. Have `work`
-/// made by an ordinary function: g++ 12 destroys the captures of a lambda that is written in a coroutine twice.
-Future<Status> runBlocking(ServerContext& server, std::string what, std::function<Status()> work);
-
 /// Statements one write command may have.
 inline constexpr size_t kMaxWriteBatch = 100'000;
 /// Failures that are the command's and not one statement's: it was interrupted, or the node is not the primary.

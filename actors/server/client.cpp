@@ -12,10 +12,10 @@ std::shared_ptr<Client> ClientRegistry::add(std::string remote, bool fromLoopbac
   return client;
 }
 
-std::shared_ptr<Client> ClientRegistry::addRemote(std::string remote) {
+std::shared_ptr<Client> ClientRegistry::addWithoutConnection(std::string name) {
   const std::lock_guard lock(mutex_);
-  const int64_t id = --lastRemote_;
-  auto client = std::make_shared<Client>(id, std::move(remote), false, false);
+  const int64_t id = --lastWithoutConnection_;
+  auto client = std::make_shared<Client>(id, std::move(name), false, false);
   clients_.emplace(id, client);
   return client;
 }

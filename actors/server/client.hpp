@@ -40,6 +40,9 @@ class Client {
   const bool fromLoopback;
   const bool encrypted;
 
+  /// Of connections and the like: "conn5", or the name of what is no connection.
+  std::string description() const { return connectionId > 0 ? "conn" + std::to_string(connectionId) : remote; }
+
   // The connection's own.
   bool greeted = false;  ///< a first hello was answered; its metadata cannot change
   std::vector<wire::Compressor> compressors;
@@ -47,6 +50,8 @@ class Client {
   std::optional<auth::SaslConversation> sasl;
   bool localhostException = false;   ///< for the present command: a local client makes the first user
   std::atomic<bool> closing{false};  ///< close once the present answer is sent
+  /// Ends the running operation when the peer closes; set by a connection. Null: its end is noticed without.
+  std::function<void()> watchPeer = {};
 
   bool authenticated() const { return !users.empty(); }
   bool allows(auth::Action action, const auth::Resource& resource) const {
@@ -96,8 +101,9 @@ class ClientRegistry {
  public:
   /// Refused (null) when `limit` connections are open already.
   std::shared_ptr<Client> add(std::string remote, bool fromLoopback, bool encrypted, int64_t limit);
-  /// One for a command of another node, called `remote`: shown and killed like clients', but no connection.
-  std::shared_ptr<Client> addRemote(std::string remote);
+  /// One for a command of another node, or for work of this node's own, called `name`: its operation is shown and
+  /// killed as clients' are. Ids of such are negative.
+  std::shared_ptr<Client> addWithoutConnection(std::string name);
   void remove(int64_t connectionId);
   void each(const std::function<void(Client&)>& visit) const;
   /// Kills the running operation of that id; false when there is none.
@@ -109,7 +115,7 @@ class ClientRegistry {
  private:
   mutable std::mutex mutex_;
   std::map<int64_t, std::shared_ptr<Client>> clients_;
-  int64_t lastRemote_ = 0;  ///< their ids are negative
+  int64_t lastWithoutConnection_ = 0;
   std::atomic<int64_t> created_{0};
   std::atomic<int64_t> current_{0};
   std::atomic<int64_t> nextOperation_{1};

@@ -6,7 +6,8 @@ namespace troupe::commands {
 
 namespace {
 
-constexpr std::string_view kKnown[] = {"failCommand", "failGetMoreAfterCursorCheckout"};
+constexpr std::string_view kKnown[] = {"failCommand", "failGetMoreAfterCursorCheckout", "failIndexBuild",
+                                       "hangIndexBuild"};
 
 }  // namespace
 

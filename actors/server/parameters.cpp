@@ -31,6 +31,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("lowPriorityAdmissionBypassThreshold", lowPriorityAdmissionBypassThreshold, 0, kMax);
   flag("deprioritizeUnboundedUserCollectionScans", deprioritizeUnboundedUserCollectionScans, true);
   flag("deprioritizeUnboundedUserIndexScans", deprioritizeUnboundedUserIndexScans, true);
+  integer("maxNumActiveUserIndexBuilds", maxIndexBuilds, 1, kMax);
   integer("maxValidateMBperSec", maxValidateMBperSec, 0, kMax);
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);

@@ -45,6 +45,7 @@ class Parameters {
   std::atomic<int64_t> lowPriorityAdmissionBypassThreshold{500};  ///< 0: low priorities wait without end
   std::atomic<bool> deprioritizeUnboundedUserCollectionScans{true};
   std::atomic<bool> deprioritizeUnboundedUserIndexScans{true};
+  std::atomic<int64_t> maxIndexBuilds{3};       ///< that clients asked for and run at a time; more of them wait
   std::atomic<int64_t> maxValidateMBperSec{0};  ///< of validation beside writes; 0: as fast as it can
 
   /// Sets a value from a command or (at start-up) an option's text. Returns the old value.

@@ -136,6 +136,11 @@ class Request {
   std::optional<RawBatch> rawBatch;  ///< set by askers that take batches so
   bool dropReply = false;            ///< send nothing (the connection closes)
 
+  /// The request is going to wait long without giving anything to its client: when the client is gone meanwhile, the
+  /// operation is killed (HostUnreachable). On the request's own coroutine.
+  void endWithClient() const {
+    if (client_.watchPeer) client_.watchPeer();
+  }
   /// Ends the operation when it was killed or its time is over.
   Status checkForInterrupt() const;
   /// Lets others on this thread run, and checks for interrupts afterwards.

@@ -1,5 +1,6 @@
 #include "actors/storage/interruptible_wait.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace troupe {
@@ -23,6 +24,24 @@ InterruptibleWait::~InterruptibleWait() {
   operation_.wakeOnKill(nullptr);
   if (timer_) environment_.cancel(*timer_);
   if (abandon_) abandon_();
+}
+
+namespace {
+
+Task<void> forward(Future<Answer> answer, std::shared_ptr<Promise<Answer>> to) {
+  Answer got = co_await answer;
+  to->set(std::move(got));
+}
+
+}  // namespace
+
+Task<Answer> awaitAnswer(Node& node, storage::OperationContext& operation, Future<Answer> answer) {
+  auto promise = std::make_shared<Promise<Answer>>();
+  auto outcome = promise->future();
+  node.start(forward(std::move(answer), promise));
+  const auto end = [promise](const Status& why) { promise->set(why); };
+  const InterruptibleWait guard(node.environment(), operation, end);
+  co_return co_await outcome;
 }
 
 }  // namespace troupe

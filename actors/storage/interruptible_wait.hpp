@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "actors/environment/environment.hpp"
+#include "actors/kernel/node.hpp"
 #include "storage/operation/operation_context.hpp"
 
 namespace troupe {
@@ -38,5 +39,9 @@ class InterruptibleWait {
   std::function<void()> abandon_;
   std::optional<TimerId> timer_;
 };
+
+/// Awaits an answer for an operation, on its coroutine: the wait ends early, with the operation's failure, when it is
+/// killed or its deadline passes. The answer is dropped then.
+Task<Answer> awaitAnswer(Node& node, storage::OperationContext& operation, Future<Answer> answer);
 
 }  // namespace troupe

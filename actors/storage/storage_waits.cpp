@@ -80,6 +80,17 @@ Task<StatusWith<HeldLock>> lockCollection(Node& node, OperationContext& operatio
   return acquired(node, operation, collectionLock(operation, ns, mode));
 }
 
+Task<StatusWith<HeldLock>> lockCollection(Node& node, OperationContext& operation, const storage::Catalog& catalog,
+                                          bson::Uuid uuid, storage::Namespace last, LockMode mode) {
+  for (;;) {
+    auto lock = co_await lockCollection(node, operation, last, mode);
+    if (!lock.isOK()) co_return lock.status();
+    const storage::CollectionPtr collection = catalog.snapshot()->find(uuid);
+    if (!collection || collection->ns() == last) co_return StatusWith<HeldLock>(std::move(*lock));
+    last = collection->ns();
+  }
+}
+
 Task<StatusWith<HeldLock>> lockDatabase(Node& node, OperationContext& operation, std::string db, LockMode mode) {
   return acquired(node, operation, HeldLock(operation, storage::ResourceType::kDatabase, std::move(db), mode));
 }

@@ -4,6 +4,7 @@
 
 #include "actors/kernel/future.hpp"
 #include "actors/kernel/node.hpp"
+#include "storage/catalog/catalog.hpp"
 #include "storage/catalog/namespace.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/operation/held_lock.hpp"
@@ -25,6 +26,11 @@ storage::HeldLock collectionLock(storage::OperationContext& operation, const sto
 /// Waits for the lock of a collection or database, and for a ticket first. Errors: those of acquireLock.
 Task<StatusWith<storage::HeldLock>> lockCollection(Node& node, storage::OperationContext& operation,
                                                    storage::Namespace ns, storage::LockMode mode);
+/// The lock of a collection under the name it has by then: it may have been renamed while nobody held it. A dropped one
+/// is locked under its `last` name. `catalog` outlives the task.
+Task<StatusWith<storage::HeldLock>> lockCollection(Node& node, storage::OperationContext& operation,
+                                                   const storage::Catalog& catalog, bson::Uuid uuid,
+                                                   storage::Namespace last, storage::LockMode mode);
 Task<StatusWith<storage::HeldLock>> lockDatabase(Node& node, storage::OperationContext& operation, std::string db,
                                                  storage::LockMode mode);
 /// Takes a ticket again that was given back during a wait, before the operation goes on.

@@ -1,5 +1,8 @@
 #include "actors/transport/connection.hpp"
 
+#include <chrono>
+#include <utility>
+
 #include "actors/kernel/node.hpp"
 #include "actors/server/execution.hpp"
 #include "actors/transport/links.hpp"
@@ -10,11 +13,21 @@ namespace troupe::front {
 
 using commands::Request;
 
+namespace {
+
+/// How soon it is noticed that the client of a long request has gone.
+constexpr auto kLookEvery = std::chrono::milliseconds(200);
+
+}  // namespace
+
 Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client,
                        commands::ServerContext& server)
-    : transport_(std::move(transport)), client_(std::move(client)), server_(server) {}
+    : transport_(std::move(transport)), client_(std::move(client)), server_(server) {
+  client_->watchPeer = [this] { watchPeer(); };
+}
 
 Connection::~Connection() {
+  client_->watchPeer = nullptr;
   if (transport_) transport_->close();
   server_.clients.remove(client_->connectionId);
 }
@@ -104,6 +117,7 @@ Task<bool> Connection::runRequest(wire::Request wire) {
     commands::Execution execution(wire, server_, *client_);
     Request& request = execution.request;
     co_await execution.run();
+    if (watch_) cancelTimer(*std::exchange(watch_, std::nullopt));
     if (request.dropReply) co_return false;
     if (!wire.expectsReply()) co_return !client_->closing;
     const int32_t id = nextReply_++;
@@ -115,6 +129,14 @@ Task<bool> Connection::runRequest(wire::Request wire) {
     wire.body = next;
     inReplyTo = id;
   }
+}
+
+void Connection::watchPeer() {
+  if (watch_) return;
+  watch_ = every(kLookEvery, [this] {
+    if (!transport_->isPeerGone()) return;
+    client_->withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kHostUnreachable); });
+  });
 }
 
 Task<bool> Connection::send(std::string bytes) {

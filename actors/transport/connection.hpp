@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "actors/kernel/actor.hpp"
@@ -39,6 +40,8 @@ class Connection final : public Actor {
   bool isLink() const;
   /// Gives the connection to the node's links; this actor ends.
   void handOver();
+  /// Looks now and then whether the client of the running request is still there.
+  void watchPeer();
   bool refuse(std::string_view frame, const Status& why, std::string& reply);
 
   std::shared_ptr<Transport> transport_;
@@ -48,6 +51,7 @@ class Connection final : public Actor {
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;
   bool busy_ = false;
+  std::optional<TimerId> watch_;  ///< while a request waits long
 };
 
 }  // namespace troupe::front

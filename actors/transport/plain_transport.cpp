@@ -1,5 +1,7 @@
 #include "actors/transport/transports.hpp"
 
+#include <poll.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -57,6 +59,7 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
   }
 
   void limitBacklog(size_t bytes) override { limitSocketBacklog(socket_, bytes); }
+  bool isPeerGone() const override { return hasHungUp(const_cast<tcp::socket&>(socket_)); }
 
   void close() override {
     asio::post(socket_.get_executor(), [self = shared_from_this()] {
@@ -76,6 +79,11 @@ void limitSocketBacklog(tcp::socket& socket, size_t bytes) {
   boost::system::error_code ignored;
   socket.set_option(asio::socket_base::receive_buffer_size(static_cast<int>(bytes)), ignored);
   socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(bytes)), ignored);
+}
+
+bool hasHungUp(tcp::socket& socket) {
+  pollfd watched{socket.native_handle(), POLLRDHUP, 0};
+  return ::poll(&watched, 1, 0) > 0 && (watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 std::shared_ptr<Transport> makePlainTransport(tcp::socket socket) {

@@ -37,7 +37,7 @@ RemoteCommand::RemoteCommand(commands::ServerContext& server, std::shared_ptr<Re
       runs(std::move(runs)),
       key(std::move(key)),
       run(std::move(run)),
-      client(server.clients.addRemote(std::move(peer))) {}
+      client(server.clients.addWithoutConnection(std::move(peer))) {}
 
 RemoteCommand::~RemoteCommand() {
   server.clients.remove(client->connectionId);

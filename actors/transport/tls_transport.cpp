@@ -41,6 +41,7 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
 
   bool encrypted() const override { return true; }
   void limitBacklog(size_t bytes) override { limitSocketBacklog(stream_.next_layer(), bytes); }
+  bool isPeerGone() const override { return hasHungUp(const_cast<tcp::socket&>(stream_.next_layer())); }
 
   Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
     auto promise = std::make_shared<Promise<StatusWith<size_t>>>();

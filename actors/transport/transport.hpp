@@ -31,6 +31,8 @@ class Transport {
   /// Bounds what the network may hold back unread, about: what is sent next is then not far behind. Before the first
   /// read.
   virtual void limitBacklog(size_t bytes) { (void)bytes; }
+  /// Whether the peer has closed its side. What it sent before may still be unread.
+  virtual bool isPeerGone() const { return false; }
   /// Ends both directions; waiting calls complete with HostUnreachable. Any thread.
   virtual void close() = 0;
 };

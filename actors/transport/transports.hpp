@@ -12,6 +12,8 @@ inline Status lost(const boost::system::error_code& error) { return {ErrorCode::
 
 /// Transport::limitBacklog of a socket: the kernel's buffers, which otherwise grow to megabytes.
 void limitSocketBacklog(boost::asio::ip::tcp::socket& socket, size_t bytes);
+/// Whether the peer has closed its side, also while bytes of it are unread.
+bool hasHungUp(boost::asio::ip::tcp::socket& socket);
 
 /// A TCP connection without encryption; the socket is made non-blocking.
 std::shared_ptr<Transport> makePlainTransport(boost::asio::ip::tcp::socket socket);

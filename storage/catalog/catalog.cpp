@@ -29,18 +29,13 @@ CatalogHooks withDefaults(CatalogHooks hooks) {
   return hooks;
 }
 
-/// Leaves out indexes that cannot be used: without table (SRC-004) or unfinished (SRC-006). True when something
-/// changed.
+/// Leaves out indexes without a table (SRC-004). Unfinished ones stay as they are, until the owner of index builds
+/// discards them (abortIndexBuild): that is a write like any other. True when something changed.
 bool reconcileIndexes(const std::set<std::string>& tables, const CatalogHooks& hooks, CatalogEntry& entry) {
   return std::erase_if(entry.indexes, [&](const IndexMetadata& index) {
-           const std::string name(index.spec["name"].toStringOr());
-           if (!index.ready) {
-             hooks.warn("the unfinished build of the index " + name + " of " + entry.ns.toString() + " is discarded");
-             return true;
-           }
            if (tables.contains(index.ident)) return false;
-           hooks.warn("the table " + index.ident + " of the index " + name + " of " + entry.ns.toString() +
-                      " is missing; the index is ignored, create it again");
+           hooks.warn("the table " + index.ident + " of the index " + std::string(index.spec["name"].toStringOr()) +
+                      " of " + entry.ns.toString() + " is missing; the index is ignored, create it again");
            return true;
          }) > 0;
 }

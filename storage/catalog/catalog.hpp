@@ -102,8 +102,8 @@ class Catalog {
 
 /// Opens the catalog and reconciles it with the tables that exist: tables nobody refers to are dropped (SRC-002), a
 /// missing table of a collection is fatal with advice (SRC-003, UnsupportedFormat), an index without table is left out
-/// with a warning (SRC-004), unfinished index builds are discarded (SRC-006). In a repair missing tables are made anew;
-/// validation then fills those of indexes. *Blocks.*
+/// with a warning (SRC-004), unfinished indexes stay so, for the owner of index builds to discard (SRC-006). In a
+/// repair missing tables are made anew; validation then fills those of indexes. *Blocks.*
 StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks = {});
 
 }  // namespace troupe::storage

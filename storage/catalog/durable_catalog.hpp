@@ -69,7 +69,7 @@ class DurableCatalog {
   /// after the caller had looked (CAT-020).
   Status put(RecoveryUnit& unit, CatalogEntry entry);
   Status remove(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId);
-  /// Replaces the row by one without the indexes that this node cannot finish or has lost the tables of. It has no
+  /// Replaces the row by one without the indexes whose tables this node has lost (SRC-004). It has no
   /// time: the node has no right to write yet, and what it says about this node's tables holds for readers of every
   /// time, which after a recovery are none. Throws BrokenInvariant after `endStart`.
   Status discardAtStart(RecoveryUnit& unit, const CatalogEntry& entry);

@@ -8,8 +8,9 @@
 
 namespace troupe::storage {
 
-IndexBuilder::IndexBuilder(Catalog& catalog, Namespace ns, std::vector<IndexSpec> specs)
-    : catalog_(catalog), ns_(std::move(ns)), specs_(std::move(specs)), buildUuid_(catalog.newUuid()) {}
+IndexBuilder::IndexBuilder(Catalog& catalog, Namespace ns, std::vector<IndexSpec> specs,
+                           std::optional<bson::Uuid> build)
+    : catalog_(catalog), ns_(std::move(ns)), specs_(std::move(specs)), buildUuid_(build ? *build : catalog.newUuid()) {}
 
 Status IndexBuilder::start(RecoveryUnit& unit) {
   const CollectionPtr collection = catalog_.find(ns_);
@@ -61,13 +62,14 @@ Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, 
       TROUPE_ASSIGN(const bool alone, index.access->insertForBuild(unit, key, id));
       if (!alone) batch.suspects.push_back({spec.name, key});
     }
+    batch.keys += static_cast<int64_t>(keys.keys.size());
   }
   return Status::OK();
 }
 
 StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Collection& collection,
                                                    int maxDocuments) const {
-  Batch batch{.last = last_, .documents = 0, .atEnd = false, .suspects = {}};
+  Batch batch{.last = last_, .documents = 0, .keys = 0, .atEnd = false, .suspects = {}};
   TROUPE_ASSIGN(auto cursor, collection.records().cursor(unit));
   TROUPE_ASSIGN(bool found, cursor.seekBehind(last_));
   for (; found && batch.documents < maxDocuments; ++batch.documents) {
@@ -87,6 +89,7 @@ StatusWith<bool> IndexBuilder::step(RecoveryUnit& unit, int maxDocuments) {
   TROUPE_TRY(work.commit());
   last_ = batch.last;
   scanned_ += batch.documents;
+  inserted_ += batch.keys;
   std::move(batch.suspects.begin(), batch.suspects.end(), std::back_inserter(suspects_));
   return batch.atEnd;
 }
@@ -111,19 +114,7 @@ Status IndexBuilder::commit(RecoveryUnit& unit) {
   return work.commit();
 }
 
-Status IndexBuilder::abort(RecoveryUnit& unit) {
-  const CollectionPtr collection = catalog_.snapshot()->find(uuid_);
-  if (!collection) return Status::OK();
-  std::vector<std::string> names;
-  for (const auto& index : collection->indexes())
-    if (index->buildUuid == buildUuid_) names.push_back(index->spec.name);
-  if (names.empty()) return Status::OK();
-  WriteUnitOfWork work(unit);
-  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
-  TROUPE_ASSIGN(const auto after, takeIndexesOut(catalog_, unit, collection, names));
-  TROUPE_TRY(tell(unit, IndexBuildOperation::Step::kAbort, *after, slot));
-  return work.commit();
-}
+Status IndexBuilder::abort(RecoveryUnit& unit) { return abortIndexBuild(catalog_, unit, uuid_, buildUuid_); }
 
 Status IndexBuilder::runSteps(RecoveryUnit& unit) {
   constexpr int kBatch = 500;
@@ -143,6 +134,41 @@ Status IndexBuilder::buildAll(RecoveryUnit& unit) {
   Status status = runSteps(unit);
   if (!status.isOK()) TROUPE_TRY(abort(unit));
   return status;
+}
+
+std::vector<UnfinishedBuild> unfinishedBuilds(const CatalogSnapshot& snapshot) {
+  std::vector<UnfinishedBuild> found;
+  const auto add = [&](const Collection& collection, const bson::Uuid& build) {
+    const bool isNoted = !found.empty() && found.back().collection == collection.uuid() && found.back().build == build;
+    if (!isNoted) found.push_back({collection.uuid(), collection.ns(), build});
+  };
+  for (const std::string& db : snapshot.databases()) {
+    for (const auto& collection : snapshot.collections(db)) {
+      for (const auto& index : collection->indexes())
+        if (!index->ready) add(*collection, index->buildUuid.value_or(bson::Uuid{}));
+    }
+  }
+  return found;
+}
+
+Status abortIndexBuild(Catalog& catalog, RecoveryUnit& unit, const bson::Uuid& uuid, const bson::Uuid& build) {
+  const CollectionPtr collection = catalog.snapshot()->find(uuid);
+  if (!collection) return Status::OK();
+  std::vector<std::string> names;
+  std::vector<IndexSpec> specs;
+  for (const auto& index : collection->indexes()) {
+    if (index->ready || index->buildUuid.value_or(bson::Uuid{}) != build) continue;
+    names.push_back(index->spec.name);
+    specs.push_back(index->spec);
+  }
+  if (names.empty()) return Status::OK();
+  WriteUnitOfWork work(unit);
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
+  TROUPE_ASSIGN(const auto after, takeIndexesOut(catalog, unit, collection, names));
+  const IndexBuildOperation done{
+      .step = IndexBuildOperation::Step::kAbort, .collection = *after, .build = build, .specs = specs, .slot = slot};
+  TROUPE_TRY(tellObservers({after.get()}, [&](WriteObserver& o) { return o.onIndexBuild(unit, done); }));
+  return work.commit();
 }
 
 }  // namespace troupe::storage

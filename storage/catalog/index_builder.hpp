@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,9 @@ namespace troupe::storage {
 /// again). Used by one thread at a time; every call opens its own units of work on `unit` (which must have none open).
 class IndexBuilder {
  public:
-  /// `collection` is the current version. Specs as returned by newIndexes.
-  IndexBuilder(Catalog& catalog, Namespace ns, std::vector<IndexSpec> specs);
+  /// Specs as returned by newIndexes. `build`: the build's own UUID; none: a new one.
+  IndexBuilder(Catalog& catalog, Namespace ns, std::vector<IndexSpec> specs,
+               std::optional<bson::Uuid> build = std::nullopt);
 
   /// Creates the tables and the unfinished indexes. Lock: collection X. Errors: NamespaceNotFound, WriteConflict (try
   /// again).
@@ -34,6 +36,7 @@ class IndexBuilder {
   Status buildAll(RecoveryUnit& unit);
 
   int64_t documentsScanned() const { return scanned_; }
+  int64_t keysInserted() const { return inserted_; }
   const std::string& name(size_t i) const { return specs_[i].name; }
 
  private:
@@ -45,6 +48,7 @@ class IndexBuilder {
   struct Batch {
     RecordId last;
     int64_t documents = 0;
+    int64_t keys = 0;
     bool atEnd = false;
     std::vector<Suspect> suspects;
   };
@@ -63,7 +67,22 @@ class IndexBuilder {
   bson::Uuid buildUuid_{};
   RecordId last_;
   int64_t scanned_ = 0;
+  int64_t inserted_ = 0;
   std::vector<Suspect> suspects_;
 };
+
+/// Indexes that a build has left unfinished.
+struct UnfinishedBuild {
+  bson::Uuid collection;
+  Namespace ns;      ///< its name when they were found
+  bson::Uuid build;  ///< nil where the catalog's row does not name it
+};
+/// All of them, also those of builds that are under way.
+std::vector<UnfinishedBuild> unfinishedBuilds(const CatalogSnapshot& snapshot);
+
+/// Removes the unfinished indexes of a build: rows, idents and tables. The only way in which an unfinished index goes
+/// but with its collection: at the end of a build that failed, after a start, and when a member becomes primary.
+/// Nothing to do where the build has left none. Lock: collection X. Errors: those of reserveSlots; WriteConflict.
+Status abortIndexBuild(Catalog& catalog, RecoveryUnit& unit, const bson::Uuid& collection, const bson::Uuid& build);
 
 }  // namespace troupe::storage

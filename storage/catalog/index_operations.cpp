@@ -4,6 +4,7 @@
 
 #include "storage/catalog/catalog_publish.hpp"
 #include "storage/index/document_text.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
@@ -86,6 +87,20 @@ StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Coll
   return wanted;
 }
 
+StatusWith<std::vector<bson::Uuid>> buildsUnderWay(const Collection& collection, const std::vector<bson::View>& specs) {
+  std::vector<bson::Uuid> builds;
+  for (const auto& view : specs) {
+    TROUPE_ASSIGN(const IndexSpec spec, parseIndexSpec(view, collection.options().collation));
+    for (const auto& index : collection.indexes()) {
+      if (index->ready) continue;
+      TROUPE_ASSIGN(const SpecMatch match, compareSpecs(spec, index->spec));
+      const bson::Uuid build = index->buildUuid.value_or(bson::Uuid{});
+      if (match == SpecMatch::kIdentical && std::ranges::find(builds, build) == builds.end()) builds.push_back(build);
+    }
+  }
+  return builds;
+}
+
 StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const IndexSpec& spec) {
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
@@ -159,6 +174,7 @@ StatusWith<bson::Document> uniqueViolations(RecoveryUnit& unit, const Collection
     return Status::OK();
   };
   for (;;) {
+    if (unit.operation()) TROUPE_TRY(unit.operation()->checkForInterrupt({}));  // killed; its waiter minds the time
     TROUPE_ASSIGN(const bool found, rows.next());
     const bool same = found && rows.key() == key;
     if (open && !same) {

@@ -14,6 +14,9 @@ namespace troupe::storage {
 StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Collection& collection,
                                               const std::vector<bson::View>& specs);
 
+/// The builds under way that make some of these indexes. One that wants them too awaits their end and looks again.
+StatusWith<std::vector<bson::Uuid>> buildsUnderWay(const Collection& collection, const std::vector<bson::View>& specs);
+
 /// Adds an index to an *empty* collection, ready at once. For others see index_builder.hpp. Lock: collection X.
 StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const IndexSpec& spec);

@@ -48,8 +48,14 @@ class SharedText {
   std::string text_;
 };
 
+/// How far long work is, for currentOp. `total` is an estimate.
+struct OperationProgress {
+  SharedText message;  ///< empty: it shows none
+  std::atomic<int64_t> done{0}, total{0};
+};
+
 /// Costs of an operation, for slow-operation lines and currentOp. Written by the operation only; others look at what
-/// currentOp shows, the yields and the plan.
+/// currentOp shows, the yields, the plan and the progress.
 struct OperationMetrics {
   int64_t keysExamined = 0;
   int64_t docsExamined = 0;
@@ -64,6 +70,7 @@ struct OperationMetrics {
   std::chrono::nanoseconds awaited{0};
   bool hasSortStage = false;
   SharedText planSummary;
+  OperationProgress progress;
 };
 
 /// Origin of an operation.

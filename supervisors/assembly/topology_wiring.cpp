@@ -5,6 +5,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/machines/primary_only_service.hpp"
+#include "actors/maintenance/index_build_messages.hpp"
 #include "actors/replication/state_transition.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/role_check.hpp"
@@ -23,12 +24,11 @@ Task<Status> outcomeOf(Future<Answer> future) {
 
 /// Services that run on the primary only hear of each change: to become what they are already costs them nothing.
 void tellServices(Node& node, const std::vector<Service>& services, const replication::ReplicaView& now) {
-  for (const Service& service : services) {
-    if (!service.primaryOnly) continue;
-    const Payload role =
-        now.isWritable() ? local(machines::BecomePrimary{now.topology.memory.term}) : local(machines::StepDown{});
-    node.tell(node.address(servicePath(service.name)), role);
-  }
+  const Payload role =
+      now.isWritable() ? local(machines::BecomePrimary{now.topology.memory.term}) : local(machines::StepDown{});
+  node.tell(node.address(maintenance::kIndexBuildsPath), role);
+  for (const Service& service : services)
+    if (service.primaryOnly) node.tell(node.address(servicePath(service.name)), role);
 }
 
 }  // namespace

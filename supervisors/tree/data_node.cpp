@@ -5,6 +5,7 @@
 #include "actors/maintenance/disk_watch.hpp"
 #include "actors/maintenance/ident_reaper.hpp"
 #include "actors/maintenance/idle_sweeper.hpp"
+#include "actors/maintenance/index_builds.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/maintenance/operation_drain.hpp"
 #include "actors/maintenance/oplog_trimmer.hpp"
@@ -66,7 +67,8 @@ Tree dataNodeTree(const TreeParts& parts) {
     tree.children.push_back(
         oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology)));
   Tree services = oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s),
-                            permanent<ConcurrencyTuner>("concurrency-tuner", s));
+                            permanent<ConcurrencyTuner>("concurrency-tuner", s),
+                            permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace));
   services.children.insert(services.children.end(), parts.services.begin(), parts.services.end());
   tree.children.push_back(std::move(services));
   tree.children.push_back(front(parts));

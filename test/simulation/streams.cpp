@@ -56,6 +56,7 @@ class Streams::End final : public front::Transport, public std::enable_shared_fr
     goOnWriting();
     return future;
   }
+  bool isPeerGone() const override { return over_ || ended_; }
   void close() override {
     if (!streams_ || std::exchange(over_, true)) return;
     if (const auto other = peer.lock()) streams_->launch(machine, other, "", Then::kEnd);

@@ -52,6 +52,7 @@ class FakeTransport final : public Transport {
     done.set(Status::OK());
     return future;
   }
+  bool isPeerGone() const override { return closed_; }
   void close() override {
     closed_ = true;
     deliver();
@@ -199,6 +200,27 @@ TEST_F(ConnectionTest, AClientThatIsGoneEndsAfterItsRequest) {
   transport->hangUp();
   server.node.advance(1s);
   EXPECT_FALSE(stands());
+}
+
+TEST_F(ConnectionTest, ALongRequestEndsWithItsClient) {
+  ASSERT_TRUE(server.run(R"({"insert": "c", "documents": [{"_id": 1, "x": 1}]})"_json)["ok"].truthy());
+  for (const auto& command :
+       {R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"_json, R"({"validate": "c"})"_json}) {
+    LockHolder other(server.locks, "test.c", storage::LockMode::kX);
+    transport = std::make_shared<FakeTransport>();
+    server.node.spawn<Connection>("/long", transport, server.connect(), *server.server);
+    arrive(wire::buildRequest(7, "test", command));
+    server.node.advance(1s);
+    const auto waiting = [&] { return server.locks.inspect().back().pending.size(); };
+    EXPECT_EQ(waiting(), 1u) << bson::toRelaxedJson(command);
+    transport->hangUp();
+    server.node.advance(1s);
+    EXPECT_EQ(waiting(), 0u) << bson::toRelaxedJson(command);
+    EXPECT_TRUE(stands()) << "its connection has ended, too";
+    other.release();
+    server.node.advance(1s);
+  }
+  EXPECT_EQ(server.catalog->find({"test", "c"})->findIndex("x"), nullptr);
 }
 
 TEST_F(ConnectionTest, AFailPointClosesItWithoutAnAnswer) {

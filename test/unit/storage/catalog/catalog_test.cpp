@@ -80,7 +80,7 @@ TEST_P(CatalogTest, IgnoresAnIndexWithoutTable) {
   EXPECT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK());
 }
 
-TEST_P(CatalogTest, DiscardsUnfinishedBuilds) {
+TEST_P(CatalogTest, KeepsUnfinishedBuildsUntilTheyAreDiscarded) {
   create();
   const auto spec = R"({"key": {"a": 1}, "name": "a"})"_json;
   IndexBuilder builder(*catalog, Namespace("test", "c"), {*parseIndexSpec(spec)});
@@ -88,7 +88,17 @@ TEST_P(CatalogTest, DiscardsUnfinishedBuilds) {
   const std::string ident = current()->findIndex("a")->ident;
   EXPECT_FALSE(current()->findIndex("a")->usable());
   restart();
+  ASSERT_NE(current()->findIndex("a"), nullptr);
+  EXPECT_FALSE(current()->findIndex("a")->usable());
+  ASSERT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK()) << "writers keep it up";
+  const auto left = unfinishedBuilds(*catalog->snapshot());
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].collection, current()->uuid());
+  unit->abandonSnapshot();
+  ASSERT_TRUE(abortIndexBuild(*catalog, *unit, left[0].collection, left[0].build).isOK());
   EXPECT_EQ(current()->findIndex("a"), nullptr);
+  EXPECT_TRUE(unfinishedBuilds(*catalog->snapshot()).empty());
+  restart();
   EXPECT_THAT(harness->engine().listTables(), Not(Contains(ident)));
 }
 

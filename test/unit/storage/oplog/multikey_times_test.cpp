@@ -176,7 +176,7 @@ TEST_P(MultikeyTimesTest, ARowWithoutATimeIsABrokenInvariant) {
       << "what is derived from documents has no time, and may not change rows";
 }
 
-TEST_P(MultikeyTimesTest, AStartDiscardsUnfinishedBuildsWithoutATime) {
+TEST_P(MultikeyTimesTest, UnfinishedBuildsThatAStartFindsAreDiscardedAtATime) {
   const auto wanted = bson::doc("key", bson::doc("c", 1), "name", "c");
   IndexBuilder builder(*catalog, current()->ns(), *newIndexes(*catalog, *current(), {wanted.view()}));
   ASSERT_TRUE(builder.start(rec()).isOK());
@@ -187,11 +187,18 @@ TEST_P(MultikeyTimesTest, AStartDiscardsUnfinishedBuildsWithoutATime) {
   operation.reset();
   crash();
   EXPECT_TRUE(findById(1));
+  ASSERT_TRUE(current()->findIndex("c"));
+  EXPECT_FALSE(current()->findIndex("c")->ready);
+  begin();
+  const auto left = unfinishedBuilds(*catalog->snapshot());
+  ASSERT_EQ(left.size(), 1u);
+  ASSERT_TRUE(abortIndexBuild(*catalog, rec(), left[0].collection, left[0].build).isOK());
+  EXPECT_GT(operation->lastOpTime().timestamp, Timestamp{}) << "a write like any other";
   EXPECT_FALSE(current()->findIndex("c"));
+  unit->abandonSnapshot();
   const auto row = catalog->durable().readEntry(*unit, current()->catalogId());
   ASSERT_TRUE(row.isOK() && *row) << row.status().toString();
   for (const IndexMetadata& index : (*row)->indexes) EXPECT_NE(index.ident, ident);
-  begin();
   insertAs(*operation, withArray(2, "a"));
   EXPECT_TRUE(flagsAt(operation->lastOpTime().timestamp).contains("a")) << "later versions have times again";
   WriteUnitOfWork work(*unit);

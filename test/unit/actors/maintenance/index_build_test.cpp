@@ -1,0 +1,275 @@
+// Builds of indexes as actors: how they end, and that they leave nothing.
+#include "actors/maintenance/index_build.hpp"
+
+#include "actors/machines/service_base.hpp"
+#include "actors/server/role_check.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+#include "supervisors/supervision/supervisor.hpp"
+#include "test/unit/actors/maintenance/index_build_fixture.hpp"
+
+namespace troupe::maintenance {
+
+TEST_F(IndexBuildTest, IsARowOfTheTreeWithItsProgressItsOperationAndItsLocks) {
+  fillC();
+  hold("scanning");
+  const auto build = beginBuild();
+  ASSERT_FALSE(build->done);
+  ASSERT_EQ(rows().size(), 1u);
+  const ActorRow row = rows()[0];
+  EXPECT_TRUE(row.path.starts_with(std::string(kIndexBuildsPath) + "/")) << row.path;
+  EXPECT_EQ(row.parent, kIndexBuildsPath);
+  EXPECT_EQ(row.phase, "scanning");
+  const auto details = server.node.wait(server.node.inspect(row.path, 1s));
+  ASSERT_TRUE(details);
+  EXPECT_TRUE(commands::holds(details->state, parse(R"({"collection": "test.c", "indexes": ["x_1"], "locks": [],
+      "documentsScanned": 256, "documentsEstimated": 600, "keysInserted": 256, "batchesRunAgain": 0})")));
+  const auto shown = operations();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_TRUE(commands::holds(shown[0], parse(R"({"ns": "test.c", "active": true, "admissionPriority": "low",
+      "msg": "Index Build: scanning collection", "progress": {"done": 256, "total": 600},
+      "command": {"createIndexes": "c"}})")));
+  EXPECT_EQ(shown[0]["opid"].toInt64(), details->state["opid"].toInt64());
+  letGo();
+  EXPECT_EQ(codeOf(*build), 0);
+  expectIndexOf(600);
+  expectNothingLeft();
+}
+
+TEST_F(IndexBuildTest, ShowsTheLockItWaitsFor) {
+  fillC();
+  hold("committing");
+  const auto build = beginBuild();
+  LockHolder reader(server.locks, "test.c", storage::LockMode::kIS);
+  letGo();
+  EXPECT_FALSE(build->done);
+  const auto details = server.node.wait(server.node.inspect(rows().at(0).path, 1s));
+  EXPECT_EQ(details->state["waitsFor"].toStringOr(), "lock X on Collection test.c");
+  EXPECT_EQ(details->row.phase, "committing");
+  reader.release();
+  server.node.advance(1s);
+  EXPECT_EQ(codeOf(*build), 0);
+}
+
+TEST_F(IndexBuildTest, HoldsNoLockBetweenItsSteps) {
+  fillC();
+  for (const char* phase : kPhases) {
+    hold(phase);
+    const auto build = beginBuild();
+    EXPECT_FALSE(build->done);
+    EXPECT_EQ(server.locks.inUse(), 0u) << phase;
+    EXPECT_TRUE(succeeds(R"({"collMod": "c", "validator": {}})")) << phase;
+    letGo();
+    EXPECT_EQ(codeOf(*build), 0) << phase;
+    ASSERT_TRUE(succeeds(R"({"dropIndexes": "c", "index": "x_1"})"));
+  }
+}
+
+TEST_F(IndexBuildTest, KilledByItsOwnOperationItEndsForItsClientToo) {
+  fillC();
+  for (const char* phase : kPhases) {
+    hold(phase);
+    const auto build = beginBuild();
+    const auto shown = operations();
+    ASSERT_EQ(shown.size(), 1u) << phase;
+    kill(shown[0]["opid"].toInt64());
+    EXPECT_EQ(codeOf(*build), 11601) << phase;
+    expectNothingLeft();
+    letGo();
+    EXPECT_TRUE(succeeds(kBuildX)) << phase;
+    ASSERT_TRUE(succeeds(R"({"dropIndexes": "c", "index": "x_1"})"));
+  }
+}
+
+TEST_F(IndexBuildTest, EndsWhenItsRequestIsKilledOrOutOfTime) {
+  fillC();
+  for (const char* phase : kPhases) {
+    hold(phase);
+    const auto killed = beginBuild();
+    kill(killed->operation.id());
+    EXPECT_EQ(codeOf(*killed), 11601) << phase;
+    expectNothingLeft();
+    const auto late =
+        beginBuild(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}], "maxTimeMS": 500})");
+    EXPECT_FALSE(late->done) << phase;
+    server.node.advance(1s);
+    EXPECT_EQ(codeOf(*late), 50) << phase;
+    expectNothingLeft();
+    letGo();
+  }
+}
+
+TEST_F(IndexBuildTest, EndsWhenItsIndexIsDropped) {
+  fillC();
+  for (const char* phase : {"set up", "scanning", "committing"}) {
+    for (const char* index : {R"("x_1")", R"({"x": 1})", R"("*")", R"(["x_1"])"}) {
+      hold(phase);
+      const auto build = beginBuild();
+      ASSERT_FALSE(build->done);
+      EXPECT_TRUE(
+          answers(R"({"dropIndexes": "c", "index": )" + std::string(index) + "}", R"({"ok": 1, "nIndexesWas": 2})"))
+          << phase << index;
+      const auto reply = build->takeReply();
+      EXPECT_TRUE(commands::holds(reply, parse(R"({"code": 276, "errmsg": "the index was dropped during its build"})")))
+          << bson::toRelaxedJson(reply);
+      expectNothingLeft();
+      letGo();
+    }
+  }
+}
+
+TEST_F(IndexBuildTest, IndexesOfOneBuildAreDroppedTogether) {
+  fillC();
+  hold("scanning");
+  const auto build = beginBuild(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"},
+                                    {"key": {"y": 1}, "name": "y_1"}]})");
+  EXPECT_EQ(code(R"({"dropIndexes": "c", "index": "x_1"})"), 12587);
+  EXPECT_FALSE(build->done);
+  EXPECT_TRUE(answers(R"({"dropIndexes": "c", "index": ["y_1", "x_1"]})", R"({"ok": 1, "nIndexesWas": 3})"));
+  EXPECT_EQ(codeOf(*build), 276);
+  letGo();
+  expectNothingLeft();
+}
+
+TEST_F(IndexBuildTest, EndsWhenItsCollectionOrDatabaseIsDropped) {
+  for (const char* drop : {R"({"drop": "c"})", R"({"dropDatabase": 1})"}) {
+    for (const char* phase : kPhases) {
+      fillC();
+      hold(phase);
+      const auto build = beginBuild();
+      ASSERT_FALSE(build->done);
+      EXPECT_TRUE(succeeds(drop)) << phase;
+      EXPECT_EQ(codeOf(*build), 276) << phase << drop;
+      expectNothingLeft();
+      letGo();
+    }
+  }
+}
+
+TEST_F(IndexBuildTest, FailsAsAnActorAndIsCleanedUpByItsSupervisor) {
+  fillC();
+  for (const char* phase : kPhases) {
+    failPoint("failIndexBuild", R"({"times": 1})", phase);
+    const auto build = beginBuild();
+    server.node.advance(1s);
+    EXPECT_EQ(codeOf(*build), 1) << phase;
+    expectNothingLeft();
+    EXPECT_TRUE(succeeds(kBuildX)) << phase;
+    ASSERT_TRUE(succeeds(R"({"dropIndexes": "c", "index": "x_1"})"));
+  }
+}
+
+TEST_F(IndexBuildTest, GoesWithItsSupervisorWhoseNextLifeCleansUp) {
+  fillC();
+  hold("scanning");
+  const auto build = beginBuild();
+  server.node.start([](Node& node) -> Task<void> {
+    const Status restarted =
+        co_await supervisors::controlActor(node, kIndexBuildsPath, supervisors::ControlAction::kRestart, "test");
+    EXPECT_TRUE(restarted.isOK()) << restarted.toString();
+  }(server.node));
+  server.node.advance(3s);
+  EXPECT_EQ(codeOf(*build), 276);
+  expectNothingLeft();
+  server.node.kill(server.node.address(kIndexBuildsPath), Status(ErrorCode::kInternalError, "a test"));
+  server.node.advance(3s);
+  letGo();
+  EXPECT_TRUE(succeeds(kBuildX));
+  expectNothingLeft();
+}
+
+TEST_F(IndexBuildTest, WhatACrashLeftIsDiscardedBeforeClientsCome) {
+  fillC();
+  constexpr const char* kFails =
+      R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1", "unique": true}]})";
+  for (const std::string phase : {"set up", "scanning", "committing", "aborting"}) {
+    hold(phase);
+    const auto build = beginBuild(phase == "aborting" ? kFails : kBuildX);
+    ASSERT_FALSE(build->done);
+    ASSERT_EQ(rows().at(0).phase, phase == "set up" ? "scanning" : phase);
+    ASSERT_TRUE(server.engine->flushLog().isOK());
+    CommandNode again({.disk = server.engine->disk()});
+    EXPECT_FALSE(again.catalog->find({"test", "c"})->findIndex("x_1")) << phase;
+    expectNothingLeft(again);
+    EXPECT_TRUE(again.run(parse(kBuildX))["ok"].truthy()) << phase;
+    kill(build->operation.id());
+    letGo();
+    expectNothingLeft();
+  }
+}
+
+class IndexBuildShutdownTest : public IndexBuildTest {
+ protected:
+  void TearDown() override {}  // the node is gone
+};
+
+TEST_F(IndexBuildShutdownTest, EndsWithItsNode) {
+  fillC();
+  hold("scanning");
+  const auto build = beginBuild();
+  const TimePoint asked = server.time->now();
+  server.assembly.stop();
+  EXPECT_EQ(codeOf(*build), 11600);
+  EXPECT_LT(server.time->now() - asked, 3s) << "nothing of it held the shutdown up";
+}
+
+/// On a node whose right to write comes and goes.
+class IndexBuildRoleTest : public IndexBuildTest {
+ protected:
+  IndexBuildRoleTest() {
+    server.server->replicated = &writes;
+    writes.fence.open(1);
+  }
+  ~IndexBuildRoleTest() override { server.server->replicated = nullptr; }
+  void stepDown() {
+    writes.fence.close([] {});
+    commands::interruptWrites(*server.server);
+    server.node.tell(server.node.address(kIndexBuildsPath), local(machines::StepDown{}));
+    server.node.advance(1s);
+  }
+  void stepUp(int64_t term) {
+    writes.fence.open(term);
+    server.node.tell(server.node.address(kIndexBuildsPath), local(machines::BecomePrimary{term}));
+    server.node.advance(1s);
+  }
+  storage::ReplicatedWrites writes{[this] { return static_cast<uint32_t>(server.wallMillis() / 1000); }};
+};
+
+TEST_F(IndexBuildRoleTest, ThatMeetsAStepDownIsDiscardedByTheNextPrimary) {
+  fillC();
+  int64_t term = 1;
+  for (const char* phase : kPhases) {
+    hold(phase);
+    const auto build = beginBuild();
+    stepDown();
+    EXPECT_EQ(codeOf(*build), 11602) << phase;
+    EXPECT_TRUE(rows().empty());
+    EXPECT_EQ(server.locks.inUse(), 0u);
+    const bool begun = std::string_view(phase) != "setting up";
+    EXPECT_EQ(storage::unfinishedBuilds(*server.catalog->snapshot()).size(), begun ? 1u : 0u) << phase;
+    stepUp(++term);
+    expectNothingLeft();
+    EXPECT_EQ(writes.slots.openReservations(), 0u);
+    letGo();
+  }
+}
+
+TEST_F(IndexBuildRoleTest, WhatAStepDownLeftDoesNotStandInTheWay) {
+  fillC();
+  int64_t term = 1;
+  for (const char* command : {kBuildX, R"({"dropIndexes": "c", "index": "x_1"})"}) {
+    hold("scanning");
+    const auto build = beginBuild();
+    stepDown();
+    EXPECT_EQ(codeOf(*build), 11602);
+    letGo();
+    ASSERT_EQ(storage::unfinishedBuilds(*server.catalog->snapshot()).size(), 1u);
+    writes.fence.open(++term);  // IndexBuilds has not heard of it yet
+    EXPECT_TRUE(succeeds(command)) << command;
+    expectNothingLeft();
+    if (command == std::string_view(kBuildX)) {
+      ASSERT_TRUE(succeeds(R"({"dropIndexes": "c", "index": "x_1"})"));
+    }
+  }
+}
+
+}  // namespace troupe::maintenance
