@@ -9,6 +9,7 @@
 
 namespace troupe::maintenance {
 
+using namespace std::chrono_literals;
 using commands::CommandNode;
 using commands::Exchange;
 
