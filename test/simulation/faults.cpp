@@ -6,6 +6,7 @@
 
 #include "storage/catalog/catalog.hpp"
 #include "storage/catalog/collection.hpp"
+#include "storage/oplog/oplog_store.hpp"
 
 namespace troupe::sim {
 
@@ -44,7 +45,7 @@ void Faults::end() {
     cluster_.disk(node).stalledUntil = {};
     cluster_.disk(node).failedFlushes = 0;
     cluster_.disk(node).lyingFlushes = 0;
-    cluster_.disk(node).losesIndexKey = false;
+    cluster_.disk(node).losesRowOf.clear();
     cluster_.resume(node);
     restart(node);
   }
@@ -61,7 +62,8 @@ void Faults::strike(const FaultSpec& fault) {
     case FaultKind::kDiskStall:
     case FaultKind::kFailedFlush:
     case FaultKind::kLyingFlush:
-    case FaultKind::kLostKey: return strikeDisk(fault);
+    case FaultKind::kLostKey:
+    case FaultKind::kLostEntry: return strikeDisk(fault);
     case FaultKind::kMiscount: return miscount(anyNode());
     case FaultKind::kPartition: return partition(fault);
     case FaultKind::kClog: return clog(fault);
@@ -101,9 +103,10 @@ void Faults::strikeClock(const FaultSpec& fault) {
 
 void Faults::strikeDisk(const FaultSpec& fault) {
   const std::string node = anyNode();
-  if (fault.kind == FaultKind::kLostKey) {
-    cluster_.disk(node).losesIndexKey = true;
-    return note(node, "will lose a key", "with its next crash");
+  if (fault.kind == FaultKind::kLostKey || fault.kind == FaultKind::kLostEntry) {
+    const bool ofIndex = fault.kind == FaultKind::kLostKey;
+    cluster_.disk(node).losesRowOf = ofIndex ? "index-" : storage::OplogStore::kIdent;
+    return note(node, ofIndex ? "will lose a key" : "will lose an entry", "with its next crash");
   }
   const Duration lasts = fault.lasts.draw(random_);
   if (fault.kind == FaultKind::kDiskStall) {

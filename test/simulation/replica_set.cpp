@@ -29,6 +29,7 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     made.emplace_back(kNothingForgotten);
     made.emplace_back(StateDocuments::kInvariant);
     made.emplace_back(MemberReads::kInvariant);
+    made.emplace_back(LogAudit::kInvariant);
     made.emplace_back(kAnswersExplained);
     return made;
   }();
@@ -156,6 +157,14 @@ std::unique_ptr<Workload> ReplicaSet::workload(Simulation& cluster, uint64_t see
   return std::make_unique<SetWorkload>(scenario_, cluster, *this, seed);
 }
 
+void ReplicaSet::calm(Simulation& cluster) {
+  const auto& works = scenario_.workloads;
+  const bool writes =
+      std::any_of(works.begin(), works.end(), [](const WorkSpec& work) { return work.kind == WorkKind::kDocuments; });
+  if (writes)
+    logs_ = std::make_unique<LogAudit>(cluster, [this](const std::string& why) { breakIt(LogAudit::kInvariant, why); });
+}
+
 int64_t ReplicaSet::progress() const {
   int64_t last = 0;
   for (const auto& [name, member] : members_) last = std::max(last, member.seen.memory.term);
@@ -173,7 +182,7 @@ std::string ReplicaSet::whyNotConverged() {
     const std::string why = member.host == primaries[0] ? "" : whyNotFollowing(member.host, primaries[0]);
     if (!why.empty()) return why;
   }
-  return {};
+  return logs_ && !logs_->isDone() ? "the logs are compared with what they tell of" : "";
 }
 
 std::string ReplicaSet::whyNotFollowing(const std::string& node, const std::string& primary) const {

@@ -7,6 +7,7 @@
 
 #include "actors/replication/replica_view.hpp"
 #include "state_machines/core/world.hpp"
+#include "test/simulation/log_audit.hpp"
 #include "test/simulation/scenario.hpp"
 #include "test/simulation/simulation.hpp"
 #include "test/simulation/state_documents.hpp"
@@ -29,6 +30,7 @@ class ReplicaSet final : public Subject {
   void watch(Simulation& cluster) override;
   std::unique_ptr<Workload> workload(Simulation& cluster, uint64_t seed) override;
   int64_t progress() const override;
+  void calm(Simulation& cluster) override;
 
   void configure(const std::string& node, supervisors::AssemblyOptions& options) override;
   void started(NodeLife& life) override;
@@ -65,6 +67,7 @@ class ReplicaSet final : public Subject {
   std::vector<machines::Invariant> invariants_;
   machines::World world_;
   Simulation* cluster_ = nullptr;
+  std::unique_ptr<LogAudit> logs_;  ///< of a scenario that writes documents, once all faults have ended
   machines::Facts* facts_ = nullptr;
   bool moved_ = false, worldIsOld_ = true;
   std::string forgotten_;  ///< what a node knew, and no longer does

@@ -19,7 +19,7 @@ struct FaultRule {
   bool repeats = true, hasEnd = true;
   bool leaves = false, clock = false, links = false, share = false;
 };
-constexpr std::array<FaultRule, 14> kFaults{{{.name = "kill", .leaves = true},
+constexpr std::array<FaultRule, 15> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "pause", .leaves = true},
                                              {.name = "clock-skew", .repeats = false, .hasEnd = false, .clock = true},
                                              {.name = "clock-jump", .hasEnd = false, .clock = true},
@@ -32,6 +32,7 @@ constexpr std::array<FaultRule, 14> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "failed-flush", .share = true},
                                              {.name = "lying-flush", .share = true},
                                              {.name = "lost-key", .hasEnd = false},
+                                             {.name = "lost-entry", .hasEnd = false},
                                              {.name = "miscount", .hasEnd = false}}};
 
 const std::vector<std::string>& faultNames() {

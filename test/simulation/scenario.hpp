@@ -32,6 +32,7 @@ enum class FaultKind {
   kFailedFlush,
   kLyingFlush,  ///< no database survives it: for tests of the checks themselves
   kLostKey,     ///< likewise: a crash takes a row of an index with it
+  kLostEntry,   ///< likewise: of the log of operations
   kMiscount,    ///< likewise: fast counts are wrong by one from then on
 };
 enum class PartitionShape {

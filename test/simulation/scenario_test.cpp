@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "test/simulation/log_audit.hpp"
 #include "test/simulation/scenario_run.hpp"
 #include "test/simulation/subject.hpp"
 
@@ -345,6 +346,30 @@ after = "20s"
   EXPECT_EQ(outcome.broken, "");
   for (const char* from : {"primary n1:1", "primary n2:1", "nearest n1:1", "nearest n2:1", "nearest n3:1"})
     EXPECT_GT(reads[from], 10) << from;
+}
+
+TEST(ScenarioRun, ALogThatDoesNotGiveItsCollectionIsFound) {
+  const std::string writing = R"(
+name = "logs"
+[[workload]]
+kind = "documents"
+rate = 5
+[[workload]]
+kind = "step-downs"
+rate = 0.2
+[[fault]]
+kind = "kill"
+every = "1s..3s"
+for = "100ms..500ms"
+leave = 2
+[liveness]
+after = "20s"
+)";
+  EXPECT_EQ(runScenario(read(writing), 1).broken, "");
+  const Scenario losing = read(writing + "[[fault]]\nkind = \"lost-entry\"\nevery = \"1s\"\n");
+  std::string broken;
+  for (uint64_t seed = 1; seed <= 10 && broken.empty(); ++seed) broken = runScenario(losing, seed).broken;
+  EXPECT_TRUE(broken.starts_with(LogAudit::kInvariant)) << broken;
 }
 
 TEST(ScenarioRun, ASetThatDoesNotComeTogetherInTimeIsFound) {

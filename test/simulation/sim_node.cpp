@@ -51,7 +51,8 @@ NodeLife::~NodeLife() { assembly_.crash(); }
 
 storage::DeterministicDisk NodeLife::kill() {
   storage::DeterministicDisk left = disk_.afterCrash();
-  if (conditions_.losesIndexKey && loseIndexKey(left, time_->random())) conditions_.losesIndexKey = false;
+  if (!conditions_.losesRowOf.empty() && loseRow(left, conditions_.losesRowOf, time_->random()))
+    conditions_.losesRowOf.clear();
   assembly_.crash();
   disk_.engine().crash();
   return left;

@@ -34,13 +34,13 @@ Duration SimulatedDisk::flushTime() {
 
 storage::DeterministicDisk SimulatedDisk::afterCrash() const { return beforeLies_ ? *beforeLies_ : engine_->disk(); }
 
-bool loseIndexKey(storage::DeterministicDisk& disk, uint64_t chance) {
-  std::vector<storage::DeterministicDisk::TableImage*> indexes;
+bool loseRow(storage::DeterministicDisk& disk, const std::string& prefix, uint64_t chance) {
+  std::vector<storage::DeterministicDisk::TableImage*> tables;
   for (auto& [ident, image] : disk.tables)
-    if (ident.starts_with("index-") && !image.rows.empty()) indexes.push_back(&image);
-  if (indexes.empty()) return false;
-  auto& rows = indexes[chance % indexes.size()]->rows;
-  rows.erase(std::next(rows.begin(), static_cast<std::ptrdiff_t>(chance / indexes.size() % rows.size())));
+    if (ident.starts_with(prefix) && !image.rows.empty()) tables.push_back(&image);
+  if (tables.empty()) return false;
+  auto& rows = tables[chance % tables.size()]->rows;
+  rows.erase(std::next(rows.begin(), static_cast<std::ptrdiff_t>(chance / tables.size() % rows.size())));
   return true;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "actors/environment/virtual_environment.hpp"
 #include "storage/engine/deterministic_engine.hpp"
@@ -11,9 +12,9 @@ namespace troupe::sim {
 struct DiskConditions {
   Duration leastFlush = std::chrono::microseconds(200);
   Duration mostFlush = std::chrono::milliseconds(4);
-  double failedFlushes = 0;    ///< share that fails; nothing of them is durable
-  double lyingFlushes = 0;     ///< share that is said to be durable and is not
-  bool losesIndexKey = false;  ///< the next crash takes a row of an index with it
+  double failedFlushes = 0;  ///< share that fails; nothing of them is durable
+  double lyingFlushes = 0;   ///< share that is said to be durable and is not
+  std::string losesRowOf;    ///< the next crash takes a row of a table of such an ident with it; "": none
   /// Stalled until then: no flush ends before.
   TimePoint stalledUntil{};
 };
@@ -41,7 +42,7 @@ class SimulatedDisk {
   std::optional<storage::DeterministicDisk> beforeLies_;  ///< what is durable in truth, if the last flush lied
 };
 
-/// Takes one row away from one index; false if there is none.
-bool loseIndexKey(storage::DeterministicDisk& disk, uint64_t chance);
+/// Takes one row away from one table whose ident begins so; false if there is none.
+bool loseRow(storage::DeterministicDisk& disk, const std::string& prefix, uint64_t chance);
 
 }  // namespace troupe::sim

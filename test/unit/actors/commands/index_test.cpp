@@ -161,6 +161,12 @@ TEST_F(IndexTest, StatisticsOfUseOutliveChangesOfTheCollection) {
   ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "y", "hidden": true}})"));
   ASSERT_TRUE(succeeds(R"({"dropIndexes": "c", "index": "y"})"));
   EXPECT_TRUE(answers(statistics, used));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x", "hidden": true}})"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x", "hidden": false}})"));
+  EXPECT_TRUE(answers(statistics, used)) << "changes of the index itself";
+  ASSERT_TRUE(succeeds(R"({"renameCollection": "test.c", "to": "test.d"})", "admin"));
+  ASSERT_TRUE(succeeds(R"({"renameCollection": "test.d", "to": "test.c"})", "admin"));
+  EXPECT_TRUE(answers(statistics, used)) << "and of its collection's name";
 }
 
 TEST_F(IndexTest, CollModRefusesOptionsThatCouldNotBeReadAgain) {
