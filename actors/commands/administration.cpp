@@ -10,6 +10,7 @@
 #include "storage/query/match/match_parser.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include "actors/storage/storage_waits.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

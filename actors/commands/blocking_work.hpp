@@ -9,6 +9,7 @@
 #include "storage/operation/operation_context.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// Work that blocks its thread. It works through the operation it is given, whose interrupt it has to look at often
 /// (`checkForInterrupt`): its request may be gone.

@@ -1,6 +1,9 @@
+#include "actors/commands/builtin.hpp"
+
 #include "actors/commands/families.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 CommandTable makeCommandTable(std::span<const Command> more) {
   return CommandTable{

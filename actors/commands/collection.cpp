@@ -13,6 +13,7 @@
 #include "storage/query/pipeline/pipeline.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using storage::CollectionPtr;
 using storage::Namespace;

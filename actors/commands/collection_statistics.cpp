@@ -14,6 +14,7 @@
 #include "storage/validation/validate.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using storage::CollectionPtr;
 

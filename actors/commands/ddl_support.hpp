@@ -8,6 +8,7 @@
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// A collection whose shape is about to change, locked exclusively: no other operation writes to it or changes it.
 struct ChangeTarget {

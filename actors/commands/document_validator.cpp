@@ -3,6 +3,7 @@
 #include "storage/query/match/mismatch.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 StatusWith<DocumentValidator> DocumentValidator::of(const storage::Collection& collection, bool bypass) {
   DocumentValidator result;

@@ -4,6 +4,7 @@
 #include "actors/server/command.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 // The families of commands, a source file each (named as the family); together they are makeCommandTable().
 std::span<const Command> handshakeCommands();    ///< hello, isMaster, ping

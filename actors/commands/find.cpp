@@ -8,6 +8,7 @@
 #include "storage/query/plan/id_lookup.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

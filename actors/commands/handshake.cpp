@@ -9,6 +9,7 @@
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

@@ -18,6 +18,7 @@
 #include "storage/query/match/match_parser.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using storage::CollectionPtr;
 using storage::Namespace;

@@ -11,6 +11,7 @@
 #include "actors/server/version.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include "actors/commands/write_support.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

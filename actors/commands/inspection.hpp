@@ -7,6 +7,7 @@
 #include "storage/catalog/collection_catalog.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// Selection of currentOp and $currentOp among running operations, idle connections, cursors and sessions.
 struct OperationQuery {

@@ -8,6 +8,7 @@
 #include "messaging/link/node_name.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 
@@ -42,10 +43,11 @@ constexpr Argument kLinkRunArguments[] = {documentArg("command").required(), str
 constexpr size_t kMostRunBytes = 12 * 1024 * 1024;
 
 /// The user of the request, as the other node knows it; without authentication, the cluster.
-front::ActAs identityOf(const Request& request) {
-  if (!request.server().identity.authentication) return front::ActAs::cluster();
+transport::ActAs identityOf(const Request& request) {
+  if (!request.server().identity.authentication) return transport::ActAs::cluster();
   const auto& users = request.client().users;
-  return users.empty() ? front::ActAs::nobody() : front::ActAs::theUser(users.front().name, users.front().database);
+  return users.empty() ? transport::ActAs::nobody()
+                       : transport::ActAs::theUser(users.front().name, users.front().database);
 }
 
 bool givesCursor(std::string_view command) {
@@ -53,7 +55,7 @@ bool givesCursor(std::string_view command) {
 }
 
 /// Reads a remote cursor into the reply, as far as it fits.
-Task<Status> replyWithDocuments(Request& request, std::unique_ptr<front::RemoteCursor> cursor) {
+Task<Status> replyWithDocuments(Request& request, std::unique_ptr<transport::RemoteCursor> cursor) {
   request.reply().openArray("documents");
   bool isWhole = true;
   while (isWhole) {
@@ -76,16 +78,16 @@ Task<Status> linkRun(Request& request) {
   if (peer != node.name()) TROUPE_CO_TRY((co_await ping(node, peer, 0)).status());
   const bson::Document command(request.document("command"));
   const std::string database(request.text("database", "admin"));
-  front::CursorOptions options;
+  transport::CursorOptions options;
   options.command.as = identityOf(request);
   if (const auto deadline = request.operation().deadline())
     options.command.timeout = *deadline - node.environment().now();
   request.reply().append("node", peer);
   if (givesCursor(command.view().first().name())) {
-    TROUPE_CO_ASSIGN(auto cursor, co_await front::RemoteCursor::open(node, peer, database, command, options));
+    TROUPE_CO_ASSIGN(auto cursor, co_await transport::RemoteCursor::open(node, peer, database, command, options));
     co_return co_await replyWithDocuments(request, std::move(cursor));
   }
-  TROUPE_CO_ASSIGN(const auto reply, co_await front::runCommand(node, peer, database, command, options.command));
+  TROUPE_CO_ASSIGN(const auto reply, co_await transport::runCommand(node, peer, database, command, options.command));
   request.reply().append("reply", reply.document());
   co_return Status::OK();
 }

@@ -9,6 +9,7 @@
 #include "actors/server/request.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using storage::LockMode;
 using storage::ResourceView;

@@ -7,6 +7,7 @@
 #include "storage/operation/operation_context.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// Fields of an operation in currentOp: `locks`, `waitingForLock`, `lockStats`, `admissionPriority`. `resources`: what
 /// is locked now. The operation cannot end meanwhile (Client::withOperation).

@@ -6,6 +6,7 @@
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include "storage/records/record_id_set.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

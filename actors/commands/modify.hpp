@@ -8,6 +8,7 @@
 #include "storage/query/update/update.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// One update or delete of the documents that match a filter.
 struct Modification {

@@ -12,6 +12,7 @@
 #include "storage/query/pipeline/pipeline.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using query::CollectionName;
 using query::StagePtr;

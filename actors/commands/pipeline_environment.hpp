@@ -9,6 +9,7 @@
 #include "storage/query/pipeline/environment.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// Services of this node for the stages of a pipeline: other collections ($lookup, $unionWith), targets ($out, $merge)
 /// and views of the server's inside ($collStats, $currentOp, $actors ...). Lives as long as the pipeline. Writers rely

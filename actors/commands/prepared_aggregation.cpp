@@ -5,6 +5,7 @@
 #include "actors/kernel/node.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using query::Pipeline;
 

@@ -8,6 +8,7 @@
 #include "storage/query/pipeline/pipeline.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// An aggregation ready to run: the pipeline with views resolved, its front pushed into the collection's plan.
 struct PreparedAggregation {

@@ -10,6 +10,7 @@
 #include "storage/query/expression/expression.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "storage/query/plan/executor.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// How long an operation may keep its thread before others get their turn.
 inline constexpr auto kSlice = std::chrono::milliseconds(10);

@@ -9,6 +9,7 @@
 #include "state_machines/replication/topology_messages.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

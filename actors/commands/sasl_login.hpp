@@ -2,6 +2,7 @@
 #include "actors/server/request.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// hello's `saslSupportedMechs: "db.user"`: the mechanisms the user has credentials for.
 void appendSaslMechanisms(Request& request);

@@ -4,6 +4,7 @@
 #include "storage/catalog/collection.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 // Tailable cursors: after the last document of a capped collection they stay open and go on with what comes later; with
 // `awaitData` their getMore waits a while for it. One whose position was removed ends with CappedPositionLost.

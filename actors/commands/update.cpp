@@ -8,6 +8,7 @@
 #include "storage/query/project/projection.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "messaging/bson/validate.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using storage::Namespace;
 

@@ -11,6 +11,7 @@
 #include "storage/query/match/match_expression.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// The collection writer of the request's operation.
 inline CollectionWriter writerOf(Request& request) { return {request.server().writes, request.operation()}; }

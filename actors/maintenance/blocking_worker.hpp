@@ -52,7 +52,7 @@ class BlockingWorker final : public Actor {
 };
 
 /// Puts jobs into the queue and wakes the workers, of which the first that is idle takes one.
-class WorkerPool final : public commands::BlockingWork {
+class WorkerPool final : public server::BlockingWork {
  public:
   WorkerPool(Node& node, std::vector<Address> workers) : node_(node), workers_(std::move(workers)) {}
   void run(std::string_view what, std::function<Status()> work, std::function<void(Status)> done) override;

@@ -28,7 +28,7 @@ Task<void> ConcurrencyTuner::run() {
 }
 
 void ConcurrencyTuner::tune() {
-  const commands::Parameters& parameters = server_->parameters;
+  const server::Parameters& parameters = server_->parameters;
   storage::ExecutionAdmission& admission = server_->admission;
   admission.setLowBypassThreshold(parameters.lowPriorityAdmissionBypassThreshold);
   admission.setFixed(fixedSize(parameters.concurrentReadTransactions),

@@ -9,7 +9,7 @@ namespace troupe::maintenance {
 /// parameters fix.
 class ConcurrencyTuner final : public Actor {
  public:
-  explicit ConcurrencyTuner(commands::ServerContext* server) : server_(server) {}
+  explicit ConcurrencyTuner(server::ServerContext* server) : server_(server) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override;
@@ -17,7 +17,7 @@ class ConcurrencyTuner final : public Actor {
  private:
   Task<void> run();
   void tune();
-  commands::ServerContext* server_;
+  server::ServerContext* server_;
 };
 
 }  // namespace troupe::maintenance

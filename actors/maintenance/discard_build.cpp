@@ -21,7 +21,7 @@ bool isThere(const storage::CatalogSnapshot& catalog, const storage::UnfinishedB
          });
 }
 
-void logOutcome(commands::ServerContext& server, const storage::UnfinishedBuild& left, const Status& outcome) {
+void logOutcome(server::ServerContext& server, const storage::UnfinishedBuild& left, const Status& outcome) {
   const bson::Document about = bson::doc("ns", left.ns.toString(), "buildUUID", left.build.toString());
   constexpr auto kComponent = log::Component::kIndex;
   if (outcome.isOK())
@@ -34,7 +34,7 @@ void logOutcome(commands::ServerContext& server, const storage::UnfinishedBuild&
 
 }  // namespace
 
-Task<Status> discardBuild(commands::ServerContext& server, storage::UnfinishedBuild left) {
+Task<Status> discardBuild(server::ServerContext& server, storage::UnfinishedBuild left) {
   if (!isThere(*server.catalog.snapshot(), left)) co_return Status::OK();
   storage::OperationContext operation(server.operations());
   const auto lock =

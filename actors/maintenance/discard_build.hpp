@@ -15,6 +15,6 @@ namespace troupe::maintenance {
 /// discards it as it steps up (IndexBuilds). Writers keep an unfinished index up in every role, so nothing of it is
 /// lost meanwhile: a primary that is to go on with a build (commit quorum, resumable builds) has to be taught so here
 /// and in IndexBuilds, and nowhere else.
-Task<Status> discardBuild(commands::ServerContext& server, storage::UnfinishedBuild left);
+Task<Status> discardBuild(server::ServerContext& server, storage::UnfinishedBuild left);
 
 }  // namespace troupe::maintenance

@@ -10,7 +10,7 @@ namespace troupe::maintenance {
 /// go.
 class DiskWatch final : public Actor {
  public:
-  DiskWatch(commands::DiskGuard* guard, Address checkpointer) : guard_(guard), checkpointer_(std::move(checkpointer)) {}
+  DiskWatch(server::DiskGuard* guard, Address checkpointer) : guard_(guard), checkpointer_(std::move(checkpointer)) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override;
@@ -18,7 +18,7 @@ class DiskWatch final : public Actor {
  private:
   void look();
 
-  commands::DiskGuard* guard_;
+  server::DiskGuard* guard_;
   Address checkpointer_;
   bool full_ = false;
 };

@@ -23,9 +23,9 @@ void IdleSweeper::sweep() {
   sessions_ += static_cast<int64_t>(ended.size());
   if (ended.empty()) return;
   const std::unordered_set<std::string> ids(ended.begin(), ended.end());
-  server_->cursors.killIf([&](const commands::ClientCursor& cursor) {
+  server_->cursors.killIf([&](const server::ClientCursor& cursor) {
     if (cursor.session.empty()) return false;
-    const auto id = commands::SessionRegistry::idOf(cursor.session);
+    const auto id = server::SessionRegistry::idOf(cursor.session);
     return id.isOK() && ids.contains(*id);
   });
 }

@@ -8,14 +8,14 @@ namespace troupe::maintenance {
 /// their deadline.
 class IdleSweeper final : public Actor {
  public:
-  explicit IdleSweeper(commands::ServerContext* server) : server_(server) {}
+  explicit IdleSweeper(server::ServerContext* server) : server_(server) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override { return bson::doc("cursorsEnded", cursors_, "sessionsEnded", sessions_); }
 
  private:
   void sweep();
-  commands::ServerContext* server_;
+  server::ServerContext* server_;
   int64_t cursors_ = 0, sessions_ = 0;
 };
 

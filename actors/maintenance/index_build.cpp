@@ -41,7 +41,7 @@ StatusWith<bool> isEmpty(storage::RecoveryUnit& unit, const storage::Collection&
 
 }  // namespace
 
-IndexBuild::IndexBuild(commands::ServerContext& server, bson::Uuid build, BuildIndexes wanted)
+IndexBuild::IndexBuild(server::ServerContext& server, bson::Uuid build, BuildIndexes wanted)
     : server_(server),
       build_(build),
       wanted_(std::move(wanted)),

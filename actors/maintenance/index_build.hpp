@@ -22,7 +22,7 @@ namespace troupe::maintenance {
 class IndexBuild final : public Actor {
  public:
   /// `server` outlives it. Its operation can be killed from now on.
-  IndexBuild(commands::ServerContext& server, bson::Uuid build, BuildIndexes wanted);
+  IndexBuild(server::ServerContext& server, bson::Uuid build, BuildIndexes wanted);
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   /// Aborts the build, and ends with it.
@@ -50,10 +50,10 @@ class IndexBuild final : public Actor {
   void showProgress();
   std::vector<bson::View> specs() const { return {wanted_.specs.begin(), wanted_.specs.end()}; }
 
-  commands::ServerContext& server_;
+  server::ServerContext& server_;
   const bson::Uuid build_;
   const BuildIndexes wanted_;
-  commands::ServiceOperation operation_;
+  server::ServiceOperation operation_;
   CollectionWriter writer_;
   std::optional<storage::IndexBuilder> builder_;  ///< once it is set up, unless there is nothing to scan
   std::vector<bson::Uuid> others_;                ///< builds under way that make some of its indexes

@@ -16,7 +16,7 @@ namespace troupe::maintenance {
 namespace {
 
 /// Of builds that end with their supervisor.
-Status stopped(const commands::ServerContext& server) {
+Status stopped(const server::ServerContext& server) {
   if (server.hello.shuttingDown()) return {ErrorCode::kInterruptedAtShutdown, "the index build ends with its node"};
   return {ErrorCode::kIndexBuildAborted, "the supervisor of index builds was stopped"};
 }

@@ -19,7 +19,7 @@ namespace troupe::maintenance {
 /// life makes are discarded before this actor is ready, and on a member when it becomes primary (SRC-006).
 class IndexBuilds final : public Actor {
  public:
-  explicit IndexBuilds(commands::ServerContext* server) : server_(server) {}
+  explicit IndexBuilds(server::ServerContext* server) : server_(server) {}
   Behaviour behaviour() override;
   void onStart() override;
   /// Aborts all builds and ends when they have.
@@ -66,7 +66,7 @@ class IndexBuilds final : public Actor {
   bool mayDiscard(const storage::Namespace& ns) const;
   BuildAt find(const bson::Uuid& uuid);
 
-  commands::ServerContext* const server_;
+  server::ServerContext* const server_;
   std::list<Build> builds_;  ///< in the order they came
   std::vector<Awaiting> awaiting_;
   size_t orphans_ = 0;  ///< builds of this actor's last life that have not ended yet

@@ -16,7 +16,7 @@ void OperationDrain::onStopRequested() {
 }
 
 Task<void> OperationDrain::drain() {
-  server_->clients.each([](commands::Client& client) {
+  server_->clients.each([](server::Client& client) {
     client.withOperation(
         [](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterruptedAtShutdown); });
   });

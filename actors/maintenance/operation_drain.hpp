@@ -12,7 +12,7 @@ namespace troupe::maintenance {
 /// lock is held until the node is gone (ServerContext::shutdownLock).
 class OperationDrain final : public Actor {
  public:
-  explicit OperationDrain(commands::ServerContext* server) : server_(server) {}
+  explicit OperationDrain(server::ServerContext* server) : server_(server) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   void onStopRequested() override;
@@ -22,7 +22,7 @@ class OperationDrain final : public Actor {
  private:
   Task<void> drain();
 
-  commands::ServerContext* const server_;
+  server::ServerContext* const server_;
   std::shared_ptr<storage::LockWait> wait_;  ///< while the lock is not granted
 };
 

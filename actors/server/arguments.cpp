@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 using bson::Element;
 using bson::Type;
@@ -132,4 +132,4 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
   return Status::OK();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -8,7 +8,7 @@
 #include "messaging/bson/view.hpp"
 #include "messaging/errors/status.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// The types an argument may have, as bits.
 enum ArgumentType : uint16_t {
@@ -69,4 +69,4 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
 std::span<const Argument> genericArguments();
 bool isGenericArgument(std::string_view name);
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

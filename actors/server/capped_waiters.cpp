@@ -6,7 +6,7 @@
 #include "storage/catalog/collection.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -116,4 +116,4 @@ void CappedWaiters::tell(const bson::Uuid& collection) {
   wake(waiting);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

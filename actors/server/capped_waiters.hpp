@@ -10,7 +10,7 @@
 #include "storage/catalog/write_observer.hpp"
 #include "storage/oplog/oplog_visibility.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// Waiters for news of capped collections: tailable cursors that await data. News are committed inserts, and that the
 /// collection changes or goes. Only collections that somebody asked about cost anything. Thread-safe.
@@ -54,4 +54,4 @@ class CappedWaiters final : public storage::WriteObserver {
   std::map<bson::Uuid, Watched> watched_;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

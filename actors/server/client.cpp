@@ -1,6 +1,6 @@
 #include "actors/server/client.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 std::shared_ptr<Client> ClientRegistry::add(std::string remote, bool fromLoopback, bool encrypted, int64_t limit) {
   const std::lock_guard lock(mutex_);
@@ -47,4 +47,4 @@ bool ClientRegistry::killOperation(int64_t operationId, ErrorCode code) const {
   return killed;
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

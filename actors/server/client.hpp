@@ -15,7 +15,7 @@
 #include "messaging/wire/op_compressed.hpp"
 #include "storage/operation/operation_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// A user that a connection has authenticated, with what its roles allow at that time.
 struct AuthenticatedUser {
@@ -121,4 +121,4 @@ class ClientRegistry {
   std::atomic<int64_t> nextOperation_{1};
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

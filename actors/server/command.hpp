@@ -9,7 +9,7 @@
 #include "actors/server/request.hpp"
 #include "messaging/auth/roles.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 enum class Access { kNone, kRead, kWrite, kAdmin };
 
@@ -51,10 +51,6 @@ class CommandTable {
   std::unordered_map<std::string_view, const Command*> byName_;  ///< aliases too
 };
 
-/// Every command of this server, and an extension's: `more` is static. A name that the server has already stays the
-/// server's. A node keeps its table in its ServerContext.
-CommandTable makeCommandTable(std::span<const Command> more = {});
-
 /// Runs one request from parsing to the finished reply in `request.reply()`: finds the command in the node's table,
 /// checks name, database, rights, arguments, API version, session and fail points, runs the body, and writes `ok` or
 /// the error. Never fails.
@@ -63,4 +59,4 @@ Task<void> dispatch(Request& request);
 /// Writes {ok: 0, errmsg, code, codeName, ...} in place of what the reply holds.
 void writeError(wire::MessageBuilder& reply, const Status& status);
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -162,4 +162,4 @@ void CursorRegistry::each(const std::function<void(const ClientCursor&)>& visitI
   }
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -14,7 +14,7 @@
 #include "messaging/errors/status.hpp"
 #include "storage/operation/operation_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// State of a tailable cursor: at the end of its collection it waits for more.
 struct Tail {
@@ -101,4 +101,4 @@ class CursorRegistry {
   int64_t opened_ = 0;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

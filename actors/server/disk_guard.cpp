@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -55,4 +55,4 @@ Status DiskGuard::refusal() const {
               " are kept for the journal and checkpoints (diskSpaceReserveMB); delete data or add space"};
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

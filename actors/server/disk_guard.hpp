@@ -8,7 +8,7 @@
 #include "messaging/log/log.hpp"
 #include "storage/engine/engine.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// Refuses writes that grow the data while the disk below the data directory is nearly full, so that the journal and
 /// the checkpoints have room left: reads and deletes go on, and writes come back by themselves when there is space
@@ -63,4 +63,4 @@ class DiskGuard {
   std::atomic<bool> refusing_{false};
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

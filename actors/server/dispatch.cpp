@@ -15,7 +15,7 @@
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_collection.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -285,4 +285,4 @@ Task<void> dispatch(Request& request) {
   logOperation(request, status, took);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

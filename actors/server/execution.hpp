@@ -4,7 +4,7 @@
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// One run of a command, whether a client or another node sent it: its operation and its request. Both borrow the
 /// message, the server and the client. Lives on the frame of the coroutine that runs it.
@@ -20,4 +20,4 @@ struct Execution {
   Request request;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -100,4 +100,4 @@ bson::Document FailPoints::describe() const {
   return b.finish();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

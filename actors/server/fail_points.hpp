@@ -12,7 +12,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// The `data` document of an armed fail point, given to the place that fires it.
 using FailPointData = bson::Document;
@@ -57,4 +57,4 @@ class FailPoints final : public FaultPlan {
   std::function<double()> random_;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

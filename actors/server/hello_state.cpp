@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 int64_t HelloState::counter() const {
   const std::lock_guard lock(mutex_);
@@ -55,4 +55,4 @@ void HelloState::beginShutdown() {
   wakeAll();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -7,7 +7,7 @@
 #include "actors/kernel/future.hpp"
 #include "messaging/bson/document.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// The node's topology version, and those who wait for it to change: awaitable and streaming hellos (BOOT-006,
 /// BOOT-007). Thread-safe.
@@ -38,4 +38,4 @@ class HelloState {
   size_t pruneAt_ = 64;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// How long requests took: a histogram in powers of two of a microsecond. Any thread; noting one costs two relaxed
 /// additions.
@@ -50,4 +50,4 @@ struct OperationLatencies {
   LatencyHistogram reads, writes, commands;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -3,7 +3,7 @@
 #include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -75,4 +75,4 @@ Status setUpOperation(Request& request) {
   return setDeadline(request);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -5,7 +5,7 @@
 
 #include "messaging/bson/json.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 using bson::Element;
 using bson::Value;
@@ -142,4 +142,4 @@ std::vector<std::string_view> Parameters::names() const {
   return result;
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

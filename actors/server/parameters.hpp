@@ -11,7 +11,7 @@
 #include "messaging/errors/status.hpp"
 #include "messaging/log/verbosity.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// The server's tunable values, by the names operators know (`getParameter`, `setParameter`, `--setParameter`). Reading
 /// a value is one atomic load; changing one is thread-safe. Values that only make sense at start-up cannot be changed
@@ -74,4 +74,4 @@ class Parameters {
   std::vector<Entry> entries_;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -6,7 +6,7 @@
 #include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 bson::Element Request::given(std::string_view name) const {
   const auto e = fields_[name];
@@ -105,4 +105,4 @@ Task<Status> Request::yield() {
   co_return checkForInterrupt();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -16,7 +16,7 @@
 #include "storage/catalog/namespace.hpp"
 #include "storage/operation/operation_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 struct Command;
 struct ServerContext;
@@ -157,4 +157,4 @@ class Request {
   wire::MessageBuilder reply_;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -7,7 +7,7 @@
 #include "storage/query/pipeline/stage.hpp"
 #include "storage/query/plan/executor.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// The results of a find or an aggregation, one at a time, together with all they borrow (parsed query, catalog
 /// version). They are read through the recovery unit of the operation that works on them. Used by one thread at a time;
@@ -31,4 +31,4 @@ class ResultStream {
   virtual void report(storage::OperationMetrics& metrics) const = 0;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -5,7 +5,7 @@
 #include "actors/server/hello_state.hpp"
 #include "actors/server/server_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -61,4 +61,4 @@ Interruption interruptWrites(const ServerContext& server) {
   return done;
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -3,7 +3,7 @@
 
 #include "actors/server/request.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 struct ServerContext;
 
@@ -23,4 +23,4 @@ struct Interruption {
 /// (ELE-028).
 Interruption interruptWrites(const ServerContext& server);
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

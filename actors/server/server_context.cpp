@@ -2,11 +2,11 @@
 
 #include "actors/kernel/node.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 int64_t wallMillis(const ServerContext& server) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch())
       .count();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

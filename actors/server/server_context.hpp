@@ -32,7 +32,7 @@ namespace troupe::replication {
 class Membership;
 }
 
-namespace troupe::commands {
+namespace troupe::server {
 
 class CappedWaiters;
 class CommandTable;
@@ -116,4 +116,4 @@ struct ServerContext {
 /// Milliseconds since 1970 by the node's clock.
 int64_t wallMillis(const ServerContext& server);
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -4,7 +4,7 @@
 
 #include "actors/kernel/node.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 ServiceOperation::ServiceOperation(ServerContext& server, std::string name, const storage::Namespace& ns,
                                    bson::Document command)
@@ -26,4 +26,4 @@ ServiceOperation::~ServiceOperation() {
   server_.clients.remove(client_->connectionId);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -7,7 +7,7 @@
 #include "messaging/bson/document.hpp"
 #include "storage/operation/operation_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// A long operation of the node's own that operators see and end as they do those of clients: currentOp and lockInfo
 /// show it by name, killOp and a shutdown end it, and so does a change of the node's role once it announces writes.
@@ -33,4 +33,4 @@ class ServiceOperation {
   const std::shared_ptr<Client> client_;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -1,6 +1,6 @@
 #include "actors/server/session_registry.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -76,4 +76,4 @@ size_t SessionRegistry::size() const {
   return lastUsed_.size();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

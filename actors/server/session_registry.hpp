@@ -11,7 +11,7 @@
 #include "messaging/errors/status.hpp"
 #include "storage/operation/operation_context.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// The logical sessions this node has seen lately, by their id (a UUID). A session ends when a client says so or when
 /// nobody used it for the session time-out; its cursors end with it. Thread-safe. (SES)
@@ -41,4 +41,4 @@ class SessionRegistry {
   std::unordered_map<std::string, TimePoint, Hash, std::equal_to<>> lastUsed_;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -23,4 +23,4 @@ void appendShownCommand(bson::Builder& out, bson::View command) {
   out.close();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -5,7 +5,7 @@
 #include "actors/server/server_context.hpp"
 #include "actors/server/shown_command.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 void logOperation(const Request& request, const Status& outcome, std::chrono::nanoseconds took) {
   const ServerContext& server = request.server();
@@ -36,4 +36,4 @@ void logOperation(const Request& request, const Status& outcome, std::chrono::na
   else server.log.debug(1, log::Component::kCommand, 51801, context, "Operation", attributes.finish());
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -62,4 +62,4 @@ Status checkIndexInStableApi(bson::View specification) {
   return Status::OK();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -2,7 +2,7 @@
 #include "messaging/bson/view.hpp"
 #include "messaging/errors/status.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 // Stages and options refused under apiStrict with API version 1, besides whole commands and their arguments.
 // The failures are APIStrictError.
@@ -12,4 +12,4 @@ Status checkStagesInStableApi(bson::View stages);
 /// One specification of createIndexes.
 Status checkIndexInStableApi(bson::View specification);
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

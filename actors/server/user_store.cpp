@@ -3,7 +3,7 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/operation/held_lock.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -130,4 +130,4 @@ StatusWith<auth::PrivilegeSet> UserStore::privilegesOf(bson::View user) {
   return privileges;
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -20,7 +20,7 @@ namespace troupe::storage {
 class Catalog;
 }
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// Where users are kept.
 inline const storage::Namespace kUsers("admin", "system.users");
@@ -81,4 +81,4 @@ class UserStore {
   const UserChanges& changes_;
 };
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

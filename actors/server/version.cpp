@@ -2,8 +2,8 @@
 
 #include <openssl/crypto.h>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 std::string openSslVersion() { return OpenSSL_version(OPENSSL_VERSION); }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -5,7 +5,7 @@
 
 #include "messaging/version.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 /// The server version whose behaviour drivers may expect.
 inline constexpr std::string_view kServerVersion = "7.0.0";
@@ -14,4 +14,4 @@ using troupe::kTroupeVersion;
 
 std::string openSslVersion();
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -8,7 +8,7 @@
 #include "actors/storage/interruptible_wait.hpp"
 #include "messaging/bson/validate.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 namespace {
 
@@ -51,4 +51,4 @@ void appendWriteConcernError(Request& request, const Status& failure) {
   reply.close();
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -4,7 +4,7 @@
 #include "actors/transport/cursor_sender.hpp"
 #include "messaging/bson/validate.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace {
 
@@ -31,7 +31,7 @@ struct Job {
 Status unauthorized(std::string why) { return {ErrorCode::kUnauthorized, std::move(why)}; }
 
 /// Whether the asker may act for others. Without authentication any client may do everything, and so may any node.
-Status checkOrigin(const commands::ServerContext& server, const AskOrigin* origin, Identity identity) {
+Status checkOrigin(const server::ServerContext& server, const AskOrigin* origin, Identity identity) {
   if (identity == Identity::NOBODY || !server.identity.authentication || !origin || origin->authenticated)
     return Status::OK();
   return unauthorized("the node at the other end of the link has not proven that it belongs to the cluster");
@@ -39,7 +39,7 @@ Status checkOrigin(const commands::ServerContext& server, const AskOrigin* origi
 
 Status logIn(const Job& job) {
   auto& client = *job.command->client;
-  commands::AuthenticatedUser user;
+  server::AuthenticatedUser user;
   if (job.identity == Identity::CLUSTER) {
     user.name = "__system";
     user.database = "local";
@@ -65,7 +65,7 @@ Payload openCursor(Job& job, RemoteReply reply) {
   std::string path;
   if (id != 0) {
     const auto& command = job.command;
-    commands::ServerContext& server = command->server;
+    server::ServerContext& server = command->server;
     const Address address = job.service.child("cursor" + std::to_string(command->client->connectionId));
     SpawnOptions options;
     options.type = "RemoteCursor";
@@ -176,4 +176,4 @@ bson::Document CommandService::describe() const {
                    static_cast<int64_t>(links_.size()));
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

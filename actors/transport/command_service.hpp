@@ -9,7 +9,7 @@
 #include "actors/transport/remote_runs.hpp"
 #include "messaging/schemas/command.capnp.h"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// Path of the CommandService on every node; its children are the cursors of other nodes.
 inline constexpr const char* kCommandsPath = "/node/front/commands";
@@ -20,7 +20,7 @@ inline constexpr const char* kCommandsPath = "/node/front/commands";
 class CommandService final : public Actor {
  public:
   /// `server` outlives the actor.
-  explicit CommandService(commands::ServerContext* server) : server_(server) {}
+  explicit CommandService(server::ServerContext* server) : server_(server) {}
   Behaviour behaviour() override;
   void onStart() override;
   /// Interrupts what runs, and stops once it has ended.
@@ -32,11 +32,11 @@ class CommandService final : public Actor {
   void run(Received<schema::RunCommand> wanted, Context context);
   void watchLink(const AskOrigin* origin);
 
-  commands::ServerContext* server_;
+  server::ServerContext* server_;
   const std::shared_ptr<RemoteRuns> runs_ = std::make_shared<RemoteRuns>();
   std::set<std::string> links_;  ///< that commands have come over and that have not ended
   bool stopping_ = false;
   int64_t started_ = 0, refused_ = 0;
 };
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -9,9 +9,9 @@
 #include "messaging/log/log.hpp"
 #include "messaging/wire/request.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
-using commands::Request;
+using server::Request;
 
 namespace {
 
@@ -20,8 +20,8 @@ constexpr auto kLookEvery = std::chrono::milliseconds(200);
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client,
-                       commands::ServerContext& server)
+Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<server::Client> client,
+                       server::ServerContext& server)
     : transport_(std::move(transport)), client_(std::move(client)), server_(server) {
   client_->watchPeer = [this] { watchPeer(); };
 }
@@ -105,7 +105,7 @@ bool Connection::refuse(std::string_view frame, const Status& why, std::string& 
     return false;
   }
   wire::MessageBuilder message;
-  commands::writeError(message, why);
+  server::writeError(message, why);
   reply = wire::replyToMalformed(frame, std::move(message), nextReply_++);
   return true;
 }
@@ -114,7 +114,7 @@ Task<bool> Connection::runRequest(wire::Request wire) {
   int32_t inReplyTo = 0;
   bson::Document next;  // owns the body of an exhaust stream's later rounds
   for (;;) {
-    commands::Execution execution(wire, server_, *client_);
+    server::Execution execution(wire, server_, *client_);
     Request& request = execution.request;
     co_await execution.run();
     if (watch_) cancelTimer(*std::exchange(watch_, std::nullopt));
@@ -148,4 +148,4 @@ Task<bool> Connection::send(std::string bytes) {
   co_return (co_await transport_->write(rest, *written)).isOK();
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -10,7 +10,7 @@
 #include "actors/transport/transport.hpp"
 #include "messaging/wire/frame_reader.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// One driver's connection as an actor: it reads frames, runs each request's command to its end and writes the answer,
 /// one request at a time as the protocol has it. A connection that begins as a link of another node is handed over to
@@ -18,8 +18,8 @@ namespace troupe::front {
 /// breaks the protocol, or a supervisor or operator stops it.
 class Connection final : public Actor {
  public:
-  Connection(std::shared_ptr<Transport> transport, std::shared_ptr<commands::Client> client,
-             commands::ServerContext& server);
+  Connection(std::shared_ptr<Transport> transport, std::shared_ptr<server::Client> client,
+             server::ServerContext& server);
   ~Connection() override;
 
   Behaviour behaviour() override { return {}; }
@@ -45,8 +45,8 @@ class Connection final : public Actor {
   bool refuse(std::string_view frame, const Status& why, std::string& reply);
 
   std::shared_ptr<Transport> transport_;
-  std::shared_ptr<commands::Client> client_;
-  commands::ServerContext& server_;
+  std::shared_ptr<server::Client> client_;
+  server::ServerContext& server_;
   const std::shared_ptr<wire::FrameReader> reader_ = std::make_shared<wire::FrameReader>();
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;
@@ -54,4 +54,4 @@ class Connection final : public Actor {
   std::optional<TimerId> watch_;  ///< while a request waits long
 };
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -17,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using Outcome = StatusWith<std::shared_ptr<front::Transport>>;
+using Outcome = StatusWith<std::shared_ptr<transport::Transport>>;
 
 /// State shared by all attempts.
 struct Ways {
@@ -84,7 +84,7 @@ class Try : public std::enable_shared_from_this<Try> {
   }
 
   void finish(Status status) {
-    std::shared_ptr<front::Transport> transport;
+    std::shared_ptr<transport::Transport> transport;
     {
       const std::lock_guard lock(mutex_);
       if (std::exchange(over_, true)) return;
@@ -95,9 +95,9 @@ class Try : public std::enable_shared_from_this<Try> {
     Node::runAsTurn([&] { promise_.set(std::move(outcome)); });
   }
 
-  std::shared_ptr<front::Transport> makeTransport() {
-    if (!ways_->tls) return front::makePlainTransport(std::move(socket_));
-    return front::makeTlsClientTransport(std::move(socket_), ways_->tls, host_, ways_->checkName);
+  std::shared_ptr<transport::Transport> makeTransport() {
+    if (!ways_->tls) return transport::makePlainTransport(std::move(socket_));
+    return transport::makeTlsClientTransport(std::move(socket_), ways_->tls, host_, ways_->checkName);
   }
 
   const std::shared_ptr<const Ways> ways_;

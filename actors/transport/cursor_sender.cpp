@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace {
 constexpr auto kLookForReader = std::chrono::seconds(10);
@@ -80,4 +80,4 @@ bson::Document CursorSender::describe() const {
                    "batches", batches_, "bytes", bytes_);
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -7,7 +7,7 @@
 #include "actors/kernel/actor.hpp"
 #include "actors/transport/remote_command.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// A cursor on this node that another node reads. Each `schema::NextBatch` grants it credit for one batch; it makes
 /// that batch at once, so that with several grants on the way the reader never waits for a round trip, and pauses when
@@ -47,4 +47,4 @@ class CursorSender final : public Actor {
   int64_t batches_ = 0, bytes_ = 0;
 };
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -14,7 +14,7 @@ constexpr int kBlocksInARow = 2;
 constexpr size_t kBacklog = 256 * 1024;
 }  // namespace
 
-void LinkEnd::openStream(std::shared_ptr<front::Transport> transport, bool expectMagic, std::string_view first) {
+void LinkEnd::openStream(std::shared_ptr<transport::Transport> transport, bool expectMagic, std::string_view first) {
   closeStream();
   transport->limitBacklog(kBacklog);
   stream_ = std::make_shared<Stream>(Stream{std::move(transport), std::make_shared<FrameReader>(expectMagic)});

@@ -21,7 +21,7 @@ class LinkEnd : public Actor {
 
   /// Reads from this connection, and writes the outbox to it, until it is closed. `first`: bytes that were read
   /// already.
-  void openStream(std::shared_ptr<front::Transport> transport, bool expectMagic, std::string_view first);
+  void openStream(std::shared_ptr<transport::Transport> transport, bool expectMagic, std::string_view first);
   void closeStream();
   /// Writes a last frame, as far as the connection takes it at once, and closes it.
   void closeStream(std::string_view last);
@@ -50,7 +50,7 @@ class LinkEnd : public Actor {
 
  private:
   struct Stream {
-    std::shared_ptr<front::Transport> transport;
+    std::shared_ptr<transport::Transport> transport;
     std::shared_ptr<FrameReader> reader;  ///< the transport's while it reads
     size_t begun = 0;                     ///< bytes of an incomplete frame when it last began to read
     bool writing = false;                 ///< the transport has the rest of a block

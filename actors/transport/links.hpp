@@ -42,7 +42,7 @@ struct PeerPinged {
 };
 /// A connection that has begun with the magic of a link; the listener hands it over.
 struct IncomingConnection {
-  std::shared_ptr<front::Transport> transport;
+  std::shared_ptr<transport::Transport> transport;
   std::string bytes;   ///< read so far
   std::string remote;  ///< for logs
   bool fromLoopback = false;

@@ -3,7 +3,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/transport/connection.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace {
 
@@ -14,7 +14,7 @@ constexpr auto kInterruptAfter = std::chrono::seconds(5);
 
 }  // namespace
 
-Listener::Listener(ListenerOptions options, std::shared_ptr<Network> network, commands::ServerContext* server)
+Listener::Listener(ListenerOptions options, std::shared_ptr<Network> network, server::ServerContext* server)
     : options_(std::move(options)), network_(std::move(network)), server_(server) {}
 
 Listener::~Listener() = default;
@@ -39,7 +39,7 @@ void Listener::onStopRequested() {
 }
 
 void Listener::interruptRunning() {
-  server_->clients.each([](commands::Client& client) {
+  server_->clients.each([](server::Client& client) {
     client.withOperation(
         [](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterruptedAtShutdown); });
   });
@@ -97,4 +97,4 @@ bson::Document Listener::describe() const {
                    "failed", refused_, "open", server_->clients.current());
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -9,7 +9,7 @@
 #include "actors/transport/network.hpp"
 #include "messaging/tls/options.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 struct ListenerOptions {
   std::vector<std::string> addresses{"127.0.0.1"};
@@ -23,7 +23,7 @@ struct ListenerOptions {
 /// busy ones answer what they are at, and what takes longer than a few seconds is interrupted.
 class Listener final : public Actor {
  public:
-  Listener(ListenerOptions options, std::shared_ptr<Network> network, commands::ServerContext* server);
+  Listener(ListenerOptions options, std::shared_ptr<Network> network, server::ServerContext* server);
   ~Listener() override;
   Behaviour behaviour() override;
   /// Throws when an address cannot be listened on: the supervisor decides.
@@ -39,11 +39,11 @@ class Listener final : public Actor {
 
   ListenerOptions options_;
   const std::shared_ptr<Network> network_;
-  commands::ServerContext* server_;
+  server::ServerContext* server_;
   std::vector<std::unique_ptr<Port>> ports_;
   std::unordered_set<Address> connections_;
   bool draining_ = false;
   int64_t accepted_ = 0, refused_ = 0;
 };
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

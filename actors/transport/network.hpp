@@ -8,7 +8,7 @@
 #include "actors/transport/transport.hpp"
 #include "messaging/tls/options.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// A connection that another side has opened and nobody has taken yet. Dropping it closes it.
 class Arrival {
@@ -56,4 +56,4 @@ std::shared_ptr<Network> makeTcpNetwork();
 /// No network: a port that nobody reaches, and connections that are refused. For nodes that are used in-process only.
 std::shared_ptr<Network> makeNoNetwork();
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

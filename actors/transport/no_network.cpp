@@ -1,7 +1,7 @@
 #include "actors/transport/connector.hpp"
 #include "actors/transport/network.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace {
 
@@ -37,4 +37,4 @@ class NoNetwork final : public Network {
 
 std::shared_ptr<Network> makeNoNetwork() { return std::make_shared<NoNetwork>(); }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

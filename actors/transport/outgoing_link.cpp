@@ -87,7 +87,7 @@ Task<void> OutgoingLink::connect(uint64_t tryNumber) {
   }
 }
 
-void OutgoingLink::connected(StatusWith<std::shared_ptr<front::Transport>> outcome) {
+void OutgoingLink::connected(StatusWith<std::shared_ptr<transport::Transport>> outcome) {
   abandon_ = nullptr;
   const TimePoint now = environment().now();
   if (!outcome.isOK()) return perform(life_.lost(now, outcome.status().reason(), chance()));

@@ -30,7 +30,7 @@ class OutgoingLink final : public LinkEnd {
   void perform(LinkLife::Actions actions);
   void show();
   Task<void> connect(uint64_t tryNumber);
-  void connected(StatusWith<std::shared_ptr<front::Transport>> outcome);
+  void connected(StatusWith<std::shared_ptr<transport::Transport>> outcome);
   void takeHandshake(const Frame& frame);
   void takeAnswer(const Frame& frame);
   void takeBeat(const Frame& frame);

@@ -8,7 +8,7 @@
 
 #include "actors/kernel/node.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace {
 
@@ -90,4 +90,4 @@ std::shared_ptr<Transport> makePlainTransport(tcp::socket socket) {
   return std::make_shared<PlainTransport>(std::move(socket));
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

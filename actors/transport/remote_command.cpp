@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace {
 
@@ -31,7 +31,7 @@ Status failureOf(bson::View reply) {
 
 }  // namespace
 
-RemoteCommand::RemoteCommand(commands::ServerContext& server, std::shared_ptr<RemoteRuns> runs, RemoteRuns::Key key,
+RemoteCommand::RemoteCommand(server::ServerContext& server, std::shared_ptr<RemoteRuns> runs, RemoteRuns::Key key,
                              std::shared_ptr<RemoteRun> run, std::string peer)
     : server(server),
       runs(std::move(runs)),
@@ -49,11 +49,11 @@ Task<StatusWith<RemoteReply>> execute(std::shared_ptr<RemoteCommand> owner, std:
   wire::Request wire;
   wire.database = database;
   wire.body = command;
-  commands::Execution execution(wire, owner->server, *owner->client);
+  server::Execution execution(wire, owner->server, *owner->client);
   if (deadline != kNoDeadline) execution.operation.setDeadline(deadline);
   if (batchBytes > 0)
     execution.request.rawBatch.emplace(
-        commands::RawBatch{std::clamp(batchBytes, kSmallestBatch, kLargestBatch), std::string()});
+        server::RawBatch{std::clamp(batchBytes, kSmallestBatch, kLargestBatch), std::string()});
   {
     const Shown shown(*owner->run, execution.operation);
     co_await execution.run();
@@ -66,4 +66,4 @@ Task<StatusWith<RemoteReply>> execute(std::shared_ptr<RemoteCommand> owner, std:
   co_return reply;
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -11,7 +11,7 @@
 #include "messaging/schemas/command.capnp.h"
 #include "messaging/wire/request.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// Bounds of what one batch of a remote cursor may hold.
 inline constexpr size_t kSmallestBatch = 4 * 1024;
@@ -20,16 +20,16 @@ inline constexpr size_t kLargestBatch = 16 * 1024 * 1024;
 /// Execution of a command or cursor for another node. It is known to `runs`, and its client to the server,
 /// until it goes.
 struct RemoteCommand {
-  RemoteCommand(commands::ServerContext& server, std::shared_ptr<RemoteRuns> runs, RemoteRuns::Key key,
+  RemoteCommand(server::ServerContext& server, std::shared_ptr<RemoteRuns> runs, RemoteRuns::Key key,
                 std::shared_ptr<RemoteRun> run, std::string peer);
   ~RemoteCommand();
   RemoteCommand(const RemoteCommand&) = delete;
 
-  commands::ServerContext& server;
+  server::ServerContext& server;
   const std::shared_ptr<RemoteRuns> runs;
   const RemoteRuns::Key key;
   const std::shared_ptr<RemoteRun> run;
-  const std::shared_ptr<commands::Client> client;
+  const std::shared_ptr<server::Client> client;
 };
 
 /// The reply of a command, and the bytes it gives besides: documents of a batch.
@@ -56,4 +56,4 @@ Payload replyPayload(RemoteReply reply, Fill&& fill) {
       std::make_shared<const std::string>(std::move(reply.bytes)));
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

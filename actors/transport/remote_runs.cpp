@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace troupe::front {
+namespace troupe::transport {
 
 void RemoteRun::setOperation(storage::OperationContext* operation) {
   const std::lock_guard lock(mutex_);
@@ -90,4 +90,4 @@ size_t RemoteRuns::size() const {
   return runs_.size();
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

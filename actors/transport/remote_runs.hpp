@@ -10,7 +10,7 @@
 #include "actors/kernel/node.hpp"
 #include "storage/operation/operation_context.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// One command of another node while it runs, or its cursor while that is open, for those who end it. Thread-safe.
 class RemoteRun {
@@ -56,4 +56,4 @@ class RemoteRuns {
   std::function<void()> whenEmpty_;
 };
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -6,7 +6,7 @@
 #include "messaging/bson/validate.hpp"
 #include "messaging/schemas/command.capnp.h"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace {
 
@@ -192,4 +192,4 @@ StatusWith<std::vector<bson::View>> RemoteCursor::documents() {
   return found;
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -9,7 +9,7 @@
 #include "actors/kernel/node.hpp"
 #include "messaging/bson/document.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// The identity whose rights a command has on another node.
 struct ActAs {
@@ -103,4 +103,4 @@ class RemoteCursor {
   std::deque<Future<Answer>> granted_;
 };
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

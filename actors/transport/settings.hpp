@@ -28,7 +28,7 @@ enum class Anonymous {
 
 /// A connection being opened.
 struct Connecting {
-  Future<StatusWith<std::shared_ptr<front::Transport>>> outcome;
+  Future<StatusWith<std::shared_ptr<transport::Transport>>> outcome;
   std::function<void()> abandon;  ///< ends the try; the outcome is a failure then, if it was not there before
 };
 /// Opens a connection to a node by its name. The one place where a link meets the network: tests give pipes.

@@ -10,7 +10,7 @@
 #include "actors/transport/transports.hpp"
 #include "messaging/tls/context.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -135,4 +135,4 @@ class TcpNetwork final : public Network {
 
 std::shared_ptr<Network> makeTcpNetwork() { return std::make_shared<TcpNetwork>(); }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

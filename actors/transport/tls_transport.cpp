@@ -11,7 +11,7 @@
 
 #include "actors/transport/transports.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 namespace {
 
@@ -129,4 +129,4 @@ std::shared_ptr<Transport> makeTlsClientTransport(tcp::socket socket, std::share
   return transport;
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

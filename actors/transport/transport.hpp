@@ -12,7 +12,7 @@ namespace boost::asio::ssl {
 class context;
 }
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// The bytes of one connection, plain or under TLS. Used by its connection actor alone; completions come from the pool
 /// and continue the actor.
@@ -37,4 +37,4 @@ class Transport {
   virtual void close() = 0;
 };
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -5,7 +5,7 @@
 #include "actors/transport/transport.hpp"
 #include "messaging/errors/status.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 /// The Status for an error of a socket.
 inline Status lost(const boost::system::error_code& error) { return {ErrorCode::kHostUnreachable, error.message()}; }
@@ -27,4 +27,4 @@ std::shared_ptr<Transport> makeTlsClientTransport(boost::asio::ip::tcp::socket s
                                                   std::shared_ptr<boost::asio::ssl::context> context,
                                                   const std::string& host, bool checkName);
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

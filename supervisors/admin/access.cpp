@@ -45,7 +45,7 @@ std::string credentialBytes(const bson::Document& user) { return std::string(use
 
 /// Has a blocking worker check the password; fails, too, if the worker goes away with it. No coroutine: g++ 12 destroys
 /// the captures of a lambda that is written in one twice.
-Future<Status> checkPassword(commands::BlockingWork& blocking, Stored stored, BasicCredentials given) {
+Future<Status> checkPassword(server::BlockingWork& blocking, Stored stored, BasicCredentials given) {
   auto promise = std::make_shared<Promise<Status>>();
   auto future = promise->future();
   blocking.run(
@@ -146,7 +146,7 @@ void UserAccess::forget(const std::string& key) {
 Identity UserAccess::identityOf(const Session& session) const {
   const auto user = options_.find(session.user, session.database);
   if (!user.isOK() || !*user || credentialBytes(**user) != session.credentials) return {};
-  const auto privileges = commands::UserStore::privilegesOf(**user);
+  const auto privileges = server::UserStore::privilegesOf(**user);
   Identity who{Identity::Outcome::kKnown, session.user + "@" + session.database};
   if (!privileges.isOK()) return who;
   who.mayLook = privileges->allows(auth::Action::kViewActors, auth::Resource::cluster());

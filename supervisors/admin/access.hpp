@@ -50,8 +50,8 @@ class UserAccess final : public Access {
       std::function<StatusWith<std::optional<bson::Document>>(std::string_view user, std::string_view database)>;
   struct Options {
     FindUser find;
-    commands::BlockingWork* blocking = nullptr;  ///< outlives this
-    Environment* environment = nullptr;          ///< outlives this
+    server::BlockingWork* blocking = nullptr;  ///< outlives this
+    Environment* environment = nullptr;        ///< outlives this
     auth::RandomSource random;
     std::string secret;  ///< makes decoy credentials
     Duration sessionTime = std::chrono::hours(1);

@@ -11,7 +11,7 @@ namespace troupe::supervisors {
 
 namespace {
 
-AdminSources sourcesOf(commands::ServerContext* server, std::shared_ptr<const link::Links> links) {
+AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link::Links> links) {
   AdminSources sources;
   sources.metrics = [server, links = std::move(links)] {
     MetricSet metrics;
@@ -36,7 +36,7 @@ AdminSources sourcesOf(commands::ServerContext* server, std::shared_ptr<const li
   return sources;
 }
 
-std::shared_ptr<Access> accessOf(commands::ServerContext* server) {
+std::shared_ptr<Access> accessOf(server::ServerContext* server) {
   if (!server->identity.authentication) return std::make_shared<OpenAccess>();
   UserAccess::Options options;
   options.find = [users = &server->users](std::string_view user, std::string_view database) {

@@ -14,7 +14,7 @@ namespace troupe::supervisors {
 class AdminEndpoint final : public Actor {
  public:
   /// `server` outlives the node's actors. `links` may be null.
-  AdminEndpoint(HttpServerOptions options, commands::ServerContext* server, std::shared_ptr<link::Links> links)
+  AdminEndpoint(HttpServerOptions options, server::ServerContext* server, std::shared_ptr<link::Links> links)
       : options_(std::move(options)), server_(server), links_(std::move(links)) {}
   Behaviour behaviour() override { return {}; }
   /// Throws when the port cannot be opened: the supervisor decides.
@@ -24,7 +24,7 @@ class AdminEndpoint final : public Actor {
 
  private:
   HttpServerOptions options_;
-  commands::ServerContext* server_;
+  server::ServerContext* server_;
   std::shared_ptr<link::Links> links_;
   std::unique_ptr<HttpServer> http_;
 };

@@ -27,7 +27,7 @@ namespace troupe::supervisors {
 /// Options for opening the engine of a node.
 struct EngineSetting {
   log::Log& log;
-  const commands::Parameters& parameters;
+  const server::Parameters& parameters;
   /// The engine cannot be used any more: the node has to end. Any thread.
   std::function<void(const Status&)> failed;
 };
@@ -49,9 +49,9 @@ struct AssemblyOptions {
   bool manual = false;                   ///< no threads: tests and simulations run it
   log::Options log;
   /// Identity that commands show; the assembly draws the process id.
-  commands::ServerIdentity identity;
+  server::ServerIdentity identity;
   /// Sets parameters before anything is opened; null: they keep their defaults.
-  std::function<Status(commands::Parameters&)> setParameters;
+  std::function<Status(server::Parameters&)> setParameters;
 
   std::string dataDirectory;  ///< of the disk that is watched; big sorts spill below it
   std::string spillDirectory;
@@ -60,11 +60,11 @@ struct AssemblyOptions {
   bool repair = false;      ///< damaged tables and catalogs are mended as far as possible
   maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
 
-  std::span<const commands::Command> commands;  ///< an extension's; static
-  std::vector<Service> services;                ///< an extension's
+  std::span<const server::Command> commands;  ///< an extension's; static
+  std::vector<Service> services;              ///< an extension's
   /// Hear of writes besides the node's own; they outlive the assembly.
   std::vector<storage::WriteObserver*> observers;
-  front::ListenerOptions listener;
+  transport::ListenerOptions listener;
   std::optional<LinkOptions> links;  ///< none: it has no way to other nodes
   std::optional<HttpServerOptions> admin;
   std::string replicaSet;      ///< empty: the node stands alone

@@ -5,8 +5,8 @@
 
 namespace troupe::supervisors {
 
-StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, front::Network& network, const AssemblyOptions& options,
-                                                   log::Log& log) {
+StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, transport::Network& network,
+                                                   const AssemblyOptions& options, log::Log& log) {
   const LinkOptions& wanted = *options.links;
   link::LinkSettings settings;
   settings.key = wanted.key;

@@ -9,7 +9,7 @@ namespace troupe::supervisors {
 
 /// The links of a node as `options.links` wants them; with neither key nor leave to do without, ones that refuse.
 /// Errors: those of the TLS files.
-StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, front::Network& network, const AssemblyOptions& options,
-                                                   log::Log& log);
+StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, transport::Network& network,
+                                                   const AssemblyOptions& options, log::Log& log);
 
 }  // namespace troupe::supervisors

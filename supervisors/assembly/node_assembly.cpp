@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "actors/commands/builtin.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/machines/document_removals.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
@@ -55,7 +56,7 @@ auth::RandomSource randomFrom(Environment& environment) {
   };
 }
 
-storage::ConflictRetryOptions conflictRetryOf(const commands::Parameters& parameters) {
+storage::ConflictRetryOptions conflictRetryOf(const server::Parameters& parameters) {
   storage::ConflictRetryOptions options;
   options.temporarilyUnavailable = parameters.enableTemporarilyUnavailableExceptions;
   options.temporarilyUnavailableMaxRetries = static_cast<int>(parameters.temporarilyUnavailableMaxRetries);
@@ -81,7 +82,7 @@ Task<Status> awaitStatus(Future<Status> future) { co_return co_await future; }
 
 /// In the order of construction: what comes later may use what comes before.
 struct NodeAssembly::Parts {
-  Parts(std::shared_ptr<Environment> clock, EngineOpener opener, std::shared_ptr<front::Network> net,
+  Parts(std::shared_ptr<Environment> clock, EngineOpener opener, std::shared_ptr<transport::Network> net,
         AssemblyOptions given)
       : options(std::move(given)),
         environment(std::move(clock)),
@@ -103,19 +104,19 @@ struct NodeAssembly::Parts {
   AssemblyOptions options;
   std::shared_ptr<Environment> environment;
   EngineOpener openEngine;
-  std::shared_ptr<front::Network> network;
+  std::shared_ptr<transport::Network> network;
   log::Log log;
   bson::RandomSource random;
-  commands::CommandTable commandTable;
-  commands::Parameters parameters{log.verbosity()};
-  commands::FailPoints failPoints;
-  commands::ClientRegistry clients;
-  commands::CursorRegistry cursors;
-  commands::SessionRegistry sessions;
+  server::CommandTable commandTable;
+  server::Parameters parameters{log.verbosity()};
+  server::FailPoints failPoints;
+  server::ClientRegistry clients;
+  server::CursorRegistry cursors;
+  server::SessionRegistry sessions;
   bson::ObjectIdGenerator objectIds;
-  commands::HelloState hello;
-  commands::UserChanges userChanges;
-  commands::CappedWaiters cappedWaiters;
+  server::HelloState hello;
+  server::UserChanges userChanges;
+  server::CappedWaiters cappedWaiters;
   machines::DocumentRemovals removals;
   storage::LockManager locks{[this] { return environment->now(); }, [this] { return environment->coarseNow(); }};
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
@@ -127,12 +128,12 @@ struct NodeAssembly::Parts {
   std::unique_ptr<storage::SessionPool> storageSessions;
   std::unique_ptr<storage::Catalog> catalog;
   std::unique_ptr<storage::OplogStore> oplog;  ///< of a member
-  std::unique_ptr<commands::UserStore> users;
+  std::unique_ptr<server::UserStore> users;
   std::unique_ptr<Node> node;
   std::unique_ptr<maintenance::WorkerPool> workers;
-  std::unique_ptr<commands::DiskGuard> disk;
+  std::unique_ptr<server::DiskGuard> disk;
   std::unique_ptr<replication::Membership> membership;  ///< null on a node that stands alone
-  std::unique_ptr<commands::ServerContext> context;
+  std::unique_ptr<server::ServerContext> context;
   std::unique_ptr<StorageRows> storageRows;
   Address root;
   std::atomic<bool> ended{false};
@@ -177,7 +178,7 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   if (replicated) TROUPE_TRY(openOplog());
-  users = std::make_unique<commands::UserStore>(
+  users = std::make_unique<server::UserStore>(
       *catalog, storage::OperationServices{*storageSessions, nullptr, &locks, &admission}, userChanges);
   return Status::OK();
 }
@@ -203,53 +204,53 @@ void NodeAssembly::Parts::makeNode() {
   std::vector<Address> addresses;
   for (int i = 0; i < kWorkers; ++i) addresses.push_back(node->address(blockingWorkerPath(i)));
   workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
-  disk = std::make_unique<commands::DiskGuard>(*environment, *engine, options.dataDirectory,
-                                               parameters.diskSpaceReserveMB, log);
+  disk = std::make_unique<server::DiskGuard>(*environment, *engine, options.dataDirectory,
+                                             parameters.diskSpaceReserveMB, log);
   if (options.replicaSet.empty()) return;
   membership = std::make_unique<replication::Membership>(options.replicaSet, node->name());
   node->postOffice().setPrimaryFinder(replication::primaryFinder(*membership));
 }
 
 void NodeAssembly::Parts::makeContext() {
-  commands::ServerIdentity identity = options.identity;
+  server::ServerIdentity identity = options.identity;
   identity.processId = hello.processId();
   const Address flusher = node->address(kJournalFlusherPath);
-  context.reset(new commands::ServerContext{
-      .node = *node,
-      .startedAt = environment->now(),
-      .log = log,
-      .identity = std::move(identity),
-      .commands = commandTable,
-      .parameters = parameters,
-      .failPoints = failPoints,
-      .clients = clients,
-      .cursors = cursors,
-      .sessions = sessions,
-      .users = *users,
-      .hello = hello,
-      .cappedWaiters = cappedWaiters,
-      .counters = {},
-      .latencies = {},
-      .objectIds = objectIds,
-      .engine = *engine,
-      .storageSessions = *storageSessions,
-      .catalog = *catalog,
-      .locks = locks,
-      .admission = admission,
-      .durability = durability,
-      .conflicts = {},
-      .blocking = *workers,
-      .disk = *disk,
-      .secrets = options.secrets,
-      .loginSecret = auth::randomBytes(options.secrets, 32),
-      .spillDirectory = options.spillDirectory,
-      .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
-      .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},
-      .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
-      .membership = membership.get(),
-      .replicated = replicated.get(),
-      .idleUnits = idleUnits,
-      .writes = {*node, *catalog}});
+  context.reset(
+      new server::ServerContext{.node = *node,
+                                .startedAt = environment->now(),
+                                .log = log,
+                                .identity = std::move(identity),
+                                .commands = commandTable,
+                                .parameters = parameters,
+                                .failPoints = failPoints,
+                                .clients = clients,
+                                .cursors = cursors,
+                                .sessions = sessions,
+                                .users = *users,
+                                .hello = hello,
+                                .cappedWaiters = cappedWaiters,
+                                .counters = {},
+                                .latencies = {},
+                                .objectIds = objectIds,
+                                .engine = *engine,
+                                .storageSessions = *storageSessions,
+                                .catalog = *catalog,
+                                .locks = locks,
+                                .admission = admission,
+                                .durability = durability,
+                                .conflicts = {},
+                                .blocking = *workers,
+                                .disk = *disk,
+                                .secrets = options.secrets,
+                                .loginSecret = auth::randomBytes(options.secrets, 32),
+                                .spillDirectory = options.spillDirectory,
+                                .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
+                                .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},
+                                .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
+                                .membership = membership.get(),
+                                .replicated = replicated.get(),
+                                .idleUnits = idleUnits,
+                                .writes = {*node, *catalog}});
   context->writes.conflicts = &context->conflicts;
   context->writes.retryOptions = [this] { return conflictRetryOf(parameters); };
   context->writes.roomFor = [this](size_t bytes) { return disk->roomFor(bytes); };
@@ -311,7 +312,7 @@ void NodeAssembly::Parts::closeStorage() {
 }
 
 NodeAssembly::NodeAssembly(std::shared_ptr<Environment> environment, EngineOpener engine,
-                           std::shared_ptr<front::Network> network, AssemblyOptions options)
+                           std::shared_ptr<transport::Network> network, AssemblyOptions options)
     : parts_(
           std::make_unique<Parts>(std::move(environment), std::move(engine), std::move(network), std::move(options))) {}
 
@@ -372,11 +373,11 @@ void NodeAssembly::crash() {
 const AssemblyOptions& NodeAssembly::options() const { return parts_->options; }
 log::Log& NodeAssembly::log() { return parts_->log; }
 Environment& NodeAssembly::environment() { return *parts_->environment; }
-commands::Parameters& NodeAssembly::parameters() { return parts_->parameters; }
+server::Parameters& NodeAssembly::parameters() { return parts_->parameters; }
 storage::Catalog& NodeAssembly::catalog() { return *parts_->catalog; }
 storage::Engine& NodeAssembly::engine() { return *parts_->engine; }
 Node& NodeAssembly::node() { return *parts_->node; }
-commands::ServerContext& NodeAssembly::context() { return *parts_->context; }
+server::ServerContext& NodeAssembly::context() { return *parts_->context; }
 machines::StorageAccess NodeAssembly::storageAccess() { return parts_->storageAccess(); }
 const replication::Membership* NodeAssembly::membership() const { return parts_->membership.get(); }
 

@@ -20,8 +20,8 @@ namespace troupe::supervisors {
 /// Used by one thread: the main thread, or the test.
 class NodeAssembly {
  public:
-  NodeAssembly(std::shared_ptr<Environment> environment, EngineOpener engine, std::shared_ptr<front::Network> network,
-               AssemblyOptions options);
+  NodeAssembly(std::shared_ptr<Environment> environment, EngineOpener engine,
+               std::shared_ptr<transport::Network> network, AssemblyOptions options);
   /// Calls `stop`, also after an `open` or `begin` that failed half-way.
   ~NodeAssembly();
   NodeAssembly(const NodeAssembly&) = delete;
@@ -44,12 +44,12 @@ class NodeAssembly {
   const AssemblyOptions& options() const;
   log::Log& log();
   Environment& environment();
-  commands::Parameters& parameters();
+  server::Parameters& parameters();
   storage::Catalog& catalog();  ///< after `open`
   storage::Engine& engine();    ///< after `open`
   Node& node();                 ///< after `begin`
   /// The context of commands; after `begin`.
-  commands::ServerContext& context();
+  server::ServerContext& context();
   /// Access for stores of state documents; after `begin`.
   machines::StorageAccess storageAccess();
   /// The node's place in its replica set; null when it stands alone. After `begin`.

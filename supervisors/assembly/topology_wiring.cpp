@@ -33,8 +33,7 @@ void tellServices(Node& node, const std::vector<Service>& services, const replic
 
 }  // namespace
 
-replication::TopologyParts wireTopology(commands::ServerContext& server,
-                                        std::shared_ptr<machines::StorageAccess> storage,
+replication::TopologyParts wireTopology(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         replication::Membership& membership, std::shared_ptr<link::Links> links,
                                         const AssemblyOptions& options) {
   replication::TopologyParts topology;
@@ -52,7 +51,7 @@ replication::TopologyParts wireTopology(commands::ServerContext& server,
   topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
   topology.untilOldRoleEnded = [transition] { return transition->untilOver(); };
   topology.interruptOperations = [&server] {
-    const auto done = commands::interruptWrites(server);
+    const auto done = server::interruptWrites(server);
     server.log.info(Component::kReplication, 21340, "topology", "Operations at a change of role",
                     bson::doc("killed", done.killed, "left", done.left));
     return replication::TopologyParts::Interrupted{done.killed, done.left};
@@ -67,7 +66,7 @@ replication::TopologyParts wireTopology(commands::ServerContext& server,
   return topology;
 }
 
-void handOver(commands::ServerContext& server) {
+void handOver(server::ServerContext& server) {
   if (!server.membership->view()->isWritable()) return;
   replication::StepDown command;
   command.catchUpPeriod = std::chrono::milliseconds(1000);

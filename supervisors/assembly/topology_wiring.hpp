@@ -12,12 +12,11 @@ namespace troupe::supervisors {
 /// The effects of a role change on the rest of the node: waiting hellos are answered, services that run on
 /// the primary only are told, running writes end, links follow the config. `links` may be null. All that is referred to
 /// outlives the topology actor.
-replication::TopologyParts wireTopology(commands::ServerContext& server,
-                                        std::shared_ptr<machines::StorageAccess> storage,
+replication::TopologyParts wireTopology(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         replication::Membership& membership, std::shared_ptr<link::Links> links,
                                         const AssemblyOptions& options);
 
 /// A primary that is told to stop asks another member to take over (BOOT-005), and waits for it 2 s at most.
-void handOver(commands::ServerContext& server);
+void handOver(server::ServerContext& server);
 
 }  // namespace troupe::supervisors

@@ -2,9 +2,9 @@
 
 namespace troupe::supervisors {
 
-using commands::Argument;
-using commands::Command;
-using commands::Requirement;
+using server::Argument;
+using server::Command;
+using server::Requirement;
 
 namespace {
 
@@ -15,24 +15,24 @@ constexpr const char* kHead =
     "of the stable API, version 1. An argument that is not named here and is none of the generic ones is refused.\n\n";
 
 std::string typesOf(uint16_t types) {
-  if (types == commands::kAnyType) return "any";
-  if (types == commands::kFlagArg) return "bool";
+  if (types == server::kAnyType) return "any";
+  if (types == server::kFlagArg) return "bool";
   std::string names;
   const auto add = [&](uint16_t bit, const char* name) {
     if (types & bit) names += (names.empty() ? "" : " or ") + std::string(name);
   };
-  add(commands::kBoolArg, "bool");
-  add(commands::kNumberArg, "number");
-  add(commands::kStringArg, "string");
-  add(commands::kDocumentArg, "document");
-  add(commands::kArrayArg, "array");
-  add(commands::kBinaryArg, "binary");
-  add(commands::kObjectIdArg, "objectId");
-  add(commands::kTimestampArg, "timestamp");
+  add(server::kBoolArg, "bool");
+  add(server::kNumberArg, "number");
+  add(server::kStringArg, "string");
+  add(server::kDocumentArg, "document");
+  add(server::kArrayArg, "array");
+  add(server::kBinaryArg, "binary");
+  add(server::kObjectIdArg, "objectId");
+  add(server::kTimestampArg, "timestamp");
   return names;
 }
 
-std::string argumentsOf(commands::ArgumentTable table) {
+std::string argumentsOf(server::ArgumentTable table) {
   if (table.empty()) return "none";
   std::string text;
   for (const Argument& argument : table) {
@@ -58,7 +58,7 @@ std::string rightsOf(const Requirement& requirement) {
 
 }  // namespace
 
-std::string commandsPage(const commands::CommandTable& table) {
+std::string commandsPage(const server::CommandTable& table) {
   std::string page = kHead;
   for (const Command* command : table.all()) {
     page += "## `" + std::string(command->name) + "`\n\n" + std::string(command->summary) + "\n\n";
@@ -74,7 +74,7 @@ std::string commandsPage(const commands::CommandTable& table) {
     if (!notes.empty()) page += "- " + notes + "\n";
     page += "\n";
   }
-  page += "## Generic arguments\n\nEvery command takes: " + argumentsOf(commands::genericArguments()) + ".\n";
+  page += "## Generic arguments\n\nEvery command takes: " + argumentsOf(server::genericArguments()) + ".\n";
   return page;
 }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <utility>
 
+#include "actors/commands/builtin.hpp"
 #include "actors/server/version.hpp"
 #include "supervisors/daemon/commands_page.hpp"
 #include "supervisors/daemon/options.hpp"
@@ -13,7 +14,7 @@ namespace troupe::supervisors {
 
 namespace {
 
-void listCommands(const commands::CommandTable& table) {
+void listCommands(const server::CommandTable& table) {
   for (const auto* command : table.all()) {
     std::printf("%-26s %s\n", std::string(command->name).c_str(), std::string(command->summary).c_str());
   }
@@ -41,7 +42,7 @@ int runDaemon(int argc, char** argv, Extension extension) {
   }
   if (!options->help.empty()) return std::cout << options->help, 0;
   if (options->showVersion)
-    return std::cout << "trouped " << commands::kTroupeVersion << " (speaks as server " << commands::kServerVersion
+    return std::cout << "trouped " << server::kTroupeVersion << " (speaks as server " << server::kServerVersion
                      << ")\n",
            0;
   if (options->listCommands) return listCommands(commands::makeCommandTable(extension.commands)), 0;

@@ -10,8 +10,8 @@ namespace troupe::supervisors {
 
 /// Additions to the daemon by programs built on Troupe; docs/extending.md builds one.
 struct Extension {
-  std::vector<Service> services;                     ///< on every node, under /node/services
-  std::span<const commands::Command> commands = {};  ///< for drivers; static
+  std::vector<Service> services;                   ///< on every node, under /node/services
+  std::span<const server::Command> commands = {};  ///< for drivers; static
 };
 
 }  // namespace troupe::supervisors

@@ -264,7 +264,7 @@ std::string optionsPage() {
       "\n`--setParameter NAME=VALUE` (in the file: the map `setParameter`) sets a server parameter; some can be "
       "changed by the\n"
       "command `setParameter` while the server runs:\n\n| parameter | default | at run time |\n|---|---|---|\n";
-  const commands::Parameters parameters;
+  const server::Parameters parameters;
   for (const auto name : parameters.names()) {
     page += "| `" + std::string(name) + "` | `" + bson::toRelaxedJson(parameters.get(name).element()) + "` | " +
             (parameters.settableAtRuntime(name) ? "yes" : "no") + " |\n";

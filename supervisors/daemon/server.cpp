@@ -24,7 +24,7 @@ using log::Component;
 
 namespace {
 
-Status setParameters(const Options& options, commands::Parameters& parameters) {
+Status setParameters(const Options& options, server::Parameters& parameters) {
   parameters.slowOperationMillis = options.slowMs;
   parameters.journalCommitIntervalMillis = options.journalCommitIntervalMs;
   parameters.syncPeriodSeconds = options.syncPeriodSecs;
@@ -64,10 +64,10 @@ StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, 
   return storage::openWiredTiger(engineOptions);
 }
 
-commands::ServerIdentity identityOf(const Options& options, std::vector<wire::Compressor> allowed) {
+server::ServerIdentity identityOf(const Options& options, std::vector<wire::Compressor> allowed) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
-  commands::ServerIdentity result;
+  server::ServerIdentity result;
   result.host = std::string(host) + ":" + std::to_string(options.port);
   result.port = options.port;
   result.maxConnections = options.maxConnections;
@@ -90,7 +90,7 @@ StatusWith<AssemblyOptions> assemblyOptions(Options& options) {
   made.threads = static_cast<unsigned>(options.threads);
   made.log = logOptions(options);
   made.identity = identityOf(options, std::move(allowed));
-  made.setParameters = [&options](commands::Parameters& parameters) { return setParameters(options, parameters); };
+  made.setParameters = [&options](server::Parameters& parameters) { return setParameters(options, parameters); };
   made.dataDirectory = options.dbPath;
   made.spillDirectory = options.dbPath + "/_tmp";
   made.journal = options.journal;
@@ -142,7 +142,7 @@ Status Server::Parts::open() {
   wanted.services = extension.services;
   wanted.failed = [this](const Status& reason) { failWith(reason); };
   const auto opener = [this](const EngineSetting& setting) { return openEngine(options, setting); };
-  node = std::make_unique<NodeAssembly>(makeRealEnvironment(), opener, front::makeTcpNetwork(), std::move(wanted));
+  node = std::make_unique<NodeAssembly>(makeRealEnvironment(), opener, transport::makeTcpNetwork(), std::move(wanted));
   logStartUp();
   return node->open();
 }
@@ -151,7 +151,7 @@ void Server::Parts::logStartUp() {
   log::Log& log = node->log();
   log.info(Component::kControl, 4615611, "main", "trouped starting",
            bson::doc("pid", static_cast<int64_t>(getpid()), "port", options.port, "dbPath", options.dbPath,
-                     "troupeVersion", commands::kTroupeVersion, "speaksAs", commands::kServerVersion));
+                     "troupeVersion", server::kTroupeVersion, "speaksAs", server::kServerVersion));
   if (!options.auth) {
     log.warning(Component::kControl, 22120, "main",
                 "Access control is not enabled for the database. Read and write access to data and configuration is "

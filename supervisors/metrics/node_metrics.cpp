@@ -38,7 +38,7 @@ void addSupervised(MetricSet& m, const ActorRow& row) {
   m.gauge("troupe_actor_busy_ratio", "share of its time a supervised actor spends in handlers", row.busyShare, labels);
 }
 
-void addOperations(MetricSet& m, const commands::ServerContext& server) {
+void addOperations(MetricSet& m, const server::ServerContext& server) {
   const auto& c = server.counters;
   const auto operation = [&](const char* kind, const std::atomic<int64_t>& count) {
     m.counter("troupe_operations_total", "operations of clients", static_cast<double>(count.load()), {{"kind", kind}});
@@ -73,8 +73,8 @@ void addOperations(MetricSet& m, const commands::ServerContext& server) {
 }
 
 /// Buckets from 64 microseconds to 17 seconds: what is faster or slower than that needs no finer view from outside.
-void addLatencies(MetricSet& m, const commands::OperationLatencies& latencies) {
-  using Histogram = commands::LatencyHistogram;
+void addLatencies(MetricSet& m, const server::OperationLatencies& latencies) {
+  using Histogram = server::LatencyHistogram;
   constexpr size_t kFirst = 7, kLast = 25;
   std::vector<double> bounds;
   for (size_t i = kFirst; i <= kLast; ++i) bounds.push_back(static_cast<double>(Histogram::lowerBound(i)) / 1e6);
@@ -162,9 +162,9 @@ void addActorMetrics(MetricSet& m, Node& node) {
   }
 }
 
-void addServerMetrics(MetricSet& m, commands::ServerContext& server) {
+void addServerMetrics(MetricSet& m, server::ServerContext& server) {
   m.gauge("troupe_build_info", "1; the labels tell the version", 1,
-          {{"version", std::string(commands::kTroupeVersion)}, {"speaks_as", std::string(commands::kServerVersion)}});
+          {{"version", std::string(server::kTroupeVersion)}, {"speaks_as", std::string(server::kServerVersion)}});
   const auto uptime = server.node.environment().now() - server.startedAt;
   m.gauge("troupe_uptime_seconds", "time since the node started", std::chrono::duration<double>(uptime).count());
   m.gauge("troupe_connections", "open connections of clients", static_cast<double>(server.clients.current()));

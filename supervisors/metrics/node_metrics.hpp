@@ -4,7 +4,7 @@
 namespace troupe {
 class Node;
 }
-namespace troupe::commands {
+namespace troupe::server {
 struct ServerContext;
 }
 
@@ -15,7 +15,7 @@ namespace troupe::supervisors {
 /// series is bounded.
 void addActorMetrics(MetricSet& metrics, Node& node);
 /// The server: connections, operations, documents, cursors, sessions, network, storage engine, journal.
-void addServerMetrics(MetricSet& metrics, commands::ServerContext& server);
+void addServerMetrics(MetricSet& metrics, server::ServerContext& server);
 /// The process, by the names Prometheus clients use: memory, processor time, open files, start time.
 void addProcessMetrics(MetricSet& metrics);
 

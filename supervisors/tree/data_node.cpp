@@ -35,8 +35,9 @@ Tree workers(int count, const std::shared_ptr<JobQueue>& jobs) {
 
 /// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.
 Tree front(const TreeParts& parts) {
-  Tree tree = oneForOne("front", permanent<front::Listener>("listener", parts.listener, parts.network, parts.server));
-  if (parts.links) tree.children.push_back(permanent<front::CommandService>("commands", parts.server));
+  Tree tree =
+      oneForOne("front", permanent<transport::Listener>("listener", parts.listener, parts.network, parts.server));
+  if (parts.links) tree.children.push_back(permanent<transport::CommandService>("commands", parts.server));
   if (parts.admin)
     tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server, parts.links).park());
   return tree;
@@ -45,7 +46,7 @@ Tree front(const TreeParts& parts) {
 }  // namespace
 
 Tree dataNodeTree(const TreeParts& parts) {
-  commands::ServerContext* s = parts.server;
+  server::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog;
   Tree storage =

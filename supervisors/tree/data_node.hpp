@@ -18,12 +18,12 @@ namespace troupe::supervisors {
 
 /// Dependencies of the actors of a node's tree; outlives the tree.
 struct TreeParts {
-  commands::ServerContext* server = nullptr;
+  server::ServerContext* server = nullptr;
   storage::OplogStore* oplog = nullptr;  ///< null: no member of a replica set
   storage::FlushKind flushKind = storage::FlushKind::kLog;
   maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
-  front::ListenerOptions listener;
-  std::shared_ptr<front::Network> network;
+  transport::ListenerOptions listener;
+  std::shared_ptr<transport::Network> network;
   std::shared_ptr<link::Links> links;                  ///< to the other nodes; null: none
   std::optional<replication::TopologyParts> topology;  ///< none: no member of a replica set
   std::optional<HttpServerOptions> admin;              ///< none: no admin endpoint

@@ -44,7 +44,7 @@ bson::Document describeSessions(const storage::SessionPool& pool) {
 
 }  // namespace
 
-StorageRows::StorageRows(commands::ServerContext& server) : registry_(server.node.registry()) {
+StorageRows::StorageRows(server::ServerContext& server) : registry_(server.node.registry()) {
   add({.path = "/node/storage/engine",
        .type = "Engine",
        .parent = kParent,

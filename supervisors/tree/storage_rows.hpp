@@ -13,7 +13,7 @@ namespace troupe::supervisors {
 class StorageRows {
  public:
   /// `server` outlives it. The rows go with it.
-  explicit StorageRows(commands::ServerContext& server);
+  explicit StorageRows(server::ServerContext& server);
   ~StorageRows();
   StorageRows(const StorageRows&) = delete;
   StorageRows& operator=(const StorageRows&) = delete;

@@ -96,14 +96,14 @@ class ReaderAndServer {
       insert.append("insert", "documents").openArray("documents");
       for (int64_t id = from; id < from + 1000; ++id) insert.push(bson::doc("_id", id, "pad", pad));
       insert.close();
-      const auto done = node.wait(front::runCommand(node, name(), "bench", insert.finish()));
+      const auto done = node.wait(transport::runCommand(node, name(), "bench", insert.finish()));
       if (!done.isOK()) throw BenchError(done.status().toString());
     }
   }
   static Task<StatusWith<int>> readAll(Node& node, std::string server) {
     bson::Document find = bson::doc("find", "documents");
     std::string database = "bench";
-    auto cursor = co_await front::RemoteCursor::open(node, std::move(server), std::move(database), std::move(find));
+    auto cursor = co_await transport::RemoteCursor::open(node, std::move(server), std::move(database), std::move(find));
     if (!cursor.isOK()) co_return cursor.status();
     for (int count = 0;;) {
       const auto batch = co_await (*cursor)->next();
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     ReaderAndServer pair(directory.path());
     // As much on the way as the cursor's credit.
     const double seconds = arguments.decimal("seconds");
-    const int window = static_cast<int>(front::CursorOptions().credit / kDocument);
+    const int window = static_cast<int>(transport::CursorOptions().credit / kDocument);
     std::vector<double> read, echoed;
     for (int i = 0; i < arguments.number("rounds"); ++i) {
       read.push_back(pair.round(seconds));

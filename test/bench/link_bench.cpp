@@ -121,7 +121,7 @@ class LinkedNodes {
     mirror.spawn<link::LinkManager>(link::kLinksPath, others);
     acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
       if (error) throw BenchError("cannot accept: " + error.message());
-      link::IncomingConnection connection{front::makePlainTransport(std::move(socket)), "", "bench", true};
+      link::IncomingConnection connection{transport::makePlainTransport(std::move(socket)), "", "bench", true};
       mirror.tell(mirror.address(link::kLinksPath), local(std::move(connection)));
     });
     mirror.spawn<Mirror>("/mirror");

@@ -44,7 +44,7 @@ std::vector<bson::View> commandsIn(std::string_view bytes) {
 
 /// Where a client would send it: what only `admin` knows goes there.
 std::string_view databaseFor(const commands::CommandNode& server, bson::View command) {
-  const commands::Command* known = server.server->commands.find(command.first().name());
+  const server::Command* known = server.server->commands.find(command.first().name());
   return known && known->adminOnly ? "admin" : "test";
 }
 

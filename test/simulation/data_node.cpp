@@ -13,7 +13,7 @@ const std::vector<std::string>& DataNode::invariantNames() {
 /// Checkpoints come more often than usual, so that recoveries begin from one.
 void DataNode::configure(const std::string&, supervisors::AssemblyOptions& options) {
   options.observers.push_back(&writes_);
-  options.setParameters = [](commands::Parameters& parameters) {
+  options.setParameters = [](server::Parameters& parameters) {
     parameters.syncPeriodSeconds = 3;
     return Status::OK();
   };

@@ -66,7 +66,7 @@ class Driver {
   const Listener listener_;
   const Preference preference_;
   std::string server_;
-  std::shared_ptr<front::Transport> transport_;
+  std::shared_ptr<transport::Transport> transport_;
   std::shared_ptr<wire::FrameReader> reader_;
   int32_t lastRequest_ = 0;
 };

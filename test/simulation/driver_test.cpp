@@ -42,7 +42,7 @@ class DriverTest : public testing::Test {
   Simulation cluster{3, {"n1:1"}, bystander};
   Node& server = cluster.addMachine("server");
   Node& client = cluster.addMachine("client");
-  std::unique_ptr<front::Port> port = cluster.streams().listen(server, "", 0, {});
+  std::unique_ptr<transport::Port> port = cluster.streams().listen(server, "", 0, {});
   std::vector<Status> heard;
   Driver driver{client, cluster.streams(), {"server"}, [this](const DriverReply& r) { heard.push_back(r.status); }};
   std::deque<std::optional<std::string>> script;
@@ -56,7 +56,7 @@ class DriverTest : public testing::Test {
     DriverReply reply = co_await driver.run("test", command, retry);
     outcome.emplace(std::move(reply));
   }
-  Task<void> acceptAll(front::Port* at) {
+  Task<void> acceptAll(transport::Port* at) {
     for (;;) {
       auto arrival = co_await at->accept();
       if (!arrival.isOK()) co_return;
@@ -64,7 +64,7 @@ class DriverTest : public testing::Test {
       server.start(serve((*arrival)->take(false)));
     }
   }
-  Task<void> serve(std::shared_ptr<front::Transport> transport) {
+  Task<void> serve(std::shared_ptr<transport::Transport> transport) {
     const auto reader = std::make_shared<wire::FrameReader>();
     for (;;) {
       const auto n = co_await transport->read(reader);

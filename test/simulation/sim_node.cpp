@@ -20,7 +20,7 @@ void require(const Status& status) {
 }  // namespace
 
 NodeLife::NodeLife(const std::string& name, uint64_t seed, TimePoint now, storage::DeterministicDisk disk,
-                   DiskConditions& conditions, std::shared_ptr<front::Network> network,
+                   DiskConditions& conditions, std::shared_ptr<transport::Network> network,
                    supervisors::AssemblyOptions options)
     : conditions_(conditions),
       time_(environmentAt(seed, now)),

@@ -18,7 +18,8 @@ class NodeLife {
   /// `options`: what the program of the simulation wants of its nodes. The tree is started; none of its actors has had
   /// a turn. Throws std::runtime_error when it cannot be opened.
   NodeLife(const std::string& name, uint64_t seed, TimePoint now, storage::DeterministicDisk disk,
-           DiskConditions& conditions, std::shared_ptr<front::Network> network, supervisors::AssemblyOptions options);
+           DiskConditions& conditions, std::shared_ptr<transport::Network> network,
+           supervisors::AssemblyOptions options);
   ~NodeLife();
   NodeLife(const NodeLife&) = delete;
 

@@ -24,7 +24,7 @@ Status gone(const char* why) { return {ErrorCode::kHostUnreachable, why}; }
 }  // namespace
 
 /// One side of a connection. What arrives waits here until it is read.
-class Streams::End final : public front::Transport, public std::enable_shared_from_this<End> {
+class Streams::End final : public transport::Transport, public std::enable_shared_from_this<End> {
  public:
   End(Streams& streams, std::string machine) : machine(std::move(machine)), streams_(&streams) {}
   ~End() override {
@@ -175,7 +175,7 @@ struct Streams::Connection {
   }
 };
 
-class Streams::Arrival final : public front::Arrival {
+class Streams::Arrival final : public transport::Arrival {
  public:
   Arrival(std::shared_ptr<End> end, std::string from) : end_(std::move(end)), from_(std::move(from)) {}
   Future<bool> encryption() override {
@@ -185,21 +185,21 @@ class Streams::Arrival final : public front::Arrival {
     return future;
   }
   std::optional<Remote> remote() const override { return Remote{from_, true}; }
-  std::shared_ptr<front::Transport> take(bool) override { return std::move(end_); }
+  std::shared_ptr<transport::Transport> take(bool) override { return std::move(end_); }
 
  private:
   std::shared_ptr<End> end_;
   const std::string from_;
 };
 
-class Streams::Port final : public front::Port {
+class Streams::Port final : public transport::Port {
  public:
   Port(Streams& streams, std::string machine) : streams_(&streams), machine_(std::move(machine)) {
     streams.ports_[machine_] = this;
   }
   ~Port() override { close(); }
 
-  Future<StatusWith<std::shared_ptr<front::Arrival>>> accept() override {
+  Future<StatusWith<std::shared_ptr<transport::Arrival>>> accept() override {
     waiting_.emplace();
     auto future = waiting_->future();
     next();
@@ -211,7 +211,7 @@ class Streams::Port final : public front::Port {
     arrived_.clear();
     next();
   }
-  void take(std::shared_ptr<front::Arrival> arrival) {
+  void take(std::shared_ptr<transport::Arrival> arrival) {
     arrived_.push_back(std::move(arrival));
     next();
   }
@@ -225,7 +225,8 @@ class Streams::Port final : public front::Port {
  private:
   void next() {
     if (!waiting_ || (arrived_.empty() && streams_)) return;
-    StatusWith<std::shared_ptr<front::Arrival>> outcome = Status(ErrorCode::kShutdownInProgress, "the port is closed");
+    StatusWith<std::shared_ptr<transport::Arrival>> outcome =
+        Status(ErrorCode::kShutdownInProgress, "the port is closed");
     if (!arrived_.empty()) {
       outcome = std::move(arrived_.front());
       arrived_.pop_front();
@@ -237,8 +238,8 @@ class Streams::Port final : public front::Port {
 
   Streams* streams_;
   const std::string machine_;
-  std::deque<std::shared_ptr<front::Arrival>> arrived_;
-  std::optional<Promise<StatusWith<std::shared_ptr<front::Arrival>>>> waiting_;
+  std::deque<std::shared_ptr<transport::Arrival>> arrived_;
+  std::optional<Promise<StatusWith<std::shared_ptr<transport::Arrival>>>> waiting_;
 };
 
 Streams::~Streams() {
@@ -254,7 +255,7 @@ Streams::~Streams() {
   for (const auto& [machine, port] : ports_) port->abandon();
 }
 
-std::unique_ptr<front::Port> Streams::listen(Node& node, const std::string&, uint16_t, const tls::TlsOptions&) {
+std::unique_ptr<transport::Port> Streams::listen(Node& node, const std::string&, uint16_t, const tls::TlsOptions&) {
   return std::make_unique<Port>(*this, node.name());
 }
 
@@ -328,7 +329,7 @@ void Streams::answerCall(const ConnectionPtr& connection) {
     if (!connection->answer) return;
     auto promise = std::move(*connection->answer);
     connection->answer.reset();
-    std::shared_ptr<front::Transport> end = std::move(connection->callerEnd);
+    std::shared_ptr<transport::Transport> end = std::move(connection->callerEnd);
     promise.set(std::move(end));
   });
   ++opened_;

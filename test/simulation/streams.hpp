@@ -21,15 +21,15 @@ namespace troupe::sim {
 /// breaks loses what is under way from any byte on. The death of a process is noticed by the other side as a reset,
 /// behind all that was sent, unless the way is cut; a paused process reads nothing. A sender that nobody reads has to
 /// wait. Machines are named as nodes are. The messages that links carry are written to the trace. For one thread.
-class Streams final : public front::Network {
+class Streams final : public transport::Network {
  public:
   /// `now`: the simulation's time. All that is referred to outlives it.
   Streams(uint64_t seed, sim::Network& conditions, Trace& trace, std::function<TimePoint()> now)
       : random_(seed), conditions_(conditions), trace_(trace), now_(std::move(now)) {}
   ~Streams() override;
 
-  std::unique_ptr<front::Port> listen(Node& node, const std::string& address, uint16_t port,
-                                      const tls::TlsOptions& tls) override;
+  std::unique_ptr<transport::Port> listen(Node& node, const std::string& address, uint16_t port,
+                                          const tls::TlsOptions& tls) override;
   StatusWith<link::Connector> connector(Node& node, const tls::TlsOptions& tls, bool loopbackOnly) override;
 
   /// Opens a connection from the machine of `from` to the port of `to`. Errors: HostUnreachable.
@@ -56,7 +56,7 @@ class Streams final : public front::Network {
   class End;
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
-  using Outcome = StatusWith<std::shared_ptr<front::Transport>>;
+  using Outcome = StatusWith<std::shared_ptr<transport::Transport>>;
   /// What arrives behind the bytes of a piece.
   enum class Then { kMore, kEnd, kReset };
 

@@ -20,7 +20,7 @@ class Idle final : public Program {
 class StreamsTest : public testing::Test {
  protected:
   /// Accepts one connection on the machine "server", and reads all of it.
-  Task<void> serve(front::Port* port) {
+  Task<void> serve(transport::Port* port) {
     auto arrival = co_await port->accept();
     if (!arrival.isOK()) co_return;
     accepted = (*arrival)->take(false);
@@ -65,9 +65,9 @@ class StreamsTest : public testing::Test {
   Simulation cluster{3, {"n1:1"}, idle};
   Node& server = cluster.addMachine("server");
   Node& client = cluster.addMachine("client");
-  std::unique_ptr<front::Port> port = cluster.streams().listen(server, "", 0, {});
+  std::unique_ptr<transport::Port> port = cluster.streams().listen(server, "", 0, {});
   std::shared_ptr<wire::FrameReader> reader = std::make_shared<wire::FrameReader>();
-  std::shared_ptr<front::Transport> accepted, caller;
+  std::shared_ptr<transport::Transport> accepted, caller;
   Status failure;
   int frames = 0;
   bool reads = true, ended = false, written = false;

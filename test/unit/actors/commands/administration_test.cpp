@@ -2,6 +2,7 @@
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 class AdministrationTest : public CommandTest {
  protected:

@@ -4,6 +4,7 @@
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using AggregateTest = CommandTest;
 using Lines = std::vector<std::string>;

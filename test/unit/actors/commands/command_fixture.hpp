@@ -11,6 +11,7 @@
 #include "test/unit/actors/lock_holder.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using bson::operator""_json;
 

@@ -21,6 +21,7 @@
 #include "supervisors/tree/data_node.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using namespace std::chrono_literals;
 
@@ -63,7 +64,8 @@ class CommandNode {
 
   CommandNode() : CommandNode(Options{}) {}
   explicit CommandNode(Options options)
-      : time(options.time), assembly(time, opener(std::move(options.disk)), front::makeNoNetwork(), wanted(options)) {}
+      : time(options.time),
+        assembly(time, opener(std::move(options.disk)), transport::makeNoNetwork(), wanted(options)) {}
   ~CommandNode() { assembly.crash(); }
   CommandNode(const CommandNode&) = delete;
 

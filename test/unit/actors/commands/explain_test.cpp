@@ -1,6 +1,7 @@
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using ExplainTest = CommandTest;
 

@@ -8,6 +8,7 @@
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 using storage::LockMode;
 

@@ -4,6 +4,7 @@
 #include "test/unit/actors/machines/store_fixture.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 /// A member of a replica set of its own, and what its clients see of its log.
 class MemberOplogTest : public CommandTest {

@@ -5,6 +5,7 @@
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
+using namespace server;
 namespace {
 
 using bson::operator""_json;

@@ -3,6 +3,7 @@
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
+using namespace server;
 
 class TailingTest : public CommandTest {
  protected:

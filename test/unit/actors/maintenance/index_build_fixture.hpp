@@ -68,7 +68,7 @@ class IndexBuildTest : public commands::CommandTest {
     EXPECT_EQ(node.admission.read().out() + node.admission.write().out(), 0);
     EXPECT_EQ(node.storageSessions.statistics().lent, 0);
     int builds = 0;
-    node.clients.each([&](commands::Client& client) { builds += client.connectionId < 0; });
+    node.clients.each([&](server::Client& client) { builds += client.connectionId < 0; });
     EXPECT_EQ(builds, 0) << "currentOp shows an operation that has ended";
     size_t tables = 0, indexes = 0;
     for (const std::string& table : node.engine->listTables()) tables += table.starts_with("index-");

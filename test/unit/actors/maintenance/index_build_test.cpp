@@ -222,7 +222,7 @@ class IndexBuildRoleTest : public IndexBuildTest {
   ~IndexBuildRoleTest() override { server.server->replicated = nullptr; }
   void stepDown() {
     writes.fence.close([] {});
-    commands::interruptWrites(*server.server);
+    server::interruptWrites(*server.server);
     server.node.tell(server.node.address(kIndexBuildsPath), local(machines::StepDown{}));
     server.node.advance(1s);
   }

@@ -32,7 +32,7 @@ TEST_F(TopologyActorTest, NothingOfTheOldRoleIsLeftToAnyoneWhoHasLearntOfTheNewO
                          parse(R"({"replSetStepDown": 10, "force": true, "secondaryCatchUpPeriodSecs": 0})"), {}, 0),
       *server.server, *server.client, server.time->now());
   server.node.start([](std::shared_ptr<Exchange> e) -> Task<void> {
-    co_await commands::dispatch(e->request);
+    co_await server::dispatch(e->request);
     e->done = true;
   }(stepDown));
   while (isWritable()) ASSERT_TRUE(server.node.step());

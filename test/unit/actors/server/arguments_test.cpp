@@ -4,7 +4,7 @@
 
 #include "messaging/bson/json.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 using bson::operator""_json;
 
@@ -83,4 +83,4 @@ TEST(Arguments, FreelyNamedFieldsAreLeftToTheBody) {
   EXPECT_TRUE(checkArguments("cmd", kNamedFreely, R"({"cmd": 1, "anything": 1})"_json).isOK());
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

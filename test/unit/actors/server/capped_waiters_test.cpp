@@ -2,7 +2,8 @@
 
 #include "test/unit/actors/commands/command_fixture.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
+using namespace commands;
 
 class CappedWaitersTest : public CommandTest {
  protected:
@@ -45,4 +46,4 @@ TEST_F(CappedWaitersTest, RemembersOnlyCollectionsSomebodyAskedAbout) {
   EXPECT_EQ(server.cappedWaiters.watched(), 0u);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

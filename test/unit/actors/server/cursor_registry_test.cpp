@@ -5,7 +5,7 @@
 #include "messaging/bson/json.hpp"
 #include "storage/engine/deterministic_engine.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 using namespace std::chrono_literals;
 
@@ -160,4 +160,4 @@ TEST_F(CursorRegistryTest, CountsWhatIsOpen) {
   EXPECT_EQ(seen, 2);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -3,7 +3,8 @@
 #include "actors/maintenance/disk_watch.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
+using namespace commands;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
@@ -100,4 +101,4 @@ TEST_F(DiskGuardTest, TheWatchNoticesByItself) {
   EXPECT_EQ(code(R"({"create": "new"})"), 0);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -1,7 +1,9 @@
 // The steps of every command before and after its body.
+#include "actors/commands/builtin.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
+using namespace commands;
 
 class DispatchTest : public CommandTest {
  protected:
@@ -163,4 +165,4 @@ TEST(CommandTable, AnExtensionAddsCommandsAndReplacesNone) {
   EXPECT_EQ(makeCommandTable().find("more"), nullptr);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

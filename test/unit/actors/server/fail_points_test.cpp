@@ -4,7 +4,7 @@
 
 #include "messaging/bson/json.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 using bson::operator""_json;
 
@@ -104,4 +104,4 @@ TEST_F(FailPointsTest, KnowOnlyWhatTheServerAsksFor) {
   EXPECT_FALSE(FailPoints::known("somethingElse"));
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::commands {
+namespace troupe::server {
 
 class HelloStateTest : public ::testing::Test {
  protected:
@@ -52,4 +52,4 @@ TEST_F(HelloStateTest, KeepsNothingOfMillionsWhoGaveUp) {
   EXPECT_TRUE(woken.isReady());
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -4,7 +4,8 @@
 
 #include "test/unit/actors/commands/command_fixture.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
+using namespace commands;
 
 TEST(LatencyHistogram, EveryDurationFallsIntoTheBucketOfItsBounds) {
   for (const int64_t micros : {0, 1, 2, 3, 4, 1000, 1023, 1024, 60'000'000}) {
@@ -64,4 +65,4 @@ TEST_F(OperationLatenciesTest, LeaveOutWhatAClientWaitsForOnPurpose) {
   EXPECT_LT(micros("commands"), 1000);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

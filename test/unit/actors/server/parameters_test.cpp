@@ -4,7 +4,7 @@
 
 #include "messaging/bson/json.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 using bson::operator""_json;
 
@@ -90,4 +90,4 @@ TEST_F(ParametersTest, EveryNameHasAValue) {
   for (const auto name : parameters.names()) EXPECT_TRUE(parameters.get(name).ok()) << name;
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -2,7 +2,8 @@
 
 #include "test/unit/actors/commands/command_fixture.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
+using namespace commands;
 
 class RequestTest : public CommandTest {
  protected:
@@ -50,4 +51,4 @@ TEST_F(RequestTest, RefusesElementsThatAreNoDocuments) {
   });
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

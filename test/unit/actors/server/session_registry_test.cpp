@@ -4,7 +4,7 @@
 
 #include "messaging/bson/json.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
 
 using namespace std::chrono_literals;
 using bson::operator""_json;
@@ -53,4 +53,4 @@ TEST_F(SessionRegistryTest, EndsASessionWhenItsClientSaysSo) {
   EXPECT_EQ(sessions.size(), 0u);
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

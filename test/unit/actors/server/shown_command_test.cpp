@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::commands {
+namespace troupe::server {
 namespace {
 
 bson::Document shown(const bson::Document& command) {
@@ -33,4 +33,4 @@ TEST(ShownCommand, ShowsLongFieldsByTheirSize) {
 }
 
 }  // namespace
-}  // namespace troupe::commands
+}  // namespace troupe::server

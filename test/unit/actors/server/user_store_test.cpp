@@ -2,7 +2,8 @@
 
 #include "test/unit/actors/commands/command_fixture.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
+using namespace commands;
 
 class UserStoreTest : public CommandTest {
  protected:
@@ -31,4 +32,4 @@ TEST_F(UserStoreTest, UsersAreNotReadWhileTheDataIsAboutToBeClosed) {
   EXPECT_EQ(server.locks.inUse(), 0u) << "reads release what they hold";
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

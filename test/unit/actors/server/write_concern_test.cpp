@@ -3,7 +3,8 @@
 #include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
-namespace troupe::commands {
+namespace troupe::server {
+using namespace commands;
 
 class WriteConcernTest : public CommandTest {
  protected:
@@ -98,4 +99,4 @@ TEST_F(WriteConcernTest, OnesThatThisNodeCannotSatisfyAreRefused) {
   EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 0})"));
 }
 
-}  // namespace troupe::commands
+}  // namespace troupe::server

@@ -3,7 +3,7 @@
 #include "actors/transport/links.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 
 using namespace std::chrono_literals;
 using bson::operator""_json;
@@ -263,4 +263,4 @@ TEST_F(ConnectionTest, StopsWhenAsked) {
   EXPECT_FALSE(stands());
 }
 
-}  // namespace troupe::front
+}  // namespace troupe::transport

@@ -47,7 +47,7 @@ class SocketNode {
       acceptor_.accept(socket);
       if (ending_) return;
       node.tell(node.address(kLinksPath),
-                local(IncomingConnection{front::makePlainTransport(std::move(socket)), "", "test", true}));
+                local(IncomingConnection{transport::makePlainTransport(std::move(socket)), "", "test", true}));
     }
   }
   boost::asio::io_context probe_;

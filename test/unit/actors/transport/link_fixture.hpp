@@ -15,7 +15,7 @@ namespace troupe::link {
 /// A connection made of strings, with both of its ends. Everything runs on the test's thread.
 class Pipe : public std::enable_shared_from_this<Pipe> {
  public:
-  class End final : public front::Transport {
+  class End final : public transport::Transport {
    public:
     End(std::shared_ptr<Pipe> pipe, int side) : pipe_(std::move(pipe)), side_(side) {}
     Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
@@ -205,7 +205,7 @@ class LinkTest : public ::testing::Test {
     outcome->emplace(std::move(answer));
   }
   Connecting connect(const std::string& peer) {
-    Promise<StatusWith<std::shared_ptr<front::Transport>>> promise;
+    Promise<StatusWith<std::shared_ptr<transport::Transport>>> promise;
     auto future = promise.future();
     const auto found = members.find(peer);
     const auto guest = guests.find(peer);
@@ -216,7 +216,7 @@ class LinkTest : public ::testing::Test {
       if (std::exchange(nextIsReset, false)) pipe->cut();
       Node& node = guest == guests.end() ? found->second->node : *guest->second;
       node.tell(node.address(kLinksPath), local(IncomingConnection{pipe->end(1), "", "pipe", true}));
-      promise.set(std::shared_ptr<front::Transport>(pipe->end(0)));
+      promise.set(std::shared_ptr<transport::Transport>(pipe->end(0)));
     }
     return {std::move(future), [] {}};
   }

@@ -6,7 +6,7 @@
 #include "test/unit/actors/commands/command_node.hpp"
 #include "test/unit/actors/transport/link_fixture.hpp"
 
-namespace troupe::front {
+namespace troupe::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,7 +58,7 @@ class RemoteCommandTest : public LinkTest {
   /// Commands of other nodes that run, and cursors that are open, on the server.
   int64_t remoteClients() {
     int64_t count = 0;
-    server.clients.each([&](commands::Client& client) { count += client.connectionId < 0; });
+    server.clients.each([&](server::Client& client) { count += client.connectionId < 0; });
     return count;
   }
   int64_t cursors() { return server.cursors.statistics().open; }
@@ -164,7 +164,7 @@ TEST_F(Waiting, TheEndOfTheLinkKillsItThere) {
 
 TEST_F(Waiting, KillOpEndsItAndItsAskerHearsOfIt) {
   const auto outcome = begin(runCommand(a->node, "b:2", "test", waiting()));
-  server.clients.each([](commands::Client& client) {
+  server.clients.each([](server::Client& client) {
     if (client.connectionId < 0)
       client.withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterrupted); });
   });
@@ -315,7 +315,7 @@ TEST_F(RemoteCursorTest, TheEndOfTheLinkEndsBothSides) {
 
 TEST_F(RemoteCursorTest, TheEndOfTheCursorThereIsAFailureHere) {
   auto cursor = open(all(), {.credit = 16 * 1024, .batchBytes = 16 * 1024});
-  server.cursors.killIf([](const commands::ClientCursor&) { return true; });
+  server.cursors.killIf([](const server::ClientCursor&) { return true; });
   EXPECT_EQ(rest(*cursor).status().code(), ErrorCode::kCursorNotFound);
   settle();
   EXPECT_TRUE(senders().empty());
@@ -334,4 +334,4 @@ TEST_F(RemoteCursorTest, WhatNobodyReadsForLongEnds) {
 }
 
 }  // namespace
-}  // namespace troupe::front
+}  // namespace troupe::transport

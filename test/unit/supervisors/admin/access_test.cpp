@@ -55,7 +55,7 @@ TEST(IsForged, WantsTheHeaderAndTheSameOrigin) {
 }
 
 /// Does the work at once and counts it.
-struct InlineWork final : commands::BlockingWork {
+struct InlineWork final : server::BlockingWork {
   int jobs = 0;
   bool lost = false;
   void run(std::string_view, std::function<Status()> work, std::function<void(Status)> done) override {

@@ -13,7 +13,7 @@ TEST(LinkWiring, ANodeWithoutKeyAndLeaveRefusesWithAHint) {
   log::Log log({.file = "/dev/null"}, [] { return int64_t{0}; });
   AssemblyOptions options;
   options.links.emplace();
-  const auto network = front::makeTcpNetwork();
+  const auto network = transport::makeTcpNetwork();
   const auto links = makeLinks(node, *network, options, log);
   ASSERT_TRUE(links.isOK());
   auto connecting = (*links)->settings().connect("b:2");
