@@ -11,6 +11,7 @@
 #include "actors/server/service_operation.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/catalog/catalog_view.hpp"
 #include "storage/validation/validate.hpp"
 
 namespace troupe::commands {
@@ -64,24 +65,26 @@ std::vector<bson::Document> indexStatistics(ServerContext& server, const storage
   return rows;
 }
 
-std::vector<bson::Document> listCatalog(ServerContext& server, const storage::Collection* only) {
+bson::Document catalogRow(const storage::Collection& collection) {
+  bson::Builder row;
+  row.append("db", collection.ns().db()).append("name", collection.ns().collection());
+  if (collection.isView()) {
+    row.append("type", "view").append("ns", collection.ns().toString()).append("viewOn", collection.options().viewOn);
+    if (collection.options().pipeline) row.appendArray("pipeline", *collection.options().pipeline);
+  } else {
+    row.append("type", collection.options().timeseries ? "timeseries" : "collection")
+        .appendAll(collection.toEntry().toDocument());
+  }
+  return row.finish();
+}
+
+StatusWith<std::vector<bson::Document>> listCatalog(storage::CatalogView& catalog) {
   std::vector<bson::Document> rows;
-  const auto addRow = [&](const storage::Collection& collection) {
-    bson::Builder row;
-    row.append("db", collection.ns().db()).append("name", collection.ns().collection());
-    if (collection.isView()) {
-      row.append("type", "view").append("ns", collection.ns().toString()).append("viewOn", collection.options().viewOn);
-      if (collection.options().pipeline) row.appendArray("pipeline", *collection.options().pipeline);
-    } else {
-      row.append("type", collection.options().timeseries ? "timeseries" : "collection")
-          .appendAll(collection.toEntry().toDocument());
+  for (const auto& db : catalog.latest()->databases()) {
+    for (const auto& latest : catalog.latest()->collections(db)) {
+      TROUPE_ASSIGN(const CollectionPtr collection, catalog.find(latest->ns()));
+      if (collection) rows.push_back(catalogRow(*collection));
     }
-    rows.push_back(row.finish());
-  };
-  if (only) return addRow(*only), rows;
-  const auto catalog = server.catalog.snapshot();
-  for (const auto& db : catalog->databases()) {
-    for (const auto& collection : catalog->collections(db)) addRow(*collection);
   }
   return rows;
 }
@@ -241,7 +244,10 @@ Task<Status> validate(Request& request) {
     validation->lock = collectionLock(*validation->operation, ns, storage::LockMode::kX);
   }
   TROUPE_CO_TRY(co_await lockForWork(request, operationOf(validation), validation->lock));
-  const CollectionPtr collection = server.catalog.find(ns);
+  // The collection is that of the snapshot which will be read: its indexes fit the documents (RDS-006).
+  TROUPE_CO_ASSIGN(storage::CatalogView* const catalog,
+                   storage::CatalogView::open(server.catalog, validation->operation->recoveryUnit()));
+  TROUPE_CO_ASSIGN(const CollectionPtr collection, catalog->find(ns));
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns.toString() + "' does not exist to validate.");
   if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot validate a view");
