@@ -59,6 +59,7 @@ Status checkSpecifications(const Request& request, const std::vector<bson::View>
 }
 
 /// Tells the builds when the request goes away without their answer: it was killed, its time is over, its client left.
+/// Nothing happens to a build that has ended.
 class AwaitedBuild {
  public:
   explicit AwaitedBuild(Request& request) : node_(request.server().node), operation_(request.operation().id()) {}
@@ -91,8 +92,8 @@ Task<StatusWith<maintenance::IndexesBuilt>> buildIndexes(Request& request, Colle
   wanted.waiter = operation.id();
   auto asked = node.ask(awaited.builds(), local(std::move(wanted)));
   const Answer answer = co_await awaitAnswer(node, operation, std::move(asked));
+  if (answer.isOK()) awaited.answered();  // a failure may be the request's own: its deadline, a kill
   TROUPE_CO_TRY(request.checkForInterrupt());
-  awaited.answered();
   if (answer.status() == ErrorCode::kNoSuchKey || answer.status() == ErrorCode::kShutdownInProgress)
     co_return Status(ErrorCode::kIndexBuildAborted, "the supervisor of index builds is being started again");
   if (!answer.isOK()) co_return answer.status();

@@ -25,7 +25,7 @@ class Build(threading.Thread):
                 self.reply = client[self.database].command("createIndexes", "c", **BUILD, **self.options)
                 self.code = 0
             except pymongo.errors.PyMongoError as failure:
-                self.code = failure.code
+                self.code = getattr(failure, "code", None)  # none of a lost connection
 
     def ended(self):
         self.join(60)
