@@ -10,16 +10,11 @@ troupe::Task<troupe::Status> moveLease(Request& request) {
   co_return answer.status();
 }
 constexpr Argument kTo[] = {stringArg("to").required()};
-constexpr Command kCommands[] = {{.name = "moveLease",
-                                  .summary = "gives a lease to a node",
-                                  .requirement = {Requirement::Target::kAuthenticated},
-                                  .adminOnly = true,
-                                  .arguments = kTo,
-                                  .run = moveLease}};
+constexpr Command kCommands[] = {{.name = "moveLease", .summary = "gives a lease to a node",
+    .requirement = {Requirement::Target::kAuthenticated}, .adminOnly = true, .arguments = kTo, .run = moveLease}};
 int main(int argc, char** argv) {
   using namespace troupe::supervisors;
-  return runDaemon(argc, argv,
-                   {{primaryOnly<Lease>("leases", "config.leases"), primaryOnly<Holder>("holders", "config.holders"),
-                     service<troupe::HostedCafActor>("audit", troupe::spawning(audit))},
-                    kCommands});
+  return runDaemon(argc, argv, {{primaryOnly<Lease>("leases", "config.leases"),
+                                 primaryOnly<Holder>("holders", "config.holders"),
+                                 service<troupe::HostedCafActor>("audit", troupe::spawning(audit))}, kCommands});
 }

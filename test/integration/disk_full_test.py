@@ -13,12 +13,13 @@ from support import Server, eventually, run_server
 OUT_OF_DISK_SPACE = 14031
 
 class DiskFull(unittest.TestCase):
-    """The data directory lies on a small file system of its own (in memory), which needs the right to mount."""
+    """The data directory lies on a small file system of its own (in memory), which needs the right to mount. Half of it
+    is taken by the journal's three files, which are filled beforehand."""
 
     def setUp(self):
         self.disk = Path(tempfile.mkdtemp(prefix="troupe-small-disk-"))
         self.addCleanup(shutil.rmtree, self.disk, ignore_errors=True)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(self.disk)], capture_output=True, text=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", str(self.disk)], capture_output=True, text=True)
         if mounted.returncode != 0:
             self.skipTest(f"cannot mount a small file system: {mounted.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", "--lazy", str(self.disk)], check=True)
@@ -39,7 +40,7 @@ class DiskFull(unittest.TestCase):
                 except pymongo.errors.PyMongoError as error:
                     return acknowledged, {"code": getattr(error, "code", None), "errmsg": str(error)}
                 acknowledged += 20
-        self.fail("a gigabyte went onto a disk of 64 MiB")
+        self.fail("a gigabyte went onto a disk of 192 MiB")
 
     def start(self, *options):
         server = Server(*options, dbpath=self.disk)
