@@ -10,7 +10,6 @@ namespace {
 /// Before the compressed bytes stands how many they are: the engine pads records, and snappy wants the exact length.
 constexpr size_t kPrefix = sizeof(uint64_t);
 
-const char* chars(const uint8_t* bytes) { return reinterpret_cast<const char*>(bytes); }
 char* chars(uint8_t* bytes) { return reinterpret_cast<char*>(bytes); }
 
 int preSize(WT_COMPRESSOR*, WT_SESSION*, uint8_t*, size_t size, size_t* needed) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <ranges>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -120,11 +120,12 @@ LockEntry* Locker::find(const LockHead& head) const {
 /// The lowest of the hierarchy comes first: it is the next one to be released.
 LockEntry* Locker::find(const ResourceId& resource) const {
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
-    for (LockEntry& entry : std::views::reverse(chunk->inUse())) {
-      const LockHead* const head = entry.head.load(std::memory_order_relaxed);
+    const std::span<LockEntry> entries = chunk->inUse();
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+      const LockHead* const head = entry->head.load(std::memory_order_relaxed);
       if (head && head->hash == resource.hash() && head->key.type == resource.type() &&
           head->key.name == resource.name())
-        return &entry;
+        return &*entry;
     }
   }
   return nullptr;

@@ -45,7 +45,9 @@ function operationCell(client) {
 
 function clientCell(client) {
   if (!client) return element("td", {class: "narrow"});
-  return element("td", {class: "narrow who"}, ...marked(client.client, search), element("span", {class: "faint"}, ` ${client.desc}`));
+  const name = marked(client.client, search);
+  if (client.desc === client.client) return element("td", {class: "narrow who"}, ...name);  // of the node's own
+  return element("td", {class: "narrow who"}, ...name, element("span", {class: "faint"}, ` ${client.desc}`));
 }
 
 function line(entry, isFirst) {

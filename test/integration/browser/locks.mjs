@@ -37,7 +37,7 @@ test("the locks show a holder, and who waits for it in which order", async ({pag
     for (const [, , mode, operation, client, since] of shown) {
       assert.equal(mode, "X");
       assert.match(operation, /^validateshop\.orders op \d+$/);
-      assert.match(client, /^127\.0\.0\.1:\d+ conn\d+$/);
+      assert.equal(client, "validate shop.orders");  // an operation of its own, which its request awaits
       assert.match(since, /^\d+(\.\d)? s$/);
     }
     const names = (resources) => resources.map((one) => one.resourceId);
