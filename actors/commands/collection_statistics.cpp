@@ -1,5 +1,6 @@
 // collStats, dbStats, dataSize, validate: figures and checks of collections.
 #include <algorithm>
+#include <optional>
 
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
@@ -59,24 +60,26 @@ std::vector<bson::Document> indexStatistics(ServerContext& server, const storage
   return rows;
 }
 
-std::vector<bson::Document> listCatalog(ServerContext& server, const storage::Collection* only) {
+bson::Document catalogRow(const storage::Collection& collection) {
+  bson::Builder row;
+  row.append("db", collection.ns().db()).append("name", collection.ns().collection());
+  if (collection.isView()) {
+    row.append("type", "view").append("ns", collection.ns().toString()).append("viewOn", collection.options().viewOn);
+    if (collection.options().pipeline) row.appendArray("pipeline", *collection.options().pipeline);
+  } else {
+    row.append("type", collection.options().timeseries ? "timeseries" : "collection")
+        .appendAll(collection.toEntry().toDocument());
+  }
+  return row.finish();
+}
+
+StatusWith<std::vector<bson::Document>> listCatalog(storage::CatalogView& catalog) {
   std::vector<bson::Document> rows;
-  const auto addRow = [&](const storage::Collection& collection) {
-    bson::Builder row;
-    row.append("db", collection.ns().db()).append("name", collection.ns().collection());
-    if (collection.isView()) {
-      row.append("type", "view").append("ns", collection.ns().toString()).append("viewOn", collection.options().viewOn);
-      if (collection.options().pipeline) row.appendArray("pipeline", *collection.options().pipeline);
-    } else {
-      row.append("type", collection.options().timeseries ? "timeseries" : "collection")
-          .appendAll(collection.toEntry().toDocument());
+  for (const auto& db : catalog.latest()->databases()) {
+    for (const auto& latest : catalog.latest()->collections(db)) {
+      TROUPE_ASSIGN(const CollectionPtr collection, catalog.find(latest->ns()));
+      if (collection) rows.push_back(catalogRow(*collection));
     }
-    rows.push_back(row.finish());
-  };
-  if (only) return addRow(*only), rows;
-  const auto catalog = server.catalog.snapshot();
-  for (const auto& db : catalog->databases()) {
-    for (const auto& collection : catalog->collections(db)) addRow(*collection);
   }
   return rows;
 }
@@ -169,10 +172,9 @@ constexpr Argument kValidateArguments[] = {
 
 /// A validation under way. Its snapshot stays open between its pieces, which are done one after the other.
 struct Validation {
-  Validation(ServerContext& server, CollectionPtr collection, storage::ValidateSettings settings)
-      : operation(server.operations()), validator(server.catalog, std::move(collection), settings) {}
+  explicit Validation(ServerContext& server) : operation(server.operations()) {}
   storage::OperationContext operation;
-  storage::Validator validator;
+  std::optional<storage::Validator> validator;
   bool done = false;
 };
 
@@ -181,10 +183,10 @@ struct Validation {
 std::function<Status()> pieceOf(std::shared_ptr<Validation> validation, int64_t bytes) {
   constexpr int kRowsPerStep = 500;
   return [validation, bytes]() -> Status {
-    const int64_t until = validation->validator.bytesRead() + bytes;
+    const int64_t until = validation->validator->bytesRead() + bytes;
     do {
-      TROUPE_ASSIGN(validation->done, validation->validator.step(validation->operation.recoveryUnit(), kRowsPerStep));
-    } while (!validation->done && validation->validator.bytesRead() < until);
+      TROUPE_ASSIGN(validation->done, validation->validator->step(validation->operation.recoveryUnit(), kRowsPerStep));
+    } while (!validation->done && validation->validator->bytesRead() < until);
     return Status::OK();
   };
 }
@@ -201,7 +203,7 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
                                        pieceOf(validation, piece)));
     TROUPE_CO_TRY(request.checkForInterrupt());
     if (bytesPerSecond == 0 || validation->done) continue;
-    const auto owed = std::chrono::milliseconds(validation->validator.bytesRead() * 1000 / bytesPerSecond);
+    const auto owed = std::chrono::milliseconds(validation->validator->bytesRead() * 1000 / bytesPerSecond);
     const auto taken = node.environment().now() - begun;
     if (owed > taken) co_await node.sleepFor(owed - taken);
   }
@@ -225,7 +227,11 @@ Task<Status> validate(Request& request) {
     if (!held.isOK()) co_return held.status();
     lock = std::move(*held);
   }
-  const CollectionPtr collection = server.catalog.find(ns);
+  // The collection is that of the snapshot which will be read: its indexes fit the documents (RDS-006).
+  const auto validation = std::make_shared<Validation>(server);
+  TROUPE_CO_ASSIGN(storage::CatalogView* const catalog,
+                   storage::CatalogView::open(server.catalog, validation->operation.recoveryUnit()));
+  TROUPE_CO_ASSIGN(const CollectionPtr collection, catalog->find(ns));
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns.toString() + "' does not exist to validate.");
   if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot validate a view");
@@ -234,10 +240,10 @@ Task<Status> validate(Request& request) {
   settings.checkDocuments = settings.full || request.flag("checkBSONConformance");
   settings.repair = request.flag("repair");
   settings.fixCount = !background;
-  const auto validation = std::make_shared<Validation>(server, collection, settings);
+  validation->validator.emplace(server.catalog, collection, settings);
   const int64_t limit = background ? server.parameters.maxValidateMBperSec * 1024 * 1024 : 0;
   const Status status = co_await runValidation(request, validation, limit);
-  if (status.isOK()) request.reply().appendAll(validation->validator.result().toDocument());
+  if (status.isOK()) request.reply().appendAll(validation->validator->result().toDocument());
   co_return status;
 }
 

@@ -4,7 +4,7 @@
 
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
-#include "storage/catalog/collection_catalog.hpp"
+#include "storage/catalog/catalog_view.hpp"
 
 namespace troupe::commands {
 
@@ -22,8 +22,11 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
 bson::Document collectionStatistics(ServerContext& server, const storage::Collection& collection, int64_t scale);
 /// One row for each index: {name, key, host, accesses: {ops, since}, spec}.
 std::vector<bson::Document> indexStatistics(ServerContext& server, const storage::Collection& collection);
-/// Rows of $listCatalog: of one collection, or of all when null.
-std::vector<bson::Document> listCatalog(ServerContext& server, const storage::Collection* only);
+/// The row of a collection or view in $listCatalog.
+bson::Document catalogRow(const storage::Collection& collection);
+/// Rows of $listCatalog: of all collections and views as the snapshot of `catalog` sees them. Errors: those of the
+/// view.
+StatusWith<std::vector<bson::Document>> listCatalog(storage::CatalogView& catalog);
 /// The serverStatus document without its `ok`; with the histograms of latencies where wanted.
 bson::Document serverStatus(ServerContext& server, bool histograms = false);
 

@@ -218,17 +218,22 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
   }
   if (name == "$listCatalog") {
     if (!mayInspect_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listCatalog");
-    if (on.collection.empty()) return rows(listCatalog(server_, nullptr));
+    if (on.collection.empty()) {
+      TROUPE_ASSIGN(storage::CatalogView* const catalog, resources_.catalog());
+      TROUPE_ASSIGN(auto all, listCatalog(*catalog));
+      return rows(std::move(all));
+    }
   }
   if (name == "$listSessions") return rows({});
   if (name == "$listLocalSessions") {
     if (!mayListSessions_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listLocalSessions");
     return rows(localSessions());
   }
-  const auto collection = server_.catalog.find(storage::Namespace(on.db, on.collection));
+  TROUPE_ASSIGN(storage::CatalogView* const catalog, resources_.catalog());
+  TROUPE_ASSIGN(const auto collection, catalog->find(storage::Namespace(on.db, on.collection)));
   if (name == "$indexStats" || name == "$planCacheStats" || name == "$listCatalog") {
     if (!collection || collection->isView() || name == "$planCacheStats") return rows({});
-    return rows(name == "$indexStats" ? indexStatistics(server_, *collection) : listCatalog(server_, collection.get()));
+    return rows(name == "$indexStats" ? indexStatistics(server_, *collection) : std::vector{catalogRow(*collection)});
   }
   if (name == "$collStats") {
     if (!collection) return Status(ErrorCode::kNamespaceNotFound, "Collection [" + on.full() + "] not found.");

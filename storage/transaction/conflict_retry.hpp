@@ -86,14 +86,4 @@ auto writeConflictRetry(ConflictRetry& retry, RecoveryUnit& unit, Body&& body) {
   }
 }
 
-/// The same for threads that may block: `sleep(milliseconds)` waits.
-template <class Body, class Sleep>
-auto writeConflictRetryBlocking(ConflictRetry& retry, RecoveryUnit& unit, Body&& body, Sleep&& sleep) {
-  for (;;) {
-    auto result = writeConflictRetry(retry, unit, body);
-    if (detail::statusOf(result).isOK() || unit.inUnitOfWork() || !retry.pendingDelay()) return result;
-    sleep(*retry.pendingDelay());
-  }
-}
-
 }  // namespace troupe::storage

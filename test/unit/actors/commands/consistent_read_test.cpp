@@ -158,6 +158,60 @@ TEST_F(ConsistentReadTest, AllPartsOfAPipelineReadOneCatalogAndOneSnapshot) {
   }
 }
 
+TEST_F(ConsistentReadTest, SourcesThatShowTheCatalogShowThatOfTheirPipeline) {
+  const std::pair<const char*, const char*> reads[] = {
+      {R"({"aggregate": "a", "cursor": {}, "pipeline": [{"$match": {"_id": 0}},
+           {"$unionWith": {"coll": "b", "pipeline": [{"$indexStats": {}}]}}, {"$match": {"name": "x"}}]})",
+       "test"},
+      {R"({"aggregate": "a", "cursor": {}, "pipeline": [{"$match": {"_id": 0}},
+           {"$unionWith": {"coll": "b", "pipeline": [{"$listCatalog": {}}]}}, {"$match": {"md.indexes.spec.name": "x"}}]})",
+       "test"},
+      {R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$listCatalog": {}}, {"$match": {"md.indexes.spec.name": "x"}}]})",
+       "admin"},
+  };
+  fill("a", 1);
+  for (const auto& [read, db] : reads) {
+    SCOPED_TRACE(read);
+    fill("b", 3);
+    ASSERT_TRUE(succeeds(R"({"createIndexes": "b", "indexes": [{"key": {"x": 1}, "name": "x"}]})"));
+    bool reached = false;
+    when(CatalogStep::kSetUp, [&] {
+      reached = true;
+      replace("b");
+    });
+    EXPECT_EQ(batch(read, db).size(), 1u) << "the index was there when the pipeline began";
+    catalog().observeSteps(nullptr);
+    ASSERT_TRUE(reached);
+    drop("b");
+  }
+}
+
+TEST_F(ConsistentReadTest, AValidationBesideWritesFitsASchemaChangeInItsSetUp) {
+  for (const auto step : {CatalogStep::kCatalogTaken, CatalogStep::kSnapshotOpened, CatalogStep::kSetUp}) {
+    SCOPED_TRACE(static_cast<int>(step));
+    fill("c", 3);
+    ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x"}]})"));
+    bool reached = false;
+    when(step, [&] {
+      reached = true;
+      change([&](auto& unit) {
+        return storage::dropIndexes(catalog(), unit, catalog().find({"test", "c"}), {"x"}).status();
+      });
+      change([&](auto& unit) {
+        return catalog().find({"test", "c"})->insert(unit, bson::doc("_id", 9, "x", 9)).status();
+      });
+    });
+    const bson::Document reply = run(R"({"validate": "c", "background": true})");
+    catalog().observeSteps(nullptr);
+    ASSERT_TRUE(reached);
+    EXPECT_TRUE(holds(reply, R"({"ok": 1, "valid": true})"_json));
+    const bool before = step == CatalogStep::kSetUp;
+    EXPECT_EQ(reply["nrecords"].toInt64(), before ? 3 : 4);
+    EXPECT_EQ(reply["nIndexes"].toInt64(), before ? 2 : 1);
+    drop("c");
+  }
+}
+
 TEST_F(ConsistentReadTest, AScanEndsWhenItsCollectionIsDroppedOrRenamedBetweenBatches) {
   for (const bool dropped : {true, false}) {
     fill("a", 3);

@@ -1,6 +1,6 @@
 #include "actors/machines/collection_store.hpp"
 #include "storage/oplog/oplog_entry.hpp"
-#include "storage/oplog/replicated_writes.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
 #include "test/unit/actors/machines/store_fixture.hpp"
 
 namespace troupe::commands {
@@ -10,12 +10,6 @@ class MemberOplogTest : public CommandTest {
  protected:
   MemberOplogTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {}
 
-  void becomePrimary(CommandNode& node) {
-    const auto initiated =
-        node.run(parse(R"({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": "n1:1"}]}})"), "admin");
-    ASSERT_TRUE(initiated["ok"].truthy()) << bson::toRelaxedJson(initiated);
-    awaitPrimary(node);
-  }
   static void awaitPrimary(CommandNode& node) {
     for (int steps = 0; !node.server->replicated->fence.isOpen() && steps < 600; ++steps) node.node.advance(100ms);
     ASSERT_TRUE(node.server->replicated->fence.isOpen());

@@ -1,5 +1,6 @@
 #include "actors/maintenance/checkpointer.hpp"
 
+#include "storage/catalog/catalog_operations.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
@@ -71,18 +72,24 @@ TEST_F(CheckpointerTest, KeepsTheSizesOfCollections) {
 /// A member of a replica set; its writes carry times.
 class MemberCheckpointerTest : public CheckpointerTest {
  protected:
-  MemberCheckpointerTest() : CheckpointerTest({.replicated = true}) {
-    EXPECT_TRUE(server.run(R"({"create": "c"})"_json)["ok"].truthy());
+  MemberCheckpointerTest() : CheckpointerTest(member({})) {
+    writeAt(1, [&](auto& unit) { return storage::createCollection(*server.catalog, unit, kName, {}).status(); });
+  }
+  static commands::CommandNode::Options member(storage::DeterministicDisk disk) {
+    return {.disk = std::move(disk), .replicated = true, .name = "n1:1", .replicaSet = "rs"};
   }
   static storage::Timestamp at(uint64_t ts) { return storage::Timestamp::fromUint64(ts); }
-  void insertAt(int id, uint64_t ts) {
-    const auto collection = server.catalog->find(storage::Namespace("test", "c"));
+  template <class Body>
+  void writeAt(uint64_t ts, const Body& body) {
     storage::RecoveryUnit unit(server.storageSessions);
     storage::WriteUnitOfWork work(unit);
     ASSERT_TRUE(unit.setCommitTimestamp(at(ts)).isOK());
-    ASSERT_TRUE(collection->insert(unit, bson::doc("_id", id)).isOK());
+    ASSERT_TRUE(body(unit).isOK());
     ASSERT_TRUE(work.commit().isOK());
     server.durability.take();
+  }
+  void insertAt(int id, uint64_t ts) {
+    writeAt(ts, [&](auto& unit) { return server.catalog->find(kName)->insert(unit, bson::doc("_id", id)).status(); });
   }
   void checkpointNow() {
     server.node.tell(checkpointer, local(CheckpointNow{}));
@@ -91,10 +98,16 @@ class MemberCheckpointerTest : public CheckpointerTest {
   /// The disk as a kill at this moment would leave it.
   storage::Timestamp recovered() const { return server.engine->disk().recoveryTimestamp; }
   int64_t documentsAfterAKill() {
-    commands::CommandNode after({.disk = server.engine->disk(), .replicated = true});
-    const auto reply = after.run(R"({"find": "c"})"_json);
-    return reply.view().at("cursor.firstBatch").asArray().count();
+    commands::CommandNode after(member(server.engine->disk()));
+    storage::RecoveryUnit unit(after.storageSessions);
+    auto cursor = after.catalog->find(kName)->records().cursor(unit);
+    EXPECT_TRUE(cursor.isOK()) << cursor.status().toString();
+    int64_t count = 0;
+    while (*cursor->next()) ++count;
+    return count;
   }
+
+  const storage::Namespace kName{"test", "c"};
 };
 
 TEST_F(MemberCheckpointerTest, TakesTheDataOfTheStableTimeAndAKillRecoversThem) {

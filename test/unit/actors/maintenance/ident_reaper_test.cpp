@@ -26,13 +26,16 @@ TEST_F(IdentReaperTest, DropsTheTablesOfADroppedCollectionByItself) {
 /// A member of a replica set, whose schema changes carry times.
 class MemberReaperTest : public commands::CommandTest {
  protected:
-  MemberReaperTest() : CommandTest({.replicated = true}) {
+  MemberReaperTest() : CommandTest(member({})) {
     changeAt(10, [&](auto& unit) {
       return storage::createCollection(*server.catalog, unit, storage::Namespace("test", "c"), {}).status();
     });
     ident = found()->ident();
     checkpointAt(15);
     changeAt(20, [&](auto& unit) { return storage::dropCollection(*server.catalog, unit, found()); });
+  }
+  static commands::CommandNode::Options member(storage::DeterministicDisk disk) {
+    return {.disk = std::move(disk), .replicated = true, .name = "n1:1", .replicaSet = "rs"};
   }
   storage::CollectionPtr found() const { return server.catalog->find(storage::Namespace("test", "c")); }
   static storage::Timestamp at(uint64_t ts) { return storage::Timestamp::fromUint64(ts); }
@@ -61,7 +64,7 @@ TEST_F(MemberReaperTest, KeepsATableUntilACheckpointHoldsItsDrop) {
   moveTo(30, 30);
   server.node.advance(5s);
   EXPECT_TRUE(isThere()) << "the last checkpoint is that of 15, and knows the collection";
-  commands::CommandNode afterAKill({.disk = server.engine->disk(), .replicated = true});
+  commands::CommandNode afterAKill(member(server.engine->disk()));
   EXPECT_TRUE(afterAKill.catalog->find(storage::Namespace("test", "c")));
   checkpointAt(30);
   server.node.advance(5s);

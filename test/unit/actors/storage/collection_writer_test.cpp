@@ -30,6 +30,29 @@ TEST_F(CollectionWriterTest, AConflictIsRetriedWithoutHoldingAThread) {
   EXPECT_EQ(operation.metrics.writeConflicts, 10);
 }
 
+// STX-007
+TEST_F(CollectionWriterTest, CachePressureIsWaitedOutAsTheParametersSayAndThenTheClients) {
+  ASSERT_TRUE(server.run(R"({"setParameter": 1, "temporarilyUnavailableMaxRetries": 3})"_json, "admin")["ok"].truthy());
+  ASSERT_TRUE(
+      server.run(R"({"setParameter": 1, "temporarilyUnavailableBackoffBaseMs": 50})"_json, "admin")["ok"].truthy());
+  const auto attemptsAt = [&](int failures, Status* outcome) {
+    const TimePoint begun = server.time->now();
+    std::vector<int64_t> times;
+    auto body = [&]() -> Status {
+      times.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(server.time->now() - begun).count());
+      return failures-- > 0 ? Status(ErrorCode::kTemporarilyUnavailable, "made up") : Status::OK();
+    };
+    *outcome = done(server, writer.commit(body));
+    return times;
+  };
+  Status outcome;
+  EXPECT_EQ(attemptsAt(3, &outcome), (std::vector<int64_t>{0, 50, 150, 300}));
+  EXPECT_TRUE(outcome.isOK()) << outcome.toString();
+  EXPECT_EQ(attemptsAt(4, &outcome), (std::vector<int64_t>{0, 50, 150, 300}));
+  EXPECT_EQ(static_cast<int>(outcome.code()), 365) << outcome.toString();
+  EXPECT_EQ(server.server->conflicts.temporarilyUnavailableErrorsEscaped, 1);
+}
+
 TEST_F(CollectionWriterTest, TheConflictsOfAllStatementsOfAnOperationAreSummedUp) {
   for (int statement = 0; statement < 3; ++statement) {
     int attempts = 0;

@@ -45,7 +45,8 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
     hooks.random = [this] { return ++random; };
     hooks.nowMillis = [] { return 1'700'000'000'000; };
     hooks.observers = observers;
-    hooks.replicated = hooks.timedRows = replicated;
+    hooks.replicated = replicated && !tablesAreLogged;
+    hooks.timedRows = replicated;
     hooks.warn = [this](const std::string& text) { warnings.push_back(text); };
     hooks.makeFilter = [this](bson::View expression, const bson::Collator*) -> StatusWith<DocumentFilter> {
       return DocumentFilter([this, wanted = bson::Document(expression)](bson::View document) {
@@ -128,6 +129,7 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
   std::vector<std::string> warnings;
   std::vector<WriteObserver*> observers;  ///< from the next `restart` on
   bool replicated = false;                ///< the node's role from the next `restart` on
+  bool tablesAreLogged = false;           ///< also those of a member, whose log is then not replayed (same)
   std::function<void()> onFilter;         ///< called for each document that a partial index may hold, before its keys
   uint64_t random = 1;
 };

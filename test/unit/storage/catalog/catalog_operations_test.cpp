@@ -1,6 +1,7 @@
 #include "storage/catalog/catalog_operations.hpp"
 
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "test/unit/storage/catalog/catalog_fixture.hpp"
@@ -101,6 +102,41 @@ TEST_P(CatalogOperationsTest, DropsInTwoPhases) {
   reader.reset();
   reapAll();
   EXPECT_FALSE(tableExists(ident));
+}
+
+// SRC-005
+TEST_P(CatalogOperationsTest, ACrashAtAnyStepLeavesNoCollectionWithoutItsTablesAndNoTableForGood) {
+  std::vector<std::unique_ptr<EngineHarness>> survivors;
+  const auto crashHere = [&] {
+    ASSERT_TRUE(harness->engine().flushLog().isOK());
+    survivors.push_back(harness->afterACrash());
+  };
+  catalog->observeSteps([&](CatalogStep step) {
+    if (step == CatalogStep::kMarked || step == CatalogStep::kCommitted) crashHere();
+  });
+  create();
+  ASSERT_TRUE(write([&] { return dropCollection(*catalog, *unit, current()); }).isOK());
+  catalog->observeSteps(nullptr);
+  crashHere();  // before the reaper
+  const std::vector<bool> there{false, true, true, false, false};
+  ASSERT_EQ(survivors.size(), there.size());
+  for (size_t i = 0; i < survivors.size(); ++i) {
+    SCOPED_TRACE(i);
+    close();
+    harness = std::move(survivors[i]);
+    open();
+    std::set<std::string> wanted, found;
+    ASSERT_EQ(current() != nullptr, there[i]);
+    if (const auto collection = current()) {
+      EXPECT_TRUE(collection->records().cursor(*unit).isOK());
+      wanted = {collection->ident(), collection->idIndex()->access->table().ident};
+      unit->releaseSession();
+    }
+    reapAll();
+    for (const std::string& ident : harness->engine().listTables())
+      if (ident.starts_with("collection-") || ident.starts_with("index-")) found.insert(ident);
+    EXPECT_EQ(found, wanted);
+  }
 }
 
 TEST_P(CatalogOperationsTest, ReapsOnlyWhatIsOlderThanCheckpointAndHistory) {

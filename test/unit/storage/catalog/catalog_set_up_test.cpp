@@ -18,6 +18,7 @@ bson::Document withoutMultikey(CatalogEntry entry) {
 class CatalogSetUpTest : public CatalogFixture {
  protected:
   static constexpr const char* kNames[] = {"test.c", "test.d", "test.e"};
+  static constexpr const char* kFailing = "fail after the marks were set";
   using Change = std::function<Status()>;
 
   void SetUp() override {
@@ -55,7 +56,7 @@ class CatalogSetUpTest : public CatalogFixture {
            TROUPE_TRY(createCollection(*catalog, *unit, Namespace("test", "e"), {}).status());
            return dropCollection(*catalog, *unit, current("test.d"));
          }},
-        {"fail after the marks were set",
+        {kFailing,
          [=, this]() -> Status {
            TROUPE_TRY(dropCollection(*catalog, *unit, current()));
            unit->onPreCommit([](auto) { return Status(ErrorCode::kInternalError, "no commit"); });
@@ -90,8 +91,9 @@ class CatalogSetUpTest : public CatalogFixture {
     }
   }
 
-  /// Runs the change at commit time `time` (0: none) against a reader in the given order of steps.
-  void runInOrder(const std::string& order, const Change& change, uint64_t time, ReadSource source) {
+  /// Runs the change of that name at commit time `time` (0: none) against a reader in the given order of steps.
+  void runInOrder(const std::string& order, const std::string& name, uint64_t time, ReadSource source) {
+    const Change change = changes().at(name);
     uuids_ = {current()->uuid(), current("test.d")->uuid()};
     Interleaving interleaving(order);
     catalog->observeSteps([&](CatalogStep) { interleaving.stepDone(); });
@@ -111,7 +113,7 @@ class CatalogSetUpTest : public CatalogFixture {
           }
           const Status status = change();
           ASSERT_TRUE(status.isOK()) << status.toString();
-          (void)work.commit();
+          EXPECT_EQ(work.commit(), name == kFailing ? ErrorCode::kInternalError : ErrorCode::kOK);
         });
     catalog->observeSteps(nullptr);
     const auto now = CatalogView::open(*catalog, reader);
@@ -131,7 +133,7 @@ class CatalogSetUpTest : public CatalogFixture {
       const std::string& order = orders[i];
       for (const auto& [name, unused] : changes()) {
         SCOPED_TRACE(name + " in the order " + order);
-        runInOrder(order, changes().at(name), timed ? time += 10 : 0, source);
+        runInOrder(order, name, timed ? time += 10 : 0, source);
         if (HasFatalFailure()) return;
         unit->releaseSession();
         for (const char* each : kNames)

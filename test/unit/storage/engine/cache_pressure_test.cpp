@@ -8,6 +8,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Attempts until `body` succeeds or fails for good; `wait` is told the delay before each further one.
+template <class Body, class Wait>
+Status retried(ConflictRetry& retry, RecoveryUnit& unit, const Body& body, const Wait& wait) {
+  for (;;) {
+    const Status status = writeConflictRetry(retry, unit, body);
+    if (status.isOK() || !retry.pendingDelay()) return status;
+    wait(*retry.pendingDelay());
+  }
+}
+
 /// An engine with the smallest cache that is of use, which waits for room only shortly.
 class CachePressure : public ::testing::Test {
  protected:
@@ -61,7 +71,7 @@ TEST_F(CachePressure, IsRetriedWithLinearBackOffAndThenReported) {
                       &counters);
   RecoveryUnit unit(*pool_);
   std::vector<milliseconds> delays;
-  const Status status = writeConflictRetryBlocking(
+  const Status status = retried(
       retry, unit, [&] { return write(unit); }, [&](milliseconds delay) { delays.push_back(delay); });
   EXPECT_EQ(status.code(), ErrorCode::kTemporarilyUnavailable) << status.toString();
   EXPECT_EQ(delays, (std::vector<milliseconds>{milliseconds(7), milliseconds(14), milliseconds(21)}));
@@ -75,7 +85,7 @@ TEST_F(CachePressure, OnceItIsOverTheRetrySucceeds) {
   ConflictRetry retry({.temporarilyUnavailableBackoffBase = milliseconds(1)});
   RecoveryUnit unit(*pool_);
   int waits = 0;
-  const Status status = writeConflictRetryBlocking(
+  const Status status = retried(
       retry, unit, [&] { return write(unit); },
       [&](milliseconds) {
         if (++waits == 2) held.reset();

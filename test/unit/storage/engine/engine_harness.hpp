@@ -41,6 +41,8 @@ class EngineHarness {
   virtual void reopen() = 0;
   /// Dies with what is on disk at this moment, and opens that. Sessions must be gone.
   virtual void crash() = 0;
+  /// Opens what a crash at this moment would leave, beside this one; sessions and transactions may be open.
+  virtual std::unique_ptr<EngineHarness> afterACrash() = 0;
   /// Copies what an open backup of this engine lists, now, and opens the copy.
   virtual std::unique_ptr<EngineHarness> restore(const Backup& backup) = 0;
 };
@@ -95,6 +97,9 @@ class WiredTigerHarness final : public EngineHarness {
     directory_ = std::move(survivor);
     open();
   }
+  std::unique_ptr<EngineHarness> afterACrash() override {
+    return std::make_unique<WiredTigerHarness>(frozenCopy(directory_->path()));
+  }
   std::unique_ptr<EngineHarness> restore(const Backup& backup) override {
     auto copy = std::make_unique<TemporaryDirectory>();
     for (const std::string& path : backup.files()) {
@@ -124,6 +129,9 @@ class DeterministicHarness final : public EngineHarness {
     engine_ = DeterministicEngine::open(engine_->disk());
   }
   void crash() override { engine_ = DeterministicEngine::open(engine_->crash()); }
+  std::unique_ptr<EngineHarness> afterACrash() override {
+    return std::make_unique<DeterministicHarness>(engine_->disk());
+  }
   std::unique_ptr<EngineHarness> restore(const Backup& backup) override {
     return std::make_unique<DeterministicHarness>(engine_->backupDisk(backup));
   }

@@ -36,37 +36,46 @@ class OplogWriterTest : public OplogWriterFixture {
   Status insertDocument(const bson::Document& document) {
     return inUnit([&] { return current()->insert(rec(), document).status(); });
   }
+  /// From here on all tables are logged, as on a member that does not replay its log at start-up.
+  void logAllTables() {
+    operation.reset();
+    store.reset();
+    tablesAreLogged = true;
+    restart();
+    openLog();
+  }
+  void expectUniqueGrowingTimes();
+  void expectNoEntryOfWhatIsNotReplicated();
 };
 
-// OPL-003. Tables are logged here, as on a node that does not replay its log: so all that is durable is there.
+// OPL-003. All tables are logged here: so all that is durable is there.
 TEST_P(OplogWriterTest, ACrashLeavesEveryDocumentWithItsEntryAndTheReverse) {
-  operation.reset();
-  store.reset();
-  replicated = false;
-  restart();
-  openLog();
+  logAllTables();
   ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
   {
     WriteUnitOfWork abandoned(rec());
     ASSERT_TRUE(current()->insert(rec(), doc("_id", 4)).isOK());
   }
   ASSERT_TRUE(insertOne(5).isOK());
-  ASSERT_TRUE(harness->engine().flushLog().isOK());
-  ASSERT_TRUE(insertAll({6, 7}).isOK());  // may be lost, but then together with their entries
-  auto open = std::make_unique<OperationContext>(services());
-  auto work = std::make_unique<WriteUnitOfWork>(open->recoveryUnit());
-  ASSERT_TRUE(current()->insert(open->recoveryUnit(), doc("_id", 8)).isOK());
-  work.reset();
-  open.reset();
+  std::unique_ptr<EngineHarness> survivor;
+  {
+    OperationContext open(services());
+    WriteUnitOfWork work(open.recoveryUnit());
+    ASSERT_TRUE(current()->insert(open.recoveryUnit(), doc("_id", 8)).isOK());
+    ASSERT_TRUE(harness->engine().flushLog().isOK());
+    ASSERT_TRUE(insertAll({6, 7}).isOK());  // may be lost, but then together with their entries
+    survivor = harness->afterACrash();
+  }
   operation.reset();
   store.reset();
   close();
-  harness->crash();
-  OplogWriterTest::open();
+  harness = std::move(survivor);
+  open();
   openLog();
   const std::vector<int> survivors = ids();
   EXPECT_EQ(insertedIds(), survivors);
-  EXPECT_GE(survivors.size(), 4u);
+  ASSERT_GE(survivors.size(), 4u);
+  EXPECT_EQ(std::count(survivors.begin(), survivors.end(), 8), 0) << "its unit was open";
   EXPECT_EQ(std::vector<int>(survivors.begin(), survivors.begin() + 4), (std::vector<int>{1, 2, 3, 5}));
   ASSERT_TRUE(insertOne(9).isOK()) << "the times go on after the log";
   EXPECT_EQ(insertedIds().back(), 9);
@@ -111,7 +120,7 @@ TEST_P(OplogWriterTest, OperatorsAreLoggedAsTheirResults) {
 }
 
 // OPL-006, OPL-007
-TEST_P(OplogWriterTest, EntriesHaveUniqueGrowingTimesWithTheTermOfTheirPrimary) {
+void OplogWriterTest::expectUniqueGrowingTimes() {
   ASSERT_TRUE(insertOne(1).isOK());
   seconds = 990;  // a clock that is set back
   ASSERT_TRUE(insertAll({2, 3}).isOK());
@@ -134,6 +143,13 @@ TEST_P(OplogWriterTest, EntriesHaveUniqueGrowingTimesWithTheTermOfTheirPrimary) 
   }
   EXPECT_THAT(terms, ElementsAre(1, 1, 1, 2));
   EXPECT_EQ(operation->lastOpTime(), last);
+}
+
+TEST_P(OplogWriterTest, EntriesHaveUniqueGrowingTimesWithTheTermOfTheirPrimary) { expectUniqueGrowingTimes(); }
+
+TEST_P(OplogWriterTest, EntriesHaveUniqueGrowingTimesAlsoWhereTablesAreLogged) {
+  logAllTables();
+  expectUniqueGrowingTimes();
 }
 
 TEST_P(OplogWriterTest, RetryableWritesNameTheirSessionAndStatement) {
@@ -160,7 +176,7 @@ TEST_P(OplogWriterTest, DocumentsThatMoveBetweenShardsSaySo) {
 }
 
 // OPL-008
-TEST_P(OplogWriterTest, WhatIsNotReplicatedIsNotLogged) {
+void OplogWriterTest::expectNoEntryOfWhatIsNotReplicated() {
   ASSERT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"local", "x"}, {}).status(); }).isOK());
   ASSERT_TRUE(insertOne(1, "local.x").isOK());
   operation->setWriteMode(WriteMode::kUnreplicated);
@@ -180,6 +196,13 @@ TEST_P(OplogWriterTest, WhatIsNotReplicatedIsNotLogged) {
                   .isOK());
   EXPECT_THAT(log(), IsEmpty());
   EXPECT_EQ(store->records(), 0);
+}
+
+TEST_P(OplogWriterTest, WhatIsNotReplicatedIsNotLogged) { expectNoEntryOfWhatIsNotReplicated(); }
+
+TEST_P(OplogWriterTest, WhatIsNotReplicatedIsNotLoggedAlsoWhereTablesAreLogged) {
+  logAllTables();
+  expectNoEntryOfWhatIsNotReplicated();
 }
 
 // OPL-009

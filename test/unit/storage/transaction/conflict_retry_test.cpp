@@ -119,19 +119,6 @@ TEST_F(WriteConflictRetry, HandsTheWaitToTheCaller) {
   EXPECT_EQ(retry.pendingDelay(), milliseconds(1));
 }
 
-TEST_F(WriteConflictRetry, BlockingCallersSleep) {
-  ConflictRetryOptions options;
-  options.immediateRetries = 0;
-  options.maxWriteConflictRetries = 2;
-  RecoveryUnit unit(pool_);
-  ConflictRetry retry(options);
-  std::vector<int64_t> slept;
-  Status status = writeConflictRetryBlocking(
-      retry, unit, [] { return kConflict; }, [&](milliseconds delay) { slept.push_back(delay.count()); });
-  EXPECT_EQ(status.code(), ErrorCode::kWriteConflict);
-  EXPECT_EQ(slept, (std::vector<int64_t>{1, 2}));
-}
-
 TEST_F(WriteConflictRetry, WithinAUnitOfWorkThereIsNoRetry) {
   RecoveryUnit unit(pool_);
   WriteUnitOfWork work(unit);

@@ -1,0 +1,16 @@
+#pragma once
+#include "storage/oplog/replicated_writes.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+/// Makes a node of the name "n1:1" the primary, and only member, of the replica set "rs".
+inline void becomePrimary(CommandNode& node) {
+  const auto initiated =
+      node.run(R"({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": "n1:1"}]}})"_json, "admin");
+  ASSERT_TRUE(initiated["ok"].truthy()) << bson::toRelaxedJson(initiated);
+  for (int steps = 0; !node.server->replicated->fence.isOpen() && steps < 600; ++steps) node.node.advance(100ms);
+  ASSERT_TRUE(node.server->replicated->fence.isOpen());
+}
+
+}  // namespace troupe::commands
