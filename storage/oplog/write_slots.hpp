@@ -59,8 +59,8 @@ struct TimeAside {
 /// The row is written for this unit, but then holds for all others that write beside it, which do not write it again.
 /// So it must not be later than any of their slots: else a recovery to a time in between would keep a document and
 /// forget the flag that its index keys need. Nor may it be older than the row's last version, which `notBefore` is.
-/// The oldest open slot is both: a schema change holds its collection exclusively, so the slots of those who write
-/// there now are later than it, and times given here never go back.
+/// The oldest open slot meets both demands: a schema change holds its collection exclusively, so every open slot of a
+/// writer of that collection is later than the change; and times given here never go back.
 /// Where the log of another node gives the times (WriteMode::kApplied) it is the unit's own or `notBefore`: appliers
 /// must not let the stable time come to lie within a batch that they apply in parallel.
 TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore);

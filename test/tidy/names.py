@@ -3,8 +3,8 @@ import re
 
 from sources import without_comments
 
-# Written by hand, about the present. Decisions and the change log speak of the past, the table of features of what is to come;
-# CONTRIBUTING.md has examples of spelling, and the printed pages come from the code.
+# Pages that may name what the sources lack: decisions and the change log tell of the past, the table of features of work to come,
+# and CONTRIBUTING.md has examples of spelling. docs/commands.md is printed from the code.
 _LEFT_OUT = ("docs/decisions/", "docs/features.md", "docs/commands.md", "CHANGELOG.md", "CONTRIBUTING.md")
 # Names with a hump, which no prose has: camelCase, PascalCase, kConstant.
 _NAME = re.compile(r"\b(?:[a-z]+\d*(?:[A-Z]\w*)+|[A-Z][a-z]+\w*[A-Z]\w*)\b")
