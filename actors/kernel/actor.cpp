@@ -31,6 +31,12 @@ Status Actor::unexpectedAnswer(const Address& from, const Payload& answer) {
   return Status(ErrorCode::kProtocolError, from.toString() + " answered with an unexpected " + answer.typeName());
 }
 
+Address Actor::spawnChild(std::string_view path, std::unique_ptr<Actor> actor, SpawnOptions options) {
+  options.parent = self();
+  options.watched = true;
+  return node().spawn(path, std::move(actor), options);
+}
+
 void Actor::watch(const Address& who) { node().postOffice().watch(self(), who); }
 void Actor::unwatch(const Address& who) { node().postOffice().unwatch(self(), who); }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ namespace troupe {
 
 class ActorCell;
 class Node;
+struct SpawnOptions;
 
 /// A watched actor has ended (local payload; handle it with `on<Down>`). One per watch.
 struct Down {
@@ -79,6 +81,9 @@ class Actor {
     if (!answer->template is<T>()) co_return unexpectedAnswer(to, *answer);
     co_return Received<T>(std::move(*answer));
   }
+  /// Spawns an actor with this one as its parent, which hears of its readiness and of its end. A `watch` that follows a
+  /// spawn comes too late for an actor that has ended meanwhile, and hears that there is none.
+  Address spawnChild(std::string_view path, std::unique_ptr<Actor> actor, SpawnOptions options);
   /// A `Down` comes when the actor of that name ends, at once if there is none. Ends with this actor.
   void watch(const Address& who);
   void unwatch(const Address& who);

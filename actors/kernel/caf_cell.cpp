@@ -276,7 +276,9 @@ void launchCell(Node& node, Node::Impl& impl, Address self, std::unique_ptr<Acto
   auto& system = *impl.system;
   const auto made = caf::make_actor<CafCell, caf::strong_actor_ptr>(
       system.next_actor_id(), system.node(), &system, config, node, impl, std::move(self), std::move(actor), options);
-  static_cast<CafCell*>(made->get())->launch(options.detached && !impl.options.manual);
+  auto* const cell = static_cast<CafCell*>(made->get());
+  if (options.watched) node.postOffice().watch(options.parent, cell->ActorCell::self());
+  cell->launch(options.detached && !impl.options.manual);
 }
 
 }  // namespace troupe

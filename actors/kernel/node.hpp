@@ -34,9 +34,10 @@ struct NodeOptions {
 };
 
 struct SpawnOptions {
-  bool detached = false;       ///< an own thread, for actors that block (ignored by a manual node)
-  Address parent = {};         ///< the supervisor: told of readiness
-  const char* strategy = "";   ///< shown in the tree; static text
+  bool detached = false;      ///< an own thread, for actors that block (ignored by a manual node)
+  Address parent = {};        ///< the supervisor: told of readiness
+  bool watched = false;       ///< by the parent, from before its first turn: however early it ends, Down has the reason
+  const char* strategy = "";  ///< shown in the tree; static text
   const char* type = nullptr;  ///< shown in the tree; static text; null: the class's name
 };
 

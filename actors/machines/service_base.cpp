@@ -206,8 +206,7 @@ Status PrimaryOnlyServiceBase::run(const std::string& name, bson::View document,
   TROUPE_ASSIGN(auto host, makeHost(name, document, isNew));
   Instance& instance = instances_[name];
   const Address address = self().child(name);
-  node().spawn(address.path(), std::move(host), SpawnOptions{.parent = self(), .type = machineName()});
-  watch(address);
+  spawnChild(address.path(), std::move(host), SpawnOptions{.type = machineName()});
   instance.running = true;
   instance.removed = false;
   ++running_;

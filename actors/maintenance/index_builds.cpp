@@ -111,10 +111,8 @@ void IndexBuilds::startNext() {
     if (build.operation != 0) continue;
     auto actor = std::make_unique<IndexBuild>(*server_, build.uuid, build.wanted);
     build.operation = actor->operationId();
-    const Address address = self().child(build.uuid.toString());
-    node().spawn(address.path(), std::move(actor),
-                 SpawnOptions{.detached = true, .parent = self(), .type = "IndexBuild"});
-    watch(address);
+    spawnChild(self().child(build.uuid.toString()).path(), std::move(actor),
+               SpawnOptions{.detached = true, .type = "IndexBuild"});
     --places;
   }
 }

@@ -80,11 +80,9 @@ void LinkManager::spawnLink(const std::string& peer) {
   const Address link = linkTo(peer);
   if (stopping_ || parked_.contains(peer) || children_.contains(link.path()) || node().postOffice().exists(link))
     return;
-  SpawnOptions options;
-  options.parent = self();
-  options.type = "Link";
-  node().spawn(link.path(), std::make_unique<OutgoingLink>(links_, links_->know(peer, Links::Since::kOnce)), options);
-  watchChild(link);
+  children_.insert(link.path());
+  spawnChild(link.path(), std::make_unique<OutgoingLink>(links_, links_->know(peer, Links::Since::kOnce)),
+             SpawnOptions{.type = "Link"});
 }
 
 void LinkManager::disconnect(const std::string& peer) {
@@ -137,12 +135,10 @@ void LinkManager::takeIncoming(const Payload& payload) {
   }
   const Address link = self().child("accepted" + std::to_string(++lastAccepted_));
   if (node().postOffice().exists(link)) return takeIncoming(local(std::move(connection)));  // from before a restart
-  SpawnOptions options;
-  options.parent = self();
-  options.type = "IncomingLink";
-  node().spawn(link.path(), std::make_unique<IncomingLink>(links_, std::move(connection)), options);
   shakingHands_.insert(link.path());
-  watchChild(link);
+  children_.insert(link.path());
+  spawnChild(link.path(), std::make_unique<IncomingLink>(links_, std::move(connection)),
+             SpawnOptions{.type = "IncomingLink"});
 }
 
 void LinkManager::accepted(const LinkAccepted& link) {

@@ -69,13 +69,9 @@ Task<void> Listener::admit(std::shared_ptr<Arrival> arrival) {
       bson::doc("remote", name, "connectionId", client->connectionId, "connectionCount", server_->clients.current()));
   auto transport = arrival->take(encrypted);
   const Address address = self().child("conn" + std::to_string(client->connectionId));
-  SpawnOptions options;
-  options.type = "Connection";
-  options.parent = self();
-  node().spawn(address.path(), std::make_unique<Connection>(std::move(transport), std::move(client), *server_),
-               options);
   connections_.insert(address);
-  watch(address);
+  spawnChild(address.path(), std::make_unique<Connection>(std::move(transport), std::move(client), *server_),
+             SpawnOptions{.type = "Connection"});
 }
 
 Task<void> Listener::acceptFrom(Port* port) {

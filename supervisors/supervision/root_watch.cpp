@@ -28,10 +28,8 @@ class RootWatch final : public Actor {
     });
     SpawnOptions options;
     options.strategy = strategyName(tree_.strategy);
-    options.parent = self();
     const std::string path = "/" + tree_.name;
-    node().spawn(path, std::make_unique<Supervisor>(std::move(tree_)), options);
-    watch(node().address(path));
+    spawnChild(path, std::make_unique<Supervisor>(std::move(tree_)), options);
   }
 
  private:

@@ -82,15 +82,13 @@ void Supervisor::carryOut(const SupervisionPolicy::StartChild& start) {
   }
   SpawnOptions options;
   options.detached = spec.detached;
-  options.parent = self();
   try {
     if (spec.tree) {
       options.strategy = strategyName(spec.tree->strategy);
-      node().spawn(address.path(), std::make_unique<Supervisor>(*spec.tree), options);
+      spawnChild(address.path(), std::make_unique<Supervisor>(*spec.tree), options);
     } else {
-      node().spawn(address.path(), spec.make(), options);
+      spawnChild(address.path(), spec.make(), options);
     }
-    watch(address);
   } catch (const std::exception& failure) {
     childEnded({address, Status(ErrorCode::kInternalError, std::string("it could not be built: ") + failure.what())});
   }

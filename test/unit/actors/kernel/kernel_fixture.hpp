@@ -59,6 +59,7 @@ class Echo : public Actor {
   using Actor::setDocument;
   using Actor::setPhase;
   using Actor::sleepFor;
+  using Actor::spawnChild;
   using Actor::start;
   using Actor::stop;
   using Actor::tell;

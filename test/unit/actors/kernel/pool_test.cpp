@@ -61,6 +61,40 @@ TEST(AsioPool, ADetachedActorHasItsOwnThread) {
   EXPECT_NE(pool.get_future().get(), detached.get_future().get());
 }
 
+/// Spawns children that end in their first turn, each on a thread of its own, and gathers the reasons it hears of.
+class ParentOfTheShortLived : public Actor {
+ public:
+  ParentOfTheShortLived(int children, std::promise<std::vector<Status>>* heard) : children_(children), heard_(heard) {}
+  Behaviour behaviour() override {
+    return {on<ChildReady>([](const ChildReady&) {}), on<Down>([this](const Down& down) {
+              reasons_.push_back(down.reason);
+              if (reasons_.size() == static_cast<size_t>(children_)) heard_->set_value(std::move(reasons_));
+            })};
+  }
+  void onStart() override {
+    for (int i = 0; i < children_; ++i) {
+      const Address child = self().child(std::to_string(i));
+      spawnChild(child.path(), std::make_unique<Echo>([](Echo& echo) { echo.stop(); }), {.detached = true});
+      while (node().postOffice().exists(child)) std::this_thread::yield();
+    }
+  }
+
+ private:
+  const int children_;
+  std::promise<std::vector<Status>>* const heard_;
+  std::vector<Status> reasons_;
+};
+
+TEST(AsioPool, AParentHearsHowAChildEndedHoweverEarlyItDid) {
+  constexpr int kChildren = 500;
+  std::promise<std::vector<Status>> heard;
+  Node node({.name = "n1", .threads = 2});
+  node.spawn<ParentOfTheShortLived>("/parent", kChildren, &heard);
+  auto reasons = heard.get_future();
+  ASSERT_EQ(reasons.wait_for(30s), std::future_status::ready);
+  for (const Status& reason : reasons.get()) EXPECT_TRUE(reason.isOK()) << reason.toString();
+}
+
 /// Notes whether each of several senders' numbers arrive in their order, and says when all have come.
 class Sequence : public Actor {
  public:
