@@ -153,7 +153,7 @@ Task<Status> insert(Request& request) {
   if (target.isOK()) target->lock.reset();
   if (!outcome.isOK()) co_return outcome;
   request.reply().append("n", static_cast<int32_t>(inserter.inserted()));
-  appendWriteErrors(request.reply(), inserter.errors());
+  appendWriteErrors(request, inserter.errors());
   co_return Status::OK();
 }
 

@@ -1,5 +1,7 @@
 #include "actors/commands/modify.hpp"
 
+#include <algorithm>
+
 #include "actors/kernel/node.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/records/record_id_set.hpp"
@@ -215,7 +217,12 @@ Task<StatusWith<ModificationOutcome>> modify(Request& request, storage::Namespac
     Modifier modifier(request, what, std::move(*target));
     if (Status status = modifier.prepare(); !status.isOK()) co_return status;
     const Status status = co_await modifier.run();
-    if (status.isOK()) co_return modifier.takeOutcome();
+    if (status.isOK()) {
+      ModificationOutcome outcome = modifier.takeOutcome();
+      if (outcome.modified < std::max<int64_t>(outcome.matched, 1) && !outcome.upsertedId)
+        request.operation().noteReliance();
+      co_return outcome;
+    }
     if (!modifier.raced() || attempt >= kUpsertAttempts) co_return status;
   }
 }

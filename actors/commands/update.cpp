@@ -111,7 +111,7 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
     errors.push_back({position, outcome.status()});
     if (ordered) break;
   }
-  appendWriteErrors(request.reply(), errors);
+  appendWriteErrors(request, errors);
   co_return Status::OK();
 }
 

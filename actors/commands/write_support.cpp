@@ -36,8 +36,10 @@ bool endsCommand(const Status& status) {
   }
 }
 
-void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& errors) {
+void appendWriteErrors(Request& request, const std::vector<WriteError>& errors) {
   if (errors.empty()) return;
+  request.operation().noteReliance();  // on the document of a duplicate, for one
+  bson::Builder& reply = request.reply();
   reply.openArray("writeErrors");
   for (const WriteError& error : errors) {
     reply.pushDocument().append("index", error.index).append("code", static_cast<int32_t>(error.status.code()));

@@ -31,7 +31,7 @@ struct WriteError {
   int32_t index = 0;
   Status status;
 };
-void appendWriteErrors(bson::Builder& reply, const std::vector<WriteError>& errors);
+void appendWriteErrors(Request& request, const std::vector<WriteError>& errors);
 
 /// A new ObjectId from the node's clock and random source.
 bson::ObjectId newObjectId(ServerContext& server);

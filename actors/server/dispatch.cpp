@@ -195,23 +195,27 @@ Task<Status> runBody(Request& request) {
 bool awaitsWriteConcern(const Request& request, const Status& outcome) {
   const storage::OperationContext& operation = request.operation();
   if (operation.hasWritten()) return true;
-  const storage::WriteConcern& concern = operation.writeConcern;
-  if (!operation.announcesWrites() || !(concern.journaled || concern.majority)) return false;
+  if (!operation.announcesWrites() || !operation.writeConcern.isAwaited()) return false;
   return !operation.killed() && outcome.code() != ErrorCode::kNotWritablePrimary;
 }
 
-/// A member's operation that changed nothing has the OpTime of the newest one that it could see.
-Status noteWhatWasThere(Request& request) {
+/// On a member, a statement that changed nothing awaits the newest write that it could see, also behind the command's
+/// own.
+Task<Status> noteWhatWasThere(Request& request) {
   storage::OperationContext& operation = request.operation();
-  if (operation.hasWritten() || !request.server().replicated) return Status::OK();
-  TROUPE_ASSIGN(const OpTime newest, storage::lastLogged(request.server().catalog, operation.recoveryUnit()));
+  if (!request.server().replicated || !operation.writeConcern.isAwaited()) co_return Status::OK();
+  if (operation.hasWritten() && !operation.reliesOnOthers()) co_return Status::OK();
+  storage::HeldLock lock(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
+  if (!operation.tryAdmit(false) || !lock.tryAcquire())
+    TROUPE_CO_TRY(co_await acquireLock(request.server().node, operation, lock));
+  TROUPE_CO_ASSIGN(const OpTime newest, storage::lastLogged(request.server().catalog, operation.recoveryUnit()));
   operation.recoveryUnit().releaseSession();
-  operation.setLastOpTime(newest);
-  return Status::OK();
+  operation.setLastOpTime(std::max(newest, operation.lastOpTime()));
+  co_return Status::OK();
 }
 
 Task<void> finishWrites(Request& request) {
-  Status safe = noteWhatWasThere(request);
+  Status safe = co_await noteWhatWasThere(request);
   if (safe.isOK()) safe = co_await awaitWriteConcern(request);
   if (!safe.isOK()) appendWriteConcernError(request, safe);
 }

@@ -29,7 +29,7 @@ Task<Status> awaitWriteConcern(Request& request) {
   const storage::WriteConcern& concern = request.operation().writeConcern;
   ServerContext& server = request.server();
   const auto ticket = server.durability.take();
-  if (!concern.journaled && !concern.majority) co_return Status::OK();
+  if (!concern.isAwaited()) co_return Status::OK();
   if (server.durability.isDurable(ticket)) co_return Status::OK();
   Environment& environment = server.node.environment();
   const auto promise = std::make_shared<Promise<Status>>();

@@ -35,6 +35,8 @@ struct WriteConcern {
   std::optional<std::chrono::milliseconds> timeout;
   bool given = false;  ///< the command named one
 
+  /// Whether a reply waits for more than the commit on this node.
+  bool isAwaited() const { return journaled || majority; }
   /// Errors: FailedToParse (types, ranges, unknown fields).
   static StatusWith<WriteConcern> parse(bson::View given);
 };

@@ -38,8 +38,8 @@ StatusWith<OpenUnit> IdleUnits::Place::take() {
 IdleUnits::Place IdleUnits::add(OpenUnit unit, Status interrupted) {
   const std::lock_guard lock(mutex_);  // `unit`, a parameter, is destroyed after it is released
   Slot& slot = slots_[++lastId_];
-  const bool refused = stopping_ || (!interruption_.isOK() && !isPrepared(unit));
-  slot.ended = refused ? interruption_ : std::move(interrupted);
+  if (stopping_) slot.ended = interruption_;
+  else if (!isPrepared(unit)) slot.ended = interruption_.isOK() ? std::move(interrupted) : interruption_;
   if (slot.ended.isOK()) slot.unit = std::move(unit);
   return {this, lastId_};
 }
@@ -81,9 +81,9 @@ size_t IdleUnits::endExpired(TimePoint now) {
   std::vector<OpenUnit> rolledBack;
   const std::lock_guard lock(mutex_);
   const auto isExpired = [now](uint64_t, const OpenUnit& unit) {
-    return unit.deadline && now >= *unit.deadline && !isPrepared(unit);
+    return unit.end && now >= *unit.end && !isPrepared(unit);
   };
-  rolledBack = endIf(isExpired, ended(ErrorCode::kMaxTimeMSExpired));
+  rolledBack = endIf(isExpired, ended(ErrorCode::kTransactionExceededLifetimeLimitSeconds));
   return rolledBack.size();
 }
 

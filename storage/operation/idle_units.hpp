@@ -27,7 +27,7 @@ struct OpenUnit {
   std::unique_ptr<WriteUnitOfWork> work;
   WriteMode writeMode = WriteMode::kReplicated;
   std::optional<int64_t> writeTerm;
-  std::optional<TimePoint> deadline;  ///< from then on it is ended while it is idle
+  std::optional<TimePoint> end;  ///< of its own lifetime, whatever its commands' deadlines: then it is ended while idle
 };
 
 /// The node's open units of work that no command works on at the moment. Their locks and their right to write would
@@ -64,7 +64,7 @@ class IdleUnits {
   IdleUnits& operator=(const IdleUnits&) = delete;
 
   /// Keeps a unit whose operation has stashed it. Ended at once when `interrupted` says so (the operation was killed),
-  /// or while a change of the role is under way.
+  /// or while a change of the role is under way; a prepared one in neither case.
   Place add(OpenUnit unit, Status interrupted);
 
   /// Ends all units that are not prepared, and any that is added before `resume`: the role changes.
@@ -73,7 +73,8 @@ class IdleUnits {
   /// Ends all units, and any that is added later: the node stops. Prepared units are found again in the log by the next
   /// start.
   void endAll(ErrorCode why);
-  /// Ends the units whose deadline has passed (MaxTimeMSExpired), but for prepared ones. Returns how many.
+  /// Ends the units whose lifetime is over (TransactionExceededLifetimeLimitSeconds), but for prepared ones. Returns
+  /// how many.
   size_t endExpired(TimePoint now);
   /// Ends one that is not prepared: its session is killed. False when it is not here, or prepared.
   bool end(uint64_t id, ErrorCode why);

@@ -42,10 +42,11 @@ void OperationContext::yieldLocks() {
   returnTicket();
 }
 
-WriteUnitOfWork& OperationContext::openLastingUnit(UnitLogging logging) {
+WriteUnitOfWork& OperationContext::openLastingUnit(UnitLogging logging, std::optional<TimePoint> end) {
   RecoveryUnit& unit = recoveryUnit();
   if (unit.inUnitOfWork()) throw std::logic_error("a lasting unit of work is opened within another one");
   lasting_ = std::make_unique<WriteUnitOfWork>(unit, logging);
+  lastingEnd_ = end;
   return *lasting_;
 }
 
@@ -76,7 +77,7 @@ StashedOperation OperationContext::stashOpenUnit() {
   unit_->setOperation(nullptr);
   open.writeMode = writeMode_;
   open.writeTerm = writeTerm_;
-  open.deadline = deadline_;
+  open.end = lastingEnd_;
   open.unit = std::move(unit_);
   open.work = std::move(lasting_);
   // A kill that comes later than this finds an operation without a unit of work, and the caller has to pass it on.
@@ -104,7 +105,7 @@ void OperationContext::adopt(OpenUnit open) {
     writeMode_ = open.writeMode;
     writeTerm_ = open.writeTerm;
   }
-  if (open.deadline) setDeadline(*open.deadline);
+  lastingEnd_ = open.end;
   unit_ = std::move(open.unit);
   lasting_ = std::move(open.work);
 }

@@ -127,18 +127,20 @@ class OperationContext {
   RecoveryUnit& recoveryUnit() { return unit_ ? *unit_ : makeUnit(); }
   bool hasRecoveryUnit() const { return unit_ != nullptr; }
   /// Opens a unit of work that `stash` takes along: a transaction's. It ends by `commitLastingUnit`, by `prepare` and
-  /// `commitPrepared` of the result, or is rolled back with the operation or its stash. No other may be open.
-  WriteUnitOfWork& openLastingUnit(UnitLogging logging);
+  /// `commitPrepared` of the result, or is rolled back with the operation or its stash. No other may be open. `end`: of
+  /// its lifetime, apart from this command's deadline. A prepared one belongs to its coordinator: the command must
+  /// stash it again, also when it was killed.
+  WriteUnitOfWork& openLastingUnit(UnitLogging logging, std::optional<TimePoint> end = {});
   /// Null when there is none.
   WriteUnitOfWork* lastingUnit() { return lasting_.get(); }
   Status commitLastingUnit();
   /// Hands the recovery unit on; the next use makes another. A lasting unit of work goes with it, and with that all
-  /// locks of this operation, which the unit now holds to its end, the term and mode of its writes, the deadline, and
-  /// the outcome of a kill; the ticket is given back. Throws std::logic_error within any other unit of work.
+  /// locks of this operation, which the unit now holds to its end, the term and mode of its writes, and the outcome of
+  /// a kill; the ticket is given back. Throws std::logic_error within any other unit of work.
   StashedOperation stash();
   /// Goes on with what another operation left: `takeUp` (actors/storage), which takes lock and ticket before, for one
   /// with an open unit of work. The own unit must not be active (throws std::logic_error). Errors: what ended the unit
-  /// of work meanwhile (InterruptedDueToReplStateChange, MaxTimeMSExpired, the code of a kill).
+  /// of work meanwhile (InterruptedDueToReplStateChange, TransactionExceededLifetimeLimitSeconds, the code of a kill).
   Status unstash(StashedOperation stashed);
 
   // --- Locks and admission
@@ -178,6 +180,9 @@ class OperationContext {
   /// Whether a unit of work of this operation committed writes: then there is something to await.
   bool hasWritten() const { return hasWritten_; }
   void noteWritten() { hasWritten_ = true; }
+  /// A statement changed nothing, or less than it found, or met a duplicate: its answer depends on what others wrote.
+  bool reliesOnOthers() const { return reliesOnOthers_; }
+  void noteReliance() { reliesOnOthers_ = true; }
   /// Of the last stamped write that committed; the null OpTime before.
   const OpTime& lastOpTime() const { return lastOpTime_; }
   void setLastOpTime(const OpTime& opTime) { lastOpTime_ = opTime; }
@@ -247,6 +252,7 @@ class OperationContext {
   const OperationOrigin origin_;
   WriteMode writeMode_ = WriteMode::kReplicated;
   bool hasWritten_ = false;
+  bool reliesOnOthers_ = false;
   std::atomic<bool> announcesWrites_{false};
   const int64_t id_;
   const TimePoint started_;
@@ -265,6 +271,7 @@ class OperationContext {
   LockSnapshot yielded_;
   std::unique_ptr<RecoveryUnit> unit_;
   std::unique_ptr<WriteUnitOfWork> lasting_;
+  std::optional<TimePoint> lastingEnd_;
 };
 
 }  // namespace troupe::storage

@@ -110,6 +110,7 @@ struct NodeAssembly::Parts {
   server::CommandTable commandTable;
   server::Parameters parameters{log.verbosity()};
   server::FailPoints failPoints;
+  storage::IdleUnits idleUnits;
   server::ClientRegistry clients;
   server::CursorRegistry cursors;
   server::SessionRegistry sessions;
@@ -120,7 +121,6 @@ struct NodeAssembly::Parts {
   machines::DocumentRemovals removals;
   storage::LockManager locks{[this] { return environment->now(); }, [this] { return environment->coarseNow(); }};
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
-  storage::IdleUnits idleUnits;
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::ReplicatedWrites> replicated;  ///< null on a node that stands alone
   storage::OplogWriter oplogWriter{[this] { return wallMillisOf(*environment); }};  ///< of a member
@@ -130,10 +130,10 @@ struct NodeAssembly::Parts {
   std::unique_ptr<storage::OplogStore> oplog;  ///< of a member
   std::unique_ptr<server::UserStore> users;
   std::unique_ptr<Node> node;
-  std::unique_ptr<maintenance::WorkerPool> workers;
   std::unique_ptr<server::DiskGuard> disk;
   std::unique_ptr<replication::Membership> membership;  ///< null on a node that stands alone
   std::unique_ptr<server::ServerContext> context;
+  std::unique_ptr<maintenance::WorkerPool> workers;  ///< its jobs have operations of the context
   std::unique_ptr<StorageRows> storageRows;
   Address root;
   std::atomic<bool> ended{false};
@@ -354,10 +354,10 @@ void NodeAssembly::stop() {
   p.durability.close({ErrorCode::kShutdownInProgress, "the server is shutting down"});
   if (p.node) p.node->shutdown();
   p.storageRows.reset();
+  p.workers.reset();  // with jobs that were not begun, whose operations belong to the context
   p.context.reset();
   p.membership.reset();
   p.environment->setFaults(nullptr);
-  p.workers.reset();
   p.node.reset();
   p.disk.reset();
   p.closeStorage();

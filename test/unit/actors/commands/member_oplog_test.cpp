@@ -44,6 +44,28 @@ TEST_F(MemberOplogTest, AWriteThatChangedNothingHasTheOpTimeOfTheNewestOperation
   EXPECT_EQ(server.storageSessions.statistics().lent, 0);
 }
 
+TEST_F(MemberOplogTest, ACommandThatWroteAndMetOthersWritesAwaitsTheNewest) {
+  becomePrimary(server);
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}]})", "local"));
+  ASSERT_TRUE(write(server, 1).isOK());
+  const auto newest = storage::OplogEntry::parse(entries(server).back())->opTime;
+  for (
+      const char* command : {
+          R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"a": 1}}},
+                                          {"q": {"_id": 1}, "u": {"$set": {"b": null}}},
+                                          {"q": {"_id": 1}, "u": {"$set": {"b": null}}}], "writeConcern": {"j": true}})",
+          R"({"delete": "c", "deletes": [{"q": {"_id": 1}, "limit": 1}, {"q": {"_id": 1}, "limit": 1}], "writeConcern": {"j": true}})",
+          R"({"insert": "c", "documents": [{"_id": 5}, {"_id": 5}], "writeConcern": {"j": true}})",
+      }) {
+    const auto mixed = server.begin(parse(command), "local");
+    for (int steps = 0; !mixed->done && steps < 100; ++steps) server.node.advance(10ms);
+    ASSERT_TRUE(mixed->done);
+    EXPECT_TRUE(mixed->operation.hasWritten()) << command;
+    EXPECT_EQ(mixed->operation.lastOpTime(), newest) << command;
+  }
+  EXPECT_EQ(server.locks.inUse(), 0u);
+}
+
 // OPL-001
 TEST_F(MemberOplogTest, TheLogIsACappedCollectionWithoutIndexes) {
   EXPECT_TRUE(answers(R"({"listCollections": 1, "filter": {"name": "oplog.rs"}})",

@@ -199,10 +199,9 @@ TEST_F(IdleTransactionTest, ACommandThatIsKilledOrLateBeforeItHasTakenItUpLeaves
   EXPECT_EQ(server.catalog->find({"test", "c"})->records().count(), 2);
 }
 
-TEST_F(IdleTransactionTest, OneThatNobodyTakesUpEndsWithItsDeadline) {
+TEST_F(IdleTransactionTest, OneThatNobodyTakesUpEndsWithItsLifetime) {
   storage::OperationContext first(services());
-  first.setDeadline(server.time->now() + std::chrono::seconds(30));
-  first.openLastingUnit(storage::UnitLogging::kGrouped);
+  first.openLastingUnit(storage::UnitLogging::kGrouped, server.time->now() + std::chrono::seconds(30));
   storage::HeldLock lock(first, storage::ResourceType::kCollection, "test.c", LockMode::kIX);
   ASSERT_TRUE(first.tryAdmit(true) && lock.tryAcquire());
   storage::StashedOperation stashed = first.stash();
@@ -212,7 +211,7 @@ TEST_F(IdleTransactionTest, OneThatNobodyTakesUpEndsWithItsDeadline) {
   EXPECT_EQ(server.server->idleUnits.size(), 0u);
   const auto next = takeUp(stashed);
   ASSERT_TRUE(next->outcome);
-  EXPECT_EQ(*next->outcome, ErrorCode::kMaxTimeMSExpired);
+  EXPECT_EQ(*next->outcome, ErrorCode::kTransactionExceededLifetimeLimitSeconds);
   expectNothingHeld();
 }
 

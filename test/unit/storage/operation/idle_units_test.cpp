@@ -25,11 +25,11 @@ class IdleUnitsTest : public ReplicatedFixture {
     ASSERT_TRUE(inserted.isOK()) << inserted.status().toString();
   }
   /// A transaction whose first command has inserted a document.
-  StashedOperation begun(int id, std::optional<TimePoint> deadline = std::nullopt) {
+  StashedOperation begun(int id, std::optional<TimePoint> end = std::nullopt) {
     OperationContext first(all());
     first.announceWrites();
-    if (deadline) first.setDeadline(*deadline);
-    first.openLastingUnit(UnitLogging::kGrouped);
+    first.setDeadline(TimePoint(5s));
+    first.openLastingUnit(UnitLogging::kGrouped, end);
     insertIn(first, id);
     return first.stash();
   }
@@ -174,17 +174,19 @@ TEST_P(IdleUnitsTest, AKillBeforeOrAfterTheStashEndsIt) {
   expectNothingHeld();
 }
 
-TEST_P(IdleUnitsTest, ItsDeadlineGoesWithIt) {
+TEST_P(IdleUnitsTest, ItsLifetimeGoesWithItAndTheDeadlineStaysWithTheCommand) {
   StashedOperation soon = begun(1, TimePoint(10s)), late = begun(2, TimePoint(20s));
   EXPECT_EQ(idle.endExpired(TimePoint(9s)), 0u);
   EXPECT_EQ(idle.endExpired(TimePoint(10s)), 1u);
-  EXPECT_EQ(goOn(std::move(soon)), ErrorCode::kMaxTimeMSExpired);
+  EXPECT_EQ(goOn(std::move(soon)), ErrorCode::kTransactionExceededLifetimeLimitSeconds);
   {
     OperationContext next(all());
-    next.setDeadline(TimePoint(30s));
     ASSERT_TRUE(next.unstash(std::move(late)).isOK());
-    EXPECT_EQ(next.deadline(), TimePoint(20s));
+    EXPECT_EQ(next.deadline(), std::nullopt);
+    late = next.stash();
   }
+  EXPECT_EQ(idle.endExpired(TimePoint(19s)), 0u);
+  EXPECT_EQ(idle.endExpired(TimePoint(20s)), 1u);
   expectNothingHeld();
 }
 
@@ -228,6 +230,21 @@ TEST_P(PreparedUnitTest, KeepsItsPlaceThroughAChangeOfTheRole) {
   transition.releaseAll();
   EXPECT_FALSE(isFree(LockMode::kX)) << "the other locks stay";
   EXPECT_LT(writes->slots.withoutHoles(), slot.timestamp);
+}
+
+TEST_P(PreparedUnitTest, StaysWhenTheCommandThatWasToDecideItIsKilled) {
+  writes->fence.close([] {});
+  const bson::Timestamp time{slot.timestamp.seconds, slot.timestamp.increment + 10};
+  inNextCommand([&](OperationContext& next) {
+    next.kill(ErrorCode::kInterruptedDueToReplStateChange);
+    EXPECT_EQ(next.lastingUnit()->commitPrepared(time, time), ErrorCode::kNotWritablePrimary);
+    stashed = next.stash();
+  });
+  EXPECT_EQ(idle.size(), 1u);
+  writes->fence.open(2);
+  inNextCommand([&](OperationContext& next) { ASSERT_TRUE(next.lastingUnit()->commitPrepared(time, time).isOK()); });
+  EXPECT_EQ(count(), 1);
+  expectNothingHeld();
 }
 
 TEST_P(PreparedUnitTest, IsDecidedByAPrimaryOnlyInsideOfTheFence) {

@@ -67,8 +67,9 @@ TEST(RecordId, ARowSplitsIntoKeyAndIdOfAnySize) {
     EXPECT_EQ(key, keyBytes);
     EXPECT_EQ(id, bytes);
   }
+  const std::string numbered = rowOf("key", RecordId(300));
   std::string_view key, id;
-  ASSERT_TRUE(splitIndexRow(rowOf("key", RecordId(300)), RecordIds::kNumbers, key, id));
+  ASSERT_TRUE(splitIndexRow(numbered, RecordIds::kNumbers, key, id));
   EXPECT_EQ(key, "key");
   EXPECT_EQ(RecordKey::number(id), 300);
 }
