@@ -1,5 +1,6 @@
 // createIndexes, listIndexes, dropIndexes, collMod.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -256,6 +257,15 @@ StatusWith<const storage::IndexEntry*> indexToModify(const storage::Collection& 
   return entry;
 }
 
+/// Of an index or a clustered collection. Not a number would count as 0, and everything would expire at once.
+StatusWith<int64_t> newLifetime(const bson::Element& seconds) {
+  if (!seconds.isNumber())
+    return Status(ErrorCode::kNotImplemented, "collMod cannot switch 'expireAfterSeconds' off yet; give it a number");
+  if (std::isnan(seconds.toDouble()))
+    return Status(ErrorCode::kInvalidOptions, "'expireAfterSeconds' must be a number of seconds, not NaN");
+  return seconds.toInt64();
+}
+
 StatusWith<storage::CollectionChange> collModChange(Request& request, const storage::Collection& collection,
                                                     const storage::IndexEntry*& index) {
   storage::CollectionChange change;
@@ -265,7 +275,9 @@ StatusWith<storage::CollectionChange> collModChange(Request& request, const stor
     if (const auto e = spec["hidden"]; e) change.indexChange.hidden = e.truthy();
     if (const auto e = spec["unique"]; e) change.indexChange.unique = e.truthy();
     if (const auto e = spec["prepareUnique"]; e) change.indexChange.prepareUnique = e.truthy();
-    if (const auto e = spec["expireAfterSeconds"]; e) change.indexChange.expireAfterSeconds = e.toInt64();
+    if (const auto e = spec["expireAfterSeconds"]; e) {
+      TROUPE_ASSIGN(change.indexChange.expireAfterSeconds, newLifetime(e));
+    }
   }
   if (request.arg("validator")) change.validator = bson::Document(request.document("validator"));
   if (const auto e = request.arg("validationLevel"); e) change.validationLevel = std::string(e.asString());
@@ -274,7 +286,9 @@ StatusWith<storage::CollectionChange> collModChange(Request& request, const stor
   if (request.arg("pipeline")) change.pipeline = bson::Document(request.document("pipeline"));
   if (const auto e = request.arg("cappedSize"); e) change.cappedSize = e.toInt64();
   if (const auto e = request.arg("cappedMax"); e) change.cappedMax = e.toInt64();
-  if (const auto e = request.arg("expireAfterSeconds"); e && e.isNumber()) change.expireAfterSeconds = e.toInt64();
+  if (const auto e = request.arg("expireAfterSeconds"); e) {
+    TROUPE_ASSIGN(change.expireAfterSeconds, newLifetime(e));
+  }
   if (const auto images = request.document("changeStreamPreAndPostImages"); !images.empty())
     change.recordPreImages = images["enabled"].truthy();
   if (change.validator && !change.validator->empty()) {

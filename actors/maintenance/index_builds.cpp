@@ -8,8 +8,8 @@
 #include "actors/machines/service_base.hpp"
 #include "actors/maintenance/discard_build.hpp"
 #include "actors/maintenance/index_build.hpp"
-#include "actors/replication/replica_view.hpp"
 #include "actors/server/hello_state.hpp"
+#include "actors/server/role_check.hpp"
 
 namespace troupe::maintenance {
 
@@ -76,15 +76,11 @@ Task<void> IndexBuilds::recover() {
   ready();
 }
 
-/// What belongs to the node alone it may discard in every role.
-bool IndexBuilds::mayDiscard(const storage::Namespace& ns) const {
-  return !ns.isReplicated() || !server_->membership || server_->membership->view()->isWritable();
-}
-
 Task<void> IndexBuilds::discardLeft() {
   const auto unfinished = storage::unfinishedBuilds(*server_->catalog.snapshot());
   for (const storage::UnfinishedBuild& left : unfinished)
-    if (find(left.build) == builds_.end() && mayDiscard(left.ns)) (void)co_await discardBuild(*server_, left);
+    if (find(left.build) == builds_.end() && server::mayWrite(*server_, left.ns))
+      (void)co_await discardBuild(*server_, left);
 }
 
 void IndexBuilds::want(Received<BuildIndexes> message, Context context) {

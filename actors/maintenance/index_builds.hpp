@@ -63,7 +63,6 @@ class IndexBuilds final : public Actor {
   void endOrphans();
   Task<void> recover();
   Task<void> discardLeft();
-  bool mayDiscard(const storage::Namespace& ns) const;
   BuildAt find(const bson::Uuid& uuid);
 
   server::ServerContext* const server_;

@@ -33,6 +33,13 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   flag("deprioritizeUnboundedUserIndexScans", deprioritizeUnboundedUserIndexScans, true);
   integer("maxNumActiveUserIndexBuilds", maxIndexBuilds, 1, kMax);
   integer("maxValidateMBperSec", maxValidateMBperSec, 0, kMax);
+  flag("ttlMonitorEnabled", ttlMonitorEnabled, true);
+  flag("ttlMonitorBatchDeletes", ttlMonitorBatchDeletes, true);
+  integer("ttlMonitorSleepSecs", ttlMonitorSleepSecs, 1, kMax);
+  integer("ttlMonitorSubPassTargetSecs", ttlMonitorSubPassTargetSecs, 0, kMax);
+  integer("ttlIndexDeleteTargetDocs", ttlIndexDeleteTargetDocs, 0, kMax);
+  integer("ttlIndexDeleteTargetTimeMS", ttlIndexDeleteTargetTimeMS, 0, kMax);
+  integer("ttlCollLowPrioritySubpassLimit", ttlCollLowPrioritySubpassLimit, 0, kMax);
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);
   flag("enableElectionHandoff", enableElectionHandoff, true);

@@ -45,8 +45,15 @@ class Parameters {
   std::atomic<int64_t> lowPriorityAdmissionBypassThreshold{500};  ///< 0: low priorities wait without end
   std::atomic<bool> deprioritizeUnboundedUserCollectionScans{true};
   std::atomic<bool> deprioritizeUnboundedUserIndexScans{true};
-  std::atomic<int64_t> maxIndexBuilds{3};       ///< that clients asked for and run at a time; more of them wait
-  std::atomic<int64_t> maxValidateMBperSec{0};  ///< of validation beside writes; 0: as fast as it can
+  std::atomic<int64_t> maxIndexBuilds{3};  ///< that clients asked for and run at a time; more of them wait
+  std::atomic<bool> ttlMonitorEnabled{true};
+  std::atomic<bool> ttlMonitorBatchDeletes{true};        ///< false: one index to its end after another, one by one
+  std::atomic<int64_t> ttlMonitorSleepSecs{60};          ///< between the end of a pass and the next
+  std::atomic<int64_t> ttlMonitorSubPassTargetSecs{60};  ///< 0: no limit, as for the next two
+  std::atomic<int64_t> ttlIndexDeleteTargetDocs{50'000};
+  std::atomic<int64_t> ttlIndexDeleteTargetTimeMS{1000};
+  std::atomic<int64_t> ttlCollLowPrioritySubpassLimit{10};  ///< after which an index that lags behind counts as normal
+  std::atomic<int64_t> maxValidateMBperSec{0};              ///< of validation beside writes; 0: as fast as it can
 
   /// Sets a value from a command or (at start-up) an option's text. Returns the old value.
   /// Errors: InvalidOptions (unknown name, or not changeable now), TypeMismatch, BadValue (out of range).

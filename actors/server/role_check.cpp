@@ -49,6 +49,10 @@ Status checkRole(const Request& request) {
   return withTopologyVersion(request, ErrorCode::kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false");
 }
 
+bool mayWrite(const ServerContext& server, const storage::Namespace& ns) {
+  return !ns.isReplicated() || !server.membership || server.membership->view()->isWritable();
+}
+
 Interruption interruptWrites(const ServerContext& server) {
   Interruption done;
   server.clients.each([&](Client& client) {

@@ -15,6 +15,9 @@ Status checkRole(const Request& request);
 /// checkRole for the writes of a command that usually reads: $out, $merge, a repairing validate.
 Status checkRoleForWriting(const Request& request, std::string_view db);
 
+/// Whether services of this node may write to the namespace in its present role.
+bool mayWrite(const ServerContext& server, const storage::Namespace& ns);
+
 /// How many operations were ended, and how many went on.
 struct Interruption {
   int64_t killed = 0, left = 0;

@@ -47,6 +47,7 @@ struct ServerCounters {
   std::atomic<int64_t> keysExamined{0}, documentsExamined{0};
   std::atomic<int64_t> bytesIn{0}, bytesOut{0}, requests{0};
   std::atomic<int64_t> userAsserts{0};
+  std::atomic<int64_t> ttlPasses{0}, ttlSubPasses{0}, ttlDeletedDocuments{0};
 };
 
 /// Options that `trouped` was started with, as far as commands show them.

@@ -52,26 +52,27 @@ class CollectionWriter {
 
   /// Runs `body` (a callable that gives Status) in a unit of work and commits it. A conflict is the caller's to retry.
   template <class Body>
-  Status once(const Body& body) {
-    storage::WriteUnitOfWork work(unit());
+  Status once(const Body& body, storage::UnitLogging logging = storage::UnitLogging::kEach) {
+    storage::WriteUnitOfWork work(unit(), logging);
     TROUPE_TRY(body());
     return work.commit();
   }
   /// `once`, and at once again after the first conflicts (STX-006). When it still fails, `retry.pendingDelay()` says
   /// how long to wait before the next call.
   template <class Body>
-  Status attempt(storage::ConflictRetry& retry, const Body& body) {
-    return storage::writeConflictRetry(retry, unit(), [&] { return once(body); });
+  Status attempt(storage::ConflictRetry& retry, const Body& body,
+                 storage::UnitLogging logging = storage::UnitLogging::kEach) {
+    return storage::writeConflictRetry(retry, unit(), [&] { return once(body, logging); });
   }
   /// `attempt`, with waits in between that hold no thread, until it is done, fails for good, or the operation has to
   /// end. `body` lives in the caller's frame.
   template <class Body>
-  Task<Status> commit(Body& body) {
+  Task<Status> commit(Body& body, storage::UnitLogging logging = storage::UnitLogging::kEach) {
     storage::ConflictRetry retry = newRetry();
     for (;;) {
       TROUPE_CO_TRY(operation_.checkForInterrupt(services_.node.environment().now()));
       const uint64_t decided = preparedDecisions();
-      const Status status = attempt(retry, body);
+      const Status status = attempt(retry, body, logging);
       if (status == ErrorCode::kPreparedTransactionInProgress) {
         TROUPE_CO_TRY(co_await untilDecided(decided));
         continue;

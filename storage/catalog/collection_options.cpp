@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "messaging/bson/collation.hpp"
@@ -88,6 +89,7 @@ Status readView(const Element& e, CollectionOptions& out) {
 Status readExpiry(const Element& e, CollectionOptions& out) {
   if (e.is(Type::kString) && e.asString() == "off") return Status::OK();
   if (!e.isNumber()) return wrongType(e, "long");
+  if (std::isnan(e.toDouble())) return invalidOption("collection option 'expireAfterSeconds' must not be NaN");
   out.expireAfterSeconds = e.toInt64();
   if (*out.expireAfterSeconds < 0) return invalidOption("collection option 'expireAfterSeconds' must not be negative");
   return Status::OK();

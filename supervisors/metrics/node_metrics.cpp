@@ -57,6 +57,7 @@ void addOperations(MetricSet& m, const server::ServerContext& server) {
   documents("inserted", c.documentsInserted);
   documents("updated", c.documentsUpdated);
   documents("deleted", c.documentsDeleted);
+  documents("expired", c.ttlDeletedDocuments);
   m.counter("troupe_examined_total", "what queries looked at", static_cast<double>(c.keysExamined.load()),
             {{"what", "keys"}});
   m.counter("troupe_examined_total", "what queries looked at", static_cast<double>(c.documentsExamined.load()),

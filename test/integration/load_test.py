@@ -18,7 +18,7 @@ SECONDS = float(os.environ.get("TROUPE_TEST_LOAD_SECONDS", "8"))
 # NamespaceNotFound, IndexNotFound, CursorNotFound, NamespaceExists, WriteConflict, QueryPlanKilled, CursorKilled, IndexBuildAborted, DuplicateKey,
 # Interrupted
 EXPLAINED = {26, 27, 43, 48, 112, 175, 237, 276, 11000, 11601}
-RESTARTABLE = ("storage/journal-flusher", "storage/checkpointer", "storage/ident-reaper", "storage/disk-watch", "workers/worker0", "services/idle-sweeper", "services/index-builds")
+RESTARTABLE = ("storage/journal-flusher", "storage/checkpointer", "storage/ident-reaper", "storage/disk-watch", "workers/worker0", "services/idle-sweeper", "services/index-builds", "services/ttl-monitor")
 
 
 class Lane:

@@ -5,6 +5,7 @@
 
 namespace troupe::maintenance {
 
+using namespace std::chrono_literals;
 using commands::Exchange;
 
 class OperationDrainTest : public commands::CommandTest {

@@ -1,0 +1,266 @@
+#include "actors/maintenance/ttl_monitor.hpp"
+
+#include "actors/machines/collection_store.hpp"
+#include "actors/maintenance/index_build_messages.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
+#include "test/unit/actors/machines/store_fixture.hpp"
+
+namespace troupe::maintenance {
+
+using namespace std::chrono_literals;
+using commands::CommandNode;
+
+class TtlMonitorTest : public commands::CommandTest {
+ protected:
+  TtlMonitorTest() = default;
+  explicit TtlMonitorTest(CommandNode::Options options) : CommandTest(std::move(options)) {}
+
+  /// Documents {_id: 1..count, at: `secondsAgo`, other: `secondsAgo`}.
+  void fillAt(std::string_view collection, int count, int64_t secondsAgo) {
+    bson::Builder b;
+    b.append("insert", collection).openArray("documents");
+    const bson::Date at{server.wallMillis() - secondsAgo * 1000};
+    for (int i = 1; i <= count; ++i) b.push(bson::doc("_id", i, "at", at, "other", at));
+    b.close();
+    ASSERT_TRUE(server.run(b.finish())["ok"].truthy());
+  }
+  void add(std::string_view collection, const bson::Document& document) {
+    const bson::Document command =
+        bson::Builder().append("insert", collection).openArray("documents").push(document).close().finish();
+    ASSERT_TRUE(server.run(command)["ok"].truthy());
+  }
+  void index(std::string_view collection, std::string_view key, int64_t seconds, std::string_view more = "{}") {
+    const bson::Document spec = bson::Builder()
+                                    .append("key", parse(key))
+                                    .append("name", "ttl")
+                                    .append("expireAfterSeconds", seconds)
+                                    .appendAll(parse(more))
+                                    .finish();
+    const bson::Document command =
+        bson::Builder().append("createIndexes", collection).openArray("indexes").push(spec).close().finish();
+    const bson::Document reply = server.run(command);
+    ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+  }
+  bson::Date ago(int64_t seconds) const { return {server.wallMillis() - seconds * 1000}; }
+  int64_t count(std::string_view collection) { return server.run(bson::doc("count", collection))["n"].toInt64(); }
+  std::vector<std::string> ids(std::string_view collection) {
+    return batch(R"({"find": ")" + std::string(collection) + R"(", "projection": {"_id": 1}, "sort": {"_id": 1}})");
+  }
+  bson::Document metrics() {
+    return bson::Document(run(R"({"serverStatus": 1})", "admin").view().at("metrics.ttl").asDocument());
+  }
+  void set(std::string_view parameter, const bson::Value& value) {
+    ASSERT_TRUE(server.run(bson::doc("setParameter", 1, parameter, value), "admin")["ok"].truthy());
+  }
+  int64_t left(std::string_view collection) {
+    return server.server->catalog.find(storage::Namespace("test", collection))->records().count();
+  }
+  /// Of two collections with 35 expired documents each: how far the removal from one was ahead of that from the other.
+  int64_t largestLead() {
+    for (const char* collection : {"c", "d"}) {
+      fillAt(collection, 35, 100);
+      index(collection, R"({"at": 1})", 0);
+    }
+    server.node.advance(59s);
+    int64_t lead = 0;
+    for (int turns = 0; left("c") + left("d") > 0 && turns < 10'000; ++turns) {
+      if (!server.node.step()) server.time->advance(10ms);
+      lead = std::max(lead, std::abs(left("c") - left("d")));
+    }
+    EXPECT_EQ(left("c") + left("d"), 0);
+    server.node.run();
+    return lead;
+  }
+  /// Until the next pass has ended.
+  void nextPass() {
+    const int64_t passes = metrics()["passes"].toInt64();
+    for (int seconds = 0; metrics()["passes"].toInt64() == passes; ++seconds) {
+      ASSERT_LT(seconds, 62);
+      server.node.advance(1s);
+    }
+  }
+};
+
+TEST_F(TtlMonitorTest, RemovesWhatHasExpiredEachMinute) {
+  index("c", R"({"at": 1})", 100);
+  add("c", bson::doc("_id", 1, "at", ago(200)));
+  add("c", bson::doc("_id", 2, "at", ago(100)));
+  add("c", bson::doc("_id", 3, "at", ago(10)));
+  server.node.advance(58s);
+  EXPECT_EQ(count("c"), 3) << "the first pass begins after a minute";
+  server.node.advance(4s);
+  EXPECT_EQ(ids("c"), (std::vector<std::string>{R"({ "_id" : 3 })"}));
+  server.node.advance(60s);
+  EXPECT_EQ(count("c"), 0);
+  EXPECT_TRUE(commands::holds(metrics(), parse(R"({"deletedDocuments": 3, "passes": 2, "subPasses": 2})")));
+  EXPECT_TRUE(answers(R"({"validate": "c", "full": true})", R"({"valid": true})"));
+}
+
+TEST_F(TtlMonitorTest, OfArraysTheEarliestDateCountsAndWhatIsNoDateStays) {
+  for (const std::string_view key : {R"({"at": 1})", R"({"at": -1})", R"({"at": "hashed"})"}) {
+    index("c", key, 100);
+    if (key.find("hashed") != std::string_view::npos) break;
+    add("c", bson::doc("_id", 1, "at", bson::array(ago(10), ago(200), ago(300))));
+    add("c", bson::doc("_id", 2, "at", bson::array("x", ago(10))));
+    add("c", bson::doc("_id", 3, "at", "1970-01-01"));
+    add("c", bson::doc("_id", 4, "at", 0));
+    add("c", bson::doc("_id", 5, "at", bson::Timestamp{1, 1}));
+    add("c", bson::doc("_id", 6));
+    add("c", bson::doc("_id", 7, "at", ago(-1'000'000)));
+    add("c", bson::doc("_id", 8, "at", bson::Date{std::numeric_limits<int64_t>::min()}));
+    nextPass();
+    EXPECT_EQ(ids("c").size(), 6u) << key;
+    EXPECT_EQ(ids("c").front(), R"({ "_id" : 2 })") << key;
+    ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  }
+}
+
+TEST_F(TtlMonitorTest, SparsePartialAndHiddenIndexesExpireWhatTheyHold) {
+  index("c", R"({"at": 1})", 0, R"({"partialFilterExpression": {"gone": true}, "hidden": true})");
+  add("c", bson::doc("_id", 1, "at", ago(5), "gone", true));
+  add("c", bson::doc("_id", 2, "at", ago(5), "gone", false));
+  nextPass();
+  EXPECT_EQ(ids("c"), (std::vector<std::string>{R"({ "_id" : 2 })"}));
+}
+
+TEST_F(TtlMonitorTest, ClusteredCollectionsExpireByTheirKey) {
+  ASSERT_TRUE(
+      succeeds(R"({"create": "k", "clusteredIndex": {"key": {"_id": 1}, "unique": true}, "expireAfterSeconds": 100})"));
+  add("k", bson::doc("_id", ago(200)));
+  add("k", bson::doc("_id", ago(300)));
+  add("k", bson::doc("_id", ago(-1000)));
+  add("k", bson::doc("_id", 1));
+  add("k", bson::doc("_id", "late"));
+  nextPass();
+  EXPECT_EQ(count("k"), 3);
+}
+
+TEST_F(TtlMonitorTest, ACollModTakesEffectInTheNextPass) {
+  fillAt("c", 3, 50);
+  index("c", R"({"at": 1})", 100'000);
+  nextPass();
+  EXPECT_EQ(count("c"), 3);
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "ttl", "expireAfterSeconds": 10}})"));
+  nextPass();
+  EXPECT_EQ(count("c"), 0);
+  EXPECT_EQ(code(R"({"collMod": "c", "index": {"name": "ttl", "expireAfterSeconds": {"$numberDouble": "NaN"}}})"), 72);
+}
+
+TEST_F(TtlMonitorTest, CanBeSwitchedOffAndItsPauseChanged) {
+  index("c", R"({"at": 1})", 0);
+  fillAt("c", 3, 5);
+  set("ttlMonitorEnabled", bson::Value(false));
+  server.node.advance(300s);
+  EXPECT_EQ(count("c"), 3);
+  set("ttlMonitorSleepSecs", bson::Value(1000));
+  set("ttlMonitorEnabled", bson::Value(true));
+  server.node.advance(600s);
+  EXPECT_EQ(count("c"), 3);
+  set("ttlMonitorSleepSecs", bson::Value(1));
+  server.node.advance(2s);
+  EXPECT_EQ(count("c"), 0);
+}
+
+TEST_F(TtlMonitorTest, TwoIndexesTakeTurns) {
+  set("ttlIndexDeleteTargetDocs", bson::Value(10));
+  EXPECT_EQ(largestLead(), 10);
+  EXPECT_TRUE(commands::holds(metrics(), parse(R"({"deletedDocuments": 70, "passes": 1, "subPasses": 1})")));
+}
+
+TEST_F(TtlMonitorTest, WithoutBatchesOneIndexIsBroughtToItsEndBeforeTheNext) {
+  set("ttlMonitorBatchDeletes", bson::Value(false));
+  set("ttlIndexDeleteTargetDocs", bson::Value(10));
+  EXPECT_EQ(largestLead(), 35);
+  EXPECT_EQ(metrics()["deletedDocuments"].toInt64(), 70);
+}
+
+TEST_F(TtlMonitorTest, AnIndexThatIsMadeDuringAPassBelongsToItsNextSubpass) {
+  set("ttlIndexDeleteTargetDocs", bson::Value(1));
+  set("ttlMonitorSubPassTargetSecs", bson::Value(1));
+  fillAt("c", 1000, 100);
+  fillAt("d", 10, 100);
+  index("c", R"({"at": 1})", 0);
+  LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
+  server.node.advance(62s);
+  index("d", R"({"at": 1})", 0);
+  holder.release();
+  server.node.advance(5s);
+  EXPECT_EQ(left("c") + left("d"), 0);
+  EXPECT_TRUE(commands::holds(metrics(), parse(R"({"deletedDocuments": 1010, "passes": 1, "subPasses": 2})")));
+}
+
+TEST_F(TtlMonitorTest, AnOperatorSeesATurnAndEndsItAndTheRestWaitsForTheNextPass) {
+  fillAt("c", 300, 100);
+  index("c", R"({"at": 1})", 0);
+  LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
+  server.node.advance(62s);
+  const bson::Document seen = run(R"({"currentOp": 1, "desc": "TTLMonitor"})", "admin");
+  ASSERT_EQ(seen["inprog"].asArray().count(), 1u) << bson::toRelaxedJson(seen);
+  const int64_t operation = seen.view().at("inprog.0.opid").toInt64();
+  ASSERT_TRUE(server.run(bson::doc("killOp", 1, "op", operation), "admin")["ok"].truthy());
+  server.node.advance(1s);
+  EXPECT_EQ(metrics()["passes"].toInt64(), 1);
+  holder.release();
+  EXPECT_EQ(left("c"), 300);
+  nextPass();
+  EXPECT_EQ(left("c"), 0);
+}
+
+TEST_F(TtlMonitorTest, ItStopsInTheMiddleOfATurn) {
+  fillAt("c", 10, 100);
+  index("c", R"({"at": 1})", 0);
+  LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
+  server.node.advance(62s);
+  const Address monitor = server.node.address("/node/services/ttl-monitor");
+  const auto before = server.node.registry().row(monitor.path());
+  server.node.requestStop(monitor);
+  server.node.run();
+  const auto after = server.node.registry().row(monitor.path());
+  EXPECT_EQ(before->phase, "removing");
+  EXPECT_EQ(after->phase, "backing off") << "it has ended, and its supervisor will start it again";
+  holder.release();
+  EXPECT_EQ(left("c"), 10);
+}
+
+// TTL-001, TTL-002, OPL-013
+class MemberTtlTest : public TtlMonitorTest {
+ protected:
+  MemberTtlTest() : TtlMonitorTest({.name = "n1:1", .replicaSet = "rs"}) {}
+  static storage::Namespace things() { return {"config", "things"}; }
+
+  void putExpired(int count) {
+    machines::CollectionStore store(server.assembly.storageAccess(), things());
+    for (int i = 1; i <= count; ++i) {
+      const auto document = bson::doc("_id", i, "at", ago(100));
+      ASSERT_TRUE(machines::done(server, store.put(document, machines::Durability::kLocal)).isOK());
+    }
+  }
+  void buildIndex() {
+    BuildIndexes wanted;
+    wanted.collection = server.server->catalog.find(things())->uuid();
+    wanted.ns = things();
+    wanted.specs.push_back(parse(R"({"key": {"at": 1}, "name": "at_1", "expireAfterSeconds": 10})"));
+    auto asked = server.node.ask(server.node.address(kIndexBuildsPath), local(std::move(wanted)));
+    server.node.advance(1s);
+    ASSERT_TRUE(asked.isReady());
+    ASSERT_TRUE(asked.take().isOK());
+  }
+  int64_t leftOfThings() { return server.server->catalog.find(things())->records().count(); }
+};
+
+TEST_F(MemberTtlTest, ThePrimaryAloneRemovesAndLogsEachBatchAsOneEntry) {
+  commands::becomePrimary(server);
+  putExpired(3);
+  buildIndex();
+  nextPass();
+  EXPECT_EQ(leftOfThings(), 0);
+  const bson::Document reply = run(R"({"find": "oplog.rs", "sort": {"$natural": -1}, "limit": 1})", "local");
+  const bson::View last = reply.view().at("cursor.firstBatch.0").asDocument();
+  EXPECT_EQ(last.at("o.applyOps").asArray().count(), 3u) << bson::toRelaxedJson(last);
+  putExpired(2);
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1000, "force": true})", "admin"));
+  nextPass();
+  EXPECT_EQ(leftOfThings(), 2);
+}
+
+}  // namespace troupe::maintenance
