@@ -1,4 +1,5 @@
 """Primaries that step down, because they are asked to or have to, and what they count of it."""
+import math
 import time
 import unittest
 
@@ -8,6 +9,9 @@ from replica_set_support import ELECTION_TIMEOUT_MS, Background, Set
 from support import SLOWNESS, eventually
 
 NOT_IMPLEMENTED, NOT_WRITABLE_PRIMARY, EXCEEDED_TIME_LIMIT, PRIMARY_STEPPED_DOWN = 238, 10107, 262, 189
+# How long a conditional step-down waits for others to catch up, in seconds: as long as a test needs to look at it meanwhile, or
+# much longer than the bound on what must come earlier.
+SHORT_WAIT, LONG_WAIT = math.ceil(5 * SLOWNESS), math.ceil(60 * SLOWNESS)
 
 
 class Asked(unittest.TestCase):
@@ -27,6 +31,10 @@ class Asked(unittest.TestCase):
         self.primary = self.group.settled(60)
         self.others = self.group.others(self.primary)
 
+    def step_down(self, wait, **options):
+        """Asks the primary to step down within `wait` seconds, and does not wait for the outcome."""
+        return Background(self.primary, {"replSetStepDown": 2 * wait}, secondaryCatchUpPeriodSecs=wait, **options)
+
     def nobody_catches_up(self):
         """Both others are RECOVERING: neither counts for a majority that has caught up."""
         for other in self.others:
@@ -41,36 +49,37 @@ class Asked(unittest.TestCase):
 
     def test_a_conditional_step_down_that_nobody_can_follow_fails_and_writes_go_on(self):
         self.nobody_catches_up()
-        attempt = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=2)
+        attempt = self.step_down(SHORT_WAIT)
         self.assertTrue(eventually(lambda: not self.primary.hello()["isWritablePrimary"]))
         self.assertEqual(self._write(self.primary), NOT_WRITABLE_PRIMARY, "refused so that others can catch up")
         self.assertEqual(attempt.join()["code"], EXCEEDED_TIME_LIMIT)
-        self.assertGreaterEqual(attempt.seconds, 2)
+        self.assertGreaterEqual(attempt.seconds, SHORT_WAIT)
         self.assertTrue(self.primary.is_primary())
         self.assertEqual(self._write(self.primary), NOT_IMPLEMENTED, "as any write of a member, so far")
 
     def test_by_force_it_steps_down_at_the_deadline(self):
         self.nobody_catches_up()
-        attempt = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=1, force=True)
+        attempt = self.step_down(1, force=True)
         self.assertEqual(attempt.join()["ok"], 1)
         self.assertGreaterEqual(attempt.seconds, 1)
         self.assertFalse(self.primary.is_primary())
 
     def test_a_second_attempt_is_refused_while_the_first_waits(self):
         self.nobody_catches_up()
-        first = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=3)
+        first = self.step_down(LONG_WAIT)
         self.assertTrue(eventually(lambda: not self.primary.hello()["isWritablePrimary"]))
         self.assertEqual(self.primary.ask({"replSetStepDown": 30})["codeName"], "ConflictingOperationInProgress")
-        self.assertEqual(first.join()["code"], EXCEEDED_TIME_LIMIT, "and the first one went on")
+        self.others[0].ask({"replSetMaintenance": 0})
+        self.assertEqual(first.join()["ok"], 1, "and the first one went on")
 
     def test_a_step_down_without_conditions_overtakes_one_that_waits(self):
         self.nobody_catches_up()
-        attempt = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=20)
+        attempt = self.step_down(LONG_WAIT)
         self.assertTrue(eventually(lambda: not self.primary.hello()["isWritablePrimary"]))
         config = self.primary.command("replSetGetConfig")["config"]
         self.primary.ask({"replSetHeartbeat": "rs"}, term=self.primary.term() + 1, configVersion=config["version"], configTerm=config["term"])
         self.assertEqual(attempt.join()["code"], PRIMARY_STEPPED_DOWN)
-        self.assertLess(attempt.seconds, 10 * SLOWNESS)
+        self.assertLess(attempt.seconds, LONG_WAIT / 2)
         self.assertFalse(self.primary.is_primary())
         for other in self.others:
             other.ask({"replSetMaintenance": 0})
@@ -78,10 +87,11 @@ class Asked(unittest.TestCase):
 
     def test_it_steps_down_as_soon_as_a_majority_has_caught_up(self):
         self.nobody_catches_up()
-        attempt = Background(self.primary, {"replSetStepDown": 30}, secondaryCatchUpPeriodSecs=20)
+        attempt = self.step_down(LONG_WAIT)
         self.assertTrue(eventually(lambda: not self.primary.hello()["isWritablePrimary"]))
         self.others[0].ask({"replSetMaintenance": 0})
         self.assertEqual(attempt.join()["ok"], 1)
+        self.assertLess(attempt.seconds, LONG_WAIT / 2, "not only when its time was over")
         self.assertTrue(eventually(lambda: self.others[0].is_primary(), 8), "and it was handed over")
 
     def test_a_step_up_takes_the_place_of_the_primary(self):
@@ -92,14 +102,6 @@ class Asked(unittest.TestCase):
         self.assertEqual(wanted.term(), term + 1)
         self.assertEqual(wanted.metrics()["electionMetrics"]["stepUpCmd"]["successful"] >= 1, True)
         self.assertEqual(wanted.status()["electionCandidateMetrics"]["electionTerm"], term + 1)
-
-    def test_a_winner_announces_itself_at_once(self):
-        wanted = self.others[0]
-        self.assertEqual(wanted.ask({"replSetStepUp": 1})["ok"], 1)
-        begun = time.monotonic()
-        for member in self.group.members:
-            self.assertTrue(eventually(lambda m=member: m.hello().get("primary") == wanted.name, 5))
-        self.assertLess(time.monotonic() - begun, 0.4 * SLOWNESS, "heartbeats of the usual round come every 500 ms")
 
     def test_who_may_not_stand_does_not_step_up(self):
         frozen = self.others[0]
@@ -116,7 +118,7 @@ class Asked(unittest.TestCase):
         self.assertEqual(self.primary.ask({"replSetStepDown": 30})["ok"], 1)
         begun = time.monotonic()
         self.assertTrue(eventually(lambda: any(o.is_primary() for o in self.others), 8))
-        self.assertLess(time.monotonic() - begun, 2 * SLOWNESS)
+        self.assertLess(time.monotonic() - begun, 5 * SLOWNESS, "half the election timeout")
         self.assertEqual(sum(o.metrics()["electionMetrics"]["stepUpCmd"]["called"] for o in self.others), asked + 1)
         self.assertEqual(sum(o.metrics()["electionMetrics"]["electionTimeout"]["called"] for o in self.others), timeouts)
         winner = next(o for o in self.others if o.is_primary())
@@ -147,6 +149,21 @@ class Asked(unittest.TestCase):
         self.assertIn('"killed":1', self.primary.log().replace(" ", ""))
 
 
+class RareHeartbeats(unittest.TestCase):
+    def test_a_winner_announces_itself_at_once(self):
+        with Set(3, election_timeout_ms=60_000 * SLOWNESS) as group:
+            group.config["settings"]["heartbeatIntervalMillis"] = int(10_000 * SLOWNESS)
+            first = group.members[0]
+            first.command("replSetInitiate", group.config)
+            self.assertTrue(eventually(lambda: first.ask({"replSetStepUp": 1})["ok"] == 1))  # long before the election timeout
+            wanted = group.others(group.settled(60))[0]
+            self.assertEqual(wanted.ask({"replSetStepUp": 1})["ok"], 1)
+            begun = time.monotonic()
+            for member in group.members:
+                self.assertTrue(eventually(lambda m=member: m.hello().get("primary") == wanted.name, 60))
+            self.assertLess(time.monotonic() - begun, 3 * SLOWNESS, "heartbeats of the usual round come every 10 s")
+
+
 class Forced(unittest.TestCase):
     """By what others say, or by nobody answering; with short timeouts, and a set for each."""
 
@@ -160,8 +177,8 @@ class Forced(unittest.TestCase):
             second = group.primary()
             self.assertIsNot(second, first)
             self.assertGreater(time.monotonic() - begun, 0.4 * ELECTION_TIMEOUT_MS / 1000)
-            self.assertEqual(second.term(), term + 1)
-            self.assertEqual(second.metrics()["electionMetrics"]["electionTimeout"]["successful"] >= 1, True)
+            self.assertGreater(second.term(), term)
+            self.assertGreaterEqual(second.metrics()["electionMetrics"]["electionTimeout"]["successful"], 1)
 
     def test_a_config_without_the_primary_ends_it(self):
         with Set(3) as group:
