@@ -28,7 +28,7 @@ int64_t asMillis(const Element& e) {
 }
 
 Result add(Arguments& arguments, const Operator& op) {
-  Sum sum;
+  Sum sum(Sum::Doubles::kConverted);
   int64_t millis = 0;
   bool isDate = false;
   bool isNull = false;
@@ -123,7 +123,7 @@ Result modulo(Arguments& arguments, const Operator&) {
     const auto right = exactInt64(b);
     const auto left = exactInt64(a);
     if (left && right && !(a.is(Type::kDouble) && b.is(Type::kDouble)) && *right != -1 && *right != 0)
-      return Operand(real(static_cast<double>(*left % *right)));
+      return Operand(real(std::copysign(static_cast<double>(*left % *right), a.toDouble())));
     return Operand(real(std::fmod(a.toDouble(), b.toDouble())));
   }
   const int64_t remainder = b.toInt64() == -1 ? 0 : a.toInt64() % b.toInt64();
@@ -150,8 +150,12 @@ Result absolute(Arguments& arguments, const Operator& op) {
 using Double = double (*)(double);
 using Decimal = bson::Decimal128 (*)(bson::Decimal128);
 
-bson::Decimal128 decimalCeil(bson::Decimal128 v) { return bson::roundTo(v, 0, bson::Rounding::kUp); }
-bson::Decimal128 decimalFloor(bson::Decimal128 v) { return bson::roundTo(v, 0, bson::Rounding::kDown); }
+/// Whole numbers that 34 digits cannot hold, infinities among them, give NaN.
+bson::Decimal128 wholeOrNaN(bson::Decimal128 v, bson::Rounding rounding) {
+  return bson::quantize(bson::roundTo(v, 0, rounding), 0);
+}
+bson::Decimal128 decimalCeil(bson::Decimal128 v) { return wholeOrNaN(v, bson::Rounding::kUp); }
+bson::Decimal128 decimalFloor(bson::Decimal128 v) { return wholeOrNaN(v, bson::Rounding::kDown); }
 template <bson::Trigonometric F>
 bson::Decimal128 decimalOf(bson::Decimal128 v) {
   return bson::apply(F, v);
@@ -192,6 +196,7 @@ Result logarithm(Arguments& arguments, const Operator& op) {
   const double v = asDouble(e);
   if (v <= 0)
     return Status(ErrorCode(Code), std::string(op.name) + "'s argument must be a positive number, but is " + show(e));
+  if (std::isnan(v)) return Operand(real(v));  // of a decimal too
   return Operand(applied<F, G>(e));
 }
 
@@ -203,6 +208,7 @@ Result logarithmOfBase(Arguments& arguments, const Operator&) {
   if (v <= 0) return Status(ErrorCode(28758), "$log's argument must be a positive number, but is " + show(e));
   if (b <= 0 || b == 1)
     return Status(ErrorCode(28759), "$log's base must be a positive number not equal to 1, but is " + show(base));
+  if (std::isnan(v) || std::isnan(b)) return Operand(real(std::numeric_limits<double>::quiet_NaN()));
   if (isDecimal(e, base)) return Operand(decimal(bson::divide(bson::ln(toDecimal(e)), bson::ln(toDecimal(base)))));
   return Operand(real(std::log(v) / std::log(b)));
 }
@@ -229,7 +235,10 @@ Result power(Arguments& arguments, const Operator&) {
   if (!exponent.isNumber()) return Status(ErrorCode(28763), "$pow's exponent must be numeric, not " + typeOf(exponent));
   const double b = asDouble(base), x = asDouble(exponent);
   if (b == 0 && x < 0) return Status(ErrorCode(28764), "$pow cannot take a base of 0 and a negative exponent");
-  if (isDecimal(base, exponent)) return Operand(decimal(bson::pow(toDecimal(base), toDecimal(exponent))));
+  if (isDecimal(base, exponent)) {
+    const bson::Decimal128 result = bson::pow(toDecimal(base), toDecimal(exponent));
+    return Operand(decimal(bson::isZero(result) ? bson::fromParts({.exponent = -6176}) : result));
+  }
   if (base.is(Type::kDouble) || exponent.is(Type::kDouble)) return Operand(real(std::pow(b, x)));
   const auto exact = integerPower(base.toInt64(), exponent.toInt64());
   if (!exact) return Operand(real(std::pow(b, x)));
@@ -274,9 +283,12 @@ Result roundOrTruncate(Arguments& arguments, const Operator& op) {
     place = static_cast<int>(*precision);
   }
   if (e.is(Type::kDouble)) return Operand(real(roundAt(e.asDouble(), place, truncate)));
-  if (e.is(Type::kDecimal128))
-    return Operand(decimal(
-        bson::roundTo(e.asDecimal(), place, truncate ? bson::Rounding::kTowardsZero : bson::Rounding::kHalfEven)));
+  if (e.is(Type::kDecimal128)) {
+    const auto rounding = truncate ? bson::Rounding::kTowardsZero : bson::Rounding::kHalfEven;
+    const bson::Decimal128 rounded = bson::roundTo(e.asDecimal(), place, rounding);
+    const bson::Decimal128 padded = bson::quantize(rounded, -place);  // with zeros, where there is room for them
+    return Operand(decimal(bson::isNaN(padded) ? rounded : padded));
+  }
   if (place >= 0) return Operand(arguments.at(0).copy());
   const int64_t rounded = roundInteger(e.toInt64(), -place, truncate);
   return Operand(e.is(Type::kInt32) ? integer(rounded) : int64(rounded));

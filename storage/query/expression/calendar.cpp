@@ -3,6 +3,7 @@
 #include <unicode/timezone.h>
 
 #include <cctype>
+#include <limits>
 #include <map>
 
 #include "storage/query/expression/values.hpp"
@@ -24,9 +25,10 @@ int64_t daysFromCivil(int64_t year, int64_t month, int64_t day) {
   return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfTheYear + (day - 1) - 719468;
 }
 
-DateParts partsOf(int64_t localMillis) {
-  const int64_t days = floorDivide(localMillis, kDayMillis);
-  const int64_t rest = localMillis - days * kDayMillis;
+namespace {
+
+/// The date of a day since 1970, at midnight. The days of all dates fit, their milliseconds need not.
+DateParts dateOfDay(int64_t days) {
   const int64_t z = days + 719468;
   const int64_t era = floorDivide(z, 146097);
   const int64_t dayOfEra = z - era * 146097;
@@ -37,6 +39,19 @@ DateParts partsOf(int64_t localMillis) {
   parts.day = static_cast<int>(dayOfTheYear - (153 * shifted + 2) / 5 + 1);
   parts.month = static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9);
   parts.year = yearOfEra + era * 400 + (parts.month <= 2);
+  return parts;
+}
+
+/// 1 is Sunday; day 0 was a Thursday.
+int weekDayOf(int64_t days) { return static_cast<int>(days + 4 - 7 * floorDivide(days + 4, 7)) + 1; }
+
+int64_t dayOf(int64_t localMillis) { return floorDivide(localMillis, kDayMillis); }
+
+}  // namespace
+
+DateParts partsOf(int64_t localMillis) {
+  DateParts parts = dateOfDay(dayOf(localMillis));
+  const int64_t rest = (localMillis % kDayMillis + kDayMillis) % kDayMillis;
   parts.hour = static_cast<int>(rest / 3'600'000);
   parts.minute = static_cast<int>(rest / 60'000 % 60);
   parts.second = static_cast<int>(rest / 1000 % 60);
@@ -49,27 +64,24 @@ int64_t millisOf(const DateParts& p) {
          ((int64_t{p.hour} * 60 + p.minute) * 60 + p.second) * 1000 + p.millisecond;
 }
 
-int dayOfWeek(int64_t localMillis) {
-  const int64_t days = floorDivide(localMillis, kDayMillis) + 4;  // 1970-01-01 was a Thursday
-  return static_cast<int>(days - 7 * floorDivide(days, 7)) + 1;
-}
+int dayOfWeek(int64_t localMillis) { return weekDayOf(dayOf(localMillis)); }
 
 int dayOfYear(int64_t localMillis) {
-  const int64_t days = floorDivide(localMillis, kDayMillis);
+  const int64_t days = dayOf(localMillis);
   return static_cast<int>(days - daysFromCivil(partsOf(localMillis).year, 1, 1)) + 1;
 }
 
 int64_t daysFromIsoWeek(int64_t year, int64_t week, int64_t dayOfTheWeek) {
   const int64_t fourth = daysFromCivil(year, 1, 4);  // always in week 1
-  const int64_t monday = fourth - (dayOfWeek(fourth * kDayMillis) + 5) % 7;
+  const int64_t monday = fourth - (weekDayOf(fourth) + 5) % 7;
   return monday + (week - 1) * 7 + dayOfTheWeek - 1;
 }
 
 IsoWeek isoWeekOf(int64_t localMillis) {
-  const int64_t days = floorDivide(localMillis, kDayMillis);
+  const int64_t days = dayOf(localMillis);
   IsoWeek iso;
   iso.dayOfWeek = (dayOfWeek(localMillis) + 5) % 7 + 1;
-  iso.year = partsOf((days - (iso.dayOfWeek - 4)) * kDayMillis).year;  // the year of the week's Thursday
+  iso.year = dateOfDay(days - (iso.dayOfWeek - 4)).year;  // the year of the week's Thursday
   iso.week = static_cast<int>((days - daysFromIsoWeek(iso.year, 1, 1)) / 7) + 1;
   return iso;
 }
@@ -128,6 +140,13 @@ int64_t Zone::offsetAt(int64_t instant) const {
   return int64_t{raw} + saving;
 }
 
+int64_t Zone::toLocal(int64_t instant) const {
+  const int64_t offset = offsetAt(instant);
+  int64_t local = 0;
+  if (!__builtin_add_overflow(instant, offset, &local)) return local;
+  return offset < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
 int64_t Zone::toInstant(int64_t local) const {
   if (!rules_) return local - fixed_;
   int32_t raw = 0, saving = 0;
@@ -150,7 +169,8 @@ std::optional<int64_t> instantOf(const Element& e) {
     case Type::kTimestamp: return int64_t{e.asTimestamp().seconds} * 1000;
     case Type::kObjectId: {
       const auto id = e.asObjectId().bytes;
-      return int64_t{static_cast<uint32_t>(id[0] << 24 | id[1] << 16 | id[2] << 8 | id[3])} * 1000;
+      // Seconds in 32 bits with a sign, as drivers write them.
+      return int64_t{static_cast<int32_t>(uint32_t{id[0]} << 24 | id[1] << 16 | id[2] << 8 | id[3])} * 1000;
     }
     default: return std::nullopt;
   }

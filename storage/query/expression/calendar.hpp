@@ -43,8 +43,11 @@ class Zone {
   static StatusWith<Zone> parse(std::string_view name);
   /// Offset from an instant to local time, in milliseconds.
   int64_t offsetAt(int64_t instant) const;
-  int64_t toLocal(int64_t instant) const { return instant + offsetAt(instant); }
+  /// At the ends of 64 bits: the first or last that can be told.
+  int64_t toLocal(int64_t instant) const;
   int64_t toInstant(int64_t local) const;
+  /// UTC or an offset of nothing, not a named zone that has none.
+  bool isUtc() const { return !rules_ && fixed_ == 0; }
 
  private:
   struct Rules;

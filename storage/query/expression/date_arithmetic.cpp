@@ -70,7 +70,10 @@ Result dateDiff(Arguments& arguments, const Operator& op) {
     return Status(ErrorCode(5166307), "$dateDiff requires 'endDate' to be a date, but got " + typeOf(arguments[1]));
   TROUPE_ASSIGN(const Unit unit, unitOf(arguments[2], name));
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));
-  TROUPE_ASSIGN(const int week, startOfWeek(arguments, 4, name));
+  int week = 7;
+  if (unit == Unit::kWeek) {
+    TROUPE_ASSIGN(week, startOfWeek(arguments, 4, name));
+  }
   const bool exact = unit >= Unit::kHour;  // hours and below count on the instants, so that clock changes do not matter
   const int64_t offset = exact ? zone->offsetAt(*from) : 0;
   const int64_t first = exact ? *from + offset : zone->toLocal(*from), last = exact ? *to + offset : zone->toLocal(*to);

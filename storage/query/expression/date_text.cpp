@@ -24,6 +24,12 @@ std::string padded(int64_t v, int width) {
   return buffer;
 }
 
+Status outOfRange(int64_t year) {
+  return {ErrorCode(18537),
+          "Could not convert date to string: date component was outside the supported range of 0-9999: " +
+              std::to_string(year)};
+}
+
 std::string offsetText(int64_t offset) {
   const int64_t minutes = std::abs(offset) / 60'000;
   return (offset < 0 ? "-" : "+") + padded(minutes / 60, 2) + padded(minutes % 60, 2);
@@ -32,7 +38,7 @@ std::string offsetText(int64_t offset) {
 }  // namespace
 
 StatusWith<std::string> formatDate(std::string_view format, int64_t instant, const Zone& zone) {
-  const int64_t offset = zone.offsetAt(instant), local = instant + offset;
+  const int64_t offset = zone.offsetAt(instant), local = zone.toLocal(instant);
   const DateParts p = partsOf(local);
   const IsoWeek iso = isoWeekOf(local);
   std::string out;
@@ -45,10 +51,7 @@ StatusWith<std::string> formatDate(std::string_view format, int64_t instant, con
     switch (format[i]) {
       case '%': out += '%'; break;
       case 'Y':
-        if (p.year < 0 || p.year > 9999)
-          return Status(ErrorCode(18537),
-                        "Could not convert date to string: date component was outside the supported range of 0-9999: " +
-                            std::to_string(p.year));
+        if (p.year < 0 || p.year > 9999) return outOfRange(p.year);
         out += padded(p.year, 4);
         break;
       case 'm': out += padded(p.month, 2); break;
@@ -62,7 +65,10 @@ StatusWith<std::string> formatDate(std::string_view format, int64_t instant, con
       case 'u': out += padded(iso.dayOfWeek, 1); break;
       case 'U': out += padded((dayOfYear(local) - dayOfWeek(local) + 7) / 7, 2); break;
       case 'V': out += padded(iso.week, 2); break;
-      case 'G': out += padded(iso.year, 4); break;
+      case 'G':
+        if (iso.year < 0 || iso.year > 9999) return outOfRange(iso.year);
+        out += padded(iso.year, 4);
+        break;
       case 'z': out += offsetText(offset); break;
       case 'Z': out += std::to_string(offset / 60'000); break;
       case 'b': out += kMonths[p.month - 1].substr(0, 3); break;
@@ -98,11 +104,11 @@ class Reader {
     }
     return n >= least ? std::optional(v) : std::nullopt;
   }
-  /// Up to three digits of a second's fraction, in milliseconds; more are skipped.
-  std::optional<int64_t> fraction() {
+  /// Digits of a second's fraction, in milliseconds: "5" is half a second. Those after the third say nothing.
+  std::optional<int64_t> fraction(size_t most = std::string_view::npos) {
     const size_t from = at_;
     int64_t v = 0, scale = 100;
-    while (std::isdigit(static_cast<unsigned char>(peek()))) {
+    while (at_ - from < most && std::isdigit(static_cast<unsigned char>(peek()))) {
       v += (text_[at_++] - '0') * scale;
       scale /= 10;
     }
@@ -161,7 +167,7 @@ bool readLetter(char letter, Reader& in, FormatTarget& out) {
     case 'H': return into(in.digits(1, 2), out.parts.hour);
     case 'M': return into(in.digits(1, 2), out.parts.minute);
     case 'S': return into(in.digits(1, 2), out.parts.second);
-    case 'L': return into(in.digits(1, 3), out.parts.millisecond);
+    case 'L': return into(in.fraction(3), out.parts.millisecond);
     case 'j': out.dayOfTheYear = in.digits(1, 3); return out.dayOfTheYear.has_value();
     case 'G': out.isoYear = in.digits(4, 4); return out.isoYear.has_value();
     case 'V': out.isoWeek = in.digits(1, 2); return out.isoWeek.has_value();
@@ -272,9 +278,9 @@ Result dateToString(Arguments& arguments, const Operator&) {
     return Status(ErrorCode(18533), "$dateToString requires that 'format' be a string, found: " + typeOf(arguments[1]) +
                                         " with value " + show(arguments[1]));
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[2]));
-  const std::string_view format = arguments.given(1)   ? arguments[1].asString()
-                                  : arguments.given(2) ? "%Y-%m-%dT%H:%M:%S.%L"
-                                                       : "%Y-%m-%dT%H:%M:%S.%LZ";
+  const std::string_view format = arguments.given(1) ? arguments[1].asString()
+                                  : zone->isUtc()    ? "%Y-%m-%dT%H:%M:%S.%LZ"
+                                                     : "%Y-%m-%dT%H:%M:%S.%L";
   TROUPE_ASSIGN(const auto result, formatDate(format, *instant, *zone));
   return Operand(text(result));
 }

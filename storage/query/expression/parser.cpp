@@ -200,7 +200,8 @@ StatusWith<ExpressionPtr> Parser::parseVariable(std::string_view text) {
   for (auto bound = scope_.rbegin(); bound != scope_.rend(); ++bound)
     if (bound->first == name)
       return ExpressionPtr(std::make_unique<VariableExpression>(name, bound->second, std::move(path)));
-  if (const Element value = context.let[name]) return constant(Value(value));
+  if (const Element value = context.let[name])
+    return value.is(Type::kUndefined) ? makeConstant({}) : constant(Value(value));  // bound to what was missing
   if (name == "ROOT") return ExpressionPtr(std::make_unique<DocumentExpression>(true, std::move(path)));
   if (name == "CURRENT") {
     if (path.empty()) return ExpressionPtr(std::make_unique<DocumentExpression>(false, std::move(path)));

@@ -18,9 +18,24 @@ void Sum::count(Type type, int by) {
   else if (type == Type::kDecimal128) decimals_ += by;
 }
 
-void Sum::addDouble(double v) {  // Neumaier's compensated summation
+namespace {
+
+__extension__ typedef __int128 WideInteger;
+
+/// Exact up to the 34 digits of a decimal, which a sum of 64-bit integers does not reach.
+bson::Decimal128 decimalOf(WideInteger v) {
+  constexpr int64_t kUnit = 1'000'000'000'000'000'000;
+  const bson::Decimal128 upper = bson::decimalFromInt64(static_cast<int64_t>(v / kUnit));
+  return bson::add(bson::multiply(upper, bson::decimalFromInt64(kUnit)),
+                   bson::decimalFromInt64(static_cast<int64_t>(v % kUnit)));
+}
+
+}  // namespace
+
+/// Neumaier's compensated summation. A sum that has passed the largest double stays infinite, as one of doubles does.
+void Sum::addDouble(double v) {
   const double next = sum_ + v;
-  compensation_ += std::fabs(sum_) >= std::fabs(v) ? (sum_ - next) + v : (v - next) + sum_;
+  if (std::isfinite(next)) compensation_ += std::fabs(sum_) >= std::fabs(v) ? (sum_ - next) + v : (v - next) + sum_;
   sum_ = next;
 }
 
@@ -53,19 +68,19 @@ double Sum::asDouble() const {
   if (nans_ > 0 || (infinities_[0] > 0 && infinities_[1] > 0)) return std::numeric_limits<double>::quiet_NaN();
   if (infinities_[0] > 0) return std::numeric_limits<double>::infinity();
   if (infinities_[1] > 0) return -std::numeric_limits<double>::infinity();
-  const double total = sum_ + (compensation_ + static_cast<double>(integers_));
+  const double total = std::isfinite(sum_) ? sum_ + (compensation_ + static_cast<double>(integers_)) : sum_;
   return decimals_ != 0 ? total + bson::toDoubleLossy(decimal_) : total;
 }
 
 bson::Decimal128 Sum::asDecimal() const {
   bson::Decimal128 total = decimal_;
-  if (integers_ != 0) total = bson::add(total, bson::decimalFromInt64(static_cast<int64_t>(integers_)));
+  if (integers_ != 0) total = bson::add(total, decimalOf(integers_));
   if (doubles_ == 0) return total;
-  double parts = sum_ + compensation_;
-  if (nans_ > 0) parts = std::numeric_limits<double>::quiet_NaN();
-  else if (infinities_[0] > 0) parts = std::numeric_limits<double>::infinity();
-  else if (infinities_[1] > 0) parts = -std::numeric_limits<double>::infinity();
-  return bson::add(total, bson::decimalFromDouble(parts));
+  const bool finite = nans_ == 0 && infinities_[0] == 0 && infinities_[1] == 0 && std::isfinite(sum_);
+  const double parts = finite ? sum_ + compensation_ : asDouble();
+  if (conversion_ == Doubles::kConverted || !finite) return bson::add(total, bson::decimalFromDouble(parts));
+  total = bson::add(total, bson::decimalFromDoubleExact(sum_));
+  return compensation_ == 0 ? total : bson::add(total, bson::decimalFromDoubleExact(compensation_));
 }
 
 Value Sum::value() const {

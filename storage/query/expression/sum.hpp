@@ -9,6 +9,9 @@ namespace troupe::query {
 /// overflows or any double was added, decimal when any decimal was. Doubles are summed with compensation.
 class Sum {
  public:
+  /// How doubles enter a decimal sum: with all their digits (accumulators), or with the 15 of a conversion ($add).
+  enum class Doubles { kExact, kConverted };
+  explicit Sum(Doubles doubles = Doubles::kExact) : conversion_(doubles) {}
   /// Adds a number; other types are the caller's business.
   void add(const bson::Element& number);
   /// Takes a number out again (windows). Exact for integers.
@@ -25,6 +28,7 @@ class Sum {
   void count(bson::Type type, int by);
   void addSigned(const bson::Element& number, bool negative);
   bson::Decimal128 asDecimal() const;
+  Doubles conversion_;
   __extension__ __int128 integers_ = 0;
   double sum_ = 0;
   double compensation_ = 0;

@@ -66,7 +66,11 @@ bool walkValue(const bson::Element& e, const FieldPath& path, size_t at, LeafArr
     const int64_t here = offset >= 0 ? offset : n;
     if (item.is(bson::Type::kDocument) && walkValue(item.asDocument()[path[at + 1]], path, at + 1, leaf, here, visit))
       return true;
-    if (path.index(at + 1) == n && walkValue(item, path, at + 1, leaf, offset, visit)) return true;
+    if (path.index(at + 1) == n) {
+      // The element that a path ends with is one value, also where it is an array itself.
+      const bool last = at + 2 == path.size();
+      if (last ? visit(item, offset) : walkValue(item, path, at + 1, leaf, offset, visit)) return true;
+    }
     ++n;
   }
   return false;

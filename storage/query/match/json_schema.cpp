@@ -7,7 +7,9 @@
 
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/numeric.hpp"
+#include "storage/query/expression/values.hpp"
 #include "storage/query/match/predicates.hpp"
+#include "storage/query/match/unordered_fields.hpp"
 
 namespace troupe::query {
 namespace {
@@ -35,8 +37,8 @@ struct Subject {
       : type(e.type()), element(e), object(e.is(Type::kDocument) ? e.asDocument() : View()) {}
   explicit Subject(View document) : type(Type::kDocument), object(document) {}
   bool equals(const Element& e) const {
-    if (element.ok()) return bson::compareValues(element, e) == 0;
-    return e.is(Type::kDocument) && bson::compareDocuments(object, e.asDocument()) == 0;
+    const Value mine = element.ok() ? Value(element) : Value(bson::Document(object));
+    return bson::compareValues(withSortedFields(mine.element()).element(), withSortedFields(e).element()) == 0;
   }
   Type type;
   Element element;
@@ -187,7 +189,8 @@ Status Schema::exclusive(const Element& e) {
 
 Status Schema::multiple(const Element& e) {
   if (!e.isNumber()) return mistyped("multipleOf", "a number");
-  if (!(e.toDouble() > 0)) return wrong("$jsonSchema keyword 'multipleOf' must have a positive value");
+  if (bson::compareDecimals(toDecimal(e), bson::decimalFromInt64(0)) <= 0)
+    return wrong("$jsonSchema keyword 'multipleOf' must have a positive value");
   multipleOf_.emplace(e);
   return Status::OK();
 }
@@ -378,9 +381,8 @@ bool Schema::validNumber(const Element& e) const {
     if (order > 0 || (order == 0 && exclusiveMaximum_)) return false;
   }
   if (!multipleOf_) return true;
-  const Element of = multipleOf_->element();
-  const bool whole = (e.is(Type::kInt32) || e.is(Type::kInt64)) && (of.is(Type::kInt32) || of.is(Type::kInt64));
-  return whole ? e.toInt64() % of.toInt64() == 0 : std::fmod(e.toDouble(), of.toDouble()) == 0;
+  // In decimals: 0.3 is a multiple of 0.1.
+  return bson::isZero(bson::remainder(toDecimal(e), toDecimal(multipleOf_->element())));
 }
 
 bool Schema::validObject(const Subject& subject) const {
@@ -426,12 +428,12 @@ bool Schema::validArray(View array) const {
     ++n;
   }
   if (!uniqueItems_) return true;
-  std::vector<Element> items(array.begin(), array.end());
-  std::sort(items.begin(), items.end(),
-            [](const Element& a, const Element& b) { return bson::compareValues(a, b) < 0; });
-  return std::adjacent_find(items.begin(), items.end(), [](const Element& a, const Element& b) {
-           return bson::compareValues(a, b) == 0;
-         }) == items.end();
+  std::vector<Value> items;
+  for (const Element& item : array) items.push_back(withSortedFields(item));
+  const auto order = [](const Value& a, const Value& b) { return bson::compareValues(a.element(), b.element()); };
+  std::sort(items.begin(), items.end(), [&](const Value& a, const Value& b) { return order(a, b) < 0; });
+  return std::adjacent_find(items.begin(), items.end(),
+                            [&](const Value& a, const Value& b) { return order(a, b) == 0; }) == items.end();
 }
 
 class SchemaTest final : public Predicate {

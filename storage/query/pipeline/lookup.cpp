@@ -128,35 +128,34 @@ class LookupStage final : public Stage {
     for (const auto& [name, expression] : let_) {
       TROUPE_ASSIGN(const Operand value, expression->evaluate(variables_));
       if (value.ok()) out.append(name, value.element());
-      else out.append(name, bson::Undefined{});
+      else out.append(name, bson::Undefined{});  // which the parser of expressions takes for missing
     }
     for (const Element& e : context_.parse->let)
       if (std::none_of(let_.begin(), let_.end(), [&](const auto& own) { return own.first == e.name(); })) out.append(e);
     return out.finish();
   }
-  /// `{foreign: {$in: values of local}}`; a missing local value joins with null and missing.
+  /// `{foreign: {$in: values of local}}`; no value (missing, an empty array) joins with null and missing.
   Document joinFilter(bson::View outer) const {
     if (spec_.foreignField.empty()) return {};
+    const Operand value = local_.in(outer);
+    if (!value.ok() || !value.element().is(Type::kArray)) return equals(value.element());
+    const bson::View items = value.element().asArray();
+    if (items.empty()) return equals({});
+    bson::Builder either;
+    either.openArray("$or").pushDocument().openDocument(spec_.foreignField).openArray("$in");
+    for (const Element& e : items)
+      if (!e.is(Type::kRegex) && !e.is(Type::kUndefined)) either.push(e);
+    either.close().close().close();
+    for (const Element& e : items)  // within $in a pattern would match, not compare
+      if (e.is(Type::kRegex) || e.is(Type::kUndefined)) either.push(equals(e));
+    return either.close().finish();
+  }
+  Document equals(const Element& e) const {
     bson::Builder out;
     out.openDocument(spec_.foreignField);
-    const Operand value = local_.in(outer);
-    if (!value.ok()) {
-      out.append("$eq", bson::Null{});
-    } else if (value.element().is(Type::kArray)) {
-      out.openArray("$in");
-      for (const Element& e : value.element().asArray()) appendLiteral(e, out);
-      out.close();
-    } else if (value.element().is(Type::kRegex)) {
-      out.openArray("$in");
-      appendLiteral(value.element(), out);
-      out.close();
-    } else {
-      out.append("$eq", value.element());
-    }
-    return out.finish();
-  }
-  static void appendLiteral(const Element& e, bson::Builder& out) {
-    if (!e.is(Type::kRegex)) out.push(e);  // within $in a pattern would match, not compare
+    if (e.isNullish()) out.append("$eq", bson::Null{});
+    else out.append("$eq", e);
+    return out.close().finish();
   }
   Document withPath(bson::View outer, const Element& found) const {
     const size_t dot = spec_.as.find('.');
@@ -222,9 +221,10 @@ Status parseLookup(const Element& e, StageParser& parser) {
       continue;
     }
     if (name == "let") {
+      if (field.isNullish()) continue;
       if (!field.is(Type::kDocument))
-        return {ErrorCode::kFailedToParse,
-                "$lookup argument 'let: " + show(field) + "' must be an object, is type " + typeOf(field)};
+        return {ErrorCode::kTypeMismatch,
+                "BSON field '$lookup.let' is the wrong type '" + typeOf(field) + "', expected type 'object'"};
       let = field;
       continue;
     }

@@ -172,7 +172,9 @@ Status parseProject(const Element& e, StageParser& parser) {
   TROUPE_ASSIGN(const bool exclude, excludes(spec));
   ProjectionParser projection(exclude ? ProjectionTree::Mode::kExclude : ProjectionTree::Mode::kInclude,
                               parser.context);
-  const Element id = spec["_id"];
+  const bool id = std::any_of(spec.begin(), spec.end(), [](const Element& field) {
+    return field.name() == "_id" || field.name().starts_with("_id.");  // whole or in part
+  });
   if (!exclude && !id) TROUPE_TRY(projection.mark("_id"));
   for (const Element& field : spec) {
     if (field.name() == "_id" && isFlag(field) && field.truthy() == exclude) continue;  // the odd one out

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "messaging/bson/compare.hpp"
@@ -152,9 +153,17 @@ class WindowEvaluator {
       invariant(first == wanted.first && end <= wanted.second, "the state holds the window's values only");
       for (; end < wanted.second; ++end) TROUPE_TRY(state->add(inputs[end].element()));
       TROUPE_ASSIGN(auto value, state->result());
-      result.push_back(std::move(value));
+      result.push_back(isUndefinedDeviation(value) ? nullValue() : std::move(value));
     }
     return result;
+  }
+
+  /// Of a window that moves on at its lower end, the standard deviation of infinities is null; else it is no number.
+  bool isUndefinedDeviation(const Value& value) const {
+    const Window& window = output_.window;
+    const bool moves = window.range ? window.from.has_value() : window.low != -kUnbounded;
+    return moves && output_.function.starts_with("$stdDev") && value.type() == Type::kDouble &&
+           std::isnan(value.element().asDouble());
   }
 
   const Partition& partition_;

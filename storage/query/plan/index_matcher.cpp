@@ -26,6 +26,16 @@ size_t sharedComponents(std::string_view a, std::string_view b) {
   }
 }
 
+/// Whether a component of the path may be the position of an array's element.
+bool namesElement(std::string_view path) {
+  while (!path.empty()) {
+    const size_t end = std::min(path.find('.'), path.size());
+    if (arrayIndex(path.substr(0, end)) >= 0) return true;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return false;
+}
+
 /// How much bounds narrow a field, to choose between predicates that cannot be combined.
 int narrowness(const Intervals& intervals) {
   if (isAll(intervals)) return 0;
@@ -33,7 +43,9 @@ int narrowness(const Intervals& intervals) {
   return intervals.size() == 1 ? 3 : 2;
 }
 
-/// Whether a document without the path may satisfy the condition.
+/// Whether the condition may hold where its path leads nowhere: in a document without the field, in an element of an
+/// array that an object $elemMatch looks at, or (a negation, which an empty array satisfies) in an array on the way.
+/// It is asked of the condition itself, since an $elemMatch around it needs the array, not the field within.
 bool allowsMissing(const MatchExpression& node, bool multikey) {
   return node.matches(bson::View()) || (node.kind() == MatchKind::kNot && multikey);
 }
@@ -75,7 +87,15 @@ class Matcher {
   std::optional<PredicateBounds> boundsFor(const QueryPredicate& predicate, size_t field) const {
     if (predicate.path != index_->spec.fields[field].path) return {};
     if (!sameCollation_ && comparesStrings(*predicate.node)) return {};
-    return boundsOf(*predicate.node, {index_->access->collator(), arrays_[field] != 0, isHashed(field)});
+    // "a.0" has a key for each item of an array that it names, which conditions see as one value; and none for the
+    // documents in an array that have no field "0", which conditions see as well.
+    const bool names = namesElement(predicate.path);
+    const bool splits = names && arrays_[field] != 0;
+    if (names && predicate.node->matches(bson::View())) return {};
+    if (splits && predicate.node->kind() == MatchKind::kNot) return {};
+    auto bounds = boundsOf(*predicate.node, {index_->access->collator(), arrays_[field] != 0, isHashed(field)});
+    if (bounds && splits) bounds->tightness = Tightness::kInexactFetch;
+    return bounds;
   }
 
   /// Two conditions on paths through the same array may be met by different elements, which no single key shows.
@@ -190,7 +210,7 @@ bool holdsAllMatches(const IndexEntry& index, const IndexQuery& query) {
   return std::any_of(query.predicates.begin(), query.predicates.end(), [&](const QueryPredicate& predicate) {
     const bool indexed = std::any_of(index.spec.fields.begin(), index.spec.fields.end(),
                                      [&](const auto& field) { return field.path == predicate.path; });
-    return indexed && !allowsMissing(*predicate.conjunct, index.multikey());
+    return indexed && !allowsMissing(*predicate.node, index.multikey());
   });
 }
 

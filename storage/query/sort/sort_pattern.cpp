@@ -34,7 +34,9 @@ class Candidates {
     if (at + 1 == path_.size()) return leaf(e, array, offset);
     if (e.is(Type::kDocument)) return walk(e.asDocument()[path_[at + 1]], at + 1, array, offset);
     if (!e.is(Type::kArray)) return out_.push_back({{}, array, offset});
-    if (path_.index(at + 1) >= 0) return walk(e.asArray()[path_[at + 1]], at + 1, array, offset);
+    // A position of the array comes first; where there is none, the component is the name of a field.
+    if (const Element named = path_.index(at + 1) >= 0 ? e.asArray()[path_[at + 1]] : Element())
+      return walk(named, at + 1, array, offset);
     int64_t n = 0;
     for (const auto& item : e.asArray()) {
       const Element below = item.is(Type::kDocument) ? item.asDocument()[path_[at + 1]] : Element();

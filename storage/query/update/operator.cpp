@@ -68,6 +68,9 @@ class Arithmetic final : public UpdateOperator {
     if (!result.isOK())
       return {ErrorCode::kBadValue, std::string("Failed to apply ") + name + " operations to current value (" +
                                         numberText(current) + ") for document " + documentId(input)};
+    // The same number of the same type changes nothing, whatever its digits: -0.0 stays.
+    if (result->type() == current.type() && bson::compareNumbers(result->element(), current) == 0)
+      return UpdateOutcome::keep();
     return setUnlessSame(current, std::move(result).value());
   }
 
