@@ -135,20 +135,38 @@ class IndexBuilds(ServerTest):
 
 
 class Crashes(ServerTest):
+    DISCARDED = "Discarded what an index build had left"
+
+    def come_to(self, server, client, held_at, phase, has_scanned):
+        """A build that has come to the point `held_at`, which its row in the tree tells by its phase and its progress."""
+        client.admin.command("configureFailPoint", "hangIndexBuild", mode="alwaysOn", data={"phase": held_at})
+        build = Build(server, "crash")
+
+        def is_there():
+            rows = client.admin.command("actorTree", filter={"type": "IndexBuild"}, cursor={})["cursor"]["firstBatch"]
+            if [row["phase"] for row in rows] != [phase]:
+                return False
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.admin_port}/actors{rows[0]['path']}") as reply:
+                state = json.load(reply)["state"]
+            return has_scanned(state["documentsScanned"])
+
+        self.assertTrue(eventually(is_there), f"the build did not come to {held_at}")
+        return build
+
     def test_a_kill_in_the_middle_leaves_no_index(self):
         with Server() as server, server.client() as client:
             db = client.crash
             db.c.insert_many({"_id": i, "x": i} for i in range(5000))
-            for phase in ("set up", "scanning", "committing"):
-                client.admin.command("configureFailPoint", "hangIndexBuild", mode="alwaysOn", data={"phase": phase})
-                build = Build(server, "crash")
-                self.assertTrue(eventually(lambda: [i for c in db.c.aggregate([{"$listCatalog": {}}]) for i in c["md"]["indexes"] if not i["ready"]]))
-                db.c.with_options(write_concern=pymongo.WriteConcern(j=True)).insert_one({"phase": phase})
+            moments = [("set up", "scanning", lambda n: n == 0), ("scanning", "scanning", lambda n: 0 < n < 5000), ("committing", "committing", lambda n: n >= 5000)]
+            for discarded, (held_at, phase, has_scanned) in enumerate(moments, start=1):
+                build = self.come_to(server, client, held_at, phase, has_scanned)
+                self.assertTrue([i for c in db.c.aggregate([{"$listCatalog": {}}]) for i in c["md"]["indexes"] if not i["ready"]])
+                db.c.with_options(write_concern=pymongo.WriteConcern(j=True)).insert_one({"phase": held_at})
                 server.kill()
                 build.ended()
                 server.start()
                 self.assertEqual(list(db.c.index_information()), ["_id_"])
                 self.assertEqual([i["ready"] for c in db.c.aggregate([{"$listCatalog": {}}]) for i in c["md"]["indexes"]], [True])
-                self.assertIn("Discarded what an index build had left", server.log())
+                self.assertEqual(server.log().count(self.DISCARDED), discarded, "one more in each life")
             self.assertEqual(db.c.create_index("x"), "x_1")
             self.assertTrue(db.validate_collection("c")["valid"])
