@@ -8,6 +8,7 @@ import pymongo
 from support import SLOWNESS, Server
 
 TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE_FOR_CACHE = 365, 388
+PRESSURE = 0.1  # a share of the cache: twice what eviction strives for, half of what makes writers wait
 DOCUMENTS = 400
 ROUNDS = 3 if SLOWNESS == 1 else 1
 
@@ -36,15 +37,25 @@ class CachePressure(unittest.TestCase):
                 except pymongo.errors.PyMongoError as error:
                     outcomes.append(getattr(error, "code", None) or repr(error))
 
+    def most_dirty(self, while_true):
+        """The most dirty bytes that the cache was seen to hold meanwhile, as a share of it."""
+        most, deadline = 0, time.monotonic() + 150 * SLOWNESS
+        with self.server.client(socketTimeoutMS=int(60_000 * SLOWNESS)) as client:
+            while while_true() and time.monotonic() < deadline:
+                cache = client.admin.command("serverStatus")["wiredTiger"]["cache"]
+                most = max(most, cache["tracked dirty bytes in the cache"] / cache["maximum bytes configured"])
+                time.sleep(0.02)
+        return most
+
     def test_big_updates_succeed_or_say_that_the_cache_is_full(self):
         outcomes = []
         writers = [threading.Thread(target=self.write, args=(i, outcomes), daemon=True) for i in range(12)]
         for writer in writers:
             writer.start()
-        deadline = time.monotonic() + 150 * SLOWNESS
-        for writer in writers:
-            writer.join(max(0, deadline - time.monotonic()))
+        dirty = self.most_dirty(lambda: any(w.is_alive() for w in writers))
         self.assertFalse([w for w in writers if w.is_alive()], f"a writer hangs; so far {outcomes}")
+        self.assertGreater(dirty, PRESSURE, "the cache was never under pressure")
+        self.assertIn(0, outcomes)
         self.assertLessEqual(set(outcomes), {0, TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE_FOR_CACHE}, self.server.log_tail(5))
         self.assertGreaterEqual(len(outcomes), 12)
         self.assertTrue(self.server.running(), self.server.log_tail())
@@ -54,8 +65,7 @@ class CachePressure(unittest.TestCase):
             client.t.after.insert_one({"_id": 1})
             status = client.admin.command("serverStatus")
         self.assertEqual(status["wiredTiger"]["cache"]["maximum bytes configured"], 256 << 20)
-        counted = status["metrics"]["operation"]
-        print(f"      outcomes: { {code: outcomes.count(code) for code in sorted(set(outcomes))} } {counted}")
+        print(f"      outcomes: { {code: outcomes.count(code) for code in sorted(set(outcomes))} }, {dirty:.0%} dirty")
 
 
 class LargeTransactions(unittest.TestCase):

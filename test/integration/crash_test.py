@@ -29,7 +29,7 @@ class Lane:
         self.error = None   # any failure but the loss of the server
 
     def run(self):
-        client = self.server.client(retryWrites=False, serverSelectionTimeoutMS=2000, connectTimeoutMS=int(2000 * SLOWNESS), socketTimeoutMS=int(20_000 * SLOWNESS))
+        client = self.server.client(retryWrites=False, serverSelectionTimeoutMS=int(2000 * SLOWNESS), connectTimeoutMS=int(2000 * SLOWNESS), socketTimeoutMS=int(20_000 * SLOWNESS))
         with client:
             collection = client.crash.get_collection(f"lane{self.number % 2}", write_concern=JOURNALED)
             try:
@@ -134,7 +134,7 @@ class Crash(unittest.TestCase):
 
     def change_shape(self, server, round):
         """Collections and indexes come and go meanwhile, so that kills meet changes of the catalog as well."""
-        with server.client(retryWrites=False, serverSelectionTimeoutMS=2000, connectTimeoutMS=int(2000 * SLOWNESS), socketTimeoutMS=int(20_000 * SLOWNESS)) as client:
+        with server.client(retryWrites=False, serverSelectionTimeoutMS=int(2000 * SLOWNESS), connectTimeoutMS=int(2000 * SLOWNESS), socketTimeoutMS=int(20_000 * SLOWNESS)) as client:
             try:
                 for i in range(1000):
                     collection = client.shape[f"c{i % 3}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pymongo
 
-from support import Server, eventually, run_server
+from support import SLOWNESS, Server, eventually, run_server
 
 OUT_OF_DISK_SPACE = 14031
 
@@ -78,7 +78,7 @@ class DiskFull(unittest.TestCase):
         acknowledged, error = self.fill(server)
         self.assertGreater(acknowledged, 100)
         self.assertIn(error["code"], (OUT_OF_DISK_SPACE, None), error)  # None: the connection had ended before the answer
-        self.assertGreater(server.process.wait(60), 0, "the exit code of a failure")
+        self.assertGreater(server.process.wait(60 * SLOWNESS), 0, "the exit code of a failure")
         reason = server.log().splitlines()[-1]
         self.assertRegex(reason, "^trouped: .*no space left on the disk")
 

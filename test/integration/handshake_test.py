@@ -107,7 +107,6 @@ class Handshake(ServerTest):
                     payload = op_msg_payload({**command, "$db": "compression"})
                     raw.send(frame(struct.pack("<iib", OP_MSG, len(payload), number) + pack(payload), OP_COMPRESSED))
                     reply = raw.reply()
-                    self.assertEqual(reply.payload[4:5] == b"\0" if reply.opcode == OP_MSG else True, True)
                 self.assertEqual(reply.opcode, OP_COMPRESSED)
                 opcode, size, used = struct.unpack_from("<iib", reply.payload)
                 self.assertEqual((opcode, used), (OP_MSG, number))

@@ -5,7 +5,7 @@ import urllib.request
 
 import pymongo
 
-from support import Server, ServerTest, eventually, frame, op_msg_payload
+from support import SLOWNESS, Server, ServerTest, eventually, frame, op_msg_payload
 
 BUILD = {"indexes": [{"key": {"x": 1}, "name": "x_1"}]}
 
@@ -28,7 +28,7 @@ class Build(threading.Thread):
                 self.code = getattr(failure, "code", None)  # none of a lost connection
 
     def ended(self):
-        self.join(60)
+        self.join(60 * SLOWNESS)
         return self.code
 
 

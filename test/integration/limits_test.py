@@ -86,14 +86,15 @@ class Limits(ServerTest):
 
     def test_max_time(self):
         self.db.c.insert_many({"_id": i, "a": i} for i in range(20_000))
-        expensive = {"$expr": {"$gt": [{"$sum": {"$map": {"input": {"$range": [0, 2000]}, "in": {"$multiply": ["$$this", "$a"]}}}}, -1]}}
+        # Some 20 s for all documents, of which none matches: no batch fills up before.
+        expensive = {"$expr": {"$lt": [{"$sum": {"$map": {"input": {"$range": [0, 2000]}, "in": {"$multiply": ["$$this", "$a"]}}}}, -1]}}
         for work in (lambda: list(self.db.c.find(expensive).max_time_ms(20)), lambda: list(self.db.c.aggregate([{"$match": expensive}], maxTimeMS=20)),
                      lambda: self.db.command("count", "c", query=expensive, maxTimeMS=20), lambda: self.db.command("distinct", "c", key="a", query=expensive, maxTimeMS=20),
                      lambda: self.db.command("update", "c", updates=[{"q": expensive, "u": {"$set": {"b": 1}}, "multi": True}], maxTimeMS=20)):
             before = time.monotonic()
             self.assertFails(50, work)
             self.assertLess(time.monotonic() - before, 3 * SLOWNESS)
-        self.assertEqual(self.db.c.find({"_id": 5}).max_time_ms(5000)[0]["_id"], 5)
+        self.assertEqual(self.db.c.find({"_id": 5}).max_time_ms(int(20_000 * SLOWNESS))[0]["_id"], 5)
         self.assertFails(2, self.db.command, "find", "c", maxTimeMS=-1)
 
     def test_killing_a_running_operation(self):
@@ -202,7 +203,7 @@ class ExpensiveQueries(ServerTest):
                         other.admin.command("ping")
                         waits.append(time.monotonic() - begun)
                 self.assertGreater(len(waits), 10, "the query was not expensive")
-                self.assertLess(sorted(waits)[len(waits) // 2], 0.1 * SLOWNESS, "seconds until a ping is answered")
+                self.assertLess(sorted(waits)[len(waits) // 2], 0.5 * SLOWNESS, "seconds until a ping is answered")
 
     def test_a_time_limit_is_noticed_long_before_the_query_is_done(self):
         self.db.c.insert_many({"_id": i, "x": i % 3} for i in range(600, 4000))  # some 20 s

@@ -62,7 +62,6 @@ class Elections(unittest.TestCase):
                 primary.start()
                 self.assertTrue(eventually(lambda: primary.hello()["secondary"]), primary.log_tail())
             print(f"\nfailover in {TRIALS} trials: {min(taken):.2f} to {max(taken):.2f} s", flush=True)
-            self.assertLessEqual(max(taken), 3 * ELECTION_TIMEOUT_MS / 1000)
             # A member that is refused a connection by the primary does not wait for the election timeout.
             self.assertLess(sorted(taken)[len(taken) // 2], ELECTION_TIMEOUT_MS / 1000)
 
@@ -133,7 +132,9 @@ class Elections(unittest.TestCase):
             for other in group.others(primary):
                 other.kill()
             self.assertTrue(eventually(lambda: not primary.is_primary()))
-            time.sleep(2 * ELECTION_TIMEOUT_MS / 1000)
+            stood = lambda: primary.metrics()["electionMetrics"]["electionTimeout"]["called"]
+            before = stood()
+            self.assertTrue(eventually(lambda: stood() > before), "it does not even try")
             self.assertEqual(primary.status()["term"], term)
 
 
@@ -175,7 +176,7 @@ class Refusals(unittest.TestCase):
                     member.command("replSetInitiate", config)
                 self.assertEqual(caught.exception.code, code, config)
 
-    def test_members_with_another_key_do_not_get_in(self):
+    def test_a_member_with_a_key_does_not_join_a_set_without_one(self):
         with Set(1) as group:
             key = group.members[0].folder / "key"
             key.write_text("c" * 64)
@@ -184,8 +185,10 @@ class Refusals(unittest.TestCase):
             self.addCleanup(stranger.discard)
             stranger.start()
             group.config["members"].append({"_id": 1, "host": stranger.name})
-            with self.assertRaises(pymongo.errors.OperationFailure):
+            with self.assertRaises(pymongo.errors.OperationFailure) as caught:
                 group.members[0].command("replSetInitiate", group.config)
+            self.assertIn("did not answer", str(caught.exception))
+            self.assertIn("asks for the cluster's key", str(group.members[0].ask({"linkPing": stranger.name})))
 
 
 if __name__ == "__main__":

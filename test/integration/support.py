@@ -75,12 +75,15 @@ class Server:
         log = open(self.log_path, "ab")
         self.process = subprocess.Popen([self.program, *self.arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
+        waited_for = [port for port in (self.port, self.admin_port) if port == self.port or str(port) in self.arguments()]
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.log_tail()}")
             try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                while waited_for:
+                    socket.create_connection(("127.0.0.1", waited_for[0]), 1).close()
+                    waited_for.pop(0)
                 return self
             except OSError:
                 time.sleep(0.02)
@@ -93,7 +96,7 @@ class Server:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(30 * SLOWNESS)
 
     def restart(self):
         code = self.stop()

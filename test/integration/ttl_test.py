@@ -26,7 +26,7 @@ class Ttl(ServerTest):
 
         def write():
             while not ended.is_set():
-                written.append(self.db.c.insert_one({"at": ago(0 if len(written) % 2 else 3600), "n": len(written)}).inserted_id)
+                written.append(self.db.c.insert_one({"at": ago(-3600 if len(written) % 2 else 3600), "n": len(written)}).inserted_id)
 
         writer = threading.Thread(target=write)
         writer.start()
@@ -53,6 +53,7 @@ class Ttl(ServerTest):
         server.kill()
         server.start()
         with server.client() as client:
+            client.t.c.insert_many({"at": ago(120)} for _ in range(100))
             self.assertTrue(eventually(lambda: client.t.c.count_documents({}) == 0, 30))
             self.assertTrue(client.t.validate_collection("c", full=True)["valid"])
         self.assertEqual(server.stop(), 0)
