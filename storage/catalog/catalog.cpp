@@ -146,7 +146,7 @@ Status Catalog::load(bool recount) {
 
 StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks) {
   auto catalog = std::make_unique<Catalog>(engine, pool, std::move(hooks));
-  TROUPE_ASSIGN(catalog->durable_, DurableCatalog::open(engine, catalog->hooks_.random, catalog->hooks_.timedRows));
+  TROUPE_ASSIGN(catalog->durable_, DurableCatalog::open(engine, catalog->hooks_.random));
   TROUPE_ASSIGN(catalog->sizes_, SizeStorer::open(engine));
   TROUPE_TRY(catalog->adoptRole());
   TROUPE_TRY(catalog->load(false));

@@ -34,9 +34,7 @@ struct CatalogHooks {
   std::string blockCompressor = "snappy";
   std::vector<WriteObserver*> observers;  ///< each hears of the collections it asks for
   bool replicated = false;  ///< a member of a replica set whose oplog recovers replicated collections (JRN-001)
-  /// Rows of replicated collections carry times (durable_catalog.hpp): it writes through slots, or applies a log.
-  bool timedRows = false;
-  bool repair = false;  ///< tables that are missing are made anew, empty
+  bool repair = false;      ///< tables that are missing are made anew, empty
 };
 
 /// All that describes the collections of a node: the durable catalog, the versions readers use, sizes and pending

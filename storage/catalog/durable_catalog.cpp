@@ -102,15 +102,14 @@ StatusWith<CatalogEntry> CatalogEntry::fromDocument(int64_t catalogId, View docu
   return entry;
 }
 
-DurableCatalog::DurableCatalog(Table table, std::function<uint64_t()> random, bool timedRows)
-    : table_(std::move(table)), random_(std::move(random)), identSuffix_(random_()), timedRows_(timedRows) {}
+DurableCatalog::DurableCatalog(Table table, std::function<uint64_t()> random)
+    : table_(std::move(table)), random_(std::move(random)), identSuffix_(random_()) {}
 
-StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random,
-                                                                 bool timedRows) {
+StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
   auto table = engine.openTable(kIdent);
   if (!table.isOK()) table = engine.createTable(kIdent, {});
   if (!table.isOK()) return table.status();
-  return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(*table), std::move(random), timedRows));
+  return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(*table), std::move(random)));
 }
 
 StatusWith<std::vector<CatalogEntry>> DurableCatalog::entries(RecoveryUnit& unit) const {
@@ -167,17 +166,10 @@ Status DurableCatalog::put(RecoveryUnit& unit, CatalogEntry entry) {
   return write(unit, entry);
 }
 
-/// A grouped unit gets its time when it commits.
-void DurableCatalog::requireTime(const RecoveryUnit& unit) const {
-  requireSlots(unit);
-  invariant(unit.commitTimestamp() || (writesAreReplicated(unit) && unit.unitLogging() == UnitLogging::kGrouped),
-            "on a member the catalog row of a replicated collection carries a time");
-}
-
 StatusWith<Session::CursorLease> DurableCatalog::writeCursor(RecoveryUnit& unit, const Namespace& ns,
                                                              int64_t catalogId) {
-  if (timedRows_ && ns.isReplicated()) {
-    requireTime(unit);
+  if (unit.pool().isMember() && ns.isReplicated()) {
+    requireSlots(unit);
     unit.onCommit([this, catalogId](std::optional<Timestamp> time) {
       const std::lock_guard lock(timesMutex_);
       lastTimes_[catalogId] = *time;
@@ -240,7 +232,8 @@ Status DurableCatalog::setMultikey(RecoveryUnit& unit, int64_t catalogId, std::s
 Status DurableCatalog::setMultikeyAside(RecoveryUnit& writer, int64_t catalogId, std::string_view index,
                                         const MultikeyPaths& paths) {
   std::lock_guard turn(multikeyMutex_);
-  OperationContext own({writer.pool()});
+  OperationContext own({.sessions = writer.pool()});
+  own.setWriteMode(WriteMode::kAside);
   RecoveryUnit& side = own.recoveryUnit();
   WriteUnitOfWork work(side);
   const TimeAside aside = timeAside(writer, lastTimeOf(catalogId));

@@ -45,14 +45,13 @@ struct CatalogEntry {
 /// The table `_mdb_catalog`: catalog id (8 bytes, big-endian) -> entry. Thread-safe; every call works in the caller's
 /// recovery unit, and writes need a unit of work, so that an entry changes together with what it describes.
 /// On a member of a replica set each version of a replicated collection's row has a time: that of the unit's slot
-/// (write_slots.hpp), or the one another node's log gives. A write without one throws BrokenInvariant. The only
-/// exception is `discardAtStart`.
+/// (write_slots.hpp), or a given one. A write without either throws BrokenInvariant. The only exception is
+/// `discardAtStart`.
 class DurableCatalog {
  public:
   static constexpr std::string_view kIdent = "_mdb_catalog";
-  /// Opens or creates the table. `random` gives the random part of idents. `timedRows`: the node is a member.
-  static StatusWith<std::unique_ptr<DurableCatalog>> open(Engine& engine, std::function<uint64_t()> random,
-                                                          bool timedRows);
+  /// Opens or creates the table. `random` gives the random part of idents.
+  static StatusWith<std::unique_ptr<DurableCatalog>> open(Engine& engine, std::function<uint64_t()> random);
 
   const Table& table() const { return table_; }
   /// Reads all entries in the order of their ids and remembers the highest id.
@@ -90,17 +89,15 @@ class DurableCatalog {
   std::string newIdent(std::string_view kind);
 
  private:
-  DurableCatalog(Table table, std::function<uint64_t()> random, bool timedRows);
+  DurableCatalog(Table table, std::function<uint64_t()> random);
   /// For a write of the row, whose commit time is remembered.
   StatusWith<Session::CursorLease> writeCursor(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId);
-  void requireTime(const RecoveryUnit& unit) const;
   Timestamp lastTimeOf(int64_t catalogId) const;
   Status write(RecoveryUnit& unit, const CatalogEntry& entry);
 
   Table table_;
   std::function<uint64_t()> random_;
   uint64_t identSuffix_;
-  const bool timedRows_;
   std::atomic<bool> starting_{false};
   std::atomic<int64_t> lastId_{0};
   std::atomic<int64_t> writes_{0};

@@ -84,7 +84,9 @@ StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Col
 StatusWith<bool> IndexBuilder::step(RecoveryUnit& unit, int maxDocuments) {
   TROUPE_ASSIGN(auto collection, current());
   WriteUnitOfWork work(unit);
-  TROUPE_TRY(reserveSlots(unit, collection->ns(), 0).status());
+  std::vector<uint32_t> tables;
+  for (const auto& spec : specs_) tables.push_back(collection->findIndex(spec.name)->access->table().id);
+  TROUPE_TRY(admitDerived(unit, collection->ns(), std::move(tables)));
   TROUPE_ASSIGN(auto batch, scan(unit, *collection, maxDocuments));
   TROUPE_TRY(work.commit());
   last_ = batch.last;

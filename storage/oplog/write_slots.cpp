@@ -8,6 +8,23 @@
 
 namespace troupe::storage {
 
+namespace {
+
+/// Tables, by id, that a unit of work may write without slots.
+struct DerivedRows final : BoundState {
+  explicit DerivedRows(std::vector<uint32_t> of) : tables(std::move(of)) {}
+  std::vector<uint32_t> tables;
+};
+
+/// The unit takes no slots: its writes come with their times.
+bool timesAreGiven(const RecoveryUnit& unit) {
+  const OperationContext* operation = unit.operation();
+  if (!operation) return false;
+  return operation->writeMode() == WriteMode::kApplied || operation->writeMode() == WriteMode::kAside;
+}
+
+}  // namespace
+
 bool writesAreReplicated(const RecoveryUnit& unit) {
   const OperationContext* operation = unit.operation();
   if (!operation || !operation->services().replicated) return false;
@@ -72,9 +89,19 @@ StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, siz
   if (!writesAreReplicated(unit) || !ns.isReplicated()) return WriteSlots();
   TROUPE_TRY(unit.begin());
   TROUPE_ASSIGN(ReplicatedUnit* const entered, ReplicatedUnit::enter(unit));
-  if (count == 0) entered->derived_ = true;
   if (unit.unitLogging() == UnitLogging::kGrouped) return WriteSlots();
   return entered->reserve(count);
+}
+
+Status admitDerived(RecoveryUnit& unit, const Namespace& ns, std::vector<uint32_t> tables) {
+  if (!unit.pool().isMember() || !ns.isReplicated()) return Status::OK();
+  if (!timesAreGiven(unit)) {
+    invariant(writesAreReplicated(unit), "keys are derived with the right to write, or by an applier");
+    TROUPE_TRY(unit.begin());
+    TROUPE_TRY(ReplicatedUnit::enter(unit).status());
+  }
+  unit.bindToUnit(UnitPart::kDerivedRows, std::make_unique<DerivedRows>(std::move(tables)));
+  return Status::OK();
 }
 
 StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns) {
@@ -95,12 +122,22 @@ TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore) {
   return {notOlder(*unit.commitTimestamp()), {}};
 }
 
+/// A grouped unit gets its time when it commits.
 void requireSlots(const RecoveryUnit& unit) {
-  if (!writesAreReplicated(unit)) return;
-  const ReplicatedUnit* entered = ReplicatedUnit::in(unit);
-  invariant(entered, "a replicated write has reserved its slot");
-  invariant(unit.commitTimestamp() || entered->isDerived() || unit.unitLogging() == UnitLogging::kGrouped,
+  if (!unit.pool().isMember()) return;
+  if (timesAreGiven(unit)) {
+    invariant(unit.commitTimestamp().has_value(), "a write whose time is given carries it");
+    return;
+  }
+  invariant(ReplicatedUnit::in(unit), "a replicated write has reserved its slot");
+  invariant(unit.commitTimestamp() || unit.unitLogging() == UnitLogging::kGrouped,
             "a replicated write carries the time of its slot");
+}
+
+void requireSlots(const RecoveryUnit& unit, const Table& table) {
+  const auto* derived = static_cast<const DerivedRows*>(unit.unitState(UnitPart::kDerivedRows));
+  if (derived && std::find(derived->tables.begin(), derived->tables.end(), table.id) != derived->tables.end()) return;
+  requireSlots(unit);
 }
 
 }  // namespace troupe::storage

@@ -40,10 +40,15 @@ class WriteSlots {
 
 /// Gate of replicated writes: admits a unit of work and reserves the times of its next `count` operations on documents,
 /// collections or indexes of the namespace. The snapshot is opened before, so that of two writes
-/// to one document the one that commits later has the later time (OPL-006). `count` 0 admits only: for keys that an
-/// index build derives from documents, which are no operations of their own. Called within a unit of work.
+/// to one document the one that commits later has the later time (OPL-006). Called within a unit of work.
 /// Errors: NotWritablePrimary, InterruptedDueToReplStateChange (the operation began to write in an earlier term).
 StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, size_t count);
+
+/// Admits a unit of work that writes to these tables of the namespace, and to no other replicated one, what follows
+/// from documents that have been written: the keys of an index build, which are no operations of their own and have no
+/// times; the index is read from the time of its commit on. It is fenced like a reservation, but for an applier. Called
+/// within a unit of work. Errors: those of reserveSlots.
+Status admitDerived(RecoveryUnit& unit, const Namespace& ns, std::vector<uint32_t> tables);
 
 /// One slot, whose time the unit's next writes carry: of an operation that is alone. The null OpTime where there are no
 /// times. Errors: those of reserveSlots.
@@ -65,11 +70,14 @@ struct TimeAside {
 /// must not let the stable time come to lie within a batch that they apply in parallel.
 TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore);
 
-/// Throws BrokenInvariant when a write to a replicated table or catalog row has not passed `reserveSlots`, or carries
-/// no time although its unit has reserved some.
+/// The guard of what is replicated, on a member of a replica set (SessionPool::isMember), whatever the operation and
+/// its mode: a write to a catalog row or a table needs a slot of `reserveSlots` and carries its time, or, where the
+/// times are given (kApplied, kAside), such a time; a table also passes that was admitted as derived. Throws
+/// BrokenInvariant.
 void requireSlots(const RecoveryUnit& unit);
+void requireSlots(const RecoveryUnit& unit, const Table& table);
 
-/// Whether writes of this unit to replicated namespaces need slots: its node is a member of a replica set, and the
+/// Whether this unit reserves slots for writes to replicated namespaces: its node is a member of a replica set, and the
 /// operation writes as its primary.
 bool writesAreReplicated(const RecoveryUnit& unit);
 
@@ -94,13 +102,12 @@ class ReplicatedUnit final : public BoundState {
   void handOverPass() { pass_.reset(); }
   /// Enters the fence again, in whatever term it is open, if the pass was handed over. Errors: NotWritablePrimary.
   Status enterAgain();
-  /// It was admitted without operations of its own: its writes follow from documents (index keys) and have no time.
-  bool isDerived() const { return derived_; }
   /// The newest slot. A grouped unit has one only, for its entry, reserved before the other pre-commit handlers run.
   const OpTime& last() const { return last_; }
 
  private:
   friend StatusWith<WriteSlots> reserveSlots(RecoveryUnit&, const Namespace&, size_t);
+  friend Status admitDerived(RecoveryUnit&, const Namespace&, std::vector<uint32_t>);
   friend TimeAside timeAside(RecoveryUnit&, bson::Timestamp);
   friend StatusWith<OpTime> reservePrepareSlot(RecoveryUnit&);
   ReplicatedUnit(ReplicatedWrites& writes, WriteFence::Pass pass)
@@ -113,7 +120,6 @@ class ReplicatedUnit final : public BoundState {
   std::optional<WriteFence::Pass> pass_;
   std::vector<SlotReserver::Slots> slots_;  ///< released before the fence is left
   OpTime last_;
-  bool derived_ = false;
 };
 
 }  // namespace troupe::storage

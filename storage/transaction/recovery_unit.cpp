@@ -60,7 +60,7 @@ Status RecoveryUnit::beginSlow() {
 Status RecoveryUnit::writable(const Table& table) {
   if (!inUnitOfWork()) [[unlikely]]
     return {ErrorCode::kIllegalOperation, "writes are legal only inside a unit of work"};
-  if (table.replicated) requireSlots(*this);
+  if (table.replicated && pool_.isMember()) requireSlots(*this, table);
   wrote_ = true;
   return {};
 }
@@ -74,11 +74,6 @@ Status RecoveryUnit::truncate(const Table& table, std::string_view from, std::st
   TROUPE_TRY(writable(table));
   TROUPE_TRY(begin());
   return session_->truncate(table, from, to);
-}
-
-StatusWith<Session*> RecoveryUnit::session() {
-  TROUPE_TRY(begin());
-  return session_.get();
 }
 
 void RecoveryUnit::endTransaction() {

@@ -42,6 +42,7 @@ class BoundState {
 enum class UnitPart : uint8_t {
   kCatalogChanges,  ///< catalog_changes.hpp
   kOplogGroup,      ///< operations that its commit will log together: oplog_writer.hpp
+  kDerivedRows,     ///< tables that it may write without slots: write_slots.hpp
   kReplication,     ///< its slots, and its right to write: write_slots.hpp
 };
 
@@ -92,8 +93,6 @@ class RecoveryUnit {
   StatusWith<Session::CursorLease> writeCursor(const Table& table);
   /// Removes from <= key < to (empty: to the end). IllegalOperation outside of a unit of work.
   Status truncate(const Table& table, std::string_view from, std::string_view to);
-  /// The leased session with its transaction begun, for calls of the engine that have no method here.
-  StatusWith<Session*> session();
 
   /// Ends the snapshot so that the next access sees newer data; open cursors lose their position.
   /// Must not be called within a unit of work (throws std::logic_error).
@@ -107,8 +106,8 @@ class RecoveryUnit {
   /// The unit of work has promised to commit.
   bool isPrepared() const { return prepared_; }
   UnitLogging unitLogging() const { return unitLogging_; }
-  /// Called before each write to the table. IllegalOperation outside of a unit of work. Throws BrokenInvariant when the
-  /// write would be replicated and has passed neither fence nor slot reserver.
+  /// Called before each write to the table. IllegalOperation outside of a unit of work. Throws BrokenInvariant on a
+  /// member of a replica set when the table is replicated and the write has neither a slot nor a given time.
   Status writable(const Table& table);
   /// Writes that follow carry this commit time (IllegalOperation outside of a unit of work).
   Status setCommitTimestamp(Timestamp ts);
@@ -181,7 +180,7 @@ class RecoveryUnit {
   std::vector<Change> publications_;
   std::vector<Change> changes_;
   std::unique_ptr<BoundState> snapshotState_;
-  std::array<std::unique_ptr<BoundState>, 3> unitStates_;  ///< by UnitPart
+  std::array<std::unique_ptr<BoundState>, 4> unitStates_;  ///< by UnitPart
 };
 
 }  // namespace troupe::storage

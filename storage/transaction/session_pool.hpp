@@ -70,6 +70,10 @@ class SessionPool {
   /// other threads use the pool; outlives all snapshots.
   void setOplogVisibility(const OplogVisibility* visibility) { oplogVisibility_ = visibility; }
   const OplogVisibility* oplogVisibility() const { return oplogVisibility_; }
+  /// The node is a member of a replica set: recovery units then refuse a write to a replicated table that has neither a
+  /// slot nor a given time (write_slots.hpp). Set before the catalog is opened.
+  void setMember(bool member) { member_ = member; }
+  bool isMember() const { return member_; }
   Engine& engine() const { return engine_; }
 
  private:
@@ -90,6 +94,7 @@ class SessionPool {
 
   Engine& engine_;
   const OplogVisibility* oplogVisibility_ = nullptr;
+  bool member_ = false;
   const int maxSessions_;
   std::atomic<int> open_{0};
   std::atomic<uint64_t> forgottenCount_{0};

@@ -6,7 +6,6 @@
 
 #include "messaging/bson/validate.hpp"
 #include "storage/index/document_text.hpp"
-#include "storage/oplog/write_slots.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -143,6 +142,10 @@ StatusWith<bool> Validator::step(RecoveryUnit& unit, int maxRows) {
 }
 
 Status Validator::State::start(RecoveryUnit& unit) {
+  if (settings.repair && unit.pool().isMember() && collection->ns().isReplicated())
+    return {ErrorCode::kIllegalOperation,
+            "a member of a replica set does not repair what is replicated: the other members would not hear of it; let "
+            "it copy the data of another member"};
   result.ns = collection->ns().toString();
   result.uuid = collection->uuid();
   for (size_t i = 0; i < indexes.size(); ++i) findings(i).name = indexes[i]->spec.name;
@@ -356,7 +359,6 @@ Status Validator::State::repairMultikey(RecoveryUnit& unit) {
 Status Validator::State::repair(RecoveryUnit& unit) {
   if (result.valid) return Status::OK();
   WriteUnitOfWork work(unit);
-  TROUPE_TRY(reserveSlots(unit, collection->ns(), 0).status());
   for (const auto& [id, size] : corrupt) TROUPE_TRY(collection->records().remove(unit, id, size));
   for (const auto& entry : extra) {
     TROUPE_ASSIGN(const bool removed, indexes[entry.index]->access->removeRow(unit, entry.key.key, entry.id));

@@ -21,7 +21,8 @@ class Validator {
  public:
   Validator(Catalog& catalog, CollectionPtr collection, ValidateSettings settings);
   ~Validator();
-  /// Goes on with up to `maxRows` rows of a table; true when done. Repairs open units of work of their own.
+  /// Goes on with up to `maxRows` rows of a table; true when done. Repairs open units of work of their own. Errors:
+  /// IllegalOperation (a repair of what is replicated, on a member of a replica set); the engine's.
   StatusWith<bool> step(RecoveryUnit& unit, int maxRows);
   ValidateResult& result() { return result_; }
   int64_t bytesRead() const;

@@ -165,6 +165,7 @@ Status NodeAssembly::Parts::openStorage() {
     TROUPE_TRY(storage::salvageDamagedTables(*engine, tell).status());
   }
   storageSessions = std::make_unique<storage::SessionPool>(*engine);
+  storageSessions->setMember(replicated != nullptr);
   storage::CatalogHooks hooks;
   hooks.makeFilter = makeFilter;
   hooks.random = random;
@@ -173,7 +174,6 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.observers.insert(hooks.observers.end(), options.observers.begin(), options.observers.end());
   if (replicated) hooks.observers.push_back(&oplogWriter);
   hooks.replicated = options.replicated;
-  hooks.timedRows = replicated != nullptr;
   hooks.repair = options.repair;
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));

@@ -49,7 +49,8 @@ const OptionRow kRows[] = {
      "size of the storage cache in GiB"},
     {"--journal,!--nojournal", "storage.journal.enabled", &Options::journal,
      "keep a journal (--nojournal: checkpoints only)"},
-    {"--repair", "storage.repair", &Options::repair, "mend what is damaged in the data directory, then exit"},
+    {"--repair", "storage.repair", &Options::repair,
+     "mend what is damaged in the data directory, then exit; not with --replSet"},
     {"--journalCommitInterval", "storage.journal.commitIntervalMs", &Options::journalCommitIntervalMs,
      "milliseconds between flushes of the journal"},
     {"--syncdelay", "storage.syncPeriodSecs", &Options::syncPeriodSecs, "seconds between checkpoints"},
@@ -186,6 +187,10 @@ Status checkValues(const Options& options) {
     return {ErrorCode::kBadValue, "--clusterAuthMode must be keyFile or none"};
   if (options.clusterAuthMode == "none" && !options.keyFile.empty())
     return {ErrorCode::kBadValue, "--clusterAuthMode none contradicts --keyFile"};
+  if (options.repair && !options.replSet.empty())
+    return {ErrorCode::kBadValue,
+            "--repair contradicts --replSet: a repair changes data of which the other members do not hear; let the "
+            "member copy the data of another one instead"};
   if (!options.nodeName.empty()) TROUPE_TRY(link::splitNodeName(options.nodeName).status().withContext("--nodeName"));
   if (!options.logFormat.empty() && options.logFormat != "json" && options.logFormat != "text") {
     return {ErrorCode::kBadValue, "--logFormat must be json or text"};

@@ -66,6 +66,20 @@ TEST_F(MemberOplogTest, ACommandThatWroteAndMetOthersWritesAwaitsTheNewest) {
   EXPECT_EQ(server.locks.inUse(), 0u);
 }
 
+TEST_F(MemberOplogTest, AnOperationWithoutTheNodesServicesCannotWriteWhatIsReplicated) {
+  const auto insert = [](CommandNode& node) {
+    storage::OperationContext unaware({.sessions = node.storageSessions});
+    storage::WriteUnitOfWork work(unaware.recoveryUnit());
+    return node.catalog->find({"config", "things"})->insert(unaware.recoveryUnit(), bson::doc("_id", 2)).status();
+  };
+  becomePrimary(server);
+  ASSERT_TRUE(write(server, 1).isOK());
+  EXPECT_THROW((void)insert(server), BrokenInvariant);
+  CommandNode alone;
+  ASSERT_TRUE(write(alone, 1).isOK());
+  EXPECT_TRUE(insert(alone).isOK());
+}
+
 // OPL-001
 TEST_F(MemberOplogTest, TheLogIsACappedCollectionWithoutIndexes) {
   EXPECT_TRUE(answers(R"({"listCollections": 1, "filter": {"name": "oplog.rs"}})",

@@ -14,6 +14,7 @@ class ReplicatedWriteTest : public CommandTest {
  protected:
   ReplicatedWriteTest() {
     server.server->replicated = &writes;
+    server.storageSessions.setMember(true);
     writes.fence.open(1);
   }
   ~ReplicatedWriteTest() override { server.server->replicated = nullptr; }

@@ -81,7 +81,9 @@ class MemberCheckpointerTest : public CheckpointerTest {
   static storage::Timestamp at(uint64_t ts) { return storage::Timestamp::fromUint64(ts); }
   template <class Body>
   void writeAt(uint64_t ts, const Body& body) {
-    storage::RecoveryUnit unit(server.storageSessions);
+    storage::OperationContext applier({.sessions = server.storageSessions}, storage::OperationOrigin::kApplier);
+    applier.setWriteMode(storage::WriteMode::kApplied);
+    storage::RecoveryUnit& unit = applier.recoveryUnit();
     storage::WriteUnitOfWork work(unit);
     ASSERT_TRUE(unit.setCommitTimestamp(at(ts)).isOK());
     ASSERT_TRUE(body(unit).isOK());

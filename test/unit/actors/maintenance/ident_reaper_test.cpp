@@ -41,7 +41,9 @@ class MemberReaperTest : public commands::CommandTest {
   static storage::Timestamp at(uint64_t ts) { return storage::Timestamp::fromUint64(ts); }
   template <class Body>
   void changeAt(uint64_t time, const Body& body) {
-    storage::RecoveryUnit unit(server.storageSessions);
+    storage::OperationContext applier({.sessions = server.storageSessions}, storage::OperationOrigin::kApplier);
+    applier.setWriteMode(storage::WriteMode::kApplied);
+    storage::RecoveryUnit& unit = applier.recoveryUnit();
     storage::WriteUnitOfWork work(unit);
     ASSERT_TRUE(unit.setCommitTimestamp(at(time)).isOK());
     ASSERT_TRUE(body(unit).isOK());

@@ -217,6 +217,7 @@ class IndexBuildRoleTest : public IndexBuildTest {
  protected:
   IndexBuildRoleTest() {
     server.server->replicated = &writes;
+    server.storageSessions.setMember(true);
     writes.fence.open(1);
   }
   ~IndexBuildRoleTest() override { server.server->replicated = nullptr; }

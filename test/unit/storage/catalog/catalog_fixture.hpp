@@ -11,6 +11,7 @@
 #include "messaging/bson/json.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/catalog/index_builder.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 #include "test/unit/storage/engine/engine_harness.hpp"
 
@@ -35,10 +36,15 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
 
   void open() {
     pool = std::make_unique<SessionPool>(harness->engine());
+    pool->setMember(replicated);
     auto opened = tryOpen();
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();
     catalog = std::move(opened).value();
     unit = std::make_unique<RecoveryUnit>(*pool);
+    if (!replicated) return;
+    applier = std::make_unique<OperationContext>(OperationServices{.sessions = *pool}, OperationOrigin::kApplier);
+    applier->setWriteMode(WriteMode::kApplied);
+    unit->setOperation(applier.get());
   }
   StatusWith<std::unique_ptr<Catalog>> tryOpen() {
     CatalogHooks hooks;
@@ -46,7 +52,6 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
     hooks.nowMillis = [] { return 1'700'000'000'000; };
     hooks.observers = observers;
     hooks.replicated = replicated && !tablesAreLogged;
-    hooks.timedRows = replicated;
     hooks.warn = [this](const std::string& text) { warnings.push_back(text); };
     hooks.makeFilter = [this](bson::View expression, const bson::Collator*) -> StatusWith<DocumentFilter> {
       return DocumentFilter([this, wanted = bson::Document(expression)](bson::View document) {
@@ -60,6 +65,7 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
   }
   void close() {
     unit.reset();
+    applier.reset();
     catalog.reset();
     pool.reset();
   }
@@ -125,6 +131,7 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
   std::unique_ptr<EngineHarness> harness;
   std::unique_ptr<SessionPool> pool;
   std::unique_ptr<Catalog> catalog;
+  std::unique_ptr<OperationContext> applier;  ///< on a member: that of `unit`, whose writes need given times there
   std::unique_ptr<RecoveryUnit> unit;
   std::vector<std::string> warnings;
   std::vector<WriteObserver*> observers;  ///< from the next `restart` on

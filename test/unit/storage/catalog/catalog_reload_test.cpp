@@ -132,7 +132,9 @@ TEST_P(CatalogReloadTest, LeavesHoldersOfOlderVersionsSafe) {
   rollBackTo(20);
   EXPECT_TRUE(snapshot->find(Namespace("test", "d"))) << "a version never changes";
   EXPECT_NE(current()->sharedRecords(), old->sharedRecords());
-  RecoveryUnit reader(*pool);
+  OperationContext operation({.sessions = *pool}, OperationOrigin::kApplier);
+  operation.setWriteMode(WriteMode::kApplied);
+  RecoveryUnit& reader = operation.recoveryUnit();
   EXPECT_TRUE(*old->find(reader, RecordId(1), [](bson::View) {}));
   EXPECT_FALSE(*old->find(reader, RecordId(2), [](bson::View) {})) << "what is on disk now";
   EXPECT_TRUE(catalog->reaper().isPending(gone->ident())) << "its holder keeps the table";

@@ -164,16 +164,11 @@ TEST_P(MultikeyTimesTest, ARowWithoutATimeIsABrokenInvariant) {
   };
   OperationContext plain({.sessions = *pool});  // knows nothing of replication
   EXPECT_THROW(put(plain), BrokenInvariant);
-  for (const WriteMode mode : {WriteMode::kUnreplicated, WriteMode::kApplied}) {
+  for (const WriteMode mode : {WriteMode::kUnreplicated, WriteMode::kApplied, WriteMode::kAside}) {
     OperationContext other(services());
     other.setWriteMode(mode);
     EXPECT_THROW(put(other), BrokenInvariant);
   }
-  OperationContext repair(services());
-  WriteUnitOfWork work(repair.recoveryUnit());
-  ASSERT_TRUE(reserveSlots(repair.recoveryUnit(), {"test", "c"}, 0).isOK());
-  EXPECT_THROW((void)catalog->durable().put(repair.recoveryUnit(), current()->toEntry()), BrokenInvariant)
-      << "what is derived from documents has no time, and may not change rows";
 }
 
 TEST_P(MultikeyTimesTest, UnfinishedBuildsThatAStartFindsAreDiscardedAtATime) {

@@ -180,7 +180,7 @@ void OplogWriterTest::expectNoEntryOfWhatIsNotReplicated() {
   ASSERT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"local", "x"}, {}).status(); }).isOK());
   ASSERT_TRUE(insertOne(1, "local.x").isOK());
   operation->setWriteMode(WriteMode::kUnreplicated);
-  ASSERT_TRUE(insertOne(2).isOK());
+  ASSERT_TRUE(insertOne(2, "local.x").isOK());
   begin();
   operation->setWriteMode(WriteMode::kApplied);
   ASSERT_TRUE(inUnit([&]() -> Status {

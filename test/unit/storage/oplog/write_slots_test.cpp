@@ -133,32 +133,33 @@ TEST_P(WriteSlotsTest, AnIndexBuildThatScansWhenTheNodeStepsDownWritesNoMoreKeys
   EXPECT_EQ(builder.commit(rec()), ErrorCode::kNotWritablePrimary);
 }
 
-TEST_P(WriteSlotsTest, ARepairIsFencedAndWhatItMendsHasNoTimeOfItsOwn) {
-  ASSERT_TRUE(insertOne(1).isOK());
-  const auto loseKey = [&] {
-    OperationContext damage({.sessions = *pool});
-    WriteUnitOfWork work(damage.recoveryUnit());
-    const IndexAccess& ids = *current()->idIndex()->access;
-    auto cursor = *ids.cursor(damage.recoveryUnit());
-    ASSERT_TRUE(*cursor.next());
-    const std::string key(cursor.key());
-    ASSERT_TRUE(*ids.removeRow(damage.recoveryUnit(), key, cursor.id()));
-    ASSERT_TRUE(work.commit().isOK());
-  };
-  const auto repair = [&] {
+TEST_P(WriteSlotsTest, AMemberRepairsOnlyItsOwnCollections) {
+  ASSERT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"local", "c"}, {}).status(); }).isOK());
+  for (const char* ns : {"test.c", "local.c"}) {
+    ASSERT_TRUE(insertOne(1, ns).isOK());
+    {  // with a time, as a replicated table demands, and without its key
+      OperationContext damage({.sessions = *pool});
+      damage.setWriteMode(WriteMode::kApplied);
+      WriteUnitOfWork work(damage.recoveryUnit());
+      ASSERT_TRUE(damage.recoveryUnit().setCommitTimestamp(at(900)).isOK());
+      const IndexAccess& ids = *current(ns)->idIndex()->access;
+      auto cursor = *ids.cursor(damage.recoveryUnit());
+      ASSERT_TRUE(*cursor.next());
+      const std::string key(cursor.key());
+      ASSERT_TRUE(*ids.removeRow(damage.recoveryUnit(), key, cursor.id()));
+      ASSERT_TRUE(work.commit().isOK());
+    }
+    begin();
     ValidateSettings settings;
     settings.full = settings.repair = true;
-    return validateCollection(*catalog, rec(), current(), settings);
-  };
-  loseKey();
-  const auto mended = repair();
-  ASSERT_TRUE(mended.isOK()) << mended.status().toString();
-  EXPECT_EQ(mended->missingEntriesInserted, 1);
-  EXPECT_EQ(operation->lastOpTime().timestamp, writes->slots.newest()) << "the insert's";
-  loseKey();
-  rec().abandonSnapshot();
-  writes->fence.close([] {});
-  EXPECT_EQ(repair().status(), ErrorCode::kNotWritablePrimary);
+    const auto mended = validateCollection(*catalog, rec(), current(ns), settings);
+    if (ns == std::string("test.c")) {
+      EXPECT_EQ(mended.status(), ErrorCode::kIllegalOperation);
+    } else {
+      ASSERT_TRUE(mended.isOK()) << mended.status().toString();
+      EXPECT_EQ(mended->missingEntriesInserted, 1);
+    }
+  }
 }
 
 TEST_P(WriteSlotsTest, AReplicatedWriteWithoutTheTimeOfItsSlotIsABrokenInvariant) {
@@ -185,14 +186,69 @@ TEST_P(WriteSlotsTest, WhatANodeKeepsForItselfIsNeitherFencedNorStamped) {
   EXPECT_EQ(operation->lastOpTime(), OpTime{});
 }
 
-TEST_P(WriteSlotsTest, AppliedAndUnreplicatedWritesTakeNoSlots) {
-  for (const WriteMode mode : {WriteMode::kApplied, WriteMode::kUnreplicated}) {
+TEST_P(WriteSlotsTest, AppliedWritesTakeNoSlotsButNeedATime) {
+  begin();
+  operation->setWriteMode(WriteMode::kApplied);
+  const Timestamp before = writes->slots.newest();
+  const auto applied = inUnit([&]() -> Status {
+    TROUPE_TRY(rec().setCommitTimestamp(at(900)));
+    return current()->insert(rec(), bson::doc("_id", 1)).status();
+  });
+  EXPECT_TRUE(applied.isOK()) << applied.toString();
+  EXPECT_EQ(writes->slots.newest(), before);
+  EXPECT_EQ(countAt(at(899)), 0);
+  EXPECT_EQ(countAt(at(900)), 1);
+}
+
+/// The guard belongs to the table: no kind of operation goes past it.
+TEST_P(WriteSlotsTest, NoOperationWritesWhatIsReplicatedWithoutASlotOrATime) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  const auto inMode = [this](WriteMode mode) {
     begin();
     operation->setWriteMode(mode);
-    const Timestamp before = writes->slots.newest();
-    EXPECT_TRUE(insertOne(static_cast<int>(mode)).isOK());
-    EXPECT_EQ(writes->slots.newest(), before);
+  };
+  const std::map<std::string, std::function<void()>> operations = {
+      {"without the node's services",
+       [this] { operation = std::make_unique<OperationContext>(OperationServices{.sessions = *pool}); }},
+      {"unreplicated", [&] { inMode(WriteMode::kUnreplicated); }},
+      {"applied without a time", [&] { inMode(WriteMode::kApplied); }},
+      {"aside without a time", [&] { inMode(WriteMode::kAside); }},
+  };
+  const std::string was = stateAt(at(1000), *current());
+  for (const auto& [kind, make] : operations) {
+    for (const auto& [name, attempt] : everyWrite()) {
+      make();
+      EXPECT_THROW((void)attempt(), BrokenInvariant) << name << ", " << kind;
+    }
   }
+  RecoveryUnit alone(*pool);
+  WriteUnitOfWork work(alone);
+  EXPECT_THROW((void)current()->insert(alone, bson::doc("_id", 2)), BrokenInvariant) << "a unit of no operation";
+  begin();
+  EXPECT_EQ(stateAt(at(1000), *current()), was);
+}
+
+TEST_P(WriteSlotsTest, WhatIsDerivedFromDocumentsWritesToItsTablesOnly) {
+  for (const char* field : {"a", "b"})
+    ASSERT_TRUE(inUnit([&] { return createEmptyIndex(*catalog, rec(), current(), spec(field)).status(); }).isOK());
+  const IndexAccess& a = *current()->findIndex("a_1")->access;
+  const IndexAccess& b = *current()->findIndex("b_1")->access;
+  KeySet keys;
+  ASSERT_TRUE(a.generator().generate(bson::doc("_id", 1, "a", 1), keys).isOK());
+  for (const WriteMode mode : {WriteMode::kReplicated, WriteMode::kApplied}) {
+    begin();
+    operation->setWriteMode(mode);
+    WriteUnitOfWork work(rec());
+    ASSERT_TRUE(admitDerived(rec(), {"test", "c"}, {a.table().id}).isOK());
+    EXPECT_TRUE(*a.insertForBuild(rec(), keys.keys.at(0), RecordId(1)));
+    EXPECT_THROW((void)b.insertForBuild(rec(), keys.keys.at(0), RecordId(1)), BrokenInvariant);
+    EXPECT_THROW((void)current()->records().insert(rec(), bson::doc("_id", 1).bytes()), BrokenInvariant);
+    EXPECT_THROW((void)catalog->durable().put(rec(), current()->toEntry()), BrokenInvariant);
+  }
+  begin();
+  operation->setWriteMode(WriteMode::kUnreplicated);
+  WriteUnitOfWork work(rec());
+  EXPECT_THROW((void)admitDerived(rec(), {"test", "c"}, {a.table().id}), BrokenInvariant);
 }
 
 TEST_P(WriteSlotsTest, AWriteThatGoesPastTheReserverIsABrokenInvariant) {

@@ -57,6 +57,12 @@ TEST(Options, FlagsCanBeTurnedOff) {
   EXPECT_FALSE(options->journal);
 }
 
+TEST(Options, AMembersDirectoryIsNotRepaired) {
+  EXPECT_TRUE(parse({"--repair"}).isOK());
+  const auto options = parse({"--repair", "--replSet", "rs"});
+  EXPECT_EQ(options.status(), ErrorCode::kBadValue);
+}
+
 TEST(Options, ACacheTooSmallForLargeDocumentsIsRefused) {
   EXPECT_TRUE(parse({"--wiredTigerCacheSizeGB", "0.25"}).isOK());
   for (const auto* size : {"0.1", "-1", "nan", "1e9"}) {
