@@ -58,7 +58,7 @@ Task<Status> runBlocking(Request& request, SharedOperation operation, std::strin
 }
 
 Task<Status> runBlocking(Request& request, std::string what, BlockingBody work) {
-  auto operation = std::make_shared<storage::OperationContext>(request.server().operations());
+  auto operation = std::make_shared<storage::OperationContext>(request.server().operations);
   co_return co_await runBlocking(request, std::move(operation), std::move(what), std::move(work));
 }
 
@@ -73,7 +73,7 @@ Task<Status> lockForWork(Request& request, SharedOperation operation, storage::H
 }
 
 ReadingWork::ReadingWork(ServerContext& server)
-    : operation(server.operations()),
+    : operation(server.operations),
       lock(storage::HeldLock::inEveryRole(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS)) {}
 
 }  // namespace troupe::commands

@@ -247,6 +247,7 @@ Task<Status> validate(Request& request) {
   // The collection is that of the snapshot which will be read: its indexes fit the documents (RDS-006).
   TROUPE_CO_ASSIGN(storage::CatalogView* const catalog,
                    storage::CatalogView::open(server.catalog, validation->operation->recoveryUnit()));
+  if (server.membership) TROUPE_CO_TRY(checkRole(request));  // as of the snapshot
   TROUPE_CO_ASSIGN(const CollectionPtr collection, catalog->find(ns));
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns.toString() + "' does not exist to validate.");

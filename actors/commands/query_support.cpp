@@ -180,12 +180,12 @@ void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
 TimePoint QueryResources::coarseNow() const { return server.node.environment().coarseNow(); }
 
 StatusWith<storage::CatalogView*> QueryResources::catalog() const {
-  return storage::CatalogView::open(server.catalog, unit(), server.membership);
+  return storage::CatalogView::open(server.catalog, unit());
 }
 
 StatusWith<storage::CatalogView*> openCatalogView(const Request& request) {
   ServerContext& server = request.server();
-  auto view = storage::CatalogView::open(server.catalog, request.operation().recoveryUnit(), server.membership);
+  auto view = storage::CatalogView::open(server.catalog, request.operation().recoveryUnit());
   if (view.isOK() && server.membership) TROUPE_TRY(checkRole(request));
   return view;
 }

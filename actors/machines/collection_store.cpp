@@ -85,7 +85,7 @@ Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Docu
   const auto collection = access_.catalog.find(ns_);
   if (access_.node.environment().fires(kReadFails)) co_return readFailure();
   if (!collection) co_return std::optional<bson::Document>();
-  storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+  storage::OperationContext operation(access_.operations, storage::OperationOrigin::kMachine);
   co_return readOne(collection, operation.recoveryUnit(), key);
 }
 
@@ -98,7 +98,7 @@ Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit
 StatusWith<DocumentBatch> CollectionStore::loadNow(int64_t from, size_t limit) const {
   const auto collection = access_.catalog.find(ns_);
   if (!collection) return DocumentBatch{{}, 0, true};
-  storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+  storage::OperationContext operation(access_.operations, storage::OperationOrigin::kMachine);
   return readBatch(collection, operation.recoveryUnit(), from, limit);
 }
 

@@ -119,7 +119,7 @@ Task<void> GroupCommit::commit(std::span<Write> group) {
     for (Write& write : group) write.done.set(Status::OK());
     co_return;
   }
-  storage::OperationContext operation(access_.operations(), storage::OperationOrigin::kMachine);
+  storage::OperationContext operation(access_.operations, storage::OperationOrigin::kMachine);
   if (group.front().term) operation.setWriteTerm(*group.front().term);
   CollectionWriter writer(services_, operation);
   const auto opened = co_await writer.open(ns_, puts ? IfMissing::kCreate : IfMissing::kLeave);

@@ -14,20 +14,12 @@ class DocumentRemovals;
 struct StorageAccess {
   Node& node;
   storage::Catalog& catalog;
-  storage::SessionPool& sessions;
-  storage::LockManager& locks;
+  storage::OperationServices operations;  ///< without tickets: work that has begun is to end
   storage::DurabilityTracker& durability;
   std::function<void()> wakeFlusher;
   DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: removals by others go unnoticed
   /// Whether a write can be known to survive any failover. Null: this node is all there is, and its journal will do.
   std::function<Status()> majority = {};
-
-  /// Null on a node that stands alone.
-  storage::ReplicatedWrites* replicated = nullptr;
-  storage::IdleUnits* idleUnits = nullptr;
-
-  /// State documents need no tickets: work that has begun is to end.
-  storage::OperationServices operations() const { return {sessions, nullptr, &locks, nullptr, replicated, idleUnits}; }
 };
 
 }  // namespace troupe::machines

@@ -36,7 +36,7 @@ void logOutcome(server::ServerContext& server, const storage::UnfinishedBuild& l
 
 Task<Status> discardBuild(server::ServerContext& server, storage::UnfinishedBuild left) {
   if (!isThere(*server.catalog.snapshot(), left)) co_return Status::OK();
-  storage::OperationContext operation(server.operations());
+  storage::OperationContext operation(server.operations);
   const auto lock =
       co_await lockCollection(server.node, operation, server.catalog, left.collection, left.ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();

@@ -18,7 +18,7 @@ void IdleSweeper::onStart() {
 void IdleSweeper::sweep() {
   const TimePoint now = environment().now();
   cursors_ += server_->cursors.killIdle(now - std::chrono::milliseconds(server_->parameters.cursorTimeoutMillis));
-  server_->idleUnits.endExpired(now);
+  server_->operations.idleUnits->endExpired(now);
   const auto ended = server_->sessions.endIdle(now - std::chrono::minutes(server_->parameters.sessionTimeoutMinutes));
   sessions_ += static_cast<int64_t>(ended.size());
   if (ended.empty()) return;

@@ -200,7 +200,7 @@ Task<Status> IndexBuild::commit() {
 /// Its own operation may have been killed: the removal is another one's, and what became of it is logged there.
 Task<void> IndexBuild::giveUp() {
   setPhase("aborting", "removes the unfinished indexes");
-  storage::OperationContext waiting(server_.operations());
+  storage::OperationContext waiting(server_.operations);
   (void)co_await reach("aborting", waiting);
   storage::UnfinishedBuild left{wanted_.collection, wanted_.ns, build_};
   (void)co_await discardBuild(server_, std::move(left));

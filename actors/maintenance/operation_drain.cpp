@@ -20,7 +20,7 @@ Task<void> OperationDrain::drain() {
     client.withOperation(
         [](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterruptedAtShutdown); });
   });
-  server_->idleUnits.endAll(ErrorCode::kInterruptedAtShutdown);
+  server_->operations.idleUnits->endAll(ErrorCode::kInterruptedAtShutdown);
   const auto granted = std::make_shared<Promise<Status>>();
   auto outcome = granted->future();
   const auto taken = server_->shutdownLock.acquire(storage::ResourceId::global(), storage::LockMode::kX, {},

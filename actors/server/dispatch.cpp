@@ -203,7 +203,7 @@ bool awaitsWriteConcern(const Request& request, const Status& outcome) {
 /// own.
 Task<Status> noteWhatWasThere(Request& request) {
   storage::OperationContext& operation = request.operation();
-  if (!request.server().replicated || !operation.writeConcern.isAwaited()) co_return Status::OK();
+  if (!request.server().operations.replicated || !operation.writeConcern.isAwaited()) co_return Status::OK();
   if (operation.hasWritten() && !operation.reliesOnOthers()) co_return Status::OK();
   storage::HeldLock lock(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
   if (!operation.tryAdmit(false) || !lock.tryAcquire())

@@ -10,7 +10,7 @@ namespace troupe::server {
 /// message, the server and the client. Lives on the frame of the coroutine that runs it.
 struct Execution {
   Execution(const wire::Request& wire, ServerContext& server, Client& client)
-      : operation(server.operations(), storage::OperationOrigin::kClient, server.clients.nextOperationId(),
+      : operation(server.operations, storage::OperationOrigin::kClient, server.clients.nextOperationId(),
                   server.node.environment().now()),
         request(wire, server, client, operation) {}
 

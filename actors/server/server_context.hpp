@@ -102,16 +102,10 @@ struct ServerContext {
   std::function<void()> wakeFlusher;      ///< called when a request waits for a flush that has not begun
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
-  storage::Locker shutdownLock{locks};              ///< holds the global lock from the end of the last operation on
-  replication::Membership* membership = nullptr;    ///< null on a node that is no member of a replica set
-  storage::ReplicatedWrites* replicated = nullptr;  ///< null on a node that is no member of a replica set
-  storage::IdleUnits& idleUnits;
+  storage::Locker shutdownLock{locks};            ///< holds the global lock from the end of the last operation on
+  replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
+  storage::OperationServices operations;          ///< of every operation on this node
   WriteServices writes;
-
-  /// Services for an operation on this node.
-  storage::OperationServices operations() const {
-    return {storageSessions, nullptr, &locks, &admission, replicated, &idleUnits};
-  }
 };
 
 /// Milliseconds since 1970 by the node's clock.

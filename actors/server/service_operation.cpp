@@ -11,7 +11,7 @@ ServiceOperation::ServiceOperation(ServerContext& server, std::string name, cons
     : server_(server),
       database_(ns.db()),
       command_(std::move(command)),
-      operation_(server.operations(), storage::OperationOrigin::kService, server.clients.nextOperationId(),
+      operation_(server.operations, storage::OperationOrigin::kService, server.clients.nextOperationId(),
                  server.node.environment().now()),
       client_(server.clients.addWithoutConnection(std::move(name))) {
   operation_.database = database_;

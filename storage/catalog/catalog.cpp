@@ -99,7 +99,7 @@ Status Catalog::dropUnreferenced(const std::set<std::string>& tables, const std:
 
 /// The node may start in another role than before: then its tables are logged, or no longer.
 Status Catalog::adoptRole() {
-  OperationContext operation({pool_});
+  OperationContext operation({.sessions = pool_});
   RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const auto entries, durable_->entries(unit));
   unit.releaseSession();
@@ -108,7 +108,7 @@ Status Catalog::adoptRole() {
 }
 
 Status Catalog::load(bool recount) {
-  OperationContext operation({pool_});
+  OperationContext operation({.sessions = pool_});
   RecoveryUnit& unit = operation.recoveryUnit();
   durable_->beginStart();
   TROUPE_ASSIGN(auto entries, durable_->readAll(unit));

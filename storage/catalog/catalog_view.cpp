@@ -2,6 +2,8 @@
 
 #include "storage/catalog/catalog_changes.hpp"
 #include "storage/catalog/collection_maker.hpp"
+#include "storage/catalog/node_state.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -23,8 +25,9 @@ bool names(const CatalogEntry& entry, const bson::Uuid& uuid) { return entry.opt
 
 }  // namespace
 
-StatusWith<CatalogView*> CatalogView::open(Catalog& catalog, RecoveryUnit& unit, const NodeState* node) {
+StatusWith<CatalogView*> CatalogView::open(Catalog& catalog, RecoveryUnit& unit) {
   if (auto* view = static_cast<CatalogView*>(unit.snapshotState())) return view;
+  const NodeState* const node = unit.operation() ? unit.operation()->services().node : nullptr;
   bool verify = unit.isActive();
   CatalogPtr latest;
   for (int setUps = 1;; ++setUps) {

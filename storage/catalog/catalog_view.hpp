@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "storage/catalog/catalog.hpp"
-#include "storage/catalog/node_state.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
@@ -18,9 +17,9 @@ class CatalogView final : public BoundState {
  public:
   /// The view of the unit's snapshot. A nested read of the same operation gets the one that is open (RDS-006).
   /// Otherwise opens the snapshot and the version of the catalog that fits it: takes the catalog, opens the snapshot,
-  /// and does both again when the catalog or the node's state has changed meanwhile (CAT-019, RDS-004).
-  /// Errors: SnapshotTooOld, InterruptedDueToReplStateChange (the catalog is closed), the engine's.
-  static StatusWith<CatalogView*> open(Catalog& catalog, RecoveryUnit& unit, const NodeState* node = nullptr);
+  /// and does both again when the catalog, or the state of the operation's node, has changed meanwhile (CAT-019,
+  /// RDS-004). Errors: SnapshotTooOld, InterruptedDueToReplStateChange (the catalog is closed), the engine's.
+  static StatusWith<CatalogView*> open(Catalog& catalog, RecoveryUnit& unit);
 
   /// A collection or view of the snapshot's time; null when there was none. Changes of the unit of work itself
   /// are seen. Errors: the engine's, SnapshotUnavailable (its table is being dropped: the read time is older than the

@@ -28,6 +28,7 @@
 
 namespace troupe::storage {
 
+class NodeState;
 struct ReplicatedWrites;
 
 /// A text that its operation sets while others may look at it.
@@ -81,7 +82,8 @@ enum class OperationOrigin : uint8_t {
   kApplier,  ///< operations of another node's log
 };
 
-/// Parts of the node that operations use; all of it outlives them.
+/// Parts of the node that operations use; all of it outlives them. Those of a whole node are made in one place
+/// (NodeAssembly); work that is alone with its tables names their pool only.
 struct OperationServices {
   SessionPool& sessions;
   const ReadTimes* times = nullptr;         ///< null on a node without replication
@@ -89,6 +91,7 @@ struct OperationServices {
   ExecutionAdmission* admission = nullptr;  ///< null: operations need no ticket
   ReplicatedWrites* replicated = nullptr;   ///< null on a node that stands alone
   IdleUnits* idleUnits = nullptr;           ///< null: no unit of work outlives its operation
+  const NodeState* node = nullptr;          ///< its role and term (RDS-004); null on a node that stands alone
 };
 
 /// State of an operation, stashed for another command on any thread, and the read concern it was begun with. A cursor's

@@ -35,7 +35,7 @@ StatusWith<CollectionPtr> showOplog(Catalog& catalog, const OplogLimits& limits)
                       " was made by a client and would hide the log of the replica set: start the server without a "
                       "replica set, rename or drop it, and start again");
   }
-  OperationContext operation({catalog.pool()});
+  OperationContext operation({.sessions = catalog.pool()});
   RecoveryUnit& unit = operation.recoveryUnit();
   CatalogEntry entry{.catalogId = 0, .ns = ns, .ident = std::string(OplogStore::kIdent), .options = {}, .indexes = {}};
   entry.options.uuid = catalog.newUuid();

@@ -30,7 +30,7 @@ StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, Session
     table = engine.createTable(kIdent, {.logged = true, .appMetadata = "formatVersion=1,recordIds=times"});
   if (!table.isOK()) return table.status();
   std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), std::move(size), limits, visibility));
-  OperationContext operation({pool});
+  OperationContext operation({.sessions = pool});
   RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const auto newest, store->newest(unit));
   store->scanEnd_ = newest.value_or(bson::Timestamp{});

@@ -30,7 +30,7 @@ StatusWith<RepairReport> repairCollections(Catalog& catalog, const RepairTeller&
     for (const CollectionPtr& collection : snapshot->collections(db)) {
       if (collection->isView()) continue;
       ++report.collections;
-      OperationContext operation({catalog.pool()});
+      OperationContext operation({.sessions = catalog.pool()});
       ValidateSettings settings;
       settings.full = settings.checkDocuments = settings.repair = true;
       TROUPE_ASSIGN(const ValidateResult found,

@@ -96,9 +96,10 @@ struct NodeAssembly::Parts {
         objectIds(random),
         hello(objectIds.next(static_cast<uint32_t>(wallMillisOf(*environment) / 1000))) {
     if (!options.secrets) options.secrets = randomFrom(*environment);
-    if (!options.replicaSet.empty())
-      replicated = std::make_unique<storage::ReplicatedWrites>(
-          [this] { return static_cast<uint32_t>(wallMillisOf(*environment) / 1000); });
+    if (options.replicaSet.empty()) return;
+    replicated = std::make_unique<storage::ReplicatedWrites>(
+        [this] { return static_cast<uint32_t>(wallMillisOf(*environment) / 1000); });
+    membership = std::make_unique<replication::Membership>(options.replicaSet, options.name);
   }
 
   AssemblyOptions options;
@@ -123,6 +124,7 @@ struct NodeAssembly::Parts {
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::ReplicatedWrites> replicated;  ///< null on a node that stands alone
+  std::unique_ptr<replication::Membership> membership;    ///< null on a node that stands alone
   storage::OplogWriter oplogWriter{[this] { return wallMillisOf(*environment); }};  ///< of a member
   std::unique_ptr<storage::Engine> engine;
   std::unique_ptr<storage::SessionPool> storageSessions;
@@ -131,7 +133,6 @@ struct NodeAssembly::Parts {
   std::unique_ptr<server::UserStore> users;
   std::unique_ptr<Node> node;
   std::unique_ptr<server::DiskGuard> disk;
-  std::unique_ptr<replication::Membership> membership;  ///< null on a node that stands alone
   std::unique_ptr<server::ServerContext> context;
   std::unique_ptr<maintenance::WorkerPool> workers;  ///< its jobs have operations of the context
   std::unique_ptr<StorageRows> storageRows;
@@ -143,11 +144,23 @@ struct NodeAssembly::Parts {
   void makeNode();
   void makeContext();
   StatusWith<TreeParts> treeParts();
+  /// What every operation of the node is made with.
+  storage::OperationServices operations() {
+    return {.sessions = *storageSessions,
+            .locks = &locks,
+            .admission = &admission,
+            .replicated = replicated.get(),
+            .idleUnits = &idleUnits,
+            .node = membership.get()};
+  }
   machines::StorageAccess storageAccess() {
-    machines::StorageAccess access{*node,    *catalog, *storageSessions, locks, durability, context->wakeFlusher,
-                                   &removals};
-    access.replicated = replicated.get();
-    access.idleUnits = &idleUnits;
+    machines::StorageAccess access{.node = *node,
+                                   .catalog = *catalog,
+                                   .operations = operations(),
+                                   .durability = durability,
+                                   .wakeFlusher = context->wakeFlusher,
+                                   .removals = &removals};
+    access.operations.admission = nullptr;
     if (membership) access.majority = [this] { return replication::canAwaitMajority(*membership->view()); };
     return access;
   }
@@ -178,8 +191,7 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   if (replicated) TROUPE_TRY(openOplog());
-  users = std::make_unique<server::UserStore>(
-      *catalog, storage::OperationServices{*storageSessions, nullptr, &locks, &admission}, userChanges);
+  users = std::make_unique<server::UserStore>(*catalog, operations(), userChanges);
   return Status::OK();
 }
 
@@ -206,9 +218,7 @@ void NodeAssembly::Parts::makeNode() {
   workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
   disk = std::make_unique<server::DiskGuard>(*environment, *engine, options.dataDirectory,
                                              parameters.diskSpaceReserveMB, log);
-  if (options.replicaSet.empty()) return;
-  membership = std::make_unique<replication::Membership>(options.replicaSet, node->name());
-  node->postOffice().setPrimaryFinder(replication::primaryFinder(*membership));
+  if (membership) node->postOffice().setPrimaryFinder(replication::primaryFinder(*membership));
 }
 
 void NodeAssembly::Parts::makeContext() {
@@ -248,8 +258,7 @@ void NodeAssembly::Parts::makeContext() {
                                 .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},
                                 .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
                                 .membership = membership.get(),
-                                .replicated = replicated.get(),
-                                .idleUnits = idleUnits,
+                                .operations = operations(),
                                 .writes = {*node, *catalog}});
   context->writes.conflicts = &context->conflicts;
   context->writes.retryOptions = [this] { return conflictRetryOf(parameters); };
@@ -356,7 +365,6 @@ void NodeAssembly::stop() {
   p.storageRows.reset();
   p.workers.reset();  // with jobs that were not begun, whose operations belong to the context
   p.context.reset();
-  p.membership.reset();
   p.environment->setFaults(nullptr);
   p.node.reset();
   p.disk.reset();

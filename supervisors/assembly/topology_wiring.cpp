@@ -46,7 +46,7 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
                     bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
                               now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
   };
-  const auto transition = std::make_shared<replication::StateTransition>(server.node, topology.storage->operations());
+  const auto transition = std::make_shared<replication::StateTransition>(server.node, topology.storage->operations);
   topology.refuseWrites = [transition] { transition->refuseWrites(); };
   topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
   topology.untilOldRoleEnded = [transition] { return transition->untilOver(); };

@@ -61,7 +61,7 @@ Tree dataNodeTree(const TreeParts& parts) {
                  permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
                  permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
   if (parts.oplog)
-    storage.children.push_back(permanent<OplogTrimmer>("oplog-trimmer", parts.oplog, s->operations()).onOwnThread());
+    storage.children.push_back(permanent<OplogTrimmer>("oplog-trimmer", parts.oplog, s->operations).onOwnThread());
   Tree tree = oneForOne("node", std::move(storage), workers(parts.blockingWorkers, parts.jobs),
                         permanent<OperationDrain>("operation-drain", s).withGrace(kDrainGrace));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));

@@ -88,8 +88,11 @@ class Troupe {
                                engine_.get(), &durability_, storage::FlushKind::kLog, &std::as_const(interval_)),
                            SpawnOptions{.detached = true});
     store_ = std::make_shared<machines::CollectionStore>(
-        machines::StorageAccess{node_, *catalog_, *pool_, locks_, durability_,
-                                [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); }},
+        machines::StorageAccess{.node = node_,
+                                .catalog = *catalog_,
+                                .operations = {.sessions = *pool_, .locks = &locks_},
+                                .durability = durability_,
+                                .wakeFlusher = [this] { node_.tell(flusher_, local(maintenance::FlushNow{})); }},
         *storage::Namespace::parse("config.counters"));
     machines::HostOptions<Counter> host;
     host.perform = [this](Actor&, std::variant<machines::bench::Again>, machines::Doing<Counter::Event>) {

@@ -82,7 +82,7 @@ void checkStorage(commands::CommandNode& server, bson::View last) {
   for (const auto& db : catalog->databases()) {
     for (const auto& collection : catalog->collections(db)) {
       if (collection->isView()) continue;
-      storage::OperationContext operation(server.server->operations());
+      storage::OperationContext operation(server.server->operations);
       storage::RecoveryUnit& unit = operation.recoveryUnit();
       const auto found = storage::validateCollection(*server.catalog, unit, collection, {.full = true});
       if (!found.isOK()) fail("a collection that cannot be validated", last, found.status().toString());

@@ -139,7 +139,7 @@ bool LeaseService::isOver(const std::string& node, const std::string& handoff) c
     return false;
   const auto collection = member.life->catalog().find(kHandoffs);
   if (!collection) return true;
-  storage::RecoveryUnit unit(member.life->storage().sessions);
+  storage::RecoveryUnit unit(member.life->storage().operations.sessions);
   const bson::Document key = bson::doc("_id", handoff);
   const auto record = collection->findById(unit, key["_id"]);
   return record.isOK() && !*record;

@@ -30,7 +30,7 @@ struct Exchange {
   Exchange(std::string bytes, ServerContext& server, Client& client, TimePoint now)
       : frame(std::move(bytes)),
         wire(*wire::parseRequest(frame)),
-        operation(server.operations(), storage::OperationOrigin::kClient, server.clients.nextOperationId(), now),
+        operation(server.operations, storage::OperationOrigin::kClient, server.clients.nextOperationId(), now),
         request(wire, server, client, operation) {}
 
   const std::string frame;

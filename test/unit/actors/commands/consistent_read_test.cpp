@@ -250,7 +250,11 @@ TEST_F(ConsistentReadTest, ALongScanThatGivesWayEndsWithADefinedErrorWhenItsColl
 
 class ReplicatedReadTest : public ConsistentReadTest {
  protected:
-  ~ReplicatedReadTest() override { server.server->membership = nullptr; }
+  ~ReplicatedReadTest() override { join(nullptr); }
+  void join(replication::Membership* membership) {
+    server.server->membership = membership;
+    server.server->operations.node = membership;
+  }
   void becomes(replication::Topology::Phase phase) {
     replication::ReplicaView view;
     view.topology.memory.phase = phase;
@@ -264,11 +268,11 @@ class ReplicatedReadTest : public ConsistentReadTest {
 
 TEST_F(ReplicatedReadTest, AStepDownDuringSetUpIsNotOverlooked) {
   fill("c", 3);
-  server.server->membership = &membership_;
+  join(&membership_);
   for (const auto step : {CatalogStep::kCatalogTaken, CatalogStep::kSnapshotOpened}) {
     for (const char* read : {R"({"find": "c"})", R"({"find": "c", "filter": {"_id": 1}})",
                              R"({"aggregate": "c", "pipeline": [], "cursor": {}})", R"({"count": "c"})",
-                             R"({"distinct": "c", "key": "x"})"}) {
+                             R"({"distinct": "c", "key": "x"})", R"({"validate": "c", "background": true})"}) {
       becomes(Phase::kPrimary);
       when(step, [&] { becomes(Phase::kFollower); });
       EXPECT_EQ(code(read), 13435) << read;
@@ -283,7 +287,7 @@ TEST_F(ReplicatedReadTest, AStepDownDuringSetUpIsNotOverlooked) {
 
 TEST_F(ReplicatedReadTest, AGetMoreThatWaitedThroughAStepDownServesNoBatchInTheNewRole) {
   fill("c", 10);
-  server.server->membership = &membership_;
+  join(&membership_);
   for (const bool willing : {false, true}) {
     becomes(Phase::kPrimary);
     const auto found = run(R"({"find": "c", "batchSize": 2})");
@@ -307,20 +311,34 @@ TEST_F(ReplicatedReadTest, AGetMoreThatWaitedThroughAStepDownServesNoBatchInTheN
 
 TEST_F(ReplicatedReadTest, SetsUpAgainWhenTheRoleChangesAndNotForAnythingElse) {
   fill("c", 3);
-  server.server->membership = &membership_;
+  join(&membership_);
   becomes(Phase::kPrimary);
-  int opened = 0;
-  const auto countSetUps = [&](std::function<void()> meanwhile) {
-    opened = 0;
+  const bson::Document willing = R"({"$readPreference": {"mode": "nearest"}})"_json;
+  const auto countSetUps = [&](const bson::Document& command, std::function<void()> meanwhile) {
+    int opened = 0;
     catalog().observeSteps([&opened, meanwhile](CatalogStep step) {
       if (step == CatalogStep::kSnapshotOpened && ++opened == 1) meanwhile();
     });
-    EXPECT_TRUE(server.run(R"({"find": "c", "$readPreference": {"mode": "nearest"}})"_json)["ok"].truthy());
+    const bson::Document reply = server.run(command);
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+    catalog().observeSteps(nullptr);
     return opened;
   };
-  EXPECT_EQ(countSetUps([&] { becomes(Phase::kFollower); }), 2);
-  EXPECT_EQ(countSetUps([&] { membership_.publish(*membership_.view()); }), 1) << "only a heartbeat came";
-  EXPECT_EQ(countSetUps([&] { becomes(Phase::kFollower); }), 2) << "a later term";
+  const std::map<std::string, std::function<bson::Document()>> reads = {
+      {"find", [&] { return with(R"({"find": "c"})", willing); }},
+      {"validate", [&] { return with(R"({"validate": "c", "background": true})", willing); }},
+      {"getMore", [&] {  // a plan that goes on
+         const auto begun = server.run(with(R"({"find": "c", "batchSize": 1})", willing));
+         bson::Builder more;
+         more.append("getMore", begun.view().at("cursor.id").toInt64()).append("collection", "c");
+         return more.appendAll(willing).finish();
+       }}};
+  for (const auto& [name, read] : reads) {
+    becomes(Phase::kPrimary);
+    EXPECT_EQ(countSetUps(read(), [&] { becomes(Phase::kFollower); }), 2) << name;
+    EXPECT_EQ(countSetUps(read(), [&] { membership_.publish(*membership_.view()); }), 1) << "a heartbeat, " << name;
+    EXPECT_EQ(countSetUps(read(), [&] { becomes(Phase::kFollower); }), 2) << "a later term, " << name;
+  }
 }
 
 }  // namespace troupe::commands

@@ -12,8 +12,9 @@ class MemberOplogTest : public CommandTest {
   MemberOplogTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {}
 
   static void awaitPrimary(CommandNode& node) {
-    for (int steps = 0; !node.server->replicated->fence.isOpen() && steps < 600; ++steps) node.node.advance(100ms);
-    ASSERT_TRUE(node.server->replicated->fence.isOpen());
+    for (int steps = 0; !node.server->operations.replicated->fence.isOpen() && steps < 600; ++steps)
+      node.node.advance(100ms);
+    ASSERT_TRUE(node.server->operations.replicated->fence.isOpen());
   }
   /// A service's document, in a collection that is made with it if it is missing.
   static Status write(CommandNode& node, int id) {
@@ -33,7 +34,7 @@ TEST_F(MemberOplogTest, AWriteThatChangedNothingHasTheOpTimeOfTheNewestOperation
   becomePrimary(server);
   ASSERT_TRUE(write(server, 1).isOK());
   const auto newest = storage::OplogEntry::parse(entries(server).back())->opTime;
-  const auto open = server.server->replicated->slots.reserve(1, 1);  // of nothing that could be awaited
+  const auto open = server.server->operations.replicated->slots.reserve(1, 1);  // of nothing that could be awaited
   ASSERT_TRUE(server.run(parse(R"({"insert": "c", "documents": [{"_id": 1}]})"), "local")["ok"].truthy());
   const auto update = server.begin(
       parse(R"({"update": "c", "updates": [{"q": {"_id": 9}, "u": {"$set": {"a": 1}}}], "writeConcern": {"j": true}})"),
@@ -175,7 +176,7 @@ TEST_F(MemberOplogTest, AfterACrashTheLogGoesOnBehindItsNewestEntry) {
   ASSERT_EQ(before.size(), 2u);
   CommandNode again({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
   EXPECT_EQ(entries(again), before);
-  EXPECT_EQ(again.server->replicated->slots.newest(), before.back()["ts"].asTimestamp());
+  EXPECT_EQ(again.server->operations.replicated->slots.newest(), before.back()["ts"].asTimestamp());
   awaitPrimary(again);
   ASSERT_TRUE(write(again, 2).isOK());
   const auto after = entries(again);

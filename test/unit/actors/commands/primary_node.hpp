@@ -9,8 +9,9 @@ inline void becomePrimary(CommandNode& node) {
   const auto initiated =
       node.run(R"({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": "n1:1"}]}})"_json, "admin");
   ASSERT_TRUE(initiated["ok"].truthy()) << bson::toRelaxedJson(initiated);
-  for (int steps = 0; !node.server->replicated->fence.isOpen() && steps < 600; ++steps) node.node.advance(100ms);
-  ASSERT_TRUE(node.server->replicated->fence.isOpen());
+  for (int steps = 0; !node.server->operations.replicated->fence.isOpen() && steps < 600; ++steps)
+    node.node.advance(100ms);
+  ASSERT_TRUE(node.server->operations.replicated->fence.isOpen());
 }
 
 }  // namespace troupe::commands

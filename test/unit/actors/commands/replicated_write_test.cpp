@@ -13,11 +13,11 @@ using bson::operator""_json;
 class ReplicatedWriteTest : public CommandTest {
  protected:
   ReplicatedWriteTest() {
-    server.server->replicated = &writes;
+    server.server->operations.replicated = &writes;
     server.storageSessions.setMember(true);
     writes.fence.open(1);
   }
-  ~ReplicatedWriteTest() override { server.server->replicated = nullptr; }
+  ~ReplicatedWriteTest() override { server.server->operations.replicated = nullptr; }
 
   storage::ReplicatedWrites writes{[this] { return static_cast<uint32_t>(server.wallMillis() / 1000); }};
 };

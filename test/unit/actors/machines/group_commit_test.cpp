@@ -128,9 +128,12 @@ TEST_F(GroupCommitTest, RemovingFromWhatIsNotThereMakesNothing) {
 
 /// State documents on a member of a replica set, written by a service that runs in a term.
 struct ReplicatedGroupCommitTest : commands::CommandTest {
-  ReplicatedGroupCommitTest() { fence.fence.open(1); }
+  ReplicatedGroupCommitTest() {
+    server.storageSessions.setMember(true);
+    fence.fence.open(1);
+  }
   static StorageAccess with(StorageAccess access, storage::ReplicatedWrites* replicated) {
-    access.replicated = replicated;
+    access.operations.replicated = replicated;
     return access;
   }
   Status put(int id, int64_t term) {

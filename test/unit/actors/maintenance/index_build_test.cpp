@@ -216,11 +216,11 @@ TEST_F(IndexBuildShutdownTest, EndsWithItsNode) {
 class IndexBuildRoleTest : public IndexBuildTest {
  protected:
   IndexBuildRoleTest() {
-    server.server->replicated = &writes;
+    server.server->operations.replicated = &writes;
     server.storageSessions.setMember(true);
     writes.fence.open(1);
   }
-  ~IndexBuildRoleTest() override { server.server->replicated = nullptr; }
+  ~IndexBuildRoleTest() override { server.server->operations.replicated = nullptr; }
   void stepDown() {
     writes.fence.close([] {});
     server::interruptWrites(*server.server);

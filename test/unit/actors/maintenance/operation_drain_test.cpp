@@ -60,7 +60,7 @@ TEST_F(OperationDrainTest, AShutdownGoesBeforeWhoWaitsForTheGlobalLock) {
 
 TEST_F(OperationDrainTest, AShutdownEndsTransactionsWhoseClientsAreSilent) {
   fill("c", 3);
-  storage::OperationContext command(server.server->operations());
+  storage::OperationContext command(server.server->operations);
   command.openLastingUnit(storage::UnitLogging::kGrouped);
   storage::HeldLock lock(command, storage::ResourceType::kCollection, "test.c", storage::LockMode::kIX);
   ASSERT_TRUE(command.tryAdmit(true) && lock.tryAcquire());

@@ -16,8 +16,8 @@ class OplogTrimmerTest : public commands::CommandTest {
     return {.name = "n1:1", .replicaSet = "rs", .oplog = {.maxBytes = kLimit}};
   }
   OplogTrimmerTest() : CommandTest(member()) {
-    server.server->replicated->fence.open(1);
-    storage::OperationContext operation(server.server->operations());
+    server.server->operations.replicated->fence.open(1);
+    storage::OperationContext operation(server.server->operations);
     storage::WriteUnitOfWork work(operation.recoveryUnit());
     EXPECT_TRUE(storage::createCollection(*server.catalog, operation.recoveryUnit(), ns, {}).isOK());
     EXPECT_TRUE(work.commit().isOK());
@@ -25,7 +25,7 @@ class OplogTrimmerTest : public commands::CommandTest {
   /// Each entry takes about a kilobyte.
   void write(int count) {
     for (int i = 0; i < count; ++i) {
-      storage::OperationContext operation(server.server->operations());
+      storage::OperationContext operation(server.server->operations);
       storage::WriteUnitOfWork work(operation.recoveryUnit());
       const auto document = bson::doc("_id", ++last_, "filling", std::string(900, 'x'));
       ASSERT_TRUE(server.catalog->find(ns)->insert(operation.recoveryUnit(), document).isOK());

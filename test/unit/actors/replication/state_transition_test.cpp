@@ -20,7 +20,7 @@ struct StateTransitionTest : ::testing::Test {
       server.node, storage::OperationServices{.sessions = server.storageSessions,
                                               .locks = &server.locks,
                                               .replicated = &writes,
-                                              .idleUnits = &server.server->idleUnits});
+                                              .idleUnits = server.server->operations.idleUnits});
 };
 
 TEST_F(StateTransitionTest, AFirstTermBeginsAtOnce) { EXPECT_EQ(writes.fence.term(), 1); }
@@ -103,7 +103,7 @@ struct IdleTransactionTest : StateTransitionTest {
             .locks = &server.locks,
             .admission = &server.admission,
             .replicated = &writes,
-            .idleUnits = &server.server->idleUnits};
+            .idleUnits = server.server->operations.idleUnits};
   }
   storage::StashedOperation begun() {
     storage::OperationContext first(services());
@@ -129,7 +129,7 @@ struct IdleTransactionTest : StateTransitionTest {
     return command;
   }
   void expectNothingHeld() {
-    EXPECT_EQ(server.server->idleUnits.size(), 0u);
+    EXPECT_EQ(server.server->operations.idleUnits->size(), 0u);
     EXPECT_EQ(server.locks.inUse(), 0u);
     EXPECT_EQ(server.admission.write().out(), 0);
     EXPECT_EQ(writes.slots.openReservations(), 0u);
@@ -191,7 +191,7 @@ TEST_F(IdleTransactionTest, ACommandThatIsKilledOrLateBeforeItHasTakenItUpLeaves
   server.node.run();
   ASSERT_TRUE(killed->outcome);
   EXPECT_EQ(*killed->outcome, ErrorCode::kInterrupted);
-  EXPECT_EQ(server.server->idleUnits.size(), 1u);
+  EXPECT_EQ(server.server->operations.idleUnits->size(), 1u);
   tickets.clear();
   const auto next = takeUp(stashed);
   ASSERT_TRUE(next->outcome && next->outcome->isOK());
@@ -206,9 +206,9 @@ TEST_F(IdleTransactionTest, OneThatNobodyTakesUpEndsWithItsLifetime) {
   ASSERT_TRUE(first.tryAdmit(true) && lock.tryAcquire());
   storage::StashedOperation stashed = first.stash();
   server.node.advance(std::chrono::seconds(25));
-  EXPECT_EQ(server.server->idleUnits.size(), 1u);
+  EXPECT_EQ(server.server->operations.idleUnits->size(), 1u);
   server.node.advance(std::chrono::seconds(10));
-  EXPECT_EQ(server.server->idleUnits.size(), 0u);
+  EXPECT_EQ(server.server->operations.idleUnits->size(), 0u);
   const auto next = takeUp(stashed);
   ASSERT_TRUE(next->outcome);
   EXPECT_EQ(*next->outcome, ErrorCode::kTransactionExceededLifetimeLimitSeconds);

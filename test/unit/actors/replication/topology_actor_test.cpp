@@ -37,7 +37,7 @@ TEST_F(TopologyActorTest, NothingOfTheOldRoleIsLeftToAnyoneWhoHasLearntOfTheNewO
   }(stepDown));
   while (isWritable()) ASSERT_TRUE(server.node.step());
   // The very moment in which the role is published, before anything else has run.
-  EXPECT_FALSE(server.server->replicated->fence.isOpen());
+  EXPECT_FALSE(server.server->operations.replicated->fence.isOpen());
   EXPECT_FALSE(reader.tryAcquire(ResourceId::stateTransition(), LockMode::kIS))
       << "a read in the new role has to wait for the operations of the old one";
   old.releaseAll();

@@ -16,7 +16,7 @@ struct CollectionWriterTest : commands::CommandTest {
   }
 
   storage::CollectionPtr c() { return server.catalog->find({"test", "c"}); }
-  storage::OperationContext operation{server.server->operations()};
+  storage::OperationContext operation{server.server->operations};
   CollectionWriter writer{server.server->writes, operation};
 };
 
@@ -113,7 +113,7 @@ TEST_F(CollectionWriterTest, LocksThatAYieldGaveUpAreWaitedForAndCountedAgain) {
     storage::HeldLock twice(operation, type, "test.c", storage::LockMode::kIX);
     ASSERT_TRUE(once.tryAcquire() && twice.tryAcquire());
     operation.yieldLocks();
-    storage::OperationContext other(server.server->operations());
+    storage::OperationContext other(server.server->operations);
     auto taken = done(server, lockDatabase(server.node, other, "test", storage::LockMode::kX));
     ASSERT_TRUE(taken.isOK());
     std::optional<Status> resumed;
@@ -137,7 +137,7 @@ TEST_F(CollectionWriterTest, WhatANodeWritesInEveryRoleDoesNotWaitForAStateTrans
   storage::Locker transition(server.locks);
   ASSERT_TRUE(transition.tryAcquire(storage::ResourceId::stateTransition(), storage::LockMode::kX));
   EXPECT_TRUE(done(server, writer.open({"local", "vote"}, IfMissing::kLeave)).isOK());
-  storage::OperationContext other(server.server->operations());
+  storage::OperationContext other(server.server->operations);
   storage::HeldLock waits(other, storage::ResourceType::kCollection, "test.c", storage::LockMode::kIX);
   EXPECT_FALSE(waits.tryAcquire());
 }
@@ -173,7 +173,7 @@ struct PreparedConflictTest : CollectionWriterTest {
     work.reset();
   }
 
-  storage::OperationContext preparer{{server.storageSessions}};
+  storage::OperationContext preparer{{.sessions = server.storageSessions}};
   std::unique_ptr<storage::WriteUnitOfWork> work;
 };
 

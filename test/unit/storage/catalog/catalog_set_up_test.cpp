@@ -2,6 +2,7 @@
 #include <map>
 
 #include "storage/catalog/catalog_view.hpp"
+#include "storage/catalog/node_state.hpp"
 #include "test/unit/storage/catalog/catalog_fixture.hpp"
 #include "test/unit/storage/catalog/interleaving.hpp"
 
@@ -203,8 +204,8 @@ TEST_P(CatalogSetUpTest, BeginsAgainWhenTheNodesRoleChanges) {
   catalog->observeSteps([&](CatalogStep step) {
     if (step == CatalogStep::kSnapshotOpened && ++opened == 1) role.term = 2;
   });
-  RecoveryUnit reader(*pool);
-  ASSERT_TRUE(CatalogView::open(*catalog, reader, &role).isOK());
+  OperationContext reader({.sessions = *pool, .node = &role});
+  ASSERT_TRUE(CatalogView::open(*catalog, reader.recoveryUnit()).isOK());
   EXPECT_EQ(opened, 2);
 }
 

@@ -1,5 +1,7 @@
 #include "storage/query/plan/executor.hpp"
 
+#include "storage/catalog/node_state.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "test/unit/storage/query/plan/query_fixture.hpp"
 
 namespace troupe::query {
@@ -377,6 +379,29 @@ TEST_F(Pauses, AreRestoredOnACatalogThatFitsTheSnapshot) {
     create();
     insertNumbers(0, 5);
   }
+}
+
+/// RDS-004
+TEST_F(Pauses, AreRestoredAgainWhenTheNodesRoleChangesMeanwhile) {
+  struct Role final : storage::NodeState {
+    uint64_t version() const override { return term; }
+    uint64_t term = 1;
+  } role;
+  storage::OperationContext operation({.sessions = *pool, .node = &role});
+  insertNumbers(0, 5);
+  const auto executor = open({});
+  ASSERT_TRUE((*executor)->next()->isDocument());
+  (*executor)->save();
+  unit->abandonSnapshot();
+  int opened = 0;
+  catalog->observeSteps([&](storage::CatalogStep now) {
+    if (now == storage::CatalogStep::kSnapshotOpened && ++opened == 1) role.term = 2;
+  });
+  const Status restored = (*executor)->restore(operation.recoveryUnit(), *catalog);
+  catalog->observeSteps(nullptr);
+  ASSERT_TRUE(restored.isOK()) << restored.toString();
+  EXPECT_EQ(opened, 2);
+  EXPECT_TRUE((*executor)->next()->isDocument());
 }
 
 TEST_F(Pauses, EndWhenTheirIndexIsGoneButNotWhenAnotherIs) {
