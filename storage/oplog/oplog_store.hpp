@@ -55,7 +55,7 @@ class OplogStore {
   /// (TRN-003). One caller at a time.
   StatusWith<bool> truncateOldest(RecoveryUnit& unit, int64_t nowMillis, std::optional<bson::Timestamp> pin);
   /// Removes all entries later than `point`, as recovery and rollback do, and moves the visibility point there
-  /// (TRN-010).
+  /// (TRN-010). On a node that has handed out slots beyond it `SlotReserver::resetTo` follows.
   Status cutAfter(RecoveryUnit& unit, bson::Timestamp point);
 
   TruncateMarkers& markers() { return markers_; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "messaging/errors/invariant.hpp"
+
 namespace troupe::storage {
 
 using bson::Timestamp;
@@ -73,6 +75,13 @@ void SlotReserver::advanceTo(Timestamp time) {
     reached = withoutHolesLocked();
   }
   visibility_.advance(reached);
+}
+
+void SlotReserver::resetTo(Timestamp time) {
+  const std::lock_guard lock(mutex_);
+  invariant(open_.empty(), "slots go back when none is open");
+  newest_ = time;
+  visibility_.reset(time);
 }
 
 Timestamp SlotReserver::newest() const {

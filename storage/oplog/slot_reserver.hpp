@@ -60,8 +60,12 @@ class SlotReserver {
   /// which stays a hole as long as the result lives, or else a new one. For writes beside units of work that are under
   /// way.
   Slots reserveBeforeAll(int64_t term);
-  /// Nothing up to `time` is handed out any more: it was seen on another node, or in the log at start-up.
+  /// Nothing up to `time` is handed out any more: it was seen on another node.
   void advanceTo(bson::Timestamp time);
+  /// The log ends at `time`: found so at a start, or cut off there by a rollback, after which later times may be handed
+  /// out again. Moves the visibility point too, also back. Nothing may be open (BrokenInvariant), nor a unit of work be
+  /// ending: the caller is alone, or holds the global lock exclusively, which operations give back after their slots.
+  void resetTo(bson::Timestamp time);
 
   /// The last time handed out or seen.
   bson::Timestamp newest() const;

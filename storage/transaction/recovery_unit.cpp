@@ -36,7 +36,10 @@ BeginOptions RecoveryUnit::beginOptions() const {
     case ReadSource::kMajority:
       if (times_) at(times_->majority());
       break;
-    case ReadSource::kAllDurable: at(pool_.engine().allDurableTimestamp()); break;
+    case ReadSource::kAllDurable:
+      // The engine learns of a slot when it is stamped, a moment after it was reserved.
+      at(oplogEnd_ ? *oplogEnd_ : pool_.engine().allDurableTimestamp());
+      break;
   }
   return options;
 }

@@ -20,7 +20,7 @@ enum class ReadSource {
   kProvided,     ///< a time named by the caller (`atClusterTime`)
   kLastApplied,  ///< the last operation applied on this node
   kMajority,     ///< the majority commit point
-  kAllDurable,   ///< the newest time without holes before it
+  kAllDurable,   ///< the newest time without holes before it: of reserved slots, where the node has an oplog
 };
 
 /// The times that replication publishes to readers. Only tests implement it yet: nodes give their operations none.

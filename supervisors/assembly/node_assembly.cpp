@@ -201,7 +201,7 @@ Status NodeAssembly::Parts::openOplog() {
                                                  catalog->sizes().of(storage::OplogStore::kIdent)));
   TROUPE_ASSIGN(const auto shown, storage::showOplog(*catalog, options.oplog));
   oplogWriter.attach(*oplog);
-  replicated->slots.advanceTo(replicated->visibility.get());
+  replicated->slots.resetTo(replicated->visibility.get());
   cappedWaiters.followOplog(replicated->visibility, shown->uuid());
   return Status::OK();
 }

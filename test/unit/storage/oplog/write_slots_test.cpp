@@ -289,6 +289,29 @@ TEST_P(WriteSlotsTest, ASlotIsAHoleUntilItsUnitHasCommittedOrRolledBack) {
   EXPECT_LT(operation->lastOpTime().timestamp, writes->slots.newest()) << "nothing was written at that time";
 }
 
+/// The engine has not heard of a slot that is reserved and not stamped yet.
+TEST_P(WriteSlotsTest, AReadOfWhatIsDurableStopsBeforeASlotThatIsOnlyReserved) {
+  pool->setOplogVisibility(&writes->visibility);
+  const auto ids = [this] {
+    OperationContext reader({.sessions = *pool});
+    EXPECT_TRUE(reader.recoveryUnit().setReadSource(ReadSource::kAllDurable).isOK());
+    auto cursor = *current()->records().cursor(reader.recoveryUnit());
+    std::vector<int64_t> found;
+    while (*cursor.next()) found.push_back(cursor.document()["_id"].toInt64());
+    return found;
+  };
+  ASSERT_TRUE(insertOne(1).isOK());
+  EXPECT_THAT(ids(), ElementsAre(1));
+  {
+    OperationContext other(services());
+    WriteUnitOfWork work(other.recoveryUnit());
+    ASSERT_TRUE(reserveSlots(other.recoveryUnit(), {"test", "c"}, 1).isOK());
+    ASSERT_TRUE(insertOne(2).isOK());
+    EXPECT_THAT(ids(), ElementsAre(1)) << "2 has committed behind a hole";
+  }
+  EXPECT_THAT(ids(), ElementsAre(1, 2));
+}
+
 TEST_P(WriteSlotsTest, TheSnapshotIsOpenWhenASlotIsReserved) {
   WriteUnitOfWork work(rec());
   ASSERT_TRUE(reserveSlots(rec(), {"test", "c"}, 1).isOK());
