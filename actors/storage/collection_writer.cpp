@@ -82,9 +82,7 @@ Task<Status> CollectionWriter::pause(std::chrono::milliseconds delay) {
   co_return co_await until(std::move(promise), std::move(options));
 }
 
-uint64_t CollectionWriter::preparedDecisions() const {
-  return services_.catalog.engine().preparedDecisions().generation();
-}
+uint64_t CollectionWriter::preparedDecisions() const { return services_.catalog.engine().preparedDecisions().get(); }
 
 Task<Status> CollectionWriter::untilDecided(uint64_t seen) {
   unit().abandonSnapshot();

@@ -2,9 +2,6 @@
 
 #include <kj/exception.h>
 
-#include <cstring>
-#include <vector>
-
 #include "messaging/bson/validate.hpp"
 
 namespace troupe {
@@ -107,38 +104,6 @@ StatusWith<Envelope> readEnvelopeHead(schema::Envelope::Reader in, TimePoint now
   }
   TROUPE_TRY(readFailure(in.getFailure(), out));
   return out;
-}
-
-StatusWith<std::string> encodeEnvelope(const Envelope& envelope, TimePoint now) {
-  if (!envelope.payload.isSerializable())
-    return Status(ErrorCode::kIllegalOperation,
-                  std::string("a ") + envelope.payload.typeName() + " may not leave the process");
-  capnp::MallocMessageBuilder message;
-  auto out = message.initRoot<schema::Envelope>();
-  writeEnvelopeHead(out, envelope, now, {});
-  if (envelope.payload) {
-    auto payload = out.getPayload();
-    payload.setWords(envelope.payload.words().asBytes());
-    if (envelope.payload.attachment()) payload.setAttachment(asData(*envelope.payload.attachment()));
-  }
-  const auto words = capnp::messageToFlatArray(message);
-  const auto bytes = words.asChars();
-  return std::string(bytes.begin(), bytes.size());
-}
-
-StatusWith<Envelope> decodeEnvelope(std::string_view bytes, TimePoint now) {
-  if (bytes.size() % sizeof(capnp::word) != 0 || bytes.empty())
-    return Status(ErrorCode::kProtocolError, "an envelope that is not made of whole words");
-  std::vector<capnp::word> aligned(bytes.size() / sizeof(capnp::word));
-  std::memcpy(static_cast<void*>(aligned.data()), bytes.data(), bytes.size());
-  try {
-    // Each word once, and the few of addresses again.
-    capnp::FlatArrayMessageReader reader(kj::arrayPtr(aligned.data(), aligned.size()), {aligned.size() * 2 + 1024, 16});
-    const auto in = reader.getRoot<schema::Envelope>();
-    return readEnvelopeHead(in, now, {}, view(in.getPayload().getWords()), view(in.getPayload().getAttachment()));
-  } catch (const kj::Exception& damage) {
-    return Status(ErrorCode::kProtocolError, std::string("a damaged envelope: ") + damage.getDescription().cStr());
-  }
 }
 
 }  // namespace troupe

@@ -259,13 +259,13 @@ Status EngineImpl::close() {
   if (state_->closed) return {};
   const Status status = checkpoint({}).status();
   state_->closed = true;
-  preparedDecisions_->announce();
+  preparedDecisions_->increment();
   return status;
 }
 
 DeterministicDisk EngineImpl::crash() {
   state_->closed = true;
-  preparedDecisions_->announce();
+  preparedDecisions_->increment();
   return state_->disk();
 }
 

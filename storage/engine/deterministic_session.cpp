@@ -80,7 +80,7 @@ Status DeterministicSession::finish(Timestamp durable) {
   state_->newestDurable = std::max(state_->newestDurable, durable);
   ++state_->statistics.transactionsCommitted;
   ended();
-  if (wasPrepared) state_->decisions->announce();
+  if (wasPrepared) state_->decisions->increment();
   return {};
 }
 
@@ -96,7 +96,7 @@ void DeterministicSession::rollback() {
   }
   ++state_->statistics.transactionsRolledBack;
   ended();
-  if (wasPrepared) state_->decisions->announce();
+  if (wasPrepared) state_->decisions->increment();
 }
 
 Status DeterministicSession::setCommitTimestamp(Timestamp ts) {

@@ -120,7 +120,7 @@ Status WiredTigerConnection::close() {
     evidenceSession_ = flushSession_ = nullptr;  // closed with their connection
   }
   const int code = connection->close(connection, nullptr);
-  decisions_->announce();
+  decisions_->increment();
   return code == WT_PANIC || code == 0 ? Status::OK() : status(code, "close the storage engine");
 }
 

@@ -71,7 +71,7 @@ void WiredTigerSession::rollback() {
   (void)session_->rollback_transaction(session_, nullptr);
   const bool decided = prepared_;
   ended();
-  if (decided) connection_->preparedDecisions().announce();
+  if (decided) connection_->preparedDecisions().increment();
 }
 
 Status WiredTigerSession::setCommitTimestamp(Timestamp ts) {
@@ -101,7 +101,7 @@ Status WiredTigerSession::commitPrepared(Timestamp commitTs, Timestamp durableTs
                 durableTs.asUint64());
   const int code = session_->commit_transaction(session_, config);
   ended();
-  connection_->preparedDecisions().announce();  // also when it failed: the transaction was rolled back
+  connection_->preparedDecisions().increment();  // also when it failed: the transaction was rolled back
   return code == 0 ? Status::OK() : failure(code, "commit a prepared transaction");
 }
 

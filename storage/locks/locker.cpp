@@ -25,6 +25,16 @@ bool isWithin(std::string_view collection, std::string_view db) {
   return collection.size() > db.size() && collection[db.size()] == '.' && collection.starts_with(db);
 }
 
+constexpr unsigned bitOf(ResourceType type) { return 1U << static_cast<unsigned>(type); }
+
+/// Types of which one lock is held, as a set of bits, before one of that type is requested.
+constexpr unsigned typesAbove(ResourceType type) {
+  unsigned above = 0;
+  for (const ResourceType each : kLockPath)
+    if (each != ResourceType::kStateTransition && each < type && type != ResourceType::kMutex) above |= bitOf(each);
+  return above;
+}
+
 }  // namespace
 
 Locker::~Locker() {
@@ -162,28 +172,25 @@ LockMode Locker::modeOf(const ResourceId& resource) const {
   return entry ? entry->mode.load(std::memory_order_relaxed) : LockMode::kNone;
 }
 
-/// The hierarchy (LCK-001): global resources in their order and before all others, a database under the global lock,
-/// a collection under its database, each at least in the intent mode that announces what is taken below it.
+/// The hierarchy (LCK-001): global resources in their order and before all others, the rest below what `kLockPath`
+/// has above it, held at least in the intent mode that announces what is taken below.
 void Locker::checkOrder(const ResourceId& resource, LockMode mode) const {
   const ResourceType type = resource.type();
   const LockMode above = intentAbove(mode);
-  bool underGlobal = type <= ResourceType::kGlobal || type == ResourceType::kMutex;
-  bool underDatabase = type != ResourceType::kCollection;
+  unsigned missing = typesAbove(type);
   bool isHeld = false, after = false;
   for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load(std::memory_order_relaxed)) {
     for (const LockEntry& entry : chunk->inUse()) {
       const LockHead* const head = entry.head.load(std::memory_order_relaxed);
       if (!head) continue;
-      const bool covered = covers(entry.mode.load(std::memory_order_relaxed), above);
-      if (head->key.type == ResourceType::kGlobal) underGlobal |= covered;
-      else if (head->key.type == ResourceType::kDatabase && !underDatabase)
-        underDatabase = covered && isWithin(resource.name(), head->key.name);
+      if ((missing & bitOf(head->key.type)) != 0 && covers(entry.mode.load(std::memory_order_relaxed), above) &&
+          (head->key.type != ResourceType::kDatabase || isWithin(resource.name(), head->key.name)))
+        missing &= ~bitOf(head->key.type);
       isHeld |= head->key.type == type;
       after |= head->key.type > type && head->key.type != ResourceType::kMutex;
     }
   }
-  if (!underGlobal) refuse("a lock is requested without the global lock");
-  if (!underDatabase) refuse("a collection's lock is requested without its database's");
+  if (missing != 0) refuse("a lock of the type " + std::string(nameOf(type)) + " is requested without those above it");
   if (isGlobalResource(type) && after && !isHeld) refuse("a global resource is requested after one that comes later");
 }
 

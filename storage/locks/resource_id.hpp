@@ -26,6 +26,12 @@ inline constexpr size_t kGlobalResources = 3;
 
 constexpr bool isGlobalResource(ResourceType type) { return static_cast<size_t>(type) < kGlobalResources; }
 
+/// The way down to a collection (LCK-001): a lock on one of these is acquired below those before it, which are held in
+/// the intent mode that announces it. HeldLock goes it; Locker demands it, but for the state transition, which work
+/// that a node does in every role leaves out.
+inline constexpr std::array kLockPath{ResourceType::kStateTransition, ResourceType::kGlobal, ResourceType::kDatabase,
+                                      ResourceType::kCollection};
+
 /// As serverStatus.locks and currentOp.locks name the type.
 constexpr std::string_view nameOf(ResourceType type) {
   constexpr std::array<std::string_view, kResourceTypes> names{"MultiDocumentTransactionsBarrier",
@@ -50,6 +56,10 @@ class ResourceId {
   /// By its full name, "db.collection".
   static ResourceId collection(std::string_view ns) { return {ResourceType::kCollection, ns}; }
   static ResourceId mutex(std::string_view label) { return {ResourceType::kMutex, label}; }
+  /// The one of that type on the way to a database or collection of the name.
+  static ResourceId onPathTo(std::string_view name, ResourceType type) {
+    return of(type, type == ResourceType::kDatabase ? name.substr(0, name.find('.')) : name);
+  }
   /// Of any type; a global resource ignores the name.
   static ResourceId of(ResourceType type, std::string_view name) {
     return isGlobalResource(type) ? ResourceId(type) : ResourceId(type, name);

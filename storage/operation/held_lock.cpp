@@ -1,5 +1,7 @@
 #include "storage/operation/held_lock.hpp"
 
+#include <algorithm>
+
 #include "storage/operation/operation_context.hpp"
 
 namespace troupe::storage {
@@ -7,12 +9,9 @@ namespace troupe::storage {
 HeldLock::HeldLock(OperationContext& operation, ResourceType lowest, std::string name, LockMode mode)
     : operation_(&operation), mode_(mode), name_(std::move(name)) {
   if (!operation.locker()) return;  // no lock manager: the operation is alone on its node
-  switch (lowest) {
-    case ResourceType::kCollection: levels_ = 4; break;
-    case ResourceType::kDatabase: levels_ = 3; break;
-    case ResourceType::kStateTransition: levels_ = 1; break;
-    default: levels_ = 2;
-  }
+  const auto at = std::find(kLockPath.begin(), kLockPath.end(), lowest);
+  invariant(at != kLockPath.end(), "a held lock is on the way down to a collection");
+  levels_ = static_cast<size_t>(at - kLockPath.begin()) + 1;
 }
 
 HeldLock HeldLock::inEveryRole(OperationContext& operation, ResourceType lowest, std::string name, LockMode mode) {
@@ -32,14 +31,7 @@ HeldLock& HeldLock::operator=(HeldLock&& other) noexcept {
   return *this;
 }
 
-ResourceId HeldLock::resource(size_t level) const {
-  switch (level) {
-    case 0: return ResourceId::stateTransition();
-    case 1: return ResourceId::global();
-    case 2: return ResourceId::database(std::string_view(name_).substr(0, name_.find('.')));
-    default: return ResourceId::collection(name_);
-  }
-}
+ResourceId HeldLock::resource(size_t level) const { return ResourceId::onPathTo(name_, kLockPath[level]); }
 
 bool HeldLock::tryAcquire() {
   while (depth_ < levels_ && operation_->locker()->tryAcquire(next(), nextMode())) ++depth_;

@@ -11,10 +11,10 @@ namespace troupe::storage {
 
 class OperationContext;
 
-/// A lock of an operation together with the intent locks above it: state transition, global, database, collection, from
-/// the top down to the resource it is for. Released from below at the end of its life; with the last lock of the
-/// operation goes its ticket. Acquired without waiting by `tryAcquire`, else step by step by `acquireLock`
-/// (actors/storage). Movable; must not outlive the operation.
+/// A lock of an operation together with the intent locks above it, from the top of `kLockPath` down to the resource it
+/// is for. Released from below at the end of its life; with the last lock of the operation goes its ticket. Acquired
+/// without waiting by `tryAcquire`, else step by step by `acquireLock` (actors/storage). Movable; must not outlive the
+/// operation.
 class HeldLock {
  public:
   HeldLock() = default;
@@ -47,7 +47,7 @@ class HeldLock {
   ResourceId resource(size_t level) const;
 
   OperationContext* operation_ = nullptr;
-  size_t first_ = 0;   ///< topmost level to lock; 1 leaves out the state transition
+  size_t first_ = 0;   ///< topmost level of kLockPath to lock; 1 leaves out the state transition
   size_t levels_ = 0;  ///< levels down to the resource itself; 0: nothing to lock
   size_t depth_ = 0;   ///< levels held or left out, counted from the top
   LockMode mode_ = LockMode::kIS;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "storage/engine/engine.hpp"
+#include "storage/oplog/oplog_visibility.hpp"
 
 namespace troupe::storage {
 
-class OplogVisibility;
 class SessionPool;
 
 /// A session on loan. Giving it back (destruction) rolls back what is open. Move-only; may cross threads with its

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "actors/kernel/ask.hpp"
-#include "messaging/envelope/envelope_codec.hpp"
+#include "messaging/link/message_frame.hpp"
 
 namespace troupe::probe {
 
@@ -56,7 +56,7 @@ class TestKit::Wire final : public Route {
         node_.postOffice().watchFailed(envelope.from, envelope.to, unreachable(envelope.to.node()));
       return envelope.reply.complete(unreachable(envelope.to.node()));
     }
-    if (const Status status = encodeEnvelope(envelope, kit_.time_->now()).status(); !status.isOK()) {
+    if (const Status status = link::checkSendable(envelope, link::kLargestFrame); !status.isOK()) {
       node_.postOffice().countDead(DeadLetter::kUnsendable);
       return envelope.reply.complete(status);
     }

@@ -40,7 +40,12 @@ StatusWith<Envelope> carried(const Envelope& envelope, TimePoint received = kNow
 }
 
 TEST(LinkMessage, KeepsEverythingThatTravels) {
-  const auto back = carried(sample(1001), kNow + 5h);  // another clock: only the time left counts
+  Envelope sent = sample(1001);
+  sent.priority = Priority::kHigh;
+  sent.metadata = std::make_unique<ClusterMetadata>();
+  sent.metadata->vectorTime = bson::doc("clusterTime", 9);
+  sent.metadata->replMetadata = bson::doc("term", 3);
+  const auto back = carried(sent, kNow + 5h);  // another clock: only the time left counts
   ASSERT_TRUE(back.isOK()) << back.status().toString();
   EXPECT_EQ(back->to, sample().to);
   EXPECT_EQ(back->from, sample().from);
@@ -50,6 +55,10 @@ TEST(LinkMessage, KeepsEverythingThatTravels) {
   EXPECT_EQ(back->payload.read<schema::Ping>()->getNumber(), 42);
   EXPECT_STREQ(back->payload.typeName(), "Ping");
   EXPECT_EQ(*back->payload.attachment(), std::string(1001, 'x'));
+  EXPECT_EQ(back->kind, MessageKind::kAsk);
+  EXPECT_EQ(back->priority, Priority::kHigh);
+  EXPECT_EQ(back->metadata->vectorTime, bson::doc("clusterTime", 9));
+  EXPECT_EQ(back->metadata->replMetadata, bson::doc("term", 3));
 }
 
 TEST(LinkMessage, NamesAThirdNodeWhenTheSenderIsThere) {
@@ -63,10 +72,12 @@ TEST(LinkMessage, CarriesTheDeathOfAnActor) {
   e.kind = MessageKind::kDown;
   e.to = Address("b:2", "/watcher");
   e.from = Address("a:1", "/watched");
-  e.failure = Status(ErrorCode::kInternalError, "broken");
+  e.failure = Status(ErrorCode::kInternalError, "broken", bson::doc("host", "a:1"));
   const auto back = carried(e);
   EXPECT_EQ(back->kind, MessageKind::kDown);
   EXPECT_EQ(back->failure.code(), ErrorCode::kInternalError);
+  EXPECT_EQ(back->failure.reason(), "broken");
+  EXPECT_EQ(*back->failure.extra(), bson::doc("host", "a:1"));
   EXPECT_FALSE(back->payload);
 }
 

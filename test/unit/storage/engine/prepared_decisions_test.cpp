@@ -5,51 +5,6 @@
 namespace troupe::storage {
 namespace {
 
-TEST(PreparedDecisions, ADecisionResumesAllWhoWaitOnce) {
-  PreparedDecisions decisions;
-  int resumed = 0;
-  decisions.whenPast(decisions.generation(), [&] { ++resumed; });
-  decisions.whenPast(decisions.generation(), [&] { ++resumed; });
-  EXPECT_EQ(resumed, 0);
-  decisions.announce();
-  EXPECT_EQ(resumed, 2);
-  decisions.announce();
-  EXPECT_EQ(resumed, 2);
-  EXPECT_EQ(decisions.waiters(), 0U);
-}
-
-TEST(PreparedDecisions, ADecisionBetweenConflictAndWaitIsNotMissed) {
-  PreparedDecisions decisions;
-  const uint64_t seen = decisions.generation();
-  decisions.announce();
-  bool resumed = false;
-  EXPECT_EQ(decisions.whenPast(seen, [&] { resumed = true; }), 0U);
-  EXPECT_TRUE(resumed);
-}
-
-TEST(PreparedDecisions, AWithdrawnWaiterIsNotCalled) {
-  PreparedDecisions decisions;
-  bool resumed = false;
-  const auto waiter = decisions.whenPast(0, [&] { resumed = true; });
-  EXPECT_TRUE(decisions.withdraw(waiter));
-  decisions.announce();
-  EXPECT_FALSE(resumed);
-  EXPECT_FALSE(decisions.withdraw(waiter));
-}
-
-TEST(PreparedDecisions, AResumedWaiterMayWaitAgain) {
-  PreparedDecisions decisions;
-  int resumed = 0;
-  decisions.whenPast(0, [&] {
-    ++resumed;
-    decisions.whenPast(decisions.generation(), [&] { ++resumed; });
-  });
-  decisions.announce();
-  EXPECT_EQ(resumed, 1);
-  decisions.announce();
-  EXPECT_EQ(resumed, 2);
-}
-
 using EnginePreparedDecisions = EngineContract;
 INSTANTIATE_TEST_SUITE_P(Engines, EnginePreparedDecisions, engineKinds(), engineKindName);
 
@@ -59,7 +14,7 @@ TEST_P(EnginePreparedDecisions, AReaderIsResumedByTheCommitAndSeesIt) {
   writer.put("a", "1");
   ASSERT_TRUE(writer.session().prepare(at(5)).isOK());
   auto& decisions = engine().preparedDecisions();
-  const uint64_t seen = decisions.generation();
+  const uint64_t seen = decisions.get();
   ASSERT_EQ(Transaction(engine(), u).read("a"), "PreparedTransactionInProgress");
   std::string read;
   decisions.whenPast(seen, [&] { read = Transaction(engine(), u).read("a"); });
@@ -74,7 +29,7 @@ TEST_P(EnginePreparedDecisions, ARollbackIsADecisionToo) {
   writer.put("a", "1");
   ASSERT_TRUE(writer.session().prepare(at(5)).isOK());
   std::string read;
-  engine().preparedDecisions().whenPast(engine().preparedDecisions().generation(),
+  engine().preparedDecisions().whenPast(engine().preparedDecisions().get(),
                                         [&] { read = Transaction(engine(), u).read("a"); });
   {
     Transaction other(engine(), u);  // not prepared: nobody waits for it
@@ -87,7 +42,7 @@ TEST_P(EnginePreparedDecisions, ARollbackIsADecisionToo) {
 
 TEST_P(EnginePreparedDecisions, ClosingTheEngineResumesWaiters) {
   bool resumed = false;
-  engine().preparedDecisions().whenPast(engine().preparedDecisions().generation(), [&] { resumed = true; });
+  engine().preparedDecisions().whenPast(engine().preparedDecisions().get(), [&] { resumed = true; });
   ASSERT_TRUE(engine().close().isOK());
   EXPECT_TRUE(resumed);
 }

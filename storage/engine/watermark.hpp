@@ -1,0 +1,50 @@
+#pragma once
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+
+namespace troupe::storage {
+
+/// A value that grows, and the callbacks of those who wait until it is past another one; no thread waits. Read without
+/// a lock. `T` is ordered and fits an atomic word; for which ones the code is made, watermark.cpp says. Any thread.
+template <class T>
+class Watermark {
+ public:
+  using Callback = std::function<void()>;
+  using WaiterId = uint64_t;
+
+  T get() const { return value_.load(std::memory_order_acquire); }
+  /// Moving back is ignored.
+  void advance(T to);
+  /// Counts one on, of several threads at once too.
+  void increment() requires std::integral<T>;
+  /// Sets the value, also to an earlier one. Calls nobody.
+  void reset(T to);
+
+  /// Calls `resume` once when the value is past `seen`: at once on this thread if it is, else on the thread that moves
+  /// it. It must not block nor throw. Zero when it was called already.
+  WaiterId whenPast(T seen, Callback resume);
+  /// Removes a waiter; false when its callback has been, or is being, called.
+  bool withdraw(WaiterId waiter);
+  /// Calls all waiters, as before a stop; the value stays.
+  void resumeAll();
+  size_t waiters() const;
+
+ private:
+  struct Waiter {
+    T seen;
+    Callback resume;
+  };
+  void move(std::unique_lock<std::mutex> lock, T to);
+
+  mutable std::mutex mutex_;
+  std::atomic<T> value_{};  ///< changed with the mutex held
+  WaiterId nextWaiter_ = 1;
+  std::map<WaiterId, Waiter> waiters_;
+};
+
+}  // namespace troupe::storage
