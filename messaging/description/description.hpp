@@ -64,6 +64,10 @@ constexpr std::string_view subjectName() {
 
 namespace detail {
 
+/// Specialised by TROUPE_DESCRIBE with a function that binds each field to its name: it compiles when none is missing.
+template <class T>
+struct AllFields;
+
 /// A table of an enum's names, walked from front to back.
 template <class E, size_t N>
 constexpr std::string_view enumName(const std::pair<E, std::string_view> (&rows)[N], E value) {
@@ -138,16 +142,21 @@ struct TroupeArchive {};
 
 /// Describes a struct by its fields, of which there may be none:
 ///   TROUPE_DESCRIBE(troupe::LeaseHandoff::Document, 1, id, lease, from, to, phase)
-/// At global scope, once, in the header of the type.
-#define TROUPE_DESCRIBE(Type, number, ...)                                                                      \
-  TROUPE_DESCRIBE_VERSION(Type, number)                                                                         \
-  static_assert(troupe::machines::detail::namesAreFree(number, {TROUPE_EACH(TROUPE_FIELD_NAME_, __VA_ARGS__)}), \
-                #Type ": the field `version` is the archive's");                                                \
-  namespace boost::serialization {                                                                              \
-  template <class Archive>                                                                                      \
-  void serialize([[maybe_unused]] Archive& archive, [[maybe_unused]] Type& value, const unsigned) {             \
-    TROUPE_EACH(TROUPE_FIELD_, __VA_ARGS__)                                                                     \
-  }                                                                                                             \
+/// All of them: a field that is missing here does not compile. At global scope, once, in the header of the type.
+#define TROUPE_DESCRIBE(Type, number, ...)                                                                        \
+  TROUPE_DESCRIBE_VERSION(Type, number)                                                                           \
+  static_assert(troupe::machines::detail::namesAreFree(number, {TROUPE_EACH(TROUPE_FIELD_NAME_, __VA_ARGS__)}),   \
+                #Type ": the field `version` is the archive's");                                                  \
+  static_assert(#__VA_ARGS__[0] != 0 || std::is_empty_v<Type>, #Type ": none of its fields is described");        \
+  template <>                                                                                                     \
+  struct troupe::machines::detail::AllFields<Type> {                                                              \
+    static void named([[maybe_unused]] Type& value) { __VA_OPT__([[maybe_unused]] auto& [__VA_ARGS__] = value;) } \
+  };                                                                                                              \
+  namespace boost::serialization {                                                                                \
+  template <class Archive>                                                                                        \
+  void serialize([[maybe_unused]] Archive& archive, [[maybe_unused]] Type& value, const unsigned) {               \
+    TROUPE_EACH(TROUPE_FIELD_, __VA_ARGS__)                                                                       \
+  }                                                                                                               \
   }
 
 /// Names the values of an enum: TROUPE_ENUM(troupe::Role, (kArbiter, "arbiter"), (kVoter, "voter")). At global scope.
