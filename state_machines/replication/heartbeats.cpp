@@ -30,6 +30,7 @@ void sawPrimary(Turn& t) {
 
 /// Everything that a member's report may lead to.
 void takeIn(Turn& t, const Report& report) {
+  if (!isPlausible(t, report.term)) return;
   raiseTerm(t, report.term);
   note(t, report);
   if (report.state == MemberState::kPrimary && report.term == t.mem.term && t.view(report.from)) sawPrimary(t);

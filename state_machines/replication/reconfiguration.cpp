@@ -176,6 +176,7 @@ void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) 
   if (config.id != t.doc.setName || !config.validate().isOK()) return;
   if (t.hasConfig() && !config.configVersion().isNewerThan(t.config().configVersion())) return;
   if (t.hasConfig() && config.settings.replicaSetId != t.config().settings.replicaSetId) return;
+  if (!isPlausible(t, config.term)) return;
   const NodeName me = config.has(t.doc.self) || !config.has(self) ? t.doc.self : self;
   const bool stepsUp = t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining;
   if (stepsUp && isElectableIn(config, me)) return;

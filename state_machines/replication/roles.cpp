@@ -11,6 +11,8 @@ namespace {
 /// A node whose connection to the primary is refused waits the election timeout divided by this; at most thrice
 /// as long.
 constexpr int kGoneShare = 20;
+/// Terms that a member may have missed: at one election a second, those of 136 years.
+constexpr int64_t kMostMissedTerms = int64_t{1} << 32;
 
 Topology::Phase phaseByConfig(const Turn& t) {
   if (!t.hasConfig()) return Topology::Phase::kStartup;
@@ -20,8 +22,10 @@ Topology::Phase phaseByConfig(const Turn& t) {
 
 }  // namespace
 
+bool isPlausible(const Turn& t, int64_t term) { return term <= t.mem.term + kMostMissedTerms; }
+
 void raiseTerm(Turn& t, int64_t term) {
-  if (term <= t.mem.term) return;
+  if (term <= t.mem.term || !isPlausible(t, term)) return;
   t.mem.term = term;
   if (t.isLeading()) stepDown(t, "a higher term was heard of");
   else if (t.isStanding()) giveUp(t, "a higher term was heard of");

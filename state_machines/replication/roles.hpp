@@ -6,8 +6,12 @@
 /// Terms, and the roles of a node that neither leads nor stands for election.
 namespace troupe::replication {
 
-/// A term that was heard of. A higher one becomes this node's, and ends its activity in the old one: candidates give
-/// up, primaries step down. (ELE-011, ELE-031, REP-029)
+/// Whether a term may be what it says. Elections raise terms one by one, so that no member can be this far behind; a
+/// single message with the largest number would leave no term for any later election.
+bool isPlausible(const Turn& t, int64_t term);
+
+/// A term that was heard of; an implausible one is ignored. A higher one becomes this node's, and ends its activity in
+/// the old one: candidates give up, primaries step down. (ELE-011, ELE-031, REP-029)
 void raiseTerm(Turn& t, int64_t term);
 
 /// Takes the role that the config gives this node: none yet, removed, arbiter, or follower.

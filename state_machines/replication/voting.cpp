@@ -39,6 +39,7 @@ std::string whyNoVote(const Turn& t, const VoteRequest& request) {
   if (!t.self()->isVoter()) return "I have no vote";
   if (request.term < t.mem.term)  // ELE-011
     return fmt::format("the candidate's term {} is older than mine, {}", request.term, t.mem.term);
+  if (!isPlausible(t, request.term)) return fmt::format("the term {} is none that elections lead to", request.term);
   if (request.applied < t.mem.applied) return "the candidate's data is older than mine";  // ELE-014
   if (!request.dryRun && hasVotedIn(t, request))                                          // ELE-015
     return fmt::format("I have voted for {} in term {}", t.doc.lastVote.candidate, request.term);

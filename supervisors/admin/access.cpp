@@ -1,5 +1,7 @@
 #include "supervisors/admin/access.hpp"
 
+#include <boost/asio/ip/address.hpp>
+
 #include "actors/kernel/future.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/auth/credentials.hpp"
@@ -68,10 +70,16 @@ std::string hex(std::string_view bytes) {
   return out;
 }
 
-/// "localhost" of "localhost:8080", "::1" of "[::1]:8080".
+/// "localhost" of "localhost:8080", "::1" of "[::1]:8080"; empty when the rest is no port.
 std::string_view nameOf(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.find(':'));
+  const bool inBrackets = host.starts_with('[');
+  const size_t end = inBrackets ? host.find(']') : host.find(':');
+  const std::string_view name = inBrackets ? host.substr(1, end == host.npos ? 0 : end - 1) : host.substr(0, end);
+  std::string_view rest = end == host.npos ? std::string_view() : host.substr(end + (inBrackets ? 1 : 0));
+  if (rest.empty()) return name;
+  const std::string_view port = rest.substr(1);
+  const bool isPort = rest.front() == ':' && !port.empty() && port.find_first_not_of("0123456789") == port.npos;
+  return isPort ? name : std::string_view();
 }
 
 }  // namespace
@@ -97,16 +105,17 @@ std::optional<BasicCredentials> parseBasic(std::string_view authorization) {
 }
 
 bool isLoopbackHost(std::string_view host) {
-  const auto name = nameOf(host);
-  return name.empty() || name == "localhost" || name == "::1" || name.starts_with("127.") ||
-         name.ends_with(".localhost");
+  const std::string_view name = nameOf(host);
+  boost::system::error_code notAnAddress;
+  const auto address = boost::asio::ip::make_address(name, notAnAddress);
+  return notAnAddress ? name == "localhost" : address.is_loopback();
 }
 
 bool isForged(const HttpRequest& request) {
   if (request.action.empty()) return true;
   if (request.origin.empty()) return false;
-  const auto scheme = request.origin.find("://");
-  return scheme == std::string::npos || request.origin.substr(scheme + 3) != request.host;
+  return request.host.empty() ||
+         (request.origin != "http://" + request.host && request.origin != "https://" + request.host);
 }
 
 std::optional<UserAccess::Session> UserAccess::sessionOf(const std::string& key) {

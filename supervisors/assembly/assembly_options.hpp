@@ -42,6 +42,9 @@ struct LinkOptions {
   std::vector<std::string> peers;  ///< nodes to link to from the start, besides the members of its replica set
 };
 
+/// Stages of a node's end.
+enum class StopStage { kTree, kStorage };
+
 /// Options of a node's assembly. Fields with a default are the same in a daemon, in a test and in a simulation.
 struct AssemblyOptions {
   std::string name = "localhost:27017";  ///< "host:port" by which other nodes know it
@@ -76,6 +79,8 @@ struct AssemblyOptions {
   std::function<void()> requestShutdown;
   /// The node has to end: the engine or the root of the tree has failed, or the tree has ended (OK). Any thread.
   std::function<void(const Status& reason)> failed;
+  /// `stop` enters a stage. May be null.
+  std::function<void(StopStage)> stopping;
 };
 
 }  // namespace troupe::supervisors

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 
 #include "actors/commands/builtin.hpp"
 #include "actors/kernel/node.hpp"
@@ -166,6 +167,9 @@ struct NodeAssembly::Parts {
   }
   void fail(const Status& reason) const {
     if (options.failed) options.failed(reason);
+  }
+  void enter(StopStage stage) const {
+    if (options.stopping) options.stopping(stage);
   }
   void stopTreeInOrder();
   void closeStorage();
@@ -359,7 +363,10 @@ Status NodeAssembly::startTree() {
 void NodeAssembly::stop() {
   Parts& p = *parts_;
   if (p.ended.exchange(true)) return;
+  p.enter(StopStage::kTree);
   p.stopTreeInOrder();
+  p.enter(StopStage::kStorage);
+  if (p.failPoints.fires("hangWhileClosing")) std::promise<void>().get_future().wait();
   p.durability.close({ErrorCode::kShutdownInProgress, "the server is shutting down"});
   if (p.node) p.node->shutdown();
   p.storageRows.reset();

@@ -14,6 +14,7 @@
 #include "storage/validation/repair.hpp"
 #include "supervisors/assembly/node_assembly.hpp"
 #include "supervisors/daemon/cluster_links.hpp"
+#include "supervisors/daemon/exit_watchdog.hpp"
 #include "supervisors/daemon/service_manager.hpp"
 #include "supervisors/daemon/settings.hpp"
 
@@ -23,6 +24,12 @@ namespace fs = std::filesystem;
 using log::Component;
 
 namespace {
+
+/// What the end of the process may take: after a failure of the engine, which may hold any thread that calls it; until
+/// the tree has stopped, which has its own limits below this one; without a sign of life while storage is closed.
+constexpr auto kAfterPanic = std::chrono::seconds(9);
+constexpr auto kToStop = std::chrono::seconds(30);
+constexpr auto kIdleWhileClosing = std::chrono::seconds(9);
 
 Status setParameters(const Options& options, server::Parameters& parameters) {
   parameters.slowOperationMillis = options.slowMs;
@@ -36,7 +43,8 @@ Status setParameters(const Options& options, server::Parameters& parameters) {
   return Status::OK();
 }
 
-StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, const EngineSetting& setting) {
+StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, const EngineSetting& setting,
+                                                        ExitWatchdog& watchdog) {
   log::Log& log = setting.log;
   std::error_code error;
   if (!fs::is_directory(options.dbPath, error)) {
@@ -53,7 +61,8 @@ StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, 
     else log.debug(1, Component::kStorage, 22430, "engine", text);
   };
   // The engine cannot be used any more: the process ends, and the next start recovers from the journal.
-  engineOptions.onPanic = [&log, failed = setting.failed](const Status& cause) {
+  engineOptions.onPanic = [&log, &watchdog, failed = setting.failed](const Status& cause) {
+    watchdog.endWithin(kAfterPanic, "the storage engine has failed, and the process went on");
     log.error(Component::kStorage, 22446, "engine",
               "The storage engine failed; stopping so that the next start recovers",
               bson::doc("cause", cause.reason()));
@@ -117,6 +126,7 @@ StatusWith<AssemblyOptions> assemblyOptions(Options& options) {
 struct Server::Parts {
   Options options;
   Extension extension;
+  ExitWatchdog watchdog{};
   std::unique_ptr<NodeAssembly> node;
   bool stopped = false;
   std::mutex failureMutex;
@@ -141,7 +151,11 @@ Status Server::Parts::open() {
   wanted.commands = extension.commands;
   wanted.services = extension.services;
   wanted.failed = [this](const Status& reason) { failWith(reason); };
-  const auto opener = [this](const EngineSetting& setting) { return openEngine(options, setting); };
+  wanted.stopping = [this](StopStage stage) {
+    if (stage == StopStage::kTree) watchdog.endWhenIdleFor(kToStop, "stopping has made no progress");
+    else watchdog.endWhenIdleFor(kIdleWhileClosing, "closing has made no progress");
+  };
+  const auto opener = [this](const EngineSetting& setting) { return openEngine(options, setting, watchdog); };
   node = std::make_unique<NodeAssembly>(makeRealEnvironment(), opener, transport::makeTcpNetwork(), std::move(wanted));
   logStartUp();
   return node->open();

@@ -49,6 +49,20 @@ class Shutdown(unittest.TestCase):
                 client.admin.command("shutdown")
         self.assertEqual(self.server.process.wait(30 * SLOWNESS), 0)
 
+    def test_a_process_whose_closing_hangs_ends_nevertheless(self):
+        server = self.server
+        with server.client() as client:
+            client.t.get_collection("c", write_concern=pymongo.WriteConcern(j=True)).insert_one({"_id": 1})
+            client.admin.command("configureFailPoint", "hangWhileClosing", mode="alwaysOn")
+        started = time.monotonic()
+        self.assertEqual(server.stop(), 100)
+        self.assertGreater(time.monotonic() - started, 8)
+        self.assertIn("closing has made no progress", server.log())
+        server.start()
+        with server.client() as client:
+            self.assertEqual(client.t.c.find_one(), {"_id": 1})
+        self.assertEqual(server.stop(), 0)
+
     def test_a_waiting_hello_hears_of_it(self):
         with self.server.raw() as waiting, self.server.raw() as streaming:
             known = waiting.command({"hello": 1, "$db": "admin"})["topologyVersion"]

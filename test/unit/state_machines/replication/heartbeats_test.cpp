@@ -1,5 +1,7 @@
 #include "state_machines/replication/heartbeats.hpp"
 
+#include <limits>
+
 #include "test/unit/state_machines/replication/member_kit.hpp"
 
 namespace troupe::replication::test {
@@ -24,6 +26,30 @@ TEST(Heartbeats, GoToEveryOtherMemberEachInterval) {  // REP-035
   ReplicaSetConfig config = kConfig;
   config.settings.electionTimeoutMillis = Secs(10);
   EXPECT_EQ(armed<HeartbeatDue>(when(memberOf(config, "a:1"), HeartbeatDue{}))->delay, Secs(2));
+}
+
+/// A term that no elections lead to would leave none for the next one.
+TEST(Heartbeats, OfAnImplausibleTermAreNotTakenIn) {
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  const auto leading = memberOf(kConfig, "b:1", Phase::kPrimary);
+  for (const int64_t term : {kLargest, kLargest - 1, (int64_t{1} << 32) + 4}) {
+    HeartbeatRequest forged = requestFrom(memberOf(kConfig, "a:1"), "b:1");
+    forged.sender.term = term;
+    const Outcome out = when(leading, forged);
+    EXPECT_EQ(out.next.memory.term, 3);
+    EXPECT_EQ(phaseAfter(out), Phase::kPrimary);
+    EXPECT_EQ(answer(out).sender.term, 3);
+    HeartbeatReply reply = shown(memberOf(kConfig, "a:1"), "b:1");
+    reply.newer = kConfig;
+    reply.newer->version = 9;
+    reply.newer->term = term;
+    const Outcome learned = when(memberOf(kConfig, "b:1"), reply);
+    EXPECT_EQ(learned.next.memory.term, 3);
+    EXPECT_EQ(learned.next.document.config->version, kConfig.version);
+  }
+  HeartbeatRequest late = requestFrom(memberOf(kConfig, "a:1"), "b:1");
+  late.sender.term = 1'000'000'000;
+  EXPECT_EQ(when(leading, late).next.memory.term, 1'000'000'000) << "a member may have missed many elections";
 }
 
 TEST(Heartbeats, AreSentAtLeastTwiceInAnElectionTimeout) {

@@ -1,5 +1,7 @@
 #include "state_machines/replication/voting.hpp"
 
+#include <limits>
+
 #include "test/unit/state_machines/replication/member_kit.hpp"
 
 namespace troupe::replication::test {
@@ -30,6 +32,13 @@ TEST(Voting, PersistsItsVoteInTheJournalBeforeItAnswers) {  // ELE-017
   EXPECT_EQ(out.next.document.lastVote, (LastVote{4, "a:1"}));
   ASSERT_EQ(said<VoteReply>(out).size(), 1u);
   EXPECT_TRUE(said<VoteReply>(out)[0].second.granted);
+}
+
+TEST(Voting, RefusesATermThatNoElectionsLeadTo) {
+  const Outcome out = when(voter(), request(std::numeric_limits<int64_t>::max()));
+  EXPECT_EQ(out.next.memory.term, 3);
+  EXPECT_FALSE(said<VoteReply>(out).at(0).second.granted);
+  EXPECT_FALSE(out.persist);
 }
 
 TEST(Voting, KnowsItsVoteAfterACrash) {  // ELE-017

@@ -33,10 +33,11 @@ TEST(ParseBasic, RefusesEverythingElse) {
 }
 
 TEST(IsLoopbackHost, KnowsTheNamesOfThisMachineOnly) {
-  for (const char* host :
-       {"localhost", "localhost:8080", "127.0.0.1:1", "127.8.8.8", "[::1]:8080", "troupe.localhost", ""})
+  for (const char* host : {"localhost", "localhost:8080", "127.0.0.1:1", "127.8.8.8", "[::1]:8080", "[::1]"})
     EXPECT_TRUE(isLoopbackHost(host)) << host;
-  for (const char* host : {"example.org", "localhost.example.org:80", "10.0.0.1", "[fe80::1]:80"})
+  for (const char* host :
+       {"", ":80", "example.org", "localhost.example.org:80", "evil.localhost", "127.evil.com", "127.0.0.1.evil.com",
+        "127.0.0.1:80.evil.com", "localhost:", "localhost:80x", "[::1", "[::1]evil", "10.0.0.1", "[fe80::1]:80"})
     EXPECT_FALSE(isLoopbackHost(host)) << host;
 }
 
@@ -50,7 +51,13 @@ TEST(IsForged, WantsTheHeaderAndTheSameOrigin) {
   EXPECT_FALSE(isForged(request));
   request.origin = "http://evil.example";
   EXPECT_TRUE(isForged(request));
-  request.origin = "null";
+  for (const char* origin :
+       {"null", "localhost:9", "ftp://localhost:9", "http://localhost:90", "http://localhost:9/"}) {
+    request.origin = origin;
+    EXPECT_TRUE(isForged(request)) << origin;
+  }
+  request.host.clear();
+  request.origin = "http://";
   EXPECT_TRUE(isForged(request));
 }
 
