@@ -12,7 +12,7 @@ class Asking(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3, election_timeout_ms=2000 * SLOWNESS, m0={"priority": 5}, m1={"priority": 1}, m2={"priority": 1})
+        cls.group = Set(3, election_timeout_ms=5000 * SLOWNESS, m0={"priority": 5}, m1={"priority": 1}, m2={"priority": 1})
         cls.addClassCleanup(cls.group.__exit__)
         cls.group.__enter__()
         cls.group.initiate()
