@@ -86,11 +86,23 @@ TEST_F(IndexTest, CollModMakesAnIndexUniqueWhenItIs) {
   fill("c", 20);
   ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
   EXPECT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "prepareUnique": true}})"));
-  EXPECT_EQ(code(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})"), 359);
+  EXPECT_EQ(code(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})"), 359) << "1 and 11, 2 and 12, ...";
   ASSERT_TRUE(succeeds(R"({"delete": "c", "deletes": [{"q": {"_id": {"$gt": 10}}, "limit": 0}]})"));
   EXPECT_TRUE(answers(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})", R"({"unique_new": true})"));
   EXPECT_TRUE(
       answers(R"({"insert": "c", "documents": [{"_id": 99, "x": 1}]})", R"({"writeErrors": [{"code": 11000}]})"));
+}
+
+TEST_F(IndexTest, CollModNamesTheDocumentsThatKeepAnIndexFromBecomingUnique) {
+  fill("c", 12);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "prepareUnique": true}})"));
+  const auto violations = R"({"ok": 0, "code": 359, "violations": [{"ids": [1, 11]}, {"ids": [2, 12]}]})";
+  EXPECT_TRUE(answers(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}, "dryRun": true})", violations));
+  EXPECT_TRUE(answers(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})", violations));
+  ASSERT_TRUE(succeeds(R"({"delete": "c", "deletes": [{"q": {"_id": {"$gt": 11}}, "limit": 0}]})"));
+  EXPECT_TRUE(answers(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})",
+                      R"({"ok": 0, "violations": [{"ids": [1, 11]}]})"));
 }
 
 TEST_F(IndexTest, CollModNamesOneIndexThatExists) {

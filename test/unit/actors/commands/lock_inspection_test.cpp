@@ -47,6 +47,13 @@ struct LockInspectionTest : CommandTest {
     EXPECT_TRUE(std::all_of(others.begin(), others.end(), [](const auto& one) { return one->done; }));
     return static_cast<int>(ended);
   }
+  /// What lockInfo shows of a resource; an empty document when it shows nothing.
+  bson::Document lockRow(std::string_view resource) {
+    const auto reply = run(R"({"lockInfo": 1})", "admin");
+    for (const bson::Element& row : reply["lockInfo"].asArray())
+      if (row.asDocument()["resourceId"].toStringOr() == resource) return bson::Document(row.asDocument());
+    return {};
+  }
   std::shared_ptr<Exchange> beginWrite() { return server.begin(parse(write), "test", server.connect()); }
   int32_t codeOf(Exchange& exchange) {
     return static_cast<int32_t>(bson::Document(exchange.takeReply())["code"].toInt64());
@@ -129,6 +136,29 @@ TEST_F(LockInspectionTest, AWaitingDropGetsTheCollectionBetweenTwoGroupsOfAnInse
   const auto left = run(R"({"count": "c"})")["n"].toInt64();
   EXPECT_GT(left, 0);
   EXPECT_LT(left, 300) << "the drop did not wait for the end of the insert";
+}
+
+TEST_F(LockInspectionTest, ADropOfADatabaseWaitsForItsWritersAndLaterOnesWaitForIt) {
+  fill("c", 1);
+  LockHolder writer(server.locks, "test.c", LockMode::kIX);
+  const auto begin = [&](std::string_view command, std::string_view db) {
+    return server.begin(parse(command), db, server.connect());
+  };
+  const auto drop = begin(R"({"dropDatabase": 1})", "test");
+  EXPECT_FALSE(drop->done);
+  EXPECT_TRUE(holds(lockRow("Database test"), R"({"granted": [{"mode": "IX"}], "pending": [{"mode": "X"}]})"_json));
+  const auto insert = begin(R"({"insert": "other", "documents": [{"_id": 1}]})", "test");
+  EXPECT_FALSE(insert->done) << "another collection of the database";
+  EXPECT_TRUE(holds(lockRow("Database test"), R"({"pending": [{"mode": "X"}, {"mode": "IX"}]})"_json));
+  const auto elsewhere = begin(R"({"insert": "c", "documents": [{"_id": 1}]})", "elsewhere");
+  EXPECT_TRUE(elsewhere->done) << "another database";
+  writer.release();
+  server.node.advance(1s);
+  ASSERT_TRUE(drop->done && insert->done);
+  EXPECT_TRUE(holds(drop->takeReply(), R"({"ok": 1, "dropped": "test"})"_json));
+  EXPECT_TRUE(holds(insert->takeReply(), R"({"ok": 1, "n": 1})"_json));
+  EXPECT_EQ(run(R"({"count": "c"})")["n"].toInt64(), 0);
+  EXPECT_EQ(run(R"({"count": "other"})")["n"].toInt64(), 1) << "it came after the drop";
 }
 
 TEST_F(LockInspectionTest, WritersQueueForTicketsAndReadersHaveTheirOwn) {

@@ -56,7 +56,7 @@ TEST_F(LockerTest, DifferentResourcesNeverExcludeEachOther) {
   EXPECT_FALSE((*this)['b'].tryAcquire(ResourceId::mutex("m4999"), kS)) << "and the same one does";
 }
 
-TEST_F(LockerTest, ADatabaseAndACollectionOfTheSameNameAreTwoResources) {
+TEST_F(LockerTest, ATenantAndADatabaseOfTheSameNameAreTwoResources) {
   descend('a');
   ASSERT_TRUE((*this)['b'].tryAcquire(ResourceId::global(), kIX));
   EXPECT_TRUE(acquire('b', ResourceId::tenant("db"), kX));
