@@ -1,11 +1,14 @@
 #include "supervisors/admin/http_server.hpp"
 
+#include <sys/socket.h>
+
 #include <atomic>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -248,9 +251,18 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     write(out.str());
   }
 
-  /// A client of an event stream says nothing more; what comes is its end.
+  /// A client of an event stream says nothing more; what comes is its end. A wake-up may be left over from the request.
   void watchForClose() {
-    stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code) { self->close(); });
+    stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
+      if (!error && !self->closed_ && !self->hasInput()) return self->watchForClose();
+      self->close();
+    });
+  }
+  /// Whether bytes or the end of the connection can be read now.
+  bool hasInput() {
+    char byte = 0;
+    const ssize_t found = ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return found >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
   }
 
   void write(std::string bytes) {
