@@ -53,13 +53,16 @@ Status authorizePipeline(const Request& request, const query::Pipeline& pipeline
   return request.authorize(auth::Action::kUpdate, resource);
 }
 
-/// Holds the target of $out (X) or $merge (IX, made when missing) while the pipeline runs, but for its yields.
+/// Holds the target of $out (X) or $merge (IX, or X when it is capped; made when missing) while the pipeline runs, but
+/// for its yields.
 Task<StatusWith<storage::HeldLock>> lockTarget(Request& request, storage::Namespace target, bool out) {
   if (Status status = storage::validateForCreate(target); !status.isOK()) co_return status;
   if (!out) {
     if (Status status = co_await writerOf(request).createIfMissing(target); !status.isOK()) co_return status;
   }
-  const auto mode = out ? storage::LockMode::kX : storage::LockMode::kIX;
+  const auto collection = request.server().catalog.find(target);
+  const bool alone = out || (collection && collection->isCapped());  // an insert may remove the oldest documents
+  const auto mode = alone ? storage::LockMode::kX : storage::LockMode::kIX;
   co_return co_await lockCollection(request.server().node, request.operation(), target, mode);
 }
 

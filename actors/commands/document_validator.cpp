@@ -1,3 +1,4 @@
+#include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/match/mismatch.hpp"
@@ -5,12 +6,15 @@
 namespace troupe::commands {
 using namespace server;
 
-StatusWith<DocumentValidator> DocumentValidator::of(const storage::Collection& collection, bool bypass) {
+StatusWith<DocumentValidator> DocumentValidator::of(const ServerContext& server, const storage::Collection& collection,
+                                                    bool bypass) {
   DocumentValidator result;
   const storage::CollectionOptions& options = collection.options();
   if (bypass || !options.validator || options.validator->empty() || options.validationLevel == "off") return result;
+  result.collator_ = collection.sharedCollator();
   query::ParseContext context;
-  context.collator = collection.collator();
+  context.collator = result.collator_.get();
+  setPresent(context, server);
   TROUPE_ASSIGN(auto rule, query::parseMatch(*options.validator, context));
   result.rule_ = std::move(rule);
   result.moderate_ = options.validationLevel == "moderate";

@@ -17,6 +17,7 @@
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "storage/query/match/partial_filter.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -39,9 +40,10 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
   for (const auto& spec : specs) {
     if (!spec.partialFilter) continue;
     const auto parsed = query::parseMatch(*spec.partialFilter, resources.context);
-    if (!parsed.isOK())
+    const Status status = parsed.isOK() ? query::checkPartialFilter(**parsed) : parsed.status();
+    if (!status.isOK())
       return {ErrorCode::kCannotCreateIndex,
-              "Error in specification " + spec.name + " :: caused by :: " + parsed.status().reason()};
+              "Error in specification " + spec.name + " :: caused by :: " + status.reason()};
   }
   return Status::OK();
 }

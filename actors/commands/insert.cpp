@@ -32,7 +32,7 @@ class Inserter {
   Status goOnWith(storage::CollectionPtr collection, bool bypassValidation) {
     if (collection == collection_) return Status::OK();
     collection_ = std::move(collection);
-    TROUPE_ASSIGN(validator_, DocumentValidator::of(*collection_, bypassValidation));
+    TROUPE_ASSIGN(validator_, DocumentValidator::of(request_.server(), *collection_, bypassValidation));
     return Status::OK();
   }
 
@@ -43,7 +43,7 @@ class Inserter {
     indexes_.clear();
     size_t bytes = 0;
     while (next < documents.size() && group_.size() < kGroupDocuments && bytes < kGroupBytes) {
-      auto stored = documentToStore(documents[next], request_.server(), made_);
+      auto stored = documentToStore(documents[next], request_.server(), made_, EmptyTimestamps::kFill);
       Status status = stored.isOK() ? validator_.check(*stored) : stored.status();
       if (status.isOK()) status = request_.server().disk.roomFor(stored->size());
       if (!status.isOK()) {
@@ -129,7 +129,7 @@ Task<Status> insert(Request& request) {
   auto target = co_await openForWrite(request, *ns, IfMissing::kCreate);
   if (!target.isOK()) co_return target.status();
   const bool bypass = request.flag("bypassDocumentValidation");
-  auto validator = DocumentValidator::of(*target->collection, bypass);
+  auto validator = DocumentValidator::of(request.server(), *target->collection, bypass);
   if (!validator.isOK()) co_return validator.status();
 
   Inserter inserter(request, target->collection, std::move(*validator));

@@ -24,6 +24,7 @@ class Modifier {
   Status prepare() {
     resources_.collection = target_.collection;
     TROUPE_TRY(prepareContext(resources_, request_, what_.collation, what_.let));
+    resources_.context.clusterTime = newTimestamp(request_.server());
     TROUPE_ASSIGN(filter_, query::parseMatch(what_.filter, resources_.context));
     if (what_.update) {
       TROUPE_ASSIGN(update_, query::parseUpdate(what_.update, what_.arrayFilters, resources_.context, what_.constants));
@@ -32,7 +33,8 @@ class Modifier {
       }
     }
     if (target_.collection) {
-      TROUPE_ASSIGN(auto validator, DocumentValidator::of(*target_.collection, what_.bypassValidation));
+      TROUPE_ASSIGN(auto validator,
+                    DocumentValidator::of(request_.server(), *target_.collection, what_.bypassValidation));
       validator_ = std::move(validator);
     }
     return Status::OK();
@@ -95,7 +97,7 @@ class Modifier {
     target_ = std::move(*again);
     if (target_.collection == before) co_return Status::OK();
     resources_.collection = target_.collection;
-    auto validator = DocumentValidator::of(*target_.collection, what_.bypassValidation);
+    auto validator = DocumentValidator::of(request_.server(), *target_.collection, what_.bypassValidation);
     if (!validator.isOK()) co_return validator.status();
     validator_ = std::move(*validator);
     co_return Status::OK();
@@ -147,7 +149,8 @@ class Modifier {
       input.matchedIndex = executor_->matchedArrayIndex();
       TROUPE_ASSIGN(result, update_->apply(input));
       const bson::View shown = before;
-      if (!result->noop) TROUPE_TRY(validator_.check(result->document, &shown));
+      const bool replaces = update_->form() == query::Update::Form::kReplacement;
+      if (!result->noop || replaces) TROUPE_TRY(validator_.check(result->document, &shown));
       if (!result->noop) TROUPE_TRY(request_.server().disk.roomFor(result->document.view().size()));
     }
     executor_->save();
@@ -168,7 +171,7 @@ class Modifier {
     auto made = query::documentForUpsert(*filter_, *update_, newObjectId(request_.server()));
     if (!made.isOK()) co_return made.status();
     std::deque<bson::Document> owned;
-    auto stored = documentToStore(*made, request_.server(), owned);
+    auto stored = documentToStore(*made, request_.server(), owned, EmptyTimestamps::kKeep);
     if (!stored.isOK()) co_return stored.status();
     if (Status status = validator_.check(*stored); !status.isOK()) co_return status;
     if (Status status = request_.server().disk.roomFor(stored->size()); !status.isOK()) co_return status;

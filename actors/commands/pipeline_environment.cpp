@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "actors/commands/inspection.hpp"
+#include "actors/commands/out_collection.hpp"
 #include "actors/commands/views.hpp"
-#include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/session_registry.hpp"
-#include "storage/catalog/catalog_operations.hpp"
+#include "messaging/bson/collation.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
 
@@ -84,71 +84,12 @@ class ViewStage final : public query::Stage {
   std::unique_ptr<query::Pipeline> pipeline_;
 };
 
-/// $out: documents go into a temporary collection, which takes the target's place at the end.
-class OutCollection final : public query::OutWriter {
- public:
-  OutCollection(CommandPipelineEnvironment& environment, QueryResources& query, storage::Namespace target,
-                storage::CollectionPtr temporary)
-      : environment_(environment),
-        query_(query),
-        server_(query.server),
-        target_(std::move(target)),
-        temporary_(std::move(temporary)) {}
-
-  /// A last stage that writes is never left for another command, so the operation is still there. Its locks may have
-  /// been given up (a killed yield): the temporary collection is dropped if its lock can be had at once. Else, and on a
-  /// node that has stepped down, it stays, marked as temporary.
-  ~OutCollection() override {
-    if (finished_) return;
-    query_.unit().abandonSnapshot();
-    try {
-      storage::HeldLock lock(*query_.operation, storage::ResourceType::kCollection, temporary_->ns().toString(),
-                             storage::LockMode::kX);
-      const auto drop = [&] { return storage::dropCollection(server_.catalog, query_.unit(), temporary_); };
-      if (lock.tryAcquire()) (void)environment_.writeOnce(query_.unit(), drop);
-    } catch (const std::exception& failure) {
-      server_.log.warning(log::Component::kCommand, 20902, "aggregate", "A temporary collection was not removed",
-                          bson::doc("ns", temporary_->ns().toString(), "error", failure.what()));
-    }
-  }
-
-  Status insert(bson::View document) override {
-    std::deque<bson::Document> made;
-    TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made));
-    TROUPE_TRY(server_.disk.roomFor(stored.size()));
-    return environment_.writeOnce(query_.unit(), [&] { return temporary_->insert(query_.unit(), stored).status(); });
-  }
-
-  Status finish() override {
-    TROUPE_TRY(environment_.writeOnce(query_.unit(), [&] {
-      return storage::renameCollection(server_.catalog, query_.unit(), temporary_, target_, true).status();
-    }));
-    finished_ = true;
-    return Status::OK();
-  }
-
- private:
-  CommandPipelineEnvironment& environment_;
-  QueryResources& query_;
-  ServerContext& server_;
-  storage::Namespace target_;
-  storage::CollectionPtr temporary_;
-  bool finished_ = false;
-};
-
-Status copyIndexes(ServerContext& server, storage::RecoveryUnit& unit, const storage::Collection& from,
-                   storage::CollectionPtr& to) {
-  for (const auto& index : from.indexes()) {
-    if (index->spec.idIndex) continue;
-    TROUPE_ASSIGN(to, storage::createEmptyIndex(server.catalog, unit, to, index->spec));
-  }
-  return Status::OK();
-}
-
 }  // namespace
 
 CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, QueryResources& resources)
-    : resources_(resources), server_(request.server()) {
+    : resources_(resources),
+      server_(request.server()),
+      bypassesValidation_(resources.command["bypassDocumentValidation"].truthy()) {
   mayListSessions_ = request.authorize(auth::Action::kListSessions, auth::Resource::cluster()).isOK();
   mayInspect_ = request.authorize(auth::Action::kInprog, auth::Resource::cluster()).isOK();
 }
@@ -260,47 +201,41 @@ StatusWith<storage::CollectionPtr> CommandPipelineEnvironment::target(const Coll
 }
 
 StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOut(const CollectionName& name) {
-  const storage::Namespace ns(name.db, name.collection);
-  const auto existing = server_.catalog.find(ns);
-  if (existing && existing->isCapped())
-    return Status(ErrorCode(17152), "namespace '" + name.full() + "' is capped so it can't be used for $out");
-  if (existing && existing->isView())
-    return Status(ErrorCode::kCommandNotSupportedOnView, "cannot $out to a view: " + name.full());
-  const storage::Namespace temporaryName(
-      name.db, "tmp.agg_out." + bson::randomUuid([this] { return server_.node.environment().random(); }).toString());
-  storage::RecoveryUnit& unit = resources_.unit();
-  storage::CollectionPtr temporary;
-  TROUPE_TRY(writer().roomForTable());
-  TROUPE_TRY(writeOnce(unit, [&]() -> Status {
-    storage::CollectionOptions options;
-    options.temp = true;
-    if (existing) options.collation = existing->options().collation;
-    TROUPE_ASSIGN(temporary, storage::createCollection(server_.catalog, unit, temporaryName, options));
-    return existing ? copyIndexes(server_, unit, *existing, temporary) : Status::OK();
-  }));
-  return std::unique_ptr<query::OutWriter>(
-      std::make_unique<OutCollection>(*this, resources_, ns, server_.catalog.find(temporaryName)));
+  return OutCollection::open(*this, resources_, storage::Namespace(name.db, name.collection), bypassesValidation_);
 }
 
-StatusWith<bool> CommandPipelineEnvironment::hasUniqueIndex(const CollectionName& on,
-                                                            const std::vector<std::string>& fields) {
-  if (fields == std::vector<std::string>{"_id"}) return true;
+StatusWith<query::UniqueIndex> CommandPipelineEnvironment::uniqueIndex(const CollectionName& on,
+                                                                       const std::vector<std::string>& fields) {
+  if (fields == std::vector<std::string>{"_id"}) return query::UniqueIndex::kWhole;
+  auto best = query::UniqueIndex::kNone;
   const auto collection = server_.catalog.find(storage::Namespace(on.db, on.collection));
-  if (!collection || collection->isView()) return false;
-  return std::any_of(collection->indexes().begin(), collection->indexes().end(), [&](const storage::IndexPtr& index) {
+  if (!collection || collection->isView()) return best;
+  for (const storage::IndexPtr& index : collection->indexes()) {
     const auto& spec = index->spec;
-    return index->ready && spec.isUnique() && !spec.partialFilter && !spec.sparse &&
-           spec.fields.size() == fields.size() &&
-           std::all_of(spec.fields.begin(), spec.fields.end(), [&](const auto& field) {
-             return std::find(fields.begin(), fields.end(), field.path) != fields.end();
-           });
-  });
+    const bool fits = index->ready && spec.isUnique() && !spec.partialFilter && spec.fields.size() == fields.size() &&
+                      bson::Collator::same(index->access->collator(), resources_.context.collator) &&
+                      std::all_of(spec.fields.begin(), spec.fields.end(), [&](const auto& field) {
+                        return std::find(fields.begin(), fields.end(), field.path) != fields.end();
+                      });
+    if (fits) best = std::max(best, spec.sparse ? query::UniqueIndex::kWithoutNull : query::UniqueIndex::kWhole);
+  }
+  return best;
+}
+
+/// The validator of this version of the target.
+StatusWith<const DocumentValidator*> CommandPipelineEnvironment::validatorOf(const storage::CollectionPtr& target) {
+  if (validated_ != target) {
+    TROUPE_ASSIGN(validator_, DocumentValidator::of(server_, *target, bypassesValidation_));
+    validated_ = target;
+  }
+  return &validator_;
 }
 
 StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in, bson::View filter,
                                                        const Change& change) {
   TROUPE_ASSIGN(const auto collection, target(in));
   TROUPE_ASSIGN(const auto match, query::parseMatch(filter, resources_.context));
+  TROUPE_ASSIGN(const DocumentValidator* const validator, validatorOf(collection));
   storage::RecoveryUnit& unit = resources_.unit();
   bool found = false;
   TROUPE_TRY(writeOnce(unit, [&]() -> Status {
@@ -316,6 +251,8 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
     executor->save();
     TROUPE_ASSIGN(const auto after, change(before));
     if (!after || *after == before) return Status::OK();
+    const bson::View replaced = before;
+    TROUPE_TRY(validator->check(*after, &replaced));
     TROUPE_TRY(server_.disk.roomFor(after->view().size()));
     return collection->update(unit, id, before, *after);
   }));
@@ -325,7 +262,9 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
 Status CommandPipelineEnvironment::insert(const CollectionName& into, bson::View document) {
   TROUPE_ASSIGN(const auto collection, target(into));
   std::deque<bson::Document> made;
-  TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made));
+  TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made, EmptyTimestamps::kFill));
+  TROUPE_ASSIGN(const DocumentValidator* const validator, validatorOf(collection));
+  TROUPE_TRY(validator->check(stored));
   TROUPE_TRY(server_.disk.roomFor(stored.size()));
   storage::RecoveryUnit& unit = resources_.unit();
   TROUPE_TRY(writeOnce(unit, [&] { return collection->insert(unit, stored).status(); }));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/write_support.hpp"
 #include "actors/server/request.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "storage/query/pipeline/environment.hpp"
@@ -25,7 +26,8 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   StatusWith<query::StagePtr> scan(const query::CollectionName& from, const query::PushDown& request) override;
   StatusWith<query::StagePtr> openSource(const query::CollectionName& on, const bson::Element& specification) override;
   StatusWith<std::unique_ptr<query::OutWriter>> openOut(const query::CollectionName& target) override;
-  StatusWith<bool> hasUniqueIndex(const query::CollectionName& on, const std::vector<std::string>& fields) override;
+  StatusWith<query::UniqueIndex> uniqueIndex(const query::CollectionName& on,
+                                             const std::vector<std::string>& fields) override;
   StatusWith<bool> modifyOne(const query::CollectionName& in, bson::View query, const Change& change) override;
   Status insert(const query::CollectionName& into, bson::View document) override;
   bool mayTryAgain(const Status& failure) override;
@@ -47,6 +49,7 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
  private:
   CollectionWriter writer() { return {server_.writes, *resources_.operation}; }
   StatusWith<storage::CollectionPtr> target(const query::CollectionName& name);
+  StatusWith<const DocumentValidator*> validatorOf(const storage::CollectionPtr& target);
   std::vector<bson::Document> localSessions() const;
   StatusWith<query::StagePtr> scanView(storage::Namespace ns, const query::PushDown& request);
 
@@ -55,6 +58,9 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   bson::Document stages_;
   std::optional<storage::ConflictRetry> retry_;  ///< of the write that meets conflicts
   std::optional<std::chrono::milliseconds> wait_;
+  storage::CollectionPtr validated_;  ///< the version of $merge's target that `validator_` is of
+  DocumentValidator validator_;
+  bool bypassesValidation_ = false;
   bool mayListSessions_ = false;
   bool mayInspect_ = false;  ///< the client may look at the server's inside
 };

@@ -101,8 +101,12 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
   const bson::View command = r.command;
   TROUPE_ASSIGN(storage::CatalogView* const catalog, openCatalogView(request));
   TROUPE_ASSIGN(auto resolved, resolveViews(*catalog, ns, documentIn(command, "pipeline")));
-  r.collection = ns.collection().empty() ? nullptr : resolved.collection;
+  // A view has a collation of its own, which may not be overridden; that of its collection does not count.
+  r.collection = resolved.view ? resolved.view : ns.collection().empty() ? nullptr : resolved.collection;
   TROUPE_TRY(prepareContext(r, request, documentIn(command, "collation"), documentIn(command, "let")));
+  if (resolved.view && !bson::Collator::same(r.collator.get(), resolved.view->collator()))
+    return Status(ErrorCode::kOptionNotSupportedOnView, "Cannot override a view's default collation: " + ns.toString());
+  r.collection = ns.collection().empty() ? nullptr : resolved.collection;
   const auto disk = command["allowDiskUse"];
   const bool allowDisk = disk.isNullish() || disk.truthy();
   r.context.limits.allowDiskUse = allowDisk;

@@ -202,6 +202,11 @@ void suspend(storage::OperationContext& operation, ResultStream& stream) {
   operation.yieldLocks();
 }
 
+void setPresent(query::ParseContext& context, const ServerContext& server) {
+  context.now = bson::Date{wallMillis(server)};
+  context.clusterTime = bson::Timestamp{static_cast<uint32_t>(context.now.millis / 1000), 1};
+}
+
 Status prepareContext(QueryResources& r, const Request& request, bson::View collation, bson::View let) {
   if (!collation.empty()) {
     TROUPE_ASSIGN(auto collator, bson::Collator::parse(collation));
@@ -211,9 +216,7 @@ Status prepareContext(QueryResources& r, const Request& request, bson::View coll
   }
   r.context.collator = r.collator.get();
   r.context.clock = &r;
-  const auto wall = request.server().node.environment().wallNow().time_since_epoch();
-  r.context.now = bson::Date{std::chrono::duration_cast<std::chrono::milliseconds>(wall).count()};
-  r.context.clusterTime = bson::Timestamp{static_cast<uint32_t>(r.context.now.millis / 1000), 1};
+  setPresent(r.context, request.server());
   r.context.limits.sortMemoryBytes = static_cast<size_t>(request.server().parameters.maxQueryMemoryBytes);
   if (!let.empty()) {
     TROUPE_ASSIGN(r.let, evaluateLet(let, r.context));

@@ -47,6 +47,9 @@ class QueryResources final : public query::WorkClock {
 /// QueryResources::open.
 StatusWith<storage::CatalogView*> openCatalogView(const Request& request);
 
+/// Sets what $$NOW and $$CLUSTER_TIME stand for.
+void setPresent(query::ParseContext& context, const ServerContext& server);
+
 /// Fills collation (the command's, else the collection's), `let`, time and limits. Errors: those of parsing them.
 Status prepareContext(QueryResources& resources, const Request& request, bson::View collation, bson::View let);
 

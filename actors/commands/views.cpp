@@ -8,7 +8,8 @@ constexpr int kMaxViewDepth = 20;
 
 StatusWith<ResolvedViews> resolveViews(storage::CatalogView& catalog, storage::Namespace ns, bson::View stages) {
   TROUPE_ASSIGN(auto collection, catalog.find(ns));
-  ResolvedViews result{ns, std::move(collection), bson::Document(stages)};
+  ResolvedViews result{ns, std::move(collection), nullptr, bson::Document(stages)};
+  if (result.collection && result.collection->isView()) result.view = result.collection;
   for (int depth = 0; result.collection && result.collection->isView(); ++depth) {
     if (depth == kMaxViewDepth)
       return Status(ErrorCode::kViewDepthLimitExceeded, "View depth limit exceeded: more than 20 views on each other");

@@ -8,6 +8,7 @@ namespace troupe::commands {
 struct ResolvedViews {
   storage::Namespace ns;
   storage::CollectionPtr collection;  ///< null when it does not exist
+  storage::CollectionPtr view;        ///< the one that was named; null where that was a collection
   bson::Document stages;              ///< an array: the pipelines of the views, the innermost first, then those given
 };
 

@@ -1,5 +1,7 @@
 #include "actors/commands/write_support.hpp"
 
+#include <algorithm>
+
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
 
@@ -55,7 +57,22 @@ bson::ObjectId newObjectId(ServerContext& server) {
       static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(sinceEpoch).count()));
 }
 
-StatusWith<bson::View> documentToStore(bson::View document, ServerContext& server, std::deque<bson::Document>& made) {
+bson::Timestamp newTimestamp(ServerContext& server) {
+  const auto id = newObjectId(server).bytes;  // whose counter no other of this second has
+  const uint32_t count = uint32_t{id[9]} << 16 | uint32_t{id[10]} << 8 | id[11];
+  return {static_cast<uint32_t>(wallMillis(server) / 1000), count + 1};
+}
+
+namespace {
+
+bool isEmptyTimestamp(const bson::Element& e) {
+  return e.is(bson::Type::kTimestamp) && e.asTimestamp() == bson::Timestamp{} && e.name() != "_id";
+}
+
+}  // namespace
+
+StatusWith<bson::View> documentToStore(bson::View document, ServerContext& server, std::deque<bson::Document>& made,
+                                       EmptyTimestamps timestamps) {
   if (document.size() > static_cast<uint32_t>(bson::kMaxDocumentSize)) {
     return Status(ErrorCode::kBSONObjectTooLarge,
                   "object to insert too large. size in bytes: " + std::to_string(document.size()) +
@@ -74,13 +91,17 @@ StatusWith<bson::View> documentToStore(bson::View document, ServerContext& serve
       }
     }
   }
-  if (id.ok() && document.first().name() == "_id") return document;
+  const bool fills =
+      timestamps == EmptyTimestamps::kFill && std::any_of(document.begin(), document.end(), isEmptyTimestamp);
+  if (id.ok() && !fills && document.first().name() == "_id") return document;
   bson::Builder stored;
   stored.reserve(document.size() + 24);
   if (id.ok()) stored.append(id);
   else stored.append("_id", newObjectId(server));
   for (const bson::Element& e : document) {
-    if (e.name() != "_id") stored.append(e);
+    if (e.name() == "_id") continue;
+    if (fills && isEmptyTimestamp(e)) stored.append(e.name(), newTimestamp(server));
+    else stored.append(e);
   }
   return made.emplace_back(stored.finish()).view();
 }

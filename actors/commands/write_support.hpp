@@ -36,22 +36,31 @@ void appendWriteErrors(Request& request, const std::vector<WriteError>& errors);
 /// A new ObjectId from the node's clock and random source.
 bson::ObjectId newObjectId(ServerContext& server);
 
+/// The present second as a timestamp, and a count by which it differs from all others of that second.
+bson::Timestamp newTimestamp(ServerContext& server);
+
+/// What becomes of empty timestamps, Timestamp(0, 0), among a document's own fields: in documents of clients they stand
+/// for the present, but for `_id`.
+enum class EmptyTimestamps { kKeep, kFill };
+
 /// The document as it is stored: `_id` first (generated when absent). Where that differs from what was given, the new
 /// document is kept in `made`. Errors: BSONObjectTooLarge, InvalidIdField, DollarPrefixedFieldName (within _id).
-StatusWith<bson::View> documentToStore(bson::View document, ServerContext& server, std::deque<bson::Document>& made);
+StatusWith<bson::View> documentToStore(bson::View document, ServerContext& server, std::deque<bson::Document>& made,
+                                       EmptyTimestamps timestamps);
 
 /// The collection's validator, ready to check documents; checks nothing where there is none or it is bypassed.
 class DocumentValidator {
  public:
-  /// Errors: those of parsing the stored validator.
-  static StatusWith<DocumentValidator> of(const storage::Collection& collection, bool bypass);
+  /// Its expressions take the present for $$NOW. Errors: those of parsing the stored validator.
+  static StatusWith<DocumentValidator> of(const ServerContext& server, const storage::Collection& collection,
+                                          bool bypass);
   /// DocumentValidationFailure (121) with `errInfo`; OK when it passes or the action is only to warn. `before`: the
   /// document that is replaced (level "moderate" lets documents stay invalid that were), or null.
   Status check(bson::View document, const bson::View* before = nullptr) const;
 
  private:
+  std::shared_ptr<const bson::Collator> collator_;  ///< the rule borrows it
   std::shared_ptr<const query::MatchExpression> rule_;
-  bson::Document shown_;
   bool moderate_ = false;
   bool warnOnly_ = false;
 };

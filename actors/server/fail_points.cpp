@@ -7,7 +7,7 @@ namespace troupe::server {
 namespace {
 
 constexpr std::string_view kKnown[] = {"failCommand", "failGetMoreAfterCursorCheckout", "failIndexBuild",
-                                       "hangIndexBuild", "hangWhileClosing"};
+                                       "hangIndexBuild", "hangOutBeforeReplacing", "hangWhileClosing"};
 
 }  // namespace
 

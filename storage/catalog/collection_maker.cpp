@@ -47,7 +47,6 @@ StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogE
 
   auto index = std::make_shared<IndexEntry>();
   TROUPE_ASSIGN(index->spec, parseIndexSpec(metadata.spec, {}, false));
-  TROUPE_ASSIGN(auto collator, makeCollator(index->spec.collation));
   index->ident = metadata.ident;
   index->ready = metadata.ready;
   index->buildUuid = metadata.buildUuid;
@@ -58,18 +57,20 @@ StatusWith<IndexPtr> CollectionMaker::makeIndex(Catalog& catalog, const CatalogE
     index->state->sinceMillis = catalog.hooks().nowMillis();
     if (metadata.multikey) index->state->setDurable(metadata.paths);
   }
+  if (sameSpec) {
+    index->access = before->access;
+  } else {
+    TROUPE_ASSIGN(auto collator, makeCollator(index->spec.collation));
+    TROUPE_ASSIGN(Table table, openTableOf(catalog, entry.ns, metadata.ident));
+    index->access =
+        std::make_shared<IndexAccess>(entry.ns.toString(), index->spec, std::move(table), kind, std::move(collator));
+  }
   if (index->spec.partialFilter) {
     if (!catalog.hooks().makeFilter)
       return Status(ErrorCode::kCannotCreateIndex,
                     "partial indexes need a query language, and none was given to the catalog");
-    TROUPE_ASSIGN(index->filter, catalog.hooks().makeFilter(*index->spec.partialFilter, collator.get()));
-  }
-  if (sameSpec) {
-    index->access = before->access;
-  } else {
-    TROUPE_ASSIGN(Table table, openTableOf(catalog, entry.ns, metadata.ident));
-    index->access =
-        std::make_shared<IndexAccess>(entry.ns.toString(), index->spec, std::move(table), kind, std::move(collator));
+    // The filter borrows the collator, so it is that of the access: this version keeps both for as long as itself.
+    TROUPE_ASSIGN(index->filter, catalog.hooks().makeFilter(*index->spec.partialFilter, index->access->collator()));
   }
   return IndexPtr(std::move(index));
 }

@@ -8,6 +8,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/machines/document_removals.hpp"
 #include "actors/maintenance/blocking_worker.hpp"
+#include "actors/maintenance/discard_temporary.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/capped_waiters.hpp"
@@ -342,6 +343,7 @@ StatusWith<Future<Status>> NodeAssembly::begin() {
   Parts& p = *parts_;
   p.makeNode();
   p.makeContext();
+  maintenance::discardTemporaries(*p.context);
   p.storageRows = std::make_unique<StorageRows>(*p.context);
   TROUPE_ASSIGN(const TreeParts tree, p.treeParts());
   auto started = startWatchedTree(*p.node, dataNodeTree(tree), [parts = parts_.get()](const Status& reason) {

@@ -1,5 +1,6 @@
 #include "test/cases/memory_collections.hpp"
 
+#include "messaging/bson/compare.hpp"
 #include "storage/query/match/match_parser.hpp"
 
 namespace troupe::cases {
@@ -53,8 +54,10 @@ StatusWith<std::unique_ptr<query::OutWriter>> MemoryCollections::openOut(const C
   return std::unique_ptr<query::OutWriter>(std::make_unique<MemoryOut>(*this, target.collection));
 }
 
-StatusWith<bool> MemoryCollections::hasUniqueIndex(const CollectionName&, const std::vector<std::string>& fields) {
-  return fields == std::vector<std::string>{"_id"};
+StatusWith<query::UniqueIndex> MemoryCollections::uniqueIndex(const CollectionName&,
+                                                              const std::vector<std::string>& fields) {
+  if (fields == std::vector<std::string>{"_id"}) return query::UniqueIndex::kWhole;
+  return fields == std::vector<std::string>{"sparse"} ? query::UniqueIndex::kWithoutNull : query::UniqueIndex::kNone;
 }
 
 StatusWith<bool> MemoryCollections::modifyOne(const CollectionName& in, bson::View query, const Change& change) {
@@ -69,7 +72,10 @@ StatusWith<bool> MemoryCollections::modifyOne(const CollectionName& in, bson::Vi
 }
 
 Status MemoryCollections::insert(const CollectionName& into, bson::View document) {
-  collections[into.collection].emplace_back(document);
+  std::vector<Document>& rows = collections[into.collection];
+  for (const Document& row : rows)
+    if (bson::compareValues(row["_id"], document["_id"]) == 0) return {ErrorCode::kDuplicateKey, "E11000"};
+  rows.emplace_back(document);
   return Status::OK();
 }
 

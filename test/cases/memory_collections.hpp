@@ -23,7 +23,7 @@ class MemoryRows final : public query::Stage {
 };
 
 /// Collections in memory, by name, for the stages that read or write others than their own. `_id` is the only unique
-/// index. One thread.
+/// index, but for a sparse one on a field of that name. One thread.
 class MemoryCollections final : public query::PipelineEnvironment {
  public:
   std::map<std::string, std::vector<bson::Document>> collections;
@@ -31,7 +31,8 @@ class MemoryCollections final : public query::PipelineEnvironment {
   StatusWith<query::StagePtr> scan(const query::CollectionName& from, const query::PushDown& request) override;
   StatusWith<query::StagePtr> openSource(const query::CollectionName& on, const bson::Element& specification) override;
   StatusWith<std::unique_ptr<query::OutWriter>> openOut(const query::CollectionName& target) override;
-  StatusWith<bool> hasUniqueIndex(const query::CollectionName& on, const std::vector<std::string>& fields) override;
+  StatusWith<query::UniqueIndex> uniqueIndex(const query::CollectionName& on,
+                                             const std::vector<std::string>& fields) override;
   StatusWith<bool> modifyOne(const query::CollectionName& in, bson::View query, const Change& change) override;
   Status insert(const query::CollectionName& into, bson::View document) override;
 };

@@ -7,7 +7,7 @@ import unittest
 
 import pymongo
 
-from support import SLOWNESS, Server
+from support import SLOWNESS, Server, eventually
 
 KILLS = int(os.environ.get("TROUPE_TEST_KILLS", "50"))
 LANES = 4
@@ -131,6 +131,37 @@ class Crash(unittest.TestCase):
         with server.client() as client:
             self.assertEqual(list(client.crash.c.find()), [{"_id": 1}])
         self.assertEqual(server.stop(), 0)
+
+    def test_a_kill_in_the_middle_of_an_out_leaves_its_target_and_nothing_else(self):
+        server = Server()
+        self.addCleanup(server.discard)
+        server.start()
+        with server.client() as client:
+            db = client.crash
+            db.c.insert_many({"_id": i} for i in range(1000))
+            db.t.insert_one({"_id": "old"})
+            db.create_collection("mine")  # of a client, whatever its name
+            client.admin.command("configureFailPoint", "hangOutBeforeReplacing", mode="alwaysOn")
+            out = threading.Thread(target=self.write_out, args=(server,))
+            out.start()
+            temporary = lambda: [n for n in db.list_collection_names() if n.startswith("tmp.agg_out.")]
+            self.assertTrue(eventually(lambda: temporary() and db[temporary()[0]].estimated_document_count() == 1000))
+            db.get_collection("mine", write_concern=JOURNALED).insert_one({"_id": 1})
+            server.kill()
+            out.join()
+        server.start()
+        with server.client() as client:
+            self.assertEqual(sorted(client.crash.list_collection_names()), ["c", "mine", "t"])
+            self.assertEqual(list(client.crash.t.find()), [{"_id": "old"}])
+            self.assertIn("Removed a temporary collection", server.log_tail(200))
+        self.assertEqual(server.stop(), 0)
+
+    def write_out(self, server):
+        with server.client(retryReads=False) as client:
+            try:
+                client.crash.c.aggregate([{"$out": "t"}])
+            except pymongo.errors.PyMongoError:
+                pass
 
     def change_shape(self, server, round):
         """Collections and indexes come and go meanwhile, so that kills meet changes of the catalog as well."""

@@ -30,6 +30,13 @@ struct PushDown {
   int depth = 0;  ///< nesting of the pipeline that scans: a view it scans may join itself
 };
 
+/// How far an index makes sure that documents differ in some fields.
+enum class UniqueIndex {
+  kNone,
+  kWithoutNull,  ///< a sparse index: only among documents that have the fields
+  kWhole,
+};
+
 /// Where $out collects its result: a temporary collection that replaces the target when `finish` is called.
 class OutWriter {
  public:
@@ -55,13 +62,15 @@ class PipelineEnvironment {
   /// $out: a writer whose result replaces `target` atomically.
   virtual StatusWith<std::unique_ptr<OutWriter>> openOut(const CollectionName& target) = 0;
 
-  /// $merge: is there a unique index exactly over these fields (in any order)? `_id` alone always is.
-  virtual StatusWith<bool> hasUniqueIndex(const CollectionName& on, const std::vector<std::string>& fields) = 0;
+  /// $merge: the best unique index exactly over these fields (in any order), of the pipeline's collation. `_id` alone
+  /// always has one.
+  virtual StatusWith<UniqueIndex> uniqueIndex(const CollectionName& on, const std::vector<std::string>& fields) = 0;
   /// $merge: changes the one document that matches `query`: `change` gets it and returns its new version, or nothing
   /// to leave it; it may be called again after a write conflict. False when nothing matches.
+  /// DocumentValidationFailure when the target's validator refuses the new version.
   using Change = std::function<StatusWith<std::optional<bson::Document>>(bson::View existing)>;
   virtual StatusWith<bool> modifyOne(const CollectionName& in, bson::View query, const Change& change) = 0;
-  /// $merge: adds a document (creating the collection). DuplicateKey when it exists.
+  /// $merge: adds a document. Errors: DuplicateKey when it exists, DocumentValidationFailure.
   virtual Status insert(const CollectionName& into, bson::View document) = 0;
 
   /// After a failure of openOut, modifyOne, insert or an OutWriter: true when the same call is to be made again once

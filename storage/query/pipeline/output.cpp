@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "storage/query/expression/objects.hpp"
 #include "storage/query/expression/values.hpp"
 
-// $out and $merge.
+// What $out and $merge have in common, and $out.
 namespace troupe::query {
 
 using bson::Document;
@@ -44,7 +43,7 @@ Status OutputStage::writeBatch() {
     batch_.pop_front();
   }
   batchBytes_ = 0;
-  return Status::OK();
+  return endBatch();
 }
 
 Status OutputStage::write() {
@@ -77,6 +76,8 @@ StatusWith<Next> OutputStage::next() {
   return Next::end();
 }
 
+bool OutputStage::isInternal(std::string_view db) { return db == "admin" || db == "config" || db == "local"; }
+
 namespace {
 
 class OutStage final : public OutputStage {
@@ -96,19 +97,35 @@ class OutStage final : public OutputStage {
   std::unique_ptr<OutWriter> writer_;
 };
 
+/// {db, coll}, both needed; null counts as missing.
+Status parseOutDocument(bson::View spec, CollectionName& target) {
+  bool db = false, collection = false, timeseries = false;
+  for (const Element& field : spec) {
+    const std::string name = "BSON field '$out." + std::string(field.name());
+    bool* seen = field.name() == "db"           ? &db
+                 : field.name() == "coll"       ? &collection
+                 : field.name() == "timeseries" ? &timeseries
+                                                : nullptr;
+    if (!seen) return {ErrorCode(40415), name + "' is an unknown field."};
+    if (*seen) return {ErrorCode(40413), name + "' is a duplicate field"};
+    if (field.isNullish()) continue;
+    *seen = true;
+    if (seen == &timeseries) return {ErrorCode::kNotImplemented, "time-series collections are not served yet"};
+    if (!field.is(Type::kString))
+      return {ErrorCode::kTypeMismatch, name + "' is the wrong type '" + typeOf(field) + "', expected type 'string'"};
+    (seen == &db ? target.db : target.collection) = field.asString();
+  }
+  if (db && collection) return Status::OK();
+  return {ErrorCode::kMissingRequiredField,
+          std::string("BSON field '$out.") + (db ? "coll" : "db") + "' is missing but a required field"};
+}
+
 Status parseOut(const Element& e, StageParser& parser) {
   CollectionName target{parser.context.on.db, ""};
   if (e.is(Type::kString)) {
     target.collection = e.asString();
   } else if (e.is(Type::kDocument)) {
-    for (const Element& field : e.asDocument()) {
-      if (field.name() != "db" && field.name() != "coll")
-        return {ErrorCode(40415), "BSON field '$out." + std::string(field.name()) + "' is an unknown field."};
-      if (!field.is(Type::kString))
-        return {ErrorCode::kTypeMismatch, "BSON field '$out." + std::string(field.name()) + "' is the wrong type '" +
-                                              typeOf(field) + "', expected type 'string'"};
-      (field.name() == "db" ? target.db : target.collection) = field.asString();
-    }
+    TROUPE_TRY(parseOutDocument(e.asDocument(), target));
   } else {
     return {ErrorCode(16990), "$out only supports a string or object argument, but found " + typeOf(e)};
   }
@@ -116,6 +133,7 @@ Status parseOut(const Element& e, StageParser& parser) {
     return {ErrorCode::kInvalidNamespace, "Invalid $out target namespace, " + target.full()};
   if (target.collection.starts_with("system."))
     return {ErrorCode(17385), "Can't $out to special collection: " + target.collection};
+  if (OutputStage::isInternal(target.db)) return {ErrorCode(31321), "Can't $out to internal database: " + target.db};
   if (!parser.context.environment) return {ErrorCode::kInvalidOptions, "$out is not allowed here"};
   bson::Builder shown;
   shown.append("$out", e);
@@ -123,159 +141,7 @@ Status parseOut(const Element& e, StageParser& parser) {
   return Status::OK();
 }
 
-enum class Matched { kReplace, kKeepExisting, kMerge, kFail, kPipeline };
-enum class NotMatched { kInsert, kDiscard, kFail };
-
-struct MergeSpec {
-  std::vector<std::string> on;
-  Matched matched = Matched::kMerge;
-  NotMatched notMatched = NotMatched::kInsert;
-  Document pipeline;
-  Document let;
-};
-
-class MergeStage final : public OutputStage {
- public:
-  MergeStage(Document shown, CollectionName target, MergeSpec spec, PipelineContext context)
-      : OutputStage(std::move(shown), std::move(target), std::move(context)), spec_(std::move(spec)) {}
-  std::string_view name() const override { return "$merge"; }
-
- private:
-  Status begin() override {
-    TROUPE_ASSIGN(const bool unique, context_.environment->hasUniqueIndex(target_, spec_.on));
-    if (!unique) return {ErrorCode(51183), "Cannot find index to verify that join fields will be unique"};
-    return Status::OK();
-  }
-  Status finish() override { return Status::OK(); }
-
-  Status write(bson::View document) override {
-    bson::Builder query;
-    for (const auto& field : spec_.on) {
-      const Element value = document.at(field);
-      if (!value.ok() && field == "_id") return insertNew(document);
-      if (value.isNullish() || value.is(Type::kArray))
-        return {ErrorCode(51132),
-                "$merge write error: 'on' field '" + field + "' cannot be missing, null, undefined or an array"};
-      query.openDocument(field).append("$eq", value).close();
-    }
-    const auto change = [&](bson::View existing) { return changed(existing, document); };
-    const Document filter = query.finish();
-    TROUPE_ASSIGN(const bool found, context_.environment->modifyOne(target_, filter, change));
-    return found ? Status::OK() : insertNew(document);
-  }
-
-  Status insertNew(bson::View document) {
-    if (spec_.notMatched == NotMatched::kDiscard) return Status::OK();
-    if (spec_.notMatched == NotMatched::kFail)
-      return {ErrorCode::kMergeStageNoMatchingDocument,
-              "$merge could not find a matching document in the target collection for at least one document in the "
-              "source collection"};
-    return context_.environment->insert(target_, document);
-  }
-
-  StatusWith<std::optional<Document>> changed(bson::View existing, bson::View document) {
-    switch (spec_.matched) {
-      case Matched::kKeepExisting: return std::optional<Document>();
-      case Matched::kFail:
-        return Status(ErrorCode::kDuplicateKey,
-                      "$merge write error: a document with the same 'on' fields exists in " + target_.full());
-      case Matched::kReplace:
-        if (document.has("_id")) return std::optional(Document(document));
-        return std::optional(withField(document, "_id", existing["_id"]));
-      case Matched::kMerge: return std::optional(mergeDocuments(existing, document));
-      case Matched::kPipeline: break;
-    }
-    ParseContext inner = *context_.parse;
-    bson::Builder let;
-    let.append("new", document);
-    Variables variables(document);
-    for (const Element& e : spec_.let.view()) {
-      TROUPE_ASSIGN(const auto expression, parseExpression(e, *context_.parse));
-      TROUPE_ASSIGN(const Operand value, static_cast<const Expression&>(*expression).evaluate(variables));
-      if (value.ok()) let.append(e.name(), value.element());
-    }
-    for (const Element& e : context_.parse->let) let.append(e);
-    const Document bound = let.finish();
-    inner.let = bound;
-    TROUPE_ASSIGN(auto result, applyPipelineUpdate(spec_.pipeline, existing, inner));
-    return std::optional(std::move(result));
-  }
-  MergeSpec spec_;
-};
-
-Status parseWhenMatched(const Element& e, MergeSpec& spec) {
-  if (e.is(Type::kArray)) {
-    spec.matched = Matched::kPipeline;
-    spec.pipeline = Document(e.asArray());
-    return Status::OK();
-  }
-  constexpr std::string_view kModes[] = {"replace", "keepExisting", "merge", "fail"};
-  const auto found = std::find(std::begin(kModes), std::end(kModes), e.toStringOr());
-  if (found == std::end(kModes))
-    return {ErrorCode::kBadValue, "Enumeration value '" + std::string(e.toStringOr()) +
-                                      "' for field '$merge.whenMatched' is not a valid value."};
-  spec.matched = static_cast<Matched>(found - std::begin(kModes));
-  return Status::OK();
-}
-
-Status parseMergeInto(const Element& e, CollectionName& target) {
-  if (e.is(Type::kString)) {
-    target.collection = e.asString();
-    return Status::OK();
-  }
-  if (!e.is(Type::kDocument))
-    return {ErrorCode(51178), "$merge 'into' field  must be either a string or an object, but found " + typeOf(e)};
-  if (e.asDocument()["db"].ok()) target.db = e.asDocument()["db"].toStringOr();
-  target.collection = e.asDocument()["coll"].toStringOr();
-  return Status::OK();
-}
-
-Status parseMerge(const Element& e, StageParser& parser) {
-  CollectionName target{parser.context.on.db, ""};
-  MergeSpec spec;
-  if (e.is(Type::kString)) {
-    target.collection = e.asString();
-  } else if (e.is(Type::kDocument)) {
-    for (const Element& field : e.asDocument()) {
-      const auto name = field.name();
-      if (name == "into") {
-        TROUPE_TRY(parseMergeInto(field, target));
-      } else if (name == "on") {
-        if (field.is(Type::kString)) spec.on = {std::string(field.asString())};
-        else if (field.is(Type::kArray))
-          for (const Element& path : field.asArray()) spec.on.emplace_back(path.toStringOr());
-        if (spec.on.empty())
-          return {ErrorCode(51187), "If explicitly specifying $merge 'on', must include at least one field"};
-      } else if (name == "whenMatched") {
-        TROUPE_TRY(parseWhenMatched(field, spec));
-      } else if (name == "whenNotMatched") {
-        const auto mode = field.toStringOr();
-        if (mode != "insert" && mode != "discard" && mode != "fail")
-          return {ErrorCode::kBadValue, "Enumeration value '" + std::string(mode) +
-                                            "' for field '$merge.whenNotMatched' is not a valid value."};
-        spec.notMatched = mode == "insert"    ? NotMatched::kInsert
-                          : mode == "discard" ? NotMatched::kDiscard
-                                              : NotMatched::kFail;
-      } else if (name == "let" && field.is(Type::kDocument)) {
-        spec.let = Document(field.asDocument());
-      } else {
-        return {ErrorCode(40415), "BSON field '$merge." + std::string(name) + "' is an unknown field."};
-      }
-    }
-  } else {
-    return {ErrorCode(51182), "$merge requires a string or object argument, but found " + typeOf(e)};
-  }
-  if (target.collection.empty())
-    return {ErrorCode::kInvalidNamespace, "Invalid $merge target namespace: '" + target.full() + "'"};
-  if (!parser.context.environment) return {ErrorCode::kInvalidOptions, "$merge is not allowed here"};
-  if (spec.on.empty()) spec.on = {"_id"};
-  bson::Builder shown;
-  shown.append("$merge", e);
-  parser.add(std::make_unique<MergeStage>(shown.finish(), std::move(target), std::move(spec), parser.context));
-  return Status::OK();
-}
-
-constexpr StageRow kOutputStages[] = {{"$out", parseOut}, {"$merge", parseMerge}};
+constexpr StageRow kOutputStages[] = {{"$out", parseOut}};
 
 }  // namespace
 

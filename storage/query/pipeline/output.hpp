@@ -15,12 +15,16 @@ class OutputStage : public Stage {
   void serialize(bson::Builder& stages) const override { stages.push(shown_); }
   StageTraits traits() const override { return {.last = true, .writes = true, .blocking = true, .inFacet = false}; }
   const CollectionName& target() const { return target_; }
+  /// Databases that the server keeps for itself: no pipeline writes there.
+  static bool isInternal(std::string_view db);
 
  protected:
   OutputStage(bson::Document shown, CollectionName target, PipelineContext context)
       : shown_(std::move(shown)), target_(std::move(target)), context_(std::move(context)) {}
   virtual Status begin() = 0;
   virtual Status write(bson::View document) = 0;
+  /// After the last document of a batch; a failure ends the pipeline.
+  virtual Status endBatch() { return Status::OK(); }
   virtual Status finish() = 0;
 
   bson::Document shown_;

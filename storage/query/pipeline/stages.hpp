@@ -45,6 +45,7 @@ std::span<const StageRow> graphLookupStages();
 std::span<const StageRow> sourceStages();
 std::span<const StageRow> facetStages();
 std::span<const StageRow> outputStages();
+std::span<const StageRow> mergeStages();
 std::span<const StageRow> windowStages();
 std::span<const StageRow> fillStages();
 

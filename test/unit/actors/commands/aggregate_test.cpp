@@ -111,6 +111,22 @@ TEST_F(AggregateTest, ReadsViewsOnViewsAloneAndInJoins) {
             Lines{R"({ "k" : 4, "found" : [ { "_id" : 4, "x" : 4 } ] })"});
 }
 
+TEST_F(AggregateTest, AViewHasACollationOfItsOwn) {
+  ASSERT_TRUE(succeeds(R"({"create": "c", "collation": {"locale": "en", "strength": 2}})"));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "s": "a"}, {"_id": 2, "s": "A"}]})"));
+  ASSERT_TRUE(succeeds(R"({"create": "plain", "viewOn": "c", "pipeline": []})"));
+  ASSERT_TRUE(succeeds(
+      R"({"create": "insensitive", "viewOn": "c", "pipeline": [], "collation": {"locale": "en", "strength": 1}})"));
+  EXPECT_EQ(batch(R"({"find": "plain", "filter": {"s": "A"}})"), Lines{R"({ "_id" : 2, "s" : "A" })"});
+  EXPECT_TRUE(answers(R"({"count": "plain", "query": {"s": "A"}})", R"({"n": 1})"));
+  EXPECT_EQ(batch(R"({"aggregate": "insensitive", "cursor": {}, "pipeline": [{"$match": {"s": "A"}}]})").size(), 2u);
+  EXPECT_TRUE(answers(R"({"distinct": "insensitive", "key": "s"})", R"({"values": ["a"]})"));
+  const std::string own = R"("collation": {"locale": "en", "strength": 1}})";
+  EXPECT_EQ(batch(R"({"find": "insensitive", "filter": {"s": "A"}, )" + own).size(), 2u);
+  EXPECT_EQ(code(R"({"find": "plain", )" + own), 167);
+  EXPECT_EQ(code(R"({"aggregate": "insensitive", "cursor": {}, "pipeline": [], "collation": {"locale": "fr"}})"), 167);
+}
+
 TEST_F(AggregateTest, AViewThatJoinsItselfIsAnErrorAndNoEndlessRecursion) {
   fill("c", 1);
   ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c", "pipeline": []})"));

@@ -10,7 +10,7 @@ class DocumentValidatorTest : public CommandTest {
   DocumentValidator of(std::string_view create, bool bypass = false) {
     EXPECT_TRUE(succeeds(create));
     const auto collection = server.catalog->find(storage::Namespace("test", "c"));
-    auto validator = DocumentValidator::of(*collection, bypass);
+    auto validator = DocumentValidator::of(*server.server, *collection, bypass);
     EXPECT_TRUE(validator.isOK()) << validator.status().toString();
     return std::move(*validator);
   }
@@ -47,6 +47,20 @@ TEST_F(DocumentValidatorTest, TheModerateLevelSparesDocumentsThatWereInvalidBefo
   EXPECT_TRUE(validator.check(worse, &wasBad).isOK());
   EXPECT_FALSE(validator.check(worse, &wasGood).isOK());
   EXPECT_FALSE(validator.check(worse).isOK());
+}
+
+TEST_F(DocumentValidatorTest, ItsExpressionsKnowThePresent) {
+  const auto validator = of(R"({"create": "c", "validator": {"$expr": {"$lte": ["$since", "$$NOW"]}}})");
+  EXPECT_TRUE(validator.check(bson::doc("since", bson::Date{server.wallMillis() - 1000})).isOK());
+  EXPECT_FALSE(validator.check(bson::doc("since", bson::Date{server.wallMillis() + 86'400'000})).isOK());
+}
+
+TEST_F(DocumentValidatorTest, OutlivesTheCollectionWhoseCollationItComparesBy) {
+  const auto validator =
+      of(R"({"create": "c", "collation": {"locale": "en", "strength": 2}, "validator": {"a": "yes"}})");
+  ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  EXPECT_TRUE(validator.check(R"({"a": "YES"})"_json).isOK());
+  EXPECT_FALSE(validator.check(R"({"a": "no"})"_json).isOK());
 }
 
 TEST_F(DocumentValidatorTest, ARuleThatOnlyWarnsLetsAllIn) {

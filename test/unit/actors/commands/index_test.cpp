@@ -60,6 +60,47 @@ TEST_F(IndexTest, SpecificationsAreChecked) {
       2);
 }
 
+/// The build of the index ends with a new version of it, whose filter must not borrow from the one before.
+class PartialIndexTest : public IndexTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(PartialIndexTest, ItsFilterComparesStringsByTheIndexsCollation) {
+  const std::string own = GetParam();
+  const bool isOwn = !own.empty();
+  ASSERT_TRUE(
+      succeeds(isOwn ? R"({"create": "c"})" : R"({"create": "c", "collation": {"locale": "en", "strength": 2}})"));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "s": "YES"}, {"_id": 2, "s": "no"}]})"));
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"s": 1}, "name": "s",
+                          "partialFilterExpression": {"s": {"$in": ["yes", "maybe"]}})" +
+                       own + "}]}"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "s", "hidden": true}})"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "s", "hidden": false}})"));
+  EXPECT_TRUE(
+      answers(R"({"insert": "c", "documents": [{"_id": 3, "s": "Maybe"}, {"_id": 4, "s": "never"}]})", R"({"n": 2})"));
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$set": {"s": "yEs"}}}]})",
+                      R"({"n": 1, "nModified": 1})"));
+  EXPECT_TRUE(answers(R"({"delete": "c", "deletes": [{"q": {"_id": 1}, "limit": 1}]})", R"({"n": 1})"));
+  EXPECT_EQ(batch(R"({"find": "c", "hint": "s", "sort": {"_id": 1}})"),
+            (std::vector<std::string>{R"({ "_id" : 2, "s" : "yEs" })", R"({ "_id" : 3, "s" : "Maybe" })"}));
+  EXPECT_TRUE(answers(R"({"validate": "c"})", R"({"valid": true})"));
+}
+INSTANTIATE_TEST_SUITE_P(Collations, PartialIndexTest,
+                         ::testing::Values("", R"(, "collation": {"locale": "en", "strength": 2})"));
+
+TEST_F(IndexTest, PartialFiltersDependOnTheDocumentAlone) {
+  const auto made = [&](const std::string& filter) {
+    return code(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a", "partialFilterExpression": )" +
+                filter + "}]}");
+  };
+  for (const char* refused :
+       {R"({"$expr": {"$lt": ["$a", "$$NOW"]}})", R"({"a": {"$ne": 1}})", R"({"a": {"$exists": false}})",
+        R"({"$nor": [{"a": 1}]})", R"({"a": {"$regex": "x"}})", R"({"a": {"$elemMatch": {"b": 1}}})",
+        R"({"a": {"$size": 1}})", R"({"$or": [{"a": 1}, {"a": {"$not": {"$gt": 1}}}]})", R"({"$jsonSchema": {}})"})
+    EXPECT_EQ(made(refused), 67) << refused;
+  EXPECT_EQ(made(R"({"$or": [{"a": {"$gt": 1, "$lte": 5}}, {"$and": [{"b": {"$exists": true}}, {"c": {"$type": 2}}]},
+                     {"d": {"$in": [1, 2]}}, {"e": {"$eq": null}}]})"),
+            0);
+}
+
 TEST_F(IndexTest, AreDroppedByNameKeyOrAllTogether) {
   ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"},
                            {"key": {"y": 1}, "name": "y_1"}, {"key": {"z": 1}, "name": "z_1"}]})"));

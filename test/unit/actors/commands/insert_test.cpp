@@ -23,6 +23,19 @@ TEST_F(InsertTest, MovesTheIdToTheFront) {
   EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>{R"({ "_id" : 5, "a" : 1 })"});
 }
 
+TEST_F(InsertTest, EmptyTimestampsAtTheTopBecomeThePresent) {
+  const auto seconds = static_cast<uint32_t>(server.wallMillis() / 1000);
+  const bson::Timestamp empty;
+  const auto id = bson::doc("_id", empty, "t", empty, "u", empty, "in", bson::doc("t", empty));
+  ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", std::vector<bson::Document>{id}))["ok"].truthy());
+  const bson::Document reply = run(R"({"find": "c"})");
+  const bson::View found = reply.view().at("cursor.firstBatch.0").asDocument();
+  EXPECT_EQ(found["_id"].asTimestamp(), empty);
+  EXPECT_EQ(found.at("in.t").asTimestamp(), empty);
+  EXPECT_EQ(found["t"].asTimestamp().seconds, seconds);
+  EXPECT_GT(found["u"].asTimestamp(), found["t"].asTimestamp());
+}
+
 TEST_F(InsertTest, AnOrderedBatchEndsAtTheFirstFailure) {
   EXPECT_TRUE(answers(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 1}, {"_id": 2}]})",
                       R"({"ok": 1, "n": 1, "writeErrors": [{"index": 1, "code": 11000, "keyPattern": {"_id": 1},

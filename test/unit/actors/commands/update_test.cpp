@@ -114,6 +114,33 @@ TEST_F(UpdateTest, AValidatorHoldsForUpdatesToo) {
                       R"({"n": 0, "writeErrors": [{"code": 121}]})"));
 }
 
+TEST_F(UpdateTest, AReplacementByTheSameIsValidatedToo) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}]})"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "validator": {"a": {"$gt": 5}}})"));
+  const char* same = R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"_id": 1, "a": 1}}]})";
+  EXPECT_TRUE(answers(same, R"({"n": 0, "writeErrors": [{"code": 121}]})"));
+  EXPECT_EQ(code(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"_id": 1, "a": 1}})"), 121);
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"a": 1}}}]})",
+                      R"({"n": 1, "nModified": 0})"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "validationLevel": "moderate"})"));
+  EXPECT_TRUE(answers(same, R"({"n": 1, "nModified": 0})"));
+}
+
+TEST_F(UpdateTest, EmptyTimestampsOfAReplacementBecomeThePresent) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}]})"));
+  bson::Timestamp last;
+  for (const char* command :
+       {R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"t": {"$timestamp": {"t": 0, "i": 0}}}}]})",
+        R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"t": {"$timestamp": {"t": 0, "i": 0}}}})"}) {
+    ASSERT_TRUE(succeeds(command)) << command;
+    const bson::Document reply = run(R"({"find": "c", "filter": {"_id": 1}})");
+    const auto now = reply.view().at("cursor.firstBatch.0.t").asTimestamp();
+    EXPECT_EQ(now.seconds, server.wallMillis() / 1000) << command;
+    EXPECT_GT(now, last) << command;
+    last = now;
+  }
+}
+
 TEST_F(UpdateTest, KeepsIndexesInStep) {
   fill("c", 3);
   ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1", "unique": true}]})"));

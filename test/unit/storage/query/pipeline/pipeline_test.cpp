@@ -45,7 +45,9 @@ class FakeEnvironment final : public PipelineEnvironment {
     return StagePtr(std::make_unique<Rows>(std::vector<Document>{bson::doc("source", spec.name())}));
   }
   StatusWith<std::unique_ptr<OutWriter>> openOut(const CollectionName&) override { return kUnused; }
-  StatusWith<bool> hasUniqueIndex(const CollectionName&, const std::vector<std::string>&) override { return kUnused; }
+  StatusWith<UniqueIndex> uniqueIndex(const CollectionName&, const std::vector<std::string>&) override {
+    return kUnused;
+  }
   StatusWith<bool> modifyOne(const CollectionName&, bson::View, const Change&) override { return kUnused; }
   Status insert(const CollectionName&, bson::View) override { return kUnused; }
 

@@ -1,0 +1,115 @@
+#include "actors/commands/out_collection.hpp"
+
+#include <algorithm>
+
+#include "messaging/bson/ids.hpp"
+#include "messaging/bson/json.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+namespace {
+
+constexpr auto kFailPoint = "hangOutBeforeReplacing";
+
+Status copyIndexes(ServerContext& server, storage::RecoveryUnit& unit, const storage::Collection& from,
+                   storage::CollectionPtr& to) {
+  for (const auto& index : from.indexes()) {
+    if (index->spec.idIndex) continue;
+    TROUPE_ASSIGN(to, storage::createEmptyIndex(server.catalog, unit, to, index->spec));
+  }
+  return Status::OK();
+}
+
+bool sameIndexes(const storage::Collection& a, const storage::Collection& b) {
+  return std::ranges::equal(a.indexes(), b.indexes(), [](const storage::IndexPtr& x, const storage::IndexPtr& y) {
+    return x->spec.stored == y->spec.stored;
+  });
+}
+
+}  // namespace
+
+StatusWith<std::unique_ptr<query::OutWriter>> OutCollection::open(CommandPipelineEnvironment& environment,
+                                                                  QueryResources& query, storage::Namespace target,
+                                                                  bool bypassValidation) {
+  std::unique_ptr<OutCollection> out(new OutCollection(environment, query, std::move(target)));
+  out->replaced_ = query.server.catalog.find(out->target_);
+  if (const auto& replaced = out->replaced_; replaced && replaced->isCapped())
+    return Status(ErrorCode(17152),
+                  "namespace '" + out->target_.toString() + "' is capped so it can't be used for $out");
+  if (const auto& replaced = out->replaced_; replaced && replaced->isView())
+    return Status(ErrorCode::kCommandNotSupportedOnView, "cannot $out to a view: " + out->target_.toString());
+  TROUPE_TRY(out->make());
+  TROUPE_ASSIGN(out->validator_, DocumentValidator::of(query.server, *out->temporary_, bypassValidation));
+  return std::unique_ptr<query::OutWriter>(std::move(out));
+}
+
+Status OutCollection::make() {
+  TROUPE_TRY(server_.writes.roomFor ? CollectionWriter(server_.writes, *query_.operation).roomForTable()
+                                    : Status::OK());
+  const auto id = bson::randomUuid([this] { return server_.node.environment().random(); });
+  const storage::Namespace name(target_.db(), "tmp.agg_out." + id.toString());
+  storage::CollectionOptions options;
+  if (replaced_) options = replaced_->options();
+  options.uuid.reset();
+  options.temp = true;
+  TROUPE_TRY(environment_.writeOnce(query_.unit(), [&]() -> Status {
+    TROUPE_ASSIGN(auto made, storage::createCollection(server_.catalog, query_.unit(), name, options));
+    return replaced_ ? copyIndexes(server_, query_.unit(), *replaced_, made) : Status::OK();
+  }));
+  temporary_ = server_.catalog.find(name);
+  return Status::OK();
+}
+
+OutCollection::~OutCollection() {
+  if (!temporary_) return;
+  query_.unit().abandonSnapshot();
+  try {
+    storage::HeldLock lock(*query_.operation, storage::ResourceType::kCollection, temporary_->ns().toString(),
+                           storage::LockMode::kX);
+    const auto drop = [&] { return storage::dropCollection(server_.catalog, query_.unit(), temporary_); };
+    if (lock.tryAcquire()) (void)environment_.writeOnce(query_.unit(), drop);
+  } catch (const std::exception& failure) {
+    server_.log.warning(log::Component::kCommand, 20902, "aggregate", "A temporary collection was not removed",
+                        bson::doc("ns", temporary_->ns().toString(), "error", failure.what()));
+  }
+}
+
+Status OutCollection::insert(bson::View document) {
+  std::deque<bson::Document> made;
+  TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made, EmptyTimestamps::kFill));
+  TROUPE_TRY(validator_.check(stored));
+  TROUPE_TRY(server_.disk.roomFor(stored.size()));
+  return environment_.writeOnce(query_.unit(), [&] { return temporary_->insert(query_.unit(), stored).status(); });
+}
+
+/// The temporary collection was made like the target. The target's lock was given up at each yield since.
+Status OutCollection::checkTargetUnchanged() const {
+  const auto now = server_.catalog.find(target_);
+  if (now == replaced_) return Status::OK();
+  const storage::CollectionOptions none;
+  const auto& before = replaced_ ? replaced_->options() : none;
+  const auto& after = now ? now->options() : none;
+  if (!before.sameAs(after))
+    return {ErrorCode::kCommandFailed,
+            "collection options of target collection " + target_.toString() +
+                " changed during processing. Original options: " + bson::toRelaxedJson(before.toDocument(false)) +
+                ", new options: " + bson::toRelaxedJson(after.toDocument(false))};
+  if (!replaced_ || !now || sameIndexes(*replaced_, *now)) return Status::OK();
+  return {ErrorCode::kCommandFailed,
+          "indexes of target collection " + target_.toString() + " changed during processing."};
+}
+
+Status OutCollection::finish() {
+  // The pipeline meets a conflict for as long as the point is armed, and tries again after each pause.
+  if (server_.failPoints.fires(kFailPoint)) return {ErrorCode::kWriteConflict, "held by a fail point"};
+  TROUPE_TRY(checkTargetUnchanged());
+  TROUPE_TRY(environment_.writeOnce(query_.unit(), [&] {
+    return storage::renameCollection(server_.catalog, query_.unit(), temporary_, target_, true).status();
+  }));
+  temporary_.reset();
+  return Status::OK();
+}
+
+}  // namespace troupe::commands
