@@ -194,11 +194,12 @@ Task<StatusWith<bool>> dropOnce(Request& request, IndexDrop& drop) {
   TROUPE_CO_ASSIGN(const auto builds, buildsToAbort(*collection, drop.names));
   if (!builds.empty()) {
     target->lock.reset();
+    request.endWithClient();
     Status why(ErrorCode::kIndexBuildAborted, "the index was dropped during its build");
     TROUPE_CO_TRY(co_await abortIndexBuilds(request, collection->uuid(), builds, std::move(why)));
     for (const bson::Uuid& build : builds) {  // where none of it runs: a primary before this one has left them
       storage::UnfinishedBuild left{collection->uuid(), collection->ns(), build};
-      TROUPE_CO_TRY(co_await maintenance::discardBuild(request.server(), std::move(left)));
+      TROUPE_CO_TRY(co_await maintenance::discardBuild(request.server(), request.operation(), std::move(left)));
     }
     co_return false;
   }

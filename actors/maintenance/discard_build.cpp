@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/server/service_operation.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "actors/storage/storage_waits.hpp"
 
@@ -32,21 +33,41 @@ void logOutcome(server::ServerContext& server, const storage::UnfinishedBuild& l
   server.log.warning(kComponent, 20438, "index", "An aborted index build left traces", failed);
 }
 
-}  // namespace
+bson::Document shownDiscard(const storage::UnfinishedBuild& left) {
+  return bson::doc("discardIndexBuild", left.ns.collection(), "buildUUID", left.build, "$db", left.ns.db());
+}
 
-Task<Status> discardBuild(server::ServerContext& server, storage::UnfinishedBuild left) {
-  if (!isThere(*server.catalog.snapshot(), left)) co_return Status::OK();
-  storage::OperationContext operation(server.operations);
+/// False when it had gone before the lock was granted.
+Task<StatusWith<bool>> removeLocked(server::ServerContext& server, storage::OperationContext& operation,
+                                    storage::UnfinishedBuild left) {
   const auto lock =
       co_await lockCollection(server.node, operation, server.catalog, left.collection, left.ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
+  if (!isThere(*server.catalog.snapshot(), left)) co_return false;
+  operation.recoveryUnit().abandonSnapshot();
   CollectionWriter writer(server.writes, operation);
   auto remove = [&]() -> Status {
     return storage::abortIndexBuild(server.catalog, operation.recoveryUnit(), left.collection, left.build);
   };
-  Status outcome = co_await writer.commit(remove);
-  logOutcome(server, left, outcome);
-  co_return outcome;
+  TROUPE_CO_TRY(co_await writer.commit(remove));
+  co_return true;
+}
+
+}  // namespace
+
+Task<Status> discardBuild(server::ServerContext& server, storage::OperationContext& operation,
+                          storage::UnfinishedBuild left) {
+  if (!isThere(*server.catalog.snapshot(), left)) co_return Status::OK();
+  const StatusWith<bool> removed = co_await removeLocked(server, operation, left);
+  if (!removed.isOK() || *removed) logOutcome(server, left, removed.status());
+  co_return removed.status();
+}
+
+Task<Status> discardBuild(server::ServerContext& server, storage::UnfinishedBuild left) {
+  if (!isThere(*server.catalog.snapshot(), left)) co_return Status::OK();
+  server::ServiceOperation operation(server, "DiscardIndexBuild " + left.build.toString(), left.ns, shownDiscard(left));
+  if (left.ns.isReplicated()) operation->announceWrites();
+  co_return co_await discardBuild(server, *operation, left);
 }
 
 }  // namespace troupe::maintenance

@@ -8,7 +8,7 @@ namespace troupe::maintenance {
 namespace {
 
 Status discard(server::ServerContext& server, const storage::CollectionPtr& collection) {
-  storage::OperationContext operation(server.operations());
+  storage::OperationContext operation(server.operations);
   storage::HeldLock lock = collectionLock(operation, collection->ns(), storage::LockMode::kX);
   if (!lock.tryAcquire()) return {ErrorCode::kLockBusy, "the collection is locked"};
   CollectionWriter writer(server.writes, operation);

@@ -10,6 +10,7 @@
 #include "actors/storage/interruptible_wait.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "storage/catalog/catalog_operations.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::maintenance {
 
@@ -59,11 +60,22 @@ void IndexBuild::onStopRequested() { operation_->kill(ErrorCode::kIndexBuildAbor
 Task<void> IndexBuild::run() {
   StatusWith<IndexesBuilt> outcome = co_await build();
   operation_->recoveryUnit().releaseSession();
+  decide();
   if (outcome.isOK()) outcome->lastOpTime = operation_->lastOpTime();
   else if (builder_) co_await giveUp();
+  co_await reachWhenEnded("ended");
   const size_t name = self().path().rfind('/');
   tell(node().address(self().path().substr(0, name)), local(BuildDone{build_, std::move(outcome)}));
   stop();
+}
+
+/// Told while the lock is held under which the outcome became certain, where there is one: operations that come after
+/// it may drop the index, or remove a duplicate, and ask for the index anew. IndexBuilds gets this before their
+/// request.
+void IndexBuild::decide() {
+  if (std::exchange(isDecided_, true)) return;
+  const size_t name = self().path().rfind('/');
+  tell(node().address(self().path().substr(0, name)), local(BuildDecided{build_}));
 }
 
 Task<StatusWith<IndexesBuilt>> IndexBuild::build() {
@@ -85,11 +97,17 @@ Task<StatusWith<IndexesBuilt>> IndexBuild::build() {
   co_return built;
 }
 
-/// What exists, and what others are making, is only known for sure under the lock.
 Task<StatusWith<IndexBuild::SetUp>> IndexBuild::setUp(IndexesBuilt& built) {
   const auto lock =
       co_await lockCollection(node(), *operation_, server_.catalog, wanted_.collection, wanted_.ns, LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
+  const StatusWith<SetUp> done = co_await setUpLocked(built);
+  if (!done.isOK() || *done == SetUp::kComplete) decide();
+  co_return done;
+}
+
+/// What exists, and what others are making, is only known for sure under the lock.
+Task<StatusWith<IndexBuild::SetUp>> IndexBuild::setUpLocked(IndexesBuilt& built) {
   const CollectionPtr collection = server_.catalog.snapshot()->find(wanted_.collection);
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound,
@@ -138,7 +156,7 @@ Task<Status> IndexBuild::untilOthersEnded() {
     if (!ended.isOK()) co_return ended.status();
     if (ended->local<BuildsEnded>().found > 0) continue;
     storage::UnfinishedBuild left{wanted_.collection, wanted_.ns, other};
-    TROUPE_CO_TRY(co_await discardBuild(server_, std::move(left)));
+    TROUPE_CO_TRY(co_await discardBuild(server_, *operation_, std::move(left)));
   }
   others_.clear();
   co_return Status::OK();
@@ -153,7 +171,15 @@ Task<Status> IndexBuild::scan() {
       TROUPE_CO_TRY(co_await writer_.untilDecided(decided));
       continue;
     }
-    if (!ended.isOK()) co_return ended.status();
+    if (ended.status() == ErrorCode::kNotWritablePrimary) {
+      TROUPE_CO_TRY(co_await untilWritable());
+      continue;
+    }
+    if (!ended.isOK()) {
+      if (isDecided_) co_return ended.status();
+      decide();  // a writer may have removed what the scan refuses: only what is still there ends the build
+      continue;
+    }
     TROUPE_CO_TRY(co_await reach("scanning", *operation_));
     if (*ended) co_return Status::OK();
     co_await node().nextTurn();  // operators may ask for its state
@@ -173,7 +199,7 @@ StatusWith<bool> IndexBuild::scanSlice() {
   const TimePoint begun = environment().now();
   do {
     server_.disk.look();  // nobody knows how many keys a document has
-    TROUPE_TRY(server_.disk.roomFor(0));
+    TROUPE_TRY(server_.writes.roomFor(0));
     storage::ConflictRetry retry({.immediateRetries = 100'000, .maxWriteConflictRetries = 100'000}, &server_.conflicts);
     const auto ended = storage::writeConflictRetry(retry, unit, [&]() -> StatusWith<bool> {
       TROUPE_TRY(operation_->checkForInterrupt(begun));
@@ -190,18 +216,39 @@ StatusWith<bool> IndexBuild::scanSlice() {
 }
 
 Task<Status> IndexBuild::commit() {
+  for (;;) {
+    const Status outcome = co_await commitOnce();
+    if (outcome != ErrorCode::kNotWritablePrimary) co_return outcome;
+    TROUPE_CO_TRY(co_await untilWritable());
+  }
+}
+
+Task<Status> IndexBuild::commitOnce() {
   const auto lock =
       co_await lockCollection(node(), *operation_, server_.catalog, wanted_.collection, wanted_.ns, LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   auto finish = [this]() -> Status { return builder_->commit(operation_->recoveryUnit()); };
-  co_return co_await writer_.commit(finish);
+  const Status outcome = co_await writer_.commit(finish);
+  if (outcome != ErrorCode::kNotWritablePrimary) decide();
+  co_return outcome;
 }
 
-/// Its own operation may have been killed: the removal is another one's, and what became of it is logged there.
+/// Writes are refused: by a step-down, which kills this operation if it succeeds and gives the writes back if no
+/// secondary catches up in time. In another term the next write is refused for good. Holds no locks meanwhile.
+Task<Status> IndexBuild::untilWritable() {
+  auto promise = std::make_shared<Promise<Status>>();
+  auto outcome = promise->future();
+  server_.operations.replicated->fence.whenOpen([promise] { promise->set(Status::OK()); });
+  const auto end = [promise](const Status& why) { promise->set(why); };
+  const InterruptibleWait guard(environment(), *operation_, end);
+  co_return co_await outcome;
+}
+
+/// Its own operation may have been killed: the removal is another one's, which logs what became of it. What it could
+/// not remove is its supervisor's to try again.
 Task<void> IndexBuild::giveUp() {
   setPhase("aborting", "removes the unfinished indexes");
-  storage::OperationContext waiting(server_.operations);
-  (void)co_await reach("aborting", waiting);
+  co_await reachWhenEnded("aborting");
   storage::UnfinishedBuild left{wanted_.collection, wanted_.ns, build_};
   (void)co_await discardBuild(server_, std::move(left));
 }
@@ -220,6 +267,12 @@ Task<Status> IndexBuild::reach(const char* phase, storage::OperationContext& ope
   CollectionWriter waiting(server_.writes, operation);
   while (isHeldAt(here)) TROUPE_CO_TRY(co_await waiting.pause(kLookEvery));
   co_return operation.checkForInterrupt(environment().now());
+}
+
+/// A point behind the outcome, which a kill of the operation does not change any more.
+Task<void> IndexBuild::reachWhenEnded(const char* phase) {
+  storage::OperationContext waiting(server_.operations);
+  (void)co_await reach(phase, waiting);
 }
 
 void IndexBuild::showProgress() {

@@ -14,11 +14,13 @@
 
 namespace troupe::maintenance {
 
-/// One build of indexes over an existing collection, on a thread of its own below IndexBuilds, which hears of its end
-/// (BuildDone). It owns the operation that builds: its interrupt, ticket, locks and recovery unit. Short exclusive
-/// phases at both ends; in between it scans in slices, each under an intent lock, so that writers go on beside it and
-/// an operation that wants the collection for itself waits for the present slice only. However it ends, it leaves no
-/// unfinished index, but where the process dies or this member has lost the right to write (discard_build.hpp).
+/// One build of indexes over an existing collection, on a thread of its own below IndexBuilds, which hears when its
+/// outcome is certain (BuildDecided) and of its end (BuildDone). It owns the operation that builds: its interrupt,
+/// ticket, locks and recovery unit. Short exclusive phases at both ends; in between it scans in slices, each under an
+/// intent lock, so that writers go on beside it and an operation that wants the collection for itself waits for the
+/// present slice only. While a step-down waits for secondaries the build waits too, and goes on if its term does.
+/// However it ends, it leaves no unfinished index, but where the process dies or this member has lost the right to
+/// write (discard_build.hpp).
 class IndexBuild final : public Actor {
  public:
   /// `server` outlives it. Its operation can be killed from now on.
@@ -38,14 +40,19 @@ class IndexBuild final : public Actor {
   Task<void> run();
   Task<StatusWith<IndexesBuilt>> build();
   Task<StatusWith<SetUp>> setUp(IndexesBuilt& built);
+  Task<StatusWith<SetUp>> setUpLocked(IndexesBuilt& built);
   Task<Status> createOnEmpty(storage::CollectionPtr collection, std::vector<storage::IndexSpec> specs);
   Task<Status> untilOthersEnded();
   Task<Status> scan();
   Task<StatusWith<bool>> slice();
   StatusWith<bool> scanSlice();
   Task<Status> commit();
+  Task<Status> commitOnce();
+  Task<Status> untilWritable();
   Task<void> giveUp();
+  void decide();
   Task<Status> reach(const char* phase, storage::OperationContext& operation);
+  Task<void> reachWhenEnded(const char* phase);
   bool isHeldAt(std::string_view phase);
   void showProgress();
   std::vector<bson::View> specs() const { return {wanted_.specs.begin(), wanted_.specs.end()}; }
@@ -55,6 +62,7 @@ class IndexBuild final : public Actor {
   const BuildIndexes wanted_;
   server::ServiceOperation operation_;
   CollectionWriter writer_;
+  bool isDecided_ = false;                        ///< IndexBuilds knows that its outcome is certain
   std::optional<storage::IndexBuilder> builder_;  ///< once it is set up, unless there is nothing to scan
   std::vector<bson::Uuid> others_;                ///< builds under way that make some of its indexes
   int64_t estimated_ = 0;                         ///< documents of the collection at the set-up

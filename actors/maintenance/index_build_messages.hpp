@@ -45,6 +45,11 @@ struct BuildsEnded {
   size_t found = 0;  ///< so many of them ran when they were asked for
 };
 
+/// From a build to IndexBuilds, before other operations can act on its outcome: from now on a request for the same
+/// indexes gets a build of its own.
+struct BuildDecided {
+  bson::Uuid build;
+};
 /// From a build to IndexBuilds, as its last message.
 struct BuildDone {
   bson::Uuid build;

@@ -8,12 +8,16 @@
 #include "actors/machines/service_base.hpp"
 #include "actors/maintenance/discard_build.hpp"
 #include "actors/maintenance/index_build.hpp"
+#include "actors/replication/replica_view.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/role_check.hpp"
 
 namespace troupe::maintenance {
 
 namespace {
+
+/// After a discard that failed.
+constexpr auto kTryAgainAfter = std::chrono::seconds(10);
 
 /// Of builds that end with their supervisor.
 Status stopped(const server::ServerContext& server) {
@@ -39,15 +43,17 @@ bool makesTheSame(const BuildIndexes& build, const BuildIndexes& wanted) {
 }  // namespace
 
 Behaviour IndexBuilds::behaviour() {
-  return {on<BuildIndexes>(this, &IndexBuilds::want), on<AbortBuilds>(this, &IndexBuilds::abort),
+  return {on<BuildIndexes>(this, &IndexBuilds::want),
+          on<AbortBuilds>(this, &IndexBuilds::abort),
           on<StopWaiting>([this](const StopWaiting& gone) { stopWaiting(gone); }),
           on<AwaitBuilds>(
               [this](Received<AwaitBuilds> message, Context context) { await(message->builds, std::move(context)); }),
+          on<BuildDecided>([this](const BuildDecided& message) { decided(message); }),
           on<BuildDone>([this](const BuildDone& message) { done(message); }),
-          on<Down>([this](const Down& down) { ended(down); }), on<ChildReady>([](const ChildReady&) {}),
+          on<Down>([this](const Down& down) { ended(down); }),
+          on<ChildReady>([](const ChildReady&) {}),
           on<machines::BecomePrimary>([this](const machines::BecomePrimary&) { start(discardLeft()); }),
-          // Builds of what is replicated have been interrupted with all other writes, and end by themselves.
-          on<machines::StepDown>([](const machines::StepDown&) {})};
+          on<machines::StepDown>([this](const machines::StepDown&) { endReplicated(); })};
 }
 
 void IndexBuilds::onStart() {
@@ -76,18 +82,40 @@ Task<void> IndexBuilds::recover() {
   ready();
 }
 
+/// Not while builds of the last life run: `recover` comes after them. A member that must not write has nothing to try
+/// again: it is told when it becomes primary.
 Task<void> IndexBuilds::discardLeft() {
+  if (orphans_ > 0 || stopping_) co_return;
+  bool failed = false;
   const auto unfinished = storage::unfinishedBuilds(*server_->catalog.snapshot());
-  for (const storage::UnfinishedBuild& left : unfinished)
-    if (find(left.build) == builds_.end() && server::mayWrite(*server_, left.ns))
-      (void)co_await discardBuild(*server_, left);
+  for (const storage::UnfinishedBuild& left : unfinished) {
+    if (find(left.build) != builds_.end() || !server::mayWrite(*server_, left.ns)) continue;
+    const Status outcome = co_await discardBuild(*server_, left);
+    failed = failed || !outcome.isOK();
+  }
+  if (!failed || std::exchange(triesAgain_, true)) co_return;
+  after(kTryAgainAfter, [this] {
+    triesAgain_ = false;
+    start(discardLeft());
+  });
+}
+
+/// The step-down is over and has killed the builds that write. One that no step-down has killed, since the topology
+/// actor failed, and those that wait for their turn end here. While a step-down still waits for secondaries they stay.
+void IndexBuilds::endReplicated() {
+  if (!server_->membership || server_->membership->view()->state() == replication::MemberState::kPrimary) return;
+  std::vector<bson::Uuid> replicated;
+  for (const Build& build : builds_)
+    if (build.wanted.ns.isReplicated()) replicated.push_back(build.uuid);
+  const Status why(ErrorCode::kInterruptedDueToReplStateChange, "this node is no longer primary");
+  for (const bson::Uuid& uuid : replicated) end(find(uuid), why);
 }
 
 void IndexBuilds::want(Received<BuildIndexes> message, Context context) {
   const BuildIndexes& wanted = *message;
   if (stopping_) return context.fail(stopped(*server_));
   const auto same = std::ranges::find_if(
-      builds_, [&](const Build& build) { return build.why.isOK() && makesTheSame(build.wanted, wanted); });
+      builds_, [&](const Build& build) { return isOpen(build) && makesTheSame(build.wanted, wanted); });
   if (same != builds_.end()) {
     same->waiters.push_back({wanted.waiter, std::move(context)});
     return;
@@ -148,6 +176,10 @@ void IndexBuilds::end(BuildAt build, const Status& why) {
   server_->clients.killOperation(build->operation, why.code());
 }
 
+void IndexBuilds::decided(const BuildDecided& decided) {
+  if (const auto build = find(decided.build); build != builds_.end()) build->isDecided = true;
+}
+
 void IndexBuilds::done(const BuildDone& done) {
   const auto build = find(done.build);
   if (build == builds_.end()) return;
@@ -165,15 +197,20 @@ void IndexBuilds::ended(const Down& down) {
   } else if (down.reason.isOK()) {
     build->hasEnded = true;
   } else {
+    build->isDecided = true;
     start(cleanUp(build->uuid, down.reason));
   }
 }
 
-/// Its actor has failed in the middle: what it held is released, what it wrote is still there.
+/// Its actor has failed in the middle: what it held is released, what it wrote is still there. An outcome that comes
+/// meanwhile was sent before: the failure came after it.
 Task<void> IndexBuilds::cleanUp(bson::Uuid uuid, Status reason) {
   storage::UnfinishedBuild left{find(uuid)->wanted.collection, find(uuid)->wanted.ns, uuid};
-  (void)co_await discardBuild(*server_, std::move(left));
-  finish(find(uuid), std::move(reason));
+  (void)co_await discardBuild(*server_, std::move(left));  // `finish` looks whether it has gone
+  const BuildAt build = find(uuid);
+  StatusWith<IndexesBuilt> outcome = std::move(reason);
+  if (build->outcome) outcome = std::move(*build->outcome);
+  finish(build, std::move(outcome));
 }
 
 void IndexBuilds::finish(BuildAt build, StatusWith<IndexesBuilt> outcome) {
@@ -189,8 +226,9 @@ void IndexBuilds::finish(BuildAt build, StatusWith<IndexesBuilt> outcome) {
     if (each.builds.empty()) each.context.reply(local(BuildsEnded{each.found}));
     return each.builds.empty();
   });
-  if (stopping_ && builds_.empty()) stop();
-  else startNext();
+  if (stopping_ && builds_.empty()) return stop();
+  startNext();
+  if (!outcome.isOK()) start(discardLeft());
 }
 
 void IndexBuilds::onStopRequested() {

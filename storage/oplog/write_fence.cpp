@@ -5,10 +5,23 @@
 namespace troupe::storage {
 
 void WriteFence::open(int64_t term) {
-  const std::lock_guard lock(mutex_);
-  if (isOpen() || !drained_.empty()) throw std::logic_error("a write fence is opened that is open, or not yet empty");
-  term_.store(term, std::memory_order_release);
-  inside_.fetch_and(~kClosed, std::memory_order_acq_rel);
+  std::vector<std::function<void()>> opened;
+  {
+    const std::lock_guard lock(mutex_);
+    if (isOpen() || !drained_.empty()) throw std::logic_error("a write fence is opened that is open, or not yet empty");
+    term_.store(term, std::memory_order_release);
+    inside_.fetch_and(~kClosed, std::memory_order_acq_rel);
+    opened.swap(opened_);
+  }
+  for (const auto& tell : opened) tell();
+}
+
+void WriteFence::whenOpen(std::function<void()> opened) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!isOpen()) return opened_.push_back(std::move(opened));
+  }
+  opened();
 }
 
 void WriteFence::close(std::function<void()> drained) {

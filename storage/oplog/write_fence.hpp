@@ -52,6 +52,10 @@ class WriteFence {
   /// Errors: NotWritablePrimary (the fence is closed), InterruptedDueToReplStateChange (the term has changed).
   StatusWith<Pass> enter(std::optional<int64_t> since = std::nullopt);
 
+  /// Calls `opened` once the fence is open: before this returns when it is, else by the thread that opens it. It must
+  /// neither block nor throw, and stays noted if the fence is never opened.
+  void whenOpen(std::function<void()> opened);
+
   bool isOpen() const { return (inside_.load(std::memory_order_acquire) & kClosed) == 0; }
   /// The term in which writes are admitted; nothing when they are not.
   std::optional<int64_t> term() const;
@@ -65,7 +69,7 @@ class WriteFence {
   std::atomic<uint64_t> inside_{kClosed};
   std::atomic<int64_t> term_{0};
   std::mutex mutex_;
-  std::vector<std::function<void()>> drained_;
+  std::vector<std::function<void()>> drained_, opened_;
 };
 
 }  // namespace troupe::storage

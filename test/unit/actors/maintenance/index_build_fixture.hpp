@@ -17,6 +17,8 @@ using commands::Exchange;
 class IndexBuildTest : public commands::CommandTest {
  protected:
   static constexpr const char* kBuildX = R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})";
+  static constexpr const char* kUniqueX =
+      R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1", "unique": true}]})";
   /// The points between the steps of a build over documents; at "setting up" nothing has been written.
   static constexpr const char* kPhases[] = {"setting up", "set up", "scanning", "committing"};
 
@@ -46,10 +48,10 @@ class IndexBuildTest : public commands::CommandTest {
     return exchange.done ? exchange.takeReply()["code"].toInt64() : -1;
   }
   std::vector<ActorRow> rows() { return server.node.registry().rows({.type = "IndexBuild"}); }
-  /// The rows of currentOp that are builds.
-  std::vector<bson::Document> operations() {
+  /// The rows of currentOp that are builds, or operations of another name.
+  std::vector<bson::Document> operations(std::string_view name = "^IndexBuild") {
     std::vector<bson::Document> found;
-    const auto reply = run(R"({"currentOp": 1, "desc": {"$regex": "^IndexBuild"}})", "admin");
+    const auto reply = server.run(bson::doc("currentOp", 1, "desc", bson::doc("$regex", name)), "admin");
     for (const bson::Element& e : reply["inprog"].asArray()) found.emplace_back(e.asDocument());
     return found;
   }

@@ -1,9 +1,6 @@
 // Builds of indexes as actors: how they end, and that they leave nothing.
 #include "actors/maintenance/index_build.hpp"
 
-#include "actors/machines/service_base.hpp"
-#include "actors/server/role_check.hpp"
-#include "storage/oplog/replicated_writes.hpp"
 #include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/maintenance/index_build_fixture.hpp"
 
@@ -212,64 +209,104 @@ TEST_F(IndexBuildShutdownTest, EndsWithItsNode) {
   EXPECT_LT(server.time->now() - asked, 3s) << "nothing of it held the shutdown up";
 }
 
-/// On a node whose right to write comes and goes.
-class IndexBuildRoleTest : public IndexBuildTest {
+class IndexBuildDiscardTest : public IndexBuildTest {
  protected:
-  IndexBuildRoleTest() {
-    server.server->operations.replicated = &writes;
-    server.storageSessions.setMember(true);
-    writes.fence.open(1);
+  /// Leaves an unfinished index of test.c that no build makes: a reader keeps its build from removing it, and then the
+  /// supervisor, until an operator kills what waits. The supervisor tries again ten seconds later.
+  void leaveUnfinished() {
+    fillC();
+    hold("scanning");
+    const auto build = beginBuild();
+    LockHolder reader(server.locks, "test.c", storage::LockMode::kIS);
+    kill(operations().at(0)["opid"].toInt64());
+    letGo();
+    EXPECT_FALSE(build->done) << "its build has not ended";
+    killDiscard();
+    EXPECT_EQ(codeOf(*build), 11601);
+    EXPECT_TRUE(rows().empty());
+    killDiscard();
+    EXPECT_TRUE(discards().empty());
+    ASSERT_EQ(storage::unfinishedBuilds(*server.catalog->snapshot()).size(), 1u);
   }
-  ~IndexBuildRoleTest() override { server.server->operations.replicated = nullptr; }
-  void stepDown() {
-    writes.fence.close([] {});
-    server::interruptWrites(*server.server);
-    server.node.tell(server.node.address(kIndexBuildsPath), local(machines::StepDown{}));
-    server.node.advance(1s);
+  std::vector<bson::Document> discards() { return operations("^DiscardIndexBuild"); }
+  void killDiscard() {
+    const auto shown = discards();
+    ASSERT_EQ(shown.size(), 1u);
+    kill(shown[0]["opid"].toInt64());
   }
-  void stepUp(int64_t term) {
-    writes.fence.open(term);
-    server.node.tell(server.node.address(kIndexBuildsPath), local(machines::BecomePrimary{term}));
-    server.node.advance(1s);
-  }
-  storage::ReplicatedWrites writes{[this] { return static_cast<uint32_t>(server.wallMillis() / 1000); }};
 };
 
-TEST_F(IndexBuildRoleTest, ThatMeetsAStepDownIsDiscardedByTheNextPrimary) {
+TEST_F(IndexBuildDiscardTest, IsAnOperationThatIsSeenAndKilledAndIsTriedAgainLater) {
   fillC();
-  int64_t term = 1;
-  for (const char* phase : kPhases) {
-    hold(phase);
-    const auto build = beginBuild();
-    stepDown();
-    EXPECT_EQ(codeOf(*build), 11602) << phase;
-    EXPECT_TRUE(rows().empty());
-    EXPECT_EQ(server.locks.inUse(), 0u);
-    const bool begun = std::string_view(phase) != "setting up";
-    EXPECT_EQ(storage::unfinishedBuilds(*server.catalog->snapshot()).size(), begun ? 1u : 0u) << phase;
-    stepUp(++term);
+  hold("scanning");
+  const auto build = beginBuild();
+  LockHolder reader(server.locks, "test.c", storage::LockMode::kIS);
+  kill(operations().at(0)["opid"].toInt64());
+  const auto shown = discards();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_TRUE(commands::holds(shown[0], parse(R"({"ns": "test.c", "active": true, "waitingForLock": true,
+      "command": {"discardIndexBuild": "c", "$db": "test"}})")))
+      << bson::toRelaxedJson(shown[0]);
+  const auto locks = run(R"({"lockInfo": 1})", "admin");
+  EXPECT_NE(bson::toRelaxedJson(locks).find("DiscardIndexBuild"), std::string::npos) << bson::toRelaxedJson(locks);
+  killDiscard();
+  EXPECT_EQ(codeOf(*build), 11601);
+  killDiscard();
+  reader.release();
+  EXPECT_EQ(storage::unfinishedBuilds(*server.catalog->snapshot()).size(), 1u);
+  letGo();
+  server.node.advance(10s);
+  expectNothingLeft();
+}
+
+TEST_F(IndexBuildDiscardTest, WhatItCouldNotRemoveDoesNotStandInTheWay) {
+  for (const char* command : {kBuildX, R"({"dropIndexes": "c", "index": "x_1"})", R"({"drop": "c"})"}) {
+    leaveUnfinished();
+    EXPECT_TRUE(succeeds(command)) << command;
+    if (command == std::string_view(kBuildX)) {
+      expectIndexOf(600);
+      ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+    }
     expectNothingLeft();
-    EXPECT_EQ(writes.slots.openReservations(), 0u);
-    letGo();
+    server.node.advance(10s);  // the supervisor looks again
+    (void)run(R"({"drop": "c"})");
   }
 }
 
-TEST_F(IndexBuildRoleTest, WhatAStepDownLeftDoesNotStandInTheWay) {
-  fillC();
-  int64_t term = 1;
-  for (const char* command : {kBuildX, R"({"dropIndexes": "c", "index": "x_1"})"}) {
-    hold("scanning");
-    const auto build = beginBuild();
-    stepDown();
-    EXPECT_EQ(codeOf(*build), 11602);
-    letGo();
-    ASSERT_EQ(storage::unfinishedBuilds(*server.catalog->snapshot()).size(), 1u);
-    writes.fence.open(++term);  // IndexBuilds has not heard of it yet
-    EXPECT_TRUE(succeeds(command)) << command;
+TEST_F(IndexBuildDiscardTest, ThatFailsWhileTheSupervisorStartsIsTriedAgainWhileItServes) {
+  leaveUnfinished();
+  LockHolder reader(server.locks, "test.c", storage::LockMode::kIS);
+  server.node.kill(server.node.address(kIndexBuildsPath), Status(ErrorCode::kInternalError, "a test"));
+  server.node.advance(1s);
+  const auto phase = [&] { return server.node.registry().rows({.under = kIndexBuildsPath}).at(0).phase; };
+  EXPECT_EQ(phase(), "recovering");
+  killDiscard();
+  EXPECT_EQ(phase(), "serving");
+  reader.release();
+  EXPECT_EQ(storage::unfinishedBuilds(*server.catalog->snapshot()).size(), 1u);
+  server.node.advance(10s);
+  expectNothingLeft();
+}
+
+TEST_F(IndexBuildDiscardTest, ADropThatWaitsForItEndsWithItsTimeAndByAKill) {
+  for (const bool isKilled : {false, true}) {
+    leaveUnfinished();
+    LockHolder before(server.locks, "test.c", storage::LockMode::kIS);
+    const char* command = isKilled ? R"({"dropIndexes": "c", "index": "x_1"})"
+                                   : R"({"dropIndexes": "c", "index": "x_1", "maxTimeMS": 500})";
+    const auto drop = server.begin(parse(command), "test", server.connect());
+    LockHolder between(server.locks, "test.c", storage::LockMode::kIS);  // granted when the drop has looked
+    before.release();
+    server.node.advance(100ms);
+    ASSERT_TRUE(between.held());
+    ASSERT_FALSE(drop->done);
+    if (isKilled) kill(drop->operation.id());
+    else server.node.advance(1s);
+    EXPECT_EQ(codeOf(*drop), isKilled ? 11601 : 50);
+    between.release();
+    server.node.advance(10s);
     expectNothingLeft();
-    if (command == std::string_view(kBuildX)) {
-      ASSERT_TRUE(succeeds(R"({"dropIndexes": "c", "index": "x_1"})"));
-    }
+    ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
   }
 }
 

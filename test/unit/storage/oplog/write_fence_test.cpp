@@ -64,6 +64,20 @@ TEST(WriteFence, IsNotOpenedTwiceNorWhileItDrains) {
   EXPECT_THROW(fence.open(2), std::logic_error);
 }
 
+TEST(WriteFence, ItsOpeningCanBeAwaited) {
+  WriteFence fence;
+  int opened = 0;
+  fence.whenOpen([&] { ++opened; });
+  EXPECT_EQ(opened, 0);
+  fence.open(1);
+  EXPECT_EQ(opened, 1);
+  fence.whenOpen([&] { ++opened; });
+  EXPECT_EQ(opened, 2) << "it is open already";
+  fence.close([] {});
+  fence.open(2);
+  EXPECT_EQ(opened, 2) << "each is called once";
+}
+
 TEST(WriteFence, NobodyIsInsideOnceItIsDrained) {
   WriteFence fence;
   std::atomic<int> inside{0}, seenInside{0};
