@@ -35,7 +35,7 @@ class ExecutorStage final : public query::Stage {
 class PipelineStream final : public ResultStream {
  public:
   PipelineStream(std::shared_ptr<QueryResources> resources, std::unique_ptr<CommandPipelineEnvironment> environment,
-                 std::shared_ptr<Pipeline> pipeline, query::Executor* executor)
+                 std::unique_ptr<Pipeline> pipeline, query::Executor* executor)
       : resources_(std::move(resources)),
         environment_(std::move(environment)),
         pipeline_(std::move(pipeline)),
@@ -63,7 +63,7 @@ class PipelineStream final : public ResultStream {
  private:
   std::shared_ptr<QueryResources> resources_;
   std::unique_ptr<CommandPipelineEnvironment> environment_;
-  std::shared_ptr<Pipeline> pipeline_;
+  std::unique_ptr<Pipeline> pipeline_;
   query::Executor* executor_;
 };
 
@@ -122,7 +122,7 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
   context.random = [&environment = server.node.environment()] { return environment.randomShare(); };
   environment->keep(std::move(resolved.stages));
   TROUPE_ASSIGN(auto pipeline, Pipeline::parse(environment->stages(), context));
-  prepared.pipeline = std::move(pipeline);
+  prepared.pipeline = pipeline.get();
   if (ns.collection().empty() && !prepared.pipeline->isCollectionless()) {
     return Status(ErrorCode::kInvalidNamespace,
                   "{aggregate: 1} is not valid for '" +
@@ -134,7 +134,7 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
   TROUPE_TRY(prepared.pipeline->optimize());
   if (!prepared.pipeline->startsWithSource()) TROUPE_TRY(openSource(prepared, command, allowDisk));
   prepared.ns = ns.collection().empty() ? std::string(ns.db()) + ".$cmd.aggregate" : ns.toString();
-  prepared.stream = std::make_unique<PipelineStream>(prepared.resources, std::move(environment), prepared.pipeline,
+  prepared.stream = std::make_unique<PipelineStream>(prepared.resources, std::move(environment), std::move(pipeline),
                                                      prepared.executor);
   return prepared;
 }

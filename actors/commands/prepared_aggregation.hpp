@@ -13,9 +13,9 @@ using namespace server;
 /// An aggregation ready to run: the pipeline with views resolved, its front pushed into the collection's plan.
 struct PreparedAggregation {
   std::shared_ptr<QueryResources> resources;
-  std::shared_ptr<query::Pipeline> pipeline;
   std::string ns;  ///< as shown in the cursor
   std::unique_ptr<ResultStream> stream;
+  query::Pipeline* pipeline = nullptr;  ///< the stream's
   query::PushDown pushed;               ///< what the plan took over
   query::Executor* executor = nullptr;  ///< the plan that feeds it; null for pipelines that make their own documents
 };

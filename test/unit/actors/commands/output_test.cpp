@@ -20,7 +20,7 @@ class OutputTest : public CommandTest {
   /// An $out that has written everything and stays before it replaces the target.
   std::shared_ptr<Exchange> held(const std::string& command) {
     EXPECT_TRUE(succeeds(R"({"configureFailPoint": "hangOutBeforeReplacing", "mode": "alwaysOn"})", "admin"));
-    auto exchange = server.begin(parse(command));
+    auto exchange = server.begin(parse(command), "test", server.connect());
     server.node.advance(200ms);
     EXPECT_FALSE(exchange->done);
     return exchange;

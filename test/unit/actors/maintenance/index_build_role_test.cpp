@@ -52,7 +52,8 @@ class IndexBuildRoleTest : public IndexBuildTest {
     ASSERT_FALSE(server.server->operations.replicated->fence.isOpen());
   }
   static void untilPrimary(CommandNode& node) {
-    for (int steps = 0; !node.server->operations.replicated->fence.isOpen() && steps < 600; ++steps) node.node.advance(100ms);
+    for (int steps = 0; !node.server->operations.replicated->fence.isOpen() && steps < 600; ++steps)
+      node.node.advance(100ms);
     ASSERT_TRUE(node.server->operations.replicated->fence.isOpen());
     node.node.advance(1s);
   }
