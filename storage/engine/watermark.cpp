@@ -10,7 +10,7 @@ namespace troupe::storage {
 /// Callbacks run outside of the mutex: one may wait again at once.
 template <class T>
 void Watermark<T>::move(std::unique_lock<std::mutex> lock, T to) {
-  value_.store(to, std::memory_order_release);
+  word_.store(wordOf(to), std::memory_order_release);
   std::vector<Callback> resumed;
   for (auto it = waiters_.begin(); it != waiters_.end();) {
     if (it->second.seen >= to) {
@@ -31,16 +31,16 @@ void Watermark<T>::advance(T to) {
 }
 
 template <class T>
-void Watermark<T>::increment() requires std::integral<T> {
+void Watermark<T>::increment() {
   std::unique_lock lock(mutex_);
-  const T next = get() + 1;
+  const T next = fromWord(wordOf(get()) + 1);
   move(std::move(lock), next);
 }
 
 template <class T>
 void Watermark<T>::reset(T to) {
   const std::lock_guard lock(mutex_);
-  value_.store(to, std::memory_order_release);
+  word_.store(wordOf(to), std::memory_order_release);
 }
 
 template <class T>

@@ -10,18 +10,18 @@
 namespace troupe::storage {
 
 /// A value that grows, and the callbacks of those who wait until it is past another one; no thread waits. Read without
-/// a lock. `T` is ordered and fits an atomic word; for which ones the code is made, watermark.cpp says. Any thread.
+/// a lock. `T` is a 64-bit number or a Timestamp. Any thread.
 template <class T>
 class Watermark {
  public:
   using Callback = std::function<void()>;
   using WaiterId = uint64_t;
 
-  T get() const { return value_.load(std::memory_order_acquire); }
+  T get() const { return fromWord(word_.load(std::memory_order_acquire)); }
   /// Moving back is ignored.
   void advance(T to);
-  /// Counts one on, of several threads at once too.
-  void increment() requires std::integral<T>;
+  /// Moves on to the next value, of several threads at once too.
+  void increment();
   /// Sets the value, also to an earlier one. Calls nobody.
   void reset(T to);
 
@@ -39,10 +39,18 @@ class Watermark {
     T seen;
     Callback resume;
   };
+  static uint64_t wordOf(T value) {
+    if constexpr (std::integral<T>) return value;
+    else return value.asUint64();
+  }
+  static T fromWord(uint64_t word) {
+    if constexpr (std::integral<T>) return word;
+    else return T::fromUint64(word);
+  }
   void move(std::unique_lock<std::mutex> lock, T to);
 
   mutable std::mutex mutex_;
-  std::atomic<T> value_{};  ///< changed with the mutex held
+  std::atomic<uint64_t> word_{0};  ///< changed with the mutex held; a Timestamp is not aligned as atomics must be
   WaiterId nextWaiter_ = 1;
   std::map<WaiterId, Waiter> waiters_;
 };
