@@ -19,8 +19,8 @@ namespace troupe::maintenance {
 Task<Status> discardBuild(server::ServerContext& server, storage::OperationContext& operation,
                           storage::UnfinishedBuild left);
 
-/// The same as an operation of its own (ServiceOperation), which currentOp and lockInfo show as
-/// "DiscardIndexBuild <uuid>", and which killOp, a change of role and a shutdown end. For those who supervise builds.
+/// The same in an operation of its own (ServiceOperation), for the supervisor of builds: currentOp and lockInfo show it
+/// as "DiscardIndexBuild <uuid>"; killOp, a change of role and a shutdown end it.
 Task<Status> discardBuild(server::ServerContext& server, storage::UnfinishedBuild left);
 
 }  // namespace troupe::maintenance

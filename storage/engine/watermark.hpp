@@ -9,8 +9,8 @@
 
 namespace troupe::storage {
 
-/// A value that grows, and the callbacks of those who wait until it is past another one; no thread waits. Read without
-/// a lock. `T` is a 64-bit number or a Timestamp. Any thread.
+/// A value that grows. Waiters leave a callback, which runs once the value has passed theirs; no thread waits. Reading
+/// takes no lock. `T` is a 64-bit number or a Timestamp. Any thread.
 template <class T>
 class Watermark {
  public:

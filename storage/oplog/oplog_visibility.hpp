@@ -5,8 +5,8 @@
 namespace troupe::storage {
 
 /// Up to which time forward readers of the oplog may read: every entry up to it has been committed or will never be
-/// (TRN-008). Advanced by those who know the holes: the slot reserver on a primary, the applier on a secondary; reset
-/// after a rollback, when the entries behind it have been cut off. Those who tail the oplog wait here. Any thread.
+/// (TRN-008). The slot reserver advances it on a primary, the applier on a secondary, since they know the holes; a
+/// rollback resets it when it has cut the entries behind it off. Readers that tail the oplog wait here. Any thread.
 using OplogVisibility = Watermark<bson::Timestamp>;
 
 }  // namespace troupe::storage

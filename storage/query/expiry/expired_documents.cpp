@@ -12,6 +12,17 @@ namespace {
 
 using storage::RecordId;
 
+/// Most keys to be looked at for a document to be removed: a long array may have very many dates that have expired.
+constexpr size_t kKeysEach = 100;
+/// Documents removed in one unit of work have this many bytes at most, but for the last one: its transaction has to fit
+/// the cache, and its group one entry of the log.
+constexpr size_t kMostBytes = 4 * 1024 * 1024;
+
+struct Gathered {
+  std::vector<RecordId> ids;
+  bool areMore = false;  ///< keys behind them, which were not looked at
+};
+
 /// Dates up to the last that has expired; other types are behind or before all of them.
 KeyRanges expiredKeys(const Expiry& expiry, bson::Date now) {
   constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
@@ -28,25 +39,25 @@ KeyRanges expiredKeys(const Expiry& expiry, bson::Date now) {
 /// Ids of the first records within the ranges, each once. `cursor` walks an index or a clustered collection; `key` and
 /// `seek` say how.
 template <class Cursor, class KeyOf, class Seek>
-StatusWith<std::vector<RecordId>> gather(Cursor& cursor, const KeyRanges& ranges, size_t limit, const KeyOf& keyOf,
-                                         const Seek& seek) {
-  std::vector<RecordId> found;
+StatusWith<Gathered> gather(Cursor& cursor, const KeyRanges& ranges, size_t limit, const KeyOf& keyOf,
+                            const Seek& seek) {
+  Gathered found;
   storage::RecordIdSet seen;
   std::string target = ranges.start();
-  while (found.size() < limit) {
+  for (size_t keys = 0; found.ids.size() < limit && keys < limit * kKeysEach; ++keys) {
     StatusWith<bool> moved = target.empty() ? cursor.next() : seek(target);
     if (!moved.isOK()) return moved.status();
     target.clear();
-    if (!*moved) break;
+    if (!*moved) return found;
     const auto verdict = ranges.check(keyOf(), target);
-    if (verdict == KeyRanges::Verdict::kEnd) break;
-    if (verdict == KeyRanges::Verdict::kInside && seen.insert(cursor.id())) found.push_back(cursor.id());
+    if (verdict == KeyRanges::Verdict::kEnd) return found;
+    if (verdict == KeyRanges::Verdict::kInside && seen.insert(cursor.id())) found.ids.push_back(cursor.id());
   }
+  found.areMore = true;
   return found;
 }
 
-StatusWith<std::vector<RecordId>> expiredRecords(storage::RecoveryUnit& unit, const Expiry& expiry, bson::Date now,
-                                                 size_t limit) {
+StatusWith<Gathered> expiredRecords(storage::RecoveryUnit& unit, const Expiry& expiry, bson::Date now, size_t limit) {
   const KeyRanges ranges = expiredKeys(expiry, now);
   const bool forward = !expiry.index->spec.fields.front().descending;
   if (expiry.index == expiry.collection->clusterKey()) {
@@ -96,17 +107,22 @@ std::optional<Expiry> findExpiry(const storage::CatalogSnapshot& catalog, const 
 }
 
 StatusWith<Expired> removeExpired(storage::RecoveryUnit& unit, const Expiry& expiry, bson::Date now, size_t limit) {
-  TROUPE_ASSIGN(const std::vector<RecordId> expired, expiredRecords(unit, expiry, now, limit));
+  TROUPE_ASSIGN(const Gathered expired, expiredRecords(unit, expiry, now, limit));
   Expired removed;
-  for (const RecordId& id : expired) {
+  size_t bytes = 0;
+  bool isFull = false;
+  for (const RecordId& id : expired.ids) {
+    isFull = bytes >= kMostBytes;
+    if (isFull) break;
     bson::Document document;
     const auto keep = [&](bson::View found) { document = bson::Document(found); };
     TROUPE_ASSIGN(const bool found, expiry.collection->find(unit, id, keep));
     if (!found) continue;  // a key without a record, which validate reports
     TROUPE_TRY(expiry.collection->remove(unit, id, document));
     ++removed.documents;
+    bytes += document.view().size();
   }
-  removed.areMore = expired.size() == limit && removed.documents > 0;
+  removed.areMore = (expired.areMore || isFull) && removed.documents > 0;
   return removed;
 }
 

@@ -167,6 +167,51 @@ TEST_F(TtlMonitorTest, TwoIndexesTakeTurns) {
   EXPECT_TRUE(commands::holds(metrics(), parse(R"({"deletedDocuments": 70, "passes": 1, "subPasses": 1})")));
 }
 
+TEST_F(TtlMonitorTest, ATurnThatHasTakenItsTimeEnds) {
+  for (const char* collection : {"c", "d"}) {
+    fillAt(collection, 300, 100);
+    index(collection, R"({"at": 1})", 0);
+  }
+  LockHolder first(server.locks, "test.c", storage::LockMode::kX),
+      second(server.locks, "test.d", storage::LockMode::kX);
+  server.node.advance(63s);
+  first.release();
+  second.release();
+  int64_t lead = 0;
+  for (int turns = 0; left("c") + left("d") > 0 && turns < 10'000; ++turns) {
+    if (!server.node.step()) server.time->advance(10ms);
+    lead = std::max(lead, std::abs(left("c") - left("d")));
+  }
+  EXPECT_EQ(left("c") + left("d"), 0);
+  EXPECT_LT(lead, 300) << "the turn that waited for its lock ended with its first batch";
+  server.node.run();
+}
+
+TEST_F(TtlMonitorTest, LargeDocumentsAndLongArraysOfDatesAreRemovedInPieces) {
+  index("c", R"({"at": 1})", 0);
+  const std::string text(1024 * 1024, 'x');
+  for (int i = 0; i < 10; ++i) add("c", bson::doc("_id", i, "at", ago(100), "text", text));
+  bson::Builder many;
+  many.append("_id", "many").openArray("at");
+  for (int i = 0; i < 20'000; ++i) many.push(ago(1000 + i));
+  add("c", many.close().finish());
+  const auto collection = server.server->catalog.find(storage::Namespace("test", "c"));
+  const auto rule = query::expiryRules(*server.server->catalog.snapshot()).at(0);
+  storage::RecoveryUnit unit(server.storageSessions);
+  std::vector<size_t> pieces;
+  for (query::Expired removed{.documents = 0, .areMore = true}; removed.areMore;) {
+    storage::WriteUnitOfWork work(unit);
+    const auto outcome = query::removeExpired(unit, *query::findExpiry(*server.server->catalog.snapshot(), rule),
+                                              bson::Date{server.wallMillis()}, 100);
+    ASSERT_TRUE(outcome.isOK()) << outcome.status().toString();
+    removed = *outcome;
+    ASSERT_TRUE(work.commit().isOK());
+    pieces.push_back(removed.documents);
+  }
+  EXPECT_EQ(pieces, (std::vector<size_t>{1, 4, 4, 2}));
+  EXPECT_EQ(left("c"), 0);
+}
+
 TEST_F(TtlMonitorTest, WithoutBatchesOneIndexIsBroughtToItsEndBeforeTheNext) {
   set("ttlMonitorBatchDeletes", bson::Value(false));
   set("ttlIndexDeleteTargetDocs", bson::Value(10));
