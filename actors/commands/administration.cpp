@@ -22,8 +22,7 @@ BlockingBody checkpoint(ServerContext& server) {
     using storage::CheckpointPolicy;
     TROUPE_TRY(server.catalog.flush());
     TROUPE_TRY(operation.checkForInterrupt({}));
-    const auto kind =
-        CheckpointPolicy::kind(CheckpointPolicy::stateOf(server.engine, server.catalog.hooks().replicated));
+    const auto kind = CheckpointPolicy::kind(CheckpointPolicy::stateOf(server.engine, server.catalog.isReplicated()));
     if (!CheckpointPolicy::takes(kind)) return server.engine.flushLog();
     return server.engine.checkpoint(CheckpointPolicy::options(kind)).status();
   };

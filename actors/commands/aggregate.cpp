@@ -30,35 +30,28 @@ constexpr Argument kAggregateArguments[] = {
     flagArg("needsMerge"),
 };
 
-StatusWith<storage::Namespace> aggregateTarget(const Request& request) {
+StatusWith<AuthorizedNamespace> aggregateTarget(Request& request) {
   const auto first = request.body().first();
   if (first.isNumber()) {
     if (first.toInt64() != 1)
       return Status(ErrorCode::kFailedToParse,
                     "Invalid command format: the 'aggregate' field must specify a collection name or 1");
-    return storage::Namespace(request.db(), "");
+    return resolveInput(request, storage::Namespace(request.db(), ""), request.body());
   }
-  return request.collection();
-}
-
-/// Rights beyond reading the collection: writing to the target of $out and $merge, reading the others.
-Status authorizePipeline(const Request& request, const query::Pipeline& pipeline) {
-  for (const auto& other : pipeline.involved()) {
-    TROUPE_TRY(request.authorize(auth::Action::kFind, auth::Resource::coll(other.db, other.collection)));
-  }
-  if (!pipeline.writes()) return Status::OK();
-  const auto target = pipeline.writeTarget();
-  const auto resource = auth::Resource::coll(target.db, target.collection);
-  TROUPE_TRY(request.authorize(auth::Action::kInsert, resource));
-  return request.authorize(auth::Action::kUpdate, resource);
+  if (!first.is(bson::Type::kString))
+    return Status(ErrorCode::kInvalidNamespace,
+                  "collection name has invalid type " + std::string(bson::typeName(first.type())));
+  storage::Namespace ns(request.db(), first.asString());
+  TROUPE_TRY(storage::validateNamespace(ns));
+  return resolveInput(request, std::move(ns), request.body());
 }
 
 /// Holds the target of $out (X) or $merge (IX, or X when it is capped; made when missing) while the pipeline runs, but
 /// for its yields.
-Task<StatusWith<storage::HeldLock>> lockTarget(Request& request, storage::Namespace target, bool out) {
+Task<StatusWith<storage::HeldLock>> lockTarget(Request& request, AuthorizedNamespace target, bool out) {
   if (Status status = storage::validateForCreate(target); !status.isOK()) co_return status;
   if (!out) {
-    if (Status status = co_await writerOf(request).createIfMissing(target); !status.isOK()) co_return status;
+    if (Status status = co_await createIfMissing(request, target); !status.isOK()) co_return status;
   }
   const auto collection = request.server().catalog.find(target);
   const bool alone = out || (collection && collection->isCapped());  // an insert may remove the oldest documents
@@ -89,17 +82,14 @@ Task<Status> aggregate(Request& request) {
   }
   request.server().counters.command.fetch_add(1, std::memory_order_relaxed);
   if (request.flag("explain"))
-    co_return co_await explainAggregate(request, request.body(), query::ExplainVerbosity::kQueryPlanner);
+    co_return co_await explainAggregate(request, *ns, request.body(), query::ExplainVerbosity::kQueryPlanner);
   auto prepared = prepareAggregation(request, *ns, request.body());
   if (!prepared.isOK()) co_return prepared.status();
-  if (Status status = authorizePipeline(request, *prepared->pipeline); !status.isOK()) co_return status;
   storage::HeldLock lock;
   const bool writes = prepared->pipeline->writes();
   if (writes) {
-    const auto name = prepared->pipeline->writeTarget();
-    TROUPE_CO_TRY(checkRoleForWriting(request, name.db));
-    auto held = co_await lockTarget(request, storage::Namespace(name.db, name.collection),
-                                    endsWith(request.document("pipeline"), "$out"));
+    TROUPE_CO_TRY(checkRoleForWriting(request, prepared->target->db()));
+    auto held = co_await lockTarget(request, *prepared->target, endsWith(request.document("pipeline"), "$out"));
     if (!held.isOK()) co_return held.status();
     lock = std::move(*held);
   }
@@ -121,7 +111,7 @@ constexpr Argument kCountArguments[] = {
 };
 
 /// count on a view, by a pipeline.
-Task<Status> countOnView(Request& request, storage::Namespace ns) {
+Task<Status> countOnView(Request& request, AuthorizedNamespace ns) {
   bson::Builder command;
   command.append("aggregate", ns.collection()).openArray("pipeline");
   if (const auto filter = request.document("query"); !filter.empty())
@@ -259,7 +249,7 @@ class DistinctValues {
 };
 
 /// The plan of distinct: a jump through a fitting index, else all matching documents of a collection or view.
-Task<Status> collectDistinct(Request& request, storage::Namespace ns, std::shared_ptr<QueryResources> r,
+Task<Status> collectDistinct(Request& request, AuthorizedNamespace ns, std::shared_ptr<QueryResources> r,
                              DistinctValues& values) {
   const std::string_view key = request.text("key");
   std::unique_ptr<ResultStream> stream;
@@ -320,7 +310,7 @@ Task<Status> distinct(Request& request) {
 constexpr Command kAggregateCommands[] = {
     {.name = "aggregate",
      .summary = "runs a pipeline of stages over a collection; answers with a cursor",
-     .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
+     .requirement = {Requirement::Target::kArguments},
      .access = Access::kRead,
      .stableApi = true,
      .namesCollection = true,

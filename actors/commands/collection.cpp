@@ -5,12 +5,12 @@
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/views.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/stable_api.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
-#include "storage/query/pipeline/pipeline.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -57,25 +57,13 @@ bson::Document ownOptions(const Request& request) {
 }
 
 /// Parts in the query language (validator, pipeline) must parse before they are stored.
-Status checkQueryParts(const Request& request, const storage::CollectionOptions& options) {
+Status checkQueryParts(Request& request, const storage::CollectionOptions& options) {
   QueryResources resources(request.server(), request.operation());
   TROUPE_TRY(prepareContext(resources, request, options.collation, {}));
   if (options.validator && !options.validator->empty()) {
     TROUPE_TRY(query::parseMatch(*options.validator, resources.context).status());
   }
-  if (!options.isView() || !options.pipeline) return Status::OK();
-  for (const bson::Element& e : options.pipeline->view()) {
-    const auto stage = e.isObjectLike() ? e.asDocument().first().name() : std::string_view();
-    if (stage == "$out" || stage == "$merge") {
-      return {ErrorCode::kOptionNotSupportedOnView, "The aggregation stage " + std::string(stage) + " in location " +
-                                                        std::string(e.name()) +
-                                                        " of the pipeline cannot be used in the view definition"};
-    }
-  }
-  query::PipelineContext context;
-  context.parse = &resources.context;
-  context.on = {std::string(request.db()), options.viewOn};
-  return query::Pipeline::parse(*options.pipeline, context).status();
+  return options.isView() ? checkViewDefinition(request, options) : Status::OK();
 }
 
 Task<Status> create(Request& request) {
@@ -91,7 +79,7 @@ Task<Status> create(Request& request) {
   const auto lock = co_await lockCollection(request.server().node, request.operation(), ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   auto change = [&](storage::RecoveryUnit& unit) {
-    return storage::createCollection(request.server().catalog, unit, ns, *options).status();
+    return storage::createCollection(request.server().catalog.unguarded(), unit, ns, *options).status();
   };
   co_return co_await changeCatalog(request, change);
 }
@@ -105,7 +93,7 @@ Task<Status> abortBuildsOf(Request& request, CollectionPtr collection) {
 }
 
 Task<Status> drop(Request& request) {
-  const auto ns = request.collection();
+  const auto ns = request.target();
   if (!ns.isOK()) co_return ns.status();
   if (ns->isSystem() && ns->collection() != "system.js" && ns->collection() != "system.profile" &&
       ns->collection() != "system.views" && !ns->collection().starts_with("system.buckets.")) {
@@ -118,7 +106,9 @@ Task<Status> drop(Request& request) {
   const CollectionPtr& collection = target->collection;
   if (!collection) co_return Status::OK();  // as of 7.0 dropping what does not exist succeeds
   const auto indexes = static_cast<int32_t>(collection->accessPaths().size());
-  auto change = [&](storage::RecoveryUnit& unit) { return storage::dropCollection(server.catalog, unit, collection); };
+  auto change = [&](storage::RecoveryUnit& unit) {
+    return storage::dropCollection(server.catalog.unguarded(), unit, collection);
+  };
   const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
   if (!collection->isView()) {
@@ -136,12 +126,15 @@ Task<Status> dropDatabase(Request& request) {
     if (db != "config")
       co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
   }
-  const auto doomed = server.catalog.snapshot()->collections(db);
+  const AuthorizedDatabase target = NamespaceResolution::targetDatabase(request);
+  const auto doomed = server.catalog.collections(target);
   for (const CollectionPtr& collection : doomed) TROUPE_CO_TRY(co_await abortBuildsOf(request, collection));
   const auto lock = co_await lockDatabase(server.node, request.operation(), db, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
-  if (server.catalog.snapshot()->collections(db).empty()) co_return Status::OK();
-  auto change = [&](storage::RecoveryUnit& unit) { return storage::dropDatabase(server.catalog, unit, db); };
+  if (server.catalog.collections(target).empty()) co_return Status::OK();
+  auto change = [&](storage::RecoveryUnit& unit) {
+    return storage::dropDatabase(server.catalog.unguarded(), unit, db);
+  };
   const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
   server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + "."); });
@@ -151,6 +144,27 @@ Task<Status> dropDatabase(Request& request) {
 
 constexpr Argument kRenameArguments[] = {stringArg("to").required(), eitherArg("dropTarget", kFlagArg | kBinaryArg),
                                          flagArg("stayTemp")};
+
+/// Within a database the right to rename is enough, as long as nothing becomes readable by its new name; it does not
+/// reach system collections. Else a rename is as much as a copy and a drop. A collection in the place of the new name
+/// is dropped.
+StatusWith<AuthorizedNamespace> resolveRename(Request& request, const Namespace& from, const Namespace& to) {
+  using enum auth::Action;
+  const auto may = [&](auth::Action action, const Namespace& ns) {
+    return request.authorize(action, auth::Resource::coll(ns.db(), ns.collection())).isOK();
+  };
+  const bool plain = from.db() == to.db() && !from.isSystem() && !to.isSystem();
+  const bool asRename = plain && request.authorize(kRenameCollectionSameDb, auth::Resource::db(from.db())).isOK() &&
+                        (may(kFind, from) || !may(kFind, to));
+  auth::ActionSet onTarget, onSource;
+  if (!asRename) {
+    onSource = auth::actions({kFind, kDropCollection});
+    onTarget = auth::actions({kInsert, kCreateCollection, kCreateIndex});
+  }
+  if (request.flag("dropTarget")) onTarget |= auth::actions({kDropCollection});
+  TROUPE_TRY(NamespaceResolution::resolve(request, to, onTarget).status());
+  return NamespaceResolution::resolve(request, from, onSource);
+}
 
 Task<Status> renameCollection(Request& request) {
   const auto source = request.body().first();
@@ -166,11 +180,7 @@ Task<Status> renameCollection(Request& request) {
   }
   if (*from == *to) co_return Status(ErrorCode::kIllegalOperation, "Can't rename a collection to itself");
   if (Status status = storage::validateForCreate(*to); !status.isOK()) co_return status;
-  for (const auto& [action, ns] :
-       {std::pair{auth::Action::kDropCollection, &*from}, std::pair{auth::Action::kInsert, &*to}}) {
-    if (Status status = request.authorize(action, auth::Resource::coll(ns->db(), ns->collection())); !status.isOK())
-      co_return status;
-  }
+  TROUPE_CO_ASSIGN(const auto named, resolveRename(request, *from, *to));
   if (from->db() != to->db()) {
     co_return Status(ErrorCode::kCommandNotSupported,
                      "renaming a collection into another database is not supported: aggregate it there with $out");
@@ -184,13 +194,14 @@ Task<Status> renameCollection(Request& request) {
   if (!first.isOK()) co_return first.status();
   const auto second = co_await lockCollection(server.node, request.operation(), other, storage::LockMode::kX);
   if (!second.isOK()) co_return second.status();
-  const CollectionPtr collection = server.catalog.find(*from);
+  const CollectionPtr collection = server.catalog.find(named);
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Source collection " + from->toString() + " does not exist");
   if (collection->isView())
     co_return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + from->toString());
   auto change = [&](storage::RecoveryUnit& unit) {
-    return storage::renameCollection(server.catalog, unit, collection, *to, request.flag("dropTarget")).status();
+    return storage::renameCollection(server.catalog.unguarded(), unit, collection, *to, request.flag("dropTarget"))
+        .status();
   };
   const Status status = co_await changeCatalog(request, change);
   if (status.isOK())
@@ -208,17 +219,16 @@ Task<Status> listDatabases(Request& request) {
   const auto filter = query::parseMatch(request.document("filter"), resources.context);
   if (!filter.isOK()) co_return filter.status();
   const bool nameOnly = request.flag("nameOnly");
-  const bool seesAll = request.authorize(auth::Action::kListDatabases, auth::Resource::cluster()).isOK();
-  const auto catalog = server.catalog.snapshot();
+  if (request.arg("authorizedDatabases") && !request.flag("authorizedDatabases"))
+    TROUPE_CO_TRY(request.authorize(auth::Action::kListDatabases, auth::Resource::cluster()));
   int64_t total = 0;
   std::vector<bson::Document> rows;
-  for (const std::string& db : catalog->databases()) {
-    const bool visible = seesAll || std::any_of(request.client().users.begin(), request.client().users.end(),
-                                                [&](const auto& user) { return user.privileges.allowsAnythingIn(db); });
-    if (!visible) continue;
+  for (const std::string& db : server.catalog.databaseNames()) {
+    const auto database = NamespaceResolution::visibleDatabase(request, db);
+    if (!database) continue;
     int64_t bytes = 0;
     bool empty = true;
-    for (const auto& collection : catalog->collections(db)) {
+    for (const auto& collection : server.catalog.collections(*database)) {
       if (collection->isView()) continue;
       empty = empty && collection->records().count() == 0;
       if (!nameOnly) bytes += collectionDiskBytes(server, *collection);
@@ -253,14 +263,37 @@ bson::Document collectionRow(const storage::Collection& collection, bool nameOnl
   return row.finish();
 }
 
+bool mayDoAnythingWith(const Request& request, const Namespace& ns) {
+  const auto& users = request.client().users;
+  return !request.checksPrivileges() || std::ranges::any_of(users, [&](const auto& user) {
+    return user.privileges.allowsAnythingOn(ns.db(), ns.collection());
+  });
+}
+
+struct ListedCollections {
+  AuthorizedDatabase database;
+  bool onlyAllowed;  ///< those alone which the client may do something with
+};
+
+/// Names alone are shown to a client without the action `listCollections` when it asks for those it may use.
+StatusWith<ListedCollections> listedCollections(Request& request) {
+  const Status all = request.authorize(auth::Action::kListCollections, auth::Resource::db(request.db()));
+  const bool onlyAllowed = request.flag("authorizedCollections") && request.flag("nameOnly");
+  const auto visible = NamespaceResolution::visibleDatabase(request, request.db());
+  if (!visible || !(all.isOK() || onlyAllowed)) return all;
+  return ListedCollections{*visible, onlyAllowed};
+}
+
 Task<Status> listCollections(Request& request) {
   ServerContext& server = request.server();
   QueryResources resources(server, request.operation());
   if (Status status = prepareContext(resources, request, {}, {}); !status.isOK()) co_return status;
   const auto filter = query::parseMatch(request.document("filter"), resources.context);
   if (!filter.isOK()) co_return filter.status();
+  TROUPE_CO_ASSIGN(const ListedCollections listed, listedCollections(request));
   std::vector<bson::Document> rows;
-  for (const auto& collection : server.catalog.snapshot()->collections(request.db())) {
+  for (const auto& collection : server.catalog.collections(listed.database)) {
+    if (listed.onlyAllowed && !mayDoAnythingWith(request, collection->ns())) continue;
     bson::Document row = collectionRow(*collection, request.flag("nameOnly"));
     if ((*filter)->matches(row)) rows.push_back(std::move(row));
   }
@@ -293,14 +326,14 @@ constexpr Command kCollectionCommands[] = {
      .run = dropDatabase},
     {.name = "renameCollection",
      .summary = "gives a collection another name",
-     .requirement = {Requirement::Target::kAuthenticated},
+     .requirement = {Requirement::Target::kArguments},
      .access = Access::kWrite,
      .adminOnly = true,
      .arguments = kRenameArguments,
      .run = renameCollection},
     {.name = "listDatabases",
      .summary = "the databases and their sizes",
-     .requirement = {Requirement::Target::kAuthenticated},
+     .requirement = {Requirement::Target::kArguments},
      .access = Access::kRead,
      .adminOnly = true,
      .stableApi = true,
@@ -308,7 +341,7 @@ constexpr Command kCollectionCommands[] = {
      .run = listDatabases},
     {.name = "listCollections",
      .summary = "the collections and views of a database",
-     .requirement = {Requirement::Target::kDatabase, auth::Action::kListCollections},
+     .requirement = {Requirement::Target::kArguments},
      .access = Access::kRead,
      .stableApi = true,
      .arguments = kListCollectionsArguments,

@@ -7,11 +7,11 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/namespace_resolution.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/service_operation.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
-#include "storage/catalog/catalog_view.hpp"
 #include "storage/validation/validate.hpp"
 
 namespace troupe::commands {
@@ -78,17 +78,6 @@ bson::Document catalogRow(const storage::Collection& collection) {
   return row.finish();
 }
 
-StatusWith<std::vector<bson::Document>> listCatalog(storage::CatalogView& catalog) {
-  std::vector<bson::Document> rows;
-  for (const auto& db : catalog.latest()->databases()) {
-    for (const auto& latest : catalog.latest()->collections(db)) {
-      TROUPE_ASSIGN(const CollectionPtr collection, catalog.find(latest->ns()));
-      if (collection) rows.push_back(catalogRow(*collection));
-    }
-  }
-  return rows;
-}
-
 namespace {
 
 constexpr Argument kCollStatsArguments[] = {numberArg("scale")};
@@ -102,7 +91,7 @@ StatusWith<int64_t> scaleOf(const Request& request) {
 }
 
 Task<Status> collStats(Request& request) {
-  TROUPE_CO_ASSIGN(const auto ns, request.collection());
+  TROUPE_CO_ASSIGN(const auto ns, request.target());
   TROUPE_CO_ASSIGN(const auto scale, scaleOf(request));
   const CollectionPtr collection = request.server().catalog.find(ns);
   if (collection && collection->isView())
@@ -129,7 +118,7 @@ Task<Status> dbStats(Request& request) {
   TROUPE_CO_ASSIGN(const auto scale, scaleOf(request));
   ServerContext& server = request.server();
   int64_t collections = 0, views = 0, objects = 0, dataSize = 0, storageSize = 0, indexes = 0, indexSize = 0;
-  for (const auto& collection : server.catalog.snapshot()->collections(request.db())) {
+  for (const auto& collection : server.catalog.collections(NamespaceResolution::targetDatabase(request))) {
     if (collection->isView()) {
       ++views;
       continue;
@@ -153,13 +142,16 @@ Task<Status> dbStats(Request& request) {
   co_return Status::OK();
 }
 
+const auth::ActionSet kFind = auth::actions({auth::Action::kFind});
+
 constexpr Argument kDataSizeArguments[] = {documentArg("keyPattern"), documentArg("min"), documentArg("max"),
                                            flagArg("estimate")};
 
 Task<Status> dataSize(Request& request) {
   if (request.arg("min") || request.arg("max"))
     co_return Status(ErrorCode::kCommandNotSupported, "dataSize of a range is not supported: leave min and max out");
-  TROUPE_CO_ASSIGN(const auto ns, storage::Namespace::parse(request.body().first().toStringOr()));
+  TROUPE_CO_ASSIGN(auto named, storage::Namespace::parse(request.body().first().toStringOr()));
+  TROUPE_CO_ASSIGN(const auto ns, NamespaceResolution::resolve(request, std::move(named), kFind));
   const CollectionPtr collection = request.server().catalog.find(ns);
   const bool some = collection && !collection->isView();
   request.reply()
@@ -245,10 +237,9 @@ Task<Status> validate(Request& request) {
   }
   TROUPE_CO_TRY(co_await lockForWork(request, operationOf(validation), validation->lock));
   // The collection is that of the snapshot which will be read: its indexes fit the documents (RDS-006).
-  TROUPE_CO_ASSIGN(storage::CatalogView* const catalog,
-                   storage::CatalogView::open(server.catalog, validation->operation->recoveryUnit()));
+  TROUPE_CO_ASSIGN(const CatalogReader catalog, server.catalog.read(validation->operation->recoveryUnit()));
   if (server.membership) TROUPE_CO_TRY(checkRole(request));  // as of the snapshot
-  TROUPE_CO_ASSIGN(const CollectionPtr collection, catalog->find(ns));
+  TROUPE_CO_ASSIGN(const CollectionPtr collection, catalog.find(ns));
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns.toString() + "' does not exist to validate.");
   if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot validate a view");
@@ -257,7 +248,7 @@ Task<Status> validate(Request& request) {
   settings.checkDocuments = settings.full || request.flag("checkBSONConformance");
   settings.repair = request.flag("repair");
   settings.fixCount = !background;
-  validation->validator.emplace(server.catalog, collection, settings);
+  validation->validator.emplace(server.catalog.unguarded(), collection, settings);
   const int64_t limit = background ? server.parameters.maxValidateMBperSec * 1024 * 1024 : 0;
   const Status status = co_await runValidation(request, validation, limit);
   if (status.isOK()) request.reply().appendAll(validation->validator->result().toDocument());
@@ -282,7 +273,7 @@ constexpr Command kStatisticsCommands[] = {
      .run = dbStats},
     {.name = "dataSize",
      .summary = "bytes of a collection's documents",
-     .requirement = {Requirement::Target::kDatabase, auth::Action::kDbStats},
+     .requirement = {Requirement::Target::kArguments},
      .access = Access::kRead,
      .arguments = kDataSizeArguments,
      .run = dataSize},

@@ -12,7 +12,7 @@ using namespace server;
 
 /// A collection whose shape is about to change, locked exclusively: no other operation writes to it or changes it.
 struct ChangeTarget {
-  storage::Namespace ns;
+  AuthorizedNamespace ns;
   storage::HeldLock lock;  ///< X
   storage::CollectionPtr collection;
 };

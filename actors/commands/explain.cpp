@@ -3,6 +3,7 @@
 #include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/namespace_resolution.hpp"
 #include "actors/server/version.hpp"
 #include "messaging/errors/co_status.hpp"
 
@@ -59,7 +60,7 @@ query::FindRequest requestOf(bson::View command, std::string_view filterName) {
   return find;
 }
 
-Task<Status> explainQuery(Request& request, storage::Namespace ns, bson::View command, query::FindRequest find,
+Task<Status> explainQuery(Request& request, AuthorizedNamespace ns, bson::View command, query::FindRequest find,
                           ExplainVerbosity verbosity) {
   ServerContext& server = request.server();
   auto resources = std::make_shared<QueryResources>(server, request.operation());
@@ -92,6 +93,23 @@ bson::View firstStatement(bson::View command, std::string_view list) {
                                                                                    : bson::View();
 }
 
+/// The actions that the explained command needs. An explanation of a write reads the documents it would write.
+StatusWith<auth::ActionSet> actionsOf(bson::View command) {
+  using enum auth::Action;
+  const auto name = command.first().name();
+  if (name == "find" || name == "count" || name == "distinct") return auth::actions({kFind});
+  if (name == "update") return auth::actions({kFind, kUpdate});
+  if (name == "delete") return auth::actions({kFind, kRemove});
+  if (name == "findAndModify" || name == "findandmodify")
+    return auth::actions({kFind, command["remove"].truthy() ? kRemove : kUpdate});
+  return Status(ErrorCode::kCommandNotFound, "Explain failed due to unknown command: " + std::string(name));
+}
+
+StatusWith<AuthorizedNamespace> explainedInput(Request& request, bson::View command) {
+  const bson::Element first = command.first();
+  return resolveInput(request, storage::Namespace(request.db(), first.toStringOr()), command);
+}
+
 Task<Status> explain(Request& request) {
   const bson::Element what = request.body().first();
   if (!what.is(bson::Type::kDocument))
@@ -100,10 +118,14 @@ Task<Status> explain(Request& request) {
   const bson::View command = what.asDocument();
   const bson::Element first = command.first();
   const auto name = first.name();
-  if (name == "aggregate") co_return co_await explainAggregate(request, command, verbosity);
-  storage::Namespace ns(request.db(), first.toStringOr());
-  TROUPE_CO_TRY(storage::validateNamespace(ns));
-  TROUPE_CO_TRY(request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection())));
+  if (name == "aggregate") {
+    TROUPE_CO_ASSIGN(auto input, explainedInput(request, command));
+    co_return co_await explainAggregate(request, std::move(input), command, verbosity);
+  }
+  TROUPE_CO_ASSIGN(const auto needed, actionsOf(command));
+  storage::Namespace named(request.db(), first.toStringOr());
+  TROUPE_CO_TRY(storage::validateNamespace(named));
+  TROUPE_CO_ASSIGN(const auto ns, NamespaceResolution::resolve(request, std::move(named), needed));
   const auto collection = request.server().catalog.find(ns);
   if (collection && collection->isView()) {
     bson::Builder aggregate;
@@ -111,23 +133,20 @@ Task<Status> explain(Request& request) {
         .appendArray("pipeline", findAsPipeline(command))
         .append("cursor", bson::Document());
     const bson::Document onView = aggregate.finish();
-    co_return co_await explainAggregate(request, onView, verbosity);
+    co_return co_await explainAggregate(request, ns, onView, verbosity);
   }
   if (name == "find") co_return co_await explainQuery(request, ns, command, requestOf(command, "filter"), verbosity);
   if (name == "count" || name == "distinct" || name == "findAndModify" || name == "findandmodify") {
     co_return co_await explainQuery(request, ns, command, requestOf(command, "query"), verbosity);
   }
-  if (name == "update" || name == "delete") {
-    const bson::View statement = firstStatement(command, name == "update" ? "updates" : "deletes");
-    co_return co_await explainQuery(request, ns, statement, requestOf(statement, "q"), verbosity);
-  }
-  co_return Status(ErrorCode::kCommandNotFound, "Explain failed due to unknown command: " + std::string(name));
+  const bson::View statement = firstStatement(command, name == "update" ? "updates" : "deletes");
+  co_return co_await explainQuery(request, ns, statement, requestOf(statement, "q"), verbosity);
 }
 
 constexpr Command kExplainCommands[] = {
     {.name = "explain",
      .summary = "how a find, aggregate, count, distinct, update, delete or findAndModify runs",
-     .requirement = {Requirement::Target::kAuthenticated},
+     .requirement = {Requirement::Target::kArguments},
      .access = Access::kRead,
      .stableApi = true,
      .arguments = kExplainArguments,
@@ -136,10 +155,8 @@ constexpr Command kExplainCommands[] = {
 
 }  // namespace
 
-Task<Status> explainAggregate(Request& request, bson::View command, ExplainVerbosity verbosity) {
-  const bson::Element first = command.first();
-  storage::Namespace ns(request.db(), first.toStringOr());
-  TROUPE_CO_TRY(request.authorize(auth::Action::kFind, auth::Resource::coll(ns.db(), ns.collection())));
+Task<Status> explainAggregate(Request& request, AuthorizedNamespace ns, bson::View command,
+                              ExplainVerbosity verbosity) {
   TROUPE_CO_ASSIGN(auto prepared, prepareAggregation(request, ns, command));
   if (prepared.pipeline->writes() && verbosity != ExplainVerbosity::kQueryPlanner) {
     co_return Status(ErrorCode(51029), "explain of a pipeline that writes needs the verbosity 'queryPlanner'");

@@ -4,6 +4,8 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/namespace_resolution.hpp"
+#include "actors/server/user_store.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/plan/id_lookup.hpp"
 
@@ -112,7 +114,7 @@ constexpr size_t kAroundDocument = 192;
 
 /// Answers a find of one document by its `_id`: the same as the plan IDHACK, without plan, cursor, and what they
 /// allocate.
-Status answerWithDocument(Request& request, const storage::Namespace& ns, const storage::Collection& collection,
+Status answerWithDocument(Request& request, const AuthorizedNamespace& ns, const storage::Collection& collection,
                           const bson::Element& id) {
   ServerContext& server = request.server();
   TROUPE_ASSIGN(const auto match, query::matchById(collection, request.operation().recoveryUnit(), id));
@@ -137,8 +139,8 @@ Task<Status> find(Request& request) {
   ServerContext& server = request.server();
   server.counters.query.fetch_add(1, std::memory_order_relaxed);
 
-  TROUPE_CO_ASSIGN(storage::CatalogView* const catalog, openCatalogView(request));
-  TROUPE_CO_ASSIGN(auto collection, catalog->find(ns));
+  TROUPE_CO_ASSIGN(const CatalogReader catalog, openCatalogView(request));
+  TROUPE_CO_ASSIGN(auto collection, catalog.find(ns));
   if (collection && collection->isView()) co_return co_await findOnView(request, ns);
   const auto tailable = wantsTailable(request, collection.get());
   if (!tailable.isOK()) co_return tailable.status();
@@ -183,6 +185,16 @@ constexpr Argument kGetMoreArguments[] = {
     documentArg("lastKnownCommittedOpTime"),
 };
 
+/// The users may have changed since the cursor was opened: what its namespaces need is checked again.
+Status checkStillAllowed(Request& request, ClientCursor& cursor) {
+  request.furtherNamespaces = cursor.furtherNamespaces;
+  const int64_t version = request.server().users.version();
+  if (!request.checksPrivileges() || cursor.authorizedAt == version) return Status::OK();
+  TROUPE_TRY(NamespaceResolution::checkAgain(request, cursor.grants));
+  cursor.authorizedAt = version;
+  return Status::OK();
+}
+
 Task<Status> getMore(Request& request) {
   const auto id = request.body().first();
   if (!id.is(bson::Type::kInt64) && !id.is(bson::Type::kInt32)) {
@@ -202,6 +214,10 @@ Task<Status> getMore(Request& request) {
     co_return Status(ErrorCode::kInvalidNamespace, "Collection names cannot be empty");
   auto cursor = server.cursors.pin(id.toInt64(), ns, request.userNames(), request.session(), &request.operation());
   if (!cursor.isOK()) co_return cursor.status();
+  if (Status status = checkStillAllowed(request, **cursor); !status.isOK()) {
+    server.cursors.unpin(*cursor, server.node.environment().now());
+    co_return status;
+  }
   if (const auto data = server.failPoints.fires("failGetMoreAfterCursorCheckout")) {
     server.cursors.forget(id.toInt64());
     bson::Builder extra;

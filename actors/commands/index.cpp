@@ -8,6 +8,7 @@
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/views.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/discard_build.hpp"
@@ -114,14 +115,14 @@ Task<Status> createIndexes(Request& request) {
   TROUPE_CO_TRY(checkSpecifications(request, given));
   ServerContext& server = request.server();
   const bool existed = server.catalog.find(ns) != nullptr;
-  TROUPE_CO_TRY(co_await writerOf(request).createIfMissing(ns));
+  TROUPE_CO_TRY(co_await createIfMissing(request, ns));
   const CollectionPtr collection = server.catalog.find(ns);
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound,
                      "the collection was dropped while its index was to be created: " + ns.toString());
   if (collection->isView())
     co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot create indexes on a view: " + ns.toString());
-  TROUPE_CO_ASSIGN(const auto specs, storage::newIndexes(server.catalog, *collection, given));
+  TROUPE_CO_ASSIGN(const auto specs, storage::newIndexes(server.catalog.unguarded(), *collection, given));
   TROUPE_CO_TRY(checkPartialFilters(request, specs));
   TROUPE_CO_ASSIGN(const auto built, co_await buildIndexes(request, collection, given));
   bson::Builder& reply = request.reply();
@@ -204,7 +205,7 @@ Task<StatusWith<bool>> dropOnce(Request& request, IndexDrop& drop) {
     co_return false;
   }
   auto change = [&](storage::RecoveryUnit& unit) {
-    return storage::dropIndexes(request.server().catalog, unit, collection, drop.names).status();
+    return storage::dropIndexes(request.server().catalog.unguarded(), unit, collection, drop.names).status();
   };
   TROUPE_CO_TRY(co_await changeCatalog(request, change));
   co_return true;
@@ -339,12 +340,22 @@ Task<Status> checkUnique(Request& request, CollectionPtr collection, const stora
       extra.finish());
 }
 
+/// The view as it will be, with what the command leaves as it is.
+Status checkViewChange(Request& request, const storage::Collection& view) {
+  if (!request.arg("viewOn") && !request.arg("pipeline")) return Status::OK();
+  storage::CollectionOptions changed = view.options();
+  if (const auto on = request.arg("viewOn"); on) changed.viewOn = std::string(on.asString());
+  if (request.arg("pipeline")) changed.pipeline = bson::Document(request.document("pipeline"));
+  return checkViewDefinition(request, changed);
+}
+
 /// Changes the collection under its lock, unless it is another version than `checked`, whose keys were looked at: then
 /// nothing is done, and the answer is false.
 Task<StatusWith<bool>> modify(Request& request, CollectionPtr checked) {
   const auto target = co_await openForChange(request, {.missing = "ns does not exist: ", .view = {}});
   if (!target.isOK()) co_return target.status();
   const CollectionPtr& collection = target->collection;
+  if (collection->isView()) TROUPE_CO_TRY(checkViewChange(request, *collection));
   const storage::IndexEntry* index = nullptr;
   TROUPE_CO_ASSIGN(const auto change, collModChange(request, *collection, index));
   if (change.indexChange.unique.value_or(false) && collection != checked) co_return false;
@@ -355,7 +366,7 @@ Task<StatusWith<bool>> modify(Request& request, CollectionPtr checked) {
   }
   if (index) replyWithIndexChange(request.reply(), change.indexChange, index->spec);
   auto apply = [&](storage::RecoveryUnit& unit) {
-    return storage::modifyCollection(request.server().catalog, unit, collection, change).status();
+    return storage::modifyCollection(request.server().catalog.unguarded(), unit, collection, change).status();
   };
   TROUPE_CO_TRY(co_await changeCatalog(request, apply));
   co_return true;

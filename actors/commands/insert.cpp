@@ -120,7 +120,7 @@ Status checkBatchSize(size_t count) {
 }
 
 Task<Status> insert(Request& request) {
-  const auto ns = request.target();
+  const auto ns = request.target(bypassAction(request));
   if (!ns.isOK()) co_return ns.status();
   const auto documents = request.documents("documents");
   if (!documents.isOK()) co_return documents.status();

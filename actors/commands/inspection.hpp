@@ -4,7 +4,7 @@
 
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
-#include "storage/catalog/catalog_view.hpp"
+#include "storage/catalog/collection.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -25,9 +25,6 @@ bson::Document collectionStatistics(ServerContext& server, const storage::Collec
 std::vector<bson::Document> indexStatistics(ServerContext& server, const storage::Collection& collection);
 /// The row of a collection or view in $listCatalog.
 bson::Document catalogRow(const storage::Collection& collection);
-/// Rows of $listCatalog: of all collections and views as the snapshot of `catalog` sees them. Errors: those of the
-/// view.
-StatusWith<std::vector<bson::Document>> listCatalog(storage::CatalogView& catalog);
 /// The serverStatus document without its `ok`; with the histograms of latencies where wanted.
 bson::Document serverStatus(ServerContext& server, bool histograms = false);
 

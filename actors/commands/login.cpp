@@ -62,9 +62,7 @@ Status admit(Request& request, const auth::SaslConversation& sasl) {
   auto& users = request.client().users;
   std::erase_if(users, [&](const AuthenticatedUser& other) { return other.database == user->database; });
   users.push_back(std::move(*user));
-  std::string names;
-  for (const auto& name : request.userNames()) names += (names.empty() ? "" : ", ") + name;
-  request.client().setUserNames(names);
+  request.client().usersChanged();
   request.server().log.info(log::Component::kAccess, 5286306, "conn" + std::to_string(request.client().connectionId),
                             "Successfully authenticated",
                             bson::doc("user", sasl.user(), "db", sasl.database(), "client", request.client().remote));
@@ -99,9 +97,7 @@ Task<Status> saslContinue(Request& request) {
 
 Task<Status> logout(Request& request) {
   std::erase_if(request.client().users, [&](const AuthenticatedUser& user) { return user.database == request.db(); });
-  std::string names;
-  for (const auto& name : request.userNames()) names += (names.empty() ? "" : ", ") + name;
-  request.client().setUserNames(names);
+  request.client().usersChanged();
   co_return Status::OK();
 }
 

@@ -14,8 +14,9 @@ namespace {
 /// A modification with everything parsed, and the collection held for writing.
 class Modifier {
  public:
-  Modifier(Request& request, const Modification& what, WriteTarget target)
+  Modifier(Request& request, AuthorizedNamespace ns, const Modification& what, WriteTarget target)
       : request_(request),
+        ns_(std::move(ns)),
         what_(what),
         target_(std::move(target)),
         writer_(writerOf(request)),
@@ -88,7 +89,7 @@ class Modifier {
   Task<Status> reopen() {
     const storage::CollectionPtr before = target_.collection;
     if (!before) co_return Status::OK();
-    auto again = co_await openForWrite(request_, before->ns(), IfMissing::kLeave);
+    auto again = co_await openForWrite(request_, ns_, IfMissing::kLeave);
     if (!again.isOK()) co_return again.status();
     if (!again->collection || again->collection->uuid() != before->uuid()) {
       co_return Status(ErrorCode::kQueryPlanKilled,
@@ -124,7 +125,7 @@ class Modifier {
     co_return Status::OK();
   }
 
-  Status resume() { return executor_->restore(unit(), request_.server().catalog); }
+  Status resume() { return executor_->restore(unit(), request_.server().catalog.unguarded()); }
 
   Task<Status> letOthersIn(TimePoint& lastYield) {
     const TimePoint now = request_.server().node.environment().now();
@@ -195,6 +196,7 @@ class Modifier {
   }
 
   Request& request_;
+  const AuthorizedNamespace ns_;
   const Modification& what_;
   WriteTarget target_;
   CollectionWriter writer_;
@@ -213,11 +215,11 @@ constexpr int kUpsertAttempts = 3;
 
 }  // namespace
 
-Task<StatusWith<ModificationOutcome>> modify(Request& request, storage::Namespace ns, Modification what) {
+Task<StatusWith<ModificationOutcome>> modify(Request& request, AuthorizedNamespace ns, Modification what) {
   for (int attempt = 1;; ++attempt) {
     auto target = co_await openForWrite(request, ns, what.upsert ? IfMissing::kCreate : IfMissing::kLeave);
     if (!target.isOK()) co_return target.status();
-    Modifier modifier(request, what, std::move(*target));
+    Modifier modifier(request, ns, what, std::move(*target));
     if (Status status = modifier.prepare(); !status.isOK()) co_return status;
     const Status status = co_await modifier.run();
     if (status.isOK()) {

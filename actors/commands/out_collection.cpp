@@ -17,7 +17,7 @@ Status copyIndexes(ServerContext& server, storage::RecoveryUnit& unit, const sto
                    storage::CollectionPtr& to) {
   for (const auto& index : from.indexes()) {
     if (index->spec.idIndex) continue;
-    TROUPE_ASSIGN(to, storage::createEmptyIndex(server.catalog, unit, to, index->spec));
+    TROUPE_ASSIGN(to, storage::createEmptyIndex(server.catalog.unguarded(), unit, to, index->spec));
   }
   return Status::OK();
 }
@@ -31,7 +31,7 @@ bool sameIndexes(const storage::Collection& a, const storage::Collection& b) {
 }  // namespace
 
 StatusWith<std::unique_ptr<query::OutWriter>> OutCollection::open(CommandPipelineEnvironment& environment,
-                                                                  QueryResources& query, storage::Namespace target,
+                                                                  QueryResources& query, AuthorizedNamespace target,
                                                                   bool bypassValidation) {
   std::unique_ptr<OutCollection> out(new OutCollection(environment, query, std::move(target)));
   out->replaced_ = query.server.catalog.find(out->target_);
@@ -49,13 +49,13 @@ Status OutCollection::make() {
   TROUPE_TRY(server_.writes.roomFor ? CollectionWriter(server_.writes, *query_.operation).roomForTable()
                                     : Status::OK());
   const auto id = bson::randomUuid([this] { return server_.node.environment().random(); });
-  const storage::Namespace name(target_.db(), "tmp.agg_out." + id.toString());
+  const auto name = NamespaceResolution::temporaryOf(target_, "tmp.agg_out." + id.toString());
   storage::CollectionOptions options;
   if (replaced_) options = replaced_->options();
   options.uuid.reset();
   options.temp = true;
   TROUPE_TRY(environment_.writeOnce(query_.unit(), [&]() -> Status {
-    TROUPE_ASSIGN(auto made, storage::createCollection(server_.catalog, query_.unit(), name, options));
+    TROUPE_ASSIGN(auto made, storage::createCollection(server_.catalog.unguarded(), query_.unit(), name, options));
     return replaced_ ? copyIndexes(server_, query_.unit(), *replaced_, made) : Status::OK();
   }));
   temporary_ = server_.catalog.find(name);
@@ -68,7 +68,7 @@ OutCollection::~OutCollection() {
   try {
     storage::HeldLock lock(*query_.operation, storage::ResourceType::kCollection, temporary_->ns().toString(),
                            storage::LockMode::kX);
-    const auto drop = [&] { return storage::dropCollection(server_.catalog, query_.unit(), temporary_); };
+    const auto drop = [&] { return storage::dropCollection(server_.catalog.unguarded(), query_.unit(), temporary_); };
     if (lock.tryAcquire()) (void)environment_.writeOnce(query_.unit(), drop);
   } catch (const std::exception& failure) {
     server_.log.warning(log::Component::kCommand, 20902, "aggregate", "A temporary collection was not removed",
@@ -106,7 +106,7 @@ Status OutCollection::finish() {
   if (server_.failPoints.fires(kFailPoint)) return {ErrorCode::kWriteConflict, "held by a fail point"};
   TROUPE_TRY(checkTargetUnchanged());
   TROUPE_TRY(environment_.writeOnce(query_.unit(), [&] {
-    return storage::renameCollection(server_.catalog, query_.unit(), temporary_, target_, true).status();
+    return storage::renameCollection(server_.catalog.unguarded(), query_.unit(), temporary_, target_, true).status();
   }));
   temporary_.reset();
   return Status::OK();

@@ -16,7 +16,7 @@ class OutCollection final : public query::OutWriter {
   /// Makes the temporary collection. Errors: 17152 (the target is capped), CommandNotSupportedOnView, those of creating
   /// collections and indexes.
   static StatusWith<std::unique_ptr<query::OutWriter>> open(CommandPipelineEnvironment& environment,
-                                                            QueryResources& query, storage::Namespace target,
+                                                            QueryResources& query, AuthorizedNamespace target,
                                                             bool bypassValidation);
   /// Drops the temporary collection unless `finish` succeeded: a last stage that writes is never left for another
   /// command, so the operation is still there. Its locks may have been given up (a killed yield), so it drops only if
@@ -29,7 +29,7 @@ class OutCollection final : public query::OutWriter {
   Status finish() override;
 
  private:
-  OutCollection(CommandPipelineEnvironment& environment, QueryResources& query, storage::Namespace target)
+  OutCollection(CommandPipelineEnvironment& environment, QueryResources& query, AuthorizedNamespace target)
       : environment_(environment), query_(query), server_(query.server), target_(std::move(target)) {}
   Status make();
   Status checkTargetUnchanged() const;
@@ -37,7 +37,7 @@ class OutCollection final : public query::OutWriter {
   CommandPipelineEnvironment& environment_;
   QueryResources& query_;
   ServerContext& server_;
-  storage::Namespace target_;
+  AuthorizedNamespace target_;
   storage::CollectionPtr replaced_;   ///< the target as it was at the beginning; null where there was none
   storage::CollectionPtr temporary_;  ///< null until it is made, and after it took the target's place
   DocumentValidator validator_;

@@ -59,7 +59,7 @@ class ScanStage final : public query::Stage {
     stages.pushDocument().openDocument("$cursor").close().close();
   }
   void save() override { executor_->save(); }
-  Status restore() override { return executor_->restore(query_.unit(), query_.server.catalog); }
+  Status restore() override { return executor_->restore(query_.unit(), query_.server.catalog.unguarded()); }
 
  private:
   const QueryResources& query_;
@@ -91,20 +91,26 @@ CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, Q
       server_(request.server()),
       bypassesValidation_(resources.command["bypassDocumentValidation"].truthy()) {
   mayListSessions_ = request.authorize(auth::Action::kListSessions, auth::Resource::cluster()).isOK();
-  mayInspect_ = request.authorize(auth::Action::kInprog, auth::Resource::cluster()).isOK();
+  inspection_ = NamespaceResolution::inspection(request);
 }
 
 StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from, const query::PushDown& request) {
-  storage::Namespace ns(from.db, from.collection);
-  TROUPE_ASSIGN(storage::CatalogView* const catalog, resources_.catalog());
-  TROUPE_ASSIGN(auto collection, catalog->find(ns));
-  if (collection && collection->isView()) return scanView(std::move(ns), request);
+  TROUPE_ASSIGN(const auto ns, namespaces_.find(from, query::NamespaceUse::kRead));
+  return scanNamespace(ns, request);
+}
+
+StatusWith<StagePtr> CommandPipelineEnvironment::scanNamespace(const AuthorizedNamespace& ns,
+                                                               const query::PushDown& request) {
+  TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());
+  TROUPE_ASSIGN(auto collection, catalog.find(ns));
+  if (collection && collection->isView()) return scanView(ns, request);
   auto stage = std::make_unique<ScanStage>(resources_);
   TROUPE_TRY(stage->open(std::move(collection), request, request.parse ? *request.parse : resources_.context));
   return StagePtr(std::move(stage));
 }
 
-StatusWith<StagePtr> CommandPipelineEnvironment::scanView(storage::Namespace ns, const query::PushDown& request) {
+StatusWith<StagePtr> CommandPipelineEnvironment::scanView(const AuthorizedNamespace& ns,
+                                                          const query::PushDown& request) {
   if (request.limit && *request.limit == 0)
     return StagePtr(std::make_unique<RowsStage>("$limit", std::vector<bson::Document>()));
   bson::Builder wanted;
@@ -112,8 +118,9 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(storage::Namespace ns,
   if (!request.sort.empty()) wanted.pushDocument().append("$sort", request.sort).close();
   if (request.skip > 0) wanted.pushDocument().append("$skip", request.skip).close();
   if (request.limit) wanted.pushDocument().append("$limit", *request.limit).close();
-  TROUPE_ASSIGN(storage::CatalogView* const catalog, resources_.catalog());
-  TROUPE_ASSIGN(auto resolved, resolveViews(*catalog, std::move(ns), wanted.finish()));
+  TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());
+  TROUPE_ASSIGN(auto resolved, resolveViews(catalog, ns, wanted.finish()));
+  noteFurther(*resources_.furtherNamespaces, resolved.ns);
   query::PipelineContext context;
   context.parse = request.parse ? request.parse : &resources_.context;
   context.spill = query::spillToDirectory(server_.spillDirectory);
@@ -121,9 +128,10 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(storage::Namespace ns,
   context.on = {std::string(resolved.ns.db()), std::string(resolved.ns.collection())};
   context.depth = request.depth + 1;
   TROUPE_ASSIGN(auto pipeline, query::Pipeline::parse(resolved.stages, context));
+  namespaces_.admitFromView(pipeline->involved());
   TROUPE_TRY(pipeline->optimize());
   if (!pipeline->startsWithSource()) {
-    TROUPE_ASSIGN(auto source, scan(context.on, pipeline->takePushDown()));
+    TROUPE_ASSIGN(auto source, scanNamespace(resolved.ns, pipeline->takePushDown()));
     pipeline->attach(std::move(source));
   }
   return StagePtr(std::make_unique<ViewStage>(std::move(resolved.stages), std::move(pipeline)));
@@ -133,7 +141,8 @@ std::vector<bson::Document> CommandPipelineEnvironment::localSessions() const {
   std::vector<bson::Document> rows;
   const TimePoint now = server_.node.environment().now();
   const int64_t wall = wallMillis(server_);
-  for (const auto& [id, used] : server_.sessions.uses()) {
+  for (const auto& [key, used] : server_.sessions.uses()) {
+    const auto id = std::string_view(key).substr(0, SessionRegistry::kIdBytes);
     const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(now - used).count();
     rows.push_back(
         bson::doc("_id", bson::doc("id", bson::Binary{bson::kBinaryUuid, id}), "lastUse", bson::Date{wall - idle}));
@@ -152,18 +161,20 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
     if (on.db != "admin")
       return Status(ErrorCode::kInvalidNamespace,
                     name + " must be run against the 'admin' database with {aggregate: 1}");
-    if (!mayInspect_) return Status(ErrorCode::kUnauthorized, "not authorized on admin to use " + name);
+    if (!inspection_) return Status(ErrorCode::kUnauthorized, "not authorized on admin to use " + name);
     if (name == "$actors") return rows(server_.actorRows(options));
     return rows(currentOperations(server_, {.allUsers = options["allUsers"].truthy(),
                                             .idleConnections = options["idleConnections"].truthy(),
                                             .idleCursors = options["idleCursors"].truthy()}));
   }
   if (name == "$listCatalog") {
-    if (!mayInspect_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listCatalog");
+    if (!inspection_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listCatalog");
     if (on.collection.empty()) {
-      TROUPE_ASSIGN(storage::CatalogView* const catalog, resources_.catalog());
-      TROUPE_ASSIGN(auto all, listCatalog(*catalog));
-      return rows(std::move(all));
+      TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());
+      TROUPE_ASSIGN(const auto all, catalog.everything(*inspection_));
+      std::vector<bson::Document> listed;
+      for (const auto& collection : all) listed.push_back(catalogRow(*collection));
+      return rows(std::move(listed));
     }
   }
   if (name == "$listSessions") return rows({});
@@ -171,8 +182,9 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
     if (!mayListSessions_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listLocalSessions");
     return rows(localSessions());
   }
-  TROUPE_ASSIGN(storage::CatalogView* const catalog, resources_.catalog());
-  TROUPE_ASSIGN(const auto collection, catalog->find(storage::Namespace(on.db, on.collection)));
+  TROUPE_ASSIGN(const auto ns, namespaces_.find(on, query::useOfSource(name).value_or(query::NamespaceUse::kRead)));
+  TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());
+  TROUPE_ASSIGN(const auto collection, catalog.find(ns));
   if (name == "$indexStats" || name == "$planCacheStats" || name == "$listCatalog") {
     if (!collection || collection->isView() || name == "$planCacheStats") return rows({});
     return rows(name == "$indexStats" ? indexStatistics(server_, *collection) : std::vector{catalogRow(*collection)});
@@ -191,8 +203,17 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
   return Status(ErrorCode::kUnrecognizedPipelineStageName, "Unrecognized pipeline stage name: '" + name + "'");
 }
 
+/// A $merge is admitted for its inserts, its updates, or both.
+StatusWith<AuthorizedNamespace> CommandPipelineEnvironment::outputTarget(const CollectionName& name) const {
+  using enum query::NamespaceUse;
+  auto ns = namespaces_.find(name, kReplace);
+  if (!ns.isOK()) ns = namespaces_.find(name, kUpdate);
+  return ns.isOK() ? ns : namespaces_.find(name, kInsert);
+}
+
 StatusWith<storage::CollectionPtr> CommandPipelineEnvironment::target(const CollectionName& name) {
-  auto collection = server_.catalog.find(storage::Namespace(name.db, name.collection));
+  TROUPE_ASSIGN(const auto ns, outputTarget(name));
+  auto collection = server_.catalog.find(ns);
   if (!collection)
     return Status(ErrorCode::kNamespaceNotFound, "the target collection " + name.full() + " was dropped meanwhile");
   if (collection->isView())
@@ -201,14 +222,16 @@ StatusWith<storage::CollectionPtr> CommandPipelineEnvironment::target(const Coll
 }
 
 StatusWith<std::unique_ptr<query::OutWriter>> CommandPipelineEnvironment::openOut(const CollectionName& name) {
-  return OutCollection::open(*this, resources_, storage::Namespace(name.db, name.collection), bypassesValidation_);
+  TROUPE_ASSIGN(const auto target, outputTarget(name));
+  return OutCollection::open(*this, resources_, target, bypassesValidation_);
 }
 
 StatusWith<query::UniqueIndex> CommandPipelineEnvironment::uniqueIndex(const CollectionName& on,
                                                                        const std::vector<std::string>& fields) {
   if (fields == std::vector<std::string>{"_id"}) return query::UniqueIndex::kWhole;
   auto best = query::UniqueIndex::kNone;
-  const auto collection = server_.catalog.find(storage::Namespace(on.db, on.collection));
+  TROUPE_ASSIGN(const auto ns, outputTarget(on));
+  const auto collection = server_.catalog.find(ns);
   if (!collection || collection->isView()) return best;
   for (const storage::IndexPtr& index : collection->indexes()) {
     const auto& spec = index->spec;

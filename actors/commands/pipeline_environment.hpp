@@ -5,6 +5,7 @@
 
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/namespace_resolution.hpp"
 #include "actors/server/request.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "storage/query/pipeline/environment.hpp"
@@ -22,6 +23,10 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   /// Keeps the stages' bytes for as long as the pipeline lives.
   void keep(bson::Document stages) { stages_ = std::move(stages); }
   bson::View stages() const { return stages_; }
+  /// What the stages may open. Filled while the aggregation is prepared; views that are met later add what they name.
+  PipelineNamespaces& namespaces() { return namespaces_; }
+  /// The target of $out or $merge. Errors: Unauthorized when it was not admitted.
+  StatusWith<AuthorizedNamespace> outputTarget(const query::CollectionName& name) const;
 
   StatusWith<query::StagePtr> scan(const query::CollectionName& from, const query::PushDown& request) override;
   StatusWith<query::StagePtr> openSource(const query::CollectionName& on, const bson::Element& specification) override;
@@ -51,18 +56,20 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   StatusWith<storage::CollectionPtr> target(const query::CollectionName& name);
   StatusWith<const DocumentValidator*> validatorOf(const storage::CollectionPtr& target);
   std::vector<bson::Document> localSessions() const;
-  StatusWith<query::StagePtr> scanView(storage::Namespace ns, const query::PushDown& request);
+  StatusWith<query::StagePtr> scanNamespace(const AuthorizedNamespace& ns, const query::PushDown& request);
+  StatusWith<query::StagePtr> scanView(const AuthorizedNamespace& ns, const query::PushDown& request);
 
   QueryResources& resources_;
   ServerContext& server_;
   bson::Document stages_;
+  PipelineNamespaces namespaces_;
   std::optional<storage::ConflictRetry> retry_;  ///< of the write that meets conflicts
   std::optional<std::chrono::milliseconds> wait_;
   storage::CollectionPtr validated_;  ///< the version of $merge's target that `validator_` is of
   DocumentValidator validator_;
   bool bypassesValidation_ = false;
   bool mayListSessions_ = false;
-  bool mayInspect_ = false;  ///< the client may look at the server's inside
+  std::optional<CatalogInspection> inspection_;  ///< the client may look at the server's inside
 };
 
 }  // namespace troupe::commands

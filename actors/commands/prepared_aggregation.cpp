@@ -23,7 +23,7 @@ class ExecutorStage final : public query::Stage {
     stages.pushDocument().openDocument("$cursor").close().close();
   }
   void save() override { executor_->save(); }
-  Status restore() override { return executor_->restore(resources_.unit(), resources_.server.catalog); }
+  Status restore() override { return executor_->restore(resources_.unit(), resources_.server.catalog.unguarded()); }
   query::Executor& executor() const { return *executor_; }
 
  private:
@@ -73,6 +73,8 @@ bson::View documentIn(bson::View command, std::string_view name) {
 }
 
 Status openSource(PreparedAggregation& prepared, bson::View command, bool natural) {
+  invariant(Pipeline::useOfInput(documentIn(command, "pipeline")) == query::NamespaceUse::kRead,
+            "a collection is scanned for those who may find its documents");
   QueryResources& r = *prepared.resources;
   prepared.pushed = prepared.pipeline->takePushDown();
   query::FindRequest find;
@@ -90,17 +92,62 @@ Status openSource(PreparedAggregation& prepared, bson::View command, bool natura
   return Status::OK();
 }
 
+query::PipelineContext pipelineContext(QueryResources& r, CommandPipelineEnvironment& environment,
+                                       const storage::Namespace& on) {
+  ServerContext& server = r.server;
+  query::PipelineContext context;
+  context.parse = &r.context;
+  context.environment = &environment;
+  context.on = {std::string(on.db()), std::string(on.collection())};
+  context.allowDiskUse = r.context.limits.allowDiskUse;
+  context.spill = query::spillToDirectory(server.spillDirectory);
+  context.memoryLimit = server.parameters.maxQueryMemoryBytes;
+  context.random = [&environment = server.node.environment()] { return environment.randomShare(); };
+  return context;
+}
+
+/// Admits what the client's own stages name. They are parsed apart from those of the views they run on, which name what
+/// the client need not be allowed to read.
+Status admitOwnStages(Request& request, CommandPipelineEnvironment& environment, const query::PipelineContext& context,
+                      bson::View command) {
+  const bson::View stages = documentIn(command, "pipeline");
+  if (Pipeline::useOfInput(stages) != query::NamespaceUse::kRead)
+    return {ErrorCode::kCommandNotSupportedOnView, "a view cannot be read by a pipeline that begins with " +
+                                                       std::string(stages.first().asDocument().first().name())};
+  TROUPE_ASSIGN(const auto own, Pipeline::parse(stages, context));
+  return environment.namespaces().admit(request, own->involved(), command["bypassDocumentValidation"].truthy());
+}
+
+StatusWith<std::unique_ptr<Pipeline>> parseResolved(Request& request, QueryResources& r, const ResolvedViews& resolved,
+                                                    CommandPipelineEnvironment& environment) {
+  const auto context = pipelineContext(r, environment, resolved.ns);
+  if (resolved.throughView) TROUPE_TRY(admitOwnStages(request, environment, context, r.command));
+  TROUPE_ASSIGN(auto pipeline, Pipeline::parse(environment.stages(), context));
+  if (resolved.throughView) {
+    environment.namespaces().admitFromView(pipeline->involved());
+    return pipeline;
+  }
+  const bool bypass = r.command.view()["bypassDocumentValidation"].truthy();
+  TROUPE_TRY(environment.namespaces().admit(request, pipeline->involved(), bypass));
+  return pipeline;
+}
+
 }  // namespace
 
-StatusWith<PreparedAggregation> prepareAggregation(Request& request, const storage::Namespace& ns, bson::View given) {
-  ServerContext& server = request.server();
+StatusWith<AuthorizedNamespace> resolveInput(Request& request, storage::Namespace ns, bson::View command) {
+  const query::NamedCollection input{{std::string(ns.db()), std::string(ns.collection())},
+                                     Pipeline::useOfInput(documentIn(command, "pipeline"))};
+  return NamespaceResolution::resolve(request, input);
+}
+
+StatusWith<PreparedAggregation> prepareAggregation(Request& request, const AuthorizedNamespace& ns, bson::View given) {
   PreparedAggregation prepared;
-  prepared.resources = std::make_shared<QueryResources>(server, request.operation());
+  prepared.resources = std::make_shared<QueryResources>(request.server(), request.operation());
   QueryResources& r = *prepared.resources;
   r.command = bson::Document(given);
   const bson::View command = r.command;
-  TROUPE_ASSIGN(storage::CatalogView* const catalog, openCatalogView(request));
-  TROUPE_ASSIGN(auto resolved, resolveViews(*catalog, ns, documentIn(command, "pipeline")));
+  TROUPE_ASSIGN(const CatalogReader catalog, openCatalogView(request));
+  TROUPE_ASSIGN(auto resolved, resolveViews(catalog, ns, documentIn(command, "pipeline")));
   // A view has a collation of its own, which may not be overridden; that of its collection does not count.
   r.collection = resolved.view ? resolved.view : ns.collection().empty() ? nullptr : resolved.collection;
   TROUPE_TRY(prepareContext(r, request, documentIn(command, "collation"), documentIn(command, "let")));
@@ -112,16 +159,8 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
   r.context.limits.allowDiskUse = allowDisk;
 
   auto environment = std::make_unique<CommandPipelineEnvironment>(request, r);
-  query::PipelineContext context;
-  context.parse = &r.context;
-  context.environment = environment.get();
-  context.on = {std::string(resolved.ns.db()), std::string(resolved.ns.collection())};
-  context.allowDiskUse = allowDisk;
-  context.spill = query::spillToDirectory(server.spillDirectory);
-  context.memoryLimit = server.parameters.maxQueryMemoryBytes;
-  context.random = [&environment = server.node.environment()] { return environment.randomShare(); };
   environment->keep(std::move(resolved.stages));
-  TROUPE_ASSIGN(auto pipeline, Pipeline::parse(environment->stages(), context));
+  TROUPE_ASSIGN(auto pipeline, parseResolved(request, r, resolved, *environment));
   prepared.pipeline = pipeline.get();
   if (ns.collection().empty() && !prepared.pipeline->isCollectionless()) {
     return Status(ErrorCode::kInvalidNamespace,
@@ -130,6 +169,13 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const stora
                                       ? documentIn(command, "pipeline").first().asDocument().first().name()
                                       : "an empty pipeline") +
                       "'; a collection is required.");
+  }
+  r.furtherNamespaces = std::make_shared<std::vector<storage::Namespace>>();
+  request.furtherNamespaces = r.furtherNamespaces;
+  if (resolved.throughView) r.furtherNamespaces->push_back(resolved.ns);
+  if (prepared.pipeline->writes()) {
+    TROUPE_ASSIGN(prepared.target, environment->outputTarget(prepared.pipeline->writeTarget()));
+    r.furtherNamespaces->push_back(*prepared.target);
   }
   TROUPE_TRY(prepared.pipeline->optimize());
   if (!prepared.pipeline->startsWithSource()) TROUPE_TRY(openSource(prepared, command, allowDisk));
@@ -154,7 +200,7 @@ bson::Document findAsPipeline(bson::View find) {
   return stages.finish();
 }
 
-Task<Status> findOnView(Request& request, storage::Namespace ns) {
+Task<Status> findOnView(Request& request, AuthorizedNamespace ns) {
   for (const auto name : {"min", "max", "returnKey", "showRecordId", "tailable", "awaitData"}) {
     if (const auto e = request.arg(name); e && (!e.is(bson::Type::kBool) || e.truthy()))
       co_return Status(ErrorCode::kInvalidPipelineOperator, "Option " + std::string(name) + " not supported on views");

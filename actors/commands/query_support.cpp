@@ -4,7 +4,9 @@
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/capped_waiters.hpp"
+#include "actors/server/command.hpp"
 #include "actors/server/role_check.hpp"
+#include "actors/server/user_store.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/expression/expression.hpp"
@@ -31,7 +33,7 @@ class ExecutorStream final : public ResultStream {
   Status restore(storage::OperationContext& operation) override {
     resources_->operation = &operation;
     TROUPE_TRY(resources_->catalog().status());
-    return executor_->restore(resources_->unit(), resources_->server.catalog);
+    return executor_->restore(resources_->unit(), resources_->server.catalog.unguarded());
   }
 
   query::FullScan fullScan() const override { return executor_->stats().fullScan; }
@@ -179,20 +181,18 @@ void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
 
 TimePoint QueryResources::coarseNow() const { return server.node.environment().coarseNow(); }
 
-StatusWith<storage::CatalogView*> QueryResources::catalog() const {
-  return storage::CatalogView::open(server.catalog, unit());
-}
+StatusWith<CatalogReader> QueryResources::catalog() const { return server.catalog.read(unit()); }
 
-StatusWith<storage::CatalogView*> openCatalogView(const Request& request) {
+StatusWith<CatalogReader> openCatalogView(const Request& request) {
   ServerContext& server = request.server();
-  auto view = storage::CatalogView::open(server.catalog, request.operation().recoveryUnit());
+  auto view = server.catalog.read(request.operation().recoveryUnit());
   if (view.isOK() && server.membership) TROUPE_TRY(checkRole(request));
   return view;
 }
 
-Status QueryResources::open(const Request& request, const storage::Namespace& ns) {
-  TROUPE_ASSIGN(storage::CatalogView* const view, openCatalogView(request));
-  TROUPE_ASSIGN(collection, view->find(ns));
+Status QueryResources::open(const Request& request, const AuthorizedNamespace& ns) {
+  TROUPE_ASSIGN(const CatalogReader view, openCatalogView(request));
+  TROUPE_ASSIGN(collection, view.find(ns));
   return Status::OK();
 }
 
@@ -265,6 +265,11 @@ std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::strin
   cursor->ns = ns;
   cursor->session = bson::Document(request.session());
   cursor->owners = request.userNames();
+  cursor->authorizedAt = request.server().users.version();
+  cursor->grants = request.grants;
+  if (request.checksPrivileges() && request.command->requirement.target == Requirement::Target::kCollection)
+    cursor->grants.push_back({storage::Namespace::split(ns), auth::actions({request.command->requirement.action})});
+  cursor->furtherNamespaces = request.furtherNamespaces;
   cursor->created = cursor->lastUsed = request.operation().started();
   cursor->stream = std::move(stream);
   return cursor;

@@ -7,7 +7,6 @@
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
 #include "messaging/bson/collation.hpp"
-#include "storage/catalog/catalog_view.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/plan/executor.hpp"
 
@@ -29,15 +28,17 @@ class QueryResources final : public query::WorkClock {
   storage::RecoveryUnit& unit() const { return operation->recoveryUnit(); }
   /// The catalog as the operation's snapshot sees it; opens both together, unless they are open (CAT-019). It ends with
   /// the snapshot, so it is asked for again after anything that may give that up.
-  StatusWith<storage::CatalogView*> catalog() const;
+  StatusWith<CatalogReader> catalog() const;
   /// Opens the catalog for the first time in a command and finds its collection in it. Errors also: those of checkRole,
   /// when the node's role has changed since the command was dispatched (RDS-004).
-  Status open(const Request& request, const storage::Namespace& ns);
+  Status open(const Request& request, const AuthorizedNamespace& ns);
 
   ServerContext& server;
   storage::OperationContext* operation;  ///< the operation of the present command; another for each getMore
   bson::Document command;                ///< owned copy where the query outlives its request
   storage::CollectionPtr collection;     ///< null when it does not exist
+  /// Of an aggregation: as Request::furtherNamespaces; more may come.
+  std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;
   std::shared_ptr<const bson::Collator> collator;
   bson::Document let;
   query::ParseContext context;
@@ -45,7 +46,7 @@ class QueryResources final : public query::WorkClock {
 
 /// Sets up the operation's snapshot with the catalog that fits it, and checks the node's role once more: see
 /// QueryResources::open.
-StatusWith<storage::CatalogView*> openCatalogView(const Request& request);
+StatusWith<CatalogReader> openCatalogView(const Request& request);
 
 /// Sets what $$NOW and $$CLUSTER_TIME stand for.
 void setPresent(query::ParseContext& context, const ServerContext& server);

@@ -125,7 +125,7 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
   const auto s = server.engine.statistics();
   const auto flushes = server.durability.statistics();
   b.append("storageEngine", bson::doc("name", "wiredTiger", "supportsCommittedReads", true, "persistent", true,
-                                      "dropPendingIdents", static_cast<int64_t>(server.catalog.reaper().size())));
+                                      "dropPendingIdents", static_cast<int64_t>(server.catalog.pendingDrops())));
   b.openDocument("wiredTiger");
   b.append("cache", bson::doc("bytes currently in the cache", s.cacheBytesInUse, "tracked dirty bytes in the cache",
                               s.cacheBytesDirty, "maximum bytes configured", s.cacheBytesMax));

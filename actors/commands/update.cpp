@@ -1,4 +1,5 @@
 // update and delete: many statements in one command.
+#include <algorithm>
 #include <functional>
 
 #include "actors/commands/families.hpp"
@@ -85,11 +86,19 @@ StatusWith<Modification> deleteStatement(const Request& request, bson::View stat
 using Parse = StatusWith<Modification> (*)(const Request&, bson::View);
 using Note = std::function<void(int32_t index, ModificationOutcome&)>;
 
+/// Beside the command's own action: an upsert is an insert, too.
+auth::ActionSet furtherActions(const Request& request, const std::vector<bson::View>& statements) {
+  auth::ActionSet further = bypassAction(request);
+  const bool upserts = std::ranges::any_of(statements, [](bson::View one) { return one["upsert"].truthy(); });
+  if (upserts) further |= auth::actions({auth::Action::kInsert});
+  return further;
+}
+
 /// Runs all statements in order, collecting failures as writeErrors.
 Task<Status> runStatements(Request& request, std::string_view name, Parse parse, Note note) {
-  TROUPE_CO_ASSIGN(const auto ns, request.target());
   const auto statements = request.documents(name);
   if (!statements.isOK()) co_return statements.status();
+  TROUPE_CO_ASSIGN(const auto ns, request.target(furtherActions(request, *statements)));
   if (statements->empty() || statements->size() > kMaxWriteBatch) {
     co_return Status(ErrorCode::kInvalidLength, "Write batch sizes must be between 1 and 100000. Got " +
                                                     std::to_string(statements->size()) + " operations.");
@@ -219,7 +228,10 @@ Status appendValue(Request& request, const std::optional<bson::Document>& docume
 }
 
 Task<Status> findAndModify(Request& request) {
-  TROUPE_CO_ASSIGN(const auto ns, request.target());
+  auth::ActionSet further = bypassAction(request);
+  further |= auth::actions({request.flag("remove") ? auth::Action::kRemove : auth::Action::kUpdate});
+  if (request.flag("upsert")) further |= auth::actions({auth::Action::kInsert});
+  TROUPE_CO_ASSIGN(const auto ns, request.target(further));
   if (Status status = checkFindAndModify(request); !status.isOK()) co_return status;
   auto outcome = co_await modify(request, ns, findAndModifyStatement(request));
   if (!outcome.isOK()) co_return outcome.status();
@@ -256,7 +268,7 @@ constexpr Command kUpdateCommands[] = {
     {.name = "findAndModify",
      .alias = "findandmodify",
      .summary = "changes or removes one document and answers with it",
-     .requirement = {Requirement::Target::kCollection, auth::Action::kUpdate},
+     .requirement = {Requirement::Target::kCollection, auth::Action::kFind},
      .access = Access::kWrite,
      .stableApi = true,
      .namesCollection = true,

@@ -65,6 +65,30 @@ Status authorizeRoles(const Request& request, const std::vector<auth::RoleName>&
   return Status::OK();
 }
 
+std::vector<auth::RoleName> storedRoles(bson::View user) {
+  std::vector<auth::RoleName> roles;
+  for (const bson::Element& e : user["roles"].asArray())
+    roles.push_back({std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())});
+  return roles;
+}
+
+/// Other roles in place of the old ones: those that come are granted, those that go are revoked.
+Status authorizeNewRoles(const Request& request, const std::vector<auth::RoleName>& before,
+                         const std::vector<auth::RoleName>& after) {
+  const auto without = [](const std::vector<auth::RoleName>& some, const std::vector<auth::RoleName>& others) {
+    std::vector<auth::RoleName> left;
+    for (const auto& role : some)
+      if (std::ranges::find(others, role) == others.end()) left.push_back(role);
+    return left;
+  };
+  TROUPE_TRY(authorizeRoles(request, without(after, before), auth::Action::kGrantRole));
+  return authorizeRoles(request, without(before, after), auth::Action::kRevokeRole);
+}
+
+bool isSelf(const Request& request, std::string_view user, std::string_view db) {
+  return std::ranges::any_of(request.client().users, [&](const auto& u) { return u.name == user && u.database == db; });
+}
+
 void appendRoles(bson::Builder& b, const std::vector<auth::RoleName>& roles) {
   b.openArray("roles");
   for (const auto& role : roles) b.push(bson::doc("role", role.role, "db", role.database));
@@ -108,7 +132,7 @@ Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string u
 /// Changes the one document of a user: `change` gets it (or null) and gives its next version, or nothing to remove it.
 template <class Change>
 Task<Status> changeUser(Request& request, std::string id, Change& change) {
-  TROUPE_CO_ASSIGN(auto target, co_await openForWrite(request, kUsers, IfMissing::kCreate));
+  TROUPE_CO_ASSIGN(auto target, co_await openForWrite(request, NamespaceResolution::users(), IfMissing::kCreate));
   const storage::CollectionPtr collection = target.collection;
   const bson::Document key = bson::doc("_id", id);
   storage::RecoveryUnit& unit = request.operation().recoveryUnit();
@@ -166,24 +190,41 @@ Task<Status> createUser(Request& request) {
   co_return co_await changeUser(request, id, change);
 }
 
+/// Password, mechanisms and custom data of any user of the database, or of oneself. Roles are checked by
+/// authorizeNewRoles.
+Status authorizeUpdate(const Request& request, const std::string& user) {
+  using enum auth::Action;
+  const auto database = auth::Resource::db(request.db());
+  const auto check = [&](auth::Action ofAny, auth::Action ofOwn) {
+    if (isSelf(request, user, request.db()) && request.authorize(ofOwn, database).isOK()) return Status::OK();
+    return request.authorize(ofAny, database);
+  };
+  if (request.arg("pwd") || request.arg("mechanisms")) TROUPE_TRY(check(kChangePassword, kChangeOwnPassword));
+  if (request.arg("customData")) TROUPE_TRY(check(kChangeCustomData, kChangeOwnCustomData));
+  // Which roles come and go is known once the user is read: without either right not even that is told.
+  if (!request.arg("roles") || request.authorize(kRevokeRole, database).isOK()) return Status::OK();
+  return request.authorize(kGrantRole, database);
+}
+
 Task<Status> updateUser(Request& request) {
   TROUPE_CO_ASSIGN(const auto user, userName(request));
   if (!request.arg("pwd") && !request.arg("customData") && !request.arg("roles") && !request.arg("mechanisms")) {
     co_return Status(ErrorCode::kBadValue, "Must specify at least one field to update in updateUser");
+  }
+  TROUPE_CO_TRY(authorizeUpdate(request, user));
+  std::optional<std::vector<auth::RoleName>> roles;
+  if (request.arg("roles")) {
+    TROUPE_CO_ASSIGN(auto parsed, parseRoles(request, request.document("roles")));
+    roles = std::move(parsed);
   }
   std::optional<bson::Document> credentials;
   if (request.arg("pwd")) {
     TROUPE_CO_ASSIGN(auto made, co_await makeCredentials(request, user));
     credentials = std::move(made);
   }
-  std::optional<std::vector<auth::RoleName>> roles;
-  if (request.arg("roles")) {
-    TROUPE_CO_ASSIGN(auto parsed, parseRoles(request, request.document("roles")));
-    TROUPE_CO_TRY(authorizeRoles(request, parsed, auth::Action::kGrantRole));
-    roles = std::move(parsed);
-  }
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (!before) return userNotFound(request, user);
+    if (roles) TROUPE_TRY(authorizeNewRoles(request, storedRoles(*before), *roles));
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
       if (e.name() == "credentials" && credentials) b.append("credentials", *credentials);
@@ -199,13 +240,12 @@ Task<Status> updateUser(Request& request) {
 Task<Status> changeRoles(Request& request, bool grant) {
   TROUPE_CO_ASSIGN(const auto user, userName(request));
   TROUPE_CO_ASSIGN(const auto wanted, parseRoles(request, request.document("roles")));
+  if (wanted.empty())
+    co_return Status(ErrorCode::kBadValue, std::string(request.commandName()) + " needs a role in its array \"roles\"");
   TROUPE_CO_TRY(authorizeRoles(request, wanted, grant ? auth::Action::kGrantRole : auth::Action::kRevokeRole));
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (!before) return userNotFound(request, user);
-    std::vector<auth::RoleName> roles;
-    for (const bson::Element& e : (*before)["roles"].asArray())
-      roles.push_back(
-          {std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())});
+    std::vector<auth::RoleName> roles = storedRoles(*before);
     for (const auto& role : wanted) {
       const auto at = std::find(roles.begin(), roles.end(), role);
       if (grant && at == roles.end()) roles.push_back(role);
@@ -253,10 +293,23 @@ constexpr Argument kUsersInfoArguments[] = {flagArg("showCredentials"), flagArg(
                                             flagArg("showAuthenticationRestrictions")};
 
 /// Users that usersInfo selects: one, several, all of the database, or all.
+/// Whether the client may see a user is decided by the name alone, before the user is looked for: an answer does not
+/// tell which users exist. Errors: Unauthorized.
 StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
   const auto what = request.body().first();
-  if (what.isNumber()) return request.server().users.list(request.db());
-  if (what.is(bson::Type::kDocument) && what.asDocument().has("forAllDBs")) return request.server().users.list("");
+  const auto mayView = [&](std::string_view db) {
+    return request.authorize(auth::Action::kViewUser, auth::Resource::db(db));
+  };
+  if (what.isNumber()) {
+    TROUPE_TRY(mayView(request.db()));
+    return request.server().users.list(request.db());
+  }
+  if (what.is(bson::Type::kDocument) && what.asDocument().has("forAllDBs")) {
+    TROUPE_TRY(mayView("admin"));
+    TROUPE_ASSIGN(auto all, request.server().users.list(""));
+    std::erase_if(all, [&](const bson::Document& user) { return !mayView(user["db"].toStringOr()).isOK(); });
+    return all;
+  }
   std::vector<bson::Document> found;
   const auto add = [&](const bson::Element& e) -> Status {
     const bool named = e.is(bson::Type::kDocument);
@@ -265,6 +318,7 @@ StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
     if (user.empty())
       return {ErrorCode::kBadValue,
               "usersInfo takes 1, a user name, {user, db}, an array of these, or {forAllDBs: true}"};
+    if (!isSelf(request, user, db) || request.flag("showCredentials")) TROUPE_TRY(mayView(db));
     TROUPE_ASSIGN(auto document, request.server().users.find(user, db));
     if (document) found.push_back(std::move(*document));
     return Status::OK();
@@ -282,13 +336,6 @@ Task<Status> usersInfo(Request& request) {
   bson::Builder& reply = request.reply();
   reply.openArray("users");
   for (const bson::Document& user : users) {
-    const auto db = user["db"].toStringOr();
-    const bool self = std::any_of(request.client().users.begin(), request.client().users.end(), [&](const auto& u) {
-      return u.name == user["user"].toStringOr() && u.database == db;
-    });
-    if (!self) {
-      TROUPE_CO_TRY(request.authorize(auth::Action::kViewUser, auth::Resource::db(db)));
-    }
     reply.pushDocument();
     for (const bson::Element& e : user.view()) {
       if (e.name() != "credentials" || request.flag("showCredentials")) reply.append(e);
@@ -364,7 +411,7 @@ constexpr Command kUserCommands[] = {
      .run = createUser},
     {.name = "updateUser",
      .summary = "changes password, roles or data of a user",
-     .requirement = {Target::kDatabase, auth::Action::kChangePassword},
+     .requirement = {Target::kArguments},
      .access = Access::kWrite,
      .arguments = kUpdateUserArguments,
      .run = updateUser},
@@ -380,19 +427,19 @@ constexpr Command kUserCommands[] = {
      .run = dropAllUsers},
     {.name = "grantRolesToUser",
      .summary = "gives roles to a user",
-     .requirement = {Target::kAuthenticated},
+     .requirement = {Target::kArguments},
      .access = Access::kWrite,
      .arguments = kRolesArguments,
      .run = grantRoles},
     {.name = "revokeRolesFromUser",
      .summary = "takes roles from a user",
-     .requirement = {Target::kAuthenticated},
+     .requirement = {Target::kArguments},
      .access = Access::kWrite,
      .arguments = kRolesArguments,
      .run = revokeRoles},
     {.name = "usersInfo",
      .summary = "what is stored of users",
-     .requirement = {Target::kAuthenticated},
+     .requirement = {Target::kArguments},
      .arguments = kUsersInfoArguments,
      .run = usersInfo},
     {.name = "rolesInfo",

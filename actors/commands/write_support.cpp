@@ -19,9 +19,18 @@ Status checkUserWrite(const Namespace& ns) {
   return {ErrorCode::kInvalidNamespace, "cannot write to '" + ns.toString() + "'"};
 }
 
-Task<StatusWith<WriteTarget>> openForWrite(Request& request, Namespace ns, IfMissing ifMissing) {
+Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace ns, IfMissing ifMissing) {
   TROUPE_CO_TRY(checkUserWrite(ns));
   co_return co_await writerOf(request).open(std::move(ns), ifMissing);
+}
+
+Task<Status> createIfMissing(Request& request, AuthorizedNamespace ns) {
+  co_return co_await writerOf(request).createIfMissing(std::move(ns));
+}
+
+auth::ActionSet bypassAction(const Request& request) {
+  if (!request.flag("bypassDocumentValidation")) return {};
+  return auth::actions({auth::Action::kBypassDocumentValidation});
 }
 
 bool endsCommand(const Status& status) {
@@ -44,9 +53,10 @@ void appendWriteErrors(Request& request, const std::vector<WriteError>& errors) 
   bson::Builder& reply = request.reply();
   reply.openArray("writeErrors");
   for (const WriteError& error : errors) {
-    reply.pushDocument().append("index", error.index).append("code", static_cast<int32_t>(error.status.code()));
-    if (error.status.extra()) reply.appendAll(*error.status.extra());
-    reply.append("errmsg", bson::asUtf8(error.status.reason())).close();
+    const Status shown = withoutHiddenValues(request, error.status);
+    reply.pushDocument().append("index", error.index).append("code", static_cast<int32_t>(shown.code()));
+    if (shown.extra()) reply.appendAll(*shown.extra());
+    reply.append("errmsg", bson::asUtf8(shown.reason())).close();
   }
   reply.close();
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/namespace_resolution.hpp"
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/storage/collection_writer.hpp"
@@ -16,10 +17,15 @@ using namespace server;
 /// The collection writer of the request's operation.
 inline CollectionWriter writerOf(Request& request) { return {request.server().writes, request.operation()}; }
 /// Opens a collection for what a client writes. Errors: also InvalidNamespace (see checkUserWrite).
-Task<StatusWith<WriteTarget>> openForWrite(Request& request, storage::Namespace ns, IfMissing ifMissing);
+Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace ns, IfMissing ifMissing);
+/// Makes a collection where there is none. Errors: those of CollectionWriter::createIfMissing.
+Task<Status> createIfMissing(Request& request, AuthorizedNamespace ns);
 
 /// Users may not write here directly: system collections. InvalidNamespace or Unauthorized.
 Status checkUserWrite(const storage::Namespace& ns);
+
+/// The action that the argument `bypassDocumentValidation` asks for, if it is there.
+auth::ActionSet bypassAction(const Request& request);
 
 /// Statements one write command may have.
 inline constexpr size_t kMaxWriteBatch = 100'000;
@@ -31,6 +37,7 @@ struct WriteError {
   int32_t index = 0;
   Status status;
 };
+/// `writeErrors` of the reply, as far as the client may see them.
 void appendWriteErrors(Request& request, const std::vector<WriteError>& errors);
 
 /// A new ObjectId from the node's clock and random source.

@@ -40,14 +40,14 @@ bson::Document shownDiscard(const storage::UnfinishedBuild& left) {
 /// False when it had gone before the lock was granted.
 Task<StatusWith<bool>> removeLocked(server::ServerContext& server, storage::OperationContext& operation,
                                     storage::UnfinishedBuild left) {
-  const auto lock =
-      co_await lockCollection(server.node, operation, server.catalog, left.collection, left.ns, storage::LockMode::kX);
+  const auto lock = co_await lockCollection(server.node, operation, server.catalog.unguarded(), left.collection,
+                                            left.ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
-  if (!isThere(*server.catalog.snapshot(), left)) co_return false;
+  if (!isThere(*server.catalog.unguarded().snapshot(), left)) co_return false;
   operation.recoveryUnit().abandonSnapshot();
   CollectionWriter writer(server.writes, operation);
   auto remove = [&]() -> Status {
-    return storage::abortIndexBuild(server.catalog, operation.recoveryUnit(), left.collection, left.build);
+    return storage::abortIndexBuild(server.catalog.unguarded(), operation.recoveryUnit(), left.collection, left.build);
   };
   TROUPE_CO_TRY(co_await writer.commit(remove));
   co_return true;
@@ -57,14 +57,14 @@ Task<StatusWith<bool>> removeLocked(server::ServerContext& server, storage::Oper
 
 Task<Status> discardBuild(server::ServerContext& server, storage::OperationContext& operation,
                           storage::UnfinishedBuild left) {
-  if (!isThere(*server.catalog.snapshot(), left)) co_return Status::OK();
+  if (!isThere(*server.catalog.unguarded().snapshot(), left)) co_return Status::OK();
   const StatusWith<bool> removed = co_await removeLocked(server, operation, left);
   if (!removed.isOK() || *removed) logOutcome(server, left, removed.status());
   co_return removed.status();
 }
 
 Task<Status> discardBuild(server::ServerContext& server, storage::UnfinishedBuild left) {
-  if (!isThere(*server.catalog.snapshot(), left)) co_return Status::OK();
+  if (!isThere(*server.catalog.unguarded().snapshot(), left)) co_return Status::OK();
   server::ServiceOperation operation(server, "DiscardIndexBuild " + left.build.toString(), left.ns, shownDiscard(left));
   if (left.ns.isReplicated()) operation->announceWrites();
   co_return co_await discardBuild(server, *operation, left);

@@ -12,14 +12,15 @@ Status discard(server::ServerContext& server, const storage::CollectionPtr& coll
   storage::HeldLock lock = collectionLock(operation, collection->ns(), storage::LockMode::kX);
   if (!lock.tryAcquire()) return {ErrorCode::kLockBusy, "the collection is locked"};
   CollectionWriter writer(server.writes, operation);
-  return writer.once([&] { return storage::dropCollection(server.catalog, operation.recoveryUnit(), collection); });
+  return writer.once(
+      [&] { return storage::dropCollection(server.catalog.unguarded(), operation.recoveryUnit(), collection); });
 }
 
 }  // namespace
 
 void discardTemporaries(server::ServerContext& server) {
   constexpr auto kComponent = log::Component::kRecovery;
-  const storage::CatalogPtr catalog = server.catalog.snapshot();
+  const storage::CatalogPtr catalog = server.catalog.unguarded().snapshot();
   for (const std::string& db : catalog->databases()) {
     for (const storage::CollectionPtr& collection : catalog->collections(db)) {
       if (!collection->options().temp || (server.membership && collection->ns().isReplicated())) continue;

@@ -22,11 +22,12 @@ void IdleSweeper::sweep() {
   const auto ended = server_->sessions.endIdle(now - std::chrono::minutes(server_->parameters.sessionTimeoutMinutes));
   sessions_ += static_cast<int64_t>(ended.size());
   if (ended.empty()) return;
-  const std::unordered_set<std::string> ids(ended.begin(), ended.end());
+  const std::unordered_set<server::SessionRegistry::Key> keys(ended.begin(), ended.end());
   server_->cursors.killIf([&](const server::ClientCursor& cursor) {
     if (cursor.session.empty()) return false;
-    const auto id = server::SessionRegistry::idOf(cursor.session);
-    return id.isOK() && ids.contains(*id);
+    const auto owner = server::SessionRegistry::ownerOf(server::joinedNames(cursor.owners));
+    const auto key = server::SessionRegistry::keyOf(cursor.session, owner);
+    return key.isOK() && keys.contains(*key);
   });
 }
 

@@ -98,8 +98,8 @@ Task<StatusWith<IndexesBuilt>> IndexBuild::build() {
 }
 
 Task<StatusWith<IndexBuild::SetUp>> IndexBuild::setUp(IndexesBuilt& built) {
-  const auto lock =
-      co_await lockCollection(node(), *operation_, server_.catalog, wanted_.collection, wanted_.ns, LockMode::kX);
+  const auto lock = co_await lockCollection(node(), *operation_, server_.catalog.unguarded(), wanted_.collection,
+                                            wanted_.ns, LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   const StatusWith<SetUp> done = co_await setUpLocked(built);
   if (!done.isOK() || *done == SetUp::kComplete) decide();
@@ -108,11 +108,11 @@ Task<StatusWith<IndexBuild::SetUp>> IndexBuild::setUp(IndexesBuilt& built) {
 
 /// What exists, and what others are making, is only known for sure under the lock.
 Task<StatusWith<IndexBuild::SetUp>> IndexBuild::setUpLocked(IndexesBuilt& built) {
-  const CollectionPtr collection = server_.catalog.snapshot()->find(wanted_.collection);
+  const CollectionPtr collection = server_.catalog.unguarded().snapshot()->find(wanted_.collection);
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound,
                      "the collection was dropped while its index was to be created: " + wanted_.ns.toString());
-  TROUPE_CO_ASSIGN(auto missing, storage::newIndexes(server_.catalog, *collection, specs()));
+  TROUPE_CO_ASSIGN(auto missing, storage::newIndexes(server_.catalog.unguarded(), *collection, specs()));
   TROUPE_CO_ASSIGN(others_, storage::buildsUnderWay(*collection, specs()));
   if (!others_.empty()) co_return SetUp::kAwaitsOthers;
   built.before = built.after = static_cast<int32_t>(collection->accessPaths().size());
@@ -127,7 +127,7 @@ Task<StatusWith<IndexBuild::SetUp>> IndexBuild::setUpLocked(IndexesBuilt& built)
   }
   operation_->ns = collection->ns().toString();
   estimated_ = collection->records().count();
-  builder_.emplace(server_.catalog, collection->ns(), std::move(missing), build_);
+  builder_.emplace(server_.catalog.unguarded(), collection->ns(), std::move(missing), build_);
   auto begin = [this]() -> Status { return builder_->start(operation_->recoveryUnit()); };
   TROUPE_CO_TRY(co_await writer_.commit(begin));
   co_return SetUp::kMustScan;
@@ -138,7 +138,8 @@ Task<Status> IndexBuild::createOnEmpty(CollectionPtr collection, std::vector<sto
   auto create = [&]() -> Status {
     CollectionPtr last = collection;
     for (const auto& spec : specs) {
-      TROUPE_ASSIGN(last, storage::createEmptyIndex(server_.catalog, operation_->recoveryUnit(), last, spec));
+      TROUPE_ASSIGN(last,
+                    storage::createEmptyIndex(server_.catalog.unguarded(), operation_->recoveryUnit(), last, spec));
     }
     return Status::OK();
   };
@@ -187,8 +188,8 @@ Task<Status> IndexBuild::scan() {
 }
 
 Task<StatusWith<bool>> IndexBuild::slice() {
-  const auto lock =
-      co_await lockCollection(node(), *operation_, server_.catalog, wanted_.collection, wanted_.ns, LockMode::kIX);
+  const auto lock = co_await lockCollection(node(), *operation_, server_.catalog.unguarded(), wanted_.collection,
+                                            wanted_.ns, LockMode::kIX);
   if (!lock.isOK()) co_return lock.status();
   co_return scanSlice();
 }
@@ -224,8 +225,8 @@ Task<Status> IndexBuild::commit() {
 }
 
 Task<Status> IndexBuild::commitOnce() {
-  const auto lock =
-      co_await lockCollection(node(), *operation_, server_.catalog, wanted_.collection, wanted_.ns, LockMode::kX);
+  const auto lock = co_await lockCollection(node(), *operation_, server_.catalog.unguarded(), wanted_.collection,
+                                            wanted_.ns, LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   auto finish = [this]() -> Status { return builder_->commit(operation_->recoveryUnit()); };
   const Status outcome = co_await writer_.commit(finish);

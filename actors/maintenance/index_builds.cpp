@@ -87,7 +87,7 @@ Task<void> IndexBuilds::recover() {
 Task<void> IndexBuilds::discardLeft() {
   if (orphans_ > 0 || stopping_) co_return;
   bool failed = false;
-  const auto unfinished = storage::unfinishedBuilds(*server_->catalog.snapshot());
+  const auto unfinished = storage::unfinishedBuilds(*server_->catalog.unguarded().snapshot());
   for (const storage::UnfinishedBuild& left : unfinished) {
     if (find(left.build) != builds_.end() || !server::mayWrite(*server_, left.ns)) continue;
     const Status outcome = co_await discardBuild(*server_, left);
@@ -120,8 +120,12 @@ void IndexBuilds::want(Received<BuildIndexes> message, Context context) {
     same->waiters.push_back({wanted.waiter, std::move(context)});
     return;
   }
-  Build build{
-      .uuid = server_->catalog.newUuid(), .wanted = wanted, .waiters = {}, .why = {}, .outcome = {}, .hasEnded = false};
+  Build build{.uuid = server_->catalog.unguarded().newUuid(),
+              .wanted = wanted,
+              .waiters = {},
+              .why = {},
+              .outcome = {},
+              .hasEnded = false};
   build.waiters.push_back({wanted.waiter, std::move(context)});
   builds_.push_back(std::move(build));
   startNext();

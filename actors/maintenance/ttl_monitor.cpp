@@ -62,7 +62,7 @@ Task<void> TtlMonitor::pass() {
   for (bool areLeft = true; areLeft && mayGoOn();) {
     const std::chrono::seconds target(server_->parameters.ttlMonitorSubPassTargetSecs);
     const bool batched = server_->parameters.ttlMonitorBatchDeletes;
-    TtlSubpass rules(query::expiryRules(*server_->catalog.snapshot()),
+    TtlSubpass rules(query::expiryRules(*server_->catalog.unguarded().snapshot()),
                      batched ? endOf(environment().now(), target) : TimePoint::max());
     co_await subpass(&rules);
     lag_.ended(rules);
@@ -84,7 +84,7 @@ Task<void> TtlMonitor::subpass(TtlSubpass* rules) {
 }
 
 Task<bool> TtlMonitor::turn(ExpiryRule rule) {
-  const auto expiry = query::findExpiry(*server_->catalog.snapshot(), rule);
+  const auto expiry = query::findExpiry(*server_->catalog.unguarded().snapshot(), rule);
   if (!expiry) co_return false;
   const storage::Namespace ns = expiry->collection->ns();
   if (!server::mayWrite(*server_, ns)) co_return false;
@@ -121,10 +121,10 @@ Task<bool> TtlMonitor::turn(ExpiryRule rule) {
 /// Drops and other operations that want the collection for themselves wait for one batch.
 Task<StatusWith<query::Expired>> TtlMonitor::batch(storage::OperationContext* operation, ExpiryRule rule,
                                                    storage::Namespace ns, size_t limit) {
-  const auto lock =
-      co_await lockCollection(node(), *operation, server_->catalog, rule.collection, ns, storage::LockMode::kIX);
+  const auto lock = co_await lockCollection(node(), *operation, server_->catalog.unguarded(), rule.collection, ns,
+                                            storage::LockMode::kIX);
   if (!lock.isOK()) co_return lock.status();
-  const auto expiry = query::findExpiry(*server_->catalog.snapshot(), rule);
+  const auto expiry = query::findExpiry(*server_->catalog.unguarded().snapshot(), rule);
   query::Expired removed;
   if (!expiry) co_return removed;
   operation->recoveryUnit().abandonSnapshot();

@@ -1,6 +1,23 @@
 #include "actors/server/client.hpp"
 
+#include "actors/server/session_registry.hpp"
+
 namespace troupe::server {
+
+std::string joinedNames(const std::vector<std::string>& names) {
+  std::string joined;
+  for (const auto& name : names) joined += (joined.empty() ? "" : ", ") + name;
+  return joined;
+}
+
+void Client::usersChanged() {
+  std::vector<std::string> names;
+  for (const auto& user : users) names.push_back(user.name + "@" + user.database);
+  std::string joined = joinedNames(names);
+  sessionOwner = SessionRegistry::ownerOf(joined);
+  const std::lock_guard lock(mutex_);
+  userNames_ = std::move(joined);
+}
 
 std::shared_ptr<Client> ClientRegistry::add(std::string remote, bool fromLoopback, bool encrypted, int64_t limit) {
   const std::lock_guard lock(mutex_);

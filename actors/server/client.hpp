@@ -46,7 +46,8 @@ class Client {
   // The connection's own.
   bool greeted = false;  ///< a first hello was answered; its metadata cannot change
   std::vector<wire::Compressor> compressors;
-  std::vector<AuthenticatedUser> users;
+  std::vector<AuthenticatedUser> users;  ///< after a change: `usersChanged`
+  std::string sessionOwner;              ///< of the sessions that these users begin, see SessionRegistry
   std::optional<auth::SaslConversation> sasl;
   bool localhostException = false;   ///< for the present command: a local client makes the first user
   std::atomic<bool> closing{false};  ///< close once the present answer is sent
@@ -80,14 +81,12 @@ class Client {
     const std::lock_guard lock(mutex_);
     return metadata_;
   }
+  /// "user@db, ..."
   std::string userNames() const {
     const std::lock_guard lock(mutex_);
     return userNames_;
   }
-  void setUserNames(std::string names) {
-    const std::lock_guard lock(mutex_);
-    userNames_ = std::move(names);
-  }
+  void usersChanged();
 
  private:
   mutable std::mutex mutex_;
@@ -95,6 +94,9 @@ class Client {
   bson::Document metadata_;
   std::string userNames_;
 };
+
+/// Names of users ("user@db") as they are shown together.
+std::string joinedNames(const std::vector<std::string>& names);
 
 /// All connections of the node. Thread-safe.
 class ClientRegistry {

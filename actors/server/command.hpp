@@ -14,10 +14,12 @@ namespace troupe::server {
 enum class Access { kNone, kRead, kWrite, kAdmin };
 
 /// The privilege a command requires: an action on the collection it names, on its database, or on the cluster.
-/// Commands whose rights depend on their arguments check further in their body with Request::authorize.
+/// Commands whose rights depend on their arguments check further in their body: namespaces by NamespaceResolution, all
+/// else with Request::authorize.
 struct Requirement {
-  enum class Target { kNobody, kAuthenticated, kCollection, kDatabase, kCluster };
-  Target target = Target::kNobody;  ///< kNobody: allowed before authentication
+  enum class Target { kNobody, kAuthenticated, kArguments, kCollection, kDatabase, kCluster };
+  /// kNobody: allowed before authentication; kArguments: the body checks what its arguments name.
+  Target target = Target::kNobody;
   auth::Action action{};
 };
 

@@ -125,6 +125,7 @@ int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& w
     pinned.id = here->first;
     pinned.ns = here->second.ns;
     pinned.session = here->second.session;
+    pinned.owners = here->second.owners;
     if (which(pinned)) dropped.push_back(killLocked(here));
   }
   return static_cast<int64_t>(dropped.size());

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/server/authorized_namespace.hpp"
 #include "actors/server/result_stream.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
@@ -33,6 +34,9 @@ struct ClientCursor {
   bson::Document command;           ///< what opened it, for currentOp
   bson::Document session;           ///< the `lsid` it belongs to, or empty
   std::vector<std::string> owners;  ///< "user@db" of its creators; only they may use it
+  std::vector<Grant> grants;        ///< what its namespaces need of the client, to be checked again
+  int64_t authorizedAt = 0;         ///< the version of the users when that was last checked
+  std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;  ///< as Request::furtherNamespaces
   bool noTimeout = false;
   TimePoint created;
   TimePoint lastUsed;

@@ -3,6 +3,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/server/command.hpp"
+#include "actors/server/namespace_resolution.hpp"
 #include "actors/server/operation_setup.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
@@ -111,6 +112,7 @@ Status refreshUsers(Request& request) {
       continue;
     }
     users.erase(users.begin() + static_cast<std::ptrdiff_t>(i));
+    request.client().usersChanged();
     if (!loaded.isOK()) return loaded.status();
   }
   return Status::OK();
@@ -128,17 +130,10 @@ Status checkRights(Request& request) {
   if (!request.client().authenticated()) {
     return {ErrorCode::kUnauthorized, "Command " + std::string(request.command->name) + " requires authentication"};
   }
-  if (needed.target == Target::kAuthenticated) return Status::OK();
-  auth::Resource resource = auth::Resource::cluster();
-  if (needed.target == Target::kDatabase) resource = auth::Resource::db(request.db());
-  if (needed.target == Target::kCollection)
-    resource = auth::Resource::coll(request.db(), request.body().first().toStringOr());
-  if (request.namesCollectionByUuid()) {
-    TROUPE_TRY(request.authorize(auth::Action::kUseUuid, auth::Resource::db(request.db())));
-    TROUPE_ASSIGN(const auto named, request.collection());
-    return request.authorize(needed.action, auth::Resource::coll(named.db(), named.collection()));
-  }
-  return request.authorize(needed.action, resource);
+  if (needed.target == Target::kAuthenticated || needed.target == Target::kArguments) return Status::OK();
+  if (needed.target == Target::kCollection) return NamespaceResolution::checkTarget(request);
+  const bool onDatabase = needed.target == Target::kDatabase;
+  return request.authorize(needed.action, onDatabase ? auth::Resource::db(request.db()) : auth::Resource::cluster());
 }
 
 Status checkCommand(Request& request) {
@@ -208,7 +203,8 @@ Task<Status> noteWhatWasThere(Request& request) {
   storage::HeldLock lock(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
   if (!operation.tryAdmit(false) || !lock.tryAcquire())
     TROUPE_CO_TRY(co_await acquireLock(request.server().node, operation, lock));
-  TROUPE_CO_ASSIGN(const OpTime newest, storage::lastLogged(request.server().catalog, operation.recoveryUnit()));
+  TROUPE_CO_ASSIGN(const OpTime newest,
+                   storage::lastLogged(request.server().catalog.unguarded(), operation.recoveryUnit()));
   operation.recoveryUnit().releaseSession();
   operation.setLastOpTime(std::max(newest, operation.lastOpTime()));
   co_return Status::OK();
@@ -272,13 +268,14 @@ Task<void> dispatch(Request& request) {
     request.reply().append("help", request.command->summary).append("ok", 1.0);
     co_return;
   }
-  if (status.isOK()) status = request.server().sessions.touch(request.session(), operation.started());
+  if (status.isOK())
+    status = request.server().sessions.touch(request.session(), operation.started(), request.client().sessionOwner);
   if (status.isOK()) status = co_await runBody(request);
   if (status.isOK()) {
     request.reply().append("ok", 1.0);
   } else {
     request.server().counters.userAsserts.fetch_add(1, std::memory_order_relaxed);
-    writeError(request.message(), status);
+    writeError(request.message(), withoutHiddenValues(request, status));
   }
   // The snapshot goes first, so that neither this wait nor a slow client holds it.
   if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();

@@ -4,6 +4,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/server/command.hpp"
+#include "actors/server/namespace_resolution.hpp"
 #include "actors/server/server_context.hpp"
 
 namespace troupe::server {
@@ -37,49 +38,25 @@ StatusWith<std::vector<bson::View>> Request::documents(std::string_view name) co
   return all;
 }
 
-namespace {
-
-std::optional<bson::Uuid> uuidOf(const bson::Element& e) {
-  if (!e.is(bson::Type::kBinary)) return std::nullopt;
-  const bson::Binary binary = e.asBinary();
-  bson::Uuid uuid;
-  if (binary.subtype != bson::kBinaryUuid || binary.bytes.size() != uuid.bytes.size()) return std::nullopt;
-  std::copy(binary.bytes.begin(), binary.bytes.end(), uuid.bytes.begin());
-  return uuid;
-}
-
-}  // namespace
-
 bool Request::namesCollectionByUuid() const {
   return command && command->takesUuid && body().first().is(bson::Type::kBinary);
 }
 
-StatusWith<storage::Namespace> Request::collection() const {
-  const bson::Element name = body().first();
-  if (const auto uuid = uuidOf(name); uuid && command && command->takesUuid) {
-    auto name = server_.catalog.snapshot()->nameOf(*uuid);
-    if (name && name->db() == db()) return std::move(*name);
-    return Status(ErrorCode::kNamespaceNotFound,
-                  "no collection of the database '" + std::string(db()) + "' has the UUID " + uuid->toString());
-  }
-  if (!name.is(bson::Type::kString)) {
-    return Status(ErrorCode::kInvalidNamespace,
-                  "collection name has invalid type " + std::string(bson::typeName(name.type())));
-  }
-  storage::Namespace ns(db(), name.asString());
-  TROUPE_TRY(storage::validateNamespace(ns));
-  return ns;
-}
-
-StatusWith<storage::Namespace> Request::target() {
-  TROUPE_ASSIGN(auto ns, collection());
+StatusWith<AuthorizedNamespace> Request::target() {
+  TROUPE_ASSIGN(auto ns, NamespaceResolution::target(*this));
   operation_.ns = ns.toString();
   return ns;
 }
 
+StatusWith<AuthorizedNamespace> Request::target(const auth::ActionSet& further) {
+  TROUPE_ASSIGN(auto ns, target());
+  return NamespaceResolution::resolve(*this, std::move(ns), further);
+}
+
+bool Request::checksPrivileges() const { return server_.identity.authentication && !client_.localhostException; }
+
 Status Request::authorize(auth::Action action, const auth::Resource& resource) const {
-  if (!server_.identity.authentication || client_.localhostException) return Status::OK();
-  if (client_.allows(action, resource)) return Status::OK();
+  if (!checksPrivileges() || client_.allows(action, resource)) return Status::OK();
   return auth::unauthorized(db(), body());
 }
 

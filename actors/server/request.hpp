@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/kernel/task.hpp"
+#include "actors/server/authorized_namespace.hpp"
 #include "actors/server/client.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
@@ -111,20 +112,29 @@ class Request {
   }
   /// Documents given as an array in the body or as a section of kind 1.
   StatusWith<std::vector<bson::View>> documents(std::string_view name) const;
-  /// The collection the command's own field names, validated; by its UUID where the command takes one.
+  /// The collection the command's own field names, validated; by its UUID where the command takes one. From now on it
+  /// is shown as the namespace of the operation. The dispatcher has checked the command's requirement on it.
   /// Errors: InvalidNamespace, TypeMismatch (not a string), NamespaceNotFound (no collection of this database has the
   /// UUID).
-  StatusWith<storage::Namespace> collection() const;
-  /// `collection()`, also shown from now on as the namespace of the operation: how most bodies begin.
-  StatusWith<storage::Namespace> target();
+  StatusWith<AuthorizedNamespace> target();
+  /// The same for a command whose arguments ask for more than its requirement. Errors: also Unauthorized.
+  StatusWith<AuthorizedNamespace> target(const auth::ActionSet& further);
   bool namesCollectionByUuid() const;
   bson::View session() const { return document("lsid"); }
 
   // --- Rights
-  /// Unauthorized unless the client's users may do this; always allowed with authentication off.
+  /// Whether privileges count: authentication is on, and this is not the first user being made.
+  bool checksPrivileges() const;
+  /// Unauthorized unless the client's users may do this; always allowed with authentication off. Namespaces are
+  /// authorised by NamespaceResolution instead, which gives the right to open them.
   Status authorize(auth::Action action, const auth::Resource& resource) const;
   /// "user@db" of the client's users.
   std::vector<std::string> userNames() const;
+
+  std::vector<Grant> grants;  ///< what NamespaceResolution has checked beside the command's requirement
+  /// Namespaces whose documents the operation reads or changes, though the client may not find them: what views stand
+  /// on, and the target of a pipeline. Null: none. Shared with the query, whose stages may meet more of them.
+  std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;
 
   // --- Reply
   wire::MessageBuilder& message() { return reply_; }

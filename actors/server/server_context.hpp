@@ -10,6 +10,7 @@
 #include "actors/server/cursor_registry.hpp"
 #include "actors/server/disk_guard.hpp"
 #include "actors/server/fail_points.hpp"
+#include "actors/server/guarded_catalog.hpp"
 #include "actors/server/latencies.hpp"
 #include "actors/server/parameters.hpp"
 #include "actors/storage/collection_writer.hpp"
@@ -18,7 +19,6 @@
 #include "messaging/log/log.hpp"
 #include "messaging/wire/op_compressed.hpp"
 #include "storage/admission/execution_admission.hpp"
-#include "storage/catalog/catalog.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/locks/lock_manager.hpp"
 #include "storage/operation/operation_context.hpp"
@@ -89,7 +89,7 @@ struct ServerContext {
   bson::ObjectIdGenerator& objectIds;
   storage::Engine& engine;
   storage::SessionPool& storageSessions;
-  storage::Catalog& catalog;
+  GuardedCatalog catalog;
   storage::LockManager& locks;
   storage::ExecutionAdmission& admission;
   storage::DurabilityTracker& durability;

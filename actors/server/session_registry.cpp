@@ -1,5 +1,11 @@
 #include "actors/server/session_registry.hpp"
 
+#include <algorithm>
+#include <array>
+
+#include "messaging/auth/crypto.hpp"
+#include "messaging/errors/invariant.hpp"
+
 namespace troupe::server {
 
 namespace {
@@ -25,9 +31,24 @@ StatusWith<std::string> SessionRegistry::idOf(bson::View lsid) {
   return std::string(id);
 }
 
-Status SessionRegistry::touch(bson::View lsid, TimePoint now) {
+StatusWith<SessionRegistry::Key> SessionRegistry::keyOf(bson::View lsid, std::string_view owner) {
+  TROUPE_ASSIGN(auto key, idOf(lsid));
+  key += owner;
+  return key;
+}
+
+std::string SessionRegistry::ownerOf(std::string_view userNames) {
+  return userNames.empty() ? std::string() : auth::digest(auth::Mechanism::kScramSha256, userNames);
+}
+
+Status SessionRegistry::touch(bson::View lsid, TimePoint now, std::string_view owner) {
   if (lsid.empty()) return Status::OK();
-  TROUPE_ASSIGN(const auto id, idBytes(lsid));
+  TROUPE_ASSIGN(const auto bytes, idBytes(lsid));
+  // On the stack: every command of a driver comes here.
+  std::array<char, 64> buffer;
+  invariant(bytes.size() + owner.size() <= buffer.size(), "an owner is a digest");
+  const auto end = std::ranges::copy(owner, std::ranges::copy(bytes, buffer.begin()).out).out;
+  const std::string_view id(buffer.data(), static_cast<size_t>(end - buffer.begin()));
   const std::lock_guard lock(mutex_);
   if (const auto known = lastUsed_.find(id); known != lastUsed_.end()) {
     known->second = now;
@@ -40,12 +61,12 @@ Status SessionRegistry::touch(bson::View lsid, TimePoint now) {
   return Status::OK();
 }
 
-void SessionRegistry::end(const std::string& id) {
+void SessionRegistry::end(const Key& id) {
   const std::lock_guard lock(mutex_);
   lastUsed_.erase(id);
 }
 
-std::vector<std::string> SessionRegistry::endIdle(TimePoint unusedSince) {
+std::vector<SessionRegistry::Key> SessionRegistry::endIdle(TimePoint unusedSince) {
   std::vector<std::string> ended;
   const std::lock_guard lock(mutex_);
   for (auto it = lastUsed_.begin(); it != lastUsed_.end();) {
@@ -59,7 +80,7 @@ std::vector<std::string> SessionRegistry::endIdle(TimePoint unusedSince) {
   return ended;
 }
 
-std::vector<std::string> SessionRegistry::ids() const {
+std::vector<SessionRegistry::Key> SessionRegistry::keys() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> all;
   for (const auto& [id, used] : lastUsed_) all.push_back(id);

@@ -13,22 +13,30 @@
 
 namespace troupe::server {
 
-/// The logical sessions this node has seen lately, by their id (a UUID). A session ends when a client says so or when
-/// nobody used it for the session time-out; its cursors end with it. Thread-safe. (SES)
+/// The logical sessions this node has seen lately. A session belongs to the users that began it: the same UUID of
+/// others is another session. It ends when a client says so or when nobody used it for the session time-out; its
+/// cursors end with it. Thread-safe. (SES)
 class SessionRegistry {
  public:
   static constexpr size_t kMaxSessions = 1'000'000;
 
+  /// What a session is known by: the 16 bytes of its id, and its owner.
+  using Key = std::string;
+  static constexpr size_t kIdBytes = 16;
+
   /// Notes the use of `lsid` ({id: UUID, ...}); an empty document is no session. Errors: BadValue, TypeMismatch
   /// (malformed ids), TooManyLogicalSessions.
-  Status touch(bson::View lsid, TimePoint now);
+  Status touch(bson::View lsid, TimePoint now, std::string_view owner = {});
   /// The 16 bytes of a session's id.
   static StatusWith<std::string> idOf(bson::View lsid);
-  void end(const std::string& id);
-  /// Ends sessions unused since then; returns their ids.
-  std::vector<std::string> endIdle(TimePoint unusedSince);
-  std::vector<std::string> ids() const;
-  /// Each session's id and when it was last used.
+  static StatusWith<Key> keyOf(bson::View lsid, std::string_view owner);
+  /// The owner's part of a key: a digest of 32 bytes of the users' names ("user@db, ..."); empty for no user.
+  static std::string ownerOf(std::string_view userNames);
+  void end(const Key& key);
+  /// Ends sessions unused since then; returns their keys.
+  std::vector<Key> endIdle(TimePoint unusedSince);
+  std::vector<Key> keys() const;
+  /// Each session's key and when it was last used.
   std::vector<std::pair<std::string, TimePoint>> uses() const;
   size_t size() const;
 

@@ -52,8 +52,8 @@ Status logIn(const Job& job) {
   } else {
     return Status::OK();
   }
-  client.setUserNames(user.name + "@" + user.database);
   client.users.push_back(std::move(user));
+  client.usersChanged();
   return Status::OK();
 }
 

@@ -105,6 +105,13 @@ bool PrivilegeSet::allowsAnythingIn(std::string_view database) const {
   });
 }
 
+bool PrivilegeSet::allowsAnythingOn(std::string_view database, std::string_view collection) const {
+  const Resource resource = Resource::coll(database, collection);
+  return std::ranges::any_of(privileges_, [&](const Privilege& privilege) {
+    return privilege.actions.any() && privilege.resource.covers(resource);
+  });
+}
+
 bson::Value PrivilegeSet::toArray() const {
   bson::Builder list;
   for (const auto& privilege : privileges_)

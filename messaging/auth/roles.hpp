@@ -80,6 +80,8 @@ class PrivilegeSet {
   bool allows(Action action, const Resource& resource) const;
   /// Whether some resource in the database is covered, e.g. to list only databases the user may see.
   bool allowsAnythingIn(std::string_view database) const;
+  /// The same of one collection.
+  bool allowsAnythingOn(std::string_view database, std::string_view collection) const;
   bool empty() const { return privileges_.empty(); }
   std::span<const Privilege> privileges() const { return privileges_; }
   /// [{resource: {db, collection}, actions: [...]}, ...] as connectionStatus and usersInfo show it.

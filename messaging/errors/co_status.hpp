@@ -16,7 +16,7 @@
   auto slot = __VA_ARGS__;                   \
   if (!slot.isOK()) co_return slot.status(); \
   target = std::move(slot).value()
-/// `TROUPE_CO_ASSIGN(const auto ns, request.collection());` names the value of a StatusWith, or ends the enclosing
+/// `TROUPE_CO_ASSIGN(const auto ns, request.target());` names the value of a StatusWith, or ends the enclosing
 /// coroutine with its failure. The value stays in the frame where it was made, and the target gets it moved: for what
 /// cannot be moved, test `isOK()` by hand.
 #define TROUPE_CO_ASSIGN(target, ...) TROUPE_CO_ASSIGN_(TROUPE_JOIN(troupeWith_, __LINE__), target, __VA_ARGS__)

@@ -249,7 +249,7 @@ void NodeAssembly::Parts::makeContext() {
                                 .objectIds = objectIds,
                                 .engine = *engine,
                                 .storageSessions = *storageSessions,
-                                .catalog = *catalog,
+                                .catalog = server::GuardedCatalog(*catalog),
                                 .locks = locks,
                                 .admission = admission,
                                 .durability = durability,

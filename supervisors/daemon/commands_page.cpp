@@ -48,7 +48,9 @@ std::string rightsOf(const Requirement& requirement) {
   const std::string action = "`" + std::string(auth::actionName(requirement.action)) + "`";
   switch (requirement.target) {
     case Requirement::Target::kNobody: return "nothing, not even a log-in";
-    case Requirement::Target::kAuthenticated: return "a log-in; further rights depend on the arguments";
+    case Requirement::Target::kAuthenticated: return "a log-in; what else, is in [privileges](operators/privileges.md)";
+    case Requirement::Target::kArguments:
+      return "what its arguments ask for: see [privileges](operators/privileges.md)";
     case Requirement::Target::kCollection: return action + " on the collection";
     case Requirement::Target::kDatabase: return action + " on the database";
     case Requirement::Target::kCluster: return action + " on the cluster";

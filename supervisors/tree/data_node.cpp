@@ -49,7 +49,7 @@ Tree front(const TreeParts& parts) {
 Tree dataNodeTree(const TreeParts& parts) {
   server::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
-  storage::Catalog* catalog = &s->catalog;
+  storage::Catalog* catalog = &s->catalog.unguarded();
   Tree storage =
       restForOne("storage",
                  permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,

@@ -53,12 +53,12 @@ StorageRows::StorageRows(server::ServerContext& server) : registry_(server.node.
   add({.path = "/node/storage/catalog",
        .type = "Catalog",
        .parent = kParent,
-       .describe = [catalog = &server.catalog] { return describeCatalog(*catalog); }},
+       .describe = [catalog = &server.catalog.unguarded()] { return describeCatalog(*catalog); }},
       "knows the record stores and indexes; requests use them on their own threads");
   add({.path = "/node/storage/sessions",
        .type = "SessionPool",
        .parent = kParent,
-       .describe = [pool = &server.catalog.pool()] { return describeSessions(*pool); }},
+       .describe = [pool = &server.catalog.unguarded().pool()] { return describeSessions(*pool); }},
       "lends the engine's sessions to requests");
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the integration tests: real server processes, real drivers and raw sockets.
+# Runs the integration tests and the attacks of test/security: real server processes, real drivers and raw sockets.
 #   TROUPE_BIN=build/bin test/integration/run.sh [--filter TEXT]
 # The last line is "N passed, M failed"; the exit code is 0 only when all passed and at least one ran.
 set -euo pipefail

@@ -1,4 +1,4 @@
-"""Finds the tests of this folder, runs them one after the other and prints one line for each."""
+"""Finds the tests of this folder and of test/security, runs them one after the other and prints one line for each."""
 import argparse
 import sys
 import time
@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+FOLDERS = (HERE, HERE.parent / "security")
 
 
 class OneLine(unittest.TestResult):
@@ -56,11 +57,11 @@ def name_of(test):
 
 
 def own_frames(traceback):
-    """A traceback without the frames that lie outside of this folder."""
+    """A traceback without the frames that lie outside of these folders."""
     kept, keep = [], True
     for line in traceback.rstrip().splitlines():
         if line.startswith('  File "'):
-            keep = str(HERE) in line
+            keep = any(str(folder) in line for folder in FOLDERS)
         elif not line.startswith("  "):
             keep = True
         if keep:
@@ -80,8 +81,10 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--filter", default="", help="only tests whose name contains this")
     wanted = options.parse_args().filter.lower()
-    sys.path.insert(0, str(HERE))
-    tests = flatten(unittest.defaultTestLoader.discover(str(HERE), pattern="*_test.py"))
+    tests = []
+    for folder in FOLDERS:
+        sys.path.insert(0, str(folder))
+        tests += flatten(unittest.TestLoader().discover(str(folder), pattern="*_test.py"))
     chosen = unittest.TestSuite(t for t in tests if wanted in name_of(t).lower())
     result = OneLine()
     chosen.run(result)

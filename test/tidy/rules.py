@@ -124,6 +124,23 @@ def units_of_work(sources):
             yield source.path, _line(source.text, match.start()), "opens a unit of work of its own: use the CollectionWriter"
 
 
+_CATALOG_LOOKUP = re.compile(r"\bCatalogView::open\b|\bunguarded\(\)\s*[^,)\s]|\b(?:storage::)?Catalog\s*&\s*\w+|\bwrites\.catalog\b|"
+                             r"\bwriterOf\(\w+\)\s*\.\s*(?:open|createIfMissing)\(")
+_CLIENTS_WORK = ("actors/commands/", "actors/server/", "actors/transport/")
+_GUARDS = ("actors/server/namespace_resolution.cpp", "actors/server/guarded_catalog.hpp", "actors/server/user_store.",
+           "actors/commands/write_support.")
+
+
+def guarded_catalog(sources):
+    """A client's name becomes a collection only after its privileges were checked: nobody goes past NamespaceResolution."""
+    for source in sources:
+        if not source.is_cpp or not source.path.startswith(_CLIENTS_WORK) or source.path.startswith(_GUARDS):
+            continue
+        for match in _CATALOG_LOOKUP.finditer(bare_code(source.text)):
+            yield (source.path, _line(source.text, match.start()),
+                   f"reaches into the catalog ('{match.group().strip()}'): resolve the name (NamespaceResolution) and use GuardedCatalog")
+
+
 def header_guards(sources):
     """Headers begin with #pragma once; a source includes its own header first, which proves that it stands alone."""
     headers = {source.path for source in sources if source.suffix == ".hpp"}

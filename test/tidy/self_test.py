@@ -9,6 +9,7 @@ from formatting import formatted
 from functions import functions
 from names import existing_names
 from precompiled import precompiled_headers
+from privileges import PAGE, TABLE, documented_privileges, privileges_page
 from proofs import existing_proofs
 from sources import Source
 
@@ -18,6 +19,7 @@ _MARK = "TO" "DO"
 _PLACE = "wor" "k/x"
 _ROW = "| A-1 | a | works | `A.*`, `a_test.py` (it_holds, many times) |\n"
 _SITE = 'const FaultSite kTorn("kernel.link.torn", 0.02, "it is torn");\n'
+_PRIVILEGE = '{"operation": "a", "command": {"a": 1}, "needs": ["find on the collection"]}\n'
 _SITES = rules.fault_sites_page([Source("actors/a.cpp", _SITE)])
 
 # rule, bad example, good example (each a list of path and text)
@@ -53,6 +55,12 @@ CASES = [
      [("actors/a.cpp", "void f(storage::RecoveryUnit& unit);\n"), ("storage/operation/a.cpp", "RecoveryUnit unit(pool);\n")]),
     (rules.units_of_work, [("actors/a.cpp", "storage::WriteUnitOfWork work(unit);\n")],
      [("actors/a.cpp", "writer.once(body);\n"), ("storage/catalog/a.cpp", "WriteUnitOfWork work(unit);\n")]),
+    (rules.guarded_catalog, [("actors/commands/a.cpp", "auto c = server.catalog.unguarded().find(ns);\n")],
+     [("actors/commands/a.cpp", "auto c = server.catalog.find(ns); drop(server.catalog.unguarded(), c);\n"), ("storage/a.cpp", "Catalog& catalog;\n")]),
+    (rules.guarded_catalog, [("actors/commands/a.cpp", "auto target = co_await writerOf(request).open(ns);\n")],
+     [("actors/commands/a.cpp", "auto target = co_await openForWrite(request, ns);\n")]),
+    (rules.guarded_catalog, [("actors/transport/a.cpp", "void f(storage::Catalog& catalog);\n")],
+     [("actors/maintenance/a.cpp", "void f(storage::Catalog& catalog);\n")]),
     (rules.header_guards, [("storage/a.hpp", "int x;\n")], [("storage/a.hpp", "#pragma once\n")]),
     (rules.header_guards, [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include <map>\n#include "storage/a.hpp"\n')],
      [("storage/a.hpp", "#pragma once\n"), ("storage/a.cpp", '#include "storage/a.hpp"\n#include <map>\n')]),
@@ -67,6 +75,7 @@ CASES = [
     (lambda s: rules.printed_pages(s, {"docs/commands.md": "`ping`\n"}), [("docs/commands.md", "`pong`\n")], [("docs/commands.md", "`ping`\n")]),
     (rules.documented_errors, [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", "")],
      [("messaging/errors/error_codes.txt", "1|A|a\n"), ("docs/errors.md", rules.errors_page("1|A|a\n"))]),
+    (documented_privileges, [(TABLE, _PRIVILEGE), (PAGE, privileges_page(""))], [(TABLE, _PRIVILEGE), (PAGE, privileges_page(_PRIVILEGE))]),
     (rules.documented_fault_sites, [("actors/a.cpp", _SITE)], [("actors/a.cpp", _SITE), ("docs/contributors/fault-sites.md", _SITES)]),
     (rules.documented_fault_sites,
      [("actors/a.cpp", _SITE), ("actors/b.cpp", _SITE),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = {".hpp", ".cpp", ".h", ".c", ".py", ".sh", ".cmake", ".capnp", ".js", ".mjs", ".css", ".html"}
-TEXT = CODE | {".md", ".txt", ".yaml", ".yml", ".toml", ".json", ".service", ".in", ""}
+TEXT = CODE | {".md", ".txt", ".yaml", ".yml", ".toml", ".json", ".jsonl", ".service", ".in", ""}
 
 
 @dataclass(frozen=True)

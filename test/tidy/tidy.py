@@ -13,6 +13,7 @@ import self_test  # noqa: E402
 from formatting import formatted  # noqa: E402
 from names import existing_names  # noqa: E402
 from precompiled import precompiled_headers  # noqa: E402
+from privileges import PAGE, TABLE, documented_privileges, privileges_page  # noqa: E402
 from proofs import existing_proofs  # noqa: E402
 from sources import ROOT, project_sources  # noqa: E402
 
@@ -52,8 +53,8 @@ def checks(sources, build):
     exceptions = read_exceptions()
     yield "file_length", rules.file_length(sources, exceptions.get("file_length", ()))
     yield "function_length", rules.function_length(sources, exceptions.get("function_length", ()))
-    for rule in (rules.include_direction, rules.actor_folder_order, rules.recovery_units, rules.units_of_work, rules.world_from_environment, rules.header_guards, rules.stray_marks, rules.machine_paths,
-                 rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors,
+    for rule in (rules.include_direction, rules.actor_folder_order, rules.recovery_units, rules.units_of_work, rules.guarded_catalog, rules.world_from_environment, rules.header_guards, rules.stray_marks, rules.machine_paths,
+                 rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors, documented_privileges,
                  rules.documented_fault_sites, rules.ordered_error_codes, rules.awaited_lambdas, precompiled_headers,
                  existing_names, existing_proofs):
         skipped = exceptions.get(rule.__name__, ())
@@ -73,6 +74,7 @@ def main():
         table = (ROOT / "messaging/errors/error_codes.txt").read_text()
         (ROOT / "docs/errors.md").write_text(rules.errors_page(table))
         (ROOT / "docs/contributors/fault-sites.md").write_text(rules.fault_sites_page(project_sources()))
+        (ROOT / PAGE).write_text(privileges_page((ROOT / TABLE).read_text()))
         pages = printed_pages(options.build or ROOT / "build")
         for path, text in (pages or {}).items():
             (ROOT / path).write_text(text)

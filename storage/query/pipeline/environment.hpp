@@ -17,6 +17,31 @@ struct CollectionName {
   bool operator==(const CollectionName&) const = default;
 };
 
+/// What a pipeline does with a namespace that it names. The command layer knows which privileges each use takes.
+enum class NamespaceUse : uint8_t {
+  kNothing,               ///< $documents, $listSessions: the name is not looked at
+  kRead,                  ///< a scan of its documents
+  kCollectionStatistics,  ///< $collStats
+  kIndexStatistics,       ///< $indexStats
+  kPlanCache,             ///< $planCacheStats
+  kOperations,            ///< $currentOp
+  kActors,                ///< $actors
+  kCatalog,               ///< $listCatalog
+  kSessions,              ///< $listLocalSessions
+  kReplace,               ///< $out
+  kInsert,                ///< $merge adds documents
+  kUpdate,                ///< $merge changes documents
+};
+
+/// What a stage that makes its documents itself does with the namespace of its pipeline; nothing for other stages.
+std::optional<NamespaceUse> useOfSource(std::string_view stage);
+
+/// A namespace that a stage names, and what it does there.
+struct NamedCollection {
+  CollectionName name;
+  NamespaceUse use;
+};
+
 struct ParseContext;
 
 /// Parts of a pipeline pushed down to the scan that feeds it.

@@ -167,7 +167,7 @@ Status parseGraphLookup(const Element& e, StageParser& parser) {
   bson::Builder shown;
   shown.append("$graphLookup", e);
   spec.shown = shown.finish();
-  parser.involved.push_back(spec.from);
+  parser.involved.push_back({spec.from, NamespaceUse::kRead});
   parser.add(std::make_unique<GraphLookupStage>(std::move(spec), std::move(start), parser.context));
   return Status::OK();
 }

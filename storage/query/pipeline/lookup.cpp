@@ -251,7 +251,7 @@ Status parseLookup(const Element& e, StageParser& parser) {
   if (from) {
     TROUPE_ASSIGN(spec.from, parseFrom(from, parser.context, "$lookup"));
   }
-  parser.involved.push_back(spec.from);
+  parser.involved.push_back({spec.from, NamespaceUse::kRead});
   std::vector<std::pair<std::string, ExpressionPtr>> variables;
   bson::Builder names;
   names.appendAll(parser.parse().let);
@@ -320,7 +320,7 @@ Status parseUnionWith(const Element& e, StageParser& parser) {
     return {ErrorCode::kFailedToParse,
             "the $unionWith stage specification must be an object or string, but found " + typeOf(e)};
   }
-  if (!from.collection.empty()) parser.involved.push_back(from);
+  if (!from.collection.empty()) parser.involved.push_back({from, NamespaceUse::kRead});
   bson::Builder shown;
   shown.append("$unionWith", e);
   parser.add(std::make_unique<UnionWithStage>(shown.finish(), std::move(from), std::move(stages), parser.context));

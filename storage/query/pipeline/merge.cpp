@@ -271,6 +271,10 @@ Status parseMerge(const Element& e, StageParser& parser) {
   if (spec.on.empty()) spec.on = {"_id"};
   bson::Builder shown;
   shown.append("$merge", e);
+  // Whether a document matches is seen by an update alone; `fail` never looks further than at its own insert.
+  if (spec.notMatched == NotMatched::kInsert) parser.involved.push_back({target, NamespaceUse::kInsert});
+  if (spec.matched != Matched::kFail || spec.notMatched != NotMatched::kInsert)
+    parser.involved.push_back({target, NamespaceUse::kUpdate});
   parser.add(std::make_unique<MergeStage>(shown.finish(), std::move(target), std::move(spec), parser.context));
   return Status::OK();
 }

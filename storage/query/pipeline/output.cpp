@@ -137,6 +137,7 @@ Status parseOut(const Element& e, StageParser& parser) {
   if (!parser.context.environment) return {ErrorCode::kInvalidOptions, "$out is not allowed here"};
   bson::Builder shown;
   shown.append("$out", e);
+  parser.involved.push_back({target, NamespaceUse::kReplace});
   parser.add(std::make_unique<OutStage>(shown.finish(), std::move(target), parser.context));
   return Status::OK();
 }

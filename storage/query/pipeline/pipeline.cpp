@@ -96,6 +96,12 @@ Dependencies Pipeline::dependencies() const {
   return result;
 }
 
+NamespaceUse Pipeline::useOfInput(bson::View stages) {
+  const Element first = stages.first();
+  if (!first.is(Type::kDocument)) return NamespaceUse::kRead;
+  return useOfSource(first.asDocument().first().name()).value_or(NamespaceUse::kRead);
+}
+
 bool Pipeline::startsWithSource() const { return !stages_.empty() && stages_.front()->traits().source; }
 bool Pipeline::isCollectionless() const { return !stages_.empty() && stages_.front()->traits().collectionless; }
 bool Pipeline::writes() const { return !stages_.empty() && stages_.back()->traits().writes; }

@@ -52,8 +52,11 @@ class Pipeline {
   /// True when it ends with $out or $merge; `writeTarget` is then the collection.
   bool writes() const;
   CollectionName writeTarget() const;
-  /// Other collections read by $lookup, $graphLookup, $unionWith (for privileges and locks).
-  const std::vector<CollectionName>& involved() const { return involved_; }
+  /// All that the stages name besides the input, sub-pipelines included: sources of joins, special sources, targets of
+  /// $out and $merge (for privileges).
+  const std::vector<NamedCollection>& involved() const { return involved_; }
+  /// What a pipeline of these stages does with the namespace it runs on: kRead, or what its first stage asks of it.
+  static NamespaceUse useOfInput(bson::View stages);
 
   /// Sets what feeds the first stage, e.g. a collection scan.
   void attach(StagePtr source);
@@ -73,7 +76,7 @@ class Pipeline {
 
   StagePtr source_;
   std::vector<StagePtr> stages_;
-  std::vector<CollectionName> involved_;
+  std::vector<NamedCollection> involved_;
   const ParseContext* parse_ = nullptr;
 };
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
@@ -9,6 +12,18 @@ using bson::Element;
 using bson::Type;
 
 namespace {
+
+constexpr std::pair<std::string_view, NamespaceUse> kSources[] = {
+    {"$documents", NamespaceUse::kNothing},
+    {"$collStats", NamespaceUse::kCollectionStatistics},
+    {"$indexStats", NamespaceUse::kIndexStatistics},
+    {"$planCacheStats", NamespaceUse::kPlanCache},
+    {"$currentOp", NamespaceUse::kOperations},
+    {"$actors", NamespaceUse::kActors},
+    {"$listCatalog", NamespaceUse::kCatalog},
+    {"$listSessions", NamespaceUse::kNothing},  // there are none to be listed
+    {"$listLocalSessions", NamespaceUse::kSessions},
+};
 
 /// A source that the environment opens at the first pull.
 class EnvironmentSource final : public Stage {
@@ -50,6 +65,7 @@ Status parseEnvironmentSource(const Element& e, StageParser& parser) {
             std::string(name) +
                 " is not valid for a database-level aggregate: {aggregate: 1} requires another first stage"};
   if (!parser.context.environment) return {ErrorCode::kInvalidOptions, std::string(name) + " is not allowed here"};
+  parser.involved.push_back({parser.context.on, *useOfSource(name)});
   bson::Builder specification;
   specification.append(e);
   parser.add(std::make_unique<EnvironmentSource>(
@@ -116,6 +132,11 @@ constexpr StageRow kSourcesStages[] = {
 };
 
 }  // namespace
+
+std::optional<NamespaceUse> useOfSource(std::string_view stage) {
+  const auto* found = std::ranges::find(kSources, stage, &std::pair<std::string_view, NamespaceUse>::first);
+  return found == std::end(kSources) ? std::nullopt : std::optional(found->second);
+}
 
 std::span<const StageRow> sourceStages() { return kSourcesStages; }
 

@@ -22,7 +22,7 @@ namespace troupe::query {
 struct StageParser {
   const PipelineContext& context;
   std::vector<StagePtr>& stages;
-  std::vector<CollectionName>& involved;
+  std::vector<NamedCollection>& involved;
   const ParseContext& parse() const { return *context.parse; }
   void add(StagePtr stage) { stages.push_back(std::move(stage)); }
 };

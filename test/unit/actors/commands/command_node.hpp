@@ -113,7 +113,7 @@ class CommandNode {
   storage::ExecutionAdmission& admission = server->admission;
   storage::DurabilityTracker& durability = server->durability;
   storage::SessionPool& storageSessions = server->storageSessions;
-  storage::Catalog* const catalog = &server->catalog;
+  storage::Catalog* const catalog = &server->catalog.unguarded();
   UserStore* const users = &server->users;
   DiskGuard& disk = server->disk;
   const Address flusher = node.address(supervisors::kJournalFlusherPath);

@@ -13,7 +13,7 @@ using storage::Namespace;
 
 class ConsistentReadTest : public CommandTest {
  protected:
-  storage::Catalog& catalog() { return server.server->catalog; }
+  storage::Catalog& catalog() { return server.server->catalog.unguarded(); }
   ~ConsistentReadTest() override { catalog().observeSteps(nullptr); }
 
   /// A schema change in the middle of a command, as another connection's thread would make it.

@@ -69,6 +69,72 @@ TEST_F(SessionTest, KillingAllEndsAll) {
   EXPECT_EQ(server.sessions.size(), 0u);
 }
 
+/// Two users of the same server, and an operator.
+class SessionOfUsersTest : public CommandTest {
+ protected:
+  SessionOfUsersTest() : CommandTest({.authentication = true}) {}
+  std::shared_ptr<Client> with(std::string_view name, std::string_view role) {
+    AuthenticatedUser user{.name = std::string(name), .database = "admin", .internal = true};
+    EXPECT_TRUE(user.privileges.addRole(role, "admin").isOK());
+    auto client = server.connect(false);
+    client->users.push_back(std::move(user));
+    client->usersChanged();
+    return client;
+  }
+  /// Opens a cursor in a new session.
+  bson::Document open(const std::shared_ptr<Client>& client) {
+    const bson::Document id = bson::doc("id", bson::randomUuid([this] { return server.time->random(); }));
+    const auto reply = server.run(bson::doc("find", "c", "batchSize", 1, "lsid", id), "test", client);
+    EXPECT_NE(reply.view().at("cursor.id").toInt64(), 0);
+    return id;
+  }
+  void end(std::string_view command, const std::vector<bson::Document>& ids, const std::shared_ptr<Client>& client) {
+    bson::Builder b;
+    b.append(command, ids);
+    EXPECT_TRUE(server.run(b.finish(), "admin", client)["ok"].truthy());
+  }
+  size_t cursors() { return static_cast<size_t>(server.cursors.statistics().open); }
+
+  const std::shared_ptr<Client> operator_ = with("operator", "root");
+  const std::shared_ptr<Client> ann_ = with("ann", "readAnyDatabase"), bob_ = with("bob", "readAnyDatabase");
+};
+
+TEST_F(SessionOfUsersTest, AreEndedByTheirUserOrAnOperator) {
+  ASSERT_TRUE(server.run(R"({"insert": "c", "documents": [{}, {}, {}]})"_json, "test", operator_)["ok"].truthy());
+  for (const auto command : {"endSessions", "killSessions"}) {
+    const auto anns = open(ann_), bobs = open(bob_);
+    end(command, {anns}, bob_);
+    EXPECT_EQ(cursors(), 2u) << command << " of another's session";
+    end(command, {anns, bobs}, bob_);
+    EXPECT_EQ(cursors(), 1u) << command;
+    end(command, {anns}, operator_);
+    EXPECT_EQ(cursors(), 0u) << command;
+  }
+  const auto first = open(ann_), second = open(ann_), bobs = open(bob_);
+  end("killSessions", {}, bob_);
+  EXPECT_EQ(cursors(), 2u) << "all of bob's";
+  end("killSessions", {}, operator_);
+  EXPECT_EQ(cursors(), 0u) << "all there are";
+  end("endSessions", {open(ann_)}, server.connect());
+  EXPECT_EQ(cursors(), 1u) << "a client that has not logged in";
+}
+
+TEST_F(SessionOfUsersTest, OperationsOfOthersAreNotKilled) {
+  ASSERT_TRUE(server
+                  .run(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                           "data": {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1000}})"_json,
+                       "admin", operator_)["ok"]
+                  .truthy());
+  const bson::Document id = bson::doc("id", bson::randomUuid([this] { return server.time->random(); }));
+  const auto slow = server.begin(bson::doc("find", "c", "lsid", id), "test", ann_);
+  end("killSessions", {}, bob_);
+  end("killSessions", {id}, bob_);
+  EXPECT_FALSE(slow->operation.killed());
+  end("killSessions", {id}, with("ann", "readAnyDatabase"));
+  EXPECT_TRUE(slow->operation.killed());
+  server.node.advance(2s);
+}
+
 TEST_F(SessionTest, LocalSessionsAreListedWithTheirLastUse) {
   const bson::Uuid id = bson::randomUuid([this] { return server.time->random(); });
   const auto used = server.wallMillis();

@@ -181,6 +181,47 @@ TEST_F(UserTest, GainAndLoseRoles) {
   EXPECT_TRUE(holds(server.run(R"({"usersInfo": 1})"_json, "test", root), R"({"users": []})"_json));
 }
 
+TEST_F(UserTest, RolesThatGoAreRevokedHoweverTheyGo) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "boss", "pwd": "x", "roles": [{"role": "dbOwner", "db": "other"}]})"), 0);
+  ASSERT_EQ(codeAs(root, R"({"createUser": "clerk", "pwd": "x", "roles": [{"role": "userAdmin", "db": "test"}]})"), 0);
+  const auto clerk = loggedIn("clerk", "test");
+  EXPECT_EQ(codeAs(clerk, R"({"revokeRolesFromUser": "boss", "roles": [{"role": "dbOwner", "db": "other"}]})"), 13);
+  EXPECT_EQ(codeAs(clerk, R"({"updateUser": "boss", "roles": []})"), 13);
+  EXPECT_EQ(codeAs(clerk, R"({"updateUser": "boss", "roles": ["read"]})"), 13) << "the other one would go";
+  EXPECT_EQ(codeAs(clerk, R"({"updateUser": "boss", "roles": ["read", {"role": "dbOwner", "db": "other"}]})"), 0);
+  EXPECT_EQ(codeAs(clerk, R"({"updateUser": "boss", "roles": [{"role": "dbOwner", "db": "other"}]})"), 0);
+  EXPECT_EQ(codeAs(clerk, R"({"grantRolesToUser": "boss", "roles": []})"), 2);
+}
+
+TEST_F(UserTest, OneselfIsChangedWithTheRightToThat) {
+  makeRoot();
+  ASSERT_EQ(codeAs(loggedIn("root"), R"({"createUser": "ann", "pwd": "x", "roles": ["readWrite"]})"), 0);
+  const auto ann = loggedIn("ann", "test");
+  EXPECT_EQ(codeAs(ann, R"({"updateUser": "ann", "pwd": "y"})"), 13);
+  ann->users.front().version = server.users->version();
+  ann->users.front().privileges.add({.database = "test"}, auth::actions({auth::Action::kChangeOwnPassword}));
+  EXPECT_EQ(codeAs(ann, R"({"updateUser": "ann", "pwd": "y", "customData": {}})"), 13) << "the password alone";
+  EXPECT_EQ(codeAs(ann, R"({"updateUser": "ann", "pwd": "y"})"), 0);
+}
+
+TEST_F(UserTest, OthersAreShownToThoseWhoMayViewThem) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": ["readWrite"]})"), 0);
+  ASSERT_EQ(codeAs(root, R"({"createUser": "bob", "pwd": "x", "roles": [{"role": "userAdmin", "db": "admin"}]})"), 0);
+  const auto ann = loggedIn("ann", "test"), bob = loggedIn("bob", "test");
+  EXPECT_EQ(codeAs(ann, R"({"usersInfo": "ann"})"), 0);
+  EXPECT_EQ(codeAs(ann, R"({"usersInfo": "ann", "showCredentials": true})"), 13);
+  for (const auto asked : {R"({"usersInfo": "bob"})", R"({"usersInfo": "nobody"})", R"({"usersInfo": 1})",
+                           R"({"usersInfo": ["ann", "bob"]})", R"({"usersInfo": {"forAllDBs": true}})"})
+    EXPECT_EQ(codeAs(ann, asked), 13) << asked << ": whether there is such a user is not told";
+  const auto seen = server.run(R"({"usersInfo": {"forAllDBs": true}})"_json, "admin", bob);
+  EXPECT_EQ(seen["users"].asArray().count(), 1) << "root: those of the database admin";
+  EXPECT_EQ(server.run(R"({"usersInfo": {"forAllDBs": true}})"_json, "admin", root)["users"].asArray().count(), 3);
+}
+
 /// Log-ins by SCRAM, step by step as a driver takes them.
 class LoginTest : public UserTest {
  protected:

@@ -53,7 +53,7 @@ class TtlMonitorTest : public commands::CommandTest {
     ASSERT_TRUE(server.run(bson::doc("setParameter", 1, parameter, value), "admin")["ok"].truthy());
   }
   int64_t left(std::string_view collection) {
-    return server.server->catalog.find(storage::Namespace("test", collection))->records().count();
+    return server.catalog->find(storage::Namespace("test", collection))->records().count();
   }
   /// Of two collections with 35 expired documents each: how far the removal from one was ahead of that from the other.
   int64_t largestLead() {
@@ -195,14 +195,15 @@ TEST_F(TtlMonitorTest, LargeDocumentsAndLongArraysOfDatesAreRemovedInPieces) {
   many.append("_id", "many").openArray("at");
   for (int i = 0; i < 20'000; ++i) many.push(ago(1000 + i));
   add("c", many.close().finish());
-  const auto collection = server.server->catalog.find(storage::Namespace("test", "c"));
-  const auto rule = query::expiryRules(*server.server->catalog.snapshot()).at(0);
+  const auto collection = server.server->catalog.unguarded().find(storage::Namespace("test", "c"));
+  const auto rule = query::expiryRules(*server.server->catalog.unguarded().snapshot()).at(0);
   storage::RecoveryUnit unit(server.storageSessions);
   std::vector<size_t> pieces;
   for (query::Expired removed{.documents = 0, .areMore = true}; removed.areMore;) {
     storage::WriteUnitOfWork work(unit);
-    const auto outcome = query::removeExpired(unit, *query::findExpiry(*server.server->catalog.snapshot(), rule),
-                                              bson::Date{server.wallMillis()}, 100);
+    const auto outcome =
+        query::removeExpired(unit, *query::findExpiry(*server.server->catalog.unguarded().snapshot(), rule),
+                             bson::Date{server.wallMillis()}, 100);
     ASSERT_TRUE(outcome.isOK()) << outcome.status().toString();
     removed = *outcome;
     ASSERT_TRUE(work.commit().isOK());
@@ -282,7 +283,7 @@ class MemberTtlTest : public TtlMonitorTest {
   }
   void buildIndex() {
     BuildIndexes wanted;
-    wanted.collection = server.server->catalog.find(things())->uuid();
+    wanted.collection = server.catalog->find(things())->uuid();
     wanted.ns = things();
     wanted.specs.push_back(parse(R"({"key": {"at": 1}, "name": "at_1", "expireAfterSeconds": 10})"));
     auto asked = server.node.ask(server.node.address(kIndexBuildsPath), local(std::move(wanted)));
@@ -290,7 +291,7 @@ class MemberTtlTest : public TtlMonitorTest {
     ASSERT_TRUE(asked.isReady());
     ASSERT_TRUE(asked.take().isOK());
   }
-  int64_t leftOfThings() { return server.server->catalog.find(things())->records().count(); }
+  int64_t leftOfThings() { return server.catalog->find(things())->records().count(); }
 };
 
 TEST_F(MemberTtlTest, ThePrimaryAloneRemovesAndLogsEachBatchAsOneEntry) {

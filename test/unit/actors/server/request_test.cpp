@@ -1,5 +1,6 @@
 #include "actors/server/request.hpp"
 
+#include "actors/server/command.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::server {
@@ -25,7 +26,10 @@ TEST_F(RequestTest, NullArgumentsAreAbsent) {
 
 TEST_F(RequestTest, ChecksTheNameOfTheCollection) {
   const auto name = [&](std::string_view json) {
-    return given(json, [](const Request& request) { return request.collection().status(); });
+    return given(json, [](Request& request) {
+      request.command = request.server().commands.find("find");
+      return request.target().status();
+    });
   };
   EXPECT_TRUE(name(R"({"find": "c"})").isOK());
   for (const char* bad : {R"({"find": 1})", R"({"find": ""})", R"({"find": ".a"})"})

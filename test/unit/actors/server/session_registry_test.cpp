@@ -21,7 +21,17 @@ TEST_F(SessionRegistryTest, UsingASessionBeginsIt) {
   const auto a = lsid('a');
   EXPECT_TRUE(sessions.touch(a, start).isOK());
   EXPECT_TRUE(sessions.touch(a, start + 1s).isOK());
-  EXPECT_EQ(sessions.ids(), std::vector<std::string>{std::string(16, 'a')});
+  EXPECT_EQ(sessions.keys(), std::vector<std::string>{std::string(16, 'a')});
+}
+
+TEST_F(SessionRegistryTest, TheSameIdOfOthersIsAnotherSession) {
+  const auto a = lsid('a');
+  const auto ann = SessionRegistry::ownerOf("ann@admin"), bob = SessionRegistry::ownerOf("bob@admin");
+  ASSERT_TRUE(sessions.touch(a, start, ann).isOK());
+  ASSERT_TRUE(sessions.touch(a, start, bob).isOK());
+  EXPECT_EQ(sessions.size(), 2u);
+  sessions.end(*SessionRegistry::keyOf(a, ann));
+  EXPECT_EQ(sessions.keys(), std::vector{*SessionRegistry::keyOf(a, bob)});
 }
 
 TEST_F(SessionRegistryTest, NoSessionIsNone) {

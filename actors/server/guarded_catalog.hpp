@@ -1,0 +1,68 @@
+#pragma once
+#include <vector>
+
+#include "actors/server/authorized_namespace.hpp"
+#include "storage/catalog/catalog.hpp"
+#include "storage/catalog/catalog_view.hpp"
+
+namespace troupe::server {
+
+/// The catalog as the snapshot of an operation sees it, for authorised names. Ends with the snapshot, as the
+/// CatalogView behind it.
+class CatalogReader {
+ public:
+  explicit CatalogReader(storage::CatalogView& view) : view_(&view) {}
+
+  /// A collection or view of the snapshot's time; null when there was none. Errors: those of CatalogView::find.
+  StatusWith<storage::CollectionPtr> find(const AuthorizedNamespace& ns) const { return view_->find(ns); }
+  /// All collections and views. Errors: those of CatalogView::find.
+  StatusWith<std::vector<storage::CollectionPtr>> everything(const CatalogInspection&) const {
+    std::vector<storage::CollectionPtr> found;
+    for (const auto& database : view_->latest()->databases()) {
+      for (const auto& latest : view_->latest()->collections(database)) {
+        TROUPE_ASSIGN(auto collection, view_->find(latest->ns()));
+        if (collection) found.push_back(std::move(collection));
+      }
+    }
+    return found;
+  }
+
+ private:
+  storage::CatalogView* view_;
+};
+
+/// The node's catalog as commands use it: names become collections only after the client's privileges were checked.
+/// Thread-safe; the catalog outlives it.
+class GuardedCatalog {
+ public:
+  explicit GuardedCatalog(storage::Catalog& catalog) : catalog_(catalog) {}
+
+  /// The latest version of a collection or view; null when there is none.
+  storage::CollectionPtr find(const AuthorizedNamespace& ns) const { return catalog_.find(ns); }
+  /// The latest versions of a database's collections and views, sorted by name.
+  std::vector<storage::CollectionPtr> collections(const AuthorizedDatabase& database) const {
+    return catalog_.snapshot()->collections(database.name());
+  }
+  /// The catalog that fits the unit's snapshot, which is opened with it unless it is open. Errors: those of
+  /// CatalogView::open.
+  StatusWith<CatalogReader> read(storage::RecoveryUnit& unit) const {
+    TROUPE_ASSIGN(storage::CatalogView* const view, storage::CatalogView::open(catalog_, unit));
+    return CatalogReader(*view);
+  }
+  /// Names of databases that hold something, sorted; names alone, to be shown to those who may see them.
+  std::vector<std::string> databaseNames() const { return catalog_.snapshot()->databases(); }
+
+  // Of the catalog as a whole.
+  Status flush() const { return catalog_.flush(); }
+  bool isReplicated() const { return catalog_.hooks().replicated; }
+  size_t pendingDrops() const { return catalog_.reaper().size(); }
+
+  /// The whole catalog, for work of the node itself, and to be handed on together with a collection that was found
+  /// here. A tidy rule (`guarded_catalog`) finds commands that look something up in it.
+  storage::Catalog& unguarded() const { return catalog_; }
+
+ private:
+  storage::Catalog& catalog_;
+};
+
+}  // namespace troupe::server

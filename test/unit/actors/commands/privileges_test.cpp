@@ -1,0 +1,239 @@
+// Every command, with each privilege it needs taken away, on each kind of resource: the lines of
+// test/security/privileges.jsonl, which docs/operators/privileges.md shows.
+#include <fstream>
+#include <set>
+
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+namespace {
+
+using auth::ActionSet;
+using auth::Privilege;
+using auth::ResourcePattern;
+
+constexpr const char* kTable = "test/security/privileges.jsonl";  // tests run in the root of the project
+constexpr int64_t kUnauthorized = 13;
+constexpr std::string_view kDatabases[] = {"shop", "other"};
+constexpr std::string_view kCollections[] = {"c",    "joined", "third",     "target",  "made",
+                                             "seen", "plain",  "system.js", "view_of", "view_of_system"};
+
+/// Where the collection of a command lies.
+struct Place {
+  std::string_view db, collection;
+  std::string name() const { return std::string(db) + "." + std::string(collection); }
+  bool isInShop() const { return db == "shop" && !collection.starts_with("system."); }
+};
+/// The own database, another one, a system collection, and a view of each.
+constexpr Place kPlaces[] = {{"shop", "c"},       {"other", "c"},       {"shop", "system.js"},
+                             {"shop", "view_of"}, {"other", "view_of"}, {"shop", "view_of_system"}};
+
+/// One privilege that an operation needs: an action, and what on.
+struct Need {
+  auth::Action action;
+  ResourcePattern on;
+};
+
+struct Row {
+  bson::Document line;
+  std::string title() const { return std::string(line["operation"].toStringOr()); }
+  bool isOpen() const { return line["needs"].toStringOr() == "nothing"; }
+  /// Another set of privileges serves as well.
+  bool hasAlternative() const { return line["alternative"].truthy(); }
+  bool namesCollection() const { return bson::toRelaxedJson(line).find("%c") != std::string::npos; }
+  std::string database(const Place& place) const { return std::string(line["db"].toStringOr(place.db)); }
+
+  bson::Document command(const Place& place) const {
+    std::string json = bson::toRelaxedJson(line["command"].asDocument());
+    const auto fill = [&](std::string_view what, std::string_view with) {
+      for (size_t at; (at = json.find(what)) != std::string::npos;) json.replace(at, what.size(), with);
+    };
+    fill("%db", place.db);
+    fill("%c", place.collection);
+    return *bson::fromJson(json);
+  }
+
+  std::vector<Need> needs(const Place& place) const {
+    std::vector<Need> all;
+    if (!line["needs"].is(bson::Type::kArray)) return all;
+    for (const bson::Element& e : line["needs"].asArray()) {
+      const std::string text(e.toStringOr());
+      const auto on = text.find(" on ");
+      const auto action = auth::actionByName(text.substr(0, on));
+      EXPECT_TRUE(action) << text;
+      all.push_back({action.value_or(auth::Action::kFind), pattern(text.substr(on + 4), place)});
+    }
+    return all;
+  }
+
+ private:
+  static ResourcePattern pattern(const std::string& what, const Place& place) {
+    static const std::map<std::string, std::string> kNames = {{"the joined one", "joined"},
+                                                              {"the third one", "third"},
+                                                              {"the target", "target"},
+                                                              {"the new one", "made"},
+                                                              {"the view", "seen"}};
+    if (what == "the cluster") return {.kind = ResourcePattern::Kind::kCluster, .database = {}, .collection = {}};
+    if (what == "the database") return {.database = std::string(place.db), .collection = {}};
+    if (what == "the collection")
+      return {.database = std::string(place.db), .collection = std::string(place.collection)};
+    if (what == "far.joined") return {.database = "far", .collection = "joined"};
+    EXPECT_TRUE(kNames.contains(what)) << what;
+    return {.database = std::string(place.db), .collection = kNames.at(what)};
+  }
+};
+
+std::vector<Row> readTable() {
+  std::vector<Row> rows;
+  std::ifstream file(kTable);
+  for (std::string line; std::getline(file, line);) rows.push_back({*bson::fromJson(line)});
+  return rows;
+}
+
+}  // namespace
+
+class PrivilegesTest : public CommandTest {
+ protected:
+  PrivilegesTest() : CommandTest({.authentication = true}) { restore(); }
+
+  bson::Document runAs(std::vector<Privilege> privileges, const bson::Document& command, std::string_view db) {
+    const auto client = server.connect(false);
+    AuthenticatedUser user{.name = "somebody", .database = "admin", .internal = true};
+    for (const auto& privilege : privileges) user.privileges.add(privilege.resource, privilege.actions);
+    client->users.push_back(std::move(user));
+    auto reply = server.run(command, db, client);
+    server.clients.remove(client->connectionId);
+    return reply;
+  }
+  void must(std::string_view json, std::string_view db) {
+    const auto reply = runAs({everything()}, parse(json), db);
+    ASSERT_TRUE(reply["ok"].truthy()) << json << ": " << bson::toRelaxedJson(reply);
+  }
+  static Privilege everything() { return {{.kind = ResourcePattern::Kind::kAny}, ActionSet().set()}; }
+
+  /// All collections, views and users that commands meet, as they were before the last of them.
+  void restore() {
+    for (const auto db : kDatabases) {
+      must(R"({"dropDatabase": 1})", db);
+      for (const auto name : {"c", "joined", "third", "target", "plain", "system.js"})
+        must(R"({"insert": ")" + std::string(name) + R"(", "documents": [{"_id": 1}]})", db);
+      must(R"({"create": "view_of", "viewOn": "c"})", db);
+      must(R"({"create": "view_of_system", "viewOn": "system.js"})", db);
+      must(R"({"create": "seen", "viewOn": "c"})", db);
+      const std::string id = std::string(db) + ".clerk";
+      must(R"({"update": "system.users", "updates": [{"q": {"_id": ")" + id +
+               R"("}, "upsert": true, "u": {"user": "clerk",
+              "db": ")" +
+               std::string(db) + R"(", "credentials": {}, "roles": [{"role": "read", "db": ")" + std::string(db) +
+               R"("}]}}]})",
+           "admin");
+    }
+  }
+
+  bool mayChange(const Row& row) const {
+    const auto* command = server.server->commands.find(row.line["command"].asDocument().first().name());
+    const std::string text = bson::toRelaxedJson(row.line["command"].asDocument());
+    return command->access == Access::kWrite || text.find("$out") != std::string::npos ||
+           text.find("$merge") != std::string::npos;
+  }
+
+  /// Whether the client was allowed to; afterwards all is as before.
+  bool isAllowed(const Row& row, const Place& place, std::vector<Privilege> privileges) {
+    const auto reply = runAs(std::move(privileges), row.command(place), row.database(place));
+    const bool refused = !reply["ok"].truthy() && reply["code"].toInt64() == kUnauthorized;
+    if (!refused && mayChange(row)) restore();
+    return !refused;
+  }
+
+  template <class Check>
+  void eachPlace(const Row& row, Check check) {
+    for (const Place& place : kPlaces) {
+      const bool isOfDatabase = place.collection == "c";
+      if (row.namesCollection() || isOfDatabase) check(place);
+    }
+  }
+
+  const std::vector<Row> rows_ = readTable();
+};
+
+TEST_F(PrivilegesTest, TheTableHasEveryCommand) {
+  std::set<std::string_view> named;
+  for (const Row& row : rows_) named.insert(row.line["command"].asDocument().first().name());
+  for (const Command* command : server.server->commands.all())
+    EXPECT_TRUE(named.contains(command->name)) << command->name << " is not in " << kTable;
+}
+
+TEST_F(PrivilegesTest, WhatTheTableNamesIsEnough) {
+  for (const Row& row : rows_) {
+    eachPlace(row, [&](const Place& place) {
+      std::vector<Privilege> exact;
+      for (const Need& need : row.needs(place)) exact.push_back({need.on, auth::actions({need.action})});
+      EXPECT_TRUE(isAllowed(row, place, exact)) << row.title() << " on " << place.name();
+    });
+  }
+}
+
+TEST_F(PrivilegesTest, NothingThatTheTableNamesCanBeMissing) {
+  for (const Row& row : rows_) {
+    eachPlace(row, [&](const Place& place) {
+      const auto needs = row.needs(place);
+      for (size_t left = 0; left < needs.size(); ++left) {
+        std::vector<Privilege> others;
+        for (size_t i = 0; i < needs.size(); ++i)
+          if (i != left) others.push_back({needs[i].on, auth::actions({needs[i].action})});
+        EXPECT_FALSE(isAllowed(row, place, others))
+            << row.title() << " on " << place.name() << " without " << auth::actionName(needs[left].action);
+      }
+    });
+  }
+}
+
+/// All other actions on everything, and the one that is missing on everything else.
+TEST_F(PrivilegesTest, NothingElseStandsInForWhatIsMissing) {
+  for (const Row& row : rows_) {
+    if (row.hasAlternative()) continue;
+    eachPlace(row, [&](const Place& place) {
+      for (const Need& missing : row.needs(place)) {
+        const ActionSet action = auth::actions({missing.action});
+        std::vector<Privilege> most = {{{.kind = ResourcePattern::Kind::kAny}, ~action}};
+        const auto unlessMissing = [&](ResourcePattern on) {
+          if (on != missing.on) most.push_back({std::move(on), action});
+        };
+        unlessMissing({.kind = ResourcePattern::Kind::kCluster, .database = {}, .collection = {}});
+        for (const auto db : kDatabases) {
+          const bool hasMissing = db == missing.on.database && !missing.on.collection.empty();
+          if (!hasMissing) unlessMissing({.database = std::string(db), .collection = {}});
+          for (const auto collection : kCollections)
+            unlessMissing({.database = std::string(db), .collection = std::string(collection)});
+        }
+        EXPECT_FALSE(isAllowed(row, place, most))
+            << row.title() << " on " << place.name() << " without " << auth::actionName(missing.action);
+      }
+    });
+  }
+}
+
+TEST_F(PrivilegesTest, ADatabaseIsItsCollectionsButSystemOnes) {
+  for (const Row& row : rows_) {
+    if (!row.namesCollection() || row.hasAlternative()) continue;
+    eachPlace(row, [&](const Place& place) {
+      std::vector<Privilege> privileges = {{{.database = "shop", .collection = {}}, ActionSet().set()}};
+      for (const Need& need : row.needs(place))
+        if (need.on.database != place.db) privileges.push_back({need.on, auth::actions({need.action})});
+      const bool needsIt = bson::toRelaxedJson(row.line["needs"]).find("the collection") != std::string::npos;
+      EXPECT_EQ(isAllowed(row, place, privileges), place.isInShop() || !needsIt)
+          << row.title() << " on " << place.name();
+    });
+  }
+}
+
+TEST_F(PrivilegesTest, NothingIsOpenToThoseWhoHaveNotLoggedInButWhatTheTableSays) {
+  for (const Row& row : rows_) {
+    const auto reply = server.run(row.command(kPlaces[0]), row.database(kPlaces[0]), server.connect(false));
+    EXPECT_EQ(reply["code"].toInt64() == kUnauthorized, !row.isOpen()) << row.title() << bson::toRelaxedJson(reply);
+  }
+}
+
+}  // namespace troupe::commands
