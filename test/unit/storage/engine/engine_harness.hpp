@@ -43,6 +43,8 @@ class EngineHarness {
   virtual void crash() = 0;
   /// Opens what a crash at this moment would leave, beside this one; sessions and transactions may be open.
   virtual std::unique_ptr<EngineHarness> afterACrash() = 0;
+  /// Whether the log may reach the disk without being asked to: WiredTiger writes it every 50 ms.
+  virtual bool flushesByItself() const = 0;
   /// Copies what an open backup of this engine lists, now, and opens the copy.
   virtual std::unique_ptr<EngineHarness> restore(const Backup& backup) = 0;
 };
@@ -86,6 +88,7 @@ class WiredTigerHarness final : public EngineHarness {
     open();
   }
   Engine& engine() override { return *engine_; }
+  bool flushesByItself() const override { return true; }
   void reopen() override {
     EXPECT_EQ(engine_->close().toString(), Status::OK().toString());
     engine_.reset();
@@ -124,6 +127,7 @@ class DeterministicHarness final : public EngineHarness {
  public:
   explicit DeterministicHarness(DeterministicDisk disk = {}) : engine_(DeterministicEngine::open(std::move(disk))) {}
   Engine& engine() override { return *engine_; }
+  bool flushesByItself() const override { return false; }
   void reopen() override {
     EXPECT_TRUE(engine_->close().isOK());
     engine_ = DeterministicEngine::open(engine_->disk());

@@ -225,12 +225,13 @@ TEST_P(EngineTime, ALoggedTableKeepsEverythingFlushed) {
   EXPECT_EQ(rows(open("t")), "a=a!");
 }
 
-TEST_P(EngineTime, ACommitWithoutAFlushIsLost) {
+TEST_P(EngineTime, ACommitWithoutAFlushMayBeLost) {
   fill({"a"});
   ASSERT_TRUE(engine().flushLog().isOK());
   fill({"b"});
   harness().crash();
-  EXPECT_EQ(rows(open("t")), "a=a!");
+  const std::string kept = rows(open("t"));
+  EXPECT_TRUE(kept == "a=a!" || (harness().flushesByItself() && kept == "a=a! b=b!")) << kept;
 }
 
 TEST_P(EngineTime, AnUnloggedTableReturnsToTheLastStableCheckpoint) {
