@@ -82,11 +82,12 @@ Task<Status> CollectionStore::write(bson::Document document, GroupCommit::Change
 
 Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Document key) {
   co_await laneOf(key).written();
-  const auto collection = access_.catalog.find(ns_);
+  const auto collection = this->collection();
   if (access_.node.environment().fires(kReadFails)) co_return readFailure();
-  if (!collection) co_return std::optional<bson::Document>();
+  if (!collection.isOK()) co_return collection.status();
+  if (!*collection) co_return std::optional<bson::Document>();
   storage::OperationContext operation(access_.operations, storage::OperationOrigin::kMachine);
-  co_return readOne(collection, operation.recoveryUnit(), key);
+  co_return readOne(*collection, operation.recoveryUnit(), key);
 }
 
 Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit) {
@@ -95,8 +96,16 @@ Task<StatusWith<DocumentBatch>> CollectionStore::load(int64_t from, size_t limit
   co_return loadNow(from, limit);
 }
 
+/// Null when there is none. A service that started from nothing while the catalog is closed would forget its votes.
+StatusWith<storage::CollectionPtr> CollectionStore::collection() const {
+  const auto catalog = access_.catalog.snapshot();
+  if (catalog->closed())
+    return Status(ErrorCode::kInterruptedDueToReplStateChange, "the catalog is closed and will be read again");
+  return catalog->find(ns_);
+}
+
 StatusWith<DocumentBatch> CollectionStore::loadNow(int64_t from, size_t limit) const {
-  const auto collection = access_.catalog.find(ns_);
+  TROUPE_ASSIGN(const auto collection, this->collection());
   if (!collection) return DocumentBatch{{}, 0, true};
   storage::OperationContext operation(access_.operations, storage::OperationOrigin::kMachine);
   return readBatch(collection, operation.recoveryUnit(), from, limit);

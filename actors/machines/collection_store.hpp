@@ -28,6 +28,7 @@ class CollectionStore final : public DocumentStore {
 
  private:
   GroupCommit& laneOf(bson::View key) const;
+  StatusWith<storage::CollectionPtr> collection() const;
   Task<Status> write(bson::Document document, GroupCommit::Change change, Durability durability);
 
   StorageAccess access_;

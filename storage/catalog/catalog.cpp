@@ -138,7 +138,7 @@ Status Catalog::load(bool recount) {
   durable_->endStart();
   TROUPE_TRY(dropUnreferenced(tables, referenced));
   collections_.update([&](CatalogSnapshot& snapshot) {
-    snapshot.open();
+    snapshot.open(engine_.stableTimestamp());
     for (auto& collection : collections) snapshot.put(std::move(collection));
   });
   return Status::OK();

@@ -73,6 +73,9 @@ StatusWith<CollectionPtr> CatalogView::findBy(const Key& key) {
   if (const auto pending = latest_->pending(key)) return verified(key, std::array{*pending, latest});
   if (verify_) return verified(key, std::array{latest});
   const auto at = unit_.readTimestamp();
+  if (at && *at < latest_->knownSince())
+    return Status(ErrorCode::kSnapshotUnavailable,
+                  "the catalog of that time is no longer known: it was read again since");
   if (!at || (latest && latest->minimumValid() <= *at)) return latest;
   const auto then = latest_->idAt(key, *at);
   if (then) return *then ? older(**then, key) : StatusWith<CollectionPtr>(CollectionPtr());

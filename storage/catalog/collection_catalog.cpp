@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "messaging/errors/invariant.hpp"
+
 namespace troupe::storage {
 namespace {
 
@@ -18,12 +20,14 @@ bool sameButForCase(std::string_view a, std::string_view b) {
 }  // namespace
 
 CollectionPtr CatalogSnapshot::find(const Namespace& ns) const {
+  invariant(!closed_, "readers hold the global lock, or ask whether the catalog is closed");
   const auto* database = databases_.find(ns.db());
   const CollectionPtr* found = database ? (*database)->collections.find(ns.collection()) : nullptr;
   return found ? *found : nullptr;
 }
 
 CollectionPtr CatalogSnapshot::find(const bson::Uuid& uuid) const {
+  invariant(!closed_, "readers hold the global lock, or ask whether the catalog is closed");
   const CollectionPtr* found = byUuid_.find(keyOf(uuid));
   return found ? *found : nullptr;
 }
@@ -94,9 +98,12 @@ void CatalogSnapshot::trimHistory(Timestamp oldest) {
 }
 
 std::optional<Namespace> CatalogSnapshot::nameOf(const bson::Uuid& uuid) const {
-  if (const CollectionPtr collection = find(uuid)) return collection->ns();
-  const Namespace* remembered = closedNames_.find(keyOf(uuid));
-  return remembered ? std::optional(*remembered) : std::nullopt;
+  if (closed_) {
+    const Namespace* remembered = closedNames_.find(keyOf(uuid));
+    return remembered ? std::optional(*remembered) : std::nullopt;
+  }
+  const CollectionPtr collection = find(uuid);
+  return collection ? std::optional(collection->ns()) : std::nullopt;
 }
 
 CatalogHistory::Id CatalogSnapshot::idOf(const Namespace& ns) const {

@@ -22,7 +22,9 @@ namespace troupe::storage {
 class CatalogSnapshot {
  public:
   uint64_t version() const { return version_; }
-  /// A collection or view; null when there is none.
+  /// A collection or view; null when there is none. Throws BrokenInvariant while the catalog is closed: nothing would
+  /// be taken for "there is none". The catalog is closed under the exclusive global lock; work without locks asks
+  /// `closed` first.
   CollectionPtr find(const Namespace& ns) const;
   CollectionPtr find(const bson::Uuid& uuid) const;
   /// Names of databases that hold something, sorted.
@@ -47,8 +49,12 @@ class CatalogSnapshot {
   size_t historySize() const { return names_.size() + uuids_.size(); }
   bool holdsHistoryBefore(Timestamp oldest) const { return names_.holdsBefore(oldest) || uuids_.holdsBefore(oldest); }
 
-  /// Closed while the node rolls back or resyncs: no collection is found, but UUIDs keep the names they had (CAT-009).
+  /// Closed while the node rolls back or resyncs: no collection can be asked for, but UUIDs keep the names they had
+  /// (CAT-009).
   bool closed() const { return closed_; }
+  /// Before this time names and versions are not known: the catalog was read from disk as it stood then. Zero when all
+  /// is known.
+  Timestamp knownSince() const { return knownSince_; }
   /// The name of a collection, also while the catalog is closed; nothing when the UUID is unknown.
   std::optional<Namespace> nameOf(const bson::Uuid& uuid) const;
 
@@ -64,7 +70,7 @@ class CatalogSnapshot {
   void trimHistory(Timestamp oldest);
   /// Forgets everything but the names of UUIDs, and history: it will be read again.
   void close();
-  void open() { closed_ = false, closedNames_ = {}; }
+  void open(Timestamp knownSince) { closed_ = false, closedNames_ = {}, knownSince_ = knownSince; }
 
  private:
   friend class CollectionCatalog;
@@ -80,6 +86,7 @@ class CatalogSnapshot {
   ShardedMap<std::string, CollectionPtr> pendingNames_, pendingUuids_;
   CatalogHistory names_, uuids_;
   bool closed_ = false;
+  Timestamp knownSince_;
   ShardedMap<std::string, Namespace> closedNames_;  ///< by UUID
 };
 using CatalogPtr = std::shared_ptr<const CatalogSnapshot>;

@@ -179,6 +179,13 @@ StatusWith<Session::CursorLease> DurableCatalog::writeCursor(RecoveryUnit& unit,
   return unit.writeCursor(table_);
 }
 
+/// What a rollback has undone must not hold later versions back.
+void DurableCatalog::beginStart() {
+  const std::lock_guard lock(timesMutex_);
+  lastTimes_.clear();
+  starting_.store(true, std::memory_order_release);
+}
+
 Timestamp DurableCatalog::lastTimeOf(int64_t catalogId) const {
   const std::lock_guard lock(timesMutex_);
   const auto found = lastTimes_.find(catalogId);

@@ -73,7 +73,7 @@ class DurableCatalog {
   /// time, which after a recovery are none. Throws BrokenInvariant after `endStart`.
   Status discardAtStart(RecoveryUnit& unit, const CatalogEntry& entry);
   /// Reading the catalog, at a start or after a rollback, begins and ends.
-  void beginStart() { starting_.store(true, std::memory_order_release); }
+  void beginStart();
   void endStart() { starting_.store(false, std::memory_order_release); }
   /// Turns on an index's multikey flag and path bits (never off, IDX-006). Writes nothing when they are on.
   Status setMultikey(RecoveryUnit& unit, int64_t catalogId, std::string_view index, const MultikeyPaths& paths);
@@ -103,7 +103,8 @@ class DurableCatalog {
   std::atomic<int64_t> writes_{0};
   std::mutex multikeyMutex_;  ///< held for one small transaction in memory
   mutable std::mutex timesMutex_;
-  std::map<int64_t, Timestamp> lastTimes_;  ///< of versions of timed rows that were committed since the start
+  std::map<int64_t, Timestamp>
+      lastTimes_;  ///< of versions of timed rows that were committed since the catalog was read
   std::atomic<int64_t> identCounter_{0};
 };
 

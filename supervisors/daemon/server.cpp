@@ -62,7 +62,7 @@ StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, 
   };
   // The engine cannot be used any more: the process ends, and the next start recovers from the journal.
   engineOptions.onPanic = [&log, &watchdog, failed = setting.failed](const Status& cause) {
-    watchdog.endWithin(kAfterPanic, "the storage engine has failed, and the process went on");
+    watchdog.endWithin(kAfterPanic, "the storage engine has failed (" + cause.reason() + "), and the process went on");
     log.error(Component::kStorage, 22446, "engine",
               "The storage engine failed; stopping so that the next start recovers",
               bson::doc("cause", cause.reason()));

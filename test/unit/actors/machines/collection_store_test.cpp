@@ -85,6 +85,19 @@ TEST(CollectionStore, ReadingWaitsForWhatWasHandedOverBefore) {
   EXPECT_EQ(done(server, store.load(0, 9))->documents.size(), 4u);
 }
 
+TEST(CollectionStore, DoesNotTakeAClosedCatalogForAnEmptyCollection) {
+  CommandNode server;
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
+  ASSERT_TRUE(done(server, store.put(bson::doc("_id", "a"), Durability::kJournaled)).isOK());
+  storage::Catalog& catalog = server.server->catalog.unguarded();
+  catalog.close();
+  EXPECT_EQ(done(server, store.load(0, 10)).status().code(), ErrorCode::kInterruptedDueToReplStateChange);
+  EXPECT_EQ(done(server, store.find(bson::doc("_id", "a"))).status().code(),
+            ErrorCode::kInterruptedDueToReplStateChange);
+  ASSERT_TRUE(catalog.reload(false).isOK());
+  EXPECT_EQ(done(server, store.load(0, 10))->documents.size(), 1u);
+}
+
 TEST(CollectionStore, FailsWhereAFaultSiteIsArmed) {
   CommandNode server;
   CollectionStore store(server.assembly.storageAccess(), kLeases);

@@ -1,4 +1,5 @@
 // The catalog closes and is read again while the process lives: rollback to the stable time, resync (CAT-009, CAT-025).
+#include "messaging/errors/invariant.hpp"
 #include "storage/catalog/catalog_view.hpp"
 #include "test/unit/storage/catalog/catalog_fixture.hpp"
 
@@ -109,8 +110,8 @@ TEST_P(CatalogReloadTest, KnowsNamesOfUuidsWhileItIsClosed) {
   unit->releaseSession();
   catalog->close();
   EXPECT_TRUE(catalog->snapshot()->closed());
-  EXPECT_EQ(current(), nullptr);
-  EXPECT_EQ(catalog->snapshot()->find(uuid), nullptr);
+  EXPECT_THROW(current(), BrokenInvariant) << "nothing would be taken for 'there is none'";
+  EXPECT_THROW(catalog->snapshot()->find(uuid), BrokenInvariant);
   EXPECT_EQ(catalog->snapshot()->nameOf(uuid)->toString(), "test.c");
   EXPECT_EQ(catalog->snapshot()->nameOf(bson::Uuid{}), std::nullopt);
   EXPECT_EQ(CatalogView::open(*catalog, *unit).status().code(), ErrorCode::kInterruptedDueToReplStateChange);
@@ -119,6 +120,21 @@ TEST_P(CatalogReloadTest, KnowsNamesOfUuidsWhileItIsClosed) {
   EXPECT_EQ(current()->uuid(), uuid);
   EXPECT_EQ(catalog->snapshot()->nameOf(uuid)->toString(), "test.c");
   EXPECT_TRUE(CatalogView::open(*catalog, *unit).isOK());
+}
+
+TEST_P(CatalogReloadTest, DoesNotAnswerForTimesItNoLongerKnows) {
+  createAt(10, "test.c");
+  writeAt(15, [&] { return renameCollection(*catalog, *unit, current(), Namespace("test", "d"), false); });
+  const auto nameAt = [&](uint64_t time, const char* name) {
+    RecoveryUnit reader(*pool);
+    EXPECT_TRUE(reader.setReadSource(ReadSource::kProvided, at(time)).isOK());
+    return (*CatalogView::open(*catalog, reader))->find(Namespace("test", name));
+  };
+  EXPECT_TRUE(*nameAt(12, "c")) << "the history of names";
+  rollBackTo(20);
+  EXPECT_EQ(nameAt(12, "c").status().code(), ErrorCode::kSnapshotUnavailable) << "not: there was none";
+  EXPECT_EQ(nameAt(19, "d").status().code(), ErrorCode::kSnapshotUnavailable);
+  EXPECT_TRUE(*nameAt(20, "d"));
 }
 
 TEST_P(CatalogReloadTest, LeavesHoldersOfOlderVersionsSafe) {

@@ -157,6 +157,23 @@ TEST_P(MultikeyTimesTest, AppliersGiveTheRowTimesThatGrow) {
   EXPECT_EQ(flagsAt(at(newest.increment + 9)), both);
 }
 
+TEST_P(MultikeyTimesTest, TimesThatARollbackHasUndoneHoldNoFlagBack) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  const Timestamp stable = operation->lastOpTime().timestamp;
+  for (int id = 2; id < 9; ++id) ASSERT_TRUE(insertOne(id).isOK());
+  insertAs(*operation, withArray(9, "a"));
+  ASSERT_TRUE(harness->engine().setStableTimestamp(stable).isOK());
+  rec().releaseSession();
+  catalog->close();
+  ASSERT_TRUE(harness->engine().rollbackToStable().isOK());
+  ASSERT_TRUE(catalog->reload(true).isOK());
+  writes->slots.resetTo(stable);
+  EXPECT_EQ(flagsAt(stable), std::set<std::string>());
+  begin();
+  insertAs(*operation, withArray(2, "a"));
+  EXPECT_EQ(flagsAt(operation->lastOpTime().timestamp), std::set<std::string>{"a"});
+}
+
 TEST_P(MultikeyTimesTest, ARowWithoutATimeIsABrokenInvariant) {
   const auto put = [&](OperationContext& writer) {
     WriteUnitOfWork work(writer.recoveryUnit());
