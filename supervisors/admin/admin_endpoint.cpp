@@ -6,6 +6,7 @@
 #include "actors/server/user_store.hpp"
 #include "supervisors/metrics/link_metrics.hpp"
 #include "supervisors/metrics/node_metrics.hpp"
+#include "supervisors/metrics/replica_metrics.hpp"
 
 namespace troupe::supervisors {
 
@@ -16,6 +17,7 @@ AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link
   sources.metrics = [server, links = std::move(links)] {
     MetricSet metrics;
     addServerMetrics(metrics, *server);
+    if (server->membership) addReplicaMetrics(metrics, *server->membership);
     addActorMetrics(metrics, server->node);
     if (links) addLinkMetrics(metrics, *links);
     addProcessMetrics(metrics);

@@ -129,6 +129,16 @@ void addJournal(MetricSet& m, const storage::DurabilityTracker& tracker) {
   m.gauge("troupe_journal_largest_group", "most writers completed by one flush", static_cast<double>(s.largestGroup));
 }
 
+void addDisk(MetricSet& m, const server::DiskGuard& disk) {
+  if (const int64_t free = disk.freeBytes(); free >= 0)
+    m.gauge("troupe_disk_free_bytes", "free space on the disk of the data directory", static_cast<double>(free));
+  m.gauge("troupe_disk_reserve_bytes", "free space below which writes that add data are refused",
+          static_cast<double>(disk.reserveBytes()));
+  m.gauge("troupe_disk_refusing_writes", "1 while writes that add data are refused for want of space", disk.refusing());
+  m.counter("troupe_disk_refusals_total", "times that writes came to be refused for want of space",
+            static_cast<double>(disk.refusals()));
+}
+
 }  // namespace
 
 void addActorMetrics(MetricSet& m, Node& node) {
@@ -185,6 +195,7 @@ void addServerMetrics(MetricSet& m, server::ServerContext& server) {
   m.gauge("troupe_sessions", "logical sessions seen lately", static_cast<double>(server.sessions.size()));
   addEngine(m, server.engine.statistics());
   addJournal(m, server.durability);
+  addDisk(m, server.disk);
 }
 
 void addProcessMetrics(MetricSet& m) {

@@ -14,7 +14,7 @@ namespace troupe::supervisors {
 /// actor, dead letters by reason. Connections and other actors that come and go are only summed, so that the number of
 /// series is bounded.
 void addActorMetrics(MetricSet& metrics, Node& node);
-/// The server: connections, operations, documents, cursors, sessions, network, storage engine, journal.
+/// The server: connections, operations, documents, cursors, sessions, network, storage engine, journal, disk.
 void addServerMetrics(MetricSet& metrics, server::ServerContext& server);
 /// The process, by the names Prometheus clients use: memory, processor time, open files, start time.
 void addProcessMetrics(MetricSet& metrics);

@@ -62,6 +62,22 @@ TEST(ServerMetrics, ShowLatenciesOfReadsWritesAndCommands) {
   EXPECT_THAT(text, HasSubstr("troupe_operation_seconds_count{kind=\"write\"} 0\n"));
 }
 
+TEST(ServerMetrics, ShowTheFreeDiskAndWhetherWritesAreRefused) {
+  commands::CommandNode server;
+  const auto text = [&] {
+    MetricSet metrics;
+    addServerMetrics(metrics, *server.server);
+    return metrics.text();
+  };
+  EXPECT_THAT(text(), Not(HasSubstr("\ntroupe_disk_free_bytes "))) << "nobody has looked yet";
+  server.time->setDiskSpace(DiskSpace{int64_t{1} << 20, int64_t{100} << 30});
+  server.disk.look();
+  EXPECT_THAT(text(), HasSubstr("\ntroupe_disk_free_bytes 1048576\n"));
+  EXPECT_THAT(text(), HasSubstr("\ntroupe_disk_reserve_bytes 536870912\n"));
+  EXPECT_THAT(text(), HasSubstr("\ntroupe_disk_refusing_writes 1\n"));
+  EXPECT_THAT(text(), HasSubstr("\ntroupe_disk_refusals_total 1\n"));
+}
+
 TEST(ProcessMetrics, ReadTheProcess) {
   MetricSet metrics;
   addProcessMetrics(metrics);

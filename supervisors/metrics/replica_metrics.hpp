@@ -1,0 +1,14 @@
+#pragma once
+#include "supervisors/metrics/metric_set.hpp"
+
+namespace troupe::replication {
+class Membership;
+}
+
+namespace troupe::supervisors {
+
+/// Adds a member's view of its replica set: state, right to write, term, members by health, elections and step-downs
+/// since the start (ELE-036).
+void addReplicaMetrics(MetricSet& metrics, const replication::Membership& membership);
+
+}  // namespace troupe::supervisors
