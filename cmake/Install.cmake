@@ -13,8 +13,26 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPO
 install(DIRECTORY test/simulation/scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/troupe COMPONENT server)
 install(DIRECTORY packaging/monitoring DESTINATION ${CMAKE_INSTALL_DATADIR}/troupe COMPONENT server)
 install(DIRECTORY docs/operators DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT server)
-install(FILES packaging/man/trouped.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT server)
-install(FILES packaging/man/troupe.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT server)
+# Manual pages and completion are made by the programs, so that they list what --help lists.
+function(troupe_describe_program program section)
+  set(manual ${CMAKE_BINARY_DIR}/packaging/man/${program}.${section})
+  set(completion ${CMAKE_BINARY_DIR}/packaging/completions/${program})
+  set(template ${PROJECT_SOURCE_DIR}/packaging/man/${program}.${section}.in)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/DescribeProgram.cmake)
+  add_custom_command(OUTPUT ${manual} ${completion}
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${program}> -DTEMPLATE=${template} -DMANUAL=${manual}
+      -DCOMPLETION=${completion} -P ${script}
+    DEPENDS ${program} ${template} ${script} COMMENT "Describing ${program}" VERBATIM)
+  add_custom_target(describe_${program} ALL DEPENDS ${manual} ${completion})
+  install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT server)
+  install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT server)
+endfunction()
+if(TARGET trouped)
+  troupe_describe_program(trouped 8)
+endif()
+if(TARGET troupe)
+  troupe_describe_program(troupe 1)
+endif()
 install(FILES packaging/trouped.service DESTINATION lib/systemd/system COMPONENT server)
 
 # Headers, libraries and the CMake package for those who build on Troupe.

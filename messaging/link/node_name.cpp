@@ -1,5 +1,7 @@
 #include "messaging/link/node_name.hpp"
 
+#include <algorithm>
+
 namespace troupe::link {
 
 StatusWith<std::pair<std::string, std::string>> splitNodeName(std::string_view name) {
@@ -10,6 +12,9 @@ StatusWith<std::pair<std::string, std::string>> splitNodeName(std::string_view n
   const std::string port(name.substr(colon + 1));
   if (port.find_first_not_of("0123456789") != std::string::npos || port.size() > 5 || std::stoi(port) > 65535)
     return Status(ErrorCode::kBadValue, "the port of a node is a number up to 65535, not '" + port + "'");
+  const auto isWrong = [](unsigned char c) { return c <= ' ' || c == 0x7F || c == ',' || c == '/'; };
+  if (std::any_of(host.begin(), host.end(), isWrong))
+    return Status(ErrorCode::kBadValue, "the host of a node has no spaces, commas or slashes: '" + host + "'");
   if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   return std::pair(std::move(host), port);
 }

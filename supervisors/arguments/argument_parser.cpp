@@ -2,10 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 #include <type_traits>
 #include <utility>
+
+#include "supervisors/arguments/bash_completion.hpp"
+#include "supervisors/arguments/manual_options.hpp"
 
 namespace troupe::supervisors {
 
@@ -31,6 +35,39 @@ std::string outOfRange(const ArgumentRules& rules, const std::string& text) {
   return fits ? "" : text + " is not " + rangeOf(rules);
 }
 
+/// CLI11 reads no text at all as zero, and a whole number beyond 64 bits as the largest or least one.
+std::string noNumber(const std::string& text) {
+  if (text.empty()) return "a number is missing";
+  errno = 0;
+  std::strtoll(text.c_str(), nullptr, 0);
+  return errno == ERANGE ? text + " is out of range" : "";
+}
+
+std::vector<std::string> splitNames(const std::string& names) {
+  std::vector<std::string> result;
+  std::istringstream in(names);
+  for (std::string name; std::getline(in, name, ',');) result.push_back(name.substr(name.starts_with('!') ? 1 : 0));
+  return result;
+}
+
+/// What a value is called where its rules give it no name.
+std::string valueNameOf(const ArgumentTarget& target) {
+  if (std::holds_alternative<bool*>(target)) return "";
+  const bool isText =
+      std::holds_alternative<std::string*>(target) || std::holds_alternative<std::vector<std::string>*>(target);
+  return isText ? "TEXT" : "NUMBER";
+}
+
+std::string defaultOf(const ArgumentTarget& target) {
+  return std::visit(
+      [](auto* value) {
+        std::ostringstream out;
+        if constexpr (!std::is_same_v<decltype(value), std::vector<std::string>*>) out << *value;
+        return out.str();
+      },
+      target);
+}
+
 void obey(CLI::Option& option, const ArgumentRules& rules) {
   option.required(rules.required);
   if (!rules.valueName.empty()) option.type_name(rules.valueName);
@@ -44,12 +81,15 @@ void obey(CLI::Option& option, const ArgumentRules& rules) {
 
 }  // namespace
 
-ArgumentParser::ArgumentParser(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
+ArgumentParser::ArgumentParser(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {
+  declare("-h,--help", "print this help and exit");
+}
 
 ArgumentParser::ArgumentParser(std::string description, std::string program) {
   auto app = std::make_unique<CLI::App>(std::move(description), std::move(program));
   CLI::App& reference = *app;
   reader_ = std::make_unique<Reader>(Reader{std::move(app), reference});
+  declare("-h,--help", "print this help and exit");
 }
 
 ArgumentParser::~ArgumentParser() = default;
@@ -64,8 +104,19 @@ ArgumentParser& ArgumentParser::add(const std::string& names, ArgumentTarget tar
       target);
   // One value each time a list is mentioned: what follows may be something else.
   if (std::holds_alternative<std::vector<std::string>*>(target)) option->allow_extra_args(false);
+  if (valueNameOf(target) == "NUMBER") option->check(noNumber, "");
   obey(*option, rules);
+  const std::string valueName = valueNameOf(target);
+  declared_.push_back({.names = splitNames(names),
+                       .help = help,
+                       .defaultText = rules.showDefault ? defaultOf(target) : "",
+                       .valueName = valueName.empty() || rules.valueName.empty() ? valueName : rules.valueName,
+                       .oneOf = rules.oneOf});
   return *this;
+}
+
+void ArgumentParser::declare(const std::string& names, const std::string& help) {
+  declared_.push_back({.names = splitNames(names), .help = help, .defaultText = {}, .valueName = {}, .oneOf = {}});
 }
 
 ArgumentParser& ArgumentParser::footer(const std::string& text) {
@@ -76,6 +127,8 @@ ArgumentParser& ArgumentParser::footer(const std::string& text) {
 ArgumentParser& ArgumentParser::version(const std::string& text) {
   reader_->app.set_version_flag("--version", text);
   reader_->app.set_help_all_flag("--help-all", "the help of every command");
+  declare("--version", "print the version and exit");
+  declare("--help-all", "print the help of every command and exit");
   return *this;
 }
 
@@ -89,6 +142,7 @@ ArgumentParser& ArgumentParser::command(const std::string& name, const std::stri
 
 ArgumentParser& ArgumentParser::takesRest(std::vector<std::string>& rest) {
   CLI::App& app = reader_->app;
+  declared_.clear();
   app.set_help_flag();
   app.set_help_all_flag();
   app.prefix_command();
@@ -97,6 +151,8 @@ ArgumentParser& ArgumentParser::takesRest(std::vector<std::string>& rest) {
 }
 
 ArgumentParser::Outcome ArgumentParser::parse(int argc, const char* const* argv) {
+  if (argc == 2 && argv[1] == std::string_view("--manual-options")) return {Outcome::kTell, manualOptions(*this)};
+  if (argc == 2 && argv[1] == std::string_view("--bash-completion")) return {Outcome::kTell, bashCompletion(*this)};
   const auto isNamed = [&](const auto& command) { return command->name() == argv[1]; };
   if (!commands_.empty() && argc > 1 && argv[1][0] != '-' &&
       std::none_of(commands_.begin(), commands_.end(), isNamed)) {
@@ -122,6 +178,8 @@ bool ArgumentParser::given(const std::string& name) const { return reader_->app.
 std::string ArgumentParser::help() const { return reader_->app.help(); }
 
 std::string ArgumentParser::name() const { return reader_->app.get_name(); }
+
+std::string ArgumentParser::description() const { return reader_->app.get_description(); }
 
 const ArgumentParser* ArgumentParser::chosen() const {
   const auto isGiven = [](const auto& command) { return command->reader_->app.parsed(); };

@@ -25,6 +25,17 @@ struct ArgumentRules {
   std::function<std::string(const std::string&)> check = nullptr;
 };
 
+/// An argument as it was declared: what manual pages and completion are made of.
+struct DeclaredArgument {
+  std::vector<std::string> names;  ///< "-n", "--count"; one without a dash is by position
+  std::string help, defaultText;   ///< `defaultText`: empty unless it is shown
+  std::string valueName;           ///< empty: a flag
+  std::vector<std::string> oneOf;  ///< the values allowed; empty: any
+
+  bool isFlag() const { return valueName.empty(); }
+  bool isPositional() const { return !names.front().starts_with('-'); }
+};
+
 /// Reads the command line of a program, or of one of its commands, and writes its help. CLI11 does the work; no other
 /// file includes it, for its headers take a compiler six seconds. Used by one thread; what arguments point to outlives
 /// it. Mistakes in the declarations throw CLI::Error.
@@ -50,6 +61,8 @@ class ArgumentParser {
     enum Kind { kRun, kTell, kWrong } kind;
     std::string text = {};  ///< to tell instead of running (help, version), or what is wrong
   };
+  /// Besides what is declared, every program takes `--manual-options` and `--bash-completion`, each alone: they tell
+  /// the options as a part of a manual page, and a script of bash. Packages are built with them.
   Outcome parse(int argc, const char* const* argv);
 
   // After parse().
@@ -59,14 +72,19 @@ class ArgumentParser {
   /// The command given, or null.
   const ArgumentParser* chosen() const;
   std::string name() const;
+  std::string description() const;
+  const std::vector<DeclaredArgument>& declared() const { return declared_; }
+  const std::vector<std::unique_ptr<ArgumentParser>>& commands() const { return commands_; }
   /// Does what the command is for.
   int run() const { return action_(); }
 
  private:
   struct Reader;
   explicit ArgumentParser(std::unique_ptr<Reader> reader);
+  void declare(const std::string& names, const std::string& help);
   std::unique_ptr<Reader> reader_;
   std::vector<std::unique_ptr<ArgumentParser>> commands_;
+  std::vector<DeclaredArgument> declared_;
   std::function<int()> action_;
 };
 

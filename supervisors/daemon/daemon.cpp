@@ -26,6 +26,7 @@ int serve(Options options, Extension extension) {
   const bool repair = options.repair;
   Server server(std::move(options), std::move(extension));
   Status status = repair ? server.repair() : server.start();
+  if (!status.isOK()) server.logFailure(status);
   if (status.isOK() && !repair) status = server.waitForStop();
   server.stop();
   if (!status.isOK()) std::cerr << "trouped: " << status.reason() << "\n";

@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <variant>
@@ -17,14 +18,20 @@ namespace {
 
 using Target = std::variant<std::string Options::*, int64_t Options::*, double Options::*, bool Options::*>;
 
-/// One option in both of its spellings. `yes` is what a YAML string must be to set a flag ("enabled").
+/// One option in both of its spellings.
 struct OptionRow {
   const char* flag;
   const char* yaml;
   Target target;
   const char* help;
-  const char* yes = "true";
+  std::vector<std::string> oneOf = {};  ///< the values allowed; empty: any
+  const char* yes = "true";             ///< what a YAML string must be to set a flag
+
+  /// "--auth" of "--auth,!--noauth".
+  std::string name() const { return std::string(flag).substr(0, std::string(flag).find(',')); }
 };
+
+const std::vector<std::string> kTlsModes = {"disabled", "allowTLS", "preferTLS", "requireTLS"};
 
 const OptionRow kRows[] = {
     {"--port", "net.port", &Options::port, "port to listen on"},
@@ -32,7 +39,7 @@ const OptionRow kRows[] = {
     {"--maxConns", "net.maxIncomingConnections", &Options::maxConnections, "connections served at once"},
     {"--networkMessageCompressors", "net.compression.compressors", &Options::compressors,
      "compressors offered: snappy,zstd,zlib or disabled"},
-    {"--tlsMode", "net.tls.mode", &Options::tlsMode, "disabled, allowTLS, preferTLS or requireTLS"},
+    {"--tlsMode", "net.tls.mode", &Options::tlsMode, "disabled, allowTLS, preferTLS or requireTLS", kTlsModes},
     {"--tlsCertificateKeyFile", "net.tls.certificateKeyFile", &Options::tlsCertificateKeyFile,
      "PEM file with the server's certificate and key"},
     {"--tlsCAFile", "net.tls.CAFile", &Options::tlsCAFile, "PEM file with the authorities clients are checked against"},
@@ -43,7 +50,8 @@ const OptionRow kRows[] = {
     {"--admin-bind-ip", "admin.bindIp", &Options::adminBindIp, "address of the admin endpoint"},
     {"--adminTlsMode", "admin.tls.mode", &Options::adminTlsMode,
      "disabled, allowTLS, preferTLS or requireTLS for the admin endpoint, with the certificate of "
-     "--tlsCertificateKeyFile"},
+     "--tlsCertificateKeyFile",
+     kTlsModes},
     {"--dbpath", "storage.dbPath", &Options::dbPath, "data directory"},
     {"--wiredTigerCacheSizeGB", "storage.wiredTiger.engineConfig.cacheSizeGB", &Options::cacheSizeGB,
      "size of the storage cache in GiB"},
@@ -54,18 +62,21 @@ const OptionRow kRows[] = {
     {"--journalCommitInterval", "storage.journal.commitIntervalMs", &Options::journalCommitIntervalMs,
      "milliseconds between flushes of the journal"},
     {"--syncdelay", "storage.syncPeriodSecs", &Options::syncPeriodSecs, "seconds between checkpoints"},
-    {"--auth,!--noauth", "security.authorization", &Options::auth, "require authentication", "enabled"},
+    {"--auth,!--noauth", "security.authorization", &Options::auth, "require authentication", {}, "enabled"},
     {"--keyFile", "security.keyFile", &Options::keyFile, "file with the secret the nodes of a cluster share"},
-    {"--clusterAuthMode", "security.clusterAuthMode", &Options::clusterAuthMode,
+    {"--clusterAuthMode",
+     "security.clusterAuthMode",
+     &Options::clusterAuthMode,
      "how nodes prove to each other that they belong together: keyFile, or none (trust every host that reaches the "
-     "port)"},
+     "port)",
+     {"keyFile", "none"}},
     {"--replSet", "replication.replSetName", &Options::replSet,
      "name of the replica set that this node is a member of"},
     {"--nodeName", "net.nodeName", &Options::nodeName,
      "host:port by which the other nodes of a cluster reach this one"},
     {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},
     {"--logappend", "systemLog.logAppend", &Options::logAppend, "append to the log file"},
-    {"--logFormat", "systemLog.format", &Options::logFormat, "json or text"},
+    {"--logFormat", "systemLog.format", &Options::logFormat, "json or text", {"json", "text"}},
     {"--slowms", "operationProfiling.slowOpThresholdMs", &Options::slowMs,
      "operations that take longer are logged, in milliseconds"},
     {"--verbose", "systemLog.verbosity", &Options::verbosity,
@@ -99,6 +110,13 @@ class Given {
 
 bson::Value valueOf(const Options& options, const Target& target) {
   return std::visit([&](auto member) { return bson::Value(options.*member); }, target);
+}
+
+/// A text that is given is not empty: what it names would be left out without a word.
+Status refuseEmpty(const Options& options, const OptionRow& row, const std::string& name) {
+  const auto* text = std::get_if<std::string Options::*>(&row.target);
+  if (!text || !(options.**text).empty()) return Status::OK();
+  return {ErrorCode::kBadValue, name + " must not be empty"};
 }
 
 Status setFromYaml(Options& options, const OptionRow& row, const YAML::Node& node) {
@@ -140,6 +158,7 @@ Status readYaml(const YAML::Node& node, const std::string& path, Options& option
   for (const OptionRow& row : kRows) {
     if (path != row.yaml) continue;
     TROUPE_TRY(setFromYaml(options, row, node));
+    TROUPE_TRY(refuseEmpty(options, row, row.yaml));
     given.set(path, valueOf(options, row.target));
     return Status::OK();
   }
@@ -164,6 +183,19 @@ Status readConfigFile(const std::string& file, Options& options, Given& given) {
   }
 }
 
+/// The file may hold what the command line refuses.
+Status checkChoices(const Options& options) {
+  for (const OptionRow& row : kRows) {
+    if (row.oneOf.empty()) continue;
+    const std::string& value = options.*std::get<std::string Options::*>(row.target);
+    if (value.empty() || std::find(row.oneOf.begin(), row.oneOf.end(), value) != row.oneOf.end()) continue;
+    std::string allowed;
+    for (const auto& one : row.oneOf) allowed += (allowed.empty() ? "" : ", ") + one;
+    return {ErrorCode::kBadValue, row.name() + " must be one of " + allowed + ", not '" + value + "'"};
+  }
+  return Status::OK();
+}
+
 Status checkValues(const Options& options) {
   const auto between = [](const char* name, int64_t v, int64_t low, int64_t high) {
     if (v >= low && v <= high) return Status::OK();
@@ -183,8 +215,7 @@ Status checkValues(const Options& options) {
         "cache; leave the option out for half of the memory beyond 1 GiB"};
   }
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
-  if (options.clusterAuthMode != "keyFile" && options.clusterAuthMode != "none")
-    return {ErrorCode::kBadValue, "--clusterAuthMode must be keyFile or none"};
+  TROUPE_TRY(checkChoices(options));
   if (options.clusterAuthMode == "none" && !options.keyFile.empty())
     return {ErrorCode::kBadValue, "--clusterAuthMode none contradicts --keyFile"};
   if (options.repair && !options.replSet.empty())
@@ -192,9 +223,6 @@ Status checkValues(const Options& options) {
             "--repair contradicts --replSet: a repair changes data of which the other members do not hear; let the "
             "member copy the data of another one instead"};
   if (!options.nodeName.empty()) TROUPE_TRY(link::splitNodeName(options.nodeName).status().withContext("--nodeName"));
-  if (!options.logFormat.empty() && options.logFormat != "json" && options.logFormat != "text") {
-    return {ErrorCode::kBadValue, "--logFormat must be json or text"};
-  }
   return Status::OK();
 }
 
@@ -208,8 +236,11 @@ StatusWith<Options> parseOptions(int argc, const char* const* argv) {
     ArgumentParser program("trouped - a clustered document database in which every service is a supervised actor",
                            "trouped");
     std::string configFile;
-    for (const OptionRow& row : kRows)
-      std::visit([&](auto member) { program.add(row.flag, &(options.*member), row.help); }, row.target);
+    for (const OptionRow& row : kRows) {
+      const ArgumentRules rules{.showDefault = !std::holds_alternative<bool Options::*>(row.target),
+                                .oneOf = row.oneOf};
+      std::visit([&](auto member) { program.add(row.flag, &(options.*member), row.help, rules); }, row.target);
+    }
     program.add("-f,--config", &configFile, "YAML file with options");
     std::vector<std::string> parameters;
     program.add("--setParameter", &parameters, "server parameter, name=value (may be repeated)");
@@ -239,8 +270,9 @@ StatusWith<Options> parseOptions(int argc, const char* const* argv) {
       given.set("setParameter." + parameter.substr(0, equals), bson::Value(parameter.substr(equals + 1)));
     }
     for (const OptionRow& row : kRows) {
-      const std::string name = std::string(row.flag).substr(0, std::string(row.flag).find(','));
-      if (program.given(name)) given.set(row.yaml, valueOf(options, row.target));
+      if (!program.given(row.name())) continue;
+      TROUPE_TRY(refuseEmpty(options, row, row.name()));
+      given.set(row.yaml, valueOf(options, row.target));
     }
   }
   TROUPE_TRY(checkValues(options));

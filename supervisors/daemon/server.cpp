@@ -8,13 +8,13 @@
 #include <mutex>
 
 #include "actors/server/version.hpp"
-#include "messaging/auth/keyfile.hpp"
 #include "messaging/auth/random.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 #include "storage/validation/repair.hpp"
 #include "supervisors/assembly/node_assembly.hpp"
 #include "supervisors/daemon/cluster_links.hpp"
 #include "supervisors/daemon/exit_watchdog.hpp"
+#include "supervisors/daemon/option_files.hpp"
 #include "supervisors/daemon/service_manager.hpp"
 #include "supervisors/daemon/settings.hpp"
 
@@ -86,12 +86,9 @@ server::ServerIdentity identityOf(const Options& options, std::vector<wire::Comp
   return result;
 }
 
-/// The daemon's options as those of its node. Errors: BadValue, and those of the key file.
+/// The daemon's options as those of its node. Errors: BadValue.
 StatusWith<AssemblyOptions> assemblyOptions(Options& options) {
-  if (!options.keyFile.empty()) {
-    TROUPE_TRY(auth::readKeyFile(options.keyFile).status());
-    options.auth = true;  // nodes that trust each other by a secret do not serve strangers
-  }
+  if (!options.keyFile.empty()) options.auth = true;  // nodes that trust each other by a secret serve no strangers
   AssemblyOptions made;
   TROUPE_ASSIGN(auto allowed, compressors(options.compressors));
   if (options.nodeName.empty() && !options.replSet.empty()) options.nodeName = reachableName(options);
@@ -147,6 +144,7 @@ void Server::Parts::failWith(const Status& reason) {
 }
 
 Status Server::Parts::open() {
+  TROUPE_TRY(checkFiles(options));
   TROUPE_ASSIGN(AssemblyOptions wanted, assemblyOptions(options));
   wanted.commands = extension.commands;
   wanted.services = extension.services;
@@ -166,7 +164,7 @@ void Server::Parts::logStartUp() {
   log.info(Component::kControl, 4615611, "main", "trouped starting",
            bson::doc("pid", static_cast<int64_t>(getpid()), "port", options.port, "dbPath", options.dbPath,
                      "troupeVersion", server::kTroupeVersion, "speaksAs", server::kServerVersion));
-  if (!options.auth) {
+  if (!options.auth && !options.repair) {  // a repair serves nobody
     log.warning(Component::kControl, 22120, "main",
                 "Access control is not enabled for the database. Read and write access to data and configuration is "
                 "unrestricted");
@@ -201,6 +199,22 @@ Status Server::repair() {
   return {ErrorCode::kManualInterventionRequired, std::to_string(report.beyondRepair.size()) +
                                                       " collections could not be repaired, the first is " +
                                                       report.beyondRepair.front() + "; restore them from a backup"};
+}
+
+void Server::logFailure(const Status& reason) {
+  Parts& p = *parts_;
+  const auto put = [&](log::Log& log) {
+    log.error(Component::kControl, 20575, "main", p.options.repair ? "The repair failed" : "The start failed",
+              bson::doc("error", reason.reason(), "codeName", errorName(reason.code()), "exitCode",
+                        static_cast<int32_t>(exitCodeFor(reason))));
+  };
+  if (p.node) return put(p.node->log());
+  if (p.options.logPath.empty() || !checkLogFile(p.options).isOK()) return;
+  const auto clock = makeRealEnvironment();
+  log::Log log(logOptions(p.options), [clock] {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(clock->wallNow().time_since_epoch()).count();
+  });
+  put(log);
 }
 
 Status Server::waitForStop() {

@@ -22,6 +22,8 @@ class Server {
   /// Instead of `start`: mends the data directory as far as possible, and logs what was found.
   /// ManualInterventionRequired when something is beyond repair.
   Status repair();
+  /// Writes to the log, or to the log file if there is no log yet, why `start` or `repair` failed.
+  void logFailure(const Status& reason);
   /// Waits for SIGTERM, SIGINT or the shutdown command; or for the failure of the storage engine or of the tree's root,
   /// which it returns.
   Status waitForStop();

@@ -1,4 +1,5 @@
 """What breaks the protocol or the start is answered or closed in order; the server stays up and small."""
+import json
 import os
 import random
 import socket
@@ -314,6 +315,68 @@ class Starts(unittest.TestCase):
                 if options[0] == "--port":
                     arguments = ["--dbpath", str(self.server.dbpath)]
                 self.refused(*arguments, *options)
+
+    def test_texts_that_are_no_numbers(self):
+        for option in ("--slowms", "--threads", "--syncdelay", "--verbose", "--maxConns", "--journalCommitInterval", "--wiredTigerCacheSizeGB"):
+            for text in ("x", "1x", "1.2.3", "", "99999999999999999999999"):
+                with self.subTest(option=option, text=text):
+                    self.refused(*self.own(), option, text, code=2, says=option)
+
+    def test_files_that_options_name(self):
+        folder = self.server.folder
+        unreadable, broken = folder / "open.key", folder / "broken.pem"
+        unreadable.write_text("c2VjcmV0MTIz")
+        unreadable.chmod(0o644)
+        broken.write_text("not a certificate")
+        for option, path, says in (("--pidfilepath", folder / "missing" / "pid", "missing"), ("--pidfilepath", folder, "is a folder"),
+                                   ("--logpath", folder / "missing" / "deeper" / "log", "missing"), ("--logpath", folder, "is a folder"),
+                                   ("--keyFile", folder / "missing.key", "missing.key"), ("--keyFile", unreadable, "open.key")):
+            with self.subTest(option=option, path=path):
+                self.refused(*self.own(), option, str(path), code=2, says=option)
+                self.refused(*self.own(), option, str(path), code=2, says=says)
+        for options in (["--tlsCertificateKeyFile", str(folder / "missing.pem")], ["--tlsCertificateKeyFile", str(broken)], []):
+            with self.subTest(options=options):
+                self.refused(*self.own(), "--tlsMode", "requireTLS", *options, code=2, says="--tlsMode")
+                self.refused(*self.own()[:4], "--admin-port", str(free_port()), "--adminTlsMode", "requireTLS", *options, code=2, says="--adminTlsMode")
+        self.assertEqual(sorted(p.name for p in folder.iterdir()), ["broken.pem", "data", "open.key"], "no folder was made")
+        self.assertEqual(list(self.server.dbpath.iterdir()), [], "the data directory was not touched")
+
+    def test_names_of_nodes_and_sets(self):
+        for options in (["--nodeName", "a b:1"], ["--nodeName", "a"], ["--nodeName", ":1"], ["--nodeName", "a:x"], ["--nodeName", "a:70000"], ["--nodeName", ""],
+                        ["--replSet", ""], ["--dbpath", ""], ["--logpath", ""], ["--keyFile", ""], ["--bind_ip", ""]):
+            with self.subTest(options=options):
+                arguments = ["--port", str(free_port()), "--admin-port", "0"] if options[0] == "--dbpath" else self.own()
+                self.refused(*arguments, *options, code=2, says=options[0])
+        path = self.server.folder / "c.yaml"
+        path.write_text('replication:\n  replSetName: ""\n')
+        self.refused(*self.own(), "--config", str(path), code=2, says="replication.replSetName")
+
+    def test_a_failed_start_is_in_the_log_file(self):
+        log = self.server.folder / "trouped.log"
+        for options, code, says in (([], 100, "/nonexistent/data"), (["--keyFile", "/nonexistent/key"], 2, "/nonexistent/key")):
+            with self.subTest(options=options):
+                log.unlink(missing_ok=True)
+                self.refused(*self.own("/nonexistent/data"), "--logpath", str(log), *options, code=code, says=says)
+                last = json.loads([line for line in log.read_text().splitlines() if '"id" : 20575' in line][0])
+                self.assertEqual((last["s"], last["attr"]["exitCode"]), ("E", code))
+                self.assertIn(says, last["attr"]["error"])
+
+    def test_open_access_is_warned_of_only_where_it_is(self):
+        key = self.server.folder / "key"
+        key.write_text("c2VjcmV0MTIz")
+        key.chmod(0o600)
+        self.assertTrue(self.warns_of_open_access())
+        for options in (["--auth"], ["--keyFile", str(key)]):
+            with self.subTest(options=options):
+                self.assertFalse(self.warns_of_open_access(*options))
+        log = self.server.folder / "repair.log"
+        self.assertEqual(run_server(*self.own(), "--repair", "--logpath", str(log))[0], 0)
+        self.assertNotIn('"id" : 22120', log.read_text(), "a repair serves nobody")
+
+    def warns_of_open_access(self, *options):
+        with Server(*options) as server:
+            server.stop()
+            return '"id" : 22120' in server.log()
 
     def test_bad_configuration_files(self):
         path = self.server.folder / "c.yaml"

@@ -11,7 +11,8 @@ TEST(NodeName, IsAHostAndAPort) {
 }
 
 TEST(NodeName, OtherTextsAreErrors) {
-  for (const char* bad : {"", "db1", ":27017", "db1:", "db1:x", "db1:70000", "db1:123456", "db1:-1"})
+  for (const char* bad :
+       {"", "db1", ":27017", "db1:", "db1:x", "db1:70000", "db1:123456", "db1:-1", "a b:1", "a,b:1", "a/b:1", "a\n:1"})
     EXPECT_EQ(splitNodeName(bad).status().code(), ErrorCode::kBadValue) << bad;
 }
 

@@ -18,7 +18,7 @@ Outcome parse(ArgumentParser& program, std::vector<const char*> arguments) {
 
 struct ArgumentParserTest : testing::Test {
   ArgumentParser program{"what it does", "program"};
-  int64_t count = 7;
+  int64_t count = 7, anyCount = 0;
   std::string name = "nobody", file;
   std::vector<std::string> list;
   bool flag = false, on = true;
@@ -65,6 +65,9 @@ TEST_F(ArgumentParserTest, MistakesAreToldWithWhatToDo) {
   EXPECT_NE(mistake({"--count", "10"}).find("10 is not between 1 and 9"), std::string::npos);
   EXPECT_NE(mistake({"--count", "0"}).find("0 is not between 1 and 9"), std::string::npos);
   EXPECT_NE(mistake({"--count", "ten"}).find("ten"), std::string::npos);
+  program.add("--any", &anyCount, "how many");
+  EXPECT_NE(mistake({"--any", "99999999999999999999"}).find("99999999999999999999 is out of range"), std::string::npos);
+  EXPECT_NE(mistake({"--any", ""}).find("--any"), std::string::npos);
   EXPECT_NE(mistake({"--name", "eve"}).find("eve"), std::string::npos);
   EXPECT_NE(mistake({"--file", "y"}).find("must be x"), std::string::npos);
   EXPECT_NE(mistake({"--other"}).find("--other"), std::string::npos);
