@@ -182,6 +182,16 @@ const bson::Document* findActor(const Rows& rows, std::string_view path) {
   return matches == 1 ? found : nullptr;
 }
 
+Rows actorsBelow(const Rows& rows, std::string_view root) {
+  Rows found;
+  for (const auto& row : rows) {
+    const auto path = text(row, "path");
+    if (root.empty() || path == root || (path.starts_with(root) && path.substr(root.size()).starts_with('/')))
+      found.push_back(row);
+  }
+  return found;
+}
+
 std::string describeField(const bson::Element& field, int64_t nowMillis) {
   switch (field.type()) {
     case bson::Type::kEnd:

@@ -28,6 +28,9 @@ std::string summarizeActors(const std::vector<bson::Document>& rows);
 /// there is none or more than one.
 const bson::Document* findActor(const std::vector<bson::Document>& rows, std::string_view path);
 
+/// An actor and all that are below it; every row where `root` is empty.
+std::vector<bson::Document> actorsBelow(const std::vector<bson::Document>& rows, std::string_view root);
+
 /// A value of a row for people: counts with separators, dates as time passed since `nowMillis`, arrays and documents as
 /// JSON.
 std::string describeField(const bson::Element& field, int64_t nowMillis);

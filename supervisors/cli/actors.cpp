@@ -23,6 +23,7 @@ struct ActorOptions {
   std::string sort = "rate";
   double interval = 1;
   int64_t count = 0;
+  bool json = false;
 };
 
 int64_t nowMillis() {
@@ -45,6 +46,7 @@ int tree(const ActorOptions& options) {
     if (!row) return noSuchActor(options.path);
     root = (*row)["path"].toStringOr();
   }
+  if (options.json) return printJson(actorsBelow(*rows, root));
   const Paint paint(isTerminal(STDOUT_FILENO));
   const size_t width = isTerminal(STDOUT_FILENO) ? terminalSize().columns : 200;
   std::cout << renderActorTree(*rows, width, paint, root);
@@ -59,6 +61,7 @@ int actor(const ActorOptions& options) {
   if (!rows.isOK()) return complain(rows.status());
   const auto* row = findActor(*rows, options.path);
   if (!row) return noSuchActor(options.path);
+  if (options.json) return printJson(*row);
   const Paint paint(isTerminal(STDOUT_FILENO));
   const int64_t now = nowMillis();
   for (const auto& field : row->view()) {
@@ -103,7 +106,7 @@ void pause(double seconds) {
 }
 
 int top(ActorOptions options) {
-  const bool terminal = isTerminal(STDOUT_FILENO);
+  const bool terminal = isTerminal(STDOUT_FILENO) && !options.json;
   if (!terminal && options.count == 0) options.count = 1;
   const auto connection = connectOrExplain(options.server);
   if (!connection) return kExitUnreachable;
@@ -122,6 +125,10 @@ int top(ActorOptions options) {
       if (wholeScreen) std::cout << "\x1b[?25h\x1b[?1049l";
       return complain(rows.status());
     }
+    if (options.json) {
+      printJson(sortedActors(*rows, options.sort));
+      continue;
+    }
     if (wholeScreen) std::cout << "\x1b[H\x1b[2J";
     std::cout << summarizeActors(*rows)
               << paint.dim("   sorted by " + options.sort + (wholeScreen ? "   Ctrl-C ends" : "")) << "\n\n"
@@ -139,6 +146,7 @@ void addTree(ArgumentParser& program) {
       program.command("tree", "draw the actors of a server as a tree", [options] { return tree(*options); });
   command.add("PATH", &options->path, "only this actor and what is below it");
   addServerOption(command, options->server);
+  addJsonOption(command, options->json);
 }
 
 void addTop(ArgumentParser& program) {
@@ -151,6 +159,7 @@ void addTop(ArgumentParser& program) {
               {.showDefault = true, .least = 0.1, .most = 3600});
   command.add("-n,--count", &options->count, "end after so many looks (0: at Ctrl-C; 1 when the output is no terminal)",
               {.least = 0});
+  addJsonOption(command, options->json);
 }
 
 void addActor(ArgumentParser& program) {
@@ -159,6 +168,7 @@ void addActor(ArgumentParser& program) {
       program.command("actor", "show all that is known of one actor", [options] { return actor(*options); });
   command.add("PATH", &options->path, "its path, or as much of its end as names it alone", {.required = true});
   addServerOption(command, options->server);
+  addJsonOption(command, options->json);
 }
 
 }  // namespace troupe::supervisors

@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "messaging/bson/json.hpp"
+
 namespace troupe::supervisors {
 
 void addServerOption(ArgumentParser& command, ServerOption& option) {
@@ -22,6 +24,25 @@ std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option)
     std::cerr << "        Is a server running there? Start one with `troupe-demo` or `trouped --dbpath DIR`, or name "
                  "another with --uri.\n";
   return nullptr;
+}
+
+void addJsonOption(ArgumentParser& command, bool& json) {
+  command.add("--json", &json, "print JSON for programs instead of text for people");
+}
+
+int printJson(bson::View document) {
+  std::cout << bson::toRelaxedJson(document) << std::endl;
+  return kExitDone;
+}
+
+int printJson(const std::vector<bson::Document>& documents) {
+  const char* before = "[";
+  for (const auto& document : documents) {
+    std::cout << before << bson::toRelaxedJson(document.view());
+    before = ",\n ";
+  }
+  std::cout << (documents.empty() ? "[]" : "]") << std::endl;
+  return kExitDone;
 }
 
 int complain(std::string_view message, int code) {

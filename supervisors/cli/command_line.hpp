@@ -2,7 +2,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "messaging/bson/document.hpp"
 #include "messaging/client/connection.hpp"
 #include "messaging/errors/status.hpp"
 #include "supervisors/arguments/argument_parser.hpp"
@@ -26,6 +28,13 @@ void addServerOption(ArgumentParser& command, ServerOption& option);
 /// Connects, or says on standard error why not and what to do; the result is then empty.
 std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option);
 
+/// `--json`: one document of relaxed Extended JSON on standard output instead of text for people.
+void addJsonOption(ArgumentParser& command, bool& json);
+/// Writes a document on a line of its own; gives `kExitDone`.
+int printJson(bson::View document);
+/// As one array.
+int printJson(const std::vector<bson::Document>& documents);
+
 /// "troupe: ..." on standard error; gives `kExitUnreachable` for a lost connection, else `kExitFailed`.
 int complain(const Status& status);
 int complain(std::string_view message, int code = kExitFailed);
@@ -38,6 +47,7 @@ void addTop(ArgumentParser& program);
 void addActor(ArgumentParser& program);
 void addPing(ArgumentParser& program);
 void addStatus(ArgumentParser& program);
+void addRs(ArgumentParser& program);
 void addSim(ArgumentParser& program);
 
 }  // namespace troupe::supervisors

@@ -14,14 +14,14 @@ bool isBlank(int c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 class JsonSource final : public DocumentSource {
  public:
-  explicit JsonSource(std::istream& in) : in_(*in.rdbuf()) {}
+  JsonSource(std::istream& in, bool byLine) : in_(*in.rdbuf()), byLine_(byLine) {}
 
   StatusWith<std::optional<bson::Document>> next() override {
     int c = skipBlanks();
     if (!begun_) {
       begun_ = true;
       if (c == 0xEF && take() == 0xEF) take(), take(), c = skipBlanks();
-      if (c == '[') inArray_ = true, take(), c = skipBlanks();
+      if (c == '[') inArray_ = true, byLine_ = false, take(), c = skipBlanks();
     } else if (c == ',') {
       take();
       c = skipBlanks();
@@ -73,13 +73,15 @@ class JsonSource final : public DocumentSource {
     return std::optional<bson::Document>();
   }
 
-  /// Everything from the brace to the one that matches it.
+  /// Everything from the brace to the one that matches it; where every line is a document, not beyond its line, so that
+  /// the next one can be read.
   StatusWith<std::string> readObject() {
     std::string text;
     int depth = 0;
     bool quoted = false;
     for (;;) {
       const int c = take();
+      if (c == '\n' && byLine_) return failure("the document is not closed at the end of its line");
       if (c == kEndOfFile || text.size() > kLargestText) {
         ended_ = true;
         return failure(c == kEndOfFile ? "the document is not closed at the end of the file"
@@ -87,7 +89,8 @@ class JsonSource final : public DocumentSource {
       }
       text.push_back(static_cast<char>(c));
       if (quoted) {
-        if (c == '\\' && in_.sgetc() != kEndOfFile) text.push_back(static_cast<char>(take()));
+        const int next = in_.sgetc();
+        if (c == '\\' && next != kEndOfFile && !(byLine_ && next == '\n')) text.push_back(static_cast<char>(take()));
         quoted = c != '"';
       } else if (c == '"') {
         quoted = true;
@@ -100,6 +103,7 @@ class JsonSource final : public DocumentSource {
   }
 
   std::streambuf& in_;
+  bool byLine_;  ///< a document ends with its line
   bool begun_ = false;
   bool inArray_ = false;
   bool ended_ = false;
@@ -155,7 +159,9 @@ class CsvSource final : public DocumentSource {
 
 }  // namespace
 
-std::unique_ptr<DocumentSource> jsonSource(std::istream& in) { return std::make_unique<JsonSource>(in); }
+std::unique_ptr<DocumentSource> jsonSource(std::istream& in, bool byLine) {
+  return std::make_unique<JsonSource>(in, byLine);
+}
 std::unique_ptr<DocumentSource> csvSource(std::istream& in, const CsvOptions& options) {
   return std::make_unique<CsvSource>(in, options);
 }

@@ -24,9 +24,9 @@ class DocumentSource {
   virtual bool ended() const = 0;
 };
 
-/// Extended JSON: documents one after the other, on lines of their own or not, or one array of documents. `in` is
-/// borrowed.
-std::unique_ptr<DocumentSource> jsonSource(std::istream& in);
+/// Extended JSON: documents one after the other, on lines of their own or not, or one array of documents. `byLine`:
+/// unless it is an array every line holds one document, and one that is broken costs no other line. `in` is borrowed.
+std::unique_ptr<DocumentSource> jsonSource(std::istream& in, bool byLine = false);
 
 struct CsvOptions {
   char separator = ',';

@@ -101,12 +101,13 @@ std::string typeOf(const ImportOptions& options) {
   const auto extension = std::filesystem::path(options.file).extension();
   if (extension == ".csv") return "csv";
   if (extension == ".tsv") return "tsv";
+  if (extension == ".jsonl" || extension == ".ndjson") return "jsonl";
   return "json";
 }
 
 std::unique_ptr<DocumentSource> openSource(std::istream& in, const ImportOptions& options) {
   const std::string type = typeOf(options);
-  if (type == "json" || type == "jsonl") return jsonSource(in);
+  if (type == "json" || type == "jsonl") return jsonSource(in, type == "jsonl");
   return csvSource(in, {.separator = type == "tsv" || options.separator == "\\t" ? '\t' : options.separator[0],
                         .columns = commaList(options.columns),
                         .inferTypes = options.inferTypes});
@@ -181,8 +182,11 @@ void addImport(ArgumentParser& program) {
   addServerOption(command, options->server);
   command.add("-d,--db", &options->database, "database", {.required = true});
   command.add("-c,--collection", &options->collection, "collection", {.required = true});
-  command.add("--type", &options->type, "json (also one document a line), csv or tsv; otherwise by the file's name",
-              {.oneOf = {"json", "jsonl", "csv", "tsv"}});
+  command.add(
+      "--type", &options->type,
+      "json; jsonl, one document a line, of which a broken line costs only itself; csv or tsv; otherwise by the "
+      "file's name",
+      {.oneOf = {"json", "jsonl", "csv", "tsv"}});
   command.add("--drop", &options->drop, "drop the collection first");
   command.add("--upsert-key", &options->upsertKey, "replace the document with the same value in this field, or insert");
   command.add("--batch", &options->batch, "documents sent at once", {.showDefault = true, .least = 1, .most = 100000});

@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 struct StatusOptions {
   ServerOption server;
   int64_t count = 1;
+  bool json = false;
 };
 
 int ping(const StatusOptions& options) {
@@ -30,7 +31,8 @@ int ping(const StatusOptions& options) {
     const auto reply = connection->run("admin", bson::doc("ping", 1));
     if (!reply.isOK()) return complain(reply.status());
     const double took = std::chrono::duration<double>(Clock::now() - begun).count();
-    std::cout << connection->target().address() << " answered in " << formatDuration(took) << std::endl;
+    if (options.json) printJson(bson::doc("server", connection->target().address(), "seconds", took));
+    else std::cout << connection->target().address() << " answered in " << formatDuration(took) << std::endl;
   }
   return kExitDone;
 }
@@ -72,11 +74,22 @@ void showDatabases(const Paint& paint, bson::View list) {
   if (table.rows() > 0) std::cout << "\n" << table.render(terminalSize().columns, paint, "");
 }
 
+/// {serverStatus, actors: [rows], databases}: the parts that the user may look at.
+int printStatus(client::Connection& connection, bson::View serverStatus) {
+  bson::Builder b;
+  b.append("server", connection.target().address()).append("serverStatus", serverStatus);
+  if (const auto rows = readActorRows(connection); rows.isOK()) b.append("actors", *rows);
+  if (const auto list = connection.run("admin", bson::doc("listDatabases", 1)); list.isOK())
+    b.append("databases", (*list)["databases"]);
+  return printJson(b.finish());
+}
+
 int status(const StatusOptions& options) {
   const auto connection = connectOrExplain(options.server);
   if (!connection) return kExitUnreachable;
   const auto serverStatus = connection->run("admin", bson::doc("serverStatus", 1));
   if (!serverStatus.isOK()) return complain(serverStatus.status());
+  if (options.json) return printStatus(*connection, *serverStatus);
   const Paint paint(isTerminal(STDOUT_FILENO));
   showServer(paint, *connection, *serverStatus);
   // Not every user may look at these.
@@ -93,6 +106,7 @@ void addPing(ArgumentParser& program) {
   auto& command = program.command("ping", "ask a server whether it is there", [options] { return ping(*options); });
   addServerOption(command, options->server);
   command.add("-n,--count", &options->count, "how often, once a second", {.showDefault = true, .least = 1});
+  addJsonOption(command, options->json);
 }
 
 void addStatus(ArgumentParser& program) {
@@ -100,6 +114,7 @@ void addStatus(ArgumentParser& program) {
   auto& command = program.command("status", "show how a server is: connections, operations, memory, databases",
                                   [options] { return status(*options); });
   addServerOption(command, options->server);
+  addJsonOption(command, options->json);
 }
 
 }  // namespace troupe::supervisors

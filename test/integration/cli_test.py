@@ -14,6 +14,7 @@ import bson
 import bson.raw_bson
 from bson import Binary, Code, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
 
+from replica_set_support import Set
 from support import BIN, SLOWNESS, Server, ServerTest, free_port
 
 
@@ -103,6 +104,16 @@ class CommandLineTest(ServerTest):
         self.assertIn("2 documents of", err)
         self.assertEqual([d["_id"] for d in self.all()], [1, 2])
 
+    def test_a_line_that_is_not_closed_costs_only_itself(self):
+        for broken in ('{"_id": 2, "x": "y', '{"_id": 2, "x": {', '{"_id":', '{"_id": 2, "x": "y\\'):
+            for name in ("data.jsonl", "data.ndjson"):
+                with self.subTest(broken=broken, name=name):
+                    code, _, err = self.imported('{"_id": 1}\n' + broken + '\n{"_id": 3}\n{"_id": 4}\n', "--drop", name=name)
+                    self.assertEqual(code, 1)
+                    self.assertRegex(err, "line 2: .*not closed at the end of its line")
+                    self.assertIn("1 documents of", err)
+                    self.assertEqual([d["_id"] for d in self.all()], [1, 3, 4])
+
     def test_stop_on_error_ends_at_the_first(self):
         code, _, err = self.imported('{"_id": 1}\n{"_id": 1}\n{"_id": 2}\n', "--stop-on-error")
         self.assertEqual(code, 1)
@@ -147,6 +158,47 @@ class CommandLineTest(ServerTest):
         code, out, err = self.run_on("status")
         self.assertEqual(code, 0, err)
         self.assertIn("connections", out)
+
+
+    def test_prints_json_for_programs(self):
+        self.db.c.insert_one({"_id": 1})
+        def read(command, *arguments):
+            code, out, err = self.run_on(command, *arguments, "--json")
+            self.assertEqual((code, err), (0, ""))
+            return json.loads(out)
+        self.assertGreater(read("ping")["seconds"], 0)
+        status = read("status")
+        self.assertEqual(status["serverStatus"]["process"], "trouped")
+        self.assertIn(self.db.name, [d["name"] for d in status["databases"]])
+        lasting = lambda rows: [row["path"] for row in rows if "/conn" not in row["path"]]
+        paths = lasting(read("tree"))
+        self.assertIn("/node/storage", paths)
+        self.assertEqual(paths, lasting(status["actors"]))
+        below = [row["path"] for row in read("tree", "/node/storage")]
+        self.assertEqual(below, [p for p in paths if p == "/node/storage" or p.startswith("/node/storage/")])
+        rates = [row["handled"] for row in read("top", "--sort", "handled")]
+        self.assertEqual(rates, sorted(rates, reverse=True))
+        self.assertEqual(read("actor", "listener")["phase"], "listening")
+        code, out, err = self.run_on("rs", "--json")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("NoReplicationEnabled", err)
+
+
+class ReplicaSetTest(unittest.TestCase):
+    def test_shows_members_roles_and_the_term(self):
+        with Set(2) as members:
+            members.initiate()
+            primary = members.settled()
+            secondary = members.others(primary)[0]
+            code, out, err = troupe("rs", "--uri", primary.uri)
+            self.assertEqual(code, 0, err)
+            self.assertRegex(out, rf"(?m)^term +{primary.term()}$")
+            self.assertRegex(out, rf"(?m)^primary +{primary.name}$")
+            self.assertRegex(out, rf"(?m)^{primary.name} +PRIMARY +this one")
+            self.assertRegex(out, rf"(?m)^{secondary.name} +SECONDARY +\S+ \S+ ago +\d+ ms")
+            code, out, err = troupe("rs", "--json", "--uri", secondary.uri)
+            self.assertEqual(code, 0, err)
+            self.assertEqual({m["name"]: m["stateStr"] for m in json.loads(out)["members"]}, {primary.name: "PRIMARY", secondary.name: "SECONDARY"})
 
 
 class SimulatorTest(unittest.TestCase):

@@ -19,9 +19,9 @@ std::vector<std::string> outcomes(DocumentSource& source) {
   }
   return result;
 }
-std::vector<std::string> json(const std::string& text) {
+std::vector<std::string> json(const std::string& text, bool byLine = false) {
   std::istringstream in(text);
-  return outcomes(*jsonSource(in));
+  return outcomes(*jsonSource(in, byLine));
 }
 using Lines = std::vector<std::string>;
 
@@ -29,6 +29,16 @@ TEST(DocumentSource, ReadsADocumentALineOrOverSeveral) {
   EXPECT_EQ(json("{\"a\": 1}\n\n{\"a\":\n 2} {\"a\": 3}\n"),
             (Lines{"1: { \"a\" : 1 }", "3: { \"a\" : 2 }", "4: { \"a\" : 3 }"}));
   EXPECT_EQ(json(""), Lines{});
+}
+
+TEST(DocumentSource, ABrokenLineCostsNoOther) {
+  for (const char* broken : {R"({"a": "b})", R"({"a": {"b": 1})", R"({"a":)", R"({"a": "b\)", R"({"a": [)", "{",
+                             R"("a": 1})", R"({"a": oops})"}) {
+    SCOPED_TRACE(broken);
+    EXPECT_EQ(json("{\"a\": 1}\n" + std::string(broken) + "\n{\"a\": 3}\n\n{\"a\": 5}", true),
+              (Lines{"1: { \"a\" : 1 }", "2: !", "3: { \"a\" : 3 }", "5: { \"a\" : 5 }"}));
+  }
+  EXPECT_EQ(json("[{\"a\":\n 1}]", true), (Lines{"1: { \"a\" : 1 }"})) << "an array has no lines";
 }
 
 TEST(DocumentSource, ReadsAnArray) {

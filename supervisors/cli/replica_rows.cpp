@@ -1,0 +1,67 @@
+#include "supervisors/cli/replica_rows.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "supervisors/cli/table.hpp"
+
+namespace troupe::supervisors {
+namespace {
+
+constexpr int64_t kPrimary = 1;
+
+/// The primary's entry among the members; an empty view where there is none.
+bson::View primaryOf(bson::View status) {
+  if (!status["members"].is(bson::Type::kArray)) return {};
+  for (const auto& member : status["members"].asArray())
+    if (member.asDocument()["state"].toInt64() == kPrimary) return member.asDocument();
+  return {};
+}
+
+std::string since(const bson::Element& date, const bson::Element& now) {
+  if (!date.is(bson::Type::kDate) || date.asDate().millis <= 0 || !now.is(bson::Type::kDate)) return "never";
+  const int64_t millis = std::max<int64_t>(now.asDate().millis - date.asDate().millis, 0);
+  return formatDuration(static_cast<double>(millis) / 1000) + " ago";
+}
+
+std::vector<std::string> cellsOf(bson::View status, bson::View member) {
+  const bool isSelf = member["self"].truthy();
+  const auto lag = lagOf(status, member);
+  const auto ping = member["pingMs"];
+  return {std::string(member["name"].toStringOr()),
+          std::string(member["stateStr"].toStringOr("?")),
+          isSelf ? "this one" : since(member["lastHeartbeatRecv"], status["date"]),
+          ping.ok() ? fmt::format("{} ms", ping.toInt64()) : "",
+          lag ? formatDuration(*lag) : "",
+          std::string(member["lastHeartbeatMessage"].toStringOr())};
+}
+
+}  // namespace
+
+std::optional<double> lagOf(bson::View status, bson::View member) {
+  const bson::View primary = primaryOf(status);
+  if (primary.empty() || member["state"].toInt64() == kPrimary) return std::nullopt;
+  const auto newest = primary["optimeDate"], own = member["optimeDate"];
+  if (!newest.is(bson::Type::kDate) || !own.is(bson::Type::kDate)) return std::nullopt;
+  return static_cast<double>(std::max<int64_t>(newest.asDate().millis - own.asDate().millis, 0)) / 1000;
+}
+
+std::string renderReplicaSet(bson::View status, size_t width, const Paint& paint) {
+  const bson::View primary = primaryOf(status);
+  std::string out;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    out += paint.dim(fmt::format("{:<14}", name)) + value + "\n";
+  };
+  line("set", std::string(status["set"].toStringOr()));
+  line("term", std::to_string(status["term"].toInt64()));
+  line("primary", primary.empty() ? paint.red("none") : std::string(primary["name"].toStringOr()));
+  line("majority", fmt::format("{} of {} voting members", status["majorityVoteCount"].toInt64(),
+                               status["votingMembersCount"].toInt64()));
+  Table table({{"member", false, 12}, {"state"}, {"heard of"}, {"ping", true, 5}, {"lag", true, 5}, {"remark"}});
+  if (status["members"].is(bson::Type::kArray))
+    for (const auto& member : status["members"].asArray()) table.add(cellsOf(status, member.asDocument()));
+  return out + "\n" + table.render(width, paint, "");
+}
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,56 @@
+#include "supervisors/cli/replica_rows.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "messaging/bson/json.hpp"
+
+namespace troupe::supervisors {
+namespace {
+
+using bson::operator""_json;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+bson::View memberOf(const bson::Document& status, size_t at) {
+  auto each = status["members"].asArray().begin();
+  for (; at > 0; --at) ++each;
+  return (*each).asDocument();
+}
+
+const bson::Document kStatus = R"({"set": "rs", "term": 3, "date": {"$date": "2026-01-01T00:00:10Z"},
+  "majorityVoteCount": 2, "votingMembersCount": 3, "members": [
+  {"name": "a:1", "state": 1, "stateStr": "PRIMARY", "health": 1, "self": true, "optimeDate": {"$date": "2026-01-01T00:00:09Z"}},
+  {"name": "b:1", "state": 2, "stateStr": "SECONDARY", "health": 1, "pingMs": 4, "optimeDate": {"$date": "2026-01-01T00:00:05Z"},
+   "lastHeartbeatRecv": {"$date": "2026-01-01T00:00:08Z"}, "lastHeartbeatMessage": ""},
+  {"name": "c:1", "state": 7, "stateStr": "ARBITER", "health": 1, "lastHeartbeatRecv": {"$date": "2026-01-01T00:00:08Z"}},
+  {"name": "d:1", "state": 8, "stateStr": "(not reachable/healthy)",
+                     "health" : 0, "lastHeartbeatMessage" : "silent"
+}]
+})"_json;
+
+TEST(ReplicaRows, LagIsCountedFromThePrimaryWhereBothAreKnown) {
+  EXPECT_EQ(lagOf(kStatus, memberOf(kStatus, 0)), std::nullopt);
+  EXPECT_EQ(lagOf(kStatus, memberOf(kStatus, 1)), 4.0);
+  EXPECT_EQ(lagOf(kStatus, memberOf(kStatus, 2)), std::nullopt) << "arbiters hold no data";
+  const auto headless = R"({"members": [{"state": 2, "optimeDate": {"$date": "2026-01-01T00:00:05Z"}}]})"_json;
+  EXPECT_EQ(lagOf(headless, memberOf(headless, 0)), std::nullopt);
+}
+
+TEST(ReplicaRows, ShowTheSetAndALineForEachMember) {
+  const std::string text = renderReplicaSet(kStatus, 200, Paint(false));
+  EXPECT_THAT(text, ContainsRegex("term +3\n"));
+  EXPECT_THAT(text, ContainsRegex("primary +a:1\n"));
+  EXPECT_THAT(text, HasSubstr("2 of 3 voting members"));
+  EXPECT_THAT(text, ContainsRegex("a:1 +PRIMARY +this one"));
+  EXPECT_THAT(text, ContainsRegex("b:1 +SECONDARY +2.0 s ago +4 ms +4.0 s"));
+  EXPECT_THAT(text, ContainsRegex("d:1 +.not reachable/healthy. +never +silent"));
+}
+
+TEST(ReplicaRows, ASetWithoutPrimarySaysSo) {
+  EXPECT_THAT(renderReplicaSet(R"({"set": "rs", "members": []})"_json, 80, Paint(false)),
+              ContainsRegex("primary +none"));
+}
+
+}  // namespace
+}  // namespace troupe::supervisors
