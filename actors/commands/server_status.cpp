@@ -100,6 +100,8 @@ void appendMetrics(bson::Builder& b, ServerContext& server) {
                      conflicts.temporarilyUnavailableErrors.load(), "temporarilyUnavailableErrorsEscaped",
                      conflicts.temporarilyUnavailableErrorsEscaped.load(), "transactionTooLargeForCacheErrors",
                      conflicts.transactionTooLargeForCacheErrors.load()));
+  b.append("scrub", bson::doc("bytes", c.scrubbedBytes.load(), "cycles", c.scrubCycles.load(), "damagedTables",
+                              c.scrubbedDamagedTables.load(), "tables", c.scrubbedTables.load()));
   b.append("ttl", bson::doc("deletedDocuments", c.ttlDeletedDocuments.load(), "passes", c.ttlPasses.load(), "subPasses",
                             c.ttlSubPasses.load()));
   if (server.membership) {

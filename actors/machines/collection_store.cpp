@@ -6,6 +6,7 @@
 
 #include "actors/machines/document_removals.hpp"
 #include "actors/storage/storage_waits.hpp"
+#include "storage/records/checked_document.hpp"
 
 namespace troupe::machines {
 
@@ -21,12 +22,13 @@ Status readFailure() { return {ErrorCode::kInterrupted, "the documents cannot be
 
 StatusWith<std::optional<bson::Document>> readOne(const CollectionPtr& collection, storage::RecoveryUnit& unit,
                                                   bson::View key) {
-  std::optional<bson::Document> found;
   TROUPE_ASSIGN(const auto record, collection->findById(unit, key["_id"]));
-  if (record)
-    TROUPE_TRY(
-        collection->find(unit, *record, [&](bson::View document) { found = bson::Document(document); }).status());
-  return found;
+  if (!record) return std::optional<bson::Document>();
+  TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
+  TROUPE_ASSIGN(const bool found, cursor.seekExact(*record));
+  if (!found) return std::optional<bson::Document>();
+  TROUPE_ASSIGN(const bson::View document, storage::checkedDocument(cursor.bytes(), collection->ns().toString()));
+  return std::optional(bson::Document(document));
 }
 
 /// Reads up to `limit` records from `from` on.
@@ -39,7 +41,8 @@ StatusWith<DocumentBatch> readBatch(const CollectionPtr& collection, storage::Re
   TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
   TROUPE_ASSIGN(bool found, cursor.seekNear(storage::RecordId(from)));
   while (found && batch.documents.size() < limit) {
-    batch.documents.emplace_back(cursor.document());
+    TROUPE_ASSIGN(const bson::View document, storage::checkedDocument(cursor.bytes(), collection->ns().toString()));
+    batch.documents.emplace_back(document);
     batch.next = cursor.id().number() + 1;
     TROUPE_ASSIGN(found, cursor.next());
   }

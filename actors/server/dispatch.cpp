@@ -275,6 +275,9 @@ Task<void> dispatch(Request& request) {
     request.reply().append("ok", 1.0);
   } else {
     request.server().counters.userAsserts.fetch_add(1, std::memory_order_relaxed);
+    if (status == ErrorCode::kDataCorruptionDetected)
+      request.server().log.error(log::Component::kStorage, 22449, "command", "A command met damaged data",
+                                 bson::doc("command", request.commandName(), "error", status.reason()));
     writeError(request.message(), withoutHiddenValues(request, status));
   }
   // The snapshot goes first, so that neither this wait nor a slow client holds it.

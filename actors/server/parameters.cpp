@@ -33,6 +33,9 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   flag("deprioritizeUnboundedUserIndexScans", deprioritizeUnboundedUserIndexScans, true);
   integer("maxNumActiveUserIndexBuilds", maxIndexBuilds, 1, kMax);
   integer("maxValidateMBperSec", maxValidateMBperSec, 0, kMax);
+  flag("scrubberEnabled", scrubberEnabled, true);
+  integer("scrubberMBperSec", scrubberMBperSec, 1, 100'000);
+  integer("scrubberSleepSecs", scrubberSleepSecs, 1, kMax);
   flag("ttlMonitorEnabled", ttlMonitorEnabled, true);
   flag("ttlMonitorBatchDeletes", ttlMonitorBatchDeletes, true);
   integer("ttlMonitorSleepSecs", ttlMonitorSleepSecs, 1, kMax);

@@ -53,7 +53,10 @@ class Parameters {
   std::atomic<int64_t> ttlIndexDeleteTargetDocs{50'000};
   std::atomic<int64_t> ttlIndexDeleteTargetTimeMS{1000};
   std::atomic<int64_t> ttlCollLowPrioritySubpassLimit{10};  ///< after which an index that lags behind counts as normal
-  std::atomic<int64_t> maxValidateMBperSec{0};              ///< of validation beside writes; 0: as fast as it can
+  std::atomic<bool> scrubberEnabled{true};
+  std::atomic<int64_t> scrubberMBperSec{16};       ///< how fast tables are read back from the disk
+  std::atomic<int64_t> scrubberSleepSecs{86'400};  ///< between the end of a cycle and the next
+  std::atomic<int64_t> maxValidateMBperSec{0};     ///< of validation beside writes; 0: as fast as it can
 
   /// Sets a value from a command or (at start-up) an option's text. Returns the old value.
   /// Errors: InvalidOptions (unknown name, or not changeable now), TypeMismatch, BadValue (out of range).

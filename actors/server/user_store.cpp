@@ -2,6 +2,7 @@
 
 #include "storage/catalog/catalog.hpp"
 #include "storage/operation/held_lock.hpp"
+#include "storage/records/checked_document.hpp"
 
 namespace troupe::server {
 
@@ -34,7 +35,9 @@ Status eachUser(storage::Catalog& catalog, const storage::OperationServices& ser
   TROUPE_ASSIGN(auto cursor, collection->records().cursor(read.unit()));
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor.next());
-    if (!found || !use(cursor.document())) return Status::OK();
+    if (!found) return Status::OK();
+    TROUPE_ASSIGN(const bson::View user, storage::checkedDocument(cursor.bytes(), kUsers.toString()));
+    if (!use(user)) return Status::OK();
   }
 }
 
@@ -83,11 +86,12 @@ StatusWith<std::optional<bson::Document>> UserStore::find(std::string_view user,
   storage::RecoveryUnit& unit = read.unit();
   const bson::Document id = bson::doc("_id", std::string(database) + "." + std::string(user));
   TROUPE_ASSIGN(const auto record, collection->findById(unit, id.view().first()));
-  std::optional<bson::Document> found;
-  if (record)
-    TROUPE_TRY(
-        collection->find(unit, *record, [&](bson::View document) { found = bson::Document(document); }).status());
-  return found;
+  if (!record) return std::optional<bson::Document>();
+  TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
+  TROUPE_ASSIGN(const bool found, cursor.seekExact(*record));
+  if (!found) return std::optional<bson::Document>();
+  TROUPE_ASSIGN(const bson::View stored, storage::checkedDocument(cursor.bytes(), kUsers.toString()));
+  return std::optional(bson::Document(stored));
 }
 
 StatusWith<std::vector<bson::Document>> UserStore::list(std::string_view database) const {

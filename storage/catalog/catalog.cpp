@@ -57,6 +57,7 @@ Status makeMissingTables(Catalog& catalog, const CatalogEntry& entry, std::set<s
 Status countRecords(RecoveryUnit& unit, RecordStore& store) {
   int64_t records = 0, bytes = 0;
   TROUPE_ASSIGN(auto cursor, store.cursor(unit));
+  cursor.acceptDamaged();
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor.next());
     if (!found) break;
@@ -88,6 +89,7 @@ Status Catalog::dropUnreferenced(const std::set<std::string>& tables, const std:
   for (const auto& ident : tables) {
     if (!ident.starts_with("collection-") && !ident.starts_with("index-")) continue;
     if (referenced.contains(ident) || reaper_.isPending(ident)) continue;
+    if (hooks_.keepUnreferenced && ident.starts_with("collection-")) continue;
     hooks_.warn("the table " + ident + " belongs to no collection and is dropped");
     const auto closed = closedTables_.find(ident);
     reaper_.add(ident, {}, closed == closedTables_.end() ? std::weak_ptr<const void>() : closed->second);

@@ -35,6 +35,8 @@ struct CatalogHooks {
   std::vector<WriteObserver*> observers;  ///< each hears of the collections it asks for
   bool replicated = false;  ///< a member of a replica set whose oplog recovers replicated collections (JRN-001)
   bool repair = false;      ///< tables that are missing are made anew, empty
+  /// Tables of records that belong to no collection stay, since rows of the catalog were lost (recoverOrphans).
+  bool keepUnreferenced = false;
 };
 
 /// All that describes the collections of a node: the durable catalog, the versions readers use, sizes and pending

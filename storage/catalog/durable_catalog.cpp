@@ -5,6 +5,7 @@
 
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/invariant.hpp"
+#include "storage/engine/ident.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/write_slots.hpp"
 #include "storage/records/record_id.hpp"
@@ -51,9 +52,50 @@ std::optional<bson::Uuid> readUuid(const Element& e) {
   return uuid;
 }
 
+Status damagedRow(int64_t catalogId, const std::string& why) {
+  return {ErrorCode::kDataCorruptionDetected,
+          "the catalog's row " + std::to_string(catalogId) + " is damaged: " + why + "; start with --repair"};
+}
+
+bool isTableName(const Element& e) { return e.is(Type::kString) && checkIdent(e.asString()).isOK(); }
+
+bool isIndex(const Element& e, View idents) {
+  if (!e.is(Type::kDocument)) return false;
+  const View row = e.asDocument();
+  if (!row["spec"].is(Type::kDocument) || !row["ready"].is(Type::kBool) || !row["multikey"].is(Type::kBool))
+    return false;
+  const View spec = row["spec"].asDocument();
+  return spec["name"].is(Type::kString) && spec["key"].is(Type::kDocument) &&
+         isTableName(idents[spec["name"].asString()]);
+}
+
+/// Whether a document has the form of what `toDocument` writes. Views have no table.
+bool isRow(View document) {
+  if (!document["ns"].is(Type::kString) || !document["md"].is(Type::kDocument) ||
+      !document["idxIdent"].is(Type::kDocument))
+    return false;
+  if (const Element ident = document["ident"]; ident && !isTableName(ident)) return false;
+  const Namespace ns = Namespace::split(document["ns"].asString());
+  const View md = document["md"].asDocument();
+  if (ns.db().empty() || ns.collection().empty() || !md["options"].is(Type::kDocument) ||
+      !md["indexes"].is(Type::kArray))
+    return false;
+  for (const auto& index : md["indexes"].asArray())
+    if (!isIndex(index, document["idxIdent"].asDocument())) return false;
+  return true;
+}
+
+/// A row of the catalog's table as a document, which is checked in full: rows are few, and all else depends on them.
+StatusWith<View> checkedRow(int64_t catalogId, std::string_view bytes) {
+  const auto size = bson::validate(bytes);
+  if (!size.isOK()) return damagedRow(catalogId, size.status().reason());
+  if (static_cast<size_t>(*size) != bytes.size()) return damagedRow(catalogId, "bytes follow the document");
+  return View(bytes.data());
+}
+
 IndexMetadata readIndex(View row, View idents) {
   IndexMetadata index;
-  if (row["spec"].is(Type::kDocument)) index.spec = bson::Document(row["spec"].asDocument());
+  index.spec = bson::Document(row["spec"].asDocument());
   index.ident = idents[index.spec["name"].toStringOr()].toStringOr();
   index.ready = row["ready"].truthy();
   index.multikey = row["multikey"].truthy();
@@ -83,22 +125,18 @@ bson::Document CatalogEntry::toDocument() const {
 }
 
 StatusWith<CatalogEntry> CatalogEntry::fromDocument(int64_t catalogId, View document) {
+  if (!isRow(document)) return damagedRow(catalogId, "it is malformed");
   const Element md = document["md"];
-  if (!md.is(Type::kDocument) || !document["ns"].is(Type::kString))
-    return Status(ErrorCode::kUnsupportedFormat,
-                  "the catalog's row " + std::to_string(catalogId) + " is malformed; run with repair");
   CatalogEntry entry;
   entry.catalogId = catalogId;
   entry.ns = Namespace::split(document["ns"].asString());
   entry.ident = document["ident"].toStringOr();
   const View row = md.asDocument();
-  if (row["options"].is(Type::kDocument)) {
-    TROUPE_ASSIGN(entry.options, parseCollectionOptions(row["options"].asDocument(), true));
-  }
-  const View idents = document["idxIdent"].is(Type::kDocument) ? document["idxIdent"].asDocument() : View();
-  if (row["indexes"].is(Type::kArray))
-    for (const auto& index : row["indexes"].asArray())
-      if (index.is(Type::kDocument)) entry.indexes.push_back(readIndex(index.asDocument(), idents));
+  auto options = parseCollectionOptions(row["options"].asDocument(), true);
+  if (!options.isOK()) return damagedRow(catalogId, options.status().reason());
+  entry.options = std::move(*options);
+  for (const auto& index : row["indexes"].asArray())
+    entry.indexes.push_back(readIndex(index.asDocument(), document["idxIdent"].asDocument()));
   return entry;
 }
 
@@ -118,10 +156,10 @@ StatusWith<std::vector<CatalogEntry>> DurableCatalog::entries(RecoveryUnit& unit
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor->next());
     if (!found) return entries;
+    if (cursor->key().size() != RecordKey::kNumberSize) return damagedRow(0, "its key is no number");
     const int64_t id = RecordKey::number(cursor->key());
-    if (auto valid = bson::validate(cursor->value()); !valid.isOK())
-      return valid.status().withContext("the catalog's row " + std::to_string(id) + " is damaged; run with repair");
-    TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(id, View(cursor->value().data())));
+    TROUPE_ASSIGN(const View row, checkedRow(id, cursor->value()));
+    TROUPE_ASSIGN(auto entry, CatalogEntry::fromDocument(id, row));
     entries.push_back(std::move(entry));
   }
 }
@@ -143,7 +181,8 @@ StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& uni
   TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
   TROUPE_ASSIGN(const bool found, cursor->seek(RecordKey(catalogId)));
   if (!found) return std::optional<bson::Document>();
-  return std::optional(bson::Document(View(cursor->value().data())));
+  TROUPE_ASSIGN(const View row, checkedRow(catalogId, cursor->value()));
+  return std::optional(bson::Document(row));
 }
 
 Status DurableCatalog::add(RecoveryUnit& unit, CatalogEntry& entry) {

@@ -3,6 +3,7 @@
 #include "storage/engine/deterministic_session.hpp"
 #include "storage/engine/deterministic_state.hpp"
 #include "storage/engine/ident.hpp"
+#include "storage/engine/no_blocks.hpp"
 
 namespace troupe::storage {
 namespace deterministic {
@@ -39,6 +40,9 @@ class EngineImpl final : public DeterministicEngine {
   StatusWith<std::string> tableMetadata(std::string_view ident) override;
   int64_t tableBytes(const Table& table) override;
   Status verifyTable(std::string_view ident) override { return openTable(ident).status(); }
+  std::unique_ptr<BlockCheck> checkBlocks(std::string_view ident) override {
+    return std::make_unique<NoBlocks>(blockFault_ ? blockFault_(ident) : Status::OK());
+  }
   Status salvageTable(std::string_view ident) override { return openTable(ident).status(); }
   Status flushLog() override;
   StatusWith<Timestamp> checkpoint(const CheckpointOptions& options) override;
@@ -63,6 +67,7 @@ class EngineImpl final : public DeterministicEngine {
     return dynamic_cast<const ImageBackup&>(backup).disk();
   }
   void setDiskFault(DiskFault fault) override { fault_ = std::move(fault); }
+  void setBlockFault(BlockFault fault) override { blockFault_ = std::move(fault); }
 
  private:
   Status usable() const {
@@ -72,6 +77,7 @@ class EngineImpl final : public DeterministicEngine {
 
   std::shared_ptr<State> state_;
   DiskFault fault_;
+  BlockFault blockFault_;
 };
 
 EngineImpl::EngineImpl(DeterministicDisk disk) : state_(std::make_shared<State>()) {

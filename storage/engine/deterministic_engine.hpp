@@ -30,6 +30,8 @@ class DeterministicEngine : public Engine {
   /// An operation about to reach the disk; a failure returned by the hook is its outcome: nothing was written.
   enum class DiskOperation { kFlushLog, kCheckpoint };
   using DiskFault = std::function<Status(DiskOperation)>;
+  /// What a check of a table's blocks finds; OK where they are sound.
+  using BlockFault = std::function<Status(std::string_view ident)>;
 
   /// Opens what is on the disk.
   static std::unique_ptr<DeterministicEngine> open(DeterministicDisk disk = {});
@@ -43,6 +45,8 @@ class DeterministicEngine : public Engine {
   virtual DeterministicDisk backupDisk(const Backup& backup) const = 0;
   /// Lets a simulation make flushes and checkpoints fail; empty for none.
   virtual void setDiskFault(DiskFault fault) = 0;
+  /// Lets checks of blocks find damage; empty for none.
+  virtual void setBlockFault(BlockFault fault) = 0;
 };
 
 }  // namespace troupe::storage

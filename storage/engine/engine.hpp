@@ -142,6 +142,19 @@ class Backup {
   virtual StatusWith<std::vector<std::string>> logFiles() = 0;
 };
 
+/// A check of the blocks of one table as its last checkpoint left them on the disk, made from there and not from the
+/// engine's cache, in steps, beside readers and writers. A damaged block is found before a read of it ends the engine.
+/// Destroy it before the engine. One thread at a time.
+class BlockCheck {
+ public:
+  virtual ~BlockCheck() = default;
+  /// Reads about `bytes` more (*blocks*); true when the table has been read, or was dropped. DataCorruptionDetected
+  /// names the file, the place and the finding; the check then has ended. Other errors: those of reading files.
+  virtual StatusWith<bool> step(int64_t bytes) = 0;
+  virtual int64_t bytesRead() const = 0;
+  virtual int64_t blocksRead() const = 0;
+};
+
 /// Figures of the engine for serverStatus and the admin page; bytes and counts since it was opened.
 struct EngineStatistics {
   int64_t cacheBytesInUse = 0;
@@ -179,6 +192,8 @@ class Engine {
   virtual int64_t tableBytes(const Table& table) = 0;
   /// Checks a table's blocks and structure (*blocks*). ObjectIsBusy as for dropTable.
   virtual Status verifyTable(std::string_view ident) = 0;
+  /// Begins a check of what is on the disk of a table. On the in-memory engine it is done at once: there is no disk.
+  virtual std::unique_ptr<BlockCheck> checkBlocks(std::string_view ident) = 0;
   /// Rescues what is readable of a damaged table (*blocks*).
   virtual Status salvageTable(std::string_view ident) = 0;
 

@@ -44,6 +44,16 @@ constexpr size_t kKeptErrors = 4;
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
+/// A line of the dump of a damaged block: it holds bytes of documents, which do not belong into a log.
+bool showsContents(std::string_view line) { return line.find(": (chunk ") != std::string_view::npos; }
+
+/// A line that says a block was read which is not what had been written.
+bool reportsDamage(std::string_view line) {
+  for (const std::string_view sign : {"read checksum error", "block decompression failed", "fatal read error"})
+    if (line.find(sign) != std::string_view::npos) return true;
+  return false;
+}
+
 }  // namespace
 
 WiredTigerConnection::WiredTigerConnection(const WiredTigerOptions& options,
@@ -59,13 +69,24 @@ WiredTigerConnection::~WiredTigerConnection() {
 }
 
 Status WiredTigerConnection::open() {
+  const Status opened = openWith("");
+  const bool damaged = opened == ErrorCode::kDataCorruptionDetected || opened == ErrorCode::kManualInterventionRequired;
+  if (!damaged || !options_.salvageMetadata) return opened;
+  if (options_.onMessage)
+    options_.onMessage(WiredTigerOptions::Level::kNotice,
+                       "The engine's own files are damaged and are rebuilt as far as possible: " + opened.reason());
+  return openWith(",salvage=true");
+}
+
+Status WiredTigerConnection::openWith(const std::string& more) {
   {
     std::lock_guard lock(mutex_);
     opening_ = true;
     openErrors_.clear();
+    damage_.clear();
   }
   const int code =
-      wiredtiger_open(options_.path.c_str(), &handler_.base, connectionConfig(options_).c_str(), &connection_);
+      wiredtiger_open(options_.path.c_str(), &handler_.base, (connectionConfig(options_) + more).c_str(), &connection_);
   std::lock_guard lock(mutex_);
   opening_ = false;
   if (code != 0) {
@@ -102,6 +123,12 @@ Status WiredTigerConnection::openFailure(int code) {
   }
   if (code == EACCES || code == EPERM || contains(cause, std::strerror(EACCES))) {
     return {ErrorCode::kUnauthorized, directory + " may not be written; give the server's user that right: " + cause};
+  }
+  if (!damage_.empty()) {
+    return {ErrorCode::kDataCorruptionDetected, directory +
+                                                    " is damaged; restore a backup or resync from another member, or "
+                                                    "start with --repair: " +
+                                                    cause};
   }
   if (contains(cause, "unsupported") || contains(cause, "requires") || code == ENOTSUP) {
     return {ErrorCode::kUnsupportedFormat,
@@ -183,6 +210,9 @@ void WiredTigerConnection::panic() {
 /// Looks for the cause in the engine's last error lines, which precede the line of the panic itself.
 Status WiredTigerConnection::panicStatus() {
   std::lock_guard lock(mutex_);
+  if (!damage_.empty())
+    return {ErrorCode::kDataCorruptionDetected,
+            "a block on the disk is damaged: " + damage_ + "; restore a backup or resync, or start with --repair"};
   for (const std::string& line : lastErrors_) {
     if (contains(line, std::strerror(ENOSPC)))
       return {ErrorCode::kOutOfDiskSpace, "the storage engine stopped: no space left on the disk of " + options_.path +
@@ -196,6 +226,7 @@ Status WiredTigerConnection::panicStatus() {
 
 int WiredTigerConnection::onError(WT_EVENT_HANDLER* handler, WT_SESSION*, int error, const char* text) {
   WiredTigerConnection* self = reinterpret_cast<Handler*>(handler)->owner;
+  if (showsContents(text)) return 0;
   lastErrorText.assign(text);
   bool opening = false;
   {
@@ -204,6 +235,7 @@ int WiredTigerConnection::onError(WT_EVENT_HANDLER* handler, WT_SESSION*, int er
     opening = self->opening_;
     if (opening && self->openErrors_.size() < 1000)
       self->openErrors_.append(self->openErrors_.empty() ? "" : "; ").append(text);
+    if (self->damage_.empty() && reportsDamage(text)) self->damage_ = text;
     if (!opening && !self->panicked()) {
       if (self->lastErrors_.size() == kKeptErrors) self->lastErrors_.pop_front();
       self->lastErrors_.emplace_back(text);

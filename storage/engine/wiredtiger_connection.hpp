@@ -51,6 +51,7 @@ class WiredTigerConnection {
   };
   static int onError(WT_EVENT_HANDLER* handler, WT_SESSION* session, int error, const char* text);
   static int onMessage(WT_EVENT_HANDLER* handler, WT_SESSION* session, const char* text);
+  Status openWith(const std::string& more);
   Status openFailure(int code);
   void panic();
   Status panicStatus();
@@ -63,6 +64,7 @@ class WiredTigerConnection {
   std::mutex mutex_;
   std::string openErrors_;              ///< what was reported while opening
   std::deque<std::string> lastErrors_;  ///< what the engine reported last: the cause of a panic comes before it
+  std::string damage_;                  ///< the first line that told of a damaged block
   bool opening_ = false;
   WT_SESSION* evidenceSession_ = nullptr;  ///< reads cache statistics for rollbackStatus, under mutex_
   std::mutex flushMutex_;

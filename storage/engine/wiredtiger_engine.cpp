@@ -13,50 +13,17 @@
 #include "storage/engine/data_directory.hpp"
 #include "storage/engine/ident.hpp"
 #include "storage/engine/wiredtiger_backup.hpp"
+#include "storage/engine/wiredtiger_block_check.hpp"
 #include "storage/engine/wiredtiger_connection.hpp"
+#include "storage/engine/wiredtiger_rewrite.hpp"
 #include "storage/engine/wiredtiger_session.hpp"
+#include "storage/engine/wiredtiger_tables.hpp"
 
 namespace troupe::storage {
 namespace {
 
-constexpr std::string_view kTablePrefix = "table:";
-
-std::string tableUri(std::string_view ident) { return std::string(kTablePrefix).append(ident); }
-
-std::string fileUri(std::string_view ident) { return std::string("file:").append(ident).append(".wt"); }
-
-/// allocation_size=512 is what lets the file be imported elsewhere.
-std::string tableConfig(const TableOptions& options) {
-  std::string config =
-      "key_format=u,value_format=u,exclusive=true,allocation_size=512,memory_page_max=10m,split_pct=90,"
-      "leaf_value_max=64MB,block_compressor=" +
-      options.blockCompressor;
-  config += options.logged ? ",log=(enabled=true)" : ",log=(enabled=false)";
-  if (!options.appMetadata.empty()) config += ",app_metadata=(" + options.appMetadata + ")";
-  return config;
-}
-
-/// The value of `app_metadata` in a table's creation text, without its parentheses.
-std::string appMetadataOf(const char* config) {
-  WT_CONFIG_PARSER* parser = nullptr;
-  if (wiredtiger_config_parser_open(nullptr, config, std::char_traits<char>::length(config), &parser) != 0) return {};
-  WT_CONFIG_ITEM item{};
-  std::string text;
-  if (parser->get(parser, "app_metadata", &item) == 0) text.assign(item.str, item.len);
-  parser->close(parser);
-  if (text.size() >= 2 && text.front() == '(' && text.back() == ')') text = text.substr(1, text.size() - 2);
-  return text;
-}
-
-/// The value of `log=(enabled=...)` in the metadata of a table's file.
-bool logEnabledIn(const char* config) {
-  WT_CONFIG_PARSER* parser = nullptr;
-  if (wiredtiger_config_parser_open(nullptr, config, std::char_traits<char>::length(config), &parser) != 0) return true;
-  WT_CONFIG_ITEM item{};
-  const bool logged = parser->get(parser, "log.enabled", &item) != 0 || item.val != 0;
-  parser->close(parser);
-  return logged;
-}
+/// Of the metadata of a table's file.
+bool isLoggedIn(const std::string& config) { return configValue(config, "log.enabled") != "false"; }
 
 class WiredTigerEngine final : public Engine {
  public:
@@ -65,6 +32,8 @@ class WiredTigerEngine final : public Engine {
   ~WiredTigerEngine() override { (void)close(); }
 
   Status open();
+  /// Gives tables of older versions checksums on every block.
+  Status rewriteOldTables();
 
   StatusWith<std::unique_ptr<Session>> openSession() override;
   StatusWith<Table> createTable(std::string_view ident, const TableOptions& options) override;
@@ -74,6 +43,9 @@ class WiredTigerEngine final : public Engine {
   StatusWith<std::string> tableMetadata(std::string_view ident) override;
   int64_t tableBytes(const Table& table) override;
   Status verifyTable(std::string_view ident) override;
+  std::unique_ptr<BlockCheck> checkBlocks(std::string_view ident) override {
+    return std::make_unique<WiredTigerBlockCheck>(connection_, ident);
+  }
   Status salvageTable(std::string_view ident) override;
   Status flushLog() override;
   StatusWith<Timestamp> checkpoint(const CheckpointOptions& options) override;
@@ -120,6 +92,15 @@ Status WiredTigerEngine::open() {
   if (recovery_ == Timestamp{}) return {};
   TROUPE_TRY(setOldestTimestamp(recovery_));
   return setStableTimestamp(recovery_);
+}
+
+Status WiredTigerEngine::rewriteOldTables() {
+  TROUPE_ASSIGN(const RewriteReport report, rewriteWithChecksums(*connection_));
+  if (report.tables > 0 && connection_->options().onMessage)
+    connection_->options().onMessage(WiredTigerOptions::Level::kNotice,
+                                     "Each block of these tables has a checksum now: " + std::to_string(report.tables) +
+                                         ", with rows: " + std::to_string(report.rows));
+  return {};
 }
 
 StatusWith<std::unique_ptr<Session>> WiredTigerEngine::openSession() {
@@ -176,49 +157,34 @@ Status WiredTigerEngine::dropTable(std::string_view ident) {
 
 std::vector<std::string> WiredTigerEngine::listTables() {
   std::vector<std::string> idents;
-  ScopedWtSession session(*connection_);
-  WT_CURSOR* cursor = nullptr;
-  if (!session.status().isOK() || session->open_cursor(session.get(), "metadata:", nullptr, nullptr, &cursor) != 0) {
-    return idents;
-  }
-  while (cursor->next(cursor) == 0) {
-    const char* key = nullptr;
-    if (cursor->get_key(cursor, &key) != 0) break;
-    if (std::string_view uri(key); uri.starts_with(kTablePrefix)) idents.emplace_back(uri.substr(kTablePrefix.size()));
-  }
-  cursor->close(cursor);
-  std::sort(idents.begin(), idents.end());
+  auto tables = describeTables(*connection_);
+  if (!tables.isOK()) return idents;
+  for (DescribedTable& table : *tables) idents.push_back(std::move(table.ident));
   return idents;
 }
 
 StatusWith<std::string> WiredTigerEngine::metadata(WT_SESSION* session, const std::string& uri,
                                                    std::string_view ident) {
   TROUPE_TRY(checkIdent(ident));
-  WT_CURSOR* cursor = nullptr;
-  TROUPE_TRY(tableStatus(session->open_cursor(session, "metadata:", nullptr, nullptr, &cursor), "open", ident));
-  const char* config = nullptr;
-  cursor->set_key(cursor, uri.c_str());
-  int code = cursor->search(cursor);
-  if (code == 0) code = cursor->get_value(cursor, &config);
-  std::string found = code == 0 ? config : "";
-  cursor->close(cursor);
+  std::string config;
+  const int code = readMetadata(session, uri, config);
   if (code == WT_NOTFOUND) return Status(ErrorCode::kNoSuchKey, "no such table: " + std::string(ident));
   TROUPE_TRY(tableStatus(code, "find", ident));
-  return found;
+  return config;
 }
 
 StatusWith<std::string> WiredTigerEngine::tableMetadata(std::string_view ident) {
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
   TROUPE_ASSIGN(const std::string config, metadata(session.get(), tableUri(ident), ident));
-  return appMetadataOf(config.c_str());
+  return configValue(config, "app_metadata").value_or("");
 }
 
 StatusWith<bool> WiredTigerEngine::isLogged(std::string_view ident) {
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
   TROUPE_ASSIGN(const std::string config, metadata(session.get(), fileUri(ident), ident));
-  return logEnabledIn(config.c_str());
+  return isLoggedIn(config);
 }
 
 Status WiredTigerEngine::setLogged(std::span<const TableLogging> wanted) {
@@ -227,7 +193,7 @@ Status WiredTigerEngine::setLogged(std::span<const TableLogging> wanted) {
   std::vector<const TableLogging*> changes;
   for (const TableLogging& table : wanted) {
     TROUPE_ASSIGN(const std::string config, metadata(session.get(), fileUri(table.ident), table.ident));
-    if (logEnabledIn(config.c_str()) != table.logged) changes.push_back(&table);
+    if (isLoggedIn(config) != table.logged) changes.push_back(&table);
   }
   if (changes.empty()) return {};
   for (const TableLogging* table : changes) {
@@ -266,7 +232,8 @@ Status WiredTigerEngine::salvageTable(std::string_view ident) {
   TROUPE_TRY(tableMetadata(ident).status());
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
-  return tableStatus(session->salvage(session.get(), tableUri(ident).c_str(), nullptr), "salvage", ident);
+  // By force: also a file whose first bytes are damaged.
+  return tableStatus(session->salvage(session.get(), tableUri(ident).c_str(), "force=true"), "salvage", ident);
 }
 
 Status WiredTigerEngine::flushLog() {
@@ -373,6 +340,7 @@ StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& opti
   }
   auto engine = std::make_unique<WiredTigerEngine>(options, std::move(lock));
   TROUPE_TRY(engine->open());
+  if (options.rewriteOldTables) TROUPE_TRY(engine->rewriteOldTables());
   return std::unique_ptr<Engine>(std::move(engine));
 }
 

@@ -30,21 +30,30 @@ struct WiredTigerOptions {
   /// TransactionTooLargeForCache; 1.0 disables (STX-009).
   double transactionTooLargeForCacheThreshold = 0.75;
 
-  enum class Level { kInfo, kError };
+  /// Whether tables of older formats are written anew at the open, so that each block has a checksum. A repair looks
+  /// for damage first and leaves it to the next start.
+  bool rewriteOldTables = true;
+
+  /// Lets WiredTiger rebuild its own metadata and cut its log where they are damaged, when the open fails otherwise.
+  bool salvageMetadata = false;
+
+  /// A notice is for operators; the rest is what WiredTiger says.
+  enum class Level { kInfo, kNotice, kError };
   /// Messages of the engine; called from any thread, also its own.
   std::function<void(Level, std::string_view text)> onMessage;
   /// The engine can no longer be used: end the storage tree. Called once, from any thread, must not block.
-  /// OutOfDiskSpace when a full disk is the cause.
+  /// OutOfDiskSpace when a full disk is the cause, DataCorruptionDetected when a block that was read is damaged.
   std::function<void(Status cause)> onPanic;
 };
 
 /// The version of everything below the data directory that `openWiredTiger` writes to its file `troupe.format`. 2:
-/// record ids may be bytes (clustered collections).
-inline constexpr int kDataFormatVersion = 2;
+/// record ids may be bytes (clustered collections). 3: every block of every table has a checksum.
+inline constexpr int kDataFormatVersion = 3;
 
 /// Opens, creates or recovers the database (*blocks*). Errors, each with a reason of one line that says what to do:
 /// DBPathInUse (another process or engine has it open), UnsupportedFormat (written by a newer version or by another
-/// program), NonExistentPath, OutOfDiskSpace, Unauthorized (permissions), ManualInterventionRequired (damaged files).
+/// program), NonExistentPath, OutOfDiskSpace, Unauthorized (permissions), ManualInterventionRequired (damaged files),
+/// DataCorruptionDetected (a damaged block in a table).
 StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& options);
 
 }  // namespace troupe::storage

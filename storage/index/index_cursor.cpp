@@ -57,7 +57,7 @@ StatusWith<bool> IndexCursor::accept(bool positioned) {
   std::string_view id = value;
   const bool wellFormed = idIndex_ ? value.size() >= RecordKey::kNumberSize : splitIndexRow(row, kind_, key_, id);
   if (!wellFormed)
-    return Status(ErrorCode::kInternalError,
+    return Status(ErrorCode::kDataCorruptionDetected,
                   "an index row of " + table_.ident + " is malformed; run validate with repair");
   RecordKey::decode(id, kind_, id_);
   if (idIndex_) key_ = row;

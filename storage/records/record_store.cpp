@@ -1,9 +1,35 @@
 #include "storage/records/record_store.hpp"
 
+#include <boost/endian/conversion.hpp>
+
 #include "storage/oplog/oplog_key.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
+
+namespace {
+
+/// A document begins with its length and ends with a zero byte.
+bool isFramed(std::string_view bytes) {
+  constexpr size_t kSmallest = 5;
+  return bytes.size() >= kSmallest && bytes.back() == '\0' &&
+         boost::endian::load_little_u32(reinterpret_cast<const unsigned char*>(bytes.data())) == bytes.size();
+}
+
+}  // namespace
+
+StatusWith<bool> RecordCursor::arrived() {
+  const std::string_view key = cursor_->key();
+  const bool isKey = kind_ == RecordIds::kNumbers ? key.size() == RecordKey::kNumberSize : !key.empty();
+  if (isKey) [[likely]] {
+    RecordKey::decode(key, kind_, id_);
+    if (acceptDamaged_ || isFramed(cursor_->value())) [[likely]]
+      return true;
+  }
+  return Status(ErrorCode::kDataCorruptionDetected, "a record of the table " + table_.ident + " is no document" +
+                                                        (isKey ? ", its id is " + id_.toString() : std::string()) +
+                                                        "; run validate with repair");
+}
 
 StatusWith<bool> RecordCursor::next() {
   if (ended_) return false;
@@ -20,8 +46,7 @@ StatusWith<bool> RecordCursor::next() {
     ended_ = true;
     return false;
   }
-  RecordKey::decode(cursor_->key(), kind_, id_);
-  return true;
+  return arrived();
 }
 
 /// The point was read before the snapshot was opened: what is committed up to it is in the snapshot. The other way
@@ -39,8 +64,8 @@ StatusWith<bool> RecordCursor::landed(bool found) {
   pending_ = false;
   found = found && !isBeyondEnd();
   ended_ = !found;
-  if (found) RecordKey::decode(cursor_->key(), kind_, id_);
-  return found;
+  if (!found) return false;
+  return arrived();
 }
 
 StatusWith<bool> RecordCursor::seekExact(const RecordId& id) {
@@ -77,7 +102,8 @@ StatusWith<bool> RecordCursor::restore(RecoveryUnit& unit) {
   ended_ = !found;
   if (!found) return false;
   pending_ = cursor_->key() != std::string_view(key);
-  return !pending_;
+  if (pending_) return false;
+  return arrived();
 }
 
 StatusWith<RecordCursor> RecordStore::cursor(RecoveryUnit& unit, bool forward) const {
@@ -96,6 +122,8 @@ StatusWith<int64_t> RecordStore::nextNumbers(RecoveryUnit& unit, int64_t count) 
   if (nextId_.load(std::memory_order_relaxed) == 0) {
     TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
     TROUPE_ASSIGN(const bool found, cursor->previous());
+    if (found && cursor->key().size() != RecordKey::kNumberSize)
+      return Status(ErrorCode::kDataCorruptionDetected, "the last record of " + table_.ident + " has no id");
     const int64_t next = found ? RecordKey::number(cursor->key()) + 1 : 1;
     int64_t none = 0;  // another thread may have looked meanwhile
     nextId_.compare_exchange_strong(none, next);

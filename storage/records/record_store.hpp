@@ -19,6 +19,8 @@ class RecoveryUnit;
 
 /// A forward or backward walk over a record store within the recovery unit's snapshot. The document is borrowed and
 /// valid until the next call. After the unit abandoned its snapshot (a yield): `save()` before, `restore()` after.
+/// A record that cannot be a document (its length or last byte does not fit, or its key is no id) is
+/// DataCorruptionDetected. What lies within was checked when it was written, and has the checksum of its block since.
 class RecordCursor {
  public:
   RecordCursor() = default;
@@ -36,6 +38,8 @@ class RecordCursor {
   bson::View document() const { return bson::View(cursor_->value().data()); }
   /// The raw value, for validation (bytes may be corrupt).
   std::string_view bytes() const { return cursor_->value(); }
+  /// Lets records pass that are no documents: validation names and removes them.
+  void acceptDamaged() { acceptDamaged_ = true; }
   /// Gives pages and cursor back; the position is kept by id.
   void save();
   /// Takes a cursor in the new snapshot. True when the record is still there; when false, `next` goes on behind it.
@@ -44,6 +48,8 @@ class RecordCursor {
  private:
   friend class RecordStore;
   StatusWith<bool> landed(bool found);
+  /// Takes the id and looks at the document of the row on which the engine's cursor stands.
+  StatusWith<bool> arrived();
   /// Sets `end_` to the visibility point of the unit's snapshot; only forward cursors of the oplog have one.
   Status bound(RecoveryUnit& unit);
   bool isBeyondEnd() const { return !end_.empty() && cursor_->key() > end_; }
@@ -55,6 +61,7 @@ class RecordCursor {
   bool forward_ = true;
   bool pending_ = false;  ///< the engine's cursor already stands on the record `next` must return
   bool ended_ = false;
+  bool acceptDamaged_ = false;
 };
 
 /// The documents of one collection: RecordId -> bytes in one table. Ids are numbers that the store gives, or bytes that

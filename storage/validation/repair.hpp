@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "messaging/bson/document.hpp"
 #include "storage/catalog/catalog.hpp"
 
 namespace troupe::storage {
@@ -14,16 +16,32 @@ namespace troupe::storage {
 /// Says in a line what was found and done.
 using RepairTeller = std::function<void(const std::string&)>;
 
-/// Checks the blocks of every table, and rescues what can be read of a damaged one. Returns how many were. No table may
-/// be open yet. Errors: those of salvaging.
-StatusWith<int64_t> salvageDamagedTables(Engine& engine, const RepairTeller& tell);
+/// Checks the blocks of every table, and rescues what can be read of a damaged one. A table that is not a collection's
+/// and cannot be rescued is dropped: indexes and sizes are made anew. Returns the idents of the damaged ones. No table
+/// may be open yet. Errors: ManualInterventionRequired for a collection's table, or the catalog's, that cannot be
+/// rescued; the engine's.
+StatusWith<std::set<std::string>> salvageDamagedTables(Engine& engine, const RepairTeller& tell);
+
+/// Documents of a collection that are gone.
+struct LostDocuments {
+  std::string ns;
+  int64_t documents = 0;
+  /// Counted by the `_id` index; otherwise the difference from the number that was stored last.
+  bool exact = false;
+};
 
 struct RepairReport {
   int64_t collections = 0;
   int64_t repaired = 0;
+  std::vector<LostDocuments> lost;
   std::vector<std::string> beyondRepair;  ///< namespaces; their findings were told
+  /// {collections, repaired, lost: [{ns, documents, exact}], beyondRepair}
+  bson::Document toDocument() const;
 };
-/// Validates every collection in full and mends what can be mended (VAL-013).
-StatusWith<RepairReport> repairCollections(Catalog& catalog, const RepairTeller& tell);
+/// Fills the indexes that were damaged, or whose records were, from the records; gives tables of records whose row of
+/// the catalog was lost a collection `local.orphan.<ident>`; then validates every collection in full, mends what can be
+/// mended (VAL-013) and says which documents are lost. `damaged`: what `salvageDamagedTables` returned.
+StatusWith<RepairReport> repairCollections(Catalog& catalog, const std::set<std::string>& damaged,
+                                           const RepairTeller& tell);
 
 }  // namespace troupe::storage

@@ -37,7 +37,7 @@ bool hasDuplicateNames(View document) {
 }  // namespace
 
 struct Validator::State {
-  enum class Phase { kStart, kRecords, kIndexes, kRecordsAgain, kIndexesAgain, kFinish, kDone };
+  enum class Phase { kStart, kBlocks, kRecords, kIndexes, kRecordsAgain, kIndexesAgain, kFinish, kDone };
   struct Entry {
     size_t index;
     IndexKey key;
@@ -52,7 +52,7 @@ struct Validator::State {
 
   Status start(RecoveryUnit& unit);
   Status checkCatalog(RecoveryUnit& unit);
-  Status verifyTables();
+  StatusWith<bool> blocks();
   StatusWith<bool> records(RecoveryUnit& unit, int maxRows, bool again);
   Status oneRecord(std::string_view bytes, const RecordId& id, bool again);
   Status documentKeys(View document, const RecordId& id, bool again);
@@ -93,6 +93,9 @@ struct Validator::State {
   RecordId lastRowId;
   int64_t bytes = 0;
   int64_t bytesRead = 0;
+  std::vector<std::string> unchecked;                ///< tables whose blocks are still to be read back
+  std::unique_ptr<BlockCheck> blockCheck;            ///< of the last of them
+  bool readable = true;                              ///< no damaged block was found: reading one would end the engine
   std::unordered_map<std::string, Entry> unmatched;  ///< second pass: keys of documents without an index row so far
   std::vector<Entry> extra;
   std::map<size_t, KeySet> multikeyMissing;  ///< per index: what its flags lack
@@ -120,8 +123,13 @@ StatusWith<bool> Validator::step(RecoveryUnit& unit, int maxRows) {
   switch (s.phase) {
     case Phase::kStart:
       TROUPE_TRY(s.start(unit));
-      s.phase = Phase::kRecords;
+      s.phase = s.settings.full ? Phase::kBlocks : Phase::kRecords;
       break;
+    case Phase::kBlocks: {
+      auto done = s.blocks();
+      TROUPE_TRY(advance(done, s.readable ? Phase::kRecords : Phase::kFinish));
+      break;
+    }
     case Phase::kRecords: TROUPE_TRY(advance(s.records(unit, maxRows, false), Phase::kIndexes)); break;
     case Phase::kIndexes: {
       auto done = s.indexRows(unit, maxRows, false);
@@ -149,7 +157,12 @@ Status Validator::State::start(RecoveryUnit& unit) {
   result.ns = collection->ns().toString();
   result.uuid = collection->uuid();
   for (size_t i = 0; i < indexes.size(); ++i) findings(i).name = indexes[i]->spec.name;
-  if (settings.full) TROUPE_TRY(verifyTables());
+  if (settings.full) {
+    // What is on the disk after it is what was in memory before it.
+    TROUPE_TRY(catalog.engine().checkpoint().status());
+    unchecked.push_back(collection->ident());
+    for (const auto& index : indexes) unchecked.push_back(index->ident);
+  }
   return checkCatalog(unit);
 }
 
@@ -172,25 +185,31 @@ Status Validator::State::checkCatalog(RecoveryUnit& unit) {
   return Status::OK();
 }
 
-Status Validator::State::verifyTables() {
-  std::vector<std::string> idents{collection->ident()};
-  for (const auto& index : indexes) idents.push_back(index->ident);
-  for (const auto& ident : idents) {
-    const Status status = catalog.engine().verifyTable(ident);
-    if (status.isOK()) continue;
-    if (status == ErrorCode::kObjectIsBusy) {
-      result.warnings.push_back(
-          "Could not complete validation of table:" + ident +
-          ". This is a transient issue as the collection was actively in use by other operations.");
-    } else {
-      collectionError("the table " + ident + " is damaged: " + status.reason());
-    }
+/// VAL-003. The disk's blocks, not those in the cache; beside everything else, so nothing has to be closed for it.
+StatusWith<bool> Validator::State::blocks() {
+  constexpr int64_t kBytesPerStep = 16 << 20;
+  if (unchecked.empty()) return true;
+  if (!blockCheck) blockCheck = catalog.engine().checkBlocks(unchecked.back());
+  const int64_t before = blockCheck->bytesRead();
+  auto done = blockCheck->step(kBytesPerStep);
+  bytesRead += blockCheck->bytesRead() - before;
+  if (done.status() == ErrorCode::kDataCorruptionDetected) {
+    readable = false;
+    collectionError("the table " + unchecked.back() + " is damaged: " + done.status().reason() +
+                    "; restore a backup, resync, or start with --repair");
+    done = true;
   }
-  return Status::OK();
+  if (!done.isOK()) return done.status();
+  if (*done) {
+    blockCheck.reset();
+    unchecked.pop_back();
+  }
+  return unchecked.empty();
 }
 
 StatusWith<bool> Validator::State::records(RecoveryUnit& unit, int maxRows, bool again) {
   TROUPE_ASSIGN(auto cursor, collection->records().cursor(unit));
+  cursor.acceptDamaged();
   TROUPE_ASSIGN(bool found, cursor.seekBehind(lastRecord));
   for (int rows = 0; found; ++rows) {
     if (rows == maxRows) return false;
@@ -310,6 +329,7 @@ StatusWith<bson::Document> Validator::State::describe(RecoveryUnit& unit, const 
   bson::Builder b;
   b.append("indexName", indexes[entry.index]->spec.name).append("recordId", entry.id.toValue());
   TROUPE_ASSIGN(auto record, collection->records().cursor(unit));
+  record.acceptDamaged();
   TROUPE_ASSIGN(const bool found, record.seekExact(entry.id));
   if (found && bson::validate(record.bytes()).isOK() && record.document().has("_id"))
     b.append("idKey", record.document()["_id"]);
@@ -344,7 +364,7 @@ void Validator::State::finish() {
   if (tooMany) result.errors.push_back("Not all index entry inconsistencies are listed due to size limitations.");
   result.valid = result.errors.empty();
   for (const auto& [name, index] : result.indexes) result.valid = result.valid && index.valid;
-  if (settings.fixCount &&
+  if (settings.fixCount && readable &&
       (collection->records().count() != result.records || collection->records().dataBytes() != bytes))
     collection->records().correctSize(result.records, bytes);
 }
@@ -357,7 +377,7 @@ Status Validator::State::repairMultikey(RecoveryUnit& unit) {
 
 /// Entries that a repaired index still lacks (duplicates of a unique index, unreadable tables) keep it invalid.
 Status Validator::State::repair(RecoveryUnit& unit) {
-  if (result.valid) return Status::OK();
+  if (result.valid || !readable) return Status::OK();
   WriteUnitOfWork work(unit);
   for (const auto& [id, size] : corrupt) TROUPE_TRY(collection->records().remove(unit, id, size));
   for (const auto& entry : extra) {

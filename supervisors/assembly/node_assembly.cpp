@@ -129,6 +129,7 @@ struct NodeAssembly::Parts {
   std::unique_ptr<replication::Membership> membership;    ///< null on a node that stands alone
   storage::OplogWriter oplogWriter{[this] { return wallMillisOf(*environment); }};  ///< of a member
   std::unique_ptr<storage::Engine> engine;
+  std::set<std::string> damagedTables;  ///< found by a repair
   std::unique_ptr<storage::SessionPool> storageSessions;
   std::unique_ptr<storage::Catalog> catalog;
   std::unique_ptr<storage::OplogStore> oplog;  ///< of a member
@@ -180,7 +181,7 @@ Status NodeAssembly::Parts::openStorage() {
   TROUPE_ASSIGN(engine, openEngine({log, parameters, [this](const Status& cause) { fail(cause); }}));
   if (options.repair) {
     const auto tell = [this](const std::string& line) { log.warning(Component::kRecovery, 22260, "repair", line); };
-    TROUPE_TRY(storage::salvageDamagedTables(*engine, tell).status());
+    TROUPE_ASSIGN(damagedTables, storage::salvageDamagedTables(*engine, tell));
   }
   storageSessions = std::make_unique<storage::SessionPool>(*engine);
   storageSessions->setMember(replicated != nullptr);
@@ -193,6 +194,7 @@ Status NodeAssembly::Parts::openStorage() {
   if (replicated) hooks.observers.push_back(&oplogWriter);
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
+  hooks.keepUnreferenced = damagedTables.contains(std::string(storage::DurableCatalog::kIdent));
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   if (replicated) TROUPE_TRY(openOplog());
@@ -392,6 +394,7 @@ log::Log& NodeAssembly::log() { return parts_->log; }
 Environment& NodeAssembly::environment() { return *parts_->environment; }
 server::Parameters& NodeAssembly::parameters() { return parts_->parameters; }
 storage::Catalog& NodeAssembly::catalog() { return *parts_->catalog; }
+const std::set<std::string>& NodeAssembly::damagedTables() const { return parts_->damagedTables; }
 storage::Engine& NodeAssembly::engine() { return *parts_->engine; }
 Node& NodeAssembly::node() { return *parts_->node; }
 server::ServerContext& NodeAssembly::context() { return *parts_->context; }

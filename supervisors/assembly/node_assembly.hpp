@@ -1,5 +1,7 @@
 #pragma once
 #include <memory>
+#include <set>
+#include <string>
 
 #include "actors/environment/environment.hpp"
 #include "actors/machines/storage_access.hpp"
@@ -47,7 +49,9 @@ class NodeAssembly {
   server::Parameters& parameters();
   storage::Catalog& catalog();  ///< after `open`
   storage::Engine& engine();    ///< after `open`
-  Node& node();                 ///< after `begin`
+  /// Tables that a repair found damaged; after `open`.
+  const std::set<std::string>& damagedTables() const;
+  Node& node();  ///< after `begin`
   /// The context of commands; after `begin`.
   server::ServerContext& context();
   /// Access for stores of state documents; after `begin`.

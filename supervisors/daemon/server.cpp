@@ -55,9 +55,12 @@ StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, 
   engineOptions.path = options.dbPath;
   engineOptions.cacheBytes = cacheBytes(options);
   engineOptions.journalEnabled = options.journal;
+  engineOptions.rewriteOldTables = !options.repair;
+  engineOptions.salvageMetadata = options.repair;
   engineOptions.transactionTooLargeForCacheThreshold = setting.parameters.transactionTooLargeForCacheThreshold;
   engineOptions.onMessage = [&log](storage::WiredTigerOptions::Level level, std::string_view text) {
     if (level == storage::WiredTigerOptions::Level::kError) log.error(Component::kStorage, 22435, "engine", text);
+    else if (level == storage::WiredTigerOptions::Level::kNotice) log.info(Component::kStorage, 22431, "engine", text);
     else log.debug(1, Component::kStorage, 22430, "engine", text);
   };
   // The engine cannot be used any more: the process ends, and the next start recovers from the journal.
@@ -191,10 +194,8 @@ Status Server::repair() {
   TROUPE_TRY(p.open());
   log::Log& log = p.node->log();
   const auto tell = [&log](const std::string& line) { log.warning(Component::kRecovery, 22260, "repair", line); };
-  TROUPE_ASSIGN(const auto report, storage::repairCollections(p.node->catalog(), tell));
-  log.info(
-      Component::kRecovery, 22261, "repair", "Finished checking and repairing",
-      bson::doc("collections", report.collections, "repaired", report.repaired, "beyondRepair", report.beyondRepair));
+  TROUPE_ASSIGN(const auto report, storage::repairCollections(p.node->catalog(), p.node->damagedTables(), tell));
+  log.info(Component::kRecovery, 22261, "repair", "Finished checking and repairing", report.toDocument());
   if (report.beyondRepair.empty()) return Status::OK();
   return {ErrorCode::kManualInterventionRequired, std::to_string(report.beyondRepair.size()) +
                                                       " collections could not be repaired, the first is " +

@@ -62,6 +62,12 @@ void addOperations(MetricSet& m, const server::ServerContext& server) {
             {{"what", "keys"}});
   m.counter("troupe_examined_total", "what queries looked at", static_cast<double>(c.documentsExamined.load()),
             {{"what", "documents"}});
+  m.counter("troupe_scrub_cycles_total", "times that all tables were read back from the disk",
+            static_cast<double>(c.scrubCycles.load()));
+  m.counter("troupe_scrub_bytes_total", "bytes read back from the disk and compared with their checksums",
+            static_cast<double>(c.scrubbedBytes.load()));
+  m.gauge("troupe_scrub_damaged_tables", "tables in which the scrubber's last check found damage",
+          static_cast<double>(c.scrubbedDamagedTables.load()));
   m.counter("troupe_command_errors_total", "requests answered with an error",
             static_cast<double>(c.userAsserts.load()));
   m.counter("troupe_write_conflicts_total", "writes tried again after a conflict",

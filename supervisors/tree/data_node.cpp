@@ -9,6 +9,7 @@
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/maintenance/operation_drain.hpp"
 #include "actors/maintenance/oplog_trimmer.hpp"
+#include "actors/maintenance/scrubber.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
@@ -68,10 +69,10 @@ Tree dataNodeTree(const TreeParts& parts) {
   if (parts.topology)
     tree.children.push_back(
         oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology)));
-  Tree services = oneForOne("services", permanent<IdleSweeper>("idle-sweeper", s),
-                            permanent<ConcurrencyTuner>("concurrency-tuner", s),
-                            permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace),
-                            permanent<TtlMonitor>("ttl-monitor", s).onOwnThread());
+  Tree services = oneForOne(
+      "services", permanent<IdleSweeper>("idle-sweeper", s), permanent<ConcurrencyTuner>("concurrency-tuner", s),
+      permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace),
+      permanent<TtlMonitor>("ttl-monitor", s).onOwnThread(), permanent<Scrubber>("scrubber", s).onOwnThread());
   services.children.insert(services.children.end(), parts.services.begin(), parts.services.end());
   tree.children.push_back(std::move(services));
   tree.children.push_back(front(parts));

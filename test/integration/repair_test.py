@@ -1,4 +1,5 @@
 """`trouped --repair`: a damaged data directory is mended as far as possible, and serves again."""
+import json
 import unittest
 
 from support import Server, run_server
@@ -16,8 +17,11 @@ class Repair(unittest.TestCase):
         self.assertEqual(self.server.restart().stop(), 0)
 
     def repair(self):
-        code, said = run_server("--repair", "--dbpath", str(self.server.dbpath), "--port", str(self.server.port), timeout=120)
+        log = self.server.folder / "repair.log"
+        code, said = run_server("--repair", "--dbpath", str(self.server.dbpath), "--port", str(self.server.port), "--logpath", str(log),
+                                timeout=120)
         self.assertEqual(code, 0, said)
+        return [json.loads(line) for line in log.read_text().splitlines()]
 
     def table(self, name, index=None):
         """The file of a collection's table, or of one of its indexes."""
@@ -50,15 +54,78 @@ class Repair(unittest.TestCase):
         self.check("a", 5000)
         self.check("b", 5000)
 
-    def test_what_can_be_read_of_a_damaged_table_is_kept(self):
-        damaged = self.table("a")
-        with damaged.open("r+b") as file:
-            file.seek(damaged.stat().st_size // 2)
+    def damage(self, path):
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size // 2)
             file.write(b"X" * 4096)
-        self.repair()
+
+    def count(self, name):
+        with self.server.client() as client:
+            found = client.t[name].count_documents({})
+            self.assertEqual(client.t[name].estimated_document_count(), found)
+            return found
+
+    def report(self, lines):
+        return next(line["attr"] for line in lines if line["id"] == 22261)
+
+    def test_what_can_be_read_of_a_damaged_table_is_kept_and_what_is_lost_is_said(self):
+        self.damage(self.table("a"))
+        lines = self.repair()
         self.server.start()
+        left = self.count("a")
+        self.assertLess(left, 5000)
+        self.assertEqual(self.report(lines)["lost"], [{"ns": "t.a", "documents": 5000 - left, "exact": True}])
+        with self.server.client() as client:
+            gone = next(i for i in range(5000) if client.t.a.find_one({"_id": i}) is None)
+        line = next(line["msg"] for line in lines if "t.a lost" in line["msg"])
+        self.assertRegex(line, rf"t\.a lost {5000 - left} documents, the first of them: .*_id: {gone}\b")
         self.check("a", 1)
         self.check("b", 5000)
+
+    def test_without_the_index_the_stored_number_says_how_many_are_lost(self):
+        records, ids = self.table("a"), self.table("a", "_id_")
+        self.damage(records)
+        ids.unlink()
+        lines = self.repair()
+        self.server.start()
+        self.assertEqual(self.report(lines)["lost"], [{"ns": "t.a", "documents": 5000 - self.count("a"), "exact": False}])
+        self.check("a", 1)
+
+    def test_a_large_lost_index_is_built_again(self):
+        self.server.start()
+        with self.server.client() as client:
+            client.t.a.insert_many({"_id": i, "x": i % 10} for i in range(5000, 25_000))
+        self.assertEqual(self.server.stop(), 0)
+        self.table("a", "x_1").unlink()
+        self.repair()
+        self.server.start()
+        self.check("a", 25_000)
+
+    def test_lost_counts_are_made_again(self):
+        self.assertEqual(self.server.stop() if self.server.running() else 0, 0)
+        (self.server.dbpath / "sizeStorer.wt").unlink()
+        self.assertEqual(self.report(self.repair())["lost"], [])
+        self.server.start()
+        self.assertEqual((self.count("a"), self.count("b")), (5000, 5000))
+
+    def test_documents_of_a_collection_that_a_damaged_catalog_lost_are_kept(self):
+        catalog = self.server.dbpath / "_mdb_catalog.wt"
+        self.damage_all(catalog)
+        lines = self.repair()
+        self.server.start()
+        with self.server.client() as client:
+            orphans = [name for name in client.local.list_collection_names() if name.startswith("orphan.")]
+            self.assertEqual(len(orphans), 2, [line["msg"] for line in lines])
+            for name in orphans:
+                self.assertEqual({d["_id"] for d in client.local[name].find({})}, set(range(5000)))
+                self.assertTrue(client.local.command("validate", name, full=True)["valid"])
+
+    def damage_all(self, path):
+        """All blocks of rows: what a salvage finds is an empty table."""
+        content = bytearray(path.read_bytes())
+        for at in range(512, len(content), 512):
+            content[at + 100] ^= 0xFF
+        path.write_bytes(content)
 
 
 if __name__ == "__main__":

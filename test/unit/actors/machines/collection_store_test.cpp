@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "storage/transaction/write_unit_of_work.hpp"
 #include "test/unit/actors/machines/store_fixture.hpp"
 
 namespace troupe::machines {
@@ -70,6 +71,27 @@ TEST(CollectionStore, LoadsInBatchesUntilTheLast) {
       done(server, CollectionStore(server.assembly.storageAccess(), storage::Namespace("config", "none")).load(0, 4));
   ASSERT_TRUE(none.isOK());
   EXPECT_TRUE(none->last && none->documents.empty());
+}
+
+/// Well framed, so that only the full check finds it: a string within is longer than the document.
+TEST(CollectionStore, ADamagedDocumentIsAnError) {
+  CommandNode server;
+  CollectionStore store(server.assembly.storageAccess(), kLeases);
+  ASSERT_TRUE(done(server, store.put(bson::doc("_id", "a", "phase", "offering"), Durability::kLocal)).isOK());
+  {
+    storage::OperationContext operation(server.server->operations);
+    storage::RecoveryUnit& unit = operation.recoveryUnit();
+    const auto collection = server.catalog->find(kLeases);
+    auto cursor = std::move(collection->records().cursor(unit)).value();
+    ASSERT_TRUE(*cursor.next());
+    std::string bytes(cursor.bytes());
+    bytes[bytes.find("phase") + 6] = 127;
+    storage::WriteUnitOfWork work(unit);
+    ASSERT_TRUE(collection->records().update(unit, cursor.id(), bytes, static_cast<int64_t>(bytes.size())).isOK());
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  EXPECT_EQ(done(server, store.find(bson::doc("_id", "a"))).status().code(), ErrorCode::kDataCorruptionDetected);
+  EXPECT_EQ(done(server, store.load(0, 4)).status().code(), ErrorCode::kDataCorruptionDetected);
 }
 
 TEST(CollectionStore, ReadingWaitsForWhatWasHandedOverBefore) {

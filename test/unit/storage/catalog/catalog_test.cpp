@@ -69,6 +69,29 @@ TEST_P(CatalogTest, RefusesToOpenWithoutACollectionsTable) {
   EXPECT_THAT(status.reason(), HasSubstr("restore it from a backup, or start with --repair"));
 }
 
+TEST_P(CatalogTest, RefusesToOpenWithADamagedRow) {
+  const auto sound = create()->toEntry().toDocument();
+  const Table table = *harness->engine().openTable(DurableCatalog::kIdent);
+  const RecordKey key(current()->catalogId());
+  std::string cut(sound.bytes().substr(0, sound.bytes().size() / 2)), followed(sound.bytes());
+  followed += "more";
+  const std::string noIndexes(R"({"ns": "test.c", "ident": "x", "md": {"options": {}}, "idxIdent": {}})"_json.bytes());
+  const std::string noPath(
+      R"({"ns": "test.c", "ident": "../x", "md": {"options": {}, "indexes": []}, "idxIdent": {}})"_json.bytes());
+  const std::string noTable(
+      R"({"ns": "test.c", "ident": "x", "md": {"options": {}, "indexes": [{"ready": true, "multikey": false,
+          "spec": {"name": "a", "key": {"a": 1}}}]}, "idxIdent": {}})"_json.bytes());
+  for (const std::string& bytes : {cut, followed, noIndexes, noPath, noTable}) {
+    ASSERT_TRUE(write([&] { return (*unit->writeCursor(table))->put(key, bytes); }).isOK());
+    unit->abandonSnapshot();
+    EXPECT_EQ(catalog->durable().entries(*unit).status().code(), ErrorCode::kDataCorruptionDetected) << bytes;
+  }
+  ASSERT_TRUE(write([&] { return (*unit->writeCursor(table))->put(key, sound.bytes()); }).isOK());
+  ASSERT_TRUE(write([&] { return (*unit->writeCursor(table))->put("short", sound.bytes()); }).isOK());
+  unit->abandonSnapshot();
+  EXPECT_EQ(catalog->durable().entries(*unit).status().code(), ErrorCode::kDataCorruptionDetected);
+}
+
 TEST_P(CatalogTest, IgnoresAnIndexWithoutTable) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());

@@ -317,6 +317,7 @@ TEST_P(EngineContract, VerifyAndSalvageLeaveAHealthyTableAsItIs) {
   ASSERT_TRUE(engine().checkpoint().isOK());
   EXPECT_EQ(engine().verifyTable("t").toString(), Status::OK().toString());
   EXPECT_EQ(engine().salvageTable("t").toString(), Status::OK().toString());
+  EXPECT_TRUE(*engine().checkBlocks("t")->step(1 << 20));
   EXPECT_EQ(engine().verifyTable("nowhere").code(), ErrorCode::kNoSuchKey);
   EXPECT_EQ(engine().salvageTable("nowhere").code(), ErrorCode::kNoSuchKey);
   EXPECT_EQ(Transaction(engine(), table()).rows(), "a=a! b=b!");

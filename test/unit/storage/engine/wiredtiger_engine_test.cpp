@@ -101,6 +101,8 @@ TEST(WiredTigerEngine, ReadingADamagedBlockPanicsOnceAndClosesCleanly) {
   std::atomic<int> panics{0};
   WiredTigerOptions options = testOptions(directory.path());
   options.onPanic = [&](const Status&) { ++panics; };
+  std::string said;
+  options.onMessage = [&](WiredTigerOptions::Level, std::string_view text) { said.append(text).append("\n"); };
   auto engine = openOrFail(options);
   const Table table = *engine->openTable("t");
   Status failure;
@@ -111,9 +113,12 @@ TEST(WiredTigerEngine, ReadingADamagedBlockPanicsOnceAndClosesCleanly) {
     while (more.isOK() && *more) more = cursor->next();
     failure = more.status();
   }
-  EXPECT_EQ(failure.code(), ErrorCode::kInternalError) << failure.toString();
-  EXPECT_EQ(engine->flushLog().code(), ErrorCode::kInternalError);
+  EXPECT_EQ(failure.code(), ErrorCode::kDataCorruptionDetected) << failure.toString();
+  EXPECT_NE(failure.reason().find("t.wt"), std::string::npos) << failure.reason();
+  EXPECT_EQ(engine->flushLog().code(), ErrorCode::kDataCorruptionDetected);
   EXPECT_EQ(panics, 1);
+  EXPECT_NE(said.find("checksum error"), std::string::npos) << said;
+  EXPECT_EQ(said.find("chunk"), std::string::npos) << "the block's contents are in the log: " << said;
   engine.reset();
   EXPECT_TRUE(openWiredTiger(testOptions(directory.path())).isOK());
 }

@@ -35,6 +35,31 @@ TEST_P(RecordStoreTest, NumbersRecordsInTheOrderOfInsertion) {
   EXPECT_THAT(walk(false), ElementsAre(3, 2, 1));
 }
 
+/// What stands in a table and is no document must not reach a plan, which would read beyond its end.
+TEST_P(RecordStoreTest, ARecordThatIsNoDocumentIsAnError) {
+  const RecordId good = add(1);
+  const std::string document(bson::doc("_id", 2).bytes());
+  std::string tooLong = document, notEnded = document;
+  tooLong[0] = 127;
+  notEnded.back() = 'x';
+  int64_t id = 100;
+  for (const std::string& bytes : {std::string(), std::string("abc"), document + "x", tooLong, notEnded}) {
+    const RecordId damaged(++id);
+    ASSERT_TRUE(write([&] { return records().insertAt(*unit, damaged, bytes); }).isOK());
+    auto cursor = records().cursor(*unit);
+    ASSERT_TRUE(*cursor->seekExact(good));
+    EXPECT_EQ(cursor->next().status().code(), ErrorCode::kDataCorruptionDetected) << bytes;
+    EXPECT_EQ(cursor->seekExact(damaged).status().code(), ErrorCode::kDataCorruptionDetected) << bytes;
+    const auto found = records().find(*unit, damaged, [](bson::View) { FAIL(); });
+    EXPECT_EQ(found.status().code(), ErrorCode::kDataCorruptionDetected) << bytes;
+    cursor->acceptDamaged();
+    EXPECT_TRUE(*cursor->seekExact(damaged));
+    EXPECT_EQ(cursor->bytes(), bytes);
+    cursor->save();
+    ASSERT_TRUE(write([&] { return records().remove(*unit, damaged, static_cast<int64_t>(bytes.size())); }).isOK());
+  }
+}
+
 TEST_P(RecordStoreTest, GoesOnNumberingAfterARestart) {
   const RecordId before = add(1);
   restart();
