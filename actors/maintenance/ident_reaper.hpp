@@ -1,15 +1,18 @@
 #pragma once
 #include "actors/kernel/actor.hpp"
+#include "messaging/log/line_limit.hpp"
+#include "messaging/log/log.hpp"
 #include "storage/catalog/catalog.hpp"
 
 namespace troupe::maintenance {
 
-/// Tells the catalog the times of the last checkpoint and of the oldest history, once a second: it drops the tables of
-/// dropped collections and indexes that nothing can need any more (CAT-024, CAT-027), and trims the history of names
-/// (CAT-022). Runs on its own thread.
+/// Tells the catalog the times of the last checkpoint and of the oldest history, four times a second: it drops the
+/// tables of dropped collections and indexes that nothing can need any more (CAT-024, CAT-027), and trims the history
+/// of names (CAT-022). When many tables are open it lets the engine close idle ones. Runs on its own thread.
 class IdentReaper final : public Actor {
  public:
-  explicit IdentReaper(storage::Catalog* catalog) : catalog_(catalog) {}
+  /// Both outlive it.
+  IdentReaper(storage::Catalog* catalog, log::Log* log) : catalog_(catalog), log_(log) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override {
@@ -19,8 +22,11 @@ class IdentReaper final : public Actor {
 
  private:
   void reap();
+  void watchOpenTables(storage::Engine& engine);
   storage::Catalog* catalog_;
-  int64_t dropped_ = 0;
+  log::Log* log_;
+  int64_t dropped_ = 0, refused_ = 0;
+  log::LineLimit refusalLines_;
 };
 
 }  // namespace troupe::maintenance

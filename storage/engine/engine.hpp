@@ -167,6 +167,9 @@ struct EngineStatistics {
   int64_t transactionsBegun = 0;
   int64_t transactionsCommitted = 0;
   int64_t transactionsRolledBack = 0;
+  int64_t openTables = 0;         ///< files that are open, a handful of the engine's own among them
+  int64_t openTablesLimit = 0;    ///< 0: none
+  int64_t openTablesRefused = 0;  ///< times a table was not opened because of it
 };
 
 /// Tables of bytes with snapshot transactions, a log and checkpoints. Two implementations pass one contract suite:

@@ -1,5 +1,6 @@
 #include "storage/engine/wiredtiger_connection.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -19,6 +20,17 @@ std::string describe(int code, std::string_view what) {
   return reason;
 }
 
+/// Tables are closed once they were idle for a while and more than a quarter of those allowed are open: the fewer are
+/// allowed, the sooner.
+std::string fileManagerConfig(int64_t maxOpenTables) {
+  constexpr int64_t kFew = 4000;
+  const bool few = maxOpenTables > 0 && maxOpenTables < kFew;
+  const int64_t minimum = maxOpenTables == 0 ? 250 : std::clamp<int64_t>(maxOpenTables / 4, 16, 10'000);
+  return std::string(",file_manager=(") +
+         (few ? "close_idle_time=10,close_scan_interval=2" : "close_idle_time=120,close_scan_interval=10") +
+         ",close_handle_minimum=" + std::to_string(minimum) + ")";
+}
+
 std::string connectionConfig(const WiredTigerOptions& options) {
   std::string config =
       "create,extensions=[libwiredtiger_snappy.so,libwiredtiger_zlib.so,local={entry=troupe_journal_compressor}]";
@@ -27,7 +39,7 @@ std::string connectionConfig(const WiredTigerOptions& options) {
   config += ",session_max=" + std::to_string(options.sessionMax);
   config += ",eviction=(threads_min=1,threads_max=4),eviction_dirty_target=5,eviction_dirty_trigger=" +
             std::to_string(kDirtyTriggerPercent) + ",eviction_trigger=" + std::to_string(kInUseTriggerPercent);
-  config += ",file_manager=(close_idle_time=600,close_scan_interval=10,close_handle_minimum=250)";
+  config += fileManagerConfig(options.maxOpenTables);
   config += options.statistics ? ",statistics=(fast)" : ",statistics=(none)";
   if (options.journalEnabled) {
     config += ",log=(enabled=true,archive=true,path=journal,zero_fill=true,compressor=" + options.logCompressor +
@@ -58,7 +70,11 @@ bool reportsDamage(std::string_view line) {
 
 WiredTigerConnection::WiredTigerConnection(const WiredTigerOptions& options,
                                            std::shared_ptr<PreparedDecisions> decisions)
-    : options_(options), decisions_(std::move(decisions)) {
+    : options_(options),
+      decisions_(std::move(decisions)),
+      openTables_(options.statistics ? options.maxOpenTables : 0,
+                  {.count = [this] { return countOpenFiles(); },
+                   .idents = [path = options.path] { return openTableFiles(path); }}) {
   handler_.base.handle_error = &onError;
   handler_.base.handle_message = &onMessage;
   handler_.owner = this;
@@ -165,6 +181,8 @@ Status WiredTigerConnection::status(int code, std::string_view what) {
     case ENOENT: return {ErrorCode::kNoSuchKey, std::move(reason)};
     case EEXIST: return {ErrorCode::kNamespaceExists, std::move(reason)};
     case EBUSY: return {ErrorCode::kObjectIsBusy, std::move(reason)};
+    case EMFILE:
+    case ENFILE: return {ErrorCode::kTooManyFilesOpen, std::move(reason)};
     case ENOSPC: return {ErrorCode::kOutOfDiskSpace, std::move(reason)};
     case EINVAL:
     case ENOTSUP: return {ErrorCode::kBadValue, std::move(reason)};
@@ -185,6 +203,15 @@ Status WiredTigerConnection::rollbackStatus(int64_t transactionBytes, bool waite
     }
   }
   return classifyRollback(evidence, options_.transactionTooLargeForCacheThreshold);
+}
+
+int64_t WiredTigerConnection::countOpenFiles() {
+  const std::lock_guard lock(mutex_);
+  WT_CURSOR* statistics = evidenceSession_ ? openStatistics(evidenceSession_) : nullptr;
+  if (!statistics) return 0;
+  const int64_t open = statistic(statistics, WT_STAT_CONN_FILE_OPEN);
+  statistics->close(statistics);
+  return open;
 }
 
 WT_CURSOR* WiredTigerConnection::openStatistics(WT_SESSION* session) {

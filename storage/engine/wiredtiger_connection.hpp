@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/engine/open_tables.hpp"
 #include "storage/engine/rollback_reason.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 
@@ -29,6 +30,7 @@ class WiredTigerConnection {
   WT_CONNECTION* get() const { return connection_; }
   const WiredTigerOptions& options() const { return options_; }
   PreparedDecisions& preparedDecisions() { return *decisions_; }
+  OpenTables& openTables() { return openTables_; }
 
   /// The Status of a result code; `what` was being done, e.g. "drop collection-1". Zero is OK. Not for hot paths.
   Status status(int code, std::string_view what);
@@ -54,10 +56,12 @@ class WiredTigerConnection {
   Status openWith(const std::string& more);
   Status openFailure(int code);
   void panic();
+  int64_t countOpenFiles();
   Status panicStatus();
 
   WiredTigerOptions options_;
   std::shared_ptr<PreparedDecisions> decisions_;
+  OpenTables openTables_;
   Handler handler_;
   WT_CONNECTION* connection_ = nullptr;
   std::atomic<bool> panicked_{false};

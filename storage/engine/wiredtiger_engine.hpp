@@ -23,7 +23,8 @@ struct WiredTigerOptions {
   bool statistics = true;                         ///< the engine's "fast" counters
   /// How long a thread waits for room in the cache, until its operation fails with TemporarilyUnavailable (STX-007).
   std::chrono::milliseconds cacheMaxWait{1000};
-  int sessionMax = 2000;  ///< cursors, transactions and pool together
+  int64_t maxOpenTables = 0;  ///< files of tables open at a time; 0: no limit
+  int sessionMax = 2000;      ///< cursors, transactions and pool together
   /// Also records writes to unlogged tables in the log, which recovery ignores (JRN-007).
   bool logUnloggedTables = false;
   /// Share of the dirty cache that one transaction may hold before a rollback under cache pressure is called

@@ -59,7 +59,7 @@ Tree dataNodeTree(const TreeParts& parts) {
                  permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
                                          &std::as_const(s->parameters.syncPeriodSeconds))
                      .onOwnThread(),
-                 permanent<IdentReaper>("ident-reaper", catalog).onOwnThread(),
+                 permanent<IdentReaper>("ident-reaper", catalog, &s->log).onOwnThread(),
                  permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
   if (parts.oplog)
     storage.children.push_back(permanent<OplogTrimmer>("oplog-trimmer", parts.oplog, s->operations).onOwnThread());
