@@ -1,6 +1,7 @@
 // serverStatus; what currentOp shows.
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "actors/commands/families.hpp"
@@ -44,13 +45,28 @@ void appendProcess(bson::Builder& b, ServerContext& server) {
                             static_cast<int32_t>(virtualPages * page / kMegabyte), "supported", true));
 }
 
+/// Section `refusals`: what limits of unknown peers have turned away, by reason.
+void appendRefusals(bson::Builder& b, const ServerContext& server) {
+  b.openDocument("refusals").openDocument("connections");
+  for (size_t i = 0; i < static_cast<size_t>(ConnectionRefusal::kCount); ++i) {
+    const auto why = static_cast<ConnectionRefusal>(i);
+    b.append(refusalName(why), server.gate.refusals(why));
+  }
+  b.close();
+  b.append("incompleteMessages", bson::doc("bytes", server.messages.bytes(), "bytesBeforeAuthentication",
+                                           server.messages.unknownBytes(), "refused", server.messages.refusals()));
+  b.append("sessionsDisplaced", server.sessions.displaced()).close();
+}
+
 void appendConnections(bson::Builder& b, ServerContext& server) {
   const int64_t current = server.clients.current();
   int32_t active = 0;
   server.clients.each([&](Client& client) { active += client.withOperation([](storage::OperationContext&) {}); });
-  b.append("connections", bson::doc("current", static_cast<int32_t>(current), "available",
-                                    static_cast<int32_t>(server.identity.maxConnections - current), "totalCreated",
-                                    server.clients.totalCreated(), "active", active));
+  b.append("connections",
+           bson::doc("current", static_cast<int32_t>(current), "available",
+                     static_cast<int32_t>(std::max<int64_t>(0, server.gate.limit() - current)), "totalCreated",
+                     server.clients.totalCreated(), "active", active, "rejected", server.gate.refusals()));
+  appendRefusals(b, server);
   b.append("network", bson::doc("bytesIn", server.counters.bytesIn.load(), "bytesOut", server.counters.bytesOut.load(),
                                 "numRequests", server.counters.requests.load()));
 }
@@ -136,6 +152,8 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
            bson::doc("transaction begins", s.transactionsBegun, "transactions committed", s.transactionsCommitted,
                      "transactions rolled back", s.transactionsRolledBack, "transaction checkpoints", s.checkpoints,
                      "transaction checkpoint most recent time (msecs)", s.lastCheckpointMillis));
+  b.append("connection", bson::doc("files currently open", s.openTables, "files allowed open", s.openTablesLimit,
+                                   "times a table was not opened", s.openTablesRefused));
   b.append("concurrentTransactions", admissionStatistics(server.admission));
   b.close();
   b.append("locks", lockStatistics(server.locks.statistics()));

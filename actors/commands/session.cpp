@@ -123,7 +123,11 @@ Task<Status> killAllSessions(Request& request) {
 }
 
 constexpr Command kSessionCommands[] = {
-    {.name = "startSession", .summary = "begins a logical session", .stableApi = true, .run = startSession},
+    {.name = "startSession",
+     .summary = "begins a logical session",
+     .requirement = {Requirement::Target::kAuthenticated},
+     .stableApi = true,
+     .run = startSession},
     {.name = "refreshSessions",
      .summary = "keeps sessions from timing out",
      .requirement = {Requirement::Target::kAuthenticated},

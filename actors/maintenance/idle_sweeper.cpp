@@ -21,6 +21,13 @@ void IdleSweeper::sweep() {
   server_->operations.idleUnits->endExpired(now);
   const auto ended = server_->sessions.endIdle(now - std::chrono::minutes(server_->parameters.sessionTimeoutMinutes));
   sessions_ += static_cast<int64_t>(ended.size());
+  if (const int64_t displaced = server_->sessions.displaced(); displaced > displaced_) {
+    if (displacedLines_.admit(now))
+      server_->log.warning(log::Component::kCommand, 7003001, "sessions",
+                           "More sessions are in use than are remembered; those unused for longest are forgotten",
+                           bson::doc("maxSessions", server_->parameters.maxSessions.load(), "forgotten", displaced));
+    displaced_ = displaced;
+  }
   if (ended.empty()) return;
   const std::unordered_set<server::SessionRegistry::Key> keys(ended.begin(), ended.end());
   server_->cursors.killIf([&](const server::ClientCursor& cursor) {

@@ -1,6 +1,7 @@
 #pragma once
 #include "actors/kernel/actor.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/log/line_limit.hpp"
 
 namespace troupe::maintenance {
 
@@ -16,7 +17,8 @@ class IdleSweeper final : public Actor {
  private:
   void sweep();
   server::ServerContext* server_;
-  int64_t cursors_ = 0, sessions_ = 0;
+  int64_t cursors_ = 0, sessions_ = 0, displaced_ = 0;
+  log::LineLimit displacedLines_;
 };
 
 }  // namespace troupe::maintenance

@@ -19,9 +19,8 @@ void Client::usersChanged() {
   userNames_ = std::move(joined);
 }
 
-std::shared_ptr<Client> ClientRegistry::add(std::string remote, bool fromLoopback, bool encrypted, int64_t limit) {
+std::shared_ptr<Client> ClientRegistry::add(std::string remote, bool fromLoopback, bool encrypted) {
   const std::lock_guard lock(mutex_);
-  if (static_cast<int64_t>(clients_.size()) >= limit) return nullptr;
   const int64_t id = ++created_;
   auto client = std::make_shared<Client>(id, std::move(remote), fromLoopback, encrypted);
   clients_.emplace(id, client);

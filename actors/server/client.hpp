@@ -51,6 +51,10 @@ class Client {
   std::optional<auth::SaslConversation> sasl;
   bool localhostException = false;   ///< for the present command: a local client makes the first user
   std::atomic<bool> closing{false};  ///< close once the present answer is sent
+  /// Since when it owes its first message, or the rest of one before it has authenticated; kNotAwaited: it owes none.
+  std::atomic<TimePoint> awaitedSince{kNotAwaited};
+  static constexpr TimePoint kNotAwaited = TimePoint::max();
+  bool mustLink = false;  ///< admitted beyond the limit of connections, as a link of another node only
   /// Ends the running operation when the peer closes; set by a connection. Null: its end is noticed without.
   std::function<void()> watchPeer = {};
 
@@ -101,8 +105,7 @@ std::string joinedNames(const std::vector<std::string>& names);
 /// All connections of the node. Thread-safe.
 class ClientRegistry {
  public:
-  /// Refused (null) when `limit` connections are open already.
-  std::shared_ptr<Client> add(std::string remote, bool fromLoopback, bool encrypted, int64_t limit);
+  std::shared_ptr<Client> add(std::string remote, bool fromLoopback, bool encrypted);
   /// One for a command of another node, or for work of this node's own, called `name`: its operation is shown and
   /// killed as clients' are. Ids of such are negative.
   std::shared_ptr<Client> addWithoutConnection(std::string name);

@@ -226,6 +226,14 @@ class Running {
   Client& client_;
 };
 
+/// A client that has yet to authenticate leaves nothing behind: the session it names is checked and not remembered.
+Status noteSession(Request& request) {
+  if (isTrusted(request.server(), request.client()))
+    return request.server().sessions.touch(request.session(), request.operation().started(),
+                                           request.client().sessionOwner);
+  return request.session().empty() ? Status::OK() : SessionRegistry::idOf(request.session()).status();
+}
+
 }  // namespace
 
 CommandTable::CommandTable(std::initializer_list<std::span<const Command>> families) {
@@ -268,8 +276,7 @@ Task<void> dispatch(Request& request) {
     request.reply().append("help", request.command->summary).append("ok", 1.0);
     co_return;
   }
-  if (status.isOK())
-    status = request.server().sessions.touch(request.session(), operation.started(), request.client().sessionOwner);
+  if (status.isOK()) status = noteSession(request);
   if (status.isOK()) status = co_await runBody(request);
   if (status.isOK()) {
     request.reply().append("ok", 1.0);

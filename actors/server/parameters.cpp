@@ -14,6 +14,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   flag("enableTestCommands", enableTestCommands, false);
   flag("enableLocalhostAuthBypass", enableLocalhostAuthBypass, false);
+  limits();
   integer("cursorTimeoutMillis", cursorTimeoutMillis, 1, kMax);
   integer("slowOpThresholdMs", slowOperationMillis, -1, kMax);
   integer("journalCommitInterval", journalCommitIntervalMillis, 1, 500);
@@ -61,6 +62,20 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   readOnly("scramSHA256IterationCount", Value(15000));
 }
 
+/// Limits of what unknown peers may take.
+void Parameters::limits() {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  integer("maxSessions", maxSessions, 100, 10'000'000, false);
+  integer("maxNewConnectionsPerSecond", maxNewConnectionsPerSecond, 0, kMax);
+  integer("maxNewConnectionsPerSecondPerAddress", maxNewConnectionsPerSecondPerAddress, 0, kMax);
+  integer("firstMessageTimeoutMillis", firstMessageTimeoutMillis, 0, kMax);
+  integer("preAuthMaximumMessageSizeBytes", preAuthMaximumMessageSizeBytes, 16 * 1024, 48'000'000);
+  integer("preAuthMessageMemoryMB", preAuthMessageMemoryMB, 1, kMax);
+  integer("partialMessageMemoryMB", partialMessageMemoryMB, 64, kMax);
+  integer("adminMaxConnectionsPerAddress", adminMaxConnectionsPerAddress, 0, kMax);
+  integer("adminRequestsPerSecondPerAddress", adminRequestsPerSecondPerAddress, 0, kMax);
+}
+
 /// `logLevel` is the verbosity of all components that have none of their own.
 void Parameters::logging() {
   entries_.push_back({"logLevel", true, [this] { return Value(verbosity_->base()); },
@@ -78,8 +93,8 @@ void Parameters::logging() {
                       }});
 }
 
-void Parameters::integer(std::string_view name, std::atomic<int64_t>& target, int64_t low, int64_t high) {
-  entries_.push_back({name, true, [&target] { return Value(target.load()); },
+void Parameters::integer(std::string_view name, std::atomic<int64_t>& target, int64_t low, int64_t high, bool runtime) {
+  entries_.push_back({name, runtime, [&target] { return Value(target.load()); },
                       [&target, name, low, high](const Element& e) -> Status {
                         if (!e.isNumber()) return {ErrorCode::kTypeMismatch, std::string(name) + " must be a number"};
                         const int64_t v = e.toInt64();

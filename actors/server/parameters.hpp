@@ -24,6 +24,16 @@ class Parameters {
   // At start-up only.
   std::atomic<bool> enableTestCommands{false};
   std::atomic<bool> enableLocalhostAuthBypass{true};
+  std::atomic<int64_t> maxSessions{100'000};  ///< logical sessions remembered; a new one takes the place of the oldest
+  // At any time. Limits of what peers may take before they are known; see docs/operators/threats.md.
+  std::atomic<int64_t> maxNewConnectionsPerSecond{2000};            ///< 0: no limit, as for the next
+  std::atomic<int64_t> maxNewConnectionsPerSecondPerAddress{500};   ///< four seconds' worth may come at once
+  std::atomic<int64_t> firstMessageTimeoutMillis{30'000};           ///< TLS handshake and first message; 0: no limit
+  std::atomic<int64_t> preAuthMaximumMessageSizeBytes{256 * 1024};  ///< of clients that have yet to authenticate
+  std::atomic<int64_t> preAuthMessageMemoryMB{64};                  ///< of incomplete messages of all of those
+  std::atomic<int64_t> partialMessageMemoryMB{1024};                ///< of incomplete messages of all clients
+  std::atomic<int64_t> adminMaxConnectionsPerAddress{32};           ///< 0: no limit, as for the next
+  std::atomic<int64_t> adminRequestsPerSecondPerAddress{100};       ///< four seconds' worth may come at once
   // At any time.
   std::atomic<int64_t> cursorTimeoutMillis{600'000};
   std::atomic<int64_t> slowOperationMillis{100};
@@ -69,6 +79,7 @@ class Parameters {
 
  private:
   void logging();
+  void limits();
   struct Entry {
     std::string_view name;
     bool runtime;
@@ -76,7 +87,7 @@ class Parameters {
     std::function<Status(const bson::Element&)> set;  ///< empty: read-only
   };
   const Entry* find(std::string_view name) const;
-  void integer(std::string_view name, std::atomic<int64_t>& target, int64_t low, int64_t high);
+  void integer(std::string_view name, std::atomic<int64_t>& target, int64_t low, int64_t high, bool runtime = true);
   void flag(std::string_view name, std::atomic<bool>& target, bool runtime);
   void readOnly(std::string_view name, bson::Value value);
 

@@ -4,6 +4,10 @@
 
 namespace troupe::server {
 
+bool isTrusted(const ServerContext& server, const Client& client) {
+  return !server.identity.authentication || client.authenticated();
+}
+
 int64_t wallMillis(const ServerContext& server) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(server.node.environment().wallNow().time_since_epoch())
       .count();

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "actors/server/client.hpp"
+#include "actors/server/connection_gate.hpp"
 #include "actors/server/cursor_registry.hpp"
 #include "actors/server/disk_guard.hpp"
 #include "actors/server/fail_points.hpp"
 #include "actors/server/guarded_catalog.hpp"
 #include "actors/server/latencies.hpp"
+#include "actors/server/message_memory.hpp"
 #include "actors/server/parameters.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/auth/random.hpp"
@@ -108,7 +110,12 @@ struct ServerContext {
   replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
   storage::OperationServices operations;          ///< of every operation on this node
   WriteServices writes;
+  ConnectionGate gate{identity.maxConnections};  ///< admission of connections
+  MessageMemory messages{parameters};            ///< of incomplete messages
 };
+
+/// Whether a client has authenticated, or need not because access control is off. Before that it gets little memory.
+bool isTrusted(const ServerContext& server, const Client& client);
 
 /// Milliseconds since 1970 by the node's clock.
 int64_t wallMillis(const ServerContext& server);

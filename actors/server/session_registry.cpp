@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "messaging/auth/crypto.hpp"
 #include "messaging/errors/invariant.hpp"
@@ -50,32 +51,36 @@ Status SessionRegistry::touch(bson::View lsid, TimePoint now, std::string_view o
   const auto end = std::ranges::copy(owner, std::ranges::copy(bytes, buffer.begin()).out).out;
   const std::string_view id(buffer.data(), static_cast<size_t>(end - buffer.begin()));
   const std::lock_guard lock(mutex_);
-  if (const auto known = lastUsed_.find(id); known != lastUsed_.end()) {
-    known->second = now;
+  if (const auto known = byId_.find(id); known != byId_.end()) {
+    known->second->lastUsed = now;
+    byUse_.splice(byUse_.end(), byUse_, known->second);
     return Status::OK();
   }
-  if (lastUsed_.size() >= kMaxSessions) {
-    return {ErrorCode::kTooManyLogicalSessions, "cannot add session into the cache: too many sessions are open"};
+  while (!byUse_.empty() && static_cast<int64_t>(byUse_.size()) >= most_.load(std::memory_order_relaxed)) {
+    forget(byUse_.begin());
+    ++displaced_;
   }
-  lastUsed_.emplace(id, now);
+  byUse_.push_back({Key(id), now});
+  byId_.emplace(byUse_.back().key, std::prev(byUse_.end()));
   return Status::OK();
+}
+
+void SessionRegistry::forget(Entries::iterator entry) {
+  byId_.erase(entry->key);
+  byUse_.erase(entry);
 }
 
 void SessionRegistry::end(const Key& id) {
   const std::lock_guard lock(mutex_);
-  lastUsed_.erase(id);
+  if (const auto known = byId_.find(id); known != byId_.end()) forget(known->second);
 }
 
 std::vector<SessionRegistry::Key> SessionRegistry::endIdle(TimePoint unusedSince) {
   std::vector<std::string> ended;
   const std::lock_guard lock(mutex_);
-  for (auto it = lastUsed_.begin(); it != lastUsed_.end();) {
-    if (it->second < unusedSince) {
-      ended.push_back(it->first);
-      it = lastUsed_.erase(it);
-    } else {
-      ++it;
-    }
+  while (!byUse_.empty() && byUse_.front().lastUsed < unusedSince) {
+    ended.push_back(byUse_.front().key);
+    forget(byUse_.begin());
   }
   return ended;
 }
@@ -83,18 +88,25 @@ std::vector<SessionRegistry::Key> SessionRegistry::endIdle(TimePoint unusedSince
 std::vector<SessionRegistry::Key> SessionRegistry::keys() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> all;
-  for (const auto& [id, used] : lastUsed_) all.push_back(id);
+  for (const Entry& entry : byUse_) all.push_back(entry.key);
   return all;
 }
 
 std::vector<std::pair<std::string, TimePoint>> SessionRegistry::uses() const {
   const std::lock_guard lock(mutex_);
-  return {lastUsed_.begin(), lastUsed_.end()};
+  std::vector<std::pair<std::string, TimePoint>> all;
+  for (const Entry& entry : byUse_) all.emplace_back(entry.key, entry.lastUsed);
+  return all;
 }
 
 size_t SessionRegistry::size() const {
   const std::lock_guard lock(mutex_);
-  return lastUsed_.size();
+  return byUse_.size();
+}
+
+int64_t SessionRegistry::displaced() const {
+  const std::lock_guard lock(mutex_);
+  return displaced_;
 }
 
 }  // namespace troupe::server

@@ -1,8 +1,12 @@
 #pragma once
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,17 +19,19 @@ namespace troupe::server {
 
 /// The logical sessions this node has seen lately. A session belongs to the users that began it: the same UUID of
 /// others is another session. It ends when a client says so or when nobody used it for the session time-out; its
-/// cursors end with it. Thread-safe. (SES)
+/// cursors end with it. The table is bounded: a session that does not fit takes the place of the one unused for
+/// longest, which is noted again at its next use. Thread-safe. (SES)
 class SessionRegistry {
  public:
-  static constexpr size_t kMaxSessions = 1'000'000;
+  /// `most`: sessions remembered at a time; outlives this.
+  explicit SessionRegistry(const std::atomic<int64_t>& most) : most_(most) {}
 
   /// What a session is known by: the 16 bytes of its id, and its owner.
   using Key = std::string;
   static constexpr size_t kIdBytes = 16;
 
   /// Notes the use of `lsid` ({id: UUID, ...}); an empty document is no session. Errors: BadValue, TypeMismatch
-  /// (malformed ids), TooManyLogicalSessions.
+  /// (malformed ids).
   Status touch(bson::View lsid, TimePoint now, std::string_view owner = {});
   /// The 16 bytes of a session's id.
   static StatusWith<std::string> idOf(bson::View lsid);
@@ -39,14 +45,22 @@ class SessionRegistry {
   /// Each session's key and when it was last used.
   std::vector<std::pair<std::string, TimePoint>> uses() const;
   size_t size() const;
+  /// How many gave their place to newer ones.
+  int64_t displaced() const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view id) const { return std::hash<std::string_view>{}(id); }
+  struct Entry {
+    Key key;
+    TimePoint lastUsed;
   };
+  using Entries = std::list<Entry>;
+  void forget(Entries::iterator entry);
+
+  const std::atomic<int64_t>& most_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, TimePoint, Hash, std::equal_to<>> lastUsed_;
+  Entries byUse_;                                                 ///< the one unused for longest first
+  std::unordered_map<std::string_view, Entries::iterator> byId_;  ///< keys lie in the entries
+  int64_t displaced_ = 0;
 };
 
 }  // namespace troupe::server

@@ -21,8 +21,12 @@ constexpr auto kLookEvery = std::chrono::milliseconds(200);
 }  // namespace
 
 Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<server::Client> client,
-                       server::ServerContext& server)
-    : transport_(std::move(transport)), client_(std::move(client)), server_(server) {
+                       server::ServerContext& server, server::ConnectionGate::Place place)
+    : transport_(std::move(transport)),
+      client_(std::move(client)),
+      server_(server),
+      place_(std::move(place)),
+      memory_(server.messages) {
   client_->watchPeer = [this] { watchPeer(); };
 }
 
@@ -55,18 +59,27 @@ Task<void> Connection::serve() {
       handOver();
       break;
     }
+    reader_->setLimit(largestMessage());
     auto frame = reader_->next();
     if (!frame.isOK()) {
-      server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
-                       "Closing a connection that breaks the protocol",
-                       bson::doc("remote", client_->remote, "reason", frame.status().reason()));
+      logClosing(frame.status());
+      break;
+    }
+    if (!frame->empty() && client_->mustLink) {
+      server_.gate.refused(server::ConnectionRefusal::kTooMany);
       break;
     }
     if (!frame->empty()) {
+      if (client_->awaitedSince.load(std::memory_order_relaxed) != server::Client::kNotAwaited)
+        client_->awaitedSince = server::Client::kNotAwaited;
       busy_ = true;
       open = co_await answer(*frame);
       busy_ = false;
       continue;
+    }
+    if (const Status room = prepareToRead(); !room.isOK()) {
+      logClosing(room);
+      break;
     }
     const auto n = co_await transport_->read(reader_);
     if (!n.isOK()) break;
@@ -75,19 +88,40 @@ Task<void> Connection::serve() {
   stop();
 }
 
+int32_t Connection::largestMessage() const {
+  if (server::isTrusted(server_, *client_)) return wire::kMaxMessageSize;
+  return static_cast<int32_t>(server_.parameters.preAuthMaximumMessageSizeBytes.load(std::memory_order_relaxed));
+}
+
+Status Connection::prepareToRead() {
+  const bool trusted = server::isTrusted(server_, *client_);
+  const bool isAwaited = requests_ == 0 || (!trusted && reader_->buffered() > 0);
+  const bool wasAwaited = client_->awaitedSince.load(std::memory_order_relaxed) != server::Client::kNotAwaited;
+  if (isAwaited != wasAwaited) client_->awaitedSince = isAwaited ? environment().now() : server::Client::kNotAwaited;
+  const size_t capacity = reader_->capacityToRead();
+  const size_t counted = capacity > wire::FrameReader::kIdleSize ? capacity : 0;
+  return memory_.resize(static_cast<int64_t>(counted), trusted);
+}
+
+void Connection::logClosing(const Status& why) {
+  server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
+                   "Closing a connection that breaks the protocol",
+                   bson::doc("remote", client_->remote, "reason", why.reason()));
+}
+
 bool Connection::isLink() const { return requests_ == 0 && reader_->peek().starts_with(link::kMagic); }
 
 void Connection::handOver() {
   const Address links = node().address(link::kLinksPath);
   tell(links, local(link::IncomingConnection{std::move(transport_), std::string(reader_->peek()), client_->remote,
-                                             client_->fromLoopback}));
+                                             client_->fromLoopback, std::move(place_)}));
   transport_.reset();
 }
 
 Task<bool> Connection::answer(std::string_view frame) {
   ++requests_;
   server_.counters.requests.fetch_add(1, std::memory_order_relaxed);
-  auto request = wire::parseRequest(frame);
+  auto request = wire::parseRequest(frame, largestMessage());
   if (!request.isOK()) {
     std::string reply;
     const bool open = refuse(frame, request.status(), reply);
@@ -99,9 +133,7 @@ Task<bool> Connection::answer(std::string_view frame) {
 
 bool Connection::refuse(std::string_view frame, const Status& why, std::string& reply) {
   if (wire::closesConnection(why.code())) {
-    server_.log.info(log::Component::kNetwork, 20001, "conn" + std::to_string(client_->connectionId),
-                     "Closing a connection that breaks the protocol",
-                     bson::doc("remote", client_->remote, "reason", why.reason()));
+    logClosing(why);
     return false;
   }
   wire::MessageBuilder message;

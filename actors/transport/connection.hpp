@@ -19,7 +19,7 @@ namespace troupe::transport {
 class Connection final : public Actor {
  public:
   Connection(std::shared_ptr<Transport> transport, std::shared_ptr<server::Client> client,
-             server::ServerContext& server);
+             server::ServerContext& server, server::ConnectionGate::Place place = {});
   ~Connection() override;
 
   Behaviour behaviour() override { return {}; }
@@ -40,6 +40,12 @@ class Connection final : public Actor {
   bool isLink() const;
   /// Gives the connection to the node's links; this actor ends.
   void handOver();
+  /// Sets the limits of the next message by what is known of the client, before its bytes are read.
+  /// ExceededMemoryLimit: there is no memory for more of it.
+  Status prepareToRead();
+  /// Bytes of a message the client may send now, also when it is unpacked.
+  int32_t largestMessage() const;
+  void logClosing(const Status& why);
   /// Looks now and then whether the client of the running request is still there.
   void watchPeer();
   bool refuse(std::string_view frame, const Status& why, std::string& reply);
@@ -47,6 +53,8 @@ class Connection final : public Actor {
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<server::Client> client_;
   server::ServerContext& server_;
+  server::ConnectionGate::Place place_;
+  server::MessageMemory::Share memory_;  ///< of an incomplete message
   const std::shared_ptr<wire::FrameReader> reader_ = std::make_shared<wire::FrameReader>();
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;

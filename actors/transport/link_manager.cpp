@@ -127,22 +127,27 @@ Task<void> LinkManager::ping(Received<PingPeer> wanted, Context context) {
 void LinkManager::takeIncoming(const Payload& payload) {
   Received<IncomingConnection> received(payload);
   IncomingConnection connection = std::move(received.take());
-  if (stopping_ || shakingHands_.size() >= links_->settings().handshakesAtOnce) {
-    if (!stopping_) links_->strangers()->reject(Rejection::kTooMany);
-    ++refused_;
-    connection.transport->close();
-    return;
-  }
+  if (stopping_) return connection.transport->close();
+  makeRoomForHandshake();
   const Address link = self().child("accepted" + std::to_string(++lastAccepted_));
   if (node().postOffice().exists(link)) return takeIncoming(local(std::move(connection)));  // from before a restart
-  shakingHands_.insert(link.path());
+  shakingHands_.push_back(link.path());
   children_.insert(link.path());
   spawnChild(link.path(), std::make_unique<IncomingLink>(links_, std::move(connection)),
              SpawnOptions{.type = "IncomingLink"});
 }
 
+/// A member finishes its handshake within milliseconds: the oldest handshake under way is the least likely to be one's.
+void LinkManager::makeRoomForHandshake() {
+  if (shakingHands_.size() < links_->settings().handshakesAtOnce) return;
+  links_->strangers()->reject(Rejection::kTooMany);
+  ++refused_;
+  node().requestStop(node().address(shakingHands_.front()));
+  shakingHands_.erase(shakingHands_.begin());
+}
+
 void LinkManager::accepted(const LinkAccepted& link) {
-  shakingHands_.erase(link.link.path());
+  std::erase(shakingHands_, link.link.path());
   if (!node().postOffice().exists(link.link)) return;
   Address& current = accepted_[link.peer];
   if (current && !(current == link.link)) node().requestStop(current);  // its connection is dead, or will be
@@ -153,7 +158,7 @@ void LinkManager::accepted(const LinkAccepted& link) {
 void LinkManager::ended(const Down& down) {
   const std::string& path = down.who.path();
   children_.erase(path);
-  shakingHands_.erase(path);
+  std::erase(shakingHands_, path);
   std::erase_if(accepted_, [&](const auto& entry) { return entry.second == down.who; });
   if (stopping_) {
     if (children_.empty()) stop();

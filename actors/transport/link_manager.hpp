@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "actors/kernel/actor.hpp"
 #include "actors/kernel/registry.hpp"
@@ -30,6 +31,8 @@ class LinkManager final : public Actor {
   void setPeers(const SetPeers& wanted);
   Task<void> ping(Received<PingPeer> wanted, Context context);
   void takeIncoming(const Payload& payload);
+  /// Ends the oldest handshake if as many as allowed are under way.
+  void makeRoomForHandshake();
   void accepted(const LinkAccepted& link);
   void control(schema::ControlChild::Reader wanted, Context& context);
   Status act(const std::string& child, schema::ControlChild::Action action);
@@ -44,9 +47,9 @@ class LinkManager final : public Actor {
   Address linkTo(const std::string& peer) const { return self().child(peer); }
 
   std::shared_ptr<Links> links_;
-  std::set<std::string> children_;                          ///< paths of all links that live
-  std::map<std::string, Address> accepted_;                 ///< by peer
-  std::set<std::string> shakingHands_;                      ///< paths of accepted links that are not open yet
+  std::set<std::string> children_;           ///< paths of all links that live
+  std::map<std::string, Address> accepted_;  ///< by peer
+  std::vector<std::string> shakingHands_;    ///< paths of accepted links that are not open yet, oldest first
   std::map<std::string, std::shared_ptr<LiveRow>> parked_;  ///< by peer, with the row that shows it
   uint64_t lastAccepted_ = 0;
   int64_t refused_ = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/connection_gate.hpp"
 #include "actors/transport/settings.hpp"
 
 namespace troupe::link {
@@ -46,6 +47,7 @@ struct IncomingConnection {
   std::string bytes;   ///< read so far
   std::string remote;  ///< for logs
   bool fromLoopback = false;
+  server::ConnectionGate::Place place = {};  ///< kept as long as the connection
 };
 
 /// One end of a link as metrics show it.

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -7,6 +8,7 @@
 #include "actors/kernel/actor.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/transport/network.hpp"
+#include "messaging/log/line_limit.hpp"
 #include "messaging/tls/options.hpp"
 
 namespace troupe::transport {
@@ -14,13 +16,14 @@ namespace troupe::transport {
 struct ListenerOptions {
   std::vector<std::string> addresses{"127.0.0.1"};
   uint16_t port = 27017;
-  int64_t maxConnections = 10'000;
   tls::TlsOptions tls;
 };
 
-/// Takes connections on the node's port and starts a connection actor for each ("<own path>/conn<N>"). A restart opens
-/// the port again; connections that stand are not touched. An orderly stop drains: no new connections, idle ones end,
-/// busy ones answer what they are at, and what takes longer than a few seconds is interrupted.
+/// Takes connections on the node's port, as far as the server's `ConnectionGate` admits them, and starts a connection
+/// actor for each ("<own path>/conn<N>"). Connections that do not finish their handshake or first message in time are
+/// closed. A restart opens the port again; connections that stand are not touched. An orderly stop drains: no new
+/// connections, idle ones end, busy ones answer what they are at, and what takes longer than a few seconds is
+/// interrupted.
 class Listener final : public Actor {
  public:
   Listener(ListenerOptions options, std::shared_ptr<Network> network, server::ServerContext* server);
@@ -32,9 +35,19 @@ class Listener final : public Actor {
   bson::Document describe() const override;
 
  private:
+  /// An accepted connection of which is not known yet whether it speaks TLS.
+  struct Undecided {
+    std::shared_ptr<Arrival> arrival;
+    TimePoint since;
+  };
+
   Task<void> acceptFrom(Port* port);
   /// Finds out how the client wants to speak and starts its connection actor.
   Task<void> admit(std::shared_ptr<Arrival> arrival);
+  void serve(Arrival& arrival, bool encrypted, server::ConnectionGate::Place place);
+  /// Counts and logs a connection that is closed.
+  void refuse(server::ConnectionRefusal why, const std::string& remote);
+  void closeSilent();
   void interruptRunning();
 
   ListenerOptions options_;
@@ -42,8 +55,10 @@ class Listener final : public Actor {
   server::ServerContext* server_;
   std::vector<std::unique_ptr<Port>> ports_;
   std::unordered_set<Address> connections_;
+  std::map<int64_t, Undecided> undecided_;  ///< by order of arrival
+  log::LineLimit refusalLines_;
   bool draining_ = false;
-  int64_t accepted_ = 0, refused_ = 0;
+  int64_t accepted_ = 0;
 };
 
 }  // namespace troupe::transport

@@ -21,6 +21,8 @@ class Arrival {
   virtual ~Arrival() = default;
   /// Completes when it is known whether the other side speaks TLS; gives whether it does.
   virtual Future<bool> encryption() = 0;
+  /// Ends the wait for `encryption`, and the connection. Any thread.
+  virtual void giveUp() = 0;
   /// The peer's address; nothing when it has gone already.
   virtual std::optional<Remote> remote() const = 0;
   /// The bytes of the connection, under TLS if `encrypted`. Once.

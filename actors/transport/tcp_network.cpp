@@ -1,6 +1,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <stdexcept>
 
@@ -46,6 +47,13 @@ class TcpArrival final : public Arrival, public std::enable_shared_from_this<Tcp
       promise->set(greetsWithTls(self->socket_));
     });
     return future;
+  }
+
+  void giveUp() override {
+    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      boost::system::error_code ignored;
+      self->socket_.close(ignored);
+    });
   }
 
   std::optional<Remote> remote() const override {

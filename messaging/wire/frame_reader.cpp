@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "messaging/wire/header.hpp"
 
@@ -16,14 +17,17 @@ void FrameReader::resize(size_t capacity) {
   consumed_ = 0;
 }
 
+size_t FrameReader::capacityToRead() const {
+  if (consumed_ == filled_) return kIdleSize;
+  if (filled_ < capacity_) return capacity_;
+  // The incomplete frame moves to the front, and has twice the room if it already fills half of it.
+  return buffered() > capacity_ / 2 ? capacity_ * 2 : std::max(kIdleSize, buffered() * 2);
+}
+
 std::span<char> FrameReader::prepare() {
-  if (consumed_ == filled_) {
-    consumed_ = filled_ = 0;
-    if (capacity_ != kIdleSize) resize(kIdleSize);
-  } else if (filled_ == capacity_) {
-    // Move the incomplete frame to the front; double the room when it already fills half of it.
-    resize(buffered() > capacity_ / 2 ? capacity_ * 2 : std::max(kIdleSize, buffered() * 2));
-  }
+  const size_t wanted = capacityToRead();
+  if (consumed_ == filled_) consumed_ = filled_ = 0;
+  if (wanted != capacity_ || filled_ == capacity_) resize(wanted);
   return {buffer_.get() + filled_, capacity_ - filled_};
 }
 
@@ -43,6 +47,9 @@ StatusWith<std::string_view> FrameReader::next() {
   if (buffered() < kHeaderSize) return std::string_view();
   const char* start = buffer_.get() + consumed_;
   TROUPE_ASSIGN(const auto header, parseHeader({start, buffered()}));
+  if (header.messageLength > limit_)
+    return Status(ErrorCode::kProtocolError, "a message of " + std::to_string(header.messageLength) + " bytes, but " +
+                                                 std::to_string(limit_) + " are allowed before authentication");
   const auto size = static_cast<size_t>(header.messageLength);
   if (buffered() < size) return std::string_view();
   consumed_ += size;

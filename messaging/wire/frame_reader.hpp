@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "messaging/errors/status.hpp"
+#include "messaging/wire/header.hpp"
 #include "messaging/wire/read_buffer.hpp"
 
 namespace troupe::wire {
@@ -23,6 +24,9 @@ class FrameReader final : public ReadBuffer {
 
   FrameReader() = default;
 
+  /// Largest frame taken from now on, at most kMaxMessageSize.
+  void setLimit(int32_t bytes) { limit_ = bytes; }
+
   /// Room to read into, never empty. Frames that `next` gave become invalid.
   std::span<char> prepare() override;
   /// `size` bytes of the room were filled.
@@ -31,13 +35,15 @@ class FrameReader final : public ReadBuffer {
   void feed(std::string_view bytes);
 
   /// The next whole frame, or an empty view when more bytes are needed. Valid until the next call of `prepare`, `feed`
-  /// or `next`. Errors: ProtocolError for a bad length; the stream cannot be resumed.
+  /// or `next`. Errors: ProtocolError for a bad length or one above the limit; the stream cannot be resumed.
   StatusWith<std::string_view> next();
 
   /// Bytes that were read and not yet returned as a frame.
   std::string_view peek() const { return {buffer_.get() + consumed_, buffered()}; }
   /// Bytes of an incomplete frame that wait; 0 between frames.
   size_t buffered() const { return filled_ - consumed_; }
+  /// Bytes that will be allocated once `prepare` was called.
+  size_t capacityToRead() const;
   /// Bytes allocated.
   size_t capacity() const { return capacity_; }
 
@@ -48,6 +54,7 @@ class FrameReader final : public ReadBuffer {
   size_t capacity_ = 0;
   size_t consumed_ = 0;
   size_t filled_ = 0;
+  int32_t limit_ = kMaxMessageSize;
 };
 
 }  // namespace troupe::wire

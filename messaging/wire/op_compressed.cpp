@@ -31,6 +31,9 @@ ZSTD_DCtx* zstdDecompressor() {
   return context.get();
 }
 
+/// What a byte of zstd unpacks to at most: a block of 128 KiB takes four bytes.
+constexpr size_t kZstdRatio = size_t{128} * 1024 / 4;
+
 /// Whether the data can be worth `size` bytes, asked before that much memory is taken.
 bool announces(Compressor compressor, std::string_view data, size_t size) {
   switch (compressor) {
@@ -42,7 +45,7 @@ bool announces(Compressor compressor, std::string_view data, size_t size) {
     case Compressor::kZlib: return size / 1032 <= data.size();  // deflate's best ratio
     case Compressor::kZstd: {
       const auto length = ZSTD_getFrameContentSize(data.data(), data.size());
-      return length == size || length == ZSTD_CONTENTSIZE_UNKNOWN;
+      return (length == size || length == ZSTD_CONTENTSIZE_UNKNOWN) && size / kZstdRatio <= data.size();
     }
   }
   return false;
@@ -131,14 +134,14 @@ std::optional<Compressor> compressorOf(std::string_view frame) {
   return static_cast<Compressor>(frame[kPrefix - 1]);
 }
 
-StatusWith<std::string> decompress(std::string_view frame) {
+StatusWith<std::string> decompress(std::string_view frame, int32_t largest) {
   TROUPE_ASSIGN(MsgHeader header, parseFrameHeader(frame));
   if (header.opCode != OpCode::kCompressed || frame.size() < kPrefix)
     return {ErrorCode::kProtocolError, "not an OP_COMPRESSED, or truncated"};
   header.opCode = static_cast<OpCode>(bson::load<int32_t>(frame.data() + kHeaderSize));
   if (header.opCode == OpCode::kCompressed) return {ErrorCode::kProtocolError, "OP_COMPRESSED inside OP_COMPRESSED"};
   const auto size = bson::load<int32_t>(frame.data() + kHeaderSize + 4);
-  if (size < 0 || size > kMaxMessageSize - static_cast<int32_t>(kHeaderSize))
+  if (size < 0 || size > largest - static_cast<int32_t>(kHeaderSize))
     return {ErrorCode::kProtocolError, "OP_COMPRESSED announces an uncompressed size of " + std::to_string(size)};
   const auto compressor = compressorOf(frame);
   if (!compressor)

@@ -32,9 +32,10 @@ bool mayCompress(std::string_view commandName);
 std::optional<Compressor> compressorOf(std::string_view frame);
 
 /// Unpacks an OP_COMPRESSED frame into the frame it was made of (an ordinary header and the original opcode).
-/// Memory is bounded by the announced size, which is checked against kMaxMessageSize before it is allocated.
-/// Errors: ProtocolError (sizes, nesting); BadValue (unknown compressor, data that does not unpack to that size).
-StatusWith<std::string> decompress(std::string_view frame);
+/// Memory and time are bounded by the announced size. Before it is allocated it is checked against `largest` and
+/// against what that many compressed bytes can hold at most. Errors: ProtocolError (sizes, nesting); BadValue (unknown
+/// compressor, data that does not unpack to that size).
+StatusWith<std::string> decompress(std::string_view frame, int32_t largest = kMaxMessageSize);
 
 /// Packs a frame; answers with the OP_COMPRESSED frame.
 StatusWith<std::string> compress(std::string_view frame, Compressor compressor);

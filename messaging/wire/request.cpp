@@ -28,8 +28,8 @@ StatusWith<Request> fromOpQuery(std::string_view frame) {
   return request;
 }
 
-StatusWith<Request> fromCompressed(std::string_view frame) {
-  TROUPE_ASSIGN(std::string inner, decompress(frame));
+StatusWith<Request> fromCompressed(std::string_view frame, int32_t largest) {
+  TROUPE_ASSIGN(std::string inner, decompress(frame, largest));
   auto unpacked = std::make_shared<const std::string>(std::move(inner));
   TROUPE_ASSIGN(Request request, parseRequest(*unpacked));
   request.compressor = compressorOf(frame);
@@ -55,12 +55,12 @@ std::string Request::reply(MessageBuilder&& answer, int32_t replyId, uint32_t re
   return frame;
 }
 
-StatusWith<Request> parseRequest(std::string_view frame) {
+StatusWith<Request> parseRequest(std::string_view frame, int32_t largest) {
   TROUPE_ASSIGN(const auto header, parseFrameHeader(frame));
   switch (header.opCode) {
     case OpCode::kMsg: return fromOpMsg(frame);
     case OpCode::kQuery: return fromOpQuery(frame);
-    case OpCode::kCompressed: return fromCompressed(frame);
+    case OpCode::kCompressed: return fromCompressed(frame, largest);
     default:
       return {ErrorCode::kProtocolError, "unsupported opcode " + std::to_string(static_cast<int32_t>(header.opCode))};
   }

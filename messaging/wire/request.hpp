@@ -38,8 +38,8 @@ struct Request {
 
 /// Parses a frame of any opcode. When it fails, `closesConnection(code)` tells whether to hang up; otherwise the
 /// failure is answered with `replyToMalformed`. Errors: those of op_msg.hpp, op_query.hpp and op_compressed.hpp;
-/// ProtocolError for other opcodes.
-StatusWith<Request> parseRequest(std::string_view frame);
+/// ProtocolError for other opcodes. A compressed message may unpack to `largest` bytes.
+StatusWith<Request> parseRequest(std::string_view frame, int32_t largest = kMaxMessageSize);
 
 /// The answer to a frame that `parseRequest` refused, written from `answer`; empty when the client wants none.
 std::string replyToMalformed(std::string_view frame, MessageBuilder&& answer, int32_t replyId);

@@ -4,6 +4,7 @@
 #include "actors/commands/lock_inspection.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/user_store.hpp"
+#include "messaging/log/line_limit.hpp"
 #include "supervisors/metrics/link_metrics.hpp"
 #include "supervisors/metrics/node_metrics.hpp"
 #include "supervisors/metrics/replica_metrics.hpp"
@@ -57,6 +58,14 @@ void AdminEndpoint::onStart() {
   const bool loopback =
       isLoopbackHost(options_.address.find(':') == std::string::npos ? options_.address : "[" + options_.address + "]");
   auto api = std::make_shared<AdminApi>(node(), sourcesOf(server_, links_), accessOf(server_), loopback);
+  options_.maxConnectionsPerAddress = &server_->parameters.adminMaxConnectionsPerAddress;
+  options_.requestsPerSecondPerAddress = &server_->parameters.adminRequestsPerSecondPerAddress;
+  options_.onRefused = [lines = std::make_shared<log::LineLimit>(), server = server_](const std::string& remote,
+                                                                                      std::string_view why) {
+    if (const auto leftOut = lines->admit(server->node.environment().now()))
+      server->log.warning(log::Component::kAdmin, 7001005, "admin", "A client of the admin endpoint was refused",
+                          bson::doc("remote", remote, "reason", why, "refusedSinceLastLine", *leftOut));
+  };
   http_ = std::make_unique<HttpServer>(std::move(api), options_);
   if (!loopback && !server_->identity.authentication) {
     server_->log.warning(log::Component::kAdmin, 7001002, "admin",

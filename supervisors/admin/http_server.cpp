@@ -9,11 +9,13 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <cerrno>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <stdexcept>
 
+#include "actors/server/token_bucket.hpp"
 #include "messaging/tls/context.hpp"
 #include "supervisors/admin/event_queue.hpp"
 #include "supervisors/admin/http_stream.hpp"
@@ -29,6 +31,9 @@ using boost::system::error_code;
 namespace {
 
 constexpr int kBacklog = 128;
+/// The pause after a failure to accept (too many open files), so that it is not tried in a tight loop.
+constexpr auto kPauseAfterFailure = std::chrono::milliseconds(100);
+constexpr double kBurstSeconds = 4;
 /// No script, style, image or connection but this endpoint's own; no frame of another site around it.
 constexpr const char* kContentPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -68,12 +73,13 @@ void fillHeaders(Message& out, const HttpResponse& from) {
 
 struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
   Shared(std::shared_ptr<AdminApi> a, HttpServerOptions o)
-      : api(std::move(a)), options(std::move(o)), acceptor(api->node().io()) {}
+      : api(std::move(a)), options(std::move(o)), acceptor(api->node().io()), retry(api->node().io()) {}
 
   const std::shared_ptr<AdminApi> api;
   const HttpServerOptions options;
   std::shared_ptr<asio::ssl::context> tls;  ///< null: plain HTTP only
   tcp::acceptor acceptor;
+  asio::steady_timer retry;
   uint16_t port = 0;
   std::atomic<bool> stopping{false};
   std::atomic<size_t> streams{0};
@@ -81,14 +87,19 @@ struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
   std::mutex mutex;  // guards the acceptor and what follows
   /// The operations that a session waits for keep it alive; this is a list of sessions without ownership.
   std::set<std::weak_ptr<Session>, std::owner_less<>> sessions;
+  std::map<std::string, int64_t> perAddress;  ///< sessions of each address
+  server::AddressBuckets buckets;
 
   void open();
   void accept();
   void admit(tcp::socket socket);
-  void remove(const std::shared_ptr<Session>& session) {
-    const std::lock_guard lock(mutex);
-    sessions.erase(session);
-  }
+  void retryLater();
+  /// Null, or why there is no room for the session.
+  const char* add(const std::shared_ptr<Session>& session);
+  void remove(const std::shared_ptr<Session>& session);
+  /// Whether the address may make one more request now.
+  bool isInTime(const std::string& address);
+  void noteRefusal(const std::string& remote, std::string_view why);
 };
 
 /// One connection. All of it runs on the connection's strand but the answering, which is a task of the node's pool.
@@ -99,6 +110,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     error_code error;
     const auto remote = stream_.socket().remote_endpoint(error);
     if (!error) remote_ = remote.address().to_string() + ":" + std::to_string(remote.port());
+    address_ = server::addressKey(remote_);
   }
 
   void run() {
@@ -107,12 +119,15 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
       else self->awaitRequest();
     });
   }
+  const std::string& remote() const { return remote_; }
+  /// What limits per address go by.
+  const std::string& address() const { return address_; }
   /// Tells the client that there is no room, and closes. That is not worth a handshake.
-  void refuse() {
-    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+  void refuse(const char* why) {
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this(), why] {
       if (self->shared_->tls) return self->close();
       self->keepAlive_ = false;
-      self->send(errorResponse(503, ErrorCode::kHostUnreachable, "too many connections to the admin endpoint"));
+      self->send(errorResponse(503, ErrorCode::kHostUnreachable, why));
     });
   }
   /// The server stops: now if nothing is under way, else after the response.
@@ -173,6 +188,13 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     const Request request = parser_->release();
     keepAlive_ = request.keep_alive() && !shared_->stopping;
     head_ = request.method() == http::verb::head;
+    if (!shared_->isInTime(address_)) {
+      shared_->noteRefusal(remote_, "too many requests from this address");
+      HttpResponse later =
+          errorResponse(429, ErrorCode::kTemporarilyUnavailable, "too many requests from this address");
+      later.headers.emplace_back("Retry-After", "1");
+      return send(std::move(later));
+    }
     if (shared_->options.tls.mode == tls::TlsMode::kRequire && !stream_.encrypted()) {
       keepAlive_ = false;
       return send(errorResponse(400, ErrorCode::kIllegalOperation, "this port speaks TLS only: ask by https"));
@@ -304,7 +326,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   asio::steady_timer heartbeat_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
-  std::string remote_;
+  std::string remote_, address_;
   bool keepAlive_ = false, head_ = false, answering_ = false, writing_ = false, closed_ = false, counted_ = false;
   std::shared_ptr<EventQueue> events_;
   std::shared_ptr<void> token_;
@@ -336,7 +358,8 @@ void HttpServer::Shared::accept() {
   acceptor.async_accept(asio::make_strand(api->node().io()),
                         [self = shared_from_this()](error_code error, tcp::socket socket) {
                           if (self->stopping || error == asio::error::operation_aborted) return;
-                          if (!error) self->admit(std::move(socket));
+                          if (error) return self->retryLater();
+                          self->admit(std::move(socket));
                           self->accept();
                         });
 }
@@ -345,15 +368,49 @@ void HttpServer::Shared::admit(tcp::socket socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   auto session = std::make_shared<Session>(shared_from_this(), std::move(socket));
-  bool room;
-  {
-    const std::lock_guard lock(mutex);
-    room = sessions.size() < options.maxConnections;
-    if (room) sessions.insert(session);
-  }
-  if (room) return ++accepted, session->run();
+  const char* why = add(session);
+  if (!why) return ++accepted, session->run();
+  noteRefusal(session->remote(), why);
+  session->refuse(why);
+}
+
+void HttpServer::Shared::retryLater() {
+  const std::lock_guard lock(mutex);
+  retry.expires_after(kPauseAfterFailure);
+  retry.async_wait([self = shared_from_this()](error_code error) {
+    if (!error) self->accept();
+  });
+}
+
+const char* HttpServer::Shared::add(const std::shared_ptr<Session>& session) {
+  const int64_t most = options.maxConnectionsPerAddress ? options.maxConnectionsPerAddress->load() : 0;
+  const std::lock_guard lock(mutex);
+  if (sessions.size() >= options.maxConnections) return "too many connections to the admin endpoint";
+  int64_t& ofAddress = perAddress[session->address()];
+  if (most > 0 && ofAddress >= most) return "too many connections from this address";
+  ++ofAddress;
+  sessions.insert(session);
+  return nullptr;
+}
+
+void HttpServer::Shared::remove(const std::shared_ptr<Session>& session) {
+  const std::lock_guard lock(mutex);
+  if (sessions.erase(session) == 0) return;
+  const auto ofAddress = perAddress.find(session->address());
+  if (--ofAddress->second == 0) perAddress.erase(ofAddress);
+}
+
+bool HttpServer::Shared::isInTime(const std::string& address) {
+  const auto rate =
+      static_cast<double>(options.requestsPerSecondPerAddress ? options.requestsPerSecondPerAddress->load() : 0);
+  const TimePoint now = api->node().environment().now();
+  const std::lock_guard lock(mutex);
+  return buckets.take(address, now, {rate, rate * kBurstSeconds});
+}
+
+void HttpServer::Shared::noteRefusal(const std::string& remote, std::string_view why) {
   ++refused;
-  session->refuse();
+  if (options.onRefused) options.onRefused(remote, why);
 }
 
 HttpServer::HttpServer(std::shared_ptr<AdminApi> api, HttpServerOptions options)
@@ -373,6 +430,7 @@ void HttpServer::stop() {
     const std::lock_guard lock(shared_->mutex);
     error_code ignored;
     shared_->acceptor.close(ignored);
+    shared_->retry.cancel();
     sessions = shared_->sessions;
   }
   for (const auto& weak : sessions)

@@ -1,8 +1,11 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "messaging/bson/document.hpp"
 #include "messaging/tls/options.hpp"
@@ -15,6 +18,11 @@ struct HttpServerOptions {
   uint16_t port = 0;            ///< 0: any free one
   tls::TlsOptions tls;          ///< allowTLS and preferTLS take plain HTTP as well
   size_t maxConnections = 128;  ///< further ones are told so and closed
+  /// Limits of one address, which may change at any time and outlive the server; 0 or null: none.
+  const std::atomic<int64_t>* maxConnectionsPerAddress = nullptr;
+  const std::atomic<int64_t>* requestsPerSecondPerAddress = nullptr;
+  /// Hears of connections and requests that were refused for lack of room or for their number. Any thread; may be null.
+  std::function<void(const std::string& remote, std::string_view why)> onRefused = {};
   size_t maxEventStreams = 32;
   size_t maxHeaderBytes = 16 * 1024;
   size_t maxBodyBytes = 64 * 1024;

@@ -116,7 +116,7 @@ struct NodeAssembly::Parts {
   storage::IdleUnits idleUnits;
   server::ClientRegistry clients;
   server::CursorRegistry cursors;
-  server::SessionRegistry sessions;
+  server::SessionRegistry sessions{parameters.maxSessions};
   bson::ObjectIdGenerator objectIds;
   server::HelloState hello;
   server::UserChanges userChanges;

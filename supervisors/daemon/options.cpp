@@ -36,7 +36,8 @@ const std::vector<std::string> kTlsModes = {"disabled", "allowTLS", "preferTLS",
 const OptionRow kRows[] = {
     {"--port", "net.port", &Options::port, "port to listen on"},
     {"--bind_ip", "net.bindIp", &Options::bindIp, "addresses to listen on, separated by commas"},
-    {"--maxConns", "net.maxIncomingConnections", &Options::maxConnections, "connections served at once"},
+    {"--maxConns", "net.maxIncomingConnections", &Options::maxConnections,
+     "connections served at once; fewer where the limit of open files (`ulimit -n`) does not allow them"},
     {"--networkMessageCompressors", "net.compression.compressors", &Options::compressors,
      "compressors offered: snappy,zstd,zlib or disabled"},
     {"--tlsMode", "net.tls.mode", &Options::tlsMode, "disabled, allowTLS, preferTLS or requireTLS", kTlsModes},
@@ -55,6 +56,8 @@ const OptionRow kRows[] = {
     {"--dbpath", "storage.dbPath", &Options::dbPath, "data directory"},
     {"--wiredTigerCacheSizeGB", "storage.wiredTiger.engineConfig.cacheSizeGB", &Options::cacheSizeGB,
      "size of the storage cache in GiB"},
+    {"--maxOpenTables", "storage.maxOpenTables", &Options::maxOpenTables,
+     "collections and indexes whose files are open at once (0: what the limit of open files leaves)"},
     {"--journal,!--nojournal", "storage.journal.enabled", &Options::journal,
      "keep a journal (--nojournal: checkpoints only)"},
     {"--repair", "storage.repair", &Options::repair,
@@ -83,6 +86,8 @@ const OptionRow kRows[] = {
      "how much more is logged, 0 to 5 (while it runs: the parameters logLevel and logComponentVerbosity)"},
     {"--threads", "processManagement.threads", &Options::threads,
      "threads that serve connections and actors (0: one a core)"},
+    {"--openFilesReserve", "processManagement.openFilesReserve", &Options::openFilesReserve,
+     "descriptors kept free of connections and tables (0: a tenth of the limit of open files, at least 64)"},
     {"--pidfilepath", "processManagement.pidFilePath", &Options::pidFilePath, "file to write the process id to"},
 };
 
@@ -214,6 +219,8 @@ Status checkValues(const Options& options) {
         "--wiredTigerCacheSizeGB must be between 0.25 and 10000: with less than 0.25 a few large documents fill the "
         "cache; leave the option out for half of the memory beyond 1 GiB"};
   }
+  TROUPE_TRY(between("--maxOpenTables", options.maxOpenTables, 0, 1'000'000));
+  TROUPE_TRY(between("--openFilesReserve", options.openFilesReserve, 0, 1'000'000));
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
   TROUPE_TRY(checkChoices(options));
   if (options.clusterAuthMode == "none" && !options.keyFile.empty())

@@ -30,7 +30,8 @@ struct Options {
   std::string adminTlsMode = "disabled";
   // storage
   std::string dbPath = "/data/db";
-  double cacheSizeGB = 0;  ///< 0: half of what the machine has beyond 1 GiB, at least 0.25
+  double cacheSizeGB = 0;     ///< 0: half of what the machine has beyond 1 GiB, at least 0.25
+  int64_t maxOpenTables = 0;  ///< 0: what the limit of open files leaves
   bool journal = true;
   bool repair = false;  ///< mend the data directory and exit
   int64_t journalCommitIntervalMs = 100;
@@ -49,7 +50,8 @@ struct Options {
   int64_t slowMs = 100;
   int64_t verbosity = 0;
   // process
-  int64_t threads = 0;  ///< threads of the pool; 0: as many as cores
+  int64_t threads = 0;           ///< threads of the pool; 0: as many as cores
+  int64_t openFilesReserve = 0;  ///< descriptors kept for the engine; 0: a tenth of the limit, at least 64
   std::string pidFilePath;
   std::vector<std::string> setParameters;  ///< "name=value"
 

@@ -13,6 +13,7 @@
 #include "storage/validation/repair.hpp"
 #include "supervisors/assembly/node_assembly.hpp"
 #include "supervisors/daemon/cluster_links.hpp"
+#include "supervisors/daemon/descriptor_shares.hpp"
 #include "supervisors/daemon/exit_watchdog.hpp"
 #include "supervisors/daemon/option_files.hpp"
 #include "supervisors/daemon/service_manager.hpp"
@@ -43,8 +44,8 @@ Status setParameters(const Options& options, server::Parameters& parameters) {
   return Status::OK();
 }
 
-StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, const EngineSetting& setting,
-                                                        ExitWatchdog& watchdog) {
+StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, const DescriptorShares& descriptors,
+                                                        const EngineSetting& setting, ExitWatchdog& watchdog) {
   log::Log& log = setting.log;
   std::error_code error;
   if (!fs::is_directory(options.dbPath, error)) {
@@ -57,6 +58,7 @@ StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, 
   engineOptions.journalEnabled = options.journal;
   engineOptions.rewriteOldTables = !options.repair;
   engineOptions.salvageMetadata = options.repair;
+  engineOptions.maxOpenTables = descriptors.tables;
   engineOptions.transactionTooLargeForCacheThreshold = setting.parameters.transactionTooLargeForCacheThreshold;
   engineOptions.onMessage = [&log](storage::WiredTigerOptions::Level level, std::string_view text) {
     if (level == storage::WiredTigerOptions::Level::kError) log.error(Component::kStorage, 22435, "engine", text);
@@ -76,13 +78,14 @@ StatusWith<std::unique_ptr<storage::Engine>> openEngine(const Options& options, 
   return storage::openWiredTiger(engineOptions);
 }
 
-server::ServerIdentity identityOf(const Options& options, std::vector<wire::Compressor> allowed) {
+server::ServerIdentity identityOf(const Options& options, const DescriptorShares& descriptors,
+                                  std::vector<wire::Compressor> allowed) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
   server::ServerIdentity result;
   result.host = std::string(host) + ":" + std::to_string(options.port);
   result.port = options.port;
-  result.maxConnections = options.maxConnections;
+  result.maxConnections = descriptors.connections;
   result.authentication = options.auth;
   result.compressors = std::move(allowed);
   result.commandLine = bson::doc("argv", options.argv, "parsed", options.parsed);
@@ -90,7 +93,7 @@ server::ServerIdentity identityOf(const Options& options, std::vector<wire::Comp
 }
 
 /// The daemon's options as those of its node. Errors: BadValue.
-StatusWith<AssemblyOptions> assemblyOptions(Options& options) {
+StatusWith<AssemblyOptions> assemblyOptions(Options& options, const DescriptorShares& descriptors) {
   if (!options.keyFile.empty()) options.auth = true;  // nodes that trust each other by a secret serve no strangers
   AssemblyOptions made;
   TROUPE_ASSIGN(auto allowed, compressors(options.compressors));
@@ -98,7 +101,7 @@ StatusWith<AssemblyOptions> assemblyOptions(Options& options) {
   made.name = options.nodeName.empty() ? "localhost:" + std::to_string(options.port) : options.nodeName;
   made.threads = static_cast<unsigned>(options.threads);
   made.log = logOptions(options);
-  made.identity = identityOf(options, std::move(allowed));
+  made.identity = identityOf(options, descriptors, std::move(allowed));
   made.setParameters = [&options](server::Parameters& parameters) { return setParameters(options, parameters); };
   made.dataDirectory = options.dbPath;
   made.spillDirectory = options.dbPath + "/_tmp";
@@ -106,13 +109,13 @@ StatusWith<AssemblyOptions> assemblyOptions(Options& options) {
   made.repair = options.repair;
   made.listener.addresses = splitList(options.bindIp);
   made.listener.port = static_cast<uint16_t>(options.port);
-  made.listener.maxConnections = options.maxConnections;
   TROUPE_ASSIGN(made.listener.tls, tlsOptions(options));
   TROUPE_ASSIGN(made.links, linkOptions(options));
   if (options.adminPort > 0) {
     made.admin.emplace();
     made.admin->address = options.adminBindIp;
     made.admin->port = static_cast<uint16_t>(options.adminPort);
+    made.admin->maxConnections = static_cast<size_t>(descriptors.admin);
     TROUPE_ASSIGN(made.admin->tls, adminTlsOptions(options));
   }
   made.replicaSet = options.replSet;
@@ -127,6 +130,7 @@ struct Server::Parts {
   Options options;
   Extension extension;
   ExitWatchdog watchdog{};
+  DescriptorShares descriptors{};
   std::unique_ptr<NodeAssembly> node;
   bool stopped = false;
   std::mutex failureMutex;
@@ -148,7 +152,11 @@ void Server::Parts::failWith(const Status& reason) {
 
 Status Server::Parts::open() {
   TROUPE_TRY(checkFiles(options));
-  TROUPE_ASSIGN(AssemblyOptions wanted, assemblyOptions(options));
+  TROUPE_ASSIGN(descriptors, shareDescriptors({.limit = raiseDescriptorLimit(),
+                                               .connections = options.maxConnections,
+                                               .openTables = options.maxOpenTables,
+                                               .reserve = options.openFilesReserve}));
+  TROUPE_ASSIGN(AssemblyOptions wanted, assemblyOptions(options, descriptors));
   wanted.commands = extension.commands;
   wanted.services = extension.services;
   wanted.failed = [this](const Status& reason) { failWith(reason); };
@@ -156,7 +164,9 @@ Status Server::Parts::open() {
     if (stage == StopStage::kTree) watchdog.endWhenIdleFor(kToStop, "stopping has made no progress");
     else watchdog.endWhenIdleFor(kIdleWhileClosing, "closing has made no progress");
   };
-  const auto opener = [this](const EngineSetting& setting) { return openEngine(options, setting, watchdog); };
+  const auto opener = [this](const EngineSetting& setting) {
+    return openEngine(options, descriptors, setting, watchdog);
+  };
   node = std::make_unique<NodeAssembly>(makeRealEnvironment(), opener, transport::makeTcpNetwork(), std::move(wanted));
   logStartUp();
   return node->open();
@@ -167,6 +177,16 @@ void Server::Parts::logStartUp() {
   log.info(Component::kControl, 4615611, "main", "trouped starting",
            bson::doc("pid", static_cast<int64_t>(getpid()), "port", options.port, "dbPath", options.dbPath,
                      "troupeVersion", server::kTroupeVersion, "speaksAs", server::kServerVersion));
+  log.info(Component::kControl, 22180, "main", "Open files",
+           bson::doc("limit", descriptors.limit, "reserve", descriptors.reserve, "connections", descriptors.connections,
+                     "tables", descriptors.tables, "links", descriptors.links, "admin", descriptors.admin));
+  if (descriptors.connections < options.maxConnections) {
+    log.warning(Component::kControl, 22184, "main",
+                "The limit of open files allows fewer connections than --maxConns asks for; raise it with `ulimit -n` "
+                "or LimitNOFILE=",
+                bson::doc("limit", descriptors.limit, "connections", descriptors.connections, "maxConns",
+                          options.maxConnections));
+  }
   if (!options.auth && !options.repair) {  // a repair serves nobody
     log.warning(Component::kControl, 22120, "main",
                 "Access control is not enabled for the database. Read and write access to data and configuration is "

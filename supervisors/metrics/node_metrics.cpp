@@ -100,7 +100,27 @@ void addLatencies(MetricSet& m, const server::OperationLatencies& latencies) {
   add("command", latencies.commands);
 }
 
+/// What limits of unknown peers have turned away.
+void addRefusals(MetricSet& m, const server::ServerContext& server) {
+  for (size_t i = 0; i < static_cast<size_t>(server::ConnectionRefusal::kCount); ++i) {
+    const auto why = static_cast<server::ConnectionRefusal>(i);
+    m.counter("troupe_connections_refused_total", "connections closed before they were served",
+              static_cast<double>(server.gate.refusals(why)), {{"reason", std::string(server::refusalName(why))}});
+  }
+  m.gauge("troupe_incomplete_message_bytes", "memory of messages that have not arrived as a whole",
+          static_cast<double>(server.messages.bytes()));
+  m.counter("troupe_incomplete_messages_refused_total", "connections closed for lack of memory for their message",
+            static_cast<double>(server.messages.refusals()));
+  m.counter("troupe_sessions_displaced_total", "logical sessions forgotten in favour of newer ones",
+            static_cast<double>(server.sessions.displaced()));
+}
+
 void addEngine(MetricSet& m, const storage::EngineStatistics& s) {
+  m.gauge("troupe_engine_open_tables", "files of tables that are open", static_cast<double>(s.openTables));
+  m.gauge("troupe_engine_open_tables_limit", "files of tables that may be open (0: no limit)",
+          static_cast<double>(s.openTablesLimit));
+  m.counter("troupe_engine_open_tables_refused_total", "times a table was not opened because of the limit",
+            static_cast<double>(s.openTablesRefused));
   const auto cache = [&](const char* what, int64_t bytes) {
     m.gauge("troupe_engine_cache_bytes", "the storage engine's cache", static_cast<double>(bytes), {{"what", what}});
   };
@@ -185,8 +205,8 @@ void addServerMetrics(MetricSet& m, server::ServerContext& server) {
   const auto uptime = server.node.environment().now() - server.startedAt;
   m.gauge("troupe_uptime_seconds", "time since the node started", std::chrono::duration<double>(uptime).count());
   m.gauge("troupe_connections", "open connections of clients", static_cast<double>(server.clients.current()));
-  m.gauge("troupe_connections_limit", "connections served at once",
-          static_cast<double>(server.identity.maxConnections));
+  m.gauge("troupe_connections_limit", "connections served at once", static_cast<double>(server.gate.limit()));
+  addRefusals(m, server);
   m.counter("troupe_connections_created_total", "connections ever opened",
             static_cast<double>(server.clients.totalCreated()));
   addOperations(m, server);

@@ -55,8 +55,10 @@ def run_server(*arguments, timeout=30):
 class Server:
     """One `trouped` with a temporary data directory; used as a context manager, or with start and stop."""
 
-    def __init__(self, *options, dbpath=None, test_commands=True, program=BIN / "trouped"):
+    def __init__(self, *options, dbpath=None, test_commands=True, program=BIN / "trouped", open_files=None):
+        """`open_files`: the limit of descriptors it is started with."""
         self.program = str(program)
+        self.open_files = open_files
         self.folder = Path(tempfile.mkdtemp(prefix="troupe-integration-"))
         self.dbpath = Path(dbpath) if dbpath else self.folder / "data"
         self.dbpath.mkdir(exist_ok=True)
@@ -73,7 +75,8 @@ class Server:
 
     def start(self):
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([self.program, *self.arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        limit = ["prlimit", f"--nofile={self.open_files}", "--"] if self.open_files else []
+        self.process = subprocess.Popen([*limit, self.program, *self.arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         waited_for = [port for port in (self.port, self.admin_port) if port == self.port or str(port) in self.arguments()]
         deadline = time.monotonic() + START_SECONDS

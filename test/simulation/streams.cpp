@@ -184,6 +184,7 @@ class Streams::Arrival final : public transport::Arrival {
     promise.set(false);
     return future;
   }
+  void giveUp() override { end_.reset(); }
   std::optional<Remote> remote() const override { return Remote{from_, true}; }
   std::shared_ptr<transport::Transport> take(bool) override { return std::move(end_); }
 

@@ -70,7 +70,7 @@ class CommandNode {
   CommandNode(const CommandNode&) = delete;
 
   std::shared_ptr<Client> connect(bool fromLoopback = true) {
-    return clients.add(fromLoopback ? "127.0.0.1:5000" : "10.0.0.9:5000", fromLoopback, false, 10'000);
+    return clients.add(fromLoopback ? "127.0.0.1:5000" : "10.0.0.9:5000", fromLoopback, false);
   }
 
   /// Starts a command and runs the node until nothing is ready; the command may still be waiting.

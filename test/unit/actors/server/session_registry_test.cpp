@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "messaging/bson/json.hpp"
 
 namespace troupe::server {
@@ -13,7 +15,8 @@ bson::Document lsid(char byte) { return bson::doc("id", bson::Binary{bson::kBina
 
 class SessionRegistryTest : public ::testing::Test {
  protected:
-  SessionRegistry sessions;
+  std::atomic<int64_t> most{3};
+  SessionRegistry sessions{most};
   const TimePoint start = TimePoint() + 1h;
 };
 
@@ -61,6 +64,19 @@ TEST_F(SessionRegistryTest, EndsASessionWhenItsClientSaysSo) {
   ASSERT_TRUE(sessions.touch(a, start).isOK());
   sessions.end(std::string(16, 'a'));
   EXPECT_EQ(sessions.size(), 0u);
+}
+
+TEST_F(SessionRegistryTest, TheOneUnusedForLongestGivesItsPlaceToANewOne) {
+  for (const char name : {'a', 'b', 'c'}) EXPECT_TRUE(sessions.touch(lsid(name), start).isOK());
+  EXPECT_TRUE(sessions.touch(lsid('a'), start + 1s).isOK());
+  EXPECT_TRUE(sessions.touch(lsid('d'), start + 2s).isOK());
+  EXPECT_EQ(sessions.size(), 3u);
+  EXPECT_EQ(sessions.displaced(), 1);
+  const auto keys = sessions.keys();
+  EXPECT_EQ(std::ranges::count(keys, std::string(16, 'b')), 0);
+  EXPECT_EQ(std::ranges::count(keys, std::string(16, 'a')), 1);
+  EXPECT_TRUE(sessions.touch(lsid('b'), start + 3s).isOK()) << "it is noted again at its next use";
+  EXPECT_EQ(sessions.endIdle(start + 2s).size(), 1u) << "a, since c went for b";
 }
 
 }  // namespace troupe::server

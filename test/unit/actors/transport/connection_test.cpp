@@ -263,4 +263,114 @@ TEST_F(ConnectionTest, StopsWhenAsked) {
   EXPECT_FALSE(stands());
 }
 
+/// With access control, and a client that has yet to authenticate.
+class UnknownClientTest : public ::testing::Test {
+ protected:
+  UnknownClientTest() {
+    server.parameters.preAuthMaximumMessageSizeBytes = 100'000;
+    server.parameters.preAuthMessageMemoryMB = 1;
+  }
+  std::shared_ptr<FakeTransport> connect(server::ConnectionGate::Place place = {}) {
+    auto transport = std::make_shared<FakeTransport>();
+    auto client = server.connect();
+    client->mustLink = place.isForLink();
+    server.node.spawn<Connection>("/conn" + std::to_string(++connections), transport, std::move(client), *server.server,
+                                  std::move(place));
+    server.node.run();
+    return transport;
+  }
+  void arrive(FakeTransport& transport, std::string_view bytes) {
+    transport.arrive(bytes);
+    server.node.run();
+  }
+  /// A message of that size, of which the header says so.
+  static std::string messageOf(size_t size) {
+    std::string frame = wire::buildRequest(1, "admin", bson::doc("ping", 1, "text", std::string(size, 'x')));
+    frame.resize(size);
+    wire::writeHeader(frame.data(), {static_cast<int32_t>(size), 1, 0, wire::OpCode::kMsg});
+    return frame;
+  }
+  commands::CommandNode server{{.authentication = true}};
+  int connections = 0;
+};
+
+TEST_F(UnknownClientTest, MaySendSmallMessagesOnly) {
+  auto small = connect();
+  arrive(*small, wire::buildRequest(7, "admin", R"({"ping": 1})"_json));
+  EXPECT_EQ(small->sent().size(), 1u);
+  EXPECT_FALSE(small->closed());
+  arrive(*small, messageOf(100'001).substr(0, 16));
+  EXPECT_TRUE(small->closed()) << "as soon as the size is known";
+}
+
+TEST_F(UnknownClientTest, MayUnpackSmallMessagesOnly) {
+  auto transport = connect();
+  const auto packed = wire::compress(messageOf(200'000), wire::Compressor::kZstd);
+  ASSERT_TRUE(packed.isOK());
+  ASSERT_LT(packed->size(), 10'000u);
+  arrive(*transport, *packed);
+  EXPECT_TRUE(transport->closed());
+}
+
+TEST_F(UnknownClientTest, SharesTheMemoryOfIncompleteMessagesWithAllOfItsKind) {
+  std::vector<std::shared_ptr<FakeTransport>> waiting;
+  int closed = 0;
+  for (int i = 0; i < 30; ++i) {
+    waiting.push_back(connect());
+    arrive(*waiting.back(), messageOf(100'000).substr(0, 90'000));
+    closed += waiting.back()->closed();
+  }
+  EXPECT_GT(closed, 10);
+  EXPECT_LT(closed, 30);
+  EXPECT_LE(server.server->messages.unknownBytes(), 1 << 20);
+  EXPECT_EQ(server.server->messages.refusals(), closed);
+  for (const auto& transport : waiting) transport->hangUp();
+  server.node.run();
+  EXPECT_EQ(server.server->messages.bytes(), 0);
+}
+
+TEST_F(UnknownClientTest, LeavesNoSessionBehind) {
+  auto transport = connect();
+  const auto lsid = bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, 'a')});
+  arrive(*transport, wire::buildRequest(7, "admin", bson::doc("ping", 1, "lsid", lsid)));
+  EXPECT_EQ(transport->sent().size(), 1u);
+  arrive(*transport, wire::buildRequest(8, "admin", R"({"startSession": 1})"_json));
+  EXPECT_EQ(server.sessions.size(), 0u);
+}
+
+TEST_F(UnknownClientTest, IsAwaitedUntilItsMessageIsWhole) {
+  auto transport = connect();
+  const auto isAwaited = [&] {
+    bool awaited = false;
+    server.clients.each([&](server::Client& client) {
+      awaited = awaited || client.awaitedSince.load() != server::Client::kNotAwaited;
+    });
+    return awaited;
+  };
+  EXPECT_TRUE(isAwaited()) << "for its first message";
+  const auto ping = wire::buildRequest(7, "admin", R"({"ping": 1})"_json);
+  arrive(*transport, ping);
+  EXPECT_FALSE(isAwaited());
+  arrive(*transport, ping.substr(0, 20));
+  EXPECT_TRUE(isAwaited());
+  arrive(*transport, ping.substr(20));
+  EXPECT_FALSE(isAwaited());
+}
+
+TEST_F(UnknownClientTest, BeyondTheLimitOfConnectionsOnlyLinksAreServed) {
+  server::ConnectionGate full(0);
+  auto taker = std::make_unique<LinkTaker>();
+  const LinkTaker& seen = *taker;
+  server.node.spawn(link::kLinksPath, std::move(taker), {});
+  auto client = connect(full.enter());
+  arrive(*client, wire::buildRequest(7, "admin", R"({"ping": 1})"_json));
+  EXPECT_TRUE(client->closed());
+  EXPECT_TRUE(client->sent().empty());
+  EXPECT_EQ(server.server->gate.refusals(server::ConnectionRefusal::kTooMany), 1);
+  auto member = connect(full.enter());
+  arrive(*member, "TROUPELK and a hello");
+  EXPECT_EQ(seen.bytes.size(), 1u);
+  EXPECT_FALSE(member->closed());
+}
+
 }  // namespace troupe::transport

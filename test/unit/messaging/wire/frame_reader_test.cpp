@@ -92,5 +92,30 @@ TEST(FrameReader, ShrinksAfterABigFrame) {
   EXPECT_EQ(reader.capacity(), FrameReader::kIdleSize);
 }
 
+TEST(FrameReader, RefusesAFrameAboveItsLimitAsSoonAsItsHeaderIsThere) {
+  FrameReader reader;
+  reader.setLimit(1000);
+  reader.feed(frameOf(1000));
+  EXPECT_EQ(reader.next()->size(), 1000u);
+  reader.feed(frameOf(1001).substr(0, kHeaderSize));
+  EXPECT_EQ(reader.next().status(), ErrorCode::kProtocolError);
+  reader.setLimit(kMaxMessageSize);
+  EXPECT_TRUE(reader.next().isOK());
+}
+
+TEST(FrameReader, TellsHowMuchItWillAllocateBeforeItDoes) {
+  FrameReader reader;
+  const auto frame = frameOf(300'000);
+  for (size_t at = 0; at < frame.size(); at += 5000) {
+    const auto part = std::string_view(frame).substr(at, 5000);
+    const size_t told = reader.capacityToRead();
+    (void)reader.prepare();
+    EXPECT_EQ(reader.capacity(), told);
+    reader.feed(part);
+  }
+  EXPECT_EQ(reader.next()->size(), frame.size());
+  EXPECT_EQ(reader.capacityToRead(), FrameReader::kIdleSize);
+}
+
 }  // namespace
 }  // namespace troupe::wire

@@ -96,5 +96,23 @@ TEST(CompressionNegotiation, LeavesHandshakesAndSecretsUncompressed) {
   EXPECT_TRUE(mayCompress("find"));
 }
 
+TEST_P(EachCompressor, UnpacksNoMoreThanAllowed) {
+  const auto whole = bigRequest();
+  const auto packed = compress(whole, GetParam()).value();
+  const auto size = static_cast<int32_t>(whole.size());
+  EXPECT_TRUE(decompress(packed, size).isOK());
+  EXPECT_EQ(decompress(packed, size - 1).status(), ErrorCode::kProtocolError);
+}
+
+/// A frame of a few bytes that does not say how large it becomes.
+TEST(OpCompressed, ASmallFrameCannotAskForMuchMemory) {
+  std::string bomb = compress(bigRequest(), Compressor::kZstd).value();
+  bomb.resize(kHeaderSize + 9);
+  bomb += std::string("\x28\xb5\x2f\xfd\x00\x58\x01\x00\x00", 9);
+  writeHeader(bomb.data(), {static_cast<int32_t>(bomb.size()), 1, 0, OpCode::kCompressed});
+  const auto refused = decompress(withSize(bomb, kMaxMessageSize - 16));
+  EXPECT_EQ(refused.status(), ErrorCode::kBadValue);
+}
+
 }  // namespace
 }  // namespace troupe::wire

@@ -6,6 +6,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
+#include <thread>
 
 #include "messaging/schemas/testing.capnp.h"
 
@@ -213,6 +214,43 @@ TEST_F(HttpServerTest, SaysWhatIsWrongWithItsAddress) {
   auto api = std::make_shared<AdminApi>(node, AdminSources{}, std::make_shared<OpenAccess>(), true);
   EXPECT_THROW(HttpServer(api, {.port = port}), std::runtime_error);
   EXPECT_THROW(HttpServer(api, {.address = "no address"}), std::runtime_error);
+}
+
+TEST_F(HttpServerTest, OneAddressGetsSoManyConnections) {
+  const std::atomic<int64_t> most{2};
+  const uint16_t port = start({.maxConnectionsPerAddress = &most});
+  auto first = std::make_unique<Client>(port);
+  Client second(port);
+  for (Client* client : {first.get(), &second}) {
+    client->get("/healthz");
+    EXPECT_TRUE(client->response().starts_with("HTTP/1.1 200 "));
+  }
+  Client third(port);
+  EXPECT_NE(third.readToEnd().find("too many connections from this address"), std::string::npos);
+  EXPECT_EQ(figure("refused"), 1);
+  first.reset();
+  while (figure("open") > 1) std::this_thread::yield();
+  Client fourth(port);
+  fourth.get("/healthz");
+  EXPECT_TRUE(fourth.response().starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpServerTest, OneAddressGetsSoManyRequestsASecond) {
+  const std::atomic<int64_t> rate{1};
+  std::atomic<int> heard{0};
+  Client client(start({.requestsPerSecondPerAddress = &rate, .onRefused = [&](const std::string&, auto) { ++heard; }}));
+  std::string last;
+  int served = 0;
+  for (int i = 0; i < 10; ++i) {
+    client.get("/healthz");
+    last = client.response();
+    served += last.starts_with("HTTP/1.1 200 ");
+  }
+  EXPECT_GE(served, 4) << "four seconds' worth may come at once";
+  EXPECT_LT(served, 8);
+  EXPECT_TRUE(last.starts_with("HTTP/1.1 429 ")) << last;
+  EXPECT_NE(last.find("Retry-After: 1"), std::string::npos);
+  EXPECT_EQ(heard, 10 - served);
 }
 
 }  // namespace
