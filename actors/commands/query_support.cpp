@@ -64,7 +64,7 @@ StatusWith<bson::Document> evaluateLet(bson::View let, const query::ParseContext
   bson::Builder values;
   for (const bson::Element& e : let) {
     TROUPE_ASSIGN(const auto expression, query::parseExpression(e, context));
-    query::Variables none;
+    query::Variables none(context.work);
     TROUPE_ASSIGN(const auto value, expression->evaluate(bson::View(), none));
     values.append(e.name(), value);
   }
@@ -183,6 +183,8 @@ TimePoint QueryResources::coarseNow() const { return server.node.environment().c
 
 StatusWith<CatalogReader> QueryResources::catalog() const { return server.catalog.read(unit()); }
 
+Status QueryResources::checkForInterrupt() { return operation->checkForInterrupt(coarseNow()); }
+
 StatusWith<CatalogReader> openCatalogView(const Request& request) {
   ServerContext& server = request.server();
   auto view = server.catalog.read(request.operation().recoveryUnit());
@@ -215,7 +217,7 @@ Status prepareContext(QueryResources& r, const Request& request, bson::View coll
     r.collator = r.collection->sharedCollator();
   }
   r.context.collator = r.collator.get();
-  r.context.clock = &r;
+  r.context.work = &r;
   setPresent(r.context, request.server());
   r.context.limits.sortMemoryBytes = static_cast<size_t>(request.server().parameters.maxQueryMemoryBytes);
   if (!let.empty()) {

@@ -9,6 +9,7 @@
 #include "messaging/bson/collation.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/plan/executor.hpp"
+#include "storage/query/query_work.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -17,13 +18,15 @@ using namespace server;
 inline constexpr auto kSlice = std::chrono::milliseconds(10);
 
 /// Resources of one query, owned in one place so that they live as long as the query: the command's bytes,
-/// collation, `let` variables and the collection; the operation that works on it; and the clock it
-/// goes by.
-class QueryResources final : public query::WorkClock {
+/// collation, `let` variables and the collection; and the operation that works on it, with its clock,
+/// interrupt and memory budget.
+class QueryResources final : public query::QueryWork {
  public:
   QueryResources(ServerContext& server, storage::OperationContext& operation) : server(server), operation(&operation) {}
 
   TimePoint coarseNow() const override;
+  Status checkForInterrupt() override;
+  storage::MemoryBudget* memory() override { return &operation->memory(); }
   /// Of the operation: all parts of the query read through it.
   storage::RecoveryUnit& unit() const { return operation->recoveryUnit(); }
   /// The catalog as the operation's snapshot sees it; opens both together, unless they are open (CAT-019). It ends with

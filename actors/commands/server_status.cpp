@@ -110,6 +110,10 @@ void appendMetrics(bson::Builder& b, ServerContext& server) {
   b.append("document", bson::doc("deleted", c.documentsDeleted.load(), "inserted", c.documentsInserted.load(),
                                  "returned", c.documentsReturned.load(), "updated", c.documentsUpdated.load()));
   b.append("queryExecutor", bson::doc("scanned", c.keysExamined.load(), "scannedObjects", c.documentsExamined.load()));
+  if (const storage::MemoryGovernor* memory = server.operations.memory)
+    b.append("operationMemory",
+             bson::doc("reservedBytes", memory->reserved(), "peakBytes", memory->peak(), "limitBytes", memory->limit(),
+                       "operationLimitBytes", memory->operationLimit(), "refusals", memory->refusals()));
   const auto& conflicts = server.conflicts;
   b.append("operation",
            bson::doc("writeConflicts", conflicts.writeConflicts.load(), "temporarilyUnavailableErrors",

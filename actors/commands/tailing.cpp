@@ -60,6 +60,7 @@ Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_
   const TimePoint began = environment.now();
   bool inTime = began < until;
   if (inTime) {
+    request.endWithClient();
     const auto woken = std::make_shared<Promise<Done>>();
     auto news = woken->future();
     server.cappedWaiters.wakeOnNews(collection, known, woken);

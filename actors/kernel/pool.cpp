@@ -1,37 +1,26 @@
 #include "actors/kernel/pool.hpp"
 
 #include <spdlog/spdlog.h>
-#include <time.h>
 #include <caf/execution_unit.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 
+#include <algorithm>
 #include <boost/asio/defer.hpp>
 #include <boost/asio/post.hpp>
+#include <utility>
+
+#include "actors/kernel/pool_threads.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// State of a pool thread: its next job waits here instead of in the shared queue.
-struct Turn {
-  const Pool* pool;
-  bool hasNext = false;
-  Job next = {};
-};
-thread_local Turn* currentTurn = nullptr;      ///< null outside of a chain of jobs, as in a socket's handler
-thread_local AsioPool* currentPool = nullptr;  ///< null on threads of others (timers, detached actors)
+thread_local PoolThread* here = nullptr;  ///< null on threads of others (timers, detached actors)
 
 /// How many jobs a thread runs from its own slot before sockets and others get their turn, and for how long: jobs that
 /// give way after milliseconds mean to let others run, not to come again at once.
 constexpr int kLongestChain = 16;
 constexpr int64_t kLongestTurnNanos = 2'000'000;
-
-/// The machine's monotonic clock, cheap and coarse (steps of some milliseconds): a pool of threads runs in real time.
-int64_t coarseNanos() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 class Unit final : public caf::execution_unit {
  public:
@@ -99,20 +88,10 @@ class AsioPool::Posted {
   Job job_;
 };
 
+/// The context is told of two threads at least: with one it would not wake another, as a stand-in needs.
 AsioPool::AsioPool(unsigned threads, size_t messagesPerTurn)
-    : Pool(messagesPerTurn), io_(static_cast<int>(threads)), work_(io_.get_executor()) {
-  for (unsigned i = 0; i < threads; ++i)
-    threads_.emplace_back([this] {
-      currentPool = this;
-      for (;;) {
-        try {
-          io_.run();
-          return;
-        } catch (const std::exception& failure) {
-          spdlog::error("a socket handler failed: {}", failure.what());
-        }
-      }
-    });
+    : Pool(messagesPerTurn), io_(static_cast<int>(std::max(2U, threads))), work_(io_.get_executor()) {
+  threads_ = std::make_unique<PoolThreads>(*this, threads);
 }
 
 AsioPool::~AsioPool() { stopThreads(); }
@@ -121,55 +100,71 @@ AsioPool::~AsioPool() { stopThreads(); }
 /// it waking the thread. So the first job that a turn makes ready stays on its thread. The second goes to all: one
 /// thread would otherwise work through a crowd while the others sleep.
 void AsioPool::submit(Job job) noexcept {
-  Turn* turn = currentTurn;
-  if (turn && turn->pool == this && !turn->hasNext) {
-    turn->next = std::move(job);
-    turn->hasNext = true;
-    return;
-  }
+  PoolThread* const thread = here && here->pool == this ? here : nullptr;
+  if (thread && thread->inTurn && thread->keep(job)) return;
   // From a socket's handler: this thread goes on with it when the handler returns.
-  if (!turn && currentPool == this) return boost::asio::defer(io_, Posted(*this, std::move(job)));
+  if (thread && !thread->inTurn) return boost::asio::defer(io_, Posted(*this, std::move(job)));
   post(std::move(job));
 }
 
 void AsioPool::post(Job job) { boost::asio::post(io_, Posted(*this, std::move(job))); }
 
 void AsioPool::runChain(Job job) noexcept {
-  Turn turn{this};
-  // A turn may run within another one: an actor's handler that answers a socket at once.
-  Turn* const outer = std::exchange(currentTurn, &turn);
+  PoolThread visitor(this);  // of a thread that is none of the pool's: what was left over at the end
+  PoolThread* const outside = here;
+  if (!here || here->pool != this) here = &visitor;
+  PoolThread& thread = *here;
+  // A turn may run within another one: an actor's handler that answers a socket at once. The job that the outer one
+  // keeps is not its own.
+  const bool keepsOuter = thread.keepsOne();
+  const bool wasInTurn = std::exchange(thread.inTurn, !keepsOuter);
+  const int64_t outerSince = thread.jobSince.load(std::memory_order_relaxed);
   const int64_t begun = coarseNanos();
+  int64_t now = begun;
   for (int count = 1;; ++count) {
+    thread.jobSince.store(now, std::memory_order_relaxed);
     runJob(job);
-    if (!turn.hasNext) break;
-    job = std::move(turn.next);
-    turn.hasNext = false;
+    if (keepsOuter || !thread.take(job)) break;
+    now = coarseNanos();
     // Two actors that talk to each other would keep the thread forever, and sockets would starve.
-    if (count == kLongestChain || coarseNanos() - begun > kLongestTurnNanos) {
+    if (count == kLongestChain || now - begun > kLongestTurnNanos) {
       post(std::move(job));
       break;
     }
   }
-  currentTurn = outer;
+  thread.jobSince.store(outerSince, std::memory_order_relaxed);
+  thread.inTurn = wasInTurn;
+  here = outside;
 }
 
 void AsioPool::runAsTurn(const std::function<void()>& action) {
   // Within a turn the action's first job is this turn's next one anyhow.
-  if (currentPool && !currentTurn) currentPool->runChain({nullptr, {}, action});
+  if (here && !here->inTurn) here->pool->runChain({nullptr, {}, action});
   else action();
 }
+
+void AsioPool::setCurrent(PoolThread* thread) { here = thread; }
+
+size_t AsioPool::threadCount() const { return threads_->count(); }
 
 void AsioPool::stopThreads() {
   work_.reset();
   io_.stop();
   // Jobs that are still queued are dropped with the context; each gives its actor's reference back (Posted).
-  for (auto& thread : threads_)
-    if (thread.joinable()) thread.join();
+  threads_->stop();
 }
 
 void AsioPool::runLeftovers() {
   io_.restart();
-  io_.poll();
+  for (;;) {
+    try {
+      io_.poll();
+      return;
+    } catch (const std::exception& failure) {
+      spdlog::error("a socket handler failed: {}", failure.what());
+    } catch (...) {  // what tells a stand-in to end (PoolThreads) may be left over, too
+    }
+  }
 }
 
 bool ManualPool::step(size_t index) {

@@ -9,8 +9,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <thread>
-#include <vector>
 
 #include "actors/kernel/task.hpp"
 
@@ -57,8 +55,12 @@ class Pool : public TaskHost {
   std::atomic<int64_t> holders_{0};
 };
 
+class PoolThread;
+class PoolThreads;
+
 /// Shares an Asio context with the sockets. Work that a pool thread makes ready it runs itself, next: no other thread
-/// is woken for the first piece of work, and the others are offered to all.
+/// is woken for the first piece of work, and the others are offered to all. Work that keeps a thread for long has a
+/// stand-in (PoolThreads).
 class AsioPool final : public Pool {
  public:
   AsioPool(unsigned threads, size_t messagesPerTurn);
@@ -69,6 +71,10 @@ class AsioPool final : public Pool {
   void stopThreads() override;
   /// Node::runAsTurn.
   static void runAsTurn(const std::function<void()>& action);
+  /// The threads at present, stand-ins included.
+  size_t threadCount() const;
+  /// Makes the calling thread one of a pool.
+  static void setCurrent(PoolThread* thread);
 
  private:
   class Posted;
@@ -76,7 +82,7 @@ class AsioPool final : public Pool {
   void post(Job job);
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  std::vector<std::thread> threads_;
+  std::unique_ptr<PoolThreads> threads_;
 };
 
 /// No threads: the owner of the node takes the turns, in any order.

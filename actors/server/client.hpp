@@ -57,6 +57,8 @@ class Client {
   bool mustLink = false;  ///< admitted beyond the limit of connections, as a link of another node only
   /// Ends the running operation when the peer closes; set by a connection. Null: its end is noticed without.
   std::function<void()> watchPeer = {};
+  /// Whether the peer has closed; set by a connection, and asked on its own coroutine only. Null: unknown.
+  std::function<bool()> isPeerGone = {};
 
   bool authenticated() const { return !users.empty(); }
   bool allows(auth::Action action, const auth::Resource& resource) const {

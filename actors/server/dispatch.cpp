@@ -171,6 +171,9 @@ bool tryLockForReading(storage::OperationContext& operation, storage::HeldLock& 
 /// Runs the command's body, or what `failCommand` asks for in its place.
 Task<Status> runBody(Request& request) {
   storage::HeldLock lock;
+  // Nobody reads the answer of a client that has gone; its writes may have been meant to be made without one.
+  const auto& isPeerGone = request.client().isPeerGone;
+  if (request.command->access == Access::kRead && isPeerGone) request.operation().watchClient(&isPeerGone);
   if (request.command->access == Access::kRead && !tryLockForReading(request.operation(), lock)) {
     TROUPE_CO_TRY(co_await acquireLock(request.server().node, request.operation(), lock));
   }

@@ -21,6 +21,8 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("syncdelay", syncPeriodSeconds, 0, 9'000'000);
   logging();
   integer("internalQueryMaxBlockingSortMemoryUsageBytes", maxQueryMemoryBytes, 0, std::numeric_limits<int64_t>::max());
+  integer("operationMemoryLimitBytes", operationMemoryLimitBytes, 1 << 20, std::numeric_limits<int64_t>::max());
+  integer("operationMemoryTotalBytes", operationMemoryTotalBytes, 1 << 20, std::numeric_limits<int64_t>::max());
   integer("temporarilyUnavailableMaxRetries", temporarilyUnavailableMaxRetries, 0, kMax);
   integer("temporarilyUnavailableBackoffBaseMs", temporarilyUnavailableBackoffBaseMillis, 0, kMax);
   flag("enableTemporarilyUnavailableExceptions", enableTemporarilyUnavailableExceptions, true);

@@ -40,6 +40,8 @@ class Parameters {
   std::atomic<int64_t> journalCommitIntervalMillis{100};
   std::atomic<int64_t> syncPeriodSeconds{60};
   std::atomic<int64_t> maxQueryMemoryBytes{100 * 1024 * 1024};
+  std::atomic<int64_t> operationMemoryLimitBytes{int64_t{256} << 20};  ///< of each operation: all its stages and values
+  std::atomic<int64_t> operationMemoryTotalBytes{int64_t{1} << 30};    ///< of all operations and idle cursors together
   std::atomic<int64_t> temporarilyUnavailableMaxRetries{10};
   std::atomic<int64_t> temporarilyUnavailableBackoffBaseMillis{1000};
   std::atomic<bool> enableTemporarilyUnavailableExceptions{true};

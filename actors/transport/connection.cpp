@@ -28,10 +28,12 @@ Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<ser
       place_(std::move(place)),
       memory_(server.messages) {
   client_->watchPeer = [this] { watchPeer(); };
+  client_->isPeerGone = [this] { return transport_->isPeerGone(); };
 }
 
 Connection::~Connection() {
   client_->watchPeer = nullptr;
+  client_->isPeerGone = nullptr;
   if (transport_) transport_->close();
   server_.clients.remove(client_->connectionId);
 }

@@ -10,6 +10,18 @@ RecoveryUnit& OperationContext::makeUnit() {
   return *unit_;
 }
 
+MemoryBudget& OperationContext::makeBudget() {
+  MemoryGovernor* const governor = services_.memory;
+  memory_ = governor ? std::make_shared<MemoryBudget>(governor->operationLimit(), governor)
+                     : std::make_shared<MemoryBudget>();
+  return *memory_;
+}
+
+void OperationContext::lookAtClient(TimePoint now) {
+  nextClientLook_ = now + kClientLook;
+  if ((*isClientGone_)()) kill(ErrorCode::kHostUnreachable);
+}
+
 void OperationContext::makeLocker() {
   locker_.emplace(*services_.locks);
   lockerId_.store(locker_->id(), std::memory_order_release);
@@ -60,7 +72,7 @@ StashedOperation OperationContext::stash() {
   if (unit_ && unit_->inUnitOfWork()) return stashOpenUnit();
   lasting_.reset();
   if (unit_) unit_->setOperation(nullptr);
-  return {std::move(unit_), readConcern, {}, false};
+  return {std::move(unit_), readConcern, {}, false, std::move(memory_)};
 }
 
 /// A prepared unit outlives roles: it must not hold the state transition lock while nobody works on it.
@@ -88,6 +100,7 @@ StashedOperation OperationContext::stashOpenUnit() {
 Status OperationContext::unstash(StashedOperation stashed) {
   if (unit_ && unit_->isActive()) throw std::logic_error("an operation that reads already takes up another's snapshot");
   readConcern = stashed.readConcern;
+  if (stashed.memory) memory_ = std::move(stashed.memory);
   if (stashed.open) {
     if (stashed.writes) announceWrites();  // from now on a change of the role ends this operation, no more the stash
     TROUPE_ASSIGN(OpenUnit open, stashed.open.take());

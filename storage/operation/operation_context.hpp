@@ -22,6 +22,7 @@
 #include "storage/operation/concerns.hpp"
 #include "storage/operation/idle_units.hpp"
 #include "storage/operation/logical_session.hpp"
+#include "storage/operation/memory_budget.hpp"
 #include "storage/operation/write_mode.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
@@ -92,10 +93,12 @@ struct OperationServices {
   ReplicatedWrites* replicated = nullptr;   ///< null on a node that stands alone
   IdleUnits* idleUnits = nullptr;           ///< null: no unit of work outlives its operation
   const NodeState* node = nullptr;          ///< its role and term (RDS-004); null on a node that stands alone
+  MemoryGovernor* memory = nullptr;         ///< null: operations may hold as much memory as they like
 };
 
 /// State of an operation, stashed for another command on any thread, and the read concern it was begun with. A cursor's
-/// is its recovery unit, with its open snapshot, if any. A transaction's is its open unit of work with all that it
+/// is its recovery unit, with its open snapshot, if any, and the budget of the memory that its plan holds. A
+/// transaction's is its open unit of work with all that it
 /// holds, which lies in the node's IdleUnits: it may be ended there before it is taken up. Destroying it ends it.
 /// Empty after it was taken.
 struct StashedOperation {
@@ -103,14 +106,15 @@ struct StashedOperation {
   ReadConcern readConcern;
   IdleUnits::Place open;
   bool writes = false;  ///< the unit of work has announced writes: who takes it up locks for writing
+  std::shared_ptr<MemoryBudget> memory = nullptr;
 };
 
 /// One piece of work: a command, a batch of state documents, a background job. It owns what must have an owner: the
-/// interrupt point (kill and deadline), the session and statement, read and write concern, and the only recovery unit.
-/// It has no memory budget: memory limits are per stage (sorts, groups). Observers of its writes reach it through the
-/// unit. Belongs to the actor or thread that runs it; others meet a client's operation only through
-/// Client::withOperation, once `database`, `commandName` and `command` are set: they may kill it, and look at these
-/// three, the namespace, the locker's id, and what its metrics share.
+/// interrupt point (kill, deadline and the end of its client), the session and statement, read and write concern, the
+/// memory budget and the only recovery unit. Observers of its writes reach it through the unit. Belongs to the actor or
+/// thread that runs it; others meet a client's operation only through Client::withOperation, once `database`,
+/// `commandName` and `command` are set: they may kill it, and look at these three, the namespace, the locker's id, and
+/// what its metrics share.
 class OperationContext {
  public:
   /// `id`: for currentOp and killOp; 0 for work that neither shows.
@@ -145,6 +149,11 @@ class OperationContext {
   /// with an open unit of work. The own unit must not be active (throws std::logic_error). Errors: what ended the unit
   /// of work meanwhile (InterruptedDueToReplStateChange, TransactionExceededLifetimeLimitSeconds, the code of a kill).
   Status unstash(StashedOperation stashed);
+
+  /// The memory it may hold, made at first use. Its cursor takes it along.
+  MemoryBudget& memory() { return memory_ ? *memory_ : makeBudget(); }
+  /// The most it has held so far, in bytes.
+  int64_t memoryPeak() const { return memory_ ? memory_->peak() : 0; }
 
   // --- Locks and admission
   /// The operation's locks, made at first use; null without a lock manager.
@@ -225,8 +234,13 @@ class OperationContext {
   /// maxTimeMS, or the deadline of the node that asked: the earliest holds. Without one there is no limit.
   void setDeadline(TimePoint deadline) { deadline_ = deadline_ ? std::min(*deadline_, deadline) : deadline; }
   std::optional<TimePoint> deadline() const { return deadline_; }
-  /// The failure the operation has to end with now: it was killed, or its time (maxTimeMS) is over.
-  Status checkForInterrupt(TimePoint now) const {
+  /// `isGone` (borrowed) says whether the client has closed its connection. It is asked by the operation's own checks,
+  /// once it has lasted kClientLook and so often; then the operation is killed (HostUnreachable).
+  void watchClient(const std::function<bool()>* isGone) { isClientGone_ = isGone; }
+  /// The failure the operation has to end with now: it was killed, its time (maxTimeMS) is over, or its client is gone.
+  /// On the operation's own thread.
+  Status checkForInterrupt(TimePoint now) {
+    if (isClientGone_ && now >= nextClientLook_) lookAtClient(now);
     if (const auto code = killed_.load(std::memory_order_relaxed))
       return {static_cast<ErrorCode>(code), "operation was interrupted"};
     if (deadline_ && now >= *deadline_) return {ErrorCode::kMaxTimeMSExpired, "operation exceeded time limit"};
@@ -246,7 +260,10 @@ class OperationContext {
   OperationMetrics metrics;
 
  private:
+  static constexpr std::chrono::milliseconds kClientLook{50};
   RecoveryUnit& makeUnit();
+  MemoryBudget& makeBudget();
+  void lookAtClient(TimePoint now);
   void makeLocker();
   StashedOperation stashOpenUnit();
   void adopt(OpenUnit open);
@@ -261,6 +278,9 @@ class OperationContext {
   const TimePoint started_;
   std::optional<TimePoint> deadline_;
   std::atomic<int32_t> killed_{0};
+  const std::function<bool()>* isClientGone_ = nullptr;
+  TimePoint nextClientLook_ = started_ + kClientLook;
+  std::shared_ptr<MemoryBudget> memory_;
   std::mutex wakerMutex_;
   std::function<void()> onKill_;
   OpTime lastOpTime_;

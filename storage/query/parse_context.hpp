@@ -1,5 +1,4 @@
 #pragma once
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,22 +18,17 @@ struct QueryLimits {
   bool allowDiskUse = true;
 };
 
-/// The time as far as queries need it: to end a slice of work. Cheap; may lag by some milliseconds.
-class WorkClock {
- public:
-  virtual ~WorkClock() = default;
-  virtual std::chrono::steady_clock::time_point coarseNow() const = 0;
-};
+class QueryWork;
 
 /// Context in which filters, projections, updates, sorts and expressions are parsed. Borrowed: collator,
-/// `let` and clock must outlive everything parsed with them. A plain value; any thread.
+/// `let` and work must outlive everything parsed with them. A plain value; any thread.
 struct ParseContext {
   const bson::Collator* collator = nullptr;  ///< null: strings compare bytewise
   bson::Date now{};                          ///< $$NOW, and $currentDate's date; one value an operation
   bson::Timestamp clusterTime{};             ///< $$CLUSTER_TIME and $currentDate's timestamp
   bson::View let{};                          ///< the command's `let` variables, already evaluated: name -> value
   QueryLimits limits{};
-  const WorkClock* clock = nullptr;  ///< null: slices of work end by rows alone
+  QueryWork* work = nullptr;  ///< null: no operation; slices of work end by rows alone, and memory has no limit
 };
 
 }  // namespace troupe::query

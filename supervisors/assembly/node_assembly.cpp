@@ -124,6 +124,7 @@ struct NodeAssembly::Parts {
   machines::DocumentRemovals removals;
   storage::LockManager locks{[this] { return environment->now(); }, [this] { return environment->coarseNow(); }};
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
+  storage::MemoryGovernor memory{parameters.operationMemoryTotalBytes, parameters.operationMemoryLimitBytes};
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::ReplicatedWrites> replicated;  ///< null on a node that stands alone
   std::unique_ptr<replication::Membership> membership;    ///< null on a node that stands alone
@@ -154,7 +155,8 @@ struct NodeAssembly::Parts {
             .admission = &admission,
             .replicated = replicated.get(),
             .idleUnits = &idleUnits,
-            .node = membership.get()};
+            .node = membership.get(),
+            .memory = &memory};
   }
   machines::StorageAccess storageAccess() {
     machines::StorageAccess access{.node = *node,

@@ -36,6 +36,7 @@ Status setParameters(const Options& options, server::Parameters& parameters) {
   parameters.slowOperationMillis = options.slowMs;
   parameters.journalCommitIntervalMillis = options.journalCommitIntervalMs;
   parameters.syncPeriodSeconds = options.syncPeriodSecs;
+  parameters.operationMemoryTotalBytes = operationMemoryBytes();
   for (const auto& given : options.setParameters) {
     const auto equals = given.find('=');
     TROUPE_TRY(parameters.setFromText(given.substr(0, equals), given.substr(equals + 1))

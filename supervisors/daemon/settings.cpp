@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 
 namespace troupe::supervisors {
 
 namespace {
 constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr int64_t kSmallestOperationMemory = int64_t{64} << 20;
 }  // namespace
 
 std::vector<std::string> splitList(const std::string& text) {
@@ -21,13 +23,29 @@ std::vector<std::string> splitList(const std::string& text) {
   return parts;
 }
 
-int64_t cacheBytes(const Options& options) {
-  if (options.cacheSizeGB > 0) return static_cast<int64_t>(options.cacheSizeGB * kGiB);
+int64_t memoryOfMachine() {
   struct sysinfo memory {};
   sysinfo(&memory);
-  const double total = static_cast<double>(memory.totalram) * memory.mem_unit;
+  auto total = static_cast<int64_t>(memory.totalram) * memory.mem_unit;
+  std::string group;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);)
+    if (line.starts_with("0::")) group = line.substr(3);
+  // A process of a container sees its own group as the root. Each limit on the way up holds.
+  for (std::string path = group == "/" ? "" : group;; path.resize(path.rfind('/'))) {
+    int64_t limit = 0;  // "max" is no number
+    if (std::ifstream("/sys/fs/cgroup" + path + "/memory.max") >> limit) total = std::min(total, limit);
+    if (path.find('/') == std::string::npos) return total;
+  }
+}
+
+int64_t cacheBytes(const Options& options) {
+  if (options.cacheSizeGB > 0) return static_cast<int64_t>(options.cacheSizeGB * kGiB);
+  const auto total = static_cast<double>(memoryOfMachine());
   return static_cast<int64_t>(std::max(kSmallestCacheGB * kGiB, (total - kGiB) / 2));
 }
+
+int64_t operationMemoryBytes() { return std::max(kSmallestOperationMemory, memoryOfMachine() / 4); }
 
 log::Options logOptions(const Options& options) {
   log::Options result;

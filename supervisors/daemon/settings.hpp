@@ -14,6 +14,10 @@ namespace troupe::supervisors {
 
 /// The parts of a list that is separated by commas; empty ones are left out.
 std::vector<std::string> splitList(const std::string& text);
+/// The memory of the machine, or of the control group that the process runs in, if that is less; in bytes.
+int64_t memoryOfMachine();
+/// The memory of all operations together, unless it is set: a quarter of the machine's, 64 MiB at least.
+int64_t operationMemoryBytes();
 /// Size of the storage cache: as asked for, else half of the memory beyond 1 GiB.
 int64_t cacheBytes(const Options& options);
 log::Options logOptions(const Options& options);

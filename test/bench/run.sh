@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every benchmark against a private PostgreSQL, a private Redis and a private trouped, prints the table and writes
 # build/bench/results.json. Called by ./dev bench after it has built the programs.
-#   test/bench/run.sh [--quick] [--only PART]...    parts: actors locks links machines storage echo find insert ycsb memory (wire: echo find insert)
+#   test/bench/run.sh [--quick] [--only PART]...    parts: actors locks links machines storage echo find insert ycsb memory fairness (wire: echo find insert)
 #   test/bench/run.sh --targets [--only PART]...    only says which programs that needs
 # TROUPE_BENCH_DIR: where the databases put their data (a disk, not memory); /var/tmp when not set.
 set -euo pipefail
@@ -18,15 +18,15 @@ while [[ $# -gt 0 ]]; do
     --only)
       case ${2:-} in
         wire) steps+=(echo find insert) ;;
-        actors | locks | links | machines | storage | echo | find | insert | ycsb | memory) steps+=("$2") ;;
+        actors | locks | links | machines | storage | echo | find | insert | ycsb | memory | fairness) steps+=("$2") ;;
         *) echo "bench: no such part: ${2:-}" >&2; exit 2 ;;
       esac
       shift ;;
-    *) echo "usage: $0 [--quick] [--only actors|locks|links|machines|storage|wire|echo|find|insert|ycsb|memory]..." >&2; exit 2 ;;
+    *) echo "usage: $0 [--quick] [--only actors|locks|links|machines|storage|wire|echo|find|insert|ycsb|memory|fairness]..." >&2; exit 2 ;;
   esac
   shift
 done
-[[ ${#steps[@]} -gt 0 ]] || steps=(actors locks links machines storage echo find insert ycsb memory)
+[[ ${#steps[@]} -gt 0 ]] || steps=(actors locks links machines storage echo find insert ycsb memory fairness)
 # wanted PART...: whether one of them is.
 wanted() {
   local part
@@ -42,7 +42,8 @@ if [[ $targets == yes ]]; then
   if wanted echo find insert; then echo wire_bench; fi
   if wanted ycsb; then echo ycsb_bench; fi
   if wanted memory; then echo memory_bench; fi
-  if wanted echo find insert ycsb memory; then echo trouped; fi
+  if wanted fairness; then echo fairness_bench; fi
+  if wanted echo find insert ycsb memory fairness; then echo trouped; fi
   exit 0
 fi
 
@@ -167,6 +168,11 @@ stop_trouped
 if wanted memory; then
   start_trouped idle
   (ulimit -n "$(ulimit -Hn)" && measure "Memory of idle connections" memory_bench --port "$port" --pid "$trouped_pid")
+fi
+stop_trouped
+if wanted fairness; then
+  start_trouped fairness
+  measure "Fairness between clients" fairness_bench --port "$port" --seconds "$seconds"
 fi
 python3 "$root/test/bench/table.py" "$out/results.jsonl" "$out/results.json"
 printf 'Took %s s; the numbers are also in build/bench/results.json\n' "$((SECONDS - started))"

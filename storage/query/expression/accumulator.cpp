@@ -212,7 +212,8 @@ Parsed parseAccumulator(const Element& field, const ParseContext& context) {
   if (op.name() == "$count") {
     if (!op.is(Type::kDocument) || !op.asDocument().empty())
       return Status(ErrorCode::kTypeMismatch, "$count takes no arguments, i.e. $count:{}");
-    return std::unique_ptr<AccumulatorSpec>(std::make_unique<PlainSpec>("$count", makeConstant({}), context.collator));
+    return std::unique_ptr<AccumulatorSpec>(
+        std::make_unique<PlainSpec>("$count", makeConstant(Operand()), context.collator));
   }
   if (!makeAccumulator(op.name(), nullptr))
     return Status(ErrorCode(15952), "unknown group operator '" + std::string(op.name()) + "'");

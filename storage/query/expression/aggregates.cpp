@@ -13,7 +13,10 @@ namespace {
 Result aggregate(Arguments& arguments, const Operator& op) {
   const auto accumulator = makeAccumulator(op.name, arguments.collator);
   if (arguments.size() == 1 && arguments[0].is(Type::kArray)) {
-    for (const Element& e : arguments[0].asArray()) TROUPE_TRY(accumulator->add(e));
+    for (const Element& e : arguments[0].asArray()) {
+      TROUPE_TRY(arguments.variables.step());
+      TROUPE_TRY(accumulator->add(e));
+    }
   } else {
     for (size_t i = 0; i < arguments.size(); ++i) TROUPE_TRY(accumulator->add(arguments[i]));
   }

@@ -88,19 +88,25 @@ class Each final : public CompoundExpression {
                     std::string("input to ") + name() + " must be an array not " + typeOf(array));
     TROUPE_ASSIGN(int32_t left, limit(variables));
     bson::Builder out;
+    Growth growth(variables.work());
     for (const Element& item : array.asArray()) {
       if (left == 0) break;
       variables.bind(slot_, item);
       TROUPE_ASSIGN(const Operand value, children_[1]->evaluate(variables));
       if (!filters_) {
-        if (value.ok()) out.push(value.element());
+        const Element result = value.element();
+        TROUPE_TRY(growth.to(out.size() + result.valueSize()));
+        if (result.ok()) out.push(result);
         else out.push(bson::Null{});
-      } else if (isTrue(value)) {
+        continue;
+      }
+      TROUPE_TRY(growth.to(out.size() + item.valueSize()));
+      if (isTrue(value)) {
         out.push(item);
         --left;
       }
     }
-    return Operand(out.finishArray());
+    return variables.own(out.finishArray());
   }
   void serialize(std::string_view name_, bson::Builder& out) const override {
     out.openDocument(name_).openDocument(name());
@@ -173,14 +179,15 @@ class Reduce final : public CompoundExpression {
     if (!array.is(Type::kArray))
       return Status(ErrorCode(40080), "$reduce requires that 'input' be an array, found: " + show(array));
     TROUPE_ASSIGN(Operand initial, children_[1]->evaluate(variables));
-    bson::Value accumulated = std::move(initial).take();
+    TROUPE_ASSIGN(Operand accumulated, owned(std::move(initial), variables));
     for (const Element& item : array.asArray()) {
+      TROUPE_TRY(variables.step());
       variables.bind(this_, item);
       variables.bind(value_, accumulated.element());
       TROUPE_ASSIGN(Operand next, children_[2]->evaluate(variables));
-      accumulated = std::move(next).take();
+      TROUPE_ASSIGN(accumulated, owned(std::move(next), variables));
     }
-    return Operand(std::move(accumulated));
+    return accumulated;
   }
   void serialize(std::string_view name, bson::Builder& out) const override {
     out.openDocument(name).openDocument("$reduce");
@@ -191,6 +198,11 @@ class Reduce final : public CompoundExpression {
   }
 
  private:
+  /// The operand, or a copy where it borrows: perhaps from the value that it is going to replace.
+  static Result owned(Operand value, Variables& variables) {
+    if (value.owned() || !value.ok()) return value;
+    return variables.own(value.copy());
+  }
   size_t this_, value_;
 };
 

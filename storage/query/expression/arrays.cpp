@@ -3,6 +3,7 @@
 
 #include "messaging/bson/compare.hpp"
 #include "storage/query/expression/node.hpp"
+#include "storage/query/interruptible_sort.hpp"
 
 // Operators that look into arrays and make arrays from arrays.
 namespace troupe::query {
@@ -50,11 +51,16 @@ Result firstOrLast(Arguments& arguments, const Operator& op) {
 
 Result concatArrays(Arguments& arguments, const Operator&) {
   bson::Builder out;
+  Growth growth(arguments.variables.work());
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Element e = arguments[i];
     if (e.isNullish()) return Operand(nullValue());
     if (!e.is(Type::kArray)) return Status(ErrorCode(28664), "$concatArrays only supports arrays, not " + typeOf(e));
-    for (const Element& item : e.asArray()) out.push(item);
+    TROUPE_TRY(growth.reserve(out.size() + e.valueSize()));
+    for (const Element& item : e.asArray()) {
+      TROUPE_TRY(growth.to(out.size()));
+      out.push(item);
+    }
   }
   return Operand(out.finishArray());
 }
@@ -63,8 +69,10 @@ Result in(Arguments& arguments, const Operator&) {
   if (!arguments[1].is(Type::kArray))
     return Status(ErrorCode(40081), "$in requires an array as a second argument, found: " + typeOf(arguments[1]));
   const Element wanted = arguments[0];
-  for (const Element& item : arguments[1].asArray())
+  for (const Element& item : arguments[1].asArray()) {
+    TROUPE_TRY(arguments.variables.step());
     if (bson::compareValues(item, wanted, arguments.collator) == 0) return Operand(boolean(true));
+  }
   return Operand(boolean(false));
 }
 
@@ -89,6 +97,7 @@ Result indexOfArray(Arguments& arguments, const Operator&) {
   int64_t at = 0;
   for (const Element& item : arguments[0].asArray()) {
     if (at >= bounds[1]) break;
+    TROUPE_TRY(arguments.variables.step());
     if (at >= bounds[0] && bson::compareValues(item, arguments[1], arguments.collator) == 0)
       return Operand(integer(at));
     ++at;
@@ -121,7 +130,11 @@ Result range(Arguments& arguments, const Operator&) {
   if ((to - from) / step > 8 * 1024 * 1024)
     return Status(ErrorCode::kExceededMemoryLimit, "$range would use too much memory and was killed");
   bson::Builder out;
-  for (int64_t v = from; step > 0 ? v < to : v > to; v += step) out.push(static_cast<int32_t>(v));
+  Growth growth(arguments.variables.work());
+  for (int64_t v = from; step > 0 ? v < to : v > to; v += step) {
+    TROUPE_TRY(growth.to(out.size()));
+    out.push(static_cast<int32_t>(v));
+  }
   return Operand(out.finishArray());
 }
 
@@ -141,6 +154,8 @@ Result reverseArray(Arguments& arguments, const Operator&) {
   const Element e = arguments[0];
   if (!e.is(Type::kArray))
     return Status(ErrorCode(34435), "The argument to $reverseArray must be an array, but was of type: " + typeOf(e));
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
   auto all = items(e.asArray());
   std::reverse(all.begin(), all.end());
   return Operand(arrayOf(all));
@@ -173,6 +188,8 @@ Result slice(Arguments& arguments, const Operator&) {
   }
   if (arguments.size() == 3 && numbers[1] <= 0)
     return Status(ErrorCode(28729), "Third argument to $slice must be positive: " + show(arguments[2]));
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
   const auto all = items(arguments[0].asArray());
   const auto count = static_cast<int64_t>(all.size());
   int64_t from = 0, length = 0;
@@ -194,16 +211,18 @@ Result firstOrLastN(Arguments& arguments, const Operator& op) {
   if (!n) return Status(ErrorCode(5787902), "Value for 'n' must be of integral type, but found " + show(arguments[0]));
   if (*n <= 0) return Status(ErrorCode(5787908), "'n' must be greater than 0, found " + std::to_string(*n));
   if (!arguments[1].is(Type::kArray)) return Status(ErrorCode(5788200), "Input must be an array");
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
   auto all = items(arguments[1].asArray());
   const auto count = std::min<size_t>(static_cast<size_t>(*n), all.size());
   if (op.name == "$firstN") return Operand(arrayOf(std::span(all).first(count)));
   if (op.name == "$lastN") return Operand(arrayOf(std::span(all).last(count)));
   std::erase_if(all, [](const Element& e) { return e.isNullish(); });
   const bool largest = op.name == "$maxN";
-  std::stable_sort(all.begin(), all.end(), [&](const Element& a, const Element& b) {
+  TROUPE_TRY(sortStably(all, arguments.variables.work(), [&](const Element& a, const Element& b) {
     const int order = bson::compareValues(a, b, arguments.collator);
     return largest ? order > 0 : order < 0;
-  });
+  }));
   return Operand(arrayOf(std::span(all).first(std::min(count, all.size()))));
 }
 

@@ -9,16 +9,19 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "storage/query/expression/operand.hpp"
+#include "storage/query/query_work.hpp"
 
 namespace troupe::query {
 
 struct ParseContext;
 
-/// Input of an evaluation: the document, and the variables bound by enclosing expressions. Not
-/// thread-safe; one per evaluating thread, reused from document to document.
+/// Input of an evaluation: the document, and the variables bound by enclosing expressions; and the operation that it
+/// works for. Not thread-safe; one per evaluating thread, reused from document to document.
 class Variables {
  public:
   Variables() = default;
+  /// Evaluates for an operation (null: none), which outlives this.
+  explicit Variables(QueryWork* work, bson::View root = {}) : work_(work) { setRoot(root); }
   /// Evaluates over one document: `$$ROOT` and `$$CURRENT` are both `root`.
   explicit Variables(bson::View root) { setRoot(root); }
   void setRoot(bson::View root) { root_ = current_ = root; }
@@ -33,12 +36,34 @@ class Variables {
   }
   const Operand& at(size_t slot) const { return slots_[slot]; }
 
+  /// The operation; null: neither interrupts nor limits.
+  QueryWork* work() const { return work_; }
+  /// QueryWork::step.
+  Status step(int64_t work = 1) { return work_ ? work_->step(work) : Status::OK(); }
+  /// Counts the work that made a result, and charges the result's memory if it is large. Errors: ExceededMemoryLimit,
+  /// those of an interrupt.
+  Status account(Operand& result) {
+    if (!work_) return Status::OK();
+    if (result.ownedBytes() > storage::MemoryBudget::kFree) [[unlikely]] {
+      TROUPE_TRY(result.charge(work_->memory()));
+      return work_->step(stepsFor(result.ownedBytes()));
+    }
+    return work_->step();
+  }
+  /// A result that is accounted for.
+  StatusWith<Operand> own(bson::Value value) {
+    Operand result(std::move(value));
+    TROUPE_TRY(account(result));
+    return result;
+  }
+
   /// The source of `$rand`, uniform in [0, 1); without one a thread-local generator is used.
   std::function<double()> random;
 
  private:
   bson::View root_;
   bson::View current_;
+  QueryWork* work_ = nullptr;
   std::deque<Operand> slots_;  // stable: results may borrow from a slot while another is added
 };
 

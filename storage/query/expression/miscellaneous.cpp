@@ -18,13 +18,13 @@ double randomNumber(const Variables& variables) {
 }
 
 StatusWith<ExpressionPtr> parseLiteral(Parser&, const Element& e, const Operator&) {
-  return makeConstant(bson::Value(e));
+  return makeConstant(Operand(bson::Value(e)));
 }
 
 StatusWith<ExpressionPtr> parseMeta(Parser&, const Element& e, const Operator&) {
   if (!e.is(Type::kString)) return Status(ErrorCode(17307), "$meta only supports string arguments");
   for (const auto known : {"textScore", "indexKey", "recordId", "sortKey", "searchScore", "geoNearDistance", "randVal"})
-    if (e.asString() == known) return makeConstant({});
+    if (e.asString() == known) return makeConstant(Operand());
   return Status(ErrorCode(17308), "Unsupported argument to $meta: " + std::string(e.asString()));
 }
 

@@ -27,6 +27,13 @@ class Arguments {
   const Operand& at(size_t i) const { return size_ > few_.size() ? many_[i] : few_[i]; }
   /// Whether a named, optional argument was written at all.
   bool given(size_t i) const { return i < given_.size() && given_[i] != nullptr; }
+  /// Charges the positions of all elements of all arguments, for operators that sort or search them: some three times
+  /// the arguments. Errors: ExceededMemoryLimit.
+  Status reservePositions(Growth& scratch) const {
+    size_t bytes = 0;
+    for (size_t i = 0; i < size_; ++i) bytes += at(i).element().valueSize();
+    return scratch.reserve(3 * bytes);
+  }
   bool anyNullish() const {
     for (size_t i = 0; i < size_; ++i)
       if (at(i).nullish()) return true;
@@ -113,8 +120,8 @@ std::span<const Operator> dateTextOperators();
 std::span<const Operator> aggregateOperators();
 std::span<const Operator> miscellaneousOperators();
 
-/// A constant expression.
-ExpressionPtr makeConstant(bson::Value value);
+/// A constant expression, which holds the value and its charge.
+ExpressionPtr makeConstant(Operand value);
 
 /// Checks the name a user gives to a variable ("this" is allowed for loops by the caller).
 Status checkVariableName(std::string_view name);

@@ -8,7 +8,7 @@ namespace troupe::query {
 using bson::Builder;
 using bson::Value;
 
-ExpressionPtr makeConstant(Value value) { return std::make_unique<ConstantExpression>(std::move(value)); }
+ExpressionPtr makeConstant(Operand value) { return std::make_unique<ConstantExpression>(std::move(value)); }
 
 void ConstantExpression::serialize(std::string_view name, Builder& out) const {
   if (!value_.ok()) {
@@ -48,11 +48,14 @@ void ObjectExpression::add(std::string_view name, ExpressionPtr value) {
 
 StatusWith<Operand> ObjectExpression::evaluate(Variables& variables) const {
   Builder out;
+  Growth growth(variables.work());
   for (size_t i = 0; i < children_.size(); ++i) {
     TROUPE_ASSIGN(const Operand value, children_[i]->evaluate(variables));
-    if (value.ok()) out.append(names_[i], value.element());
+    const bson::Element e = value.element();
+    TROUPE_TRY(growth.reserve(out.size() + e.valueSize()));
+    if (e.ok()) out.append(names_[i], e);
   }
-  return Operand(document(out.finish()));
+  return variables.own(document(out.finish()));
 }
 
 void ObjectExpression::serialize(std::string_view name, Builder& out) const {
@@ -84,12 +87,15 @@ bool ArrayExpression::allConstant() const { return constants(children_); }
 
 StatusWith<Operand> ArrayExpression::evaluate(Variables& variables) const {
   Builder out;
+  Growth growth(variables.work());
   for (const auto& child : children_) {
     TROUPE_ASSIGN(const Operand value, child->evaluate(variables));
-    if (value.ok()) out.push(value.element());
+    const bson::Element e = value.element();
+    TROUPE_TRY(growth.reserve(out.size() + e.valueSize()));
+    if (e.ok()) out.push(e);
     else out.push(bson::Null{});
   }
-  return Operand(out.finishArray());
+  return variables.own(out.finishArray());
 }
 
 void ArrayExpression::serialize(std::string_view name, Builder& out) const { serializeItems(children_, name, out); }
@@ -108,7 +114,9 @@ StatusWith<Operand> CallExpression::evaluate(Variables& variables) const {
     arguments.at(i) = std::move(value).value();
   }
   if (op_.nullIfNull && arguments.anyNullish()) return Operand(nullValue());
-  return op_.function(arguments, op_);
+  auto result = op_.function(arguments, op_);
+  if (result.isOK()) TROUPE_TRY(variables.account(*result));
+  return result;
 }
 
 void CallExpression::addDependencies(Dependencies& dependencies) const {

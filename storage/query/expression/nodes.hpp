@@ -11,7 +11,7 @@ namespace troupe::query {
 
 class ConstantExpression final : public Expression {
  public:
-  explicit ConstantExpression(bson::Value value) : value_(std::move(value)) {}
+  explicit ConstantExpression(Operand value) : value_(std::move(value)) {}
   StatusWith<Operand> evaluate(Variables&) const override { return Operand(value_.element()); }
   void addDependencies(Dependencies&) const override {}
   void serialize(std::string_view name, bson::Builder& out) const override;

@@ -25,14 +25,27 @@ bson::Document withField(bson::View base, std::string_view name, const Element& 
 }
 
 bson::Document mergeDocuments(bson::View base, bson::View over) {
+  auto merged = mergeDocuments(base, over, nullptr);
+  return std::move(*merged);  // without an operation nothing fails
+}
+
+StatusWith<bson::Document> mergeDocuments(bson::View base, bson::View over, QueryWork* work) {
   if (base.empty()) return bson::Document(over);
+  Growth growth(work);
+  TROUPE_TRY(growth.reserve(base.bytes().size() + over.bytes().size()));
   bson::Builder out;
+  const auto look = [work](bson::View walked) {  // finding a field walks the document
+    return work ? work->step(stepsFor(walked.bytes().size())) : Status::OK();
+  };
   for (const Element& field : base) {
+    TROUPE_TRY(look(over));
     const Element replacement = over[field.name()];
     out.append(field.name(), replacement ? replacement : field);
   }
-  for (const Element& field : over)
+  for (const Element& field : over) {
+    TROUPE_TRY(look(base));
     if (!base.has(field.name())) out.append(field);
+  }
   return out.finish();
 }
 
@@ -40,12 +53,14 @@ namespace {
 
 Result mergeObjects(Arguments& arguments, const Operator&) {
   bson::Document result;
-  const auto merge = [&result](const Element& e) -> Status {
+  Growth growth(arguments.variables.work());
+  const auto merge = [&](const Element& e) -> Status {
     if (e.isNullish()) return Status::OK();
     if (!e.is(Type::kDocument))
       return {ErrorCode(40400),
               "$mergeObjects requires object inputs, but input " + show(e) + " is of type " + typeOf(e)};
-    result = mergeDocuments(result, e.asDocument());
+    TROUPE_TRY(growth.reserve(result.bytes().size() + e.valueSize()));
+    TROUPE_ASSIGN(result, mergeDocuments(result, e.asDocument(), arguments.variables.work()));
     return Status::OK();
   };
   if (arguments.size() == 1 && arguments[0].is(Type::kArray)) {

@@ -2,11 +2,13 @@
 #include <utility>
 
 #include "messaging/bson/document.hpp"
+#include "storage/operation/memory_budget.hpp"
 
 namespace troupe::query {
 
 /// Result of an evaluation: a value borrowed from the document at hand (no copy), an owned one, or "missing".
-/// A borrowed operand is valid as long as the document and the variables it was evaluated over. Movable; single thread.
+/// A borrowed operand is valid as long as the document and the variables it was evaluated over. An owned one that is
+/// large is charged to the operation's memory budget (Variables::account). Move-only; single thread.
 class Operand {
  public:
   Operand() = default;                                             ///< missing
@@ -22,13 +24,18 @@ class Operand {
     return e.isNullish();
   }
   bool owned() const { return owned_.ok(); }
-  /// The value, independent of any document.
+  /// Bytes of an owned value; 0 of others.
+  size_t ownedBytes() const { return owned_.valueBytes().size(); }
+  /// Charges the owned value, until this operand ends. Errors: ExceededMemoryLimit.
+  Status charge(storage::MemoryBudget* budget) { return charge_.resize(budget, static_cast<int64_t>(ownedBytes())); }
+  /// The value, independent of any document. Its charge ends with this operand.
   bson::Value take() && { return owned_.ok() ? std::move(owned_) : bson::Value(borrowed_); }
   bson::Value copy() const { return owned_.ok() ? owned_ : bson::Value(borrowed_); }
 
  private:
   bson::Element borrowed_;
   bson::Value owned_;
+  storage::MemoryCharge charge_;
 };
 
 }  // namespace troupe::query

@@ -24,12 +24,14 @@ std::unordered_map<std::string_view, const Operator*> indexOperators() {
 
 /// A constant in place of an expression that depends on nothing. One that fails stays, so that it fails when used.
 template <class T>
-ExpressionPtr folded(std::unique_ptr<T> expression, bool foldable) {
+ExpressionPtr folded(std::unique_ptr<T> expression, bool foldable, const ParseContext& context) {
   if (!foldable) return expression;
-  Variables nothing;
+  Variables nothing(context.work);
   auto value = static_cast<const Expression&>(*expression).evaluate(nothing);
   if (!value.isOK()) return expression;
-  return makeConstant(std::move(*value).take());
+  if (value->owned()) return makeConstant(std::move(*value));
+  auto copy = nothing.own(value->copy());
+  return copy.isOK() ? makeConstant(std::move(*copy)) : ExpressionPtr(std::move(expression));
 }
 
 Status arityError(const Operator& op, size_t given) {
@@ -63,7 +65,7 @@ StatusWith<ExpressionPtr> parseNamed(Parser& parser, const Operator& op, const E
       return Status(ErrorCode::kFailedToParse, "Missing '" + std::string(op.named[i].name) + "' parameter to " + name);
   auto call = std::make_unique<CallExpression>(op, std::move(arguments), parser.context.collator);
   const bool foldable = call->foldable();
-  return folded(std::move(call), foldable);
+  return folded(std::move(call), foldable, parser.context);
 }
 
 StatusWith<ExpressionPtr> parsePositional(Parser& parser, const Operator& op, const Element& operand) {
@@ -84,7 +86,7 @@ StatusWith<ExpressionPtr> parsePositional(Parser& parser, const Operator& op, co
     return arityError(op, arguments.size());
   auto call = std::make_unique<CallExpression>(op, std::move(arguments), parser.context.collator);
   const bool foldable = call->foldable();
-  return folded(std::move(call), foldable);
+  return folded(std::move(call), foldable, parser.context);
 }
 
 bool looksNamed(const Element& operand) {
@@ -136,7 +138,7 @@ StatusWith<ExpressionPtr> Parser::parse(const Element& e) {
     case Type::kString: return parseString(e.asString());
     case Type::kDocument: return parseObject(e.asDocument());
     case Type::kArray: return parseArray(e.asArray());
-    default: return makeConstant(Value(e));
+    default: return makeConstant(Operand(Value(e)));
   }
 }
 
@@ -165,7 +167,7 @@ StatusWith<ExpressionPtr> Parser::parseObject(bson::View object) {
     result->add(field.name(), std::move(value));
   }
   const bool foldable = result->allConstant();
-  return folded(std::move(result), foldable);
+  return folded(std::move(result), foldable, context);
 }
 
 StatusWith<ExpressionPtr> Parser::parseArray(bson::View array) {
@@ -175,7 +177,7 @@ StatusWith<ExpressionPtr> Parser::parseArray(bson::View array) {
     result->add(std::move(value));
   }
   const bool foldable = result->allConstant();
-  return folded(std::move(result), foldable);
+  return folded(std::move(result), foldable, context);
 }
 
 StatusWith<ExpressionPtr> Parser::parseString(std::string_view text) {
@@ -201,14 +203,14 @@ StatusWith<ExpressionPtr> Parser::parseVariable(std::string_view text) {
     if (bound->first == name)
       return ExpressionPtr(std::make_unique<VariableExpression>(name, bound->second, std::move(path)));
   if (const Element value = context.let[name])
-    return value.is(Type::kUndefined) ? makeConstant({}) : constant(Value(value));  // bound to what was missing
+    return value.is(Type::kUndefined) ? makeConstant(Operand()) : constant(Value(value));  // bound to what was missing
   if (name == "ROOT") return ExpressionPtr(std::make_unique<DocumentExpression>(true, std::move(path)));
   if (name == "CURRENT") {
     if (path.empty()) return ExpressionPtr(std::make_unique<DocumentExpression>(false, std::move(path)));
     return ExpressionPtr(std::make_unique<FieldPathExpression>(path.dotted()));
   }
   if (name == "NOW") return constant(date(context.now.millis));
-  if (name == "REMOVE") return makeConstant({});
+  if (name == "REMOVE") return makeConstant(Operand());
   if (name == "DESCEND") return makeConstant(query::text("descend"));
   if (name == "PRUNE") return makeConstant(query::text("prune"));
   if (name == "KEEP") return makeConstant(query::text("keep"));

@@ -4,6 +4,7 @@
 #include "messaging/bson/compare.hpp"
 #include "storage/query/expression/node.hpp"
 #include "storage/query/expression/paths.hpp"
+#include "storage/query/interruptible_sort.hpp"
 
 // $zip, $sortArray, $arrayToObject, $objectToArray.
 namespace troupe::query {
@@ -44,9 +45,11 @@ Result zip(Arguments& arguments, const Operator&) {
   if (!defaults.empty() && defaults.size() != inputs.size())
     return Status(ErrorCode(34467), "defaults and inputs must have the same length");
   bson::Builder out;
+  Growth growth(arguments.variables.work());
   for (int row = 0; row < length; ++row) {
     out.pushOpenArray();
     for (size_t i = 0; i < inputs.size(); ++i) {
+      TROUPE_TRY(growth.to(out.size()));
       if (inputs[i]->ok()) {
         out.push(*inputs[i]);
         ++inputs[i];
@@ -83,9 +86,11 @@ Result sortArray(Arguments& arguments, const Operator&) {
   }
   if (by.is(Type::kDocument) ? keys.empty() : !direction(by))
     return Status(ErrorCode(2942505), "The $sortArray sortBy must be 1, -1 or a document of fields with 1 or -1");
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
   std::vector<Element> items;
   for (const Element& e : input.asArray()) items.push_back(e);
-  std::stable_sort(items.begin(), items.end(), [&](const Element& a, const Element& b) {
+  const auto less = [&](const Element& a, const Element& b) {
     if (keys.empty()) return bson::compareValues(a, b, arguments.collator) * direction(by) < 0;
     for (const auto& [path, sign] : keys) {
       const Operand left = path.in(a), right = path.in(b);
@@ -95,7 +100,8 @@ Result sortArray(Arguments& arguments, const Operator&) {
       if (order != 0) return order * sign < 0;
     }
     return false;
-  });
+  };
+  TROUPE_TRY(sortStably(items, arguments.variables.work(), less));
   bson::Builder out;
   for (const Element& e : items) out.push(e);
   return Operand(out.finishArray());
@@ -145,6 +151,8 @@ Result arrayToObject(Arguments& arguments, const Operator&) {
   const Element input = arguments[0];
   if (!input.is(Type::kArray))
     return Status(ErrorCode(40386), "$arrayToObject requires an array input, found: " + typeOf(input));
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
   std::vector<std::pair<std::string, Element>> fields;
   std::map<std::string, size_t> known;
   const Type format = input.asArray().first().type();
@@ -152,6 +160,7 @@ Result arrayToObject(Arguments& arguments, const Operator&) {
     return Status(ErrorCode(40398),
                   "Unrecognised input type format for $arrayToObject: " + typeOf(input.asArray().first()));
   for (const Element& item : input.asArray()) {
+    TROUPE_TRY(arguments.variables.step());
     std::string name;
     TROUPE_ASSIGN(const Element value, keyAndValue(item, format, name));
     const auto [at, isNew] = known.emplace(name, fields.size());
@@ -168,8 +177,11 @@ Result objectToArray(Arguments& arguments, const Operator&) {
   if (!input.is(Type::kDocument))
     return Status(ErrorCode(40390), "$objectToArray requires a document input, found: " + typeOf(input));
   bson::Builder out;
-  for (const Element& field : input.asDocument())
+  Growth growth(arguments.variables.work());
+  for (const Element& field : input.asDocument()) {
+    TROUPE_TRY(growth.to(out.size()));
     out.pushDocument().append("k", field.name()).append("v", field).close();
+  }
   return Operand(out.finishArray());
 }
 

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <set>
 
 #include "messaging/bson/compare.hpp"
 #include "storage/query/expression/node.hpp"
+#include "storage/query/interruptible_sort.hpp"
 
 // Operators on arrays as sets: order and repetition do not count. Results come in the order of all values.
 namespace troupe::query {
@@ -19,12 +21,12 @@ struct Less {
 
 using Set = std::vector<Element>;
 
-/// Sorted, without repetition.
-Set setOf(const Element& array, const bson::Collator* collator) {
+/// Sorted, without repetition. Errors: those of an interrupt.
+StatusWith<Set> setOf(const Element& array, const Arguments& arguments) {
   Set set;
   for (const Element& e : array.asArray()) set.push_back(e);
-  const Less less{collator};
-  std::stable_sort(set.begin(), set.end(), less);
+  const Less less{arguments.collator};
+  TROUPE_TRY(sortStably(set, arguments.variables.work(), less));
   set.erase(std::unique(set.begin(), set.end(), [&](const Element& a, const Element& b) { return !less(a, b); }),
             set.end());
   return set;
@@ -44,11 +46,13 @@ Status arraysOnly(const Operator& op, const Element& e, int code) {
 Result unionOrIntersection(Arguments& arguments, const Operator& op) {
   const bool isUnion = op.name == "$setUnion";
   const Less less{arguments.collator};
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
   Set result;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].isNullish()) return Operand(nullValue());
     if (!arguments[i].is(Type::kArray)) return arraysOnly(op, arguments[i], isUnion ? 17043 : 17047);
-    Set set = setOf(arguments[i], arguments.collator);
+    TROUPE_ASSIGN(Set set, setOf(arguments[i], arguments));
     if (i == 0) {
       result = std::move(set);
       continue;
@@ -69,23 +73,29 @@ Result difference(Arguments& arguments, const Operator&) {
                                                            (i == 0 ? "First" : "Second") +
                                                            " argument is of type: " + typeOf(arguments[i]));
   const Less less{arguments.collator};
-  Set seen = setOf(arguments[1], arguments.collator);
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
+  std::set<Element, Less> seen(less);
   Set result;
+  for (const Element& e : arguments[1].asArray()) {
+    TROUPE_TRY(arguments.variables.step());
+    seen.insert(e);
+  }
   for (const Element& e : arguments[0].asArray()) {  // keeps the first operand's order
-    const auto at = std::lower_bound(seen.begin(), seen.end(), e, less);
-    if (at != seen.end() && !less(e, *at)) continue;
-    seen.insert(at, e);
-    result.push_back(e);
+    TROUPE_TRY(arguments.variables.step());
+    if (seen.insert(e).second) result.push_back(e);
   }
   return Operand(arrayOf(result));
 }
 
 Result equals(Arguments& arguments, const Operator& op) {
   const Less less{arguments.collator};
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
   Set first;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].is(Type::kArray)) return arraysOnly(op, arguments[i], 17044);
-    Set set = setOf(arguments[i], arguments.collator);
+    TROUPE_ASSIGN(Set set, setOf(arguments[i], arguments));
     if (i == 0) {
       first = std::move(set);
       continue;
@@ -104,7 +114,10 @@ Result isSubset(Arguments& arguments, const Operator&) {
       return Status(ErrorCode(i == 0 ? 17046 : 17042), std::string("both operands of $setIsSubset must be arrays. ") +
                                                            (i == 0 ? "First" : "Second") +
                                                            " argument is of type: " + typeOf(arguments[i]));
-  const Set small = setOf(arguments[0], arguments.collator), large = setOf(arguments[1], arguments.collator);
+  Growth scratch(arguments.variables.work());
+  TROUPE_TRY(arguments.reservePositions(scratch));
+  TROUPE_ASSIGN(const Set small, setOf(arguments[0], arguments));
+  TROUPE_ASSIGN(const Set large, setOf(arguments[1], arguments));
   return Operand(
       boolean(std::includes(large.begin(), large.end(), small.begin(), small.end(), Less{arguments.collator})));
 }

@@ -92,6 +92,15 @@ StatusWith<int> matchFrom(const Search& search, size_t from, const Operator& op)
   return count;
 }
 
+/// Bytes that `describe` is going to need, for the match and each of its groups: they may all be the whole input.
+size_t describedSize(const Search& search, int count) {
+  const size_t* at = pcre2_get_ovector_pointer(search.compiled->match.get());
+  size_t bytes = 64;
+  for (int i = 0; i < count; ++i)
+    if (at[2 * i] != PCRE2_UNSET) bytes += 16 + at[2 * i + 1] - at[2 * i];
+  return bytes;
+}
+
 bson::Document describe(const Search& search, int count) {
   const size_t* at = pcre2_get_ovector_pointer(search.compiled->match.get());
   uint32_t groups = 0;
@@ -119,15 +128,23 @@ Result regexFind(Arguments& arguments, const Operator& op) {
   TROUPE_ASSIGN(const Search search, prepare(arguments, op));
   if (!search.compiled) return Operand(nullValue());
   TROUPE_ASSIGN(const int count, matchFrom(search, 0, op));
-  return Operand(count > 0 ? document(describe(search, count)) : nullValue());
+  if (count <= 0) return Operand(nullValue());
+  Growth growth(arguments.variables.work());
+  TROUPE_TRY(growth.reserve(describedSize(search, count)));
+  return Operand(document(describe(search, count)));
 }
 
 Result regexFindAll(Arguments& arguments, const Operator& op) {
   TROUPE_ASSIGN(const Search search, prepare(arguments, op));
   bson::Builder out;
+  Growth growth(arguments.variables.work());
   for (size_t from = 0; search.compiled && from <= search.input.size();) {
+    // A search checks the whole input's encoding, and a match counts the characters before it.
+    TROUPE_TRY(arguments.variables.step(stepsFor(search.input.size())));
     TROUPE_ASSIGN(const int count, matchFrom(search, from, op));
     if (count <= 0) break;
+    TROUPE_TRY(growth.reserve(out.size() + describedSize(search, count)));
+    TROUPE_TRY(growth.to(out.size()));
     out.push(describe(search, count));
     const size_t* at = pcre2_get_ovector_pointer(search.compiled->match.get());
     from = at[1] > at[0] ? at[1] : at[1] + std::max<size_t>(1, byteOfCodePoint(search.input.substr(at[1]), 1));

@@ -37,10 +37,12 @@ bson::Value lowerOrUpper(std::string s, bool lower) {
 
 Result concat(Arguments& arguments, const Operator&) {
   std::string result;
+  Growth growth(arguments.variables.work());
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Element e = arguments[i];
     if (e.isNullish()) return Operand(nullValue());
     if (!e.is(Type::kString)) return Status(ErrorCode(16702), "$concat only supports strings, not " + typeOf(e));
+    TROUPE_TRY(growth.reserve(result.size() + e.valueSize()));
     result.append(e.asString());
   }
   return Operand(text(result));
@@ -180,8 +182,10 @@ Result split(Arguments& arguments, const Operator&) {
   const std::string_view by = separator.asString();
   if (by.empty()) return Status(ErrorCode(40087), "$split requires a non-empty separator");
   bson::Builder out;
+  Growth growth(arguments.variables.work());
   std::string_view rest = input.asString();
   for (size_t at = rest.find(by); at != std::string_view::npos; at = rest.find(by)) {
+    TROUPE_TRY(growth.to(out.size()));
     out.push(rest.substr(0, at));
     rest.remove_prefix(at + by.size());
   }
@@ -253,9 +257,11 @@ Result replace(Arguments& arguments, const Operator& op) {
   std::string_view rest = arguments[0].asString();
   const std::string_view find = arguments[1].asString(), replacement = arguments[2].asString();
   std::string result;
+  Growth growth(arguments.variables.work());
   if (find.empty()) {
     result.append(replacement);
     for (size_t i = 0; op.name == "$replaceAll" && i < rest.size(); ++i) {
+      TROUPE_TRY(growth.to(result.size() + replacement.size()));
       result.push_back(rest[i]);
       if (i + 1 == rest.size() || !isContinuation(rest[i + 1])) result.append(replacement);
     }
@@ -263,6 +269,7 @@ Result replace(Arguments& arguments, const Operator& op) {
     return Operand(text(result));
   }
   for (size_t at = rest.find(find); at != std::string_view::npos; at = rest.find(find)) {
+    TROUPE_TRY(growth.to(result.size() + at + replacement.size()));
     result.append(rest.substr(0, at)).append(replacement);
     rest.remove_prefix(at + find.size());
     if (op.name == "$replaceOne") break;

@@ -14,6 +14,7 @@ MatchExpression::MatchExpression(MatchKind kind, std::string_view path, bson::Va
 MatchExpression::MatchExpression(MatchKind kind, Children children) : kind_(kind), children_(std::move(children)) {}
 
 bool MatchExpression::matches(bson::View document, MatchDetails* details) const {
+  if (details && !details->goesOn()) return false;
   const auto one = [&](const auto& child) { return child->matches(document, details); };
   switch (kind_) {
     case MatchKind::kAnd: return std::all_of(children_.begin(), children_.end(), one);
@@ -29,7 +30,7 @@ bool MatchExpression::matches(bson::View document, MatchDetails* details) const 
     case MatchKind::kElemMatchValue:
       return walkPath(document, path_, LeafArray::kWhole, [&](const Element& e, int64_t offset) {
         int64_t index = -1;
-        if (!matchesArray(e, &index)) return false;
+        if (!matchesArray(e, &index, details)) return false;
         if (details) details->arrayIndex = offset >= 0 ? offset : index;
         return true;
       });
@@ -38,6 +39,7 @@ bool MatchExpression::matches(bson::View document, MatchDetails* details) const 
   const auto leaf =
       kind_ == MatchKind::kSize || kind_ == MatchKind::kExists ? LeafArray::kWhole : LeafArray::kElementsAndWhole;
   return walkPath(document, path_, leaf, [&](const Element& e, int64_t offset) {
+    if (details && !details->goesOn()) return false;
     if (!predicate_->test(e)) return false;
     if (details && offset >= 0) details->arrayIndex = offset;
     return true;
@@ -46,6 +48,7 @@ bool MatchExpression::matches(bson::View document, MatchDetails* details) const 
 
 bool MatchExpression::matchesNone(bson::View document, MatchDetails* details) const {
   MatchDetails inner;
+  if (details) inner.work = details->work;
   const bool none = std::none_of(children_.begin(), children_.end(), [&](const auto& child) {
     return child->matches(document, details ? &inner : nullptr);
   });
@@ -65,13 +68,19 @@ bool MatchExpression::canFail() const {
          std::any_of(children_.begin(), children_.end(), [](const auto& child) { return child->canFail(); });
 }
 
-bool MatchExpression::matchesArray(const Element& array, int64_t* index) const {
+bool MatchExpression::matchesArray(const Element& array, int64_t* index, MatchDetails* details) const {
   if (!array.is(Type::kArray)) return false;
+  MatchDetails inner;  // positions within the items do not count
+  if (details) inner.work = details->work;
   int64_t n = 0;
   for (const auto& item : array.asArray()) {
     const bool matched = kind_ == MatchKind::kElemMatchValue
-                             ? children_.front()->matchesValue(item)
-                             : item.isObjectLike() && children_.front()->matches(item.asDocument());
+                             ? children_.front()->matchesValue(item, &inner)
+                             : item.isObjectLike() && children_.front()->matches(item.asDocument(), &inner);
+    if (!inner.error.isOK()) {
+      if (details) details->error = std::move(inner.error);
+      return false;
+    }
     if (matched) {
       *index = n;
       return true;
@@ -81,8 +90,9 @@ bool MatchExpression::matchesArray(const Element& array, int64_t* index) const {
   return false;
 }
 
-bool MatchExpression::matchesValue(const Element& value) const {
-  const auto one = [&](const auto& child) { return child->matchesValue(value); };
+bool MatchExpression::matchesValue(const Element& value, MatchDetails* details) const {
+  if (details && !details->goesOn()) return false;
+  const auto one = [&](const auto& child) { return child->matchesValue(value, details); };
   switch (kind_) {
     case MatchKind::kAnd: return std::all_of(children_.begin(), children_.end(), one);
     case MatchKind::kOr: return std::any_of(children_.begin(), children_.end(), one);
@@ -93,10 +103,10 @@ bool MatchExpression::matchesValue(const Element& value) const {
     case MatchKind::kElemMatchObject:
     case MatchKind::kElemMatchValue: {
       int64_t index = -1;
-      return matchesArray(value, &index);
+      return matchesArray(value, &index, details);
     }
     case MatchKind::kExpr:
-    case MatchKind::kJsonSchema: return value.is(Type::kDocument) && matchesDocumentTest(value.asDocument(), nullptr);
+    case MatchKind::kJsonSchema: return value.is(Type::kDocument) && matchesDocumentTest(value.asDocument(), details);
     default: return predicate_->test(value);
   }
 }

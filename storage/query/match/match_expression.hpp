@@ -7,6 +7,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "storage/query/match/field_path.hpp"
+#include "storage/query/query_work.hpp"
 
 namespace troupe::query {
 
@@ -48,9 +49,19 @@ struct MatchDetails {
   /// Position of the first element that matched in the array the filter went through; -1 when there was none. The
   /// positional `$` of updates and projections stands for it.
   int64_t arrayIndex = -1;
-  /// The failure of an expression within $expr: when set, the answer means nothing and the operation has to fail with
-  /// it.
+  /// The failure of an expression within $expr, or an interrupt: when set, the answer means nothing and the operation
+  /// has to fail with it.
   Status error;
+  /// The operation that looks at large documents: each value compared is a step of it. Null: no interrupts.
+  QueryWork* work = nullptr;
+
+  /// False once `error` is set.
+  bool goesOn() {
+    if (!work) return error.isOK();
+    if (!error.isOK()) return false;
+    error = work->step();
+    return error.isOK();
+  }
 };
 
 /// The test a leaf makes of one value; `e` may be absent (the path leads nowhere).
@@ -90,7 +101,7 @@ class MatchExpression {
   /// Is there an $expr, whose evaluation may fail?
   bool canFail() const;
   /// Does one value match, as an element tested by a value $elemMatch or by $pull? Paths are ignored; logic applies.
-  bool matchesValue(const bson::Element& value) const;
+  bool matchesValue(const bson::Element& value, MatchDetails* details = nullptr) const;
 
   /// The filter in normal form, as explain shows it: `{a: {$eq: 1}}`, `{$and: [...]}`.
   bson::Document toBson() const;
@@ -103,7 +114,7 @@ class MatchExpression {
  private:
   bool matchesNone(bson::View document, MatchDetails* details) const;
   bool matchesDocumentTest(bson::View document, MatchDetails* details) const;
-  bool matchesArray(const bson::Element& array, int64_t* index) const;
+  bool matchesArray(const bson::Element& array, int64_t* index, MatchDetails* details) const;
   void serialize(bson::Builder& out) const;
   /// Writes `$op: operand` into an open document of operators.
   void serializeOperator(bson::Builder& out) const;

@@ -3,6 +3,7 @@
 #include "messaging/bson/compare.hpp"
 #include "storage/query/expression/accumulator.hpp"
 #include "storage/query/expression/values.hpp"
+#include "storage/query/interruptible_sort.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
 // $bucketAuto: documents in order of a key, cut into buckets of about the same size.
@@ -24,13 +25,15 @@ class BucketAutoStage final : public Stage {
         groupBy_(std::move(groupBy)),
         buckets_(buckets),
         outputs_(std::move(outputs)),
-        context_(std::move(context)) {}
+        context_(std::move(context)),
+        variables_(context_.parse->work),
+        memory_(context_, "$bucketAuto") {}
 
   StatusWith<Next> next() override {
     while (!sorted_) {
       auto in = pull();
       if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
-      if (in->isEnd()) sort();
+      if (in->isEnd()) TROUPE_TRY(sort());
       else TROUPE_TRY(hold(in->document));
     }
     if (at_ == rows_.size()) return Next::end();
@@ -56,15 +59,17 @@ class BucketAutoStage final : public Stage {
     TROUPE_ASSIGN(Operand key, groupBy_->evaluate(variables_));
     rows_.push_back({key.ok() ? std::move(key).take() : nullValue(), Document(document)});
     bytes_ += document.size() + static_cast<int64_t>(sizeof(Row));
-    return checkMemory(bytes_, context_, "$bucketAuto");
+    return memory_.set(bytes_);
   }
   int compare(const Row& a, const Row& b) const {
     return bson::compareValues(a.key.element(), b.key.element(), context_.parse->collator);
   }
-  void sort() {
-    std::stable_sort(rows_.begin(), rows_.end(), [this](const Row& a, const Row& b) { return compare(a, b) < 0; });
+  Status sort() {
+    TROUPE_TRY(
+        sortStably(rows_, context_.parse->work, [this](const Row& a, const Row& b) { return compare(a, b) < 0; }));
     sorted_ = true;
     size_ = std::max<size_t>(1, (rows_.size() + static_cast<size_t>(buckets_) / 2) / static_cast<size_t>(buckets_));
+    return Status::OK();
   }
   Status fillBucket() {
     const size_t first = at_;
@@ -72,12 +77,16 @@ class BucketAutoStage final : public Stage {
     while (end < rows_.size() && compare(rows_[end], rows_[end - 1]) == 0) ++end;  // equal keys stay together
     std::vector<std::unique_ptr<Accumulator>> states;
     for (const auto& [name, spec] : outputs_) states.push_back(spec->make());
+    int64_t collected = 0;
     for (; at_ < end; ++at_) {
       variables_.setRoot(rows_[at_].document);
       for (size_t i = 0; i < outputs_.size(); ++i) {
         TROUPE_ASSIGN(const Operand value, outputs_[i].second->evaluate(variables_));
+        const auto before = static_cast<int64_t>(states[i]->memory());
         TROUPE_TRY(states[i]->add(value.element()));
+        collected += static_cast<int64_t>(states[i]->memory()) - before;
       }
+      TROUPE_TRY(memory_.set(bytes_ + collected));
     }
     bson::Builder out;
     const Value& upper = end < rows_.size() ? rows_[end].key : rows_.back().key;
@@ -96,6 +105,7 @@ class BucketAutoStage final : public Stage {
   Outputs outputs_;
   PipelineContext context_;
   Variables variables_;
+  StageMemory memory_;
   std::vector<Row> rows_;
   int64_t bytes_ = 0;
   bool sorted_ = false;

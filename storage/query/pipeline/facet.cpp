@@ -28,7 +28,7 @@ class Replay final : public Stage {
 class FacetStage final : public Stage {
  public:
   FacetStage(std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets, PipelineContext context)
-      : facets_(std::move(facets)), context_(std::move(context)) {}
+      : facets_(std::move(facets)), context_(std::move(context)), memory_(context_, "$facet") {}
   StatusWith<Next> next() override {
     if (done_) return Next::end();
     while (true) {
@@ -37,7 +37,7 @@ class FacetStage final : public Stage {
       if (in->isEnd()) break;
       documents_.emplace_back(in->document);
       bytes_ += in->document.size();
-      TROUPE_TRY(checkMemory(bytes_, context_, "$facet"));
+      TROUPE_TRY(memory_.set(bytes_));
     }
     done_ = true;
     bson::Builder out;
@@ -45,7 +45,7 @@ class FacetStage final : public Stage {
       auto& pipeline = facet.second;
       pipeline->attach(std::make_unique<Replay>(documents_));
       out.openArray(facet.first);
-      TROUPE_TRY(drain([&] { return pipeline->next(); }, context_.environment,
+      TROUPE_TRY(drain([&] { return pipeline->next(); }, context_,
                        [&](bson::View document) -> Status {
                          out.push(document);
                          if (out.size() > static_cast<size_t>(bson::kMaxInternalDocumentSize))
@@ -71,6 +71,7 @@ class FacetStage final : public Stage {
  private:
   std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets_;
   PipelineContext context_;
+  StageMemory memory_;
   std::vector<Document> documents_;
   int64_t bytes_ = 0;
   bool done_ = false;

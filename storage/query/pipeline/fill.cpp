@@ -33,7 +33,9 @@ double position(const Element& e) { return e.is(Type::kDate) ? static_cast<doubl
 class FillStage final : public Stage {
  public:
   FillStage(FillSpec spec, const PipelineContext& context)
-      : spec_(std::move(spec)), held_("$fill", std::move(spec_.partitionBy), std::move(spec_.sort), context) {}
+      : spec_(std::move(spec)),
+        held_("$fill", std::move(spec_.partitionBy), std::move(spec_.sort), context),
+        variables_(context.parse->work) {}
 
   StatusWith<Next> next() override {
     while (!consumed_) {
@@ -53,7 +55,7 @@ class FillStage final : public Stage {
  private:
   Status fillAll() {
     consumed_ = true;
-    held_.sort();
+    TROUPE_TRY(held_.sort());
     for (size_t first = 0; first < rows_.size();) {
       const size_t end = held_.endOfPartition(first);
       for (const FilledField& output : spec_.outputs) TROUPE_TRY(fill(output, first, end));
@@ -65,8 +67,9 @@ class FillStage final : public Stage {
   Status set(PartitionedRows::Row& row, const std::string& path, const Value& value) {
     ProjectionTree tree(ProjectionTree::Mode::kAdd);
     TROUPE_TRY(tree.compute(path, [&value](bson::View) -> StatusWith<Value> { return value; }));
+    const int64_t before = row.document.view().size();
     TROUPE_ASSIGN(row.document, tree.apply(row.document));
-    return Status::OK();
+    return held_.grow(row.document.view().size() - before);
   }
 
   Status fill(const FilledField& output, size_t first, size_t end) {

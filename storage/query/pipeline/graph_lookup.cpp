@@ -38,7 +38,8 @@ class GraphLookupStage final : public Stage {
       : spec_(std::move(spec)),
         start_(std::move(start)),
         context_(std::move(context)),
-        connectFrom_(spec_.connectFrom) {}
+        connectFrom_(spec_.connectFrom),
+        variables_(context_.parse->work) {}
 
   StatusWith<Next> next() override {
     auto in = pull();
@@ -72,6 +73,7 @@ class GraphLookupStage final : public Stage {
     Values seenValues(less), seenIds(less);
     std::vector<Value> frontier;
     int64_t bytes = 0;
+    HeldMemory held(context_.parse->work);  // each of these is held up to three times: found, seen, next level
     const auto reach = [&](const Element& e) {
       if (seenValues.emplace(Value(e), true).second) frontier.emplace_back(e);
       bytes += e.valueSize();
@@ -82,13 +84,14 @@ class GraphLookupStage final : public Stage {
       PushDown request{.filter = levelFilter(frontier), .parse = context_.parse, .depth = context_.depth + 1};
       frontier.clear();
       TROUPE_ASSIGN(auto scan, context_.environment->scan(spec_.from, request));
-      TROUPE_TRY(drain([&] { return scan->next(); }, context_.environment,
+      TROUPE_TRY(drain([&] { return scan->next(); }, context_,
                        [&](bson::View document) -> Status {
                          if (!seenIds.emplace(document.has("_id") ? Value(document["_id"]) : nullValue(), true).second)
                            return Status::OK();
                          bytes += document.size();
                          if (bytes > context_.memoryLimit)
                            return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
+                         TROUPE_TRY(held.set(3 * bytes));
                          if (spec_.depthField.empty()) found.push(document);
                          else found.push(withField(document, spec_.depthField, int64(depth).element()));
                          each(connectFrom_.in(document), reach);

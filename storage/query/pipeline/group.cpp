@@ -75,6 +75,8 @@ class GroupStage final : public Stage {
         id_(std::move(id)),
         outputs_(std::move(outputs)),
         context_(std::move(context)),
+        variables_(context_.parse->work),
+        held_(context_.parse->work),
         table_(context_.parse->collator) {
     variables_.random = context_.random;
   }
@@ -121,16 +123,21 @@ class GroupStage final : public Stage {
     Group* group = table_.find(hash, key);
     if (!group && spilled_) return spill(hash, key);
     if (!group) group = &open(hash, key);
-    int64_t grown = 0;
     for (size_t i = 0; i < outputs_.size(); ++i) {
       TROUPE_ASSIGN(const Operand value, outputs_[i].spec->evaluate(variables_));
-      Accumulator& state = *group->states[i];
-      const auto before = static_cast<int64_t>(state.memory());
-      TROUPE_TRY(state.add(value.element()));
-      grown += static_cast<int64_t>(state.memory()) - before;
+      TROUPE_TRY(addTo(*group->states[i], value.element()));
     }
-    bytes_ += grown;
-    return bytes_ > context_.memoryLimit ? overLimit() : Status::OK();
+    if (bytes_ > context_.memoryLimit) return overLimit();
+    Status held = held_.set(bytes_);
+    return held.isOK() ? held : overBudget(std::move(held));
+  }
+
+  Status addTo(Accumulator& state, const Element& value) {
+    TROUPE_TRY(variables_.step());
+    const auto before = static_cast<int64_t>(state.memory());
+    TROUPE_TRY(state.add(value));
+    bytes_ += static_cast<int64_t>(state.memory()) - before;
+    return Status::OK();
   }
 
   Group& open(uint64_t hash, const Element& key) {
@@ -151,11 +158,23 @@ class GroupStage final : public Stage {
     if (!context_.allowDiskUse || !context_.spill)
       return {ErrorCode::kQueryExceededMemoryLimitNoDiskUseAllowed,
               "Exceeded memory limit for $group, but didn't allow external sort. Pass allowDiskUse:true to opt in."};
+    beginSpilling();
+    return Status::OK();
+  }
+
+  /// The operation's budget is used up, before the stage's own limit is: from now on new groups go to the disk.
+  Status overBudget(Status failure) {
+    if (spilled_ || !context_.allowDiskUse || !context_.spill) return failure;
+    beginSpilling();
+    return Status::OK();
+  }
+
+  void beginSpilling() {
     SorterOptions options;
     options.memoryBytes = static_cast<size_t>(context_.memoryLimit);
     options.spill = context_.spill;
+    options.work = context_.parse->work;
     spilled_ = Sorter::make(std::move(options));
-    return Status::OK();
   }
 
   /// Sets a document aside: sorted by hash, with its key and what it contributes.
@@ -174,6 +193,8 @@ class GroupStage final : public Stage {
   /// Groups the documents of the next hash that was set aside.
   Status loadSpilled() {
     table_.clear();
+    bytes_ = 0;
+    TROUPE_TRY(held_.set(0));
     at_ = 0;
     std::string hashBytes;
     while (true) {
@@ -194,14 +215,16 @@ class GroupStage final : public Stage {
     const uint64_t hash = bson::hashValue(key, context_.parse->collator);
     Group* group = table_.find(hash, key);
     if (!group) group = &open(hash, key);
-    for (size_t i = 0; i < outputs_.size(); ++i) TROUPE_TRY(group->states[i]->add(row[std::to_string(i)]));
-    return Status::OK();
+    for (size_t i = 0; i < outputs_.size(); ++i) TROUPE_TRY(addTo(*group->states[i], row[std::to_string(i)]));
+    return held_.set(bytes_);
   }
 
   Status render(Group& group) {
     bson::Builder out;
+    Growth growth(context_.parse->work);
     out.append("_id", group.key);
     for (size_t i = 0; i < outputs_.size(); ++i) {
+      TROUPE_TRY(growth.reserve(out.size() + group.states[i]->memory()));
       TROUPE_ASSIGN(const Value value, group.states[i]->result());
       out.append(outputs_[i].name, value);
     }
@@ -217,6 +240,7 @@ class GroupStage final : public Stage {
   std::vector<AccumulatedField> outputs_;
   PipelineContext context_;
   Variables variables_;
+  HeldMemory held_;
   GroupTable table_;
   const Value null_ = nullValue();
   int64_t bytes_ = 0;

@@ -17,10 +17,9 @@ double randomNumber(const PipelineContext& context) {
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
-Status checkMemory(int64_t bytes, const PipelineContext& context, std::string_view stage) {
-  if (bytes <= context.memoryLimit) return Status::OK();
+Status StageMemory::overLimit() const {
   return {ErrorCode::kQueryExceededMemoryLimitNoDiskUseAllowed,
-          "Exceeded memory limit for " + std::string(stage) +
+          "Exceeded memory limit for " + std::string(stage_) +
               ", but didn't allow external sort. Pass allowDiskUse:true to opt in."};
 }
 
@@ -56,6 +55,7 @@ StatusWith<Next> SortStage::next() {
     SorterOptions options;
     options.limit = static_cast<uint64_t>(limit_.value_or(0));
     options.memoryBytes = static_cast<size_t>(context_.memoryLimit);
+    options.work = context_.parse->work;
     if (context_.allowDiskUse) options.spill = context_.spill;
     sorter_ = Sorter::make(std::move(options));
   }
@@ -113,7 +113,8 @@ class CountStage final : public Stage {
 /// Keeps `size` documents, each with the same chance (reservoir sampling), in random order.
 class SampleStage final : public Stage {
  public:
-  SampleStage(int64_t size, PipelineContext context) : size_(size), context_(std::move(context)) {}
+  SampleStage(int64_t size, PipelineContext context)
+      : size_(size), context_(std::move(context)), memory_(context_, "$sample") {}
   StatusWith<Next> next() override {
     while (!done_) {
       auto in = pull();
@@ -144,17 +145,19 @@ class SampleStage final : public Stage {
     if (static_cast<int64_t>(kept_.size()) < size_) {
       kept_.emplace_back(document);
       bytes_ += document.size();
-      return checkMemory(bytes_, context_, "$sample");
+      return memory_.set(bytes_);
     }
     const auto at = static_cast<int64_t>(randomNumber(context_) * static_cast<double>(seen_));
     if (at < size_) {
       bytes_ += int64_t{document.size()} - kept_[static_cast<size_t>(at)].view().size();
       kept_[static_cast<size_t>(at)] = Document(document);
+      return memory_.set(bytes_);
     }
     return Status::OK();
   }
   int64_t size_;
   PipelineContext context_;
+  StageMemory memory_;
   std::vector<Document> kept_;
   int64_t seen_ = 0, bytes_ = 0;
   bool done_ = false;

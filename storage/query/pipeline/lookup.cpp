@@ -13,13 +13,15 @@ using bson::Document;
 using bson::Element;
 using bson::Type;
 
-Status drain(const std::function<StatusWith<Next>()>& next, PipelineEnvironment* environment,
+Status drain(const std::function<StatusWith<Next>()>& next, const PipelineContext& context,
              const std::function<Status(bson::View)>& each) {
+  QueryWork* const work = context.parse->work;
   while (true) {
     TROUPE_ASSIGN(const Next in, next());
     if (in.isEnd()) return Status::OK();
+    if (work) TROUPE_TRY(work->step());
     if (in.isDocument()) TROUPE_TRY(each(in.document));
-    else if (environment) TROUPE_TRY(environment->checkInterrupt());
+    else if (context.environment) TROUPE_TRY(context.environment->checkInterrupt());
   }
 }
 
@@ -63,7 +65,8 @@ class LookupStage final : public Stage {
         let_(std::move(let)),
         context_(std::move(context)),
         local_(spec_.localField),
-        foreign_(spec_.foreignField) {}
+        foreign_(spec_.foreignField),
+        variables_(context_.parse->work) {}
 
   /// A join may take longer than its turn: it yields when its scan does, and goes on from there.
   StatusWith<Next> next() override {
@@ -76,6 +79,7 @@ class LookupStage final : public Stage {
       TROUPE_ASSIGN(const Next found, join_->pipeline->next());
       if (found.kind == Next::Kind::kYield) return found;
       if (found.isEnd()) break;
+      TROUPE_TRY(join_->growth.reserve(join_->found.size() + static_cast<size_t>(found.document.size())));
       join_->found.push(found.document);
       if (join_->found.size() > static_cast<size_t>(bson::kMaxDocumentSize) * 4)
         return Status(ErrorCode(4568), "Total size of documents in " + spec_.from.collection +
@@ -105,13 +109,15 @@ class LookupStage final : public Stage {
  private:
   /// The search for what belongs to one document.
   struct Join {
+    explicit Join(QueryWork* work) : growth(work) {}
     Document outer, let;
     ParseContext parse;
     std::unique_ptr<Pipeline> pipeline;
     bson::Builder found;
+    Growth growth;
   };
   Status beginJoin(bson::View outer) {
-    auto join = std::make_unique<Join>();
+    auto join = std::make_unique<Join>(context_.parse->work);
     join->outer = Document(outer);
     TROUPE_ASSIGN(join->let, bind(join->outer));
     join->parse = *context_.parse;

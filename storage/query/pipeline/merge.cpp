@@ -129,7 +129,7 @@ class MergeStage final : public OutputStage {
     ParseContext inner = *context_.parse;
     bson::Builder let;
     let.append("new", document);
-    Variables variables(document);
+    Variables variables(context_.parse->work, document);
     if (spec_.let) {
       for (const Element& e : spec_.let->view()) {
         TROUPE_ASSIGN(const auto expression, parseExpression(e, *context_.parse));

@@ -1,16 +1,18 @@
 #include "storage/query/pipeline/partitioned_rows.hpp"
 
-#include <algorithm>
-
 #include "messaging/bson/compare.hpp"
 #include "storage/query/expression/values.hpp"
-#include "storage/query/pipeline/stages.hpp"
+#include "storage/query/interruptible_sort.hpp"
 
 namespace troupe::query {
 
 PartitionedRows::PartitionedRows(std::string_view stage, ExpressionPtr partitionBy, std::optional<SortPattern> sort,
                                  const PipelineContext& context)
-    : stage_(stage), partitionBy_(std::move(partitionBy)), sort_(std::move(sort)), context_(context) {}
+    : partitionBy_(std::move(partitionBy)),
+      sort_(std::move(sort)),
+      context_(context),
+      variables_(context.parse->work),
+      memory_(context, stage) {}
 
 Status PartitionedRows::add(bson::View document) {
   Row row;
@@ -22,13 +24,13 @@ Status PartitionedRows::add(bson::View document) {
     TROUPE_ASSIGN(row.sortKey, sort_->key(document));
   }
   row.document = bson::Document(document);
-  bytes_ += document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
+  const auto bytes = document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
   rows_.push_back(std::move(row));
-  return checkMemory(bytes_, context_, stage_);
+  return grow(bytes);
 }
 
-void PartitionedRows::sort() {
-  std::stable_sort(rows_.begin(), rows_.end(), [this](const Row& a, const Row& b) {
+Status PartitionedRows::sort() {
+  return sortStably(rows_, context_.parse->work, [this](const Row& a, const Row& b) {
     const int order = compare(a, b);
     return order != 0 ? order < 0 : a.sortKey < b.sortKey;
   });

@@ -7,7 +7,7 @@
 
 #include "messaging/bson/document.hpp"
 #include "storage/query/expression/expression.hpp"
-#include "storage/query/pipeline/pipeline.hpp"
+#include "storage/query/pipeline/stages.hpp"
 #include "storage/query/sort/sort_pattern.hpp"
 
 namespace troupe::query {
@@ -29,8 +29,10 @@ class PartitionedRows {
 
   /// Errors: those of the expression and of the sort key; 292, too much memory.
   Status add(bson::View document);
-  /// After the last row; sorts by partition and sort key, stably.
-  void sort();
+  /// Counts what rows have become larger since. Errors: as `add`.
+  Status grow(int64_t bytes) { return memory_.set(bytes_ += bytes); }
+  /// After the last row; sorts by partition and sort key, stably. Errors: those of an interrupt.
+  Status sort();
   /// The place behind the partition that begins at `first`.
   size_t endOfPartition(size_t first) const;
 
@@ -43,11 +45,11 @@ class PartitionedRows {
  private:
   int compare(const Row& a, const Row& b) const;
 
-  std::string_view stage_;
   ExpressionPtr partitionBy_;
   std::optional<SortPattern> sort_;
   PipelineContext context_;
   Variables variables_;
+  StageMemory memory_;
   std::vector<Row> rows_;
   int64_t bytes_ = 0;
 };

@@ -93,7 +93,7 @@ class DocumentsStage final : public Stage {
 
 Status parseDocuments(const Element& e, StageParser& parser) {
   TROUPE_ASSIGN(const auto expression, parseExpression(e, parser.parse()));
-  Variables variables{bson::View()};
+  Variables variables(parser.parse().work);
   TROUPE_ASSIGN(const Operand list, static_cast<const Expression&>(*expression).evaluate(variables));
   if (list.type() != Type::kArray)
     return {ErrorCode(5858203), "$documents must evaluate to an array of objects, found: " + show(list.element())};

@@ -13,6 +13,7 @@
 #include "storage/query/parse_context.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
 #include "storage/query/project/projection_tree.hpp"
+#include "storage/query/query_work.hpp"
 #include "storage/query/sort/sort_pattern.hpp"
 
 // Shared by the families of stages: the table they are listed in, parsing, and the stages the optimizer knows by type.
@@ -51,8 +52,21 @@ std::span<const StageRow> fillStages();
 
 const StageRow* findStage(std::string_view name);
 
-/// Fails with 292 when a blocking stage holds too much.
-Status checkMemory(int64_t bytes, const PipelineContext& context, std::string_view stage);
+/// What a blocking stage that cannot spill holds: at most its own limit, within the budget of the operation.
+class StageMemory {
+ public:
+  /// `stage`: static text.
+  StageMemory(const PipelineContext& context, std::string_view stage)
+      : limit_(context.memoryLimit), stage_(stage), held_(context.parse->work) {}
+  /// `bytes`: all of it. Errors: QueryExceededMemoryLimitNoDiskUseAllowed (292), ExceededMemoryLimit (146).
+  Status set(int64_t bytes) { return bytes > limit_ ? overLimit() : held_.set(bytes); }
+
+ private:
+  Status overLimit() const;
+  int64_t limit_;
+  std::string_view stage_;
+  HeldMemory held_;
+};
 
 /// A random number in [0, 1) from the context.
 double randomNumber(const PipelineContext& context);
@@ -71,6 +85,7 @@ class MatchStage final : public Stage {
   MatchStage() = default;
   bson::Document filter_;
   std::unique_ptr<MatchExpression> match_;
+  QueryWork* work_ = nullptr;
 };
 
 /// $project, $addFields, $set, $unset, $replaceRoot: one result for each document.
@@ -166,7 +181,7 @@ class VectorSource final : public Stage {
 };
 
 /// Reads all of a stage; a yield is passed over. For sub-pipelines that must be complete ($lookup, $facet).
-Status drain(const std::function<StatusWith<Next>()>& next, PipelineEnvironment* environment,
+Status drain(const std::function<StatusWith<Next>()>& next, const PipelineContext& context,
              const std::function<Status(bson::View)>& each);
 
 }  // namespace troupe::query

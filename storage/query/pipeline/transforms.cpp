@@ -18,6 +18,7 @@ StatusWith<std::unique_ptr<MatchStage>> MatchStage::make(bson::View filter, cons
   std::unique_ptr<MatchStage> stage(new MatchStage);
   stage->filter_ = Document(filter);
   TROUPE_ASSIGN(stage->match_, parseMatch(stage->filter_, context));
+  stage->work_ = context.work;
   return stage;
 }
 
@@ -26,6 +27,7 @@ StatusWith<Next> MatchStage::next() {
     auto in = pull();
     if (!in.isOK() || !in->isDocument()) return in;
     MatchDetails details;
+    details.work = work_;
     const bool matched = match_->matches(in->document, &details);
     if (!details.error.isOK()) return details.error;
     if (matched) return in;
@@ -71,7 +73,9 @@ namespace {
 class ProjectionParser {
  public:
   ProjectionParser(ProjectionTree::Mode mode, const PipelineContext& context)
-      : tree_(std::make_shared<ProjectionTree>(mode)), variables_(std::make_shared<Variables>()), context_(context) {
+      : tree_(std::make_shared<ProjectionTree>(mode, context.parse->work)),
+        variables_(std::make_shared<Variables>(context.parse->work)),
+        context_(context) {
     variables_->random = context.random;
   }
 
@@ -223,7 +227,7 @@ Status addReplaceRoot(const Element& shown, const Element& expression, StagePars
   TROUPE_ASSIGN(ExpressionPtr parsed, parseExpression(expression, parser.parse()));
   TransformStage::Effects effects;
   parsed->addDependencies(effects.reads);
-  auto variables = std::make_shared<Variables>();
+  auto variables = std::make_shared<Variables>(parser.parse().work);
   variables->random = parser.context.random;
   const std::shared_ptr<const Expression> shared = std::move(parsed);
   const auto apply = [shared, variables](bson::View document) -> StatusWith<Document> {
@@ -263,8 +267,8 @@ Status parseMatchStage(const Element& e, StageParser& parser) {
 
 class RedactStage final : public Stage {
  public:
-  RedactStage(Document shown, ExpressionPtr expression)
-      : shown_(std::move(shown)), expression_(std::move(expression)) {}
+  RedactStage(Document shown, ExpressionPtr expression, QueryWork* work)
+      : shown_(std::move(shown)), expression_(std::move(expression)), variables_(work) {}
   StatusWith<Next> next() override {
     while (true) {
       auto in = pull();
@@ -329,7 +333,7 @@ class RedactStage final : public Stage {
 
 Status parseRedact(const Element& e, StageParser& parser) {
   TROUPE_ASSIGN(auto expression, parseExpression(e, parser.parse()));
-  parser.add(std::make_unique<RedactStage>(shownAs("$redact", e), std::move(expression)));
+  parser.add(std::make_unique<RedactStage>(shownAs("$redact", e), std::move(expression), parser.parse().work));
   return Status::OK();
 }
 

@@ -46,10 +46,33 @@ struct Partition {
   std::vector<Value> sortValues;      ///< of the first sort field
 };
 
+/// The memory of values and documents that the stage has made of its input.
+class MadeMemory {
+ public:
+  explicit MadeMemory(QueryWork* work) : work_(work), held_(work) {}
+  QueryWork* work() const { return work_; }
+  Status step() { return work_ ? work_->step() : Status::OK(); }
+  Status add(int64_t bytes) { return held_.set(bytes_ += bytes); }
+  Status add(const Value& value) { return add(static_cast<int64_t>(sizeof value + value.valueBytes().size())); }
+  /// Checks that there is room for so many bytes for a moment.
+  Status fits(int64_t bytes) {
+    TROUPE_TRY(held_.set(bytes_ + bytes));
+    return Status::OK();
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  QueryWork* work_;
+  HeldMemory held_;
+  int64_t bytes_ = 0;
+};
+
 /// The values of one output for all documents of a partition.
 class WindowEvaluator {
  public:
-  WindowEvaluator(const Partition& partition, const WindowedField& output) : partition_(partition), output_(output) {}
+  /// `made`: counts the values.
+  WindowEvaluator(const Partition& partition, const WindowedField& output, MadeMemory& made)
+      : partition_(partition), output_(output), made_(made), variables_(made.work()) {}
 
   StatusWith<std::vector<Value>> run() {
     if (output_.spec) return accumulate();
@@ -68,6 +91,7 @@ class WindowEvaluator {
         TROUPE_ASSIGN(auto value, shift(i));
         result.push_back(std::move(value));
       }
+      TROUPE_TRY(made_.add(result.back()));
     }
     return result;
   }
@@ -129,11 +153,14 @@ class WindowEvaluator {
   /// Slides the accumulator along where it can give values back, else computes each window anew.
   StatusWith<std::vector<Value>> accumulate() {
     std::vector<Value> inputs, result;
+    const int64_t before = made_.bytes();
     for (const Document& document : partition_.documents) {
       variables_.setRoot(document);
       TROUPE_ASSIGN(Operand value, output_.spec->evaluate(variables_));
       inputs.push_back(std::move(value).take());
+      TROUPE_TRY(made_.add(inputs.back()));
     }
+    const int64_t withInputs = made_.bytes();
     auto state = output_.spec->make();
     size_t first = 0, end = 0;  // what `state` has taken in: [first, end)
     for (size_t i = 0; i < size(); ++i) {
@@ -142,6 +169,7 @@ class WindowEvaluator {
       // n steps instead of n times the window. Not all accumulators can take a value out ($min, $push ... say so).
       bool slides = wanted.first >= first && wanted.second >= end;
       while (slides && first < wanted.first) {
+        TROUPE_TRY(made_.step());
         if (first < end) slides = state->remove(inputs[first].element());
         else end = first + 1;  // the window has jumped over values that it never held
         if (slides) ++first;
@@ -151,10 +179,16 @@ class WindowEvaluator {
         first = end = wanted.first;
       }
       invariant(first == wanted.first && end <= wanted.second, "the state holds the window's values only");
-      for (; end < wanted.second; ++end) TROUPE_TRY(state->add(inputs[end].element()));
+      for (; end < wanted.second; ++end) {
+        TROUPE_TRY(made_.step());
+        TROUPE_TRY(state->add(inputs[end].element()));
+      }
+      TROUPE_TRY(made_.fits(2 * static_cast<int64_t>(state->memory())));  // its values, and the result made of them
       TROUPE_ASSIGN(auto value, state->result());
       result.push_back(isUndefinedDeviation(value) ? nullValue() : std::move(value));
+      TROUPE_TRY(made_.add(result.back()));
     }
+    TROUPE_TRY(made_.add(before - withInputs));
     return result;
   }
 
@@ -168,6 +202,7 @@ class WindowEvaluator {
 
   const Partition& partition_;
   const WindowedField& output_;
+  MadeMemory& made_;
   Variables variables_;
 };
 
@@ -177,7 +212,8 @@ class WindowStage final : public Stage {
               std::vector<WindowedField> outputs, const PipelineContext& context)
       : shown_(std::move(shown)),
         outputs_(std::move(outputs)),
-        held_("$setWindowFields", std::move(partitionBy), std::move(sort), context) {}
+        held_("$setWindowFields", std::move(partitionBy), std::move(sort), context),
+        made_(context.parse->work) {}
 
   StatusWith<Next> next() override {
     while (!consumed_) {
@@ -205,7 +241,7 @@ class WindowStage final : public Stage {
   /// input.
   Status compute() {
     consumed_ = true;
-    held_.sort();
+    TROUPE_TRY(held_.sort());
     auto& rows = held_.rows();
     for (size_t first = 0; first < rows.size();) {
       const size_t end = held_.endOfPartition(first);
@@ -222,25 +258,30 @@ class WindowStage final : public Stage {
   }
   Status addOutputs(const Partition& partition) {
     std::vector<std::vector<Value>> columns;
+    const int64_t before = made_.bytes();
     for (const WindowedField& output : outputs_) {
-      TROUPE_ASSIGN(auto column, WindowEvaluator(partition, output).run());
+      TROUPE_ASSIGN(auto column, WindowEvaluator(partition, output, made_).run());
       columns.push_back(std::move(column));
     }
     size_t row = 0;
-    ProjectionTree tree(ProjectionTree::Mode::kAdd);
+    int64_t made = 0;
+    ProjectionTree tree(ProjectionTree::Mode::kAdd, made_.work());
     for (size_t i = 0; i < outputs_.size(); ++i)
       TROUPE_TRY(tree.compute(outputs_[i].path,
                               [&columns, &row, i](bson::View) -> StatusWith<Value> { return columns[i][row]; }));
     for (; row < partition.documents.size(); ++row) {
       TROUPE_ASSIGN(auto document, tree.apply(partition.documents[row]));
       results_.push_back(std::move(document));
+      made += results_.back().view().size();
+      TROUPE_TRY(made_.fits(made));
     }
-    return Status::OK();
+    return made_.add(made - (made_.bytes() - before));  // the columns go
   }
 
   Document shown_;
   std::vector<WindowedField> outputs_;
   PartitionedRows held_;
+  MadeMemory made_;
   std::vector<Document> results_;
   bool consumed_ = false;
   size_t at_ = 0;

@@ -46,7 +46,7 @@ StatusWith<PlanStage::Step> ClusteredScan::advance(Row& row) {
     ++plan_.stats.docsExamined;
     if (verdict == KeyRanges::Verdict::kSeek) continue;
     row.document = cursor_.document();
-    TROUPE_ASSIGN(const bool passes, filter_.passes(row.document));
+    TROUPE_ASSIGN(const bool passes, filter_.passes(row.document, plan_.parse.work));
     if (!passes) continue;
     row.id = cursor_.id();
     row.key = {};

@@ -17,7 +17,7 @@ StatusWith<PlanStage::Step> CollectionScan::advance(Row& row) {
     ++examined_;
     ++plan_.stats.docsExamined;
     const bson::View document = cursor_.document();
-    TROUPE_ASSIGN(const bool passes, filter_.passes(document));
+    TROUPE_ASSIGN(const bool passes, filter_.passes(document, plan_.parse.work));
     if (!passes) continue;
     row.document = document;
     row.id = cursor_.id();

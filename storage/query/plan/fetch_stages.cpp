@@ -19,7 +19,7 @@ StatusWith<PlanStage::Step> FetchRows::advance(Row& row) {
     ++documents_;
     ++plan_.stats.docsExamined;
     row.document = cursor_.document();
-    TROUPE_ASSIGN(const bool passes, filter_.passes(row.document));
+    TROUPE_ASSIGN(const bool passes, filter_.passes(row.document, plan_.parse.work));
     if (passes) return step;
   }
 }

@@ -41,7 +41,7 @@ StatusWith<PlanStage::Step> IdLookup::advance(Row& row) {
   if (!match_.record) return Step::kEnd;
   ++documents_;
   ++plan_.stats.docsExamined;
-  TROUPE_ASSIGN(const bool passes, filter_.passes(match_.document()));
+  TROUPE_ASSIGN(const bool passes, filter_.passes(match_.document(), plan_.parse.work));
   if (!passes) return Step::kEnd;
   row.document = match_.document();
   row.id = match_.id;

@@ -62,7 +62,7 @@ StatusWith<bool> IndexScan::passes() {
   if (filter_.empty()) return true;
   TROUPE_ASSIGN(const bson::Document values,
                 storage::key_string::decodeWithNames(cursor_.key(), cursor_.typeBits(), index_->spec.key));
-  return filter_.passes(values);
+  return filter_.passes(values, plan_.parse.work);
 }
 
 StatusWith<PlanStage::Step> IndexScan::advance(Row& row) {

@@ -24,11 +24,14 @@ RowFilter::RowFilter(Conjuncts conjuncts) : conjuncts_(std::move(conjuncts)) {
   canFail_ = std::any_of(conjuncts_.begin(), conjuncts_.end(), [](const MatchExpression* e) { return e->canFail(); });
 }
 
-StatusWith<bool> RowFilter::passes(bson::View document) const {
+StatusWith<bool> RowFilter::passes(bson::View document, QueryWork* work) const {
   MatchDetails details;
+  const bool large = work && document.bytes().size() > storage::MemoryBudget::kFree;
+  if (large) details.work = work;
+  const bool canFail = canFail_ || large;
   for (const MatchExpression* condition : conjuncts_) {
-    const bool matched = condition->matches(document, canFail_ ? &details : nullptr);
-    if (canFail_) TROUPE_TRY(details.error);
+    const bool matched = condition->matches(document, canFail ? &details : nullptr);
+    if (canFail) TROUPE_TRY(details.error);
     if (!matched) return false;
   }
   return true;

@@ -13,6 +13,7 @@
 #include "storage/query/match/match_expression.hpp"
 #include "storage/query/plan/executor.hpp"
 #include "storage/query/project/projection.hpp"
+#include "storage/query/query_work.hpp"
 #include "storage/query/sort/sort_pattern.hpp"
 
 namespace troupe::query {
@@ -50,8 +51,8 @@ struct PlanContext {
   }
   /// Whether the slice has lasted long enough; the first question begins it.
   bool timeIsUp() {
-    if (!parse.clock) return false;
-    const auto now = parse.clock->coarseNow();
+    if (!parse.work) return false;
+    const auto now = parse.work->coarseNow();
     if (!sliceEnd) sliceEnd = now + kSliceTime;
     return now >= *sliceEnd;
   }
@@ -84,7 +85,8 @@ class RowFilter {
   explicit RowFilter(const MatchExpression* filter) : RowFilter(conjunctsOf(filter)) {}
   /// Everything passes.
   bool empty() const { return conjuncts_.empty(); }
-  StatusWith<bool> passes(bson::View document) const;
+  /// `work`: the operation, which is looked at while a large document is matched; may be null.
+  StatusWith<bool> passes(bson::View document, QueryWork* work) const;
   bson::Document toBson() const;
 
  private:

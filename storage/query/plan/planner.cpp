@@ -53,6 +53,7 @@ PlannedAccess Planner::sorted(PlanStagePtr root) {
   // A sort that knows its limit keeps only so many rows: top-k instead of all. Skipped rows have to be found first.
   if (request_.limit && *request_.limit > 0) options.limit = static_cast<uint64_t>(*request_.limit + request_.skip);
   options.memoryBytes = plan_.parse.limits.sortMemoryBytes;
+  options.work = plan_.parse.work;
   if (request_.allowDiskUse) options.spill = request_.spill;
   access.limited = options.limit > 0;
   access.sorts = true;

@@ -53,7 +53,7 @@ StatusWith<bool> SortRows::readAgain(Row& row) {
   TROUPE_ASSIGN(const bool found, cursor_.seekExact(row.id));
   if (!found) return false;
   row.document = cursor_.document();
-  return RowFilter(plan_.filter).passes(row.document);
+  return RowFilter(plan_.filter).passes(row.document, plan_.parse.work);
 }
 
 StatusWith<PlanStage::Step> SortRows::advance(Row& row) {

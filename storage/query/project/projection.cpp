@@ -290,8 +290,8 @@ Status ProjectionParser::add(const Wish& wish, FindProjection& to) {
   }
   TROUPE_ASSIGN(auto parsed, parseExpression(wish.value, context_));
   const std::shared_ptr<const Expression> expression = std::move(parsed);
-  return to.tree_.compute(wish.path, [expression](View root) -> StatusWith<Value> {
-    Variables variables(root);
+  return to.tree_.compute(wish.path, [expression, work = context_.work](View root) -> StatusWith<Value> {
+    Variables variables(work);
     return expression->evaluate(root, variables);
   });
 }
@@ -299,7 +299,7 @@ Status ProjectionParser::add(const Wish& wish, FindProjection& to) {
 StatusWith<std::unique_ptr<Projection>> ProjectionParser::parse(View spec) {
   TROUPE_TRY(read(spec, ""));
   TROUPE_ASSIGN(const auto mode, this->mode());
-  auto projection = std::make_unique<FindProjection>(ProjectionTree(mode));
+  auto projection = std::make_unique<FindProjection>(ProjectionTree(mode, context_.work));
   const bool idWished = std::any_of(wishes_.begin(), wishes_.end(),
                                     [](const Wish& w) { return w.path == "_id" || w.path.starts_with("_id."); });
   const bool including = mode == ProjectionTree::Mode::kInclude;

@@ -56,13 +56,14 @@ Status ProjectionTree::transform(std::string_view path, Transform transform) {
 }
 
 StatusWith<bson::Document> ProjectionTree::apply(View document) const {
-  bson::Builder out;
-  out.reserve(mode_ == Mode::kInclude ? 256 : document.size() + 64);
-  TROUPE_TRY(applyFields(root_, document, document, out));
-  return out.finish();
+  Output output{bson::Builder(), Growth(work_)};
+  output.builder.reserve(mode_ == Mode::kInclude ? 256 : document.size() + 64);
+  TROUPE_TRY(applyFields(root_, document, document, output));
+  return output.builder.finish();
 }
 
-Status ProjectionTree::applyFields(const Node& node, View in, View root, bson::Builder& out) const {
+Status ProjectionTree::applyFields(const Node& node, View in, View root, Output& output) const {
+  bson::Builder& out = output.builder;
   const bool including = mode_ == Mode::kInclude;
   size_t missing = node.children.size();
   const char* runStart = nullptr;  // untouched neighbours, copied as one block
@@ -80,15 +81,16 @@ Status ProjectionTree::applyFields(const Node& node, View in, View root, bson::B
       runEnd = e.raw().data() + e.size();
     } else {
       flush();
-      if (child) TROUPE_TRY(applyField(*child, e, root, out));
+      if (child) TROUPE_TRY(applyField(*child, e, root, output));
     }
     if (child && --missing == 0 && including) break;
   }
   flush();
-  return node.hasComputed ? addComputed(node, in, root, out) : Status::OK();
+  return node.hasComputed ? addComputed(node, in, root, output) : Status::OK();
 }
 
-Status ProjectionTree::applyField(const Node& child, const Element& e, View root, bson::Builder& out) const {
+Status ProjectionTree::applyField(const Node& child, const Element& e, View root, Output& output) const {
+  bson::Builder& out = output.builder;
   if (child.transform) {
     TROUPE_ASSIGN(const auto value, child.transform(e));
     out.append(e.name(), value);
@@ -97,21 +99,20 @@ Status ProjectionTree::applyField(const Node& child, const Element& e, View root
   if (child.compute) {
     if (mode_ == Mode::kInclude) return Status::OK();  // computed fields follow the included ones
     TROUPE_ASSIGN(const auto value, child.compute(root));
-    out.append(e.name(), value);
-    return Status::OK();
+    return output.append(e.name(), value);
   }
   if (child.children.empty()) return Status::OK();  // excluded; inclusions were copied
   if (e.is(Type::kDocument)) {
     out.openDocument(e.name());
-    TROUPE_TRY(applyFields(child, e.asDocument(), root, out));
+    TROUPE_TRY(applyFields(child, e.asDocument(), root, output));
     out.close();
   } else if (e.is(Type::kArray)) {
     out.openArray(e.name());
-    TROUPE_TRY(applyArray(child, e.asArray(), root, out));
+    TROUPE_TRY(applyArray(child, e.asArray(), root, output));
     out.close();
   } else if (child.hasComputed) {
     out.openDocument(e.name());
-    TROUPE_TRY(addComputed(child, {}, root, out));
+    TROUPE_TRY(addComputed(child, {}, root, output));
     out.close();
   } else if (mode_ != Mode::kInclude) {
     out.append(e);
@@ -119,19 +120,21 @@ Status ProjectionTree::applyField(const Node& child, const Element& e, View root
   return Status::OK();
 }
 
-Status ProjectionTree::applyArray(const Node& node, View in, View root, bson::Builder& out) const {
+Status ProjectionTree::applyArray(const Node& node, View in, View root, Output& output) const {
+  bson::Builder& out = output.builder;
   for (const auto& item : in) {
+    if (work_) TROUPE_TRY(work_->step());
     if (item.is(Type::kDocument)) {
       out.pushDocument();
-      TROUPE_TRY(applyFields(node, item.asDocument(), root, out));
+      TROUPE_TRY(applyFields(node, item.asDocument(), root, output));
       out.close();
     } else if (item.is(Type::kArray)) {
       out.pushOpenArray();
-      TROUPE_TRY(applyArray(node, item.asArray(), root, out));
+      TROUPE_TRY(applyArray(node, item.asArray(), root, output));
       out.close();
     } else if (node.hasComputed) {
       out.pushDocument();
-      TROUPE_TRY(addComputed(node, {}, root, out));
+      TROUPE_TRY(addComputed(node, {}, root, output));
       out.close();
     } else if (mode_ != Mode::kInclude) {
       out.push(item);
@@ -140,16 +143,17 @@ Status ProjectionTree::applyArray(const Node& node, View in, View root, bson::Bu
   return Status::OK();
 }
 
-Status ProjectionTree::addComputed(const Node& node, View in, View root, bson::Builder& out) const {
+Status ProjectionTree::addComputed(const Node& node, View in, View root, Output& output) const {
+  bson::Builder& out = output.builder;
   for (const Node& child : node.children) {
     if (!child.hasComputed || ((mode_ != Mode::kInclude || !child.compute) && in.has(child.name))) continue;
     if (child.compute) {
       TROUPE_ASSIGN(const auto value, child.compute(root));
-      out.append(child.name, value);
+      TROUPE_TRY(output.append(child.name, value));
       continue;
     }
     out.openDocument(child.name);
-    TROUPE_TRY(addComputed(child, {}, root, out));
+    TROUPE_TRY(addComputed(child, {}, root, output));
     out.close();
   }
   return Status::OK();

@@ -7,6 +7,7 @@
 
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/query/query_work.hpp"
 
 namespace troupe::query {
 
@@ -24,7 +25,8 @@ class ProjectionTree {
   /// Gives a new value for the present value at a path (find's $slice and $elemMatch); missing leaves the field out.
   using Transform = std::function<StatusWith<bson::Value>(const bson::Element& present)>;
 
-  explicit ProjectionTree(Mode mode) : mode_(mode) {}
+  /// `work`: the operation that results are made for, whose budget holds while one is made; null: none.
+  explicit ProjectionTree(Mode mode, QueryWork* work = nullptr) : mode_(mode), work_(work) {}
   ProjectionTree(ProjectionTree&&) = default;
   ProjectionTree& operator=(ProjectionTree&&) = default;
 
@@ -56,15 +58,26 @@ class ProjectionTree {
 
     const Node* find(std::string_view child) const;
   };
+  /// A result in the making.
+  struct Output {
+    bson::Builder builder;
+    Growth growth;
+    Status append(std::string_view name, const bson::Value& value) {
+      TROUPE_TRY(growth.reserve(builder.size() + value.valueBytes().size()));
+      builder.append(name, value);
+      return Status::OK();
+    }
+  };
   StatusWith<Node*> insert(std::string_view path, bool computed);
-  Status applyFields(const Node& node, bson::View in, bson::View root, bson::Builder& out) const;
-  Status applyField(const Node& child, const bson::Element& e, bson::View root, bson::Builder& out) const;
-  Status applyArray(const Node& node, bson::View in, bson::View root, bson::Builder& out) const;
+  Status applyFields(const Node& node, bson::View in, bson::View root, Output& output) const;
+  Status applyField(const Node& child, const bson::Element& e, bson::View root, Output& output) const;
+  Status applyArray(const Node& node, bson::View in, bson::View root, Output& output) const;
   /// Computed fields that have no place of their own yet: all of them when including, else those absent from `in`.
-  Status addComputed(const Node& node, bson::View in, bson::View root, bson::Builder& out) const;
+  Status addComputed(const Node& node, bson::View in, bson::View root, Output& output) const;
   static void addPaths(const Node& node, const std::string& prefix, std::vector<std::string>& out);
 
   Mode mode_;
+  QueryWork* work_;
   Node root_;
   bool plain_ = true;
 };

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "storage/query/interruptible_sort.hpp"
+
 namespace troupe::query {
 namespace {
 
@@ -63,7 +65,7 @@ class Run {
 
 class SpillingSorter final : public Sorter {
  public:
-  explicit SpillingSorter(SorterOptions options) : options_(std::move(options)) {}
+  explicit SpillingSorter(SorterOptions options) : options_(std::move(options)), held_(options_.work) {}
 
   Status add(std::string key, std::string payload) override {
     Entry entry{std::move(key), std::move(payload), stats_.added++};
@@ -79,14 +81,13 @@ class SpillingSorter final : public Sorter {
     } else {
       push(std::move(entry));
     }
-    return memory_ > options_.memoryBytes ? spill() : Status::OK();
+    if (memory_ > options_.memoryBytes) return spill();
+    Status held = held_.set(static_cast<int64_t>(memory_));
+    return held.isOK() || !options_.spill ? held : spill();
   }
 
   Status done() override {
-    if (!file_) {
-      std::sort(entries_.begin(), entries_.end());
-      return Status::OK();
-    }
+    if (!file_) return sortHeld();
     if (!entries_.empty()) TROUPE_TRY(spill());
     heads_.reserve(runs_.size());
     for (size_t i = 0; i < runs_.size(); ++i) TROUPE_TRY(advance(i));
@@ -128,6 +129,10 @@ class SpillingSorter final : public Sorter {
     entries_.push_back(std::move(entry));
   }
 
+  Status sortHeld() {
+    return sortStably(entries_, options_.work, [](const Entry& a, const Entry& b) { return a < b; });
+  }
+
   Status advance(size_t run) {
     Head head{{}, run};
     TROUPE_ASSIGN(const bool more, runs_[run].next(head.item));
@@ -145,7 +150,7 @@ class SpillingSorter final : public Sorter {
     if (!file_) {
       TROUPE_ASSIGN(file_, options_.spill());
     }
-    std::sort(entries_.begin(), entries_.end());
+    TROUPE_TRY(sortHeld());
     const uint64_t begin = stats_.spilledBytes;
     std::string block;
     for (const auto& entry : entries_) {
@@ -160,7 +165,7 @@ class SpillingSorter final : public Sorter {
     entries_.clear();
     memory_ = 0;
     heap_ = false;
-    return Status::OK();
+    return held_.set(0);
   }
 
   Status write(std::string& block) {
@@ -175,6 +180,7 @@ class SpillingSorter final : public Sorter {
   std::vector<Entry> entries_;
   bool heap_ = false;  ///< entries_ is a heap with the worst in front
   size_t memory_ = 0;
+  HeldMemory held_;
   std::unique_ptr<SpillFile> file_;
   std::vector<Run> runs_;
   std::vector<Head> heads_;

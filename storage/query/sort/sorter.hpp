@@ -10,6 +10,8 @@
 
 namespace troupe::query {
 
+class QueryWork;
+
 /// Where a sorter puts the sorted runs that do not fit in memory, one after the other.
 class SpillFile {
  public:
@@ -29,6 +31,7 @@ struct SorterOptions {
   uint64_t limit = 0;                      ///< keep only the first so many; 0 keeps all
   size_t memoryBytes = size_t{100} << 20;  ///< keys and payloads held at once
   SpillFileFactory spill;                  ///< empty: no disk use
+  QueryWork* work = nullptr;               ///< its budget counts what is held, its interrupts end sorting; null: none
 };
 
 struct SorterStats {
@@ -50,7 +53,8 @@ class Sorter {
   static std::unique_ptr<Sorter> make(SorterOptions options);
   virtual ~Sorter() = default;
 
-  /// Errors: QueryExceededMemoryLimitNoDiskUseAllowed (292), OutOfDiskSpace, FileNotOpen.
+  /// Errors: QueryExceededMemoryLimitNoDiskUseAllowed (292), ExceededMemoryLimit (146: the operation's budget is used
+  /// up and there is no disk use), OutOfDiskSpace, FileNotOpen, those of an interrupt.
   virtual Status add(std::string key, std::string payload) = 0;
   /// Ends adding. Then next() gives items in order until it gives none.
   virtual Status done() = 0;

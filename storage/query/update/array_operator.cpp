@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "messaging/bson/compare.hpp"
+#include "storage/query/interruptible_sort.hpp"
 #include "storage/query/match/field_path.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/update/operator.hpp"
@@ -76,7 +77,8 @@ class ElementOrder {
 
 class Push final : public UpdateOperator {
  public:
-  Push(std::string path, Value items) : UpdateOperator(std::move(path)), items_(std::move(items)) {}
+  Push(std::string path, Value items, QueryWork* work)
+      : UpdateOperator(std::move(path)), items_(std::move(items)), work_(work) {}
   Status configure(View clauses, const ParseContext& context);
 
   StatusWith<UpdateOutcome> apply(const Element& current, const UpdateInput& input) const override {
@@ -89,7 +91,7 @@ class Push final : public UpdateOperator {
     const auto size = static_cast<int64_t>(result.size());
     const int64_t at = position_ >= 0 ? std::min(position_, size) : std::max<int64_t>(0, size + position_);
     result.insert(result.begin() + at, added.begin(), added.end());
-    if (order_) std::stable_sort(result.begin(), result.end(), *order_);
+    if (order_) TROUPE_TRY(sortStably(result, work_, *order_));
     if (slice_) cut(result);
     Value value = arrayOf(result);
     if (current.ok() && value.valueBytes() == current.valueBytes()) return UpdateOutcome::keep();
@@ -104,6 +106,7 @@ class Push final : public UpdateOperator {
     else items.resize(keep);
   }
   Value items_;
+  QueryWork* work_;
   int64_t position_ = std::numeric_limits<int64_t>::max();
   std::optional<int64_t> slice_;
   std::optional<ElementOrder> order_;
@@ -134,8 +137,8 @@ Status Push::configure(View clauses, const ParseContext& context) {
 
 class AddToSet final : public UpdateOperator {
  public:
-  AddToSet(std::string path, Value items, const bson::Collator* collator)
-      : UpdateOperator(std::move(path)), items_(std::move(items)), collator_(collator) {}
+  AddToSet(std::string path, Value items, const ParseContext& context)
+      : UpdateOperator(std::move(path)), items_(std::move(items)), collator_(context.collator), work_(context.work) {}
   StatusWith<UpdateOutcome> apply(const Element& current, const UpdateInput&) const override {
     if (current.ok() && !current.is(Type::kArray))
       return bad("Cannot apply $addToSet to non-array field. Field named '" + std::string(current.name()) +
@@ -144,6 +147,7 @@ class AddToSet final : public UpdateOperator {
     std::vector<Element> result(old.begin(), old.end());
     const size_t before = result.size();
     for (const auto& item : items_.element().asArray()) {
+      if (work_) TROUPE_TRY(work_->step(stepsFor(result.size() * kPerItem)));
       const bool known = std::any_of(result.begin(), result.end(),
                                      [&](const Element& e) { return bson::compareValues(e, item, collator_) == 0; });
       if (!known) result.push_back(item);
@@ -154,15 +158,21 @@ class AddToSet final : public UpdateOperator {
   int depth() const override { return nestingDepth(items_.element()); }
 
  private:
+  static constexpr size_t kPerItem = 64;  ///< comparing with an item costs as much as reading so many bytes
   Value items_;
   const bson::Collator* collator_;
+  QueryWork* work_;
 };
 
 /// $pull, $pullAll: removes the elements a test picks.
 class Pull final : public UpdateOperator {
  public:
-  Pull(std::string path, std::string_view name, Value operand, const bson::Collator* collator)
-      : UpdateOperator(std::move(path)), name_(name), operand_(std::move(operand)), collator_(collator) {}
+  Pull(std::string path, std::string_view name, Value operand, const ParseContext& context)
+      : UpdateOperator(std::move(path)),
+        name_(name),
+        operand_(std::move(operand)),
+        collator_(context.collator),
+        work_(context.work) {}
   Status configure(const ParseContext& context) {
     const Element condition = operand_.element();
     if (name_ == "$pullAll") return Status::OK();
@@ -182,28 +192,35 @@ class Pull final : public UpdateOperator {
     if (!current.is(Type::kArray)) return bad("Cannot apply " + name_ + " to a non-array value");
     std::vector<Element> kept;
     bool removed = false;
+    MatchDetails details;
+    details.work = work_;
     for (const auto& e : current.asArray()) {
-      if (picks(e)) removed = true;
+      if (!details.goesOn()) return details.error;
+      if (picks(e, details)) removed = true;
       else kept.push_back(e);
     }
+    if (!details.error.isOK()) return details.error;
     return removed ? UpdateOutcome::set(arrayOf(kept)) : UpdateOutcome::keep();
   }
   bool creates(const UpdateInput&) const override { return false; }
 
  private:
-  bool picks(const Element& e) const {
+  /// `details`: an interrupt shows there.
+  bool picks(const Element& e, MatchDetails& details) const {
     if (name_ == "$pullAll") {
       const View values = operand_.element().asArray();
-      return std::any_of(values.begin(), values.end(),
-                         [&](const Element& v) { return bson::compareValues(v, e, collator_) == 0; });
+      return std::any_of(values.begin(), values.end(), [&](const Element& v) {
+        return details.goesOn() && bson::compareValues(v, e, collator_) == 0;
+      });
     }
     if (!filter_) return bson::compareValues(operand_.element(), e, collator_) == 0;
-    if (byValue_) return filter_->matchesValue(e);
-    return e.is(Type::kDocument) && filter_->matches(e.asDocument());
+    if (byValue_) return filter_->matchesValue(e, &details);
+    return e.is(Type::kDocument) && filter_->matches(e.asDocument(), &details);
   }
   std::string name_;
   Value operand_;
   const bson::Collator* collator_;
+  QueryWork* work_;
   std::unique_ptr<MatchExpression> filter_;
   bool byValue_ = true;
 };
@@ -246,19 +263,19 @@ StatusWith<UpdateOperatorPtr> makeArrayOperator(std::string_view name, std::stri
                                                 const ParseContext& context) {
   if (name == "$push") {
     TROUPE_ASSIGN(auto items, itemsToAdd(name, operand));
-    auto push = std::make_unique<Push>(std::move(path), std::move(items));
+    auto push = std::make_unique<Push>(std::move(path), std::move(items), context.work);
     if (operand.is(Type::kDocument) && operand.asDocument().has("$each"))
       TROUPE_TRY(push->configure(operand.asDocument(), context));
     return UpdateOperatorPtr(std::move(push));
   }
   if (name == "$addToSet") {
     TROUPE_ASSIGN(auto items, itemsToAdd(name, operand));
-    return UpdateOperatorPtr(std::make_unique<AddToSet>(std::move(path), std::move(items), context.collator));
+    return UpdateOperatorPtr(std::make_unique<AddToSet>(std::move(path), std::move(items), context));
   }
   if (name == "$pull" || name == "$pullAll") {
     if (name == "$pullAll" && !operand.is(Type::kArray))
       return bad("$pullAll requires an array argument but was given a " + nameOf(operand.type()));
-    auto pull = std::make_unique<Pull>(std::move(path), name, Value(operand), context.collator);
+    auto pull = std::make_unique<Pull>(std::move(path), name, Value(operand), context);
     TROUPE_TRY(pull->configure(context));
     return UpdateOperatorPtr(std::move(pull));
   }

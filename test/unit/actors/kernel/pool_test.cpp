@@ -51,6 +51,50 @@ TEST(AsioPool, RealTimersEndAnAsk) {
   EXPECT_EQ(node.wait(askWithDeadline(&node, mute)).status().code(), ErrorCode::kExceededTimeLimit);
 }
 
+TEST(AsioPool, AnswersWhileLongJobsKeepAllOfItsThreads) {
+  Node node({.name = "n1", .threads = 2});
+  const auto echo = node.spawn<Echo>("/echo");
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  std::promise<void> begun[2];
+  for (auto& one : begun)
+    node.post([&one, ended] {
+      one.set_value();
+      ended.wait();
+    });
+  for (auto& one : begun) one.get_future().wait();
+  auto sum = std::async(std::launch::async, [&] { return node.wait(sumOfAnswers(&node, echo, 500)); });
+  EXPECT_EQ(sum.wait_for(20s), std::future_status::ready) << "nobody stands in for the threads that are busy";
+  end.set_value();
+  EXPECT_EQ(sum.get(), 500 * 501 / 2);
+}
+
+TEST(AsioPool, HandsOnWhatWaitsBehindALongJob) {
+  Node node({.name = "n1", .threads = 1});
+  std::promise<bool> outcome;
+  node.post([&] {
+    auto ran = std::make_shared<std::promise<void>>();
+    auto next = ran->get_future();
+    node.post([ran] { ran->set_value(); });  // kept by this thread, as the first that its turn makes ready
+    outcome.set_value(next.wait_for(20s) == std::future_status::ready);
+  });
+  EXPECT_TRUE(outcome.get_future().get());
+}
+
+TEST(AsioPool, EndsStandInsThatAreNoLongerNeeded) {
+  AsioPool pool(1, 50);
+  std::promise<void> end;
+  pool.submit({nullptr, {}, [ended = end.get_future().share()] { ended.wait(); }});
+  const auto reaches = [&pool](size_t count) {
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    while (pool.threadCount() != count && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return pool.threadCount() == count;
+  };
+  EXPECT_TRUE(reaches(2));
+  end.set_value();
+  EXPECT_TRUE(reaches(1));
+}
+
 TEST(AsioPool, ADetachedActorHasItsOwnThread) {
   Node node({.name = "n1", .threads = 1});
   std::promise<std::thread::id> pool, detached;

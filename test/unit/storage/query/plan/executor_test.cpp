@@ -211,7 +211,7 @@ TEST_F(Queries, GiveOthersTheirTurn) {
 }
 
 /// Each look at it costs a millisecond, as an expensive condition would.
-class SlowClock final : public WorkClock {
+class SlowClock final : public QueryWork {
  public:
   std::chrono::steady_clock::time_point coarseNow() const override { return now_ += std::chrono::milliseconds(1); }
 
@@ -221,8 +221,8 @@ class SlowClock final : public WorkClock {
 
 TEST_F(Queries, GiveOthersTheirTurnAfterAWhileHoweverFewRowsThatWas) {
   insertNumbers(0, 60);
-  const SlowClock clock;
-  context.clock = &clock;
+  SlowClock clock;
+  context.work = &clock;
   FindRequest request;
   const bson::Document filter = R"({"b": 59})"_json;
   request.filter = filter;
@@ -235,8 +235,8 @@ TEST_F(Queries, GiveOthersTheirTurnAfterAWhileHoweverFewRowsThatWas) {
 
 TEST_F(Queries, GiveOthersTheirTurnBetweenResultsToo) {
   insertNumbers(0, 60);
-  const SlowClock clock;
-  context.clock = &clock;
+  SlowClock clock;
+  context.work = &clock;
   const auto executor = open(FindRequest());
   int yields = 0, rows = 0;
   for (auto next = (*executor)->next(); !next->isEnd(); next = (*executor)->next())

@@ -1,0 +1,108 @@
+// The memory of operations: hostile pipelines and updates end at their budget, and the node's budget ends the others.
+#include "storage/operation/memory_budget.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+class OperationMemoryTest : public CommandTest {
+ protected:
+  OperationMemoryTest() {
+    EXPECT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryLimitBytes": 8388608})", "admin"));
+    // The stages' own limits of 100 MB lie above it.
+  }
+  void TearDown() override {
+    CommandTest::TearDown();
+    server.server->cursors.killIf([](const ClientCursor&) { return true; });
+    EXPECT_EQ(governor().reserved(), 0);
+  }
+  const storage::MemoryGovernor& governor() { return *server.server->operations.memory; }
+  /// {_id: 1..count, x, s: text of `bytes`}.
+  void fillTexts(std::string_view collection, int count, size_t bytes) {
+    bson::Builder b;
+    b.append("insert", collection).openArray("documents");
+    for (int i = 1; i <= count; ++i) b.push(bson::doc("_id", i, "next", i + 1, "s", std::string(bytes, 'x')));
+    ASSERT_TRUE(server.run(b.close().finish())["ok"].truthy());
+  }
+  int64_t codeOf(const std::string& stages, const std::string& more = "") {
+    return code(R"({"aggregate": "c", "cursor": {}, "pipeline": [)" + stages + "]" + more + "}");
+  }
+  static constexpr const char* kDoubling =
+      R"({"$reduce": {"input": {"$range": [0, 64]}, "initialValue": "$s", "in": {"$concat": ["$$value", "$$value"]}}})";
+};
+
+constexpr int64_t kExceeded = 146;
+
+TEST_F(OperationMemoryTest, HostilePipelinesEndAtTheBudget) {
+  fillTexts("c", 100, 100'000);
+  const std::string noDisk = R"(, "allowDiskUse": false)";
+  const std::string doubling = kDoubling;
+  EXPECT_EQ(codeOf(R"({"$project": {"v": )" + doubling + "}}"), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$match": {"$expr": {"$eq": [1, )" + doubling + "]}}}"), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$replaceWith": {"v": )" + doubling + "}}"), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$group": {"_id": null, "all": {"$push": "$s"}}})", noDisk), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$group": {"_id": null, "all": {"$push": "$$ROOT"}}})"), kExceeded) << "one group cannot spill";
+  EXPECT_EQ(codeOf(R"({"$group": {"_id": "$_id", "all": {"$push": "$s"}}})", noDisk), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$setWindowFields": {"sortBy": {"_id": 1}, "output": {"all": {"$push": "$s",
+                       "window": {"documents": ["unbounded", "unbounded"]}}}}})"),
+            kExceeded);
+  EXPECT_EQ(codeOf(R"({"$facet": {"a": [{"$limit": 1}]}})"), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$sort": {"s": 1, "x": 1}}, {"$limit": 100000})", noDisk), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$sample": {"size": 99}})"), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$graphLookup": {"from": "c", "startWith": "$_id", "connectFromField": "next",
+                       "connectToField": "_id", "as": "chain"}})"),
+            kExceeded);
+  EXPECT_EQ(codeOf(R"({"$bucketAuto": {"groupBy": "$_id", "buckets": 2}})"), kExceeded);
+  EXPECT_EQ(codeOf(R"({"$addFields": {"a": "$s", "b": {"$map": {"input": {"$range": [0, 200]}, "in": "$s"}}}})"),
+            kExceeded);
+  EXPECT_GT(governor().peak(), 4 << 20);
+  EXPECT_LT(governor().peak(), 9 << 20);
+}
+
+TEST_F(OperationMemoryTest, WhatMaySpillGoesOnOnTheDisk) {
+  fillTexts("c", 100, 100'000);
+  const std::string count = R"(, {"$project": {"s": 0}}, {"$count": "n"})";
+  const auto batchOf = [&](const std::string& stage) {
+    return batch(R"({"aggregate": "c", "cursor": {}, "pipeline": [)" + stage + count + "]}");
+  };
+  EXPECT_EQ(batchOf(R"({"$sort": {"s": 1, "x": 1}}, {"$limit": 100000})"),
+            std::vector<std::string>{R"({ "n" : 100 })"});
+  EXPECT_EQ(batchOf(R"({"$group": {"_id": "$_id", "all": {"$push": "$s"}}})"),
+            std::vector<std::string>{R"({ "n" : 100 })"});
+}
+
+TEST_F(OperationMemoryTest, HostileUpdatesAndProjectionsEndAtTheBudget) {
+  fillTexts("c", 1, 1000);
+  const std::string doubling = kDoubling;
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {}, "u": [{"$set": {"v": )" + doubling + "}}]}]}",
+                      R"({"ok": 1, "n": 0, "writeErrors": [{"index": 0, "code": 146}]})"));
+  EXPECT_EQ(code(R"({"findAndModify": "c", "query": {}, "update": [{"$set": {"v": )" + doubling + "}}]}"), kExceeded);
+  EXPECT_EQ(code(R"({"find": "c", "projection": {"v": )" + doubling + "}}"), kExceeded);
+  EXPECT_EQ(code(R"({"find": "c", "filter": {"$expr": {"$eq": [1, )" + doubling + "]}}}"), kExceeded);
+  EXPECT_EQ(code(R"({"count": "c", "query": {"$expr": {"$eq": [1, )" + doubling + "]}}}"), kExceeded);
+  EXPECT_EQ(code(R"({"find": "c", "let": {"v": {"$reduce": {"input": {"$range": [0, 64]}, "initialValue": "abc",
+                     "in": {"$concat": ["$$value", "$$value"]}}}}})"),
+            kExceeded);
+  EXPECT_TRUE(answers(R"({"find": "c", "projection": {"_id": 1}})", R"({"cursor": {"firstBatch": [{"_id": 1}]}})"))
+      << "the update changed nothing";
+}
+
+TEST_F(OperationMemoryTest, TheNodeRefusesWhatAllTogetherMayNotHold) {
+  fillTexts("c", 60, 100'000);
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryTotalBytes": 10000000})", "admin"));
+  const std::string hungry =
+      R"({"aggregate": "c", "cursor": {"batchSize": 1}, "allowDiskUse": false, "pipeline": [{"$sort": {"s": 1, "next": 1}}, {"$skip": 0}]})";
+  const bson::Document first = run(hungry);
+  const int64_t id = first.view().at("cursor.id").toInt64();
+  ASSERT_NE(id, 0) << bson::toRelaxedJson(first.view());
+  const bson::Document second = run(hungry);
+  EXPECT_EQ(second["code"].toInt64(), kExceeded);
+  EXPECT_NE(second["errmsg"].toStringOr().find("close idle cursors"), std::string_view::npos);
+  EXPECT_TRUE(answers(R"({"serverStatus": 1})", R"({"metrics": {"operationMemory": {"limitBytes": 10000000,
+                          "operationLimitBytes": 8388608, "refusals": 1}}})"));
+  EXPECT_GT(run(R"({"serverStatus": 1})").view().at("metrics.operationMemory.reservedBytes").toInt64(), 5'000'000);
+  EXPECT_TRUE(succeeds(R"({"find": "c", "filter": {"_id": 1}})")) << "small work goes on";
+  server.run(bson::Builder().append("killCursors", "c").append("cursors", std::vector<int64_t>{id}).finish());
+  EXPECT_EQ(code(hungry), 0);
+}
+
+}  // namespace troupe::commands
