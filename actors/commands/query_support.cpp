@@ -115,6 +115,9 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
       break;
     }
     if (next->isDocument()) {
+      if (next->document.size() > bson::kMaxInternalDocumentSize)
+        co_return Status(ErrorCode::kBSONObjectTooLarge, "a result of " + std::to_string(next->document.size()) +
+                                                             " bytes is larger than the limit of a document");
       if (state.returned > 0 && size() + next->document.size() > limit.bytes) {
         cursor.held = bson::Document(next->document);
         break;

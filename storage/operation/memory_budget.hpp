@@ -10,7 +10,7 @@ namespace troupe::storage {
 
 /// The memory of all operations of a node, in bytes: budgets reserve from it, and are refused once its limit is
 /// reached, so that the operation that wants more fails and not the process. Thread-safe; outlives every budget.
-///
+/// Source: RES-002.
 class MemoryGovernor {
  public:
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
@@ -39,7 +39,7 @@ class MemoryGovernor {
 
 /// The memory that one operation may hold, in bytes. Values and buffers whose size a client decides are charged; small
 /// ones are not (kFree). Belongs to the operation, and to its cursor between two commands: used by one thread at a
-/// time, but for `used` and `peak`. Reserves from the node's governor in chunks.
+/// time, but for `used` and `peak`. Reserves from the node's governor in chunks. Source: RES-001.
 class MemoryBudget {
  public:
   /// Values of up to so many bytes are not charged: they cannot add up without a buffer that is.

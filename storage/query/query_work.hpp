@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,9 @@ class QueryWork {
     left_ -= work;
     if (left_ > 0) [[likely]]
       return Status::OK();
-    left_ = kStepsPerLook;
-    return checkForInterrupt();
+    Status status = checkForInterrupt();
+    left_ = status.isOK() ? kStepsPerLook : 0;  // once it has to end, every further step says so
+    return status;
   }
 
  private:
@@ -87,5 +89,12 @@ class HeldMemory {
   QueryWork* work_;
   storage::MemoryCharge charge_;
 };
+
+/// How much a stage that can spill may hold, which has a limit of its own: at most half of the operation's budget, so
+/// that what it feeds has some left.
+inline int64_t spillingLimit(QueryWork* work, int64_t own) {
+  storage::MemoryBudget* const budget = work ? work->memory() : nullptr;
+  return budget ? std::min(own, budget->limit() / 2) : own;
+}
 
 }  // namespace troupe::query

@@ -77,6 +77,7 @@ class GroupStage final : public Stage {
         context_(std::move(context)),
         variables_(context_.parse->work),
         held_(context_.parse->work),
+        spillAt_(spillingLimit(context_.parse->work, context_.memoryLimit)),
         table_(context_.parse->collator) {
     variables_.random = context_.random;
   }
@@ -128,8 +129,8 @@ class GroupStage final : public Stage {
       TROUPE_TRY(addTo(*group->states[i], value.element()));
     }
     if (bytes_ > context_.memoryLimit) return overLimit();
-    Status held = held_.set(bytes_);
-    return held.isOK() ? held : overBudget(std::move(held));
+    if (!spilled_ && maySpill() && bytes_ > spillAt_) beginSpilling();
+    return held_.set(bytes_);
   }
 
   Status addTo(Accumulator& state, const Element& value) {
@@ -155,19 +156,14 @@ class GroupStage final : public Stage {
               "$group: accumulators used too much memory and cannot spill to disk. Memory limit: " +
                   std::to_string(context_.memoryLimit) + " bytes"};
     }
-    if (!context_.allowDiskUse || !context_.spill)
+    if (!maySpill())
       return {ErrorCode::kQueryExceededMemoryLimitNoDiskUseAllowed,
               "Exceeded memory limit for $group, but didn't allow external sort. Pass allowDiskUse:true to opt in."};
     beginSpilling();
     return Status::OK();
   }
 
-  /// The operation's budget is used up, before the stage's own limit is: from now on new groups go to the disk.
-  Status overBudget(Status failure) {
-    if (spilled_ || !context_.allowDiskUse || !context_.spill) return failure;
-    beginSpilling();
-    return Status::OK();
-  }
+  bool maySpill() const { return context_.allowDiskUse && context_.spill; }
 
   void beginSpilling() {
     SorterOptions options;
@@ -241,6 +237,7 @@ class GroupStage final : public Stage {
   PipelineContext context_;
   Variables variables_;
   HeldMemory held_;
+  const int64_t spillAt_;  ///< bytes
   GroupTable table_;
   const Value null_ = nullValue();
   int64_t bytes_ = 0;

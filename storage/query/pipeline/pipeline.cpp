@@ -114,7 +114,7 @@ CollectionName Pipeline::writeTarget() const {
 void Pipeline::link() {
   Stage* previous = source_.get();
   for (const auto& stage : stages_) {
-    stage->setInput(previous);
+    stage->setInput(previous, parse_ ? parse_->work : nullptr);
     previous = stage.get();
   }
 }

@@ -6,6 +6,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "storage/query/expression/expression.hpp"
+#include "storage/query/query_work.hpp"
 
 namespace troupe::query {
 
@@ -61,12 +62,24 @@ class Stage {
   }
   virtual Status restore() { return input_ ? input_->restore() : Status::OK(); }
 
-  /// The stage that feeds this one; owned by the pipeline.
-  void setInput(Stage* input) { input_ = input; }
+  /// The stage that feeds this one, owned by the pipeline, and the operation they work for; both may be null.
+  void setInput(Stage* input, QueryWork* work) {
+    input_ = input;
+    inputMemory_ = HeldMemory(work);
+  }
 
  protected:
-  StatusWith<Next> pull() { return input_ ? input_->next() : StatusWith<Next>(Next::end()); }
+  /// The next document of the input, which holds it until the next pull: its memory is charged here for all stages.
+  StatusWith<Next> pull() {
+    if (!input_) return Next::end();
+    auto next = input_->next();
+    if (next.isOK() && next->isDocument()) TROUPE_TRY(inputMemory_.set(next->document.size()));
+    return next;
+  }
   Stage* input_ = nullptr;
+
+ private:
+  HeldMemory inputMemory_{nullptr};
 };
 
 using StagePtr = std::unique_ptr<Stage>;

@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kItemOverhead = 80;
 /// Read-ahead of one run while merging.
 constexpr size_t kReadBytes = 64 * 1024;
+/// Runs are at least so large, whatever is left of the operation's budget: each of them is read through a buffer.
+constexpr size_t kLeastRun = 512 * 1024;
 
 struct Entry {
   std::string key;
@@ -65,7 +67,11 @@ class Run {
 
 class SpillingSorter final : public Sorter {
  public:
-  explicit SpillingSorter(SorterOptions options) : options_(std::move(options)), held_(options_.work) {}
+  explicit SpillingSorter(SorterOptions options) : options_(std::move(options)), held_(options_.work) {
+    if (options_.spill)
+      options_.memoryBytes =
+          static_cast<size_t>(spillingLimit(options_.work, static_cast<int64_t>(options_.memoryBytes)));
+  }
 
   Status add(std::string key, std::string payload) override {
     Entry entry{std::move(key), std::move(payload), stats_.added++};
@@ -83,7 +89,8 @@ class SpillingSorter final : public Sorter {
     }
     if (memory_ > options_.memoryBytes) return spill();
     Status held = held_.set(static_cast<int64_t>(memory_));
-    return held.isOK() || !options_.spill ? held : spill();
+    if (held.isOK() || !options_.spill) return held;
+    return memory_ < kLeastRun ? Status::OK() : spill();
   }
 
   Status done() override {

@@ -54,6 +54,11 @@ TEST_F(OperationMemoryTest, HostilePipelinesEndAtTheBudget) {
   EXPECT_EQ(codeOf(R"({"$bucketAuto": {"groupBy": "$_id", "buckets": 2}})"), kExceeded);
   EXPECT_EQ(codeOf(R"({"$addFields": {"a": "$s", "b": {"$map": {"input": {"$range": [0, 200]}, "in": "$s"}}}})"),
             kExceeded);
+  std::string copies = R"({"$project": {"v": {"$reduce": {"input": {"$range": [0, 12]}, "initialValue": "abcdefgh",
+                                    "in": {"$concat": ["$$value", "$$value"]}}}}})";
+  for (int i = 0; i < 300; ++i) copies += R"(, {"$addFields": {"x": 1}})";
+  EXPECT_EQ(codeOf(copies), 0);
+  EXPECT_EQ(codeOf(std::string(copies).replace(copies.find("12]"), 2, "14")), kExceeded) << "each stage holds a copy";
   EXPECT_GT(governor().peak(), 4 << 20);
   EXPECT_LT(governor().peak(), 9 << 20);
 }
