@@ -94,7 +94,8 @@ StashedOperation OperationContext::stashOpenUnit() {
   open.work = std::move(lasting_);
   // A kill that comes later than this finds an operation without a unit of work, and the caller has to pass it on.
   Status interrupted = killed() ? checkForInterrupt({}) : Status::OK();
-  return {nullptr, readConcern, services_.idleUnits->add(std::move(open), std::move(interrupted)), announcesWrites()};
+  return {nullptr, readConcern, services_.idleUnits->add(std::move(open), std::move(interrupted)), announcesWrites(),
+          std::move(memory_)};
 }
 
 Status OperationContext::unstash(StashedOperation stashed) {

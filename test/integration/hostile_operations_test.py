@@ -121,7 +121,7 @@ class HostileOperations(ServerTest):
             highest.append(self.server.memory_mib())
             time.sleep(0.005)
         self.assertEqual(errors, [146] * 24)
-        self.assertLess(max(highest) - before, 220 * MEMORY_FACTOR + MEMORY_EXTRA_MIB)
+        self.assertLess(max(highest) - before, 320 * MEMORY_FACTOR + MEMORY_EXTRA_MIB)
         memory = self.client.admin.command("serverStatus")["metrics"]["operationMemory"]
         self.assertEqual(memory["reservedBytes"], 0)
         self.assertLessEqual(memory["peakBytes"], 128 << 20)

@@ -95,7 +95,7 @@ TEST_F(OperationMemoryTest, TheNodeRefusesWhatAllTogetherMayNotHold) {
   fillTexts("c", 60, 100'000);
   ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryTotalBytes": 10000000})", "admin"));
   const std::string hungry =
-      R"({"aggregate": "c", "cursor": {"batchSize": 1}, "allowDiskUse": false, "pipeline": [{"$sort": {"s": 1, "next": 1}}, {"$skip": 0}]})";
+      R"({"aggregate": "c", "cursor": {"batchSize": 1}, "allowDiskUse": false, "pipeline": [{"$sort": {"next": -1}}, {"$skip": 0}]})";
   const bson::Document first = run(hungry);
   const int64_t id = first.view().at("cursor.id").toInt64();
   ASSERT_NE(id, 0) << bson::toRelaxedJson(first.view());
