@@ -98,10 +98,11 @@ Task<StatusWith<maintenance::IndexesBuilt>> buildIndexes(Request& request, Colle
   const Answer answer = co_await awaitAnswer(node, operation, std::move(asked));
   if (answer.isOK()) awaited.answered();  // a failure may be the request's own: its deadline, a kill
   TROUPE_CO_TRY(request.checkForInterrupt());
+  // No build has answered: those are the kernel's errors for an actor that is not there.
   if (answer.status() == ErrorCode::kNoSuchKey || answer.status() == ErrorCode::kShutdownInProgress)
     co_return Status(ErrorCode::kIndexBuildAborted, "the supervisor of index builds is being started again");
   if (!answer.isOK()) co_return answer.status();
-  const auto& built = answer->local<maintenance::IndexesBuilt>();
+  TROUPE_CO_ASSIGN(const auto built, answer->local<maintenance::BuildOutcome>().indexes);
   if (built.after != built.before) {
     operation.noteWritten();  // by the build's operation
     operation.setLastOpTime(built.lastOpTime);
@@ -261,13 +262,20 @@ StatusWith<const storage::IndexEntry*> indexToModify(const storage::Collection& 
   return entry;
 }
 
-/// Of an index or a clustered collection. Not a number would count as 0, and everything would expire at once.
+/// Not a number would count as 0, and everything would expire at once.
 StatusWith<int64_t> newLifetime(const bson::Element& seconds) {
-  if (!seconds.isNumber())
-    return Status(ErrorCode::kNotImplemented, "collMod cannot switch 'expireAfterSeconds' off yet; give it a number");
   if (std::isnan(seconds.toDouble()))
     return Status(ErrorCode::kInvalidOptions, "'expireAfterSeconds' must be a number of seconds, not NaN");
   return seconds.toInt64();
+}
+
+/// Of a clustered collection: seconds, or "off".
+StatusWith<storage::LifetimeChange> newLifetimeOfDocuments(const bson::Element& given) {
+  if (given.toStringOr() == "off") return storage::LifetimeChange{};
+  if (!given.isNumber())
+    return Status(ErrorCode::kInvalidOptions, "'expireAfterSeconds' must be a number of seconds, or 'off'");
+  TROUPE_ASSIGN(const int64_t seconds, newLifetime(given));
+  return storage::LifetimeChange{seconds};
 }
 
 StatusWith<storage::CollectionChange> collModChange(Request& request, const storage::Collection& collection,
@@ -291,7 +299,7 @@ StatusWith<storage::CollectionChange> collModChange(Request& request, const stor
   if (const auto e = request.arg("cappedSize"); e) change.cappedSize = e.toInt64();
   if (const auto e = request.arg("cappedMax"); e) change.cappedMax = e.toInt64();
   if (const auto e = request.arg("expireAfterSeconds"); e) {
-    TROUPE_ASSIGN(change.expireAfterSeconds, newLifetime(e));
+    TROUPE_ASSIGN(change.expireAfterSeconds, newLifetimeOfDocuments(e));
   }
   if (const auto images = request.document("changeStreamPreAndPostImages"); !images.empty())
     change.recordPreImages = images["enabled"].truthy();

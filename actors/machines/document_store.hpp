@@ -42,6 +42,7 @@ class DocumentStore {
   /// Completes when every write made so far, by any host, survives a crash of this node.
   virtual Task<Status> settle() { co_return Status::OK(); }
   /// From now on puts and removals belong to a service that runs in that term: none of them is written in a later one.
+  /// On a member of a replica set what is replicated is not written before (NotWritablePrimary).
   virtual void serveIn(int64_t term) { (void)term; }
   /// From now on `service` hears DocumentRemoved of every removal, its own or not. For stores that others can write
   /// to.

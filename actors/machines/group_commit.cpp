@@ -28,7 +28,10 @@ Future<Status> GroupCommit::write(bson::Document document, Change change, Durabi
                                   std::optional<int64_t> term) {
   Write write{std::move(document), change, durability, term, {}};
   auto done = write.done.future();
-  add(std::move(write));
+  // A retry has an operation of its own: without a term nothing would tie it to the one in which it was asked for.
+  if (change != Change::kNone && !term && access_.operations.replicated && ns_.isReplicated())
+    write.done.set({ErrorCode::kNotWritablePrimary, "the writer of " + ns_.toString() + " serves in no term"});
+  else add(std::move(write));
   return done;
 }
 

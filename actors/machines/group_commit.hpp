@@ -31,7 +31,8 @@ class GroupCommit : public std::enable_shared_from_this<GroupCommit> {
   GroupCommit(StorageAccess access, storage::Namespace ns) : access_(std::move(access)), ns_(std::move(ns)) {}
 
   /// Done once it is as safe as asked for. `term`: the one in which the writer serves; in a later one the write fails
-  /// with InterruptedDueToReplStateChange. None: the writer serves in every term.
+  /// with InterruptedDueToReplStateChange, also when it was tried before that one began. None: the writer serves in
+  /// every term, which fails with NotWritablePrimary where terms count: on a member, for what is replicated.
   Future<Status> write(bson::Document document, Change change, Durability durability,
                        std::optional<int64_t> term = std::nullopt);
   /// Ends once no write that was handed over before, by any host, can still commit unless its asker waits.

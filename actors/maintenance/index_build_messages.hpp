@@ -13,7 +13,8 @@ namespace troupe::maintenance {
 // What is said to IndexBuilds (kIndexBuildsPath); local payloads.
 
 /// A client wants indexes on a collection that exists: begins a build, or joins the one that makes the same indexes.
-/// Answered with IndexesBuilt when the build has ended well, else with its failure.
+/// Answered with BuildOutcome when the build has ended. An answer that is an error is not of a build: IndexBuilds is
+/// not there, or stops.
 struct BuildIndexes {
   bson::Uuid collection;
   storage::Namespace ns;              ///< its name when this was sent
@@ -23,6 +24,9 @@ struct BuildIndexes {
 struct IndexesBuilt {
   int32_t before = 0, after = 0;  ///< indexes of the collection; equal: all of them existed
   OpTime lastOpTime;              ///< of the build's last write
+};
+struct BuildOutcome {
+  StatusWith<IndexesBuilt> indexes;
 };
 
 /// The operation has ended before its answer came. A build that nobody waits for any more is aborted.

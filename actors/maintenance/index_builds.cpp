@@ -221,10 +221,7 @@ void IndexBuilds::finish(BuildAt build, StatusWith<IndexesBuilt> outcome) {
   if (!outcome.isOK() && outcome.status().code() == build->why.code()) outcome = build->why;
   Build gone = std::move(*build);
   builds_.erase(build);
-  for (Waiter& waiter : gone.waiters) {
-    if (outcome.isOK()) waiter.context.reply(local(IndexesBuilt(*outcome)));
-    else waiter.context.fail(outcome.status());
-  }
+  for (Waiter& waiter : gone.waiters) waiter.context.reply(local(BuildOutcome{outcome}));
   std::erase_if(awaiting_, [&](Awaiting& each) {
     std::erase(each.builds, gone.uuid);
     if (each.builds.empty()) each.context.reply(local(BuildsEnded{each.found}));

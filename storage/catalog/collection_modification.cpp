@@ -81,7 +81,7 @@ StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit,
   if (change.expireAfterSeconds) {
     if (!entry.options.clusteredIndex)
       return invalidChange("'expireAfterSeconds' is only supported on collections with a clustered index");
-    entry.options.expireAfterSeconds = *change.expireAfterSeconds;
+    entry.options.expireAfterSeconds = change.expireAfterSeconds->seconds;
   }
   if (change.recordPreImages) entry.options.recordPreImages = *change.recordPreImages;
   // The new row must be readable: one that is not would keep the next start from opening the catalog.

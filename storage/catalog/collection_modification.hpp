@@ -10,6 +10,11 @@ namespace troupe::storage {
 // Part of the catalog's operations: what catalog_operations.hpp says about units of work, versions and locks holds
 // here.
 
+/// How long documents of a clustered collection live behind the date that is their key; empty: they do not expire.
+struct LifetimeChange {
+  std::optional<int64_t> seconds;
+};
+
 /// Options that collMod changes; absent members stay.
 struct CollectionChange {
   std::string index;  ///< name of the index that `indexChange` is about; empty: none
@@ -17,7 +22,7 @@ struct CollectionChange {
   std::optional<bson::Document> validator;  ///< an empty document removes it
   std::optional<std::string> validationLevel, validationAction;
   std::optional<int64_t> cappedSize, cappedMax;
-  std::optional<int64_t> expireAfterSeconds;
+  std::optional<LifetimeChange> expireAfterSeconds;
   std::optional<bool> recordPreImages;
   std::optional<std::string> viewOn;
   std::optional<bson::Document> pipeline;

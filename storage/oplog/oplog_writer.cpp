@@ -55,7 +55,9 @@ bson::Document argumentsOf(const CollectionChange& change) {
   add("validationAction", change.validationAction);
   add("cappedSize", change.cappedSize);
   add("cappedMax", change.cappedMax);
-  add("expireAfterSeconds", change.expireAfterSeconds);
+  if (const auto& lifetime = change.expireAfterSeconds; lifetime && !lifetime->seconds)
+    arguments.append("expireAfterSeconds", "off");
+  else if (lifetime) add("expireAfterSeconds", lifetime->seconds);
   if (change.recordPreImages)
     arguments.append("changeStreamPreAndPostImages", bson::doc("enabled", *change.recordPreImages));
   add("viewOn", change.viewOn);

@@ -154,6 +154,31 @@ TEST_F(IndexTest, CollModNamesOneIndexThatExists) {
   EXPECT_EQ(code(R"({"collMod": "missing", "validator": {}})"), 26);
 }
 
+TEST_F(IndexTest, CollModChangesAndEndsTheLifetimeOfDocumentsInAClusteredCollection) {
+  ASSERT_TRUE(
+      succeeds(R"({"create": "k", "clusteredIndex": {"key": {"_id": 1}, "unique": true}, "expireAfterSeconds": 100})"));
+  const auto lifetime = [&] {
+    const auto options = run(R"({"listCollections": 1, "filter": {"name": "k"}})");
+    const auto found = options.view().at("cursor.firstBatch.0.options.expireAfterSeconds");
+    return found.ok() ? found.toInt64() : -1;
+  };
+  EXPECT_TRUE(succeeds(R"({"collMod": "k", "expireAfterSeconds": 5})"));
+  EXPECT_EQ(lifetime(), 5);
+  EXPECT_EQ(code(R"({"collMod": "k", "expireAfterSeconds": "never"})"), 72);
+  EXPECT_EQ(code(R"({"collMod": "k", "expireAfterSeconds": {"$numberDouble": "NaN"}})"), 72);
+  EXPECT_EQ(code(R"({"collMod": "k", "expireAfterSeconds": -1})"), 72);
+  EXPECT_EQ(lifetime(), 5);
+  EXPECT_TRUE(succeeds(R"({"collMod": "k", "expireAfterSeconds": "off"})"));
+  EXPECT_EQ(lifetime(), -1);
+  EXPECT_TRUE(succeeds(R"({"collMod": "k", "expireAfterSeconds": "off"})")) << "again";
+  EXPECT_TRUE(succeeds(R"({"collMod": "k", "expireAfterSeconds": 7})"));
+  EXPECT_EQ(lifetime(), 7);
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  EXPECT_EQ(code(R"({"collMod": "c", "expireAfterSeconds": "off"})"), 72) << "it is not clustered";
+  EXPECT_EQ(code(R"({"collMod": "c", "index": {"name": "x_1", "expireAfterSeconds": "off"}})"), 14);
+}
+
 TEST_F(IndexTest, CollModChangesAValidator) {
   fill("c", 1);
   EXPECT_TRUE(succeeds(R"({"collMod": "c", "validator": {"x": 1}, "validationAction": "warn"})"));

@@ -11,14 +11,11 @@ class MemberOplogTest : public CommandTest {
  protected:
   MemberOplogTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {}
 
-  static void awaitPrimary(CommandNode& node) {
-    for (int steps = 0; !node.server->operations.replicated->fence.isOpen() && steps < 600; ++steps)
-      node.node.advance(100ms);
-    ASSERT_TRUE(node.server->operations.replicated->fence.isOpen());
-  }
   /// A service's document, in a collection that is made with it if it is missing.
   static Status write(CommandNode& node, int id) {
     machines::CollectionStore store(node.assembly.storageAccess(), storage::Namespace("config", "things"));
+    if (const auto* replicated = node.server->operations.replicated)
+      store.serveIn(replicated->fence.term().value_or(1));
     return machines::done(node, store.put(bson::doc("_id", id), machines::Durability::kLocal));
   }
   static std::vector<bson::Document> entries(CommandNode& node, const char* find = R"({"find": "oplog.rs"})") {
@@ -177,7 +174,7 @@ TEST_F(MemberOplogTest, AfterACrashTheLogGoesOnBehindItsNewestEntry) {
   CommandNode again({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
   EXPECT_EQ(entries(again), before);
   EXPECT_EQ(again.server->operations.replicated->slots.newest(), before.back()["ts"].asTimestamp());
-  awaitPrimary(again);
+  untilPrimary(again);
   ASSERT_TRUE(write(again, 2).isOK());
   const auto after = entries(again);
   ASSERT_EQ(after.size(), 3u);

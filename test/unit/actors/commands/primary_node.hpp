@@ -4,14 +4,22 @@
 
 namespace troupe::commands {
 
+/// Until the node takes writes in a term.
+inline void untilPrimary(CommandNode& node) {
+  for (int steps = 0; !node.server->operations.replicated->fence.isOpen() && steps < 600; ++steps)
+    node.node.advance(100ms);
+  ASSERT_TRUE(node.server->operations.replicated->fence.isOpen());
+}
+
+/// In which the node takes writes, as a primary does.
+inline int64_t termOf(CommandNode& node) { return node.server->operations.replicated->fence.term().value(); }
+
 /// Makes a node of the name "n1:1" the primary, and only member, of the replica set "rs".
 inline void becomePrimary(CommandNode& node) {
   const auto initiated =
       node.run(R"({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": "n1:1"}]}})"_json, "admin");
   ASSERT_TRUE(initiated["ok"].truthy()) << bson::toRelaxedJson(initiated);
-  for (int steps = 0; !node.server->operations.replicated->fence.isOpen() && steps < 600; ++steps)
-    node.node.advance(100ms);
-  ASSERT_TRUE(node.server->operations.replicated->fence.isOpen());
+  untilPrimary(node);
 }
 
 }  // namespace troupe::commands

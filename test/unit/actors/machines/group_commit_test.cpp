@@ -136,7 +136,7 @@ struct ReplicatedGroupCommitTest : commands::CommandTest {
     access.operations.replicated = replicated;
     return access;
   }
-  Status put(int id, int64_t term) {
+  Status put(int id, std::optional<int64_t> term) {
     auto written = writes->write(bson::doc("_id", id), Change::kPut, Durability::kLocal, term);
     server.node.run();
     return written.take();
@@ -155,6 +155,39 @@ TEST_F(ReplicatedGroupCommitTest, ALateWriteOfAnEarlierTermIsRefused) {
   EXPECT_EQ(put(2, 1), ErrorCode::kInterruptedDueToReplStateChange);
   EXPECT_TRUE(put(3, 3).isOK());
   EXPECT_TRUE(answers(R"({"count": "leases"})", R"({"n": 2})", "config"));
+}
+
+TEST_F(ReplicatedGroupCommitTest, AWriteWithoutATermIsRefused) {
+  EXPECT_EQ(put(1, std::nullopt), ErrorCode::kNotWritablePrimary);
+  EXPECT_EQ(server.catalog->find(kLeases), nullptr);
+}
+
+TEST_F(ReplicatedGroupCommitTest, OneThatMetAConflictIsNotTriedAgainInALaterTerm) {
+  ASSERT_TRUE(put(1, 1).isOK());
+  std::optional<Future<Status>> late;
+  {
+    const auto collection = server.catalog->find(kLeases);
+    storage::OperationContext other(with(server.assembly.storageAccess(), &fence).operations);
+    storage::WriteUnitOfWork work(other.recoveryUnit());
+    ASSERT_TRUE(collection->put(other.recoveryUnit(), bson::doc("_id", 1, "by", "other"), {}).isOK());
+    late.emplace(writes->write(bson::doc("_id", 1, "by", "late"), Change::kPut, Durability::kLocal, 1));
+    server.node.run();
+    ASSERT_FALSE(late->isReady()) << "it waits for its next attempt";
+  }
+  fence.fence.close([] {});
+  fence.fence.open(2);
+  server.node.advance(std::chrono::seconds(1));
+  ASSERT_TRUE(late->isReady());
+  EXPECT_EQ(late->take(), ErrorCode::kInterruptedDueToReplStateChange);
+  EXPECT_TRUE(answers(R"({"count": "leases", "query": {"by": {"$exists": true}}})", R"({"n": 0})", "config"));
+}
+
+TEST_F(ReplicatedGroupCommitTest, WhatIsNotReplicatedNeedsNoTerm) {
+  writes = std::make_shared<GroupCommit>(with(server.assembly.storageAccess(), &fence),
+                                         storage::Namespace("local", "notes"));
+  EXPECT_TRUE(put(1, std::nullopt).isOK());
+  fence.fence.close([] {});
+  EXPECT_TRUE(put(2, std::nullopt).isOK());
 }
 
 TEST_F(ReplicatedGroupCommitTest, WritesOfTwoTermsDoNotShareATransaction) {

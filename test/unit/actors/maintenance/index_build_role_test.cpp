@@ -23,6 +23,7 @@ class IndexBuildRoleTest : public IndexBuildTest {
   void SetUp() override {
     commands::becomePrimary(server);
     machines::CollectionStore store(server.assembly.storageAccess(), kThings);
+    store.serveIn(commands::termOf(server));
     for (int i = 0; i < kDocuments; ++i) {
       const bson::Document document = bson::doc("_id", i, "x", i % 10);
       ASSERT_TRUE(machines::done(server, store.put(document, machines::Durability::kLocal)).isOK());
@@ -45,16 +46,16 @@ class IndexBuildRoleTest : public IndexBuildTest {
   Outcome beginBuildOfThings(const std::string& field = "x") { return beginBuildOfThings(server, field); }
   static ErrorCode codeOf(const Outcome& outcome) {
     EXPECT_TRUE(outcome->has_value()) << "the build has not ended";
-    return outcome->has_value() ? (*outcome)->status().code() : ErrorCode::kInternalError;
+    if (!outcome->has_value()) return ErrorCode::kInternalError;
+    return (*outcome)->isOK() ? (**outcome)->local<BuildOutcome>().indexes.status().code()
+                              : (*outcome)->status().code();
   }
   void stepDown() {
     ASSERT_TRUE(succeeds(kSteppedDown, "admin"));
     ASSERT_FALSE(server.server->operations.replicated->fence.isOpen());
   }
   static void untilPrimary(CommandNode& node) {
-    for (int steps = 0; !node.server->operations.replicated->fence.isOpen() && steps < 600; ++steps)
-      node.node.advance(100ms);
-    ASSERT_TRUE(node.server->operations.replicated->fence.isOpen());
+    commands::untilPrimary(node);
     node.node.advance(1s);
   }
   static size_t unfinished(CommandNode& node) { return storage::unfinishedBuilds(*node.catalog->snapshot()).size(); }

@@ -129,6 +129,26 @@ TEST_F(IndexBuildsTest, AnOutcomeThatComesAfterTheFailureOfItsActorCounts) {
   expectNothingLeft();
 }
 
+/// The kernel has the same error for an actor that is not there.
+TEST_F(IndexBuildsTest, AFailureOfStorageIsToldAsItIs) {
+  fillC();
+  hold("scanning");
+  const auto build = beginBuild();
+  const Address actor = server.node.address(rows().at(0).path);
+  LockHolder reader(server.locks, "test.c", storage::LockMode::kIS);
+  server.node.kill(actor, Status(ErrorCode::kInternalError, "a test"));
+  server.node.advance(100ms);
+  const auto uuid = bson::Uuid::fromString(actor.path().substr(actor.path().rfind('/') + 1));
+  server.node.tell(server.node.address(kIndexBuildsPath),
+                   local(BuildDone{*uuid, Status(ErrorCode::kNoSuchKey, "no such table")}));
+  server.node.advance(100ms);
+  reader.release();
+  server.node.advance(100ms);
+  EXPECT_EQ(codeOf(*build), 4);
+  letGo();
+  expectNothingLeft();
+}
+
 TEST_F(IndexBuildsTest, OneThatWantsMoreAwaitsTheOtherAndMakesTheRest) {
   fillC();
   constexpr const char* kBoth = R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"},

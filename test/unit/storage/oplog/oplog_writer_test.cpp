@@ -290,6 +290,24 @@ TEST_P(OplogWriterTest, TheIndexesOfManySmallOperationsCountTowardsTheSizeOfThei
   EXPECT_THAT(log(), SizeIs(1));
 }
 
+TEST_P(OplogWriterTest, AChangeOfALifetimeIsLoggedAsItsCommandHasIt) {
+  ASSERT_TRUE(inUnit([&] {
+                CollectionOptions clustered;
+                clustered.clusteredIndex = doc("key", doc("_id", 1), "unique", true);
+                return createCollection(*catalog, rec(), {"test", "k"}, clustered).status();
+              }).isOK());
+  for (const auto& [seconds, logged] : {std::pair(std::optional<int64_t>(9), doc("expireAfterSeconds", int64_t{9})),
+                                        std::pair(std::optional<int64_t>(), doc("expireAfterSeconds", "off"))}) {
+    CollectionChange change;
+    change.expireAfterSeconds.emplace(LifetimeChange{seconds});
+    ASSERT_TRUE(inUnit([&] { return modifyCollection(*catalog, rec(), current("test.k"), change).status(); }).isOK());
+    EXPECT_EQ(current("test.k")->options().expireAfterSeconds, seconds);
+    const auto entry = OplogEntry::parse(log().back());
+    ASSERT_TRUE(entry.isOK());
+    EXPECT_EQ(std::get<LoggedModify>(*parseCommand(entry->operation)).change, logged);
+  }
+}
+
 // OPL-015
 TEST_P(OplogWriterTest, AReadBetweenTwoEntriesOfABulkInsertSeesAPrefix) {
   ASSERT_TRUE(insertAll({1, 2, 3, 4, 5}).isOK());
