@@ -1,8 +1,6 @@
 #include "actors/maintenance/ttl_monitor.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 #include "actors/server/hello_state.hpp"
@@ -18,14 +16,16 @@ namespace {
 
 /// How often the parameters are looked at between two passes.
 constexpr auto kLookEvery = std::chrono::seconds(1);
-/// Documents removed in one unit of work, which holds its lock that long and meets other writers with all of them.
-constexpr size_t kBatch = 128;
 
 /// A target of 0 is none.
-int64_t limitOf(int64_t target) { return target > 0 ? target : std::numeric_limits<int64_t>::max(); }
-
-TimePoint endOf(TimePoint begin, std::chrono::milliseconds target) {
+TimePoint endOf(TimePoint begin, std::chrono::seconds target) {
   return target.count() > 0 ? begin + target : TimePoint::max();
+}
+
+TtlTurn newTurn(const server::Parameters& parameters, TimePoint now) {
+  if (!parameters.ttlMonitorBatchDeletes) return TtlTurn::oneByOne();
+  return TtlTurn::batched(parameters.ttlIndexDeleteTargetDocs,
+                          std::chrono::milliseconds(parameters.ttlIndexDeleteTargetTimeMS), now);
 }
 
 std::string shownRule(const storage::Namespace& ns, const ExpiryRule& rule) {
@@ -96,29 +96,26 @@ Task<bool> TtlMonitor::turn(ExpiryRule rule) {
   if (ns.isReplicated()) operation->announceWrites();
   turn_ = &*operation;
   shownTurn_ = shownRule(ns, rule);
-  const bool batched = parameters.ttlMonitorBatchDeletes;
-  const auto limit = static_cast<size_t>(batched ? limitOf(parameters.ttlIndexDeleteTargetDocs) : limitOf(0));
-  const std::chrono::milliseconds target(parameters.ttlIndexDeleteTargetTimeMS);
-  const TimePoint end = batched ? endOf(environment().now(), target) : TimePoint::max();
-  query::Expired last{.documents = 0, .areMore = true};
-  for (size_t removed = 0; last.areMore && removed < limit && environment().now() < end; removed += last.documents) {
-    const size_t most = batched ? std::min(kBatch, limit - removed) : 1;
-    const auto outcome = co_await batch(&*operation, rule, ns, most);
-    if (!outcome.isOK()) {
+  TtlTurn removal = newTurn(parameters, environment().now());
+  bool failed = false;
+  for (auto most = removal.next(environment().now()); most; most = removal.next(environment().now())) {
+    const auto outcome = co_await batch(&*operation, rule, ns, *most);
+    failed = !outcome.isOK();
+    if (failed) {
       server_->log.info(log::Component::kIndex, 5400703, "ttl", "A turn of the TTL monitor ended early",
                         bson::doc("rule", shownTurn_, "error", outcome.status().toString()));
-      last.areMore = false;  // what is left waits for the next pass
       break;
     }
-    last = *outcome;
+    removal.removed(*outcome);
     co_await node().nextTurn();  // operators may ask for its state, and end it
   }
   turn_ = nullptr;
   shownTurn_.clear();
-  co_return last.areMore;
+  co_return !failed && removal.areMore();  // what a failed turn leaves waits for the next pass
 }
 
-/// Drops and other operations that want the collection for themselves wait for one batch.
+/// Drops and other operations that want the collection for themselves wait for one batch. They may have changed the
+/// rule while this batch waited for its lock.
 Task<StatusWith<query::Expired>> TtlMonitor::batch(storage::OperationContext* operation, ExpiryRule rule,
                                                    storage::Namespace ns, size_t limit) {
   const auto lock = co_await lockCollection(node(), *operation, server_->catalog.unguarded(), rule.collection, ns,

@@ -1,6 +1,7 @@
 """Everything at once: reads, writes, changes of shape, kills and the operator's doings, on the same few collections. What was
 acknowledged adds up, indexes agree with collections, and no error is met but those that others' doings explain."""
 import collections
+import datetime
 import os
 import random
 import threading
@@ -11,7 +12,7 @@ import urllib.request
 
 import pymongo
 
-from support import SLOWNESS, Server
+from support import SLOWNESS, Server, eventually
 
 LANES = 8
 SECONDS = float(os.environ.get("TROUPE_TEST_LOAD_SECONDS", "8"))
@@ -118,8 +119,13 @@ class Lane:
         collection.drop()
         self.db.command("create", collection.name)
 
+    def do_expire(self):
+        now, hour = datetime.datetime.now(datetime.timezone.utc), datetime.timedelta(hours=1)
+        self.db.expiring.insert_many([{"at": now - hour, "old": True}, {"at": now + hour}, {"at": [now + hour, now - hour], "old": True}, {"at": "never"}])
+        self.added["kept"] += 2
+
     def do_validate(self):
-        self.check(self.shape().name)
+        self.check(self.random.choice((self.shape().name, "expiring")))
 
     def check(self, name):
         result = self.db.validate_collection(name)
@@ -202,9 +208,11 @@ WORKS = {name for name in dir(Lane) if name.startswith("do_")}
 
 class Load(unittest.TestCase):
     def test_many_clients_do_everything_at_once(self):
-        server = Server()
+        server = Server("--setParameter", "ttlMonitorSleepSecs=1")
         self.addCleanup(server.discard)
         server.start()
+        with server.client() as client:
+            client.load.expiring.create_index("at", expireAfterSeconds=0)
         begun = time.monotonic()
 
         def unfinished():
@@ -235,7 +243,9 @@ class Load(unittest.TestCase):
 
     def check(self, server, added):
         with server.client() as client:
-            self.assertEqual({d["_id"]: d["sum"] for d in client.load.sums.find()} | {"journaled": client.load.journaled.count_documents({})}, dict(added))
+            self.assertTrue(eventually(lambda: client.load.expiring.count_documents({"old": True}) == 0), "not all that has expired was removed")
+            counted = {"journaled": client.load.journaled.count_documents({}), "kept": client.load.expiring.count_documents({})}
+            self.assertEqual({d["_id"]: d["sum"] for d in client.load.sums.find()} | counted, dict(added))
             for name in client.load.list_collection_names():
                 result = client.load.validate_collection(name, full=True)
                 self.assertTrue(result["valid"], result)

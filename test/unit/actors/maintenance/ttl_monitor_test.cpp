@@ -55,21 +55,41 @@ class TtlMonitorTest : public commands::CommandTest {
   int64_t left(std::string_view collection) {
     return server.catalog->find(storage::Namespace("test", collection))->records().count();
   }
-  /// Of two collections with 35 expired documents each: how far the removal from one was ahead of that from the other.
-  int64_t largestLead() {
+  struct Pace {
+    int64_t lead = 0;  ///< how far the removal from one collection was ahead of that from the other
+    int64_t step = 0;  ///< documents removed at once
+    bool operator==(const Pace&) const = default;
+  };
+  friend std::ostream& operator<<(std::ostream& out, const Pace& pace) {
+    return out << "lead " << pace.lead << ", step " << pace.step;
+  }
+  /// The largest of both while 35 expired documents are removed from each of two collections.
+  Pace paceOfTwo() {
     for (const char* collection : {"c", "d"}) {
       fillAt(collection, 35, 100);
       index(collection, R"({"at": 1})", 0);
     }
     server.node.advance(59s);
-    int64_t lead = 0;
+    Pace largest;
     for (int turns = 0; left("c") + left("d") > 0 && turns < 10'000; ++turns) {
+      const int64_t before = left("c") + left("d");
       if (!server.node.step()) server.time->advance(10ms);
-      lead = std::max(lead, std::abs(left("c") - left("d")));
+      largest.lead = std::max(largest.lead, std::abs(left("c") - left("d")));
+      largest.step = std::max(largest.step, before - left("c") - left("d"));
     }
     EXPECT_EQ(left("c") + left("d"), 0);
     server.node.run();
-    return lead;
+    return largest;
+  }
+  /// What currentOp shows of the turn that runs.
+  bson::Document shownTurn() {
+    const bson::Document seen = run(R"({"currentOp": 1, "desc": "TTLMonitor"})", "admin");
+    EXPECT_EQ(seen["inprog"].asArray().count(), 1u) << bson::toRelaxedJson(seen);
+    const auto row = seen.view().at("inprog.0");
+    return row.ok() ? bson::Document(row.asDocument()) : bson::Document();
+  }
+  int64_t admitted(storage::AdmissionPriority priority) {
+    return server.admission.write().statistics(priority).startedProcessing;
   }
   /// Until the next pass has ended.
   void nextPass() {
@@ -97,9 +117,8 @@ TEST_F(TtlMonitorTest, RemovesWhatHasExpiredEachMinute) {
 }
 
 TEST_F(TtlMonitorTest, OfArraysTheEarliestDateCountsAndWhatIsNoDateStays) {
-  for (const std::string_view key : {R"({"at": 1})", R"({"at": -1})", R"({"at": "hashed"})"}) {
+  for (const std::string_view key : {R"({"at": 1})", R"({"at": -1})"}) {
     index("c", key, 100);
-    if (key.find("hashed") != std::string_view::npos) break;
     add("c", bson::doc("_id", 1, "at", bson::array(ago(10), ago(200), ago(300))));
     add("c", bson::doc("_id", 2, "at", bson::array("x", ago(10))));
     add("c", bson::doc("_id", 3, "at", "1970-01-01"));
@@ -116,11 +135,24 @@ TEST_F(TtlMonitorTest, OfArraysTheEarliestDateCountsAndWhatIsNoDateStays) {
 }
 
 TEST_F(TtlMonitorTest, SparsePartialAndHiddenIndexesExpireWhatTheyHold) {
-  index("c", R"({"at": 1})", 0, R"({"partialFilterExpression": {"gone": true}, "hidden": true})");
-  add("c", bson::doc("_id", 1, "at", ago(5), "gone", true));
-  add("c", bson::doc("_id", 2, "at", ago(5), "gone", false));
+  index("partial", R"({"at": 1})", 0, R"({"partialFilterExpression": {"gone": true}, "hidden": true})");
+  index("sparse", R"({"at": 1})", 0, R"({"sparse": true})");
+  for (const char* collection : {"partial", "sparse"}) {
+    add(collection, bson::doc("_id", 1, "at", ago(5), "gone", true));
+    add(collection, bson::doc("_id", 2, "at", ago(5), "gone", false));
+    add(collection, bson::doc("_id", 3, "gone", true));
+  }
   nextPass();
-  EXPECT_EQ(ids("c"), (std::vector<std::string>{R"({ "_id" : 2 })"}));
+  EXPECT_EQ(ids("partial"), (std::vector<std::string>{R"({ "_id" : 2 })", R"({ "_id" : 3 })"}));
+  EXPECT_EQ(ids("sparse"), (std::vector<std::string>{R"({ "_id" : 3 })"}));
+}
+
+/// Its keys are hashes, which are no dates.
+TEST_F(TtlMonitorTest, AHashedIndexExpiresNothing) {
+  index("c", R"({"at": "hashed"})", 0);
+  fillAt("c", 3, 100);
+  nextPass();
+  EXPECT_EQ(count("c"), 3);
 }
 
 TEST_F(TtlMonitorTest, ClusteredCollectionsExpireByTheirKey) {
@@ -131,6 +163,10 @@ TEST_F(TtlMonitorTest, ClusteredCollectionsExpireByTheirKey) {
   add("k", bson::doc("_id", ago(-1000)));
   add("k", bson::doc("_id", 1));
   add("k", bson::doc("_id", "late"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "k", "expireAfterSeconds": "off"})"));
+  nextPass();
+  EXPECT_EQ(count("k"), 5);
+  ASSERT_TRUE(succeeds(R"({"collMod": "k", "expireAfterSeconds": 100})"));
   nextPass();
   EXPECT_EQ(count("k"), 3);
 }
@@ -163,7 +199,7 @@ TEST_F(TtlMonitorTest, CanBeSwitchedOffAndItsPauseChanged) {
 
 TEST_F(TtlMonitorTest, TwoIndexesTakeTurns) {
   set("ttlIndexDeleteTargetDocs", bson::Value(10));
-  EXPECT_EQ(largestLead(), 10);
+  EXPECT_EQ(paceOfTwo(), (Pace{.lead = 10, .step = 10}));
   EXPECT_TRUE(commands::holds(metrics(), parse(R"({"deletedDocuments": 70, "passes": 1, "subPasses": 1})")));
 }
 
@@ -216,7 +252,7 @@ TEST_F(TtlMonitorTest, LargeDocumentsAndLongArraysOfDatesAreRemovedInPieces) {
 TEST_F(TtlMonitorTest, WithoutBatchesOneIndexIsBroughtToItsEndBeforeTheNext) {
   set("ttlMonitorBatchDeletes", bson::Value(false));
   set("ttlIndexDeleteTargetDocs", bson::Value(10));
-  EXPECT_EQ(largestLead(), 35);
+  EXPECT_EQ(paceOfTwo(), (Pace{.lead = 35, .step = 1}));
   EXPECT_EQ(metrics()["deletedDocuments"].toInt64(), 70);
 }
 
@@ -240,16 +276,98 @@ TEST_F(TtlMonitorTest, AnOperatorSeesATurnAndEndsItAndTheRestWaitsForTheNextPass
   index("c", R"({"at": 1})", 0);
   LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
   server.node.advance(62s);
-  const bson::Document seen = run(R"({"currentOp": 1, "desc": "TTLMonitor"})", "admin");
-  ASSERT_EQ(seen["inprog"].asArray().count(), 1u) << bson::toRelaxedJson(seen);
-  const int64_t operation = seen.view().at("inprog.0.opid").toInt64();
-  ASSERT_TRUE(server.run(bson::doc("killOp", 1, "op", operation), "admin")["ok"].truthy());
+  const bson::Document seen = shownTurn();
+  EXPECT_TRUE(commands::holds(seen, parse(R"({"ns": "test.c", "waitingForLock": true, "admissionPriority": "low"})")));
+  ASSERT_TRUE(server.run(bson::doc("killOp", 1, "op", seen["opid"].toInt64()), "admin")["ok"].truthy());
   server.node.advance(1s);
   EXPECT_EQ(metrics()["passes"].toInt64(), 1);
   holder.release();
   EXPECT_EQ(left("c"), 300);
   nextPass();
   EXPECT_EQ(left("c"), 0);
+}
+
+// LCK-010, TTL-007
+TEST_F(TtlMonitorTest, WhatLagsBehindIsAdmittedWithNormalPriority) {
+  using storage::AdmissionPriority;
+  set("ttlCollLowPrioritySubpassLimit", bson::Value(1));
+  set("ttlMonitorSubPassTargetSecs", bson::Value(1));
+  set("ttlIndexDeleteTargetDocs", bson::Value(10));
+  fillAt("c", 30, 100);
+  index("c", R"({"at": 1})", 0);
+  LockHolder first(server.locks, "test.c", storage::LockMode::kX);
+  server.node.advance(63s);
+  EXPECT_EQ(shownTurn()["admissionPriority"].asString(), "low");
+  LockHolder second(server.locks, "test.c", storage::LockMode::kX);
+  first.release();
+  server.node.run();
+  EXPECT_EQ(left("c"), 20) << "the subpass was over when its first turn had its lock";
+  EXPECT_EQ(shownTurn()["admissionPriority"].asString(), "normal");
+  const int64_t low = admitted(AdmissionPriority::kLow), normal = admitted(AdmissionPriority::kNormal);
+  second.release();
+  server.node.run();
+  EXPECT_EQ(left("c"), 0);
+  EXPECT_EQ(admitted(AdmissionPriority::kLow), low);
+  EXPECT_GE(admitted(AdmissionPriority::kNormal), normal + 2) << "a ticket for each batch";
+}
+
+/// What is left of `c`, under the name `in`, when the rule of its turn was changed while that waited for its lock: 300
+/// documents had expired, of which the turn removes 128 before the change where it came first.
+struct ChangeOfRule {
+  const char* command;
+  const char* db;
+  const char* in;
+  int64_t before, behind;  ///< left where the change waited before, or behind the turn
+};
+constexpr ChangeOfRule kChangesOfRules[] = {
+    {R"({"collMod": "c", "index": {"name": "ttl", "expireAfterSeconds": 1000}})", "test", "c", 300, 172},
+    {R"({"dropIndexes": "c", "index": "ttl"})", "test", "c", 300, 172},
+    {R"({"createIndexes": "c", "indexes": [{"key": {"other": 1}, "name": "other_1"}]})", "test", "c", 0, 0},
+    {R"({"renameCollection": "test.c", "to": "test.d"})", "admin", "d", 0, 0},
+};
+
+class TtlRuleTest : public TtlMonitorTest {
+ protected:
+  /// Holds a turn over 300 documents of `c` up until `command` waits for the same lock, and lets both go.
+  void changeDuringATurn(const char* command, const char* db, bool changeComesFirst) {
+    fillAt("c", 300, 100);
+    index("c", R"({"at": 1})", 0);
+    LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
+    std::shared_ptr<commands::Exchange> change;
+    const auto begin = [&] { change = server.begin(parse(command), db, server.connect()); };
+    if (changeComesFirst) begin();
+    server.node.advance(62s);
+    EXPECT_TRUE(shownTurn()["waitingForLock"].truthy());
+    if (!changeComesFirst) begin();
+    EXPECT_FALSE(change->done);
+    holder.release();
+    server.node.advance(10s);
+    ASSERT_TRUE(change->done);
+    const bson::Document reply = change->takeReply();
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+  }
+};
+
+TEST_F(TtlRuleTest, ATurnGoesByTheRuleAsItIsWhenItHasItsLock) {
+  for (const bool changeComesFirst : {true, false}) {
+    for (const ChangeOfRule& change : kChangesOfRules) {
+      SCOPED_TRACE(std::string(change.command) + (changeComesFirst ? ", before the turn" : ", behind it"));
+      changeDuringATurn(change.command, change.db, changeComesFirst);
+      EXPECT_EQ(left(change.in), changeComesFirst ? change.before : change.behind);
+      const bson::Document checked = server.run(bson::doc("validate", change.in, "full", true));
+      EXPECT_TRUE(checked["valid"].truthy()) << bson::toRelaxedJson(checked);
+      ASSERT_TRUE(server.run(bson::doc("drop", change.in))["ok"].truthy());
+    }
+  }
+}
+
+TEST_F(TtlRuleTest, ATurnWhoseCollectionWasDroppedRemovesNothing) {
+  for (const bool changeComesFirst : {true, false}) {
+    const int64_t removed = metrics()["deletedDocuments"].toInt64();
+    changeDuringATurn(R"({"drop": "c"})", "test", changeComesFirst);
+    EXPECT_EQ(server.catalog->find({"test", "c"}), nullptr);
+    EXPECT_EQ(metrics()["deletedDocuments"].toInt64() - removed, changeComesFirst ? 0 : 128);
+  }
 }
 
 TEST_F(TtlMonitorTest, ItStopsInTheMiddleOfATurn) {
@@ -276,6 +394,7 @@ class MemberTtlTest : public TtlMonitorTest {
 
   void putExpired(int count) {
     machines::CollectionStore store(server.assembly.storageAccess(), things());
+    store.serveIn(commands::termOf(server));
     for (int i = 1; i <= count; ++i) {
       const auto document = bson::doc("_id", i, "at", ago(100));
       ASSERT_TRUE(machines::done(server, store.put(document, machines::Durability::kLocal)).isOK());
@@ -289,7 +408,8 @@ class MemberTtlTest : public TtlMonitorTest {
     auto asked = server.node.ask(server.node.address(kIndexBuildsPath), local(std::move(wanted)));
     server.node.advance(1s);
     ASSERT_TRUE(asked.isReady());
-    ASSERT_TRUE(asked.take().isOK());
+    const Answer answer = asked.take();
+    ASSERT_TRUE(answer.isOK() && answer->local<BuildOutcome>().indexes.isOK());
   }
   int64_t leftOfThings() { return server.catalog->find(things())->records().count(); }
 };
@@ -307,6 +427,24 @@ TEST_F(MemberTtlTest, ThePrimaryAloneRemovesAndLogsEachBatchAsOneEntry) {
   ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1000, "force": true})", "admin"));
   nextPass();
   EXPECT_EQ(leftOfThings(), 2);
+}
+
+// ELE-028
+TEST_F(MemberTtlTest, ATurnThatWaitsDoesNotHoldAStepDownUp) {
+  commands::becomePrimary(server);
+  putExpired(3);
+  buildIndex();
+  LockHolder other(server.locks, things().toString(), storage::LockMode::kX);
+  server.node.advance(61s);
+  EXPECT_TRUE(shownTurn()["waitingForLock"].truthy());
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 30, "force": true})", "admin"));
+  server.node.advance(100ms);
+  EXPECT_TRUE(run(R"({"currentOp": 1, "desc": "TTLMonitor"})", "admin")["inprog"].asArray().empty());
+  commands::untilPrimary(server);  // the old role has ended, though the lock is not free yet
+  other.release();
+  EXPECT_EQ(leftOfThings(), 3);
+  nextPass();
+  EXPECT_EQ(leftOfThings(), 0);
 }
 
 }  // namespace troupe::maintenance

@@ -37,6 +37,44 @@ TEST(TtlSubpass, EndsWithItsTimeAndKnowsWhatIsLeft) {
   EXPECT_EQ(subpass.left(), (std::deque{kC, kA}));
 }
 
+query::Expired batchOf(size_t documents) { return {.documents = documents, .areMore = true}; }
+
+TEST(TtlTurn, EndsWithItsNumberOfDocumentsWithItsTimeOrWithItsRule) {
+  TtlTurn number = TtlTurn::batched(200, 0ms, kStart);
+  EXPECT_EQ(number.next(kStart), TtlTurn::kBatch);
+  number.removed(batchOf(TtlTurn::kBatch));
+  EXPECT_EQ(number.next(kStart + 1h), 200 - TtlTurn::kBatch);
+  number.removed(batchOf(200 - TtlTurn::kBatch));
+  EXPECT_EQ(number.next(kStart), std::nullopt);
+  EXPECT_TRUE(number.areMore());
+
+  TtlTurn time = TtlTurn::batched(0, 10ms, kStart);
+  time.removed(batchOf(1));
+  EXPECT_EQ(time.next(kStart + 9ms), TtlTurn::kBatch);
+  EXPECT_EQ(time.next(kStart + 10ms), std::nullopt);
+  EXPECT_TRUE(time.areMore());
+  time.removed({.documents = 1, .areMore = false});
+  EXPECT_EQ(time.next(kStart), std::nullopt);
+  EXPECT_FALSE(time.areMore());
+}
+
+TEST(TtlTurn, HasOneBatchHoweverLateItComes) {
+  TtlTurn turn = TtlTurn::batched(10, 1ms, kStart);
+  EXPECT_EQ(turn.next(kStart + 1h), 10u);
+  turn.removed(batchOf(1));
+  EXPECT_EQ(turn.next(kStart + 1h), std::nullopt);
+}
+
+TEST(TtlTurn, WithoutBatchesItRemovesOneDocumentAfterTheOtherToTheEndOfItsRule) {
+  TtlTurn turn = TtlTurn::oneByOne();
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(turn.next(kStart + i * 1h), 1u);
+    turn.removed(batchOf(1));
+  }
+  turn.removed({.documents = 1, .areMore = false});
+  EXPECT_EQ(turn.next(kStart), std::nullopt);
+}
+
 TEST(TtlLag, CountsTheSubpassesInARowThatLeftARuleBehind) {
   TtlLag lag;
   for (int i = 0; i < 3; ++i) lag.ended(TtlSubpass({kA, kB}, kStart));
