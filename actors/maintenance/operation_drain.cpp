@@ -1,5 +1,7 @@
 #include "actors/maintenance/operation_drain.hpp"
 
+#include <future>
+
 #include "actors/server/hello_state.hpp"
 #include "storage/operation/operation_context.hpp"
 
@@ -11,6 +13,7 @@ void OperationDrain::onStart() {
 
 void OperationDrain::onStopRequested() {
   if (!server_->hello.shuttingDown()) return stop();  // an operator restarts it: operations go on
+  if (server_->failPoints.fires("hangWhileStopping")) std::promise<void>().get_future().wait();
   setPhase("draining", "interrupts operations and waits for the global lock");
   start(drain());
 }

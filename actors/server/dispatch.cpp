@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "actors/kernel/node.hpp"
@@ -11,6 +12,7 @@
 #include "actors/server/slow_log.hpp"
 #include "actors/server/user_store.hpp"
 #include "actors/server/write_concern.hpp"
+#include "actors/storage/interruptible_wait.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -41,18 +43,25 @@ bool failCommandApplies(const Request& request, bson::View data) {
   return true;
 }
 
+/// Waits as long as `failCommand` says, unless the operation is killed, is out of time, or loses its client.
+Task<Status> block(Request& request, Duration time) {
+  Environment& environment = request.server().node.environment();
+  request.endWithClient();
+  auto promise = std::make_shared<Promise<Status>>();
+  auto over = promise->future();
+  auto end = [promise](const Status& why) { promise->set(why); };
+  InterruptibleWait::Options options;
+  options.limit = environment.now() + time;
+  options.late = Status::OK();
+  const InterruptibleWait guard(environment, request.operation(), end, std::move(options));
+  co_return co_await over;
+}
+
 /// Applies an armed `failCommand` before the command runs: block, close the connection, or fail with a code and
 /// labels.
 Task<Status> applyFailCommand(Request& request, bson::View data) {
-  if (data["blockConnection"].truthy()) {
-    Node& node = request.server().node;
-    Duration pause = std::chrono::milliseconds(data["blockTimeMS"].toInt64());
-    if (const auto deadline = request.operation().deadline())
-      pause = std::min<Duration>(pause, *deadline - node.environment().now());
-    co_await node.sleepFor(pause);
-    if (Status status = request.operation().checkForInterrupt(node.environment().now()); !status.isOK())
-      co_return status;
-  }
+  if (data["blockConnection"].truthy())
+    TROUPE_CO_TRY(co_await block(request, std::chrono::milliseconds(data["blockTimeMS"].toInt64())));
   if (data["closeConnection"].truthy()) {
     request.client().closing = true;
     request.dropReply = true;

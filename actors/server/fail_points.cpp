@@ -6,8 +6,10 @@ namespace troupe::server {
 
 namespace {
 
-constexpr std::string_view kKnown[] = {"failCommand",    "failGetMoreAfterCursorCheckout", "failIndexBuild",
-                                       "hangIndexBuild", "hangOutBeforeReplacing",         "hangWhileClosing"};
+constexpr std::string_view kKnown[] = {
+    "failCommand",    "failGetMoreAfterCursorCheckout", "failIndexBuild",   "hangAfterEngineFailure",
+    "hangIndexBuild", "hangOutBeforeReplacing",         "hangWhileClosing", "hangWhileStopping",
+};
 
 }  // namespace
 

@@ -172,6 +172,11 @@ struct NodeAssembly::Parts {
   void fail(const Status& reason) const {
     if (options.failed) options.failed(reason);
   }
+  /// Within a call of the engine, which may hold its thread for ever.
+  void engineFailed(const Status& cause) {
+    if (failPoints.fires("hangAfterEngineFailure")) std::promise<void>().get_future().wait();
+    fail(cause);
+  }
   void enter(StopStage stage) const {
     if (options.stopping) options.stopping(stage);
   }
@@ -180,7 +185,7 @@ struct NodeAssembly::Parts {
 };
 
 Status NodeAssembly::Parts::openStorage() {
-  TROUPE_ASSIGN(engine, openEngine({log, parameters, [this](const Status& cause) { fail(cause); }}));
+  TROUPE_ASSIGN(engine, openEngine({log, parameters, [this](const Status& cause) { engineFailed(cause); }}));
   if (options.repair) {
     const auto tell = [this](const std::string& line) { log.warning(Component::kRecovery, 22260, "repair", line); };
     TROUPE_ASSIGN(damagedTables, storage::salvageDamagedTables(*engine, tell));

@@ -63,6 +63,51 @@ class Shutdown(unittest.TestCase):
             self.assertEqual(client.t.c.find_one(), {"_id": 1})
         self.assertEqual(server.stop(), 0)
 
+    def test_a_process_that_hangs_after_a_failure_of_its_engine_ends_nevertheless(self):
+        server = self.server
+        with server.client() as client:
+            client.t.c.insert_many({"_id": i, "text": "x" * 500} for i in range(5000))
+            table = server.dbpath / (next(client.t.c.aggregate([{"$listCatalog": {}}]))["ident"] + ".wt")
+        self.assertEqual(server.stop(), 0)
+        good = table.read_bytes()
+        middle = len(good) // 2
+        table.write_bytes(good[:middle] + b"X" * 4096 + good[middle + 4096:])
+        server.start()
+        with server.client(retryReads=False) as client:
+            client.admin.command("configureFailPoint", "hangAfterEngineFailure", mode="alwaysOn")
+            started = time.monotonic()
+            with self.assertRaises(pymongo.errors.AutoReconnect):
+                list(client.t.c.find())
+        self.assertEqual(server.process.wait(30 * SLOWNESS), 100)
+        self.assertGreater(time.monotonic() - started, 8)
+        self.assertRegex(server.log(), r"the storage engine has failed.*, and the process went on")
+
+    def test_a_process_whose_actors_hang_ends_nevertheless(self):
+        server = Server("--threads", "1")  # the actor that hangs holds the only one
+        self.addCleanup(server.discard)
+        server.start()
+        with server.client() as client:
+            client.t.get_collection("c", write_concern=pymongo.WriteConcern(j=True)).insert_one({"_id": 1})
+            client.admin.command("configureFailPoint", "hangWhileStopping", mode="alwaysOn")
+        self.assertEqual(server.stop(60), 100)
+        self.assertIn("stopping has made no progress", server.log())
+        server.start()
+        with server.client() as client:
+            self.assertEqual(client.t.c.find_one(), {"_id": 1})
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_stop_takes_a_checkpoint(self):
+        server = Server("--nojournal")
+        self.addCleanup(server.discard)
+        server.start()
+        with server.client() as client:
+            client.t.get_collection("c", write_concern=pymongo.WriteConcern(j=False)).insert_many({"_id": i} for i in range(100))
+        server.restart()
+        with server.client() as client:
+            self.assertEqual(client.t.c.count_documents({}), 100)
+            self.assertTrue(client.t.validate_collection("c", full=True)["valid"])
+        self.assertEqual(server.stop(), 0)
+
     def test_a_waiting_hello_hears_of_it(self):
         with self.server.raw() as waiting, self.server.raw() as streaming:
             known = waiting.command({"hello": 1, "$db": "admin"})["topologyVersion"]

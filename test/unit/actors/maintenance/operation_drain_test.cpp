@@ -17,8 +17,25 @@ class OperationDrainTest : public commands::CommandTest {
     stopped_ = true;
     server.assembly.stop();
   }
-  /// A find that holds the global lock in mode IS for so long, even when it is killed.
-  std::shared_ptr<Exchange> beginFindThatTakes(int milliseconds) {
+  /// A read that holds the global lock in mode IS for so long, even when it is killed. True once it has read.
+  std::shared_ptr<bool> beginReadThatTakes(Duration time) {
+    fill("c", 3);
+    auto hasRead = std::make_shared<bool>(false);
+    auto read = [](server::ServerContext* node, Duration time, std::shared_ptr<bool> hasRead) -> Task<void> {
+      storage::OperationContext operation(node->operations);
+      storage::HeldLock lock(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
+      EXPECT_TRUE(operation.tryAdmit(false) && lock.tryAcquire());
+      co_await node->node.sleepFor(time);
+      const auto found =
+          node->catalog.unguarded().find({"test", "c"})->findById(operation.recoveryUnit(), bson::doc("_id", 1)["_id"]);
+      *hasRead = found.isOK() && found->has_value();
+    };
+    server.node.start(read(server.server, time, hasRead));
+    server.node.run();
+    return hasRead;
+  }
+  /// A find that waits for so long, unless it is killed.
+  std::shared_ptr<Exchange> beginFindThatWaits(int milliseconds) {
     fill("c", 3);
     EXPECT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1}, "data":
                              {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": )" +
@@ -34,13 +51,21 @@ class OperationDrainTest : public commands::CommandTest {
 };
 
 TEST_F(OperationDrainTest, AShutdownClosesStorageOnlyAfterTheLastOperation) {
-  const auto find = beginFindThatTakes(2000);
+  const auto hasRead = beginReadThatTakes(2s);
   const TimePoint asked = server.time->now();
   stopTheNode();
-  EXPECT_TRUE(find->done) << "storage closed under it";
-  EXPECT_EQ(find->takeReply()["code"].toInt64(), 11600);
+  EXPECT_TRUE(*hasRead) << "storage closed under it";
   EXPECT_GE(server.time->now() - asked, 2s);
   EXPECT_LT(server.time->now() - asked, 3s);
+}
+
+TEST_F(OperationDrainTest, AShutdownEndsAnOperationThatWaits) {
+  const auto find = beginFindThatWaits(600'000);
+  const TimePoint asked = server.time->now();
+  stopTheNode();
+  ASSERT_TRUE(find->done);
+  EXPECT_EQ(find->takeReply()["code"].toInt64(), 11600);
+  EXPECT_LT(server.time->now() - asked, 1s);
 }
 
 TEST_F(OperationDrainTest, AShutdownGoesBeforeWhoWaitsForTheGlobalLock) {
@@ -72,15 +97,15 @@ TEST_F(OperationDrainTest, AShutdownEndsTransactionsWhoseClientsAreSilent) {
 }
 
 TEST_F(OperationDrainTest, AnOperationThatDoesNotEndIsCutOffAfterTheGrace) {
-  const auto find = beginFindThatTakes(600'000);
+  const auto hasRead = beginReadThatTakes(10min);
   const TimePoint asked = server.time->now();
   stopTheNode();
-  EXPECT_FALSE(find->done);
+  EXPECT_FALSE(*hasRead);
   EXPECT_LT(server.time->now() - asked, 10s);
 }
 
 TEST_F(OperationDrainTest, ItsRestartByAnOperatorEndsNoOperation) {
-  const auto find = beginFindThatTakes(2000);
+  const auto find = beginFindThatWaits(2000);
   server.node.start([](Node& node) -> Task<void> {
     const Status restarted =
         co_await supervisors::controlActor(node, "/node/operation-drain", supervisors::ControlAction::kRestart, "test");

@@ -191,12 +191,26 @@ TEST_F(ConnectionTest, EndsWhenTheClientHangsUp) {
 }
 
 TEST_F(ConnectionTest, AClientThatIsGoneEndsAfterItsRequest) {
+  LockHolder other(server.locks, "test.c", storage::LockMode::kX);
+  arrive(wire::buildRequest(7, "test", R"({"insert": "c", "documents": [{"_id": 1}]})"_json));
+  transport->hangUp();
+  server.node.advance(1s);
+  EXPECT_TRUE(stands());
+  other.release();
+  server.node.run();
+  EXPECT_FALSE(stands());
+  EXPECT_TRUE(holds(server.run(R"({"count": "c"})"_json), R"({"n": 1})"_json));
+}
+
+TEST_F(ConnectionTest, ARequestThatAFailPointHoldsEndsWithItsClient) {
   ASSERT_TRUE(server
                   .run(R"({"configureFailPoint": "failCommand", "mode": "alwaysOn",
-                             "data": {"failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 500}})"_json,
+                             "data": {"failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 3600000}})"_json,
                        "admin")["ok"]
                   .truthy());
   arrive(ping(7));
+  server.node.advance(10s);
+  EXPECT_TRUE(stands());
   transport->hangUp();
   server.node.advance(1s);
   EXPECT_FALSE(stands());
