@@ -1,9 +1,11 @@
 // Commands read one catalog and one snapshot that fit together, also while the schema changes (CAT-018, CAT-019,
 // RDS-003, RDS-004, RDS-006).
+#include "actors/machines/collection_store.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
-#include "test/unit/actors/commands/command_fixture.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
+#include "test/unit/actors/machines/store_fixture.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -338,6 +340,39 @@ TEST_F(ReplicatedReadTest, SetsUpAgainWhenTheRoleChangesAndNotForAnythingElse) {
     EXPECT_EQ(countSetUps(read(), [&] { becomes(Phase::kFollower); }), 2) << name;
     EXPECT_EQ(countSetUps(read(), [&] { membership_.publish(*membership_.view()); }), 1) << "a heartbeat, " << name;
     EXPECT_EQ(countSetUps(read(), [&] { becomes(Phase::kFollower); }), 2) << "a later term, " << name;
+  }
+}
+
+/// A member that knows its own role, as the daemon's does.
+class MemberReadTest : public CommandTest {
+ protected:
+  MemberReadTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {}
+  ~MemberReadTest() override { server.catalog->observeSteps(nullptr); }
+};
+
+// RDS-004
+TEST_F(MemberReadTest, AReadNoticesTheStepDownOfItsNodeDuringSetUp) {
+  becomePrimary(server);
+  machines::CollectionStore store(server.assembly.storageAccess(), Namespace("config", "things"));
+  store.serveIn(termOf(server));
+  ASSERT_TRUE(machines::done(server, store.put(bson::doc("_id", 1), machines::Durability::kLocal)).isOK());
+  const auto isWritable = [&] { return server.assembly.membership()->view()->isWritable(); };
+  for (const bool willing : {false, true}) {
+    untilPrimary(server);
+    int setUps = 0;
+    bool steppingDown = false;
+    server.catalog->observeSteps([&](CatalogStep step) {
+      if (steppingDown || step != CatalogStep::kSnapshotOpened || ++setUps > 1) return;
+      steppingDown = true;  // it reads, too
+      server.begin(R"({"replSetStepDown": 10, "force": true})"_json, "admin", server.connect());
+      EXPECT_FALSE(isWritable());
+      steppingDown = false;
+    });
+    const std::string preference = willing ? R"(, "$readPreference": {"mode": "nearest"})" : "";
+    const bson::Document reply = run(R"({"find": "things")" + preference + "}", "config");
+    server.catalog->observeSteps(nullptr);
+    EXPECT_EQ(setUps, 2);
+    EXPECT_EQ(reply["code"].toInt64(), willing ? 0 : 13435) << bson::toRelaxedJson(reply);
   }
 }
 

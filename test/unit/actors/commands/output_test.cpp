@@ -1,5 +1,6 @@
 // $out and $merge as writes: validators, options of the target, interruption, what a crash leaves.
 #include "actors/server/role_check.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
@@ -127,7 +128,7 @@ TEST_F(OutputTest, ATargetThatChangesMeanwhileIsNotReplaced) {
   EXPECT_EQ(temporaries(), Lines{});
 }
 
-TEST_F(OutputTest, EndWithTheRightToWrite) {
+TEST_F(OutputTest, AKilledOutLeavesNothing) {
   fill("t", 1);
   const auto out = held(pipeline(R"({"$out": "t"})"));
   ASSERT_EQ(temporaries().size(), 1u);
@@ -138,6 +139,37 @@ TEST_F(OutputTest, EndWithTheRightToWrite) {
   letGo();
   EXPECT_EQ(temporaries(), Lines{});
   EXPECT_EQ(batch(R"({"find": "t"})").size(), 1u);
+}
+
+/// On a node that knows when it has lost the right to write.
+class OutputOfAPrimaryTest : public OutputTest {
+ protected:
+  OutputOfAPrimaryTest() {
+    fill("t", 1);
+    server.server->operations.replicated = &writes;
+    server.storageSessions.setMember(true);
+    writes.fence.open(1);
+  }
+  ~OutputOfAPrimaryTest() override { server.server->operations.replicated = nullptr; }
+
+  storage::ReplicatedWrites writes{[this] { return static_cast<uint32_t>(server.wallMillis() / 1000); }};
+};
+
+TEST_F(OutputOfAPrimaryTest, AnOutThatHasLostTheRightToWriteLeavesAMarkedCollection) {
+  const auto out = held(pipeline(R"({"$out": "t"})"));
+  ASSERT_EQ(temporaries().size(), 1u);
+  writes.fence.close([] {});
+  EXPECT_EQ(server::interruptWrites(*server.server).killed, 1);
+  server.node.advance(1s);
+  ASSERT_TRUE(out->done);
+  EXPECT_EQ(out->takeReply()["code"].toInt64(), 11602);
+  letGo();
+  size_t marked = 0;
+  for (const auto& collection : server.catalog->snapshot()->collections("test")) marked += collection->options().temp;
+  EXPECT_EQ(marked, 1u) << "removing it is a write, too";
+  EXPECT_EQ(temporaries().size(), 1u);
+  EXPECT_EQ(batch(R"({"find": "t"})").size(), 1u);
+  EXPECT_EQ(writes.slots.openReservations(), 0u);
 }
 
 TEST_F(OutputTest, ACrashBeforeTheEndLeavesTheTargetAndNoTemporaryCollection) {

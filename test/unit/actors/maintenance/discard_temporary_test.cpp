@@ -1,0 +1,59 @@
+#include "actors/maintenance/discard_temporary.hpp"
+
+#include "storage/catalog/catalog_operations.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
+
+namespace troupe::maintenance {
+
+using commands::CommandNode;
+using storage::Namespace;
+
+/// Collections of a member of a replica set, as a process leaves them that was killed.
+class DiscardTemporaryTest : public commands::CommandTest {
+ protected:
+  DiscardTemporaryTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {}
+  void SetUp() override {
+    commands::becomePrimary(server);
+    make({"local", "tmp.agg_out.1"}, true);
+    make({"config", "tmp.agg_out.2"}, true);
+    make({"local", "kept"}, false);
+    ASSERT_TRUE(server.engine->flushLog().isOK());
+  }
+  void make(const Namespace& ns, bool temporary) {
+    storage::OperationContext operation(server.server->operations);
+    storage::CollectionOptions options;
+    options.temp = temporary;
+    storage::WriteUnitOfWork work(operation.recoveryUnit());
+    ASSERT_TRUE(storage::createCollection(*server.catalog, operation.recoveryUnit(), ns, options).isOK());
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  static bool has(CommandNode& node, const Namespace& ns) { return node.catalog->find(ns) != nullptr; }
+  /// The ids of the lines about temporary collections that the start has logged.
+  static std::vector<int64_t> logged(CommandNode& node) {
+    std::vector<int64_t> ids;
+    const bson::Document reply = node.run(parse(R"({"getLog": "global"})"), "admin");
+    for (const bson::Element& line : reply["log"].asArray()) {
+      const auto id = parse(line.asString())["id"].toInt64();
+      if (id == 20440 || id == 20441) ids.push_back(id);
+    }
+    return ids;
+  }
+};
+
+TEST_F(DiscardTemporaryTest, AStartOfAMemberRemovesWhatIsLocalAndLeavesWhatIsReplicated) {
+  CommandNode again({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
+  EXPECT_FALSE(has(again, {"local", "tmp.agg_out.1"}));
+  EXPECT_TRUE(has(again, {"local", "kept"}));
+  ASSERT_TRUE(has(again, {"config", "tmp.agg_out.2"})) << "the other members have it";
+  EXPECT_TRUE(again.catalog->find({"config", "tmp.agg_out.2"})->options().temp);
+  EXPECT_EQ(logged(again), std::vector<int64_t>{20440}) << "it tried to remove what it must not write";
+}
+
+TEST_F(DiscardTemporaryTest, AStartAloneRemovesAllOfThem) {
+  CommandNode alone({.disk = server.engine->disk()});
+  EXPECT_FALSE(has(alone, {"local", "tmp.agg_out.1"}));
+  EXPECT_FALSE(has(alone, {"config", "tmp.agg_out.2"}));
+  EXPECT_TRUE(has(alone, {"local", "kept"}));
+}
+
+}  // namespace troupe::maintenance
