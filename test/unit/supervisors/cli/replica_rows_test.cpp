@@ -18,16 +18,13 @@ bson::View memberOf(const bson::Document& status, size_t at) {
   return (*each).asDocument();
 }
 
-const bson::Document kStatus = R"({"set": "rs", "term": 3, "date": {"$date": "2026-01-01T00:00:10Z"},
+const bson::Document kStatus = R"x({"set": "rs", "term": 3, "date": {"$date": "2026-01-01T00:00:10Z"},
   "majorityVoteCount": 2, "votingMembersCount": 3, "members": [
   {"name": "a:1", "state": 1, "stateStr": "PRIMARY", "health": 1, "self": true, "optimeDate": {"$date": "2026-01-01T00:00:09Z"}},
   {"name": "b:1", "state": 2, "stateStr": "SECONDARY", "health": 1, "pingMs": 4, "optimeDate": {"$date": "2026-01-01T00:00:05Z"},
    "lastHeartbeatRecv": {"$date": "2026-01-01T00:00:08Z"}, "lastHeartbeatMessage": ""},
   {"name": "c:1", "state": 7, "stateStr": "ARBITER", "health": 1, "lastHeartbeatRecv": {"$date": "2026-01-01T00:00:08Z"}},
-  {"name": "d:1", "state": 8, "stateStr": "(not reachable/healthy)",
-                     "health" : 0, "lastHeartbeatMessage" : "silent"
-}]
-})"_json;
+  {"name": "d:1", "state": 8, "stateStr": "(not reachable/healthy)", "health": 0, "lastHeartbeatMessage": "silent"}]})x"_json;
 
 TEST(ReplicaRows, LagIsCountedFromThePrimaryWhereBothAreKnown) {
   EXPECT_EQ(lagOf(kStatus, memberOf(kStatus, 0)), std::nullopt);
