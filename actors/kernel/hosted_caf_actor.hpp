@@ -43,12 +43,20 @@ class HostedCafActor final : public Actor {
   std::shared_ptr<std::atomic<int64_t>> owed_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
+/// `what` with an argument that it does not look at: CAF 0.17 dereferences a null pointer where a function is spawned
+/// without arguments.
+template <class R, class... Self>
+auto withAnArgument(std::function<R(Self...)> what) {
+  return [what = std::move(what)](Self... self, caf::unit_t) -> R { return what(self...); };
+}
+
 /// The constructor argument of `HostedCafActor` from the arguments of CAF's `spawn`; they are copied at each start:
 ///   permanent<HostedCafActor>("doubling", spawning([](caf::event_based_actor*) -> caf::behavior { ... }))
 template <class F, class... Args>
 HostedCafActor::Spawn spawning(F what, Args... args) {
   return [what = std::move(what), args...](caf::actor_system& system) {
-    return caf::actor_cast<caf::actor>(system.spawn(what, args...));
+    if constexpr (sizeof...(Args) > 0) return caf::actor_cast<caf::actor>(system.spawn(what, args...));
+    else return caf::actor_cast<caf::actor>(system.spawn(withAnArgument(std::function(what)), caf::unit));
   };
 }
 /// The same for a class: `spawningClass<Calculator>(arguments...)`.

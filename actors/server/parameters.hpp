@@ -26,14 +26,14 @@ class Parameters {
   std::atomic<bool> enableLocalhostAuthBypass{true};
   std::atomic<int64_t> maxSessions{100'000};  ///< logical sessions remembered; a new one takes the place of the oldest
   // At any time. Limits of what peers may take before they are known; see docs/operators/threats.md.
-  std::atomic<int64_t> maxNewConnectionsPerSecond{2000};            ///< 0: no limit, as for the next
-  std::atomic<int64_t> maxNewConnectionsPerSecondPerAddress{500};   ///< four seconds' worth may come at once
-  std::atomic<int64_t> firstMessageTimeoutMillis{30'000};           ///< TLS handshake and first message; 0: no limit
-  std::atomic<int64_t> preAuthMaximumMessageSizeBytes{256 * 1024};  ///< of clients that have yet to authenticate
-  std::atomic<int64_t> preAuthMessageMemoryMB{64};                  ///< of incomplete messages of all of those
-  std::atomic<int64_t> partialMessageMemoryMB{1024};                ///< of incomplete messages of all clients
-  std::atomic<int64_t> adminMaxConnectionsPerAddress{32};           ///< 0: no limit, as for the next
-  std::atomic<int64_t> adminRequestsPerSecondPerAddress{100};       ///< four seconds' worth may come at once
+  std::atomic<int64_t> maxNewConnectionsPerSecond{2000};             ///< 0: no limit, as for the next
+  std::atomic<int64_t> maxNewConnectionsPerSecondPerAddress{1'000};  ///< four seconds' worth may come at once
+  std::atomic<int64_t> firstMessageTimeoutMillis{30'000};            ///< TLS handshake and first message; 0: no limit
+  std::atomic<int64_t> preAuthMaximumMessageSizeBytes{256 * 1024};   ///< of clients that have yet to authenticate
+  std::atomic<int64_t> preAuthMessageMemoryMB{64};                   ///< of incomplete messages of all of those
+  std::atomic<int64_t> partialMessageMemoryMB{1024};                 ///< of incomplete messages of all clients
+  std::atomic<int64_t> adminMaxConnectionsPerAddress{32};            ///< 0: no limit, as for the next
+  std::atomic<int64_t> adminRequestsPerSecondPerAddress{100};        ///< four seconds' worth may come at once
   // At any time.
   std::atomic<int64_t> cursorTimeoutMillis{600'000};
   std::atomic<int64_t> slowOperationMillis{100};

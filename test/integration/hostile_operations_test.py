@@ -100,8 +100,11 @@ class HostileOperations(ServerTest):
         raw.close()
         self.assertTrue(eventually(lambda: not self.running(), 2))
 
+
+class HostileMemory(ServerTest):
+    OPTIONS = ("--setParameter", f"operationMemoryLimitBytes={64 << 20}", "--setParameter", f"operationMemoryTotalBytes={128 << 20}")
+
     def test_the_memory_they_take_is_bounded(self):
-        self.client.admin.command({"setParameter": 1, "operationMemoryLimitBytes": 64 << 20, "operationMemoryTotalBytes": 128 << 20})
         self.db.c.insert_one({"_id": 1})
         before = self.server.memory_mib()
         highest, errors = [before], []
@@ -125,4 +128,3 @@ class HostileOperations(ServerTest):
         memory = self.client.admin.command("serverStatus")["metrics"]["operationMemory"]
         self.assertEqual(memory["reservedBytes"], 0)
         self.assertLessEqual(memory["peakBytes"], 128 << 20)
-        self.client.admin.command({"setParameter": 1, "operationMemoryLimitBytes": 256 << 20, "operationMemoryTotalBytes": 1 << 30})

@@ -16,7 +16,7 @@ from bson.raw_bson import RawBSONDocument
 from damaged_files import make_copy
 from support import SLOWNESS, Server, eventually, run_server
 
-COPIES = int(os.environ.get("TROUPE_DAMAGED_FILES", "60"))
+COPIES = int(os.environ.get("TROUPE_DAMAGED_FILES", "20"))
 SEED = os.environ.get("TROUPE_DAMAGED_FILES_SEED", "1")
 DOCUMENTS = 1500
 NAMES = ("plain", "clustered", "arrays")

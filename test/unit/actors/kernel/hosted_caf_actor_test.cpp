@@ -19,11 +19,11 @@ class HostedCafActorTest : public KernelTest {
   };
   std::shared_ptr<Asked> request(const caf::actor& who, caf::message message, caf::duration timeout = caf::infinite) {
     auto asked = std::make_shared<Asked>();
-    node.cafSystem().spawn([who, message, timeout, asked](caf::event_based_actor* self) {
+    spawning([who, message, timeout, asked](caf::event_based_actor* self) {
       self->request(who, timeout, message)
           .then([asked](const Payload& answer) { asked->answer = caf::make_message(answer); },
                 [asked](const caf::error& error) { asked->error = error; });
-    });
+    })(node.cafSystem());
     node.run();
     return asked;
   }
@@ -95,14 +95,14 @@ TEST_F(HostedCafActorTest, ACafMonitorHearsWhyATroupeActorEnded) {
   const Address echo = node.spawn<Echo>("/echo");
   caf::error heard;
   const caf::actor monitor =
-      node.cafSystem().spawn([&heard, handle = node.handleOf(echo)](caf::event_based_actor* self) -> caf::behavior {
+      spawning([&heard, handle = node.handleOf(echo)](caf::event_based_actor* self) -> caf::behavior {
         self->monitor(handle);
         self->set_down_handler([&heard, self](const caf::down_msg& down) {
           heard = down.reason;
           self->quit();
         });
         return {[](int32_t) {}};
-      });
+      })(node.cafSystem());
   node.run();
   node.kill(echo, Status(ErrorCode::kInternalError, "it broke"));
   node.run();
