@@ -150,10 +150,11 @@ class ServerTest(unittest.TestCase):
     """Tests that share one server, each with a fresh database `self.db`. The server must outlive every test."""
 
     OPTIONS = ()
+    OPEN_FILES = None  # the limit of the server's process; None: that of the test's
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(*cls.OPTIONS)
+        cls.server = Server(*cls.OPTIONS, open_files=cls.OPEN_FILES)
         try:
             cls.server.start()
             cls.client = cls.connect()

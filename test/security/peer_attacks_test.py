@@ -32,18 +32,6 @@ def pong(raw):
 
 
 class PeerTest(ServerTest):
-    OPEN_FILES = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server(*cls.OPTIONS, open_files=cls.OPEN_FILES)
-        try:
-            cls.server.start()
-            cls.client = cls.connect()
-        except BaseException:
-            cls.server.discard()
-            raise
-
     def status(self):
         return self.client.admin.command("serverStatus")
 
