@@ -49,7 +49,8 @@ class GuardedCatalog {
     TROUPE_ASSIGN(storage::CatalogView* const view, storage::CatalogView::open(catalog_, unit));
     return CatalogReader(*view);
   }
-  /// Names of databases that hold something, sorted; names alone, to be shown to those who may see them.
+  /// The sorted names of all databases that are not empty. A caller shows a client only those its privileges reach
+  /// (NamespaceResolution::visibleDatabase).
   std::vector<std::string> databaseNames() const { return catalog_.snapshot()->databases(); }
 
   // Of the catalog as a whole.

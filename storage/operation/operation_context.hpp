@@ -98,9 +98,8 @@ struct OperationServices {
 
 /// State of an operation, stashed for another command on any thread, and the read concern it was begun with. A cursor's
 /// is its recovery unit, with its open snapshot, if any, and the budget of the memory that its plan holds. A
-/// transaction's is its open unit of work with all that it
-/// holds, which lies in the node's IdleUnits: it may be ended there before it is taken up. Destroying it ends it.
-/// Empty after it was taken.
+/// transaction's is its open unit of work with all that it holds, which lies in the node's IdleUnits: it may be ended
+/// there before it is taken up. Destroying it ends it. Empty after it was taken.
 struct StashedOperation {
   std::unique_ptr<RecoveryUnit> unit;
   ReadConcern readConcern;
