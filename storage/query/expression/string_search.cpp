@@ -81,10 +81,12 @@ StatusWith<Search> prepare(const Arguments& arguments, const Operator& op) {
   return Search{input.asString(), compiled};
 }
 
-/// The number of groups matched from `from` on, 0 for no match.
+/// The number of groups matched from `from` on, 0 for no match. The first search, from 0, checks the input's encoding;
+/// the others rely on it, or many matches in a long text would take quadratic time.
 StatusWith<int> matchFrom(const Search& search, size_t from, const Operator& op) {
+  const uint32_t options = from > 0 ? PCRE2_NO_UTF_CHECK : 0;
   const int count = pcre2_match(search.compiled->code.get(), reinterpret_cast<PCRE2_SPTR>(search.input.data()),
-                                search.input.size(), from, 0, search.compiled->match.get(), nullptr);
+                                search.input.size(), from, options, search.compiled->match.get(), nullptr);
   if (count == PCRE2_ERROR_NOMATCH) return 0;
   if (count < 0)
     return Status(ErrorCode(51156), "Error occurred while executing the regular expression in " + std::string(op.name) +
@@ -101,13 +103,24 @@ size_t describedSize(const Search& search, int count) {
   return bytes;
 }
 
-bson::Document describe(const Search& search, int count) {
+/// Place of a match counted in characters, advanced from match to match.
+struct CharacterIndex {
+  int64_t at(std::string_view input, size_t byte) {
+    characters += codePoints(input.substr(bytes, byte - bytes));
+    bytes = byte;
+    return characters;
+  }
+  size_t bytes = 0;
+  int64_t characters = 0;
+};
+
+bson::Document describe(const Search& search, int count, CharacterIndex& index) {
   const size_t* at = pcre2_get_ovector_pointer(search.compiled->match.get());
   uint32_t groups = 0;
   pcre2_pattern_info(search.compiled->code.get(), PCRE2_INFO_CAPTURECOUNT, &groups);
   bson::Builder out;
   out.append("match", search.input.substr(at[0], at[1] - at[0]));
-  out.append("idx", static_cast<int32_t>(codePoints(search.input.substr(0, at[0]))));
+  out.append("idx", static_cast<int32_t>(index.at(search.input, at[0])));
   out.openArray("captures");
   for (uint32_t i = 1; i <= groups; ++i) {
     if (static_cast<int>(i) >= count || at[2 * i] == PCRE2_UNSET) out.push(bson::Null{});
@@ -131,21 +144,23 @@ Result regexFind(Arguments& arguments, const Operator& op) {
   if (count <= 0) return Operand(nullValue());
   Growth growth(arguments.variables.work());
   TROUPE_TRY(growth.reserve(describedSize(search, count)));
-  return Operand(document(describe(search, count)));
+  CharacterIndex index;
+  return Operand(document(describe(search, count, index)));
 }
 
 Result regexFindAll(Arguments& arguments, const Operator& op) {
   TROUPE_ASSIGN(const Search search, prepare(arguments, op));
   bson::Builder out;
   Growth growth(arguments.variables.work());
+  CharacterIndex index;
   for (size_t from = 0; search.compiled && from <= search.input.size();) {
-    // A search checks the whole input's encoding, and a match counts the characters before it.
+    // A pattern that looks ahead may read the whole input for each match.
     TROUPE_TRY(arguments.variables.step(stepsFor(search.input.size())));
     TROUPE_ASSIGN(const int count, matchFrom(search, from, op));
     if (count <= 0) break;
     TROUPE_TRY(growth.reserve(out.size() + describedSize(search, count)));
     TROUPE_TRY(growth.to(out.size()));
-    out.push(describe(search, count));
+    out.push(describe(search, count, index));
     const size_t* at = pcre2_get_ovector_pointer(search.compiled->match.get());
     from = at[1] > at[0] ? at[1] : at[1] + std::max<size_t>(1, byteOfCodePoint(search.input.substr(at[1]), 1));
   }
