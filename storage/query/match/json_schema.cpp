@@ -5,10 +5,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "messaging/bson/compare.hpp"
 #include "messaging/bson/numeric.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/match/predicates.hpp"
+#include "storage/query/match/schema_validation.hpp"
 #include "storage/query/match/unordered_fields.hpp"
 
 namespace troupe::query {
@@ -27,6 +27,9 @@ Status mistyped(std::string_view keyword, std::string_view what) {
   return {ErrorCode::kTypeMismatch, "$jsonSchema keyword '" + std::string(keyword) + "' must be " + std::string(what)};
 }
 
+/// A regular expression takes tens of microseconds to compile, and a schema may have any number of them.
+constexpr int64_t kStepsOfCompiling = 64;
+
 int64_t codePoints(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
 }
@@ -36,10 +39,6 @@ struct Subject {
   explicit Subject(const Element& e)
       : type(e.type()), element(e), object(e.is(Type::kDocument) ? e.asDocument() : View()) {}
   explicit Subject(View document) : type(Type::kDocument), object(document) {}
-  bool equals(const Element& e) const {
-    const Value mine = element.ok() ? Value(element) : Value(bson::Document(object));
-    return bson::compareValues(withSortedFields(mine.element()).element(), withSortedFields(e).element()) == 0;
-  }
   Type type;
   Element element;
   View object;
@@ -47,6 +46,7 @@ struct Subject {
 
 struct Range {
   std::optional<int64_t> least, most;
+  bool limits() const { return least || most; }
   bool holds(int64_t n) const { return (!least || n >= *least) && (!most || n <= *most); }
 };
 
@@ -54,13 +54,14 @@ struct Range {
 struct Otherwise {
   bool allowed = true;
   SchemaPtr schema;
-  bool valid(const Element& e) const;
+  bool valid(const Element& e, Validation& validation) const;
 };
 
 class Schema {
  public:
   static StatusWith<SchemaPtr> parse(View text, const ParseContext& context, int depth);
-  bool valid(const Subject& subject) const;
+  /// Means nothing once `validation` does not go on.
+  bool valid(const Subject& subject, Validation& validation) const;
 
  private:
   struct Dependency {
@@ -90,16 +91,20 @@ class Schema {
   Status negation(const Element& e);
   StatusWith<SchemaPtr> sub(const Element& e, std::string_view keyword);
 
+  Status step(int64_t steps = 1) const { return context_->work ? context_->work->step(steps) : Status::OK(); }
+
   bool validNumber(const Element& e) const;
-  bool validString(std::string_view text) const;
-  bool validObject(const Subject& subject) const;
-  bool validProperty(const Element& e) const;
-  bool validArray(View array) const;
+  bool validString(std::string_view text, Validation& validation) const;
+  bool validObject(const Subject& subject, Validation& validation) const;
+  bool validDependencies(const Subject& subject, Validation& validation) const;
+  bool validProperty(const Element& e, Validation& validation) const;
+  bool validArray(View array, Validation& validation) const;
+  bool validCombinations(const Subject& subject, Validation& validation) const;
 
   const ParseContext* context_ = nullptr;
   int depth_ = 0;
   std::optional<TypeSet> types_;
-  std::optional<Value> enum_;
+  std::optional<Value> enum_;  ///< an array, the fields within sorted
   std::optional<Value> minimum_, maximum_, multipleOf_;
   bool exclusiveMinimum_ = false, exclusiveMaximum_ = false;
   Range length_, itemCount_, propertyCount_;
@@ -117,7 +122,9 @@ class Schema {
   SchemaPtr not_;
 };
 
-bool Otherwise::valid(const Element& e) const { return schema ? schema->valid(Subject(e)) : allowed; }
+bool Otherwise::valid(const Element& e, Validation& validation) const {
+  return schema ? schema->valid(Subject(e), validation) : allowed;
+}
 
 StatusWith<SchemaPtr> Schema::parse(View text, const ParseContext& context, int depth) {
   if (depth > context.limits.filterDepth) return {ErrorCode::kOverflow, "$jsonSchema is nested too deeply"};
@@ -141,6 +148,7 @@ StatusWith<SchemaPtr> Schema::parse(View text, const ParseContext& context, int 
 
 StatusWith<SchemaPtr> Schema::sub(const Element& e, std::string_view keyword) {
   if (!e.is(Type::kDocument)) return mistyped(keyword, "an object");
+  TROUPE_TRY(step());
   return parse(e.asDocument(), *context_, depth_ + 1);
 }
 
@@ -171,7 +179,8 @@ Status Schema::types(const Element& e) {
 Status Schema::enumeration(const Element& e) {
   if (!e.is(Type::kArray)) return mistyped("enum", "an array");
   if (e.asArray().empty()) return wrong("$jsonSchema keyword 'enum' cannot be an empty array");
-  enum_.emplace(e);
+  TROUPE_TRY(step(stepsForFields(e.size())));
+  enum_.emplace(withSortedFields(e));  // once for all values that will be compared
   return Status::OK();
 }
 
@@ -238,6 +247,7 @@ Status Schema::properties(const Element& e) {
 Status Schema::patternProperties(const Element& e) {
   if (!e.is(Type::kDocument)) return mistyped("patternProperties", "an object");
   for (const auto& property : e.asDocument()) {
+    TROUPE_TRY(step(kStepsOfCompiling));
     TROUPE_ASSIGN(auto regex, CompiledRegex::compile(property.name(), ""));
     TROUPE_ASSIGN(auto schema, sub(property, property.name()));
     patternProperties_.emplace_back(std::move(regex), std::move(schema));
@@ -349,26 +359,39 @@ Schema::Handler Schema::handler(std::string_view keyword) {
   return at == kHandlers.end() ? nullptr : at->second;
 }
 
-bool Schema::valid(const Subject& subject) const {
-  const auto accepts = [&](const SchemaPtr& schema) { return schema->valid(subject); };
+bool Schema::valid(const Subject& subject, Validation& validation) const {
+  if (!validation.goesOn()) return false;
   if (types_ && !types_->contains(subject.type)) return false;
   if (enum_) {
     const View values = enum_->element().asArray();
-    if (std::none_of(values.begin(), values.end(), [&](const Element& v) { return subject.equals(v); })) return false;
+    if (!(subject.element.ok() ? isOneOf(subject.element, values, validation)
+                               : isOneOf(subject.object, values, validation)))
+      return false;
   }
-  if (subject.type == Type::kDocument && !validObject(subject)) return false;
-  if (subject.type == Type::kArray && !validArray(subject.element.asArray())) return false;
-  if (subject.type == Type::kString && !validString(subject.element.asString())) return false;
+  if (subject.type == Type::kDocument && !validObject(subject, validation)) return false;
+  if (subject.type == Type::kArray && !validArray(subject.element.asArray(), validation)) return false;
+  if (subject.type == Type::kString && !validString(subject.element.asString(), validation)) return false;
   if (subject.element.isNumber() && !validNumber(subject.element)) return false;
-  if (!std::all_of(allOf_.begin(), allOf_.end(), accepts)) return false;
-  if (!anyOf_.empty() && std::none_of(anyOf_.begin(), anyOf_.end(), accepts)) return false;
-  if (!oneOf_.empty() && std::count_if(oneOf_.begin(), oneOf_.end(), accepts) != 1) return false;
-  return !not_ || !not_->valid(subject);
+  return validCombinations(subject, validation);
 }
 
-bool Schema::validString(std::string_view text) const {
-  if ((length_.least || length_.most) && !length_.holds(codePoints(text))) return false;
-  return !pattern_ || pattern_->search(text);
+bool Schema::validCombinations(const Subject& subject, Validation& validation) const {
+  const auto accepts = [&](const SchemaPtr& schema) { return schema->valid(subject, validation); };
+  if (!std::all_of(allOf_.begin(), allOf_.end(), accepts)) return false;
+  // A value that was accepted needs no further schema, nor does a check that was interrupted.
+  const auto decides = [&](const SchemaPtr& schema) { return accepts(schema) || !validation.error.isOK(); };
+  if (!anyOf_.empty() && std::none_of(anyOf_.begin(), anyOf_.end(), decides)) return false;
+  if (!oneOf_.empty()) {
+    const auto first = std::find_if(oneOf_.begin(), oneOf_.end(), decides);
+    if (first == oneOf_.end() || std::any_of(first + 1, oneOf_.end(), decides)) return false;
+  }
+  return !not_ || !not_->valid(subject, validation);
+}
+
+bool Schema::validString(std::string_view text, Validation& validation) const {
+  if (!validation.goesOn(stepsFor(text.size()))) return false;
+  if (length_.limits() && !length_.holds(codePoints(text))) return false;
+  return !pattern_ || (validation.goesOn(stepsForFields(text.size())) && pattern_->search(text));
 }
 
 bool Schema::validNumber(const Element& e) const {
@@ -385,72 +408,89 @@ bool Schema::validNumber(const Element& e) const {
   return bson::isZero(bson::remainder(toDecimal(e), toDecimal(multipleOf_->element())));
 }
 
-bool Schema::validObject(const Subject& subject) const {
+bool Schema::validObject(const Subject& subject, Validation& validation) const {
   const View object = subject.object;
   for (const auto& name : required_)
-    if (!object.has(name)) return false;
-  if ((propertyCount_.least || propertyCount_.most) && !propertyCount_.holds(object.count())) return false;
-  for (const auto& dependency : dependencies_) {
-    if (!object.has(dependency.property)) continue;
-    for (const auto& name : dependency.names)
-      if (!object.has(name)) return false;
-    if (dependency.schema && !dependency.schema->valid(subject)) return false;
-  }
+    if (!hasField(object, name, validation)) return false;
+  if (!validation.goesOn(stepsFor(object.size()))) return false;
+  if (propertyCount_.limits() && !propertyCount_.holds(object.count())) return false;
+  if (!validDependencies(subject, validation)) return false;
   if (properties_.empty() && patternProperties_.empty() && !additionalProperties_.schema &&
       additionalProperties_.allowed)
     return true;
-  return std::all_of(object.begin(), object.end(), [&](const Element& e) { return validProperty(e); });
+  return std::all_of(object.begin(), object.end(), [&](const Element& e) { return validProperty(e, validation); });
 }
 
-bool Schema::validProperty(const Element& e) const {
+bool Schema::validDependencies(const Subject& subject, Validation& validation) const {
+  for (const auto& dependency : dependencies_) {
+    const bool applies = hasField(subject.object, dependency.property, validation);
+    if (!validation.error.isOK()) return false;
+    if (!applies) continue;
+    for (const auto& name : dependency.names)
+      if (!hasField(subject.object, name, validation)) return false;
+    if (dependency.schema && !dependency.schema->valid(subject, validation)) return false;
+  }
+  return true;
+}
+
+bool Schema::validProperty(const Element& e, Validation& validation) const {
   bool named = false;
   for (const auto& [name, schema] : properties_) {
+    if (!validation.goesOn()) return false;
     if (name != e.name()) continue;
     named = true;
-    if (!schema->valid(Subject(e))) return false;
+    if (!schema->valid(Subject(e), validation)) return false;
   }
   for (const auto& [regex, schema] : patternProperties_) {
+    if (!validation.goesOn(stepsForFields(e.name().size()))) return false;
     if (!regex->search(e.name())) continue;
     named = true;
-    if (!schema->valid(Subject(e))) return false;
+    if (!schema->valid(Subject(e), validation)) return false;
   }
-  return named || additionalProperties_.valid(e);
+  return named || additionalProperties_.valid(e, validation);
 }
 
-bool Schema::validArray(View array) const {
-  if ((itemCount_.least || itemCount_.most) && !itemCount_.holds(array.count())) return false;
-  size_t n = 0;
-  for (const auto& item : array) {
-    if (everyItem_ && !everyItem_->valid(Subject(item))) return false;
-    if (hasLeadingItems_ &&
-        !(n < leadingItems_.size() ? leadingItems_[n]->valid(Subject(item)) : additionalItems_.valid(item)))
-      return false;
-    ++n;
+bool Schema::validArray(View array, Validation& validation) const {
+  if (!validation.goesOn(stepsFor(array.size()))) return false;
+  if (itemCount_.limits() && !itemCount_.holds(array.count())) return false;
+  if (everyItem_ || hasLeadingItems_) {
+    size_t n = 0;
+    for (const auto& item : array) {
+      if (!validation.goesOn()) return false;
+      if (everyItem_ && !everyItem_->valid(Subject(item), validation)) return false;
+      if (hasLeadingItems_ && !(n < leadingItems_.size() ? leadingItems_[n]->valid(Subject(item), validation)
+                                                         : additionalItems_.valid(item, validation)))
+        return false;
+      ++n;
+    }
   }
-  if (!uniqueItems_) return true;
-  std::vector<Value> items;
-  for (const Element& item : array) items.push_back(withSortedFields(item));
-  const auto order = [](const Value& a, const Value& b) { return bson::compareValues(a.element(), b.element()); };
-  std::sort(items.begin(), items.end(), [&](const Value& a, const Value& b) { return order(a, b) < 0; });
-  return std::adjacent_find(items.begin(), items.end(),
-                            [&](const Value& a, const Value& b) { return order(a, b) == 0; }) == items.end();
+  return !uniqueItems_ || allDiffer(array, validation);
 }
 
 class SchemaTest final : public Predicate {
  public:
-  explicit SchemaTest(SchemaPtr schema) : schema_(std::move(schema)) {}
-  bool test(const Element& e) const override { return schema_->valid(Subject(e)); }
-  StatusWith<bool> testDocument(View document) const override { return schema_->valid(Subject(document)); }
+  SchemaTest(SchemaPtr schema, QueryWork* work) : schema_(std::move(schema)), work_(work) {}
+  bool test(const Element& e) const override {
+    Validation validation{work_, {}};
+    return schema_->valid(Subject(e), validation) && validation.error.isOK();
+  }
+  StatusWith<bool> testDocument(View document) const override {
+    Validation validation{work_, {}};
+    const bool valid = schema_->valid(Subject(document), validation);
+    TROUPE_TRY(validation.error);
+    return valid;
+  }
 
  private:
   SchemaPtr schema_;
+  QueryWork* work_;
 };
 
 }  // namespace
 
 StatusWith<std::unique_ptr<Predicate>> schemaPredicate(View schema, const ParseContext& context) {
   TROUPE_ASSIGN(auto parsed, Schema::parse(schema, context, 0));
-  return std::unique_ptr<Predicate>(std::make_unique<SchemaTest>(std::move(parsed)));
+  return std::unique_ptr<Predicate>(std::make_unique<SchemaTest>(std::move(parsed), context.work));
 }
 
 }  // namespace troupe::query

@@ -12,6 +12,8 @@ namespace troupe::query {
 /// additionalProperties, minProperties, maxProperties, dependencies), arrays (items, additionalItems, minItems,
 /// maxItems, uniqueItems), allOf, anyOf, oneOf, not, title, description. Keywords speak only of values of their own
 /// type. Errors: FailedToParse (unknown keywords, bad operands), TypeMismatch, BadValue, Overflow (nesting).
+/// Values checked and compared are steps of `context.work`, and copies are charged to its memory: `testDocument` fails
+/// with the errors of an interrupt or ExceededMemoryLimit, where `test` says false.
 StatusWith<std::unique_ptr<Predicate>> schemaPredicate(bson::View schema, const ParseContext& context);
 
 }  // namespace troupe::query

@@ -64,7 +64,7 @@ bool MatchExpression::matchesDocumentTest(bson::View document, MatchDetails* det
 }
 
 bool MatchExpression::canFail() const {
-  return kind_ == MatchKind::kExpr ||
+  return kind_ == MatchKind::kExpr || kind_ == MatchKind::kJsonSchema ||
          std::any_of(children_.begin(), children_.end(), [](const auto& child) { return child->canFail(); });
 }
 

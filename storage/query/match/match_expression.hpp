@@ -98,7 +98,7 @@ class MatchExpression {
   /// Does the document match? With `details`, also where in an array. For filters of clients, pass details
   /// and look at `error` when `canFail()`.
   bool matches(bson::View document, MatchDetails* details = nullptr) const;
-  /// Is there an $expr, whose evaluation may fail?
+  /// Is there an $expr or $jsonSchema, whose evaluation may fail?
   bool canFail() const;
   /// Does one value match, as an element tested by a value $elemMatch or by $pull? Paths are ignored; logic applies.
   bool matchesValue(const bson::Element& value, MatchDetails* details = nullptr) const;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
+#include <utility>
+
 #include "messaging/bson/json.hpp"
 #include "storage/query/match/match_parser.hpp"
 
@@ -81,6 +85,109 @@ TEST(JsonSchema, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ("$jsonSchema type 'integer' is not currently supported.",
             schemaPredicate(R"({"type": "integer"})"_json, {}).status().reason());
   EXPECT_EQ(ErrorCode::kTypeMismatch, schemaPredicate(R"({"minimum": "x"})"_json, {}).status().code());
+}
+
+class SchemaWork final : public QueryWork {
+ public:
+  std::chrono::steady_clock::time_point coarseNow() const override { return {}; }
+  Status checkForInterrupt() override {
+    return killed ? Status(ErrorCode::kInterrupted, "operation was interrupted") : Status::OK();
+  }
+  storage::MemoryBudget* memory() override { return &budget; }
+
+  storage::MemoryBudget budget{int64_t{1} << 20};
+  bool killed = false;
+};
+
+class HostileSchemas : public ::testing::Test {
+ protected:
+  HostileSchemas() { context.work = &work; }
+
+  /// The outcome of an operation that is `killed` once it has its schema.
+  StatusWith<bool> check(const Document& schema, const Document& document, bool killed) {
+    work.killed = false;
+    TROUPE_ASSIGN(const auto parsed, schemaPredicate(schema, context));
+    work.killed = killed;
+    return parsed->testDocument(document);
+  }
+
+  SchemaWork work;
+  ParseContext context;
+};
+
+Document numbers(int count) {
+  Builder b;
+  b.openArray("a");
+  for (int i = 0; i < count; ++i) b.push(i);
+  return b.close().finish();
+}
+
+Document fields(int count) {
+  Builder b;
+  for (int i = 0; i < count; ++i) b.append("f" + std::to_string(i), i);
+  return b.finish();
+}
+
+/// A schema of the items of `a`: one of `count` values, none of which there is.
+Document itemsOutOf(int count, const char* keyword) {
+  Builder b;
+  b.openDocument("properties").openDocument("a").openDocument("items").openDocument(keyword).openArray("enum");
+  for (int i = 0; i < count; ++i) b.push(-1 - i);
+  return b.close().close().close().close().close().finish();
+}
+
+TEST_F(HostileSchemas, EndWithTheirOperation) {
+  Builder required;
+  required.openArray("required");
+  for (int i = 0; i < 5'000; ++i) required.push("f" + std::to_string(i));
+  const std::pair<Document, Document> checks[] = {
+      {R"({"properties": {"a": {"items": {"type": "number"}}}})"_json, numbers(10'000)},
+      {R"({"properties": {"a": {"items": {"anyOf": [{"type": "string"}, {"minimum": 0}]}}}})"_json, numbers(10'000)},
+      {R"({"properties": {"a": {"uniqueItems": true}}})"_json, numbers(10'000)},
+      {R"({"not": {"properties": {"a": {"uniqueItems": true}}}})"_json, numbers(10'000)},
+      {R"({"additionalProperties": {"type": "number"}})"_json, fields(10'000)},
+      {R"({"patternProperties": {"x": {}}})"_json, fields(10'000)},
+      {itemsOutOf(5'000, "not"), numbers(10)},
+      {required.close().finish(), fields(5'000)},
+  };
+  for (const auto& [schema, document] : checks) {
+    EXPECT_EQ(check(schema, document, true).status().code(), ErrorCode::kInterrupted) << schema.view().first().name();
+    EXPECT_TRUE(check(schema, document, false).isOK()) << schema.view().first().name();
+  }
+}
+
+TEST_F(HostileSchemas, EndAtTheBudget) {
+  const Document giant = numbers(200'000);
+  for (const auto& schema : {R"({"properties": {"a": {"uniqueItems": true}}})"_json,
+                             R"({"not": {"properties": {"a": {"uniqueItems": true}}}})"_json,
+                             R"({"properties": {"a": {"enum": [1]}}})"_json, R"({"enum": [1]})"_json}) {
+    EXPECT_EQ(check(schema, giant, false).status().code(), ErrorCode::kExceededMemoryLimit);
+    EXPECT_EQ(work.budget.used(), 0);
+  }
+}
+
+TEST_F(HostileSchemas, AnswerWithoutAnOperation) {
+  EXPECT_TRUE(valid(R"({"properties": {"a": {"uniqueItems": true}}})"_json, numbers(200'000)));
+  EXPECT_TRUE(valid(itemsOutOf(100, "not"), numbers(10'000)));
+  EXPECT_FALSE(valid(R"({"enum": [1]})"_json, numbers(10'000)));
+}
+
+TEST(JsonSchema, PaysNoHeedToTheOrderOfFields) {
+  const auto schema = R"({"properties": {"a": {"enum": [{"x": 1, "y": [{"p": 1, "q": 2}]}, 3, "s"]}}})"_json;
+  EXPECT_TRUE(valid(schema, R"({"a": {"y": [{"q": 2, "p": 1}], "x": 1}})"_json));
+  EXPECT_TRUE(valid(schema, R"({"a": 3.0})"_json));
+  EXPECT_FALSE(valid(schema, R"({"a": {"y": 2, "x": 1}})"_json));
+  EXPECT_TRUE(valid(R"({"enum": [{"x": 1, "y": 2}]})"_json, R"({"y": 2, "x": 1})"_json));
+  const auto unique = R"({"properties": {"a": {"uniqueItems": true}}})"_json;
+  EXPECT_FALSE(valid(unique, R"({"a": [{"x": 1, "y": 2}, 5, {"y": 2, "x": 1}]})"_json));
+  EXPECT_TRUE(valid(unique, R"({"a": [{"x": 1, "y": 2}, 5, {"y": 1, "x": 2}, "5"]})"_json));
+}
+
+TEST(JsonSchema, OneOfMeansExactlyOne) {
+  const auto schema = R"({"oneOf": [{"required": ["a"]}, {"required": ["b"]}, {"required": ["c"]}]})"_json;
+  EXPECT_TRUE(valid(schema, R"({"c": 1})"_json));
+  EXPECT_FALSE(valid(schema, R"({"a": 1, "c": 1})"_json));
+  EXPECT_FALSE(valid(schema, R"({"d": 1})"_json));
 }
 
 }  // namespace
