@@ -146,7 +146,19 @@ Status Catalog::load(bool recount) {
   return Status::OK();
 }
 
+/// A catalog whose table is gone is not that of a new directory: all collections would be taken for dropped ones.
+static Status checkCatalogIsThere(Engine& engine, bool keepUnreferenced) {
+  const auto tables = engine.listTables();
+  if (keepUnreferenced || std::ranges::find(tables, DurableCatalog::kIdent) != tables.end()) return {};
+  if (std::ranges::none_of(tables, [](const std::string& ident) { return ident.starts_with("collection-"); }))
+    return {};
+  return {ErrorCode::kManualInterventionRequired,
+          "the table of the catalog is missing, but there are collections; restore a backup, resync from another "
+          "member, or start with --repair"};
+}
+
 StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks) {
+  TROUPE_TRY(checkCatalogIsThere(engine, hooks.keepUnreferenced));
   auto catalog = std::make_unique<Catalog>(engine, pool, std::move(hooks));
   TROUPE_ASSIGN(catalog->durable_, DurableCatalog::open(engine, catalog->hooks_.random));
   TROUPE_ASSIGN(catalog->sizes_, SizeStorer::open(engine));

@@ -91,7 +91,9 @@ class PageReader {
     TROUPE_ASSIGN(const uint64_t size, number());
     TROUPE_ASSIGN(const uint64_t checksum, number());
     if (size == 0) return BlockAddress{};
-    if (offset > uint64_t{1} << 50 || size > kLargestPage) return damaged("an address in it is out of range");
+    if (unit_ <= 0) return damaged("its allocation unit is not known");
+    if (offset > uint64_t{1} << 50 || size > kLargestPage / static_cast<uint64_t>(unit_))
+      return damaged("an address in it is out of range");
     return BlockAddress{static_cast<int64_t>(offset + 1) * unit_, static_cast<int64_t>(size) * unit_,
                         static_cast<uint32_t>(checksum)};
   }

@@ -28,19 +28,6 @@ struct Descriptor {
   }
 };
 
-Status writeDurably(const std::string& path, std::string_view text) {
-  const std::string temporary = path + ".new";
-  Descriptor file{::open(temporary.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600)};
-  if (file.fd < 0) return systemError(errno, "cannot create", temporary);
-  if (::write(file.fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fsync(file.fd) != 0) {
-    return systemError(errno, "cannot write", temporary);
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return systemError(errno, "cannot rename", temporary);
-  Descriptor directory{::open(std::filesystem::path(path).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (directory.fd >= 0) ::fsync(directory.fd);
-  return {};
-}
-
 Status writeVersion(const std::string& path, int version) {
   return writeDurably(path,
                       std::string("program: troupe\n") + std::string(kFormatKey) + std::to_string(version) + "\n");
@@ -80,6 +67,23 @@ Status systemError(int error, const std::string& what, const std::string& path) 
     case EROFS: return {ErrorCode::kUnauthorized, reason + "; give the server's user the right to write there"};
     default: return {ErrorCode::kOperationFailed, reason};
   }
+}
+
+Status writeDurably(const std::string& path, std::string_view text) {
+  const std::string temporary = path + ".new";
+  Descriptor file{::open(temporary.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600)};
+  if (file.fd < 0) return systemError(errno, "cannot create", temporary);
+  if (::write(file.fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fsync(file.fd) != 0) {
+    return systemError(errno, "cannot write", temporary);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return systemError(errno, "cannot rename", temporary);
+  syncDirectory(std::filesystem::path(path).parent_path());
+  return {};
+}
+
+void syncDirectory(const std::string& directory) {
+  const Descriptor file{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (file.fd >= 0) ::fsync(file.fd);
 }
 
 DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "messaging/errors/status.hpp"
 
@@ -27,6 +28,11 @@ class DirectoryLock {
 /// cannot read. UnsupportedFormat when the version is newer than `version`, cannot be
 /// read, or when the directory holds the database of another program. Requires the directory lock.
 Status checkDataFormat(const std::string& directory, int version);
+
+/// Writes a small file in place of the one there, as a whole or not at all, and durably. Errors: those of systemError.
+Status writeDurably(const std::string& path, std::string_view text);
+/// Makes names that were created, renamed or removed in `directory` durable.
+void syncDirectory(const std::string& directory);
 
 /// The Status of a failed system call on `path`: `what` is e.g. "cannot write".
 Status systemError(int error, const std::string& what, const std::string& path);

@@ -63,7 +63,8 @@ StatusWith<std::string> DirectFile::read(int64_t offset, int64_t size) {
   const auto wanted = static_cast<size_t>(to - from);
   if (wanted > capacity_) {
     buffer_ = {static_cast<char*>(std::aligned_alloc(kAlignment, wanted)), &std::free};
-    capacity_ = wanted;
+    capacity_ = buffer_ ? wanted : 0;
+    if (!buffer_) return Status(ErrorCode::kExceededMemoryLimit, "no memory for a block of " + path_);
   }
   size_t got = 0;
   while (got < wanted) {
@@ -74,6 +75,8 @@ StatusWith<std::string> DirectFile::read(int64_t offset, int64_t size) {
       (void)::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) & ~O_DIRECT);
       continue;
     }
+    if (n < 0 && errno == EIO)  // the disk cannot give the sector back
+      return Status(ErrorCode::kDataCorruptionDetected, systemError(errno, "cannot read", path_).reason());
     if (n < 0) return systemError(errno, "cannot read", path_);
     if (n == 0) break;
     got += static_cast<size_t>(n);
@@ -168,7 +171,10 @@ StatusWith<bool> WiredTigerBlockCheck::step(int64_t bytes) {
   if (!file_.isOpen()) {
     TROUPE_ASSIGN(const Source source, loadCheckpoint());
     if (source == Source::kGone) return true;
-    TROUPE_TRY(open());
+    if (const Status opened = open(); !opened.isOK()) {
+      TROUPE_ASSIGN(const Source now, loadCheckpoint());
+      return now == Source::kGone ? StatusWith<bool>(true) : opened;  // it may have been dropped meanwhile
+    }
   }
   while (bytesRead_ < end && !(begun_ && walk_.empty())) {
     const Status status = begun_ ? nextReference() : beginWalk();

@@ -12,6 +12,7 @@
 
 #include "storage/engine/data_directory.hpp"
 #include "storage/engine/ident.hpp"
+#include "storage/engine/repair_mark.hpp"
 #include "storage/engine/wiredtiger_backup.hpp"
 #include "storage/engine/wiredtiger_block_check.hpp"
 #include "storage/engine/wiredtiger_connection.hpp"
@@ -32,6 +33,9 @@ class WiredTigerEngine final : public Engine {
   ~WiredTigerEngine() override { (void)close(); }
 
   Status open();
+  /// Refuses a directory in which the file of a table is missing.
+  Status checkFilesAreThere();
+  Status finishInterruptedRewrite() { return storage::finishInterruptedRewrite(*connection_); }
   /// Gives tables of older versions checksums on every block.
   Status rewriteOldTables();
 
@@ -101,6 +105,26 @@ Status WiredTigerEngine::rewriteOldTables() {
                                      "Each block of these tables has a checksum now: " + std::to_string(report.tables) +
                                          ", with rows: " + std::to_string(report.rows));
   return {};
+}
+
+/// The engine opens a file when its table is used first, which may be much later, and says then that there is none
+/// such: this is also what it says of a dropped table.
+Status WiredTigerEngine::checkFilesAreThere() {
+  constexpr int kNamed = 3;
+  std::string missing;
+  int count = 0;
+  for (const std::string& ident : listTables()) {
+    const std::string name = ident + ".wt";
+    std::error_code error;
+    if (std::filesystem::exists(connection_->options().path + "/" + name, error) || error) continue;
+    if (++count <= kNamed) missing += (count == 1 ? "" : ", ") + name;
+  }
+  if (count == 0) return {};
+  if (count > kNamed) missing += " and " + std::to_string(count - kNamed) + " more";
+  return {ErrorCode::kDataCorruptionDetected, "the data directory " + connection_->options().path +
+                                                  " lacks files of tables: " + missing +
+                                                  "; restore a backup or resync from another member, or start with "
+                                                  "--repair"};
 }
 
 StatusWith<std::unique_ptr<Session>> WiredTigerEngine::openSession() {
@@ -339,6 +363,8 @@ Status WiredTigerEngine::close() {
 StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& options) {
   TROUPE_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(options.path));
   TROUPE_TRY(checkDataFormat(options.path, kDataFormatVersion));
+  const RepairMark mark(options.path);
+  TROUPE_TRY(options.salvageMetadata ? mark.begin() : mark.checkNone());
   if (options.journalEnabled) {
     std::error_code error;
     std::filesystem::create_directory(options.path + "/journal", error);
@@ -346,6 +372,8 @@ StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& opti
   }
   auto engine = std::make_unique<WiredTigerEngine>(options, std::move(lock));
   TROUPE_TRY(engine->open());
+  TROUPE_TRY(engine->finishInterruptedRewrite());
+  if (!options.salvageMetadata) TROUPE_TRY(engine->checkFilesAreThere());
   if (options.rewriteOldTables) TROUPE_TRY(engine->rewriteOldTables());
   return std::unique_ptr<Engine>(std::move(engine));
 }

@@ -35,7 +35,8 @@ struct WiredTigerOptions {
   /// for damage first and leaves it to the next start.
   bool rewriteOldTables = true;
 
-  /// Lets WiredTiger rebuild its own metadata and cut its log where they are damaged, when the open fails otherwise.
+  /// For a repair, which RepairMark notes: lets WiredTiger rebuild its own metadata and cut its log where they are
+  /// damaged, when the open fails otherwise.
   bool salvageMetadata = false;
 
   /// A notice is for operators; the rest is what WiredTiger says.

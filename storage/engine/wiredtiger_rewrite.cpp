@@ -1,9 +1,11 @@
 #include "storage/engine/wiredtiger_rewrite.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "storage/engine/data_directory.hpp"
 #include "storage/engine/wiredtiger_tables.hpp"
 
 namespace troupe::storage {
@@ -35,9 +37,13 @@ class Rewriting {
   explicit Rewriting(WiredTigerConnection& connection) : connection_(connection), session_(connection) {}
 
   Status run(RewriteReport& report);
+  Status finishInterrupted();
 
  private:
-  Status finishInterrupted(const std::vector<DescribedTable>& tables);
+  Status replace(const std::string& original);
+  std::filesystem::path fileOf(const std::string& ident) const {
+    return std::filesystem::path(connection_.options().path) / (ident + ".wt");
+  }
   Status copy(const DescribedTable& table, RewriteReport& report);
   Status copyRows(WT_CURSOR* from, WT_CURSOR* to, RewriteReport& report);
   Status replaceOriginals();
@@ -56,8 +62,6 @@ class Rewriting {
 Status Rewriting::run(RewriteReport& report) {
   TROUPE_TRY(session_.status());
   TROUPE_ASSIGN(std::vector<DescribedTable> tables, describeTables(connection_));
-  TROUPE_TRY(finishInterrupted(tables));
-  TROUPE_ASSIGN(tables, describeTables(connection_));
   std::erase_if(tables, [](const DescribedTable& table) { return table.checksummed; });
   if (tables.empty()) return {};
   if (connection_.options().onMessage)
@@ -73,16 +77,40 @@ Status Rewriting::run(RewriteReport& report) {
 
 /// A copy beside its original may be incomplete. One without an original is complete: the original goes after a
 /// checkpoint that holds the copy.
-Status Rewriting::finishInterrupted(const std::vector<DescribedTable>& tables) {
-  const auto exists = [&](std::string_view ident) {
-    return std::any_of(tables.begin(), tables.end(), [&](const auto& table) { return table.ident == ident; });
-  };
+Status Rewriting::finishInterrupted() {
+  TROUPE_TRY(session_.status());
+  TROUPE_ASSIGN(const std::vector<DescribedTable> tables, describeTables(connection_));
   for (const DescribedTable& table : tables) {
     if (!table.ident.starts_with(kCopyPrefix)) continue;
-    const std::string original = table.ident.substr(kCopyPrefix.size());
-    TROUPE_TRY(exists(original) ? drop(table.ident) : rename(table.ident, original));
+    const std::string ident = table.ident.substr(kCopyPrefix.size());
+    const auto original = std::ranges::find(tables, ident, &DescribedTable::ident);
+    if (original == tables.end()) {
+      TROUPE_TRY(replace(ident));
+      continue;
+    }
+    // Originals are those without checksums: here a table was made after the original had gone.
+    if (original->checksummed)
+      return {ErrorCode::kManualInterventionRequired,
+              "there are two tables for " + ident + ", and it is not known which is complete; restore a backup or " +
+                  "resync from another member, or keep a copy of the directory and drop " + fileUri(table.ident)};
+    TROUPE_TRY(drop(table.ident));
   }
   return {};
+}
+
+/// The copy takes the place of an original that the metadata do not know any more. WiredTiger removes the file of a
+/// dropped table after its metadata, and renames a file before them: a kill in between leaves a file that would be in
+/// the way, or the copy's under the other name.
+Status Rewriting::replace(const std::string& original) {
+  const std::string copy = copyOf(original);
+  std::error_code error;
+  if (std::filesystem::exists(fileOf(original), error)) {
+    if (std::filesystem::exists(fileOf(copy), error)) std::filesystem::remove(fileOf(original), error);
+    else std::filesystem::rename(fileOf(original), fileOf(copy), error);
+  }
+  if (error) return systemError(error.value(), "cannot remove or rename", fileOf(original).string());
+  syncDirectory(connection_.options().path);
+  return rename(copy, original);
 }
 
 Status Rewriting::copy(const DescribedTable& table, RewriteReport& report) {
@@ -137,6 +165,8 @@ Status Rewriting::rename(const std::string& from, const std::string& to) {
 }
 
 }  // namespace
+
+Status finishInterruptedRewrite(WiredTigerConnection& connection) { return Rewriting(connection).finishInterrupted(); }
 
 StatusWith<RewriteReport> rewriteWithChecksums(WiredTigerConnection& connection) {
   RewriteReport report;

@@ -61,8 +61,8 @@ StatusWith<bool> copySome(RecoveryUnit& unit, const Table& from, const Collectio
 Status recover(Catalog& catalog, const std::string& ident, const Namespace& ns) {
   OperationContext operation({.sessions = catalog.pool()});
   RecoveryUnit& unit = operation.recoveryUnit();
-  CollectionPtr collection;
-  {
+  CollectionPtr collection = catalog.find(ns);
+  if (!collection) {  // else a repair was killed while it copied
     WriteUnitOfWork work(unit);
     TROUPE_ASSIGN(collection, createCollection(catalog, unit, ns, {}));
     TROUPE_TRY(work.commit());

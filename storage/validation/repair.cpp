@@ -134,16 +134,16 @@ void CollectionRepair::tellLost(const ValidateResult& found, RepairReport& repor
 
 }  // namespace
 
-StatusWith<std::set<std::string>> salvageDamagedTables(Engine& engine, const RepairTeller& tell) {
-  std::set<std::string> damaged;
+StatusWith<std::set<std::string>> salvageDamagedTables(Engine& engine, const RepairMark& mark,
+                                                       const RepairTeller& tell) {
   for (const std::string& ident : engine.listTables()) {
     const Status sound = engine.verifyTable(ident);
     if (sound.isOK()) continue;
     tell("the table " + ident + " is damaged: " + sound.reason());
-    damaged.insert(ident);
+    TROUPE_TRY(mark.add(ident));
     TROUPE_TRY(salvageOne(engine, ident, tell));
   }
-  return damaged;
+  return mark.damaged();
 }
 
 bson::Document RepairReport::toDocument() const {

@@ -7,6 +7,7 @@
 
 #include "messaging/bson/document.hpp"
 #include "storage/catalog/catalog.hpp"
+#include "storage/engine/repair_mark.hpp"
 
 namespace troupe::storage {
 
@@ -17,10 +18,11 @@ namespace troupe::storage {
 using RepairTeller = std::function<void(const std::string&)>;
 
 /// Checks the blocks of every table, and rescues what can be read of a damaged one. A table that is not a collection's
-/// and cannot be rescued is dropped: indexes and sizes are made anew. Returns the idents of the damaged ones. No table
-/// may be open yet. Errors: ManualInterventionRequired for a collection's table, or the catalog's, that cannot be
-/// rescued; the engine's.
-StatusWith<std::set<std::string>> salvageDamagedTables(Engine& engine, const RepairTeller& tell);
+/// and cannot be rescued is dropped: indexes and sizes are made anew. Returns the idents of the damaged ones, with
+/// those that an unfinished repair found, which `mark` keeps. No table may be open yet. Errors:
+/// ManualInterventionRequired for a collection's table, or the catalog's, that cannot be rescued; the engine's.
+StatusWith<std::set<std::string>> salvageDamagedTables(Engine& engine, const RepairMark& mark,
+                                                       const RepairTeller& tell);
 
 /// Documents of a collection that are gone.
 struct LostDocuments {

@@ -188,7 +188,11 @@ Status NodeAssembly::Parts::openStorage() {
   TROUPE_ASSIGN(engine, openEngine({log, parameters, [this](const Status& cause) { engineFailed(cause); }}));
   if (options.repair) {
     const auto tell = [this](const std::string& line) { log.warning(Component::kRecovery, 22260, "repair", line); };
-    TROUPE_ASSIGN(damagedTables, storage::salvageDamagedTables(*engine, tell));
+    TROUPE_ASSIGN(damagedTables,
+                  storage::salvageDamagedTables(*engine, storage::RepairMark(options.dataDirectory), tell));
+    const auto tables = engine->listTables();
+    const std::string catalogTable(storage::DurableCatalog::kIdent);
+    if (std::ranges::find(tables, catalogTable) == tables.end()) damagedTables.insert(catalogTable);
   }
   storageSessions = std::make_unique<storage::SessionPool>(*engine);
   storageSessions->setMember(replicated != nullptr);

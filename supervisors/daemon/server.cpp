@@ -217,6 +217,8 @@ Status Server::repair() {
   const auto tell = [&log](const std::string& line) { log.warning(Component::kRecovery, 22260, "repair", line); };
   TROUPE_ASSIGN(const auto report, storage::repairCollections(p.node->catalog(), p.node->damagedTables(), tell));
   log.info(Component::kRecovery, 22261, "repair", "Finished checking and repairing", report.toDocument());
+  TROUPE_TRY(p.node->engine().checkpoint().status());
+  TROUPE_TRY(storage::RepairMark(p.options.dbPath).end());
   if (report.beyondRepair.empty()) return Status::OK();
   return {ErrorCode::kManualInterventionRequired, std::to_string(report.beyondRepair.size()) +
                                                       " collections could not be repaired, the first is " +

@@ -120,6 +120,29 @@ class Repair(unittest.TestCase):
                 self.assertEqual({d["_id"] for d in client.local[name].find({})}, set(range(5000)))
                 self.assertTrue(client.local.command("validate", name, full=True)["valid"])
 
+    def test_a_lost_catalog_is_not_taken_for_a_new_directory(self):
+        (self.server.dbpath / "_mdb_catalog.wt").unlink()
+        self.refused()
+        self.repair()
+        self.server.start()
+        with self.server.client() as client:
+            orphans = [name for name in client.local.list_collection_names() if name.startswith("orphan.")]
+            self.assertEqual([client.local[name].count_documents({}) for name in orphans], [5000, 5000])
+
+    def refused(self):
+        code, said = run_server("--dbpath", str(self.server.dbpath), "--port", str(self.server.port), timeout=60)
+        self.assertNotEqual(code, 0)
+        self.assertIn("--repair", said)
+
+    def test_a_repair_that_was_killed_has_to_be_done_again(self):
+        mark = self.server.dbpath / "troupe.repair"
+        mark.write_text("")
+        self.refused()
+        self.repair()
+        self.assertFalse(mark.exists())
+        self.server.start()
+        self.check("a", 5000)
+
     def damage_all(self, path):
         """All blocks of rows: what a salvage finds is an empty table."""
         content = bytearray(path.read_bytes())

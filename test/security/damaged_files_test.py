@@ -5,6 +5,7 @@ import collections
 import os
 import shutil
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -207,9 +208,8 @@ class Scrubber(unittest.TestCase):
     def test_writers_beside_it_are_no_damage(self):
         with self.server.client() as client:
             before = self.scrub()["cycles"]
-            rounds = 0
-            while self.scrub()["cycles"] < before + 3 and rounds < 200:
-                rounds += 1
+            deadline = time.monotonic() + 60 * SLOWNESS
+            while self.scrub()["cycles"] < before + 3 and time.monotonic() < deadline:
                 client.t.plain.update_many({}, {"$inc": {"n": 1}})
                 client.admin.command("fsync")
         self.assertGreaterEqual(self.scrub()["cycles"], before + 3)

@@ -65,6 +65,21 @@ TEST(WiredTigerEngine, DamagedMetadataIsAClearError) {
   EXPECT_FALSE(messages.empty());
 }
 
+TEST(WiredTigerEngine, OpensNoDirectoryThatLacksTheFileOfATable) {
+  TemporaryDirectory directory;
+  {
+    auto engine = openOrFail(testOptions(directory.path()));
+    for (const char* ident : {"a", "b", "c", "d", "e"}) ASSERT_TRUE(engine->createTable(ident, {}).isOK());
+  }
+  for (const char* file : {"/a.wt", "/b.wt", "/c.wt", "/d.wt"}) std::filesystem::remove(directory.path() + file);
+  const Status status = openWiredTiger(testOptions(directory.path())).status();
+  EXPECT_EQ(status.code(), ErrorCode::kDataCorruptionDetected) << status.toString();
+  EXPECT_NE(status.reason().find("a.wt, b.wt, c.wt and 1 more"), std::string::npos) << status.reason();
+  WiredTigerOptions repair = testOptions(directory.path());
+  repair.salvageMetadata = true;
+  EXPECT_TRUE(openWiredTiger(repair).isOK());
+}
+
 TEST(WiredTigerEngine, ADamagedTableIsFoundByVerifyAndRescuedBySalvage) {
   TemporaryDirectory directory;
   {

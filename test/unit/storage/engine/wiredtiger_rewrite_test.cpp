@@ -3,6 +3,7 @@
 
 #include <wiredtiger.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -150,6 +151,37 @@ TEST_F(RewriteTest, ACopyWhoseOriginalIsGoneTakesItsPlace) {
   auto engine = open();
   EXPECT_EQ(rows(*engine, "old"), sampleRows());
   EXPECT_EQ(engine->listTables(), std::vector<std::string>{"old"});
+}
+
+/// WiredTiger removes the file of a dropped table after its metadata: a kill in between leaves it.
+TEST_F(RewriteTest, AFileThatADroppedOriginalLeftIsNotInTheWay) {
+  RawDatabase(directory_.path()).create("rewritten-old", kOldConfig, sampleRows());
+  std::ofstream(directory_.path() + "/old.wt") << "what a kill left";
+  auto engine = open();
+  EXPECT_EQ(rows(*engine, "old"), sampleRows());
+}
+
+TEST_F(RewriteTest, ACopyWhoseFileWasRenamedBeforeItsMetadataIsFound) {
+  RawDatabase(directory_.path()).create("rewritten-old", kOldConfig, sampleRows());
+  std::filesystem::rename(directory_.path() + "/rewritten-old.wt", directory_.path() + "/old.wt");
+  auto engine = open();
+  EXPECT_EQ(rows(*engine, "old"), sampleRows());
+}
+
+TEST_F(RewriteTest, ACopyIsNotGivenUpForATableThatWasMadeAnew) {
+  open()->createTable("old", {}).status();
+  RawDatabase(directory_.path()).create("rewritten-old", kOldConfig, sampleRows());
+  const auto opened = openWiredTiger(testOptions(directory_.path()));
+  EXPECT_EQ(opened.status(), ErrorCode::kManualInterventionRequired);
+}
+
+TEST_F(RewriteTest, ARepairFinishesAnInterruptedCopy) {
+  RawDatabase(directory_.path()).create("rewritten-old", kOldConfig, sampleRows());
+  WiredTigerOptions options = testOptions(directory_.path());
+  options.rewriteOldTables = false;
+  options.salvageMetadata = true;
+  auto engine = open(options);
+  EXPECT_EQ(rows(*engine, "old"), sampleRows());
 }
 
 TEST_F(RewriteTest, ARepairLooksForDamageFirst) {
