@@ -189,7 +189,9 @@ constexpr Argument kGetMoreArguments[] = {
 Status checkStillAllowed(Request& request, ClientCursor& cursor) {
   request.furtherNamespaces = cursor.furtherNamespaces;
   const int64_t version = request.server().users.version();
-  if (!request.checksPrivileges() || cursor.authorizedAt == version) return Status::OK();
+  // One of the cursor's owners is enough to use it, but another's privileges may have opened it.
+  const bool sameUsers = cursor.authorizedAt == version && request.userNames() == cursor.owners;
+  if (!request.checksPrivileges() || sameUsers) return Status::OK();
   TROUPE_TRY(NamespaceResolution::checkAgain(request, cursor.grants));
   cursor.authorizedAt = version;
   return Status::OK();

@@ -107,6 +107,28 @@ StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request)
   return result;
 }
 
+/// The address a user must come from is not checked at a log-in, so that no user is made to whom one is promised.
+Status refuseRestrictions(const Request& request) {
+  if (request.document("authenticationRestrictions").empty()) return Status::OK();
+  return {ErrorCode::kNotImplemented,
+          "authenticationRestrictions are not supported yet: restrict addresses with bind_ip or a firewall"};
+}
+
+/// The stored credentials of the mechanisms in `wanted` alone. Errors: BadValue for one that the user has none for,
+/// which need the password.
+StatusWith<bson::Document> onlyFor(std::span<const auth::Mechanism> wanted, bson::View stored) {
+  bson::Builder left;
+  for (const auth::Mechanism mechanism : wanted) {
+    const auto name = auth::mechanismName(mechanism);
+    const auto credentials = stored[name];
+    if (!credentials)
+      return Status(ErrorCode::kBadValue, "The user has no credentials for " + std::string(name) +
+                                              ": give the password (pwd) as well to have them made");
+    left.append(credentials);
+  }
+  return left.finish();
+}
+
 /// Made outside of the coroutine: g++ 12 destroys the captures of a lambda that is written in one twice.
 BlockingBody derivation(std::shared_ptr<bson::Document> made, std::string user, std::string password,
                         std::vector<auth::Mechanism> mechanisms, auth::RandomSource secrets) {
@@ -163,6 +185,7 @@ Task<Status> createUser(Request& request) {
     co_return Status(
         ErrorCode::kBadValue,
         "Must provide a 'pwd' field for all user documents, except those with '$external' as the user's source db");
+  TROUPE_CO_TRY(refuseRestrictions(request));
   TROUPE_CO_ASSIGN(const auto roles, parseRoles(request, request.document("roles")));
   TROUPE_CO_TRY(authorizeRoles(request, roles, auth::Action::kGrantRole));
   TROUPE_CO_ASSIGN(const auto credentials, co_await makeCredentials(request, user));
@@ -208,10 +231,12 @@ Status authorizeUpdate(const Request& request, const std::string& user) {
 
 Task<Status> updateUser(Request& request) {
   TROUPE_CO_ASSIGN(const auto user, userName(request));
-  if (!request.arg("pwd") && !request.arg("customData") && !request.arg("roles") && !request.arg("mechanisms")) {
+  if (!request.arg("pwd") && !request.arg("customData") && !request.arg("roles") && !request.arg("mechanisms") &&
+      !request.arg("authenticationRestrictions")) {
     co_return Status(ErrorCode::kBadValue, "Must specify at least one field to update in updateUser");
   }
   TROUPE_CO_TRY(authorizeUpdate(request, user));
+  TROUPE_CO_TRY(refuseRestrictions(request));
   std::optional<std::vector<auth::RoleName>> roles;
   if (request.arg("roles")) {
     TROUPE_CO_ASSIGN(auto parsed, parseRoles(request, request.document("roles")));
@@ -222,8 +247,13 @@ Task<Status> updateUser(Request& request) {
     TROUPE_CO_ASSIGN(auto made, co_await makeCredentials(request, user));
     credentials = std::move(made);
   }
+  TROUPE_CO_ASSIGN(const auto mechanisms, parseMechanisms(request));
+  const bool fewer = request.arg("mechanisms") && !credentials;
   auto change = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (!before) return userNotFound(request, user);
+    if (fewer) {
+      TROUPE_ASSIGN(credentials, onlyFor(mechanisms, before->view()["credentials"].asDocument()));
+    }
     if (roles) TROUPE_TRY(authorizeNewRoles(request, storedRoles(*before), *roles));
     bson::Builder b;
     for (const bson::Element& e : before->view()) {

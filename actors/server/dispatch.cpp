@@ -133,8 +133,9 @@ Status checkRights(Request& request) {
   using Target = Requirement::Target;
   if (!server.identity.authentication) return Status::OK();
   TROUPE_TRY(refreshUsers(request));
+  request.client().localhostException =
+      makesFirstUser(request);  // also where nothing is asked: the last command's is over
   if (needed.target == Target::kNobody) return Status::OK();
-  request.client().localhostException = makesFirstUser(request);
   if (request.client().localhostException) return Status::OK();
   if (!request.client().authenticated()) {
     return {ErrorCode::kUnauthorized, "Command " + std::string(request.command->name) + " requires authentication"};

@@ -1,7 +1,7 @@
 #include "actors/server/shown_command.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 
 namespace troupe::server {
 
@@ -9,18 +9,26 @@ namespace {
 
 constexpr size_t kShownFieldBytes = 2048;
 constexpr std::string_view kSecretFields[] = {"pwd", "payload", "speculativeAuthenticate"};
+/// Fields whose value may be a command itself (linkRun, explain).
+constexpr std::string_view kCommandFields[] = {"command", "explain"};
 
-}  // namespace
+bool isOneOf(std::span<const std::string_view> names, const bson::Element& e) {
+  return std::ranges::find(names, e.name()) != names.end();
+}
 
-void appendShownCommand(bson::Builder& out, bson::View command) {
-  out.openDocument("command");
+void appendShown(bson::Builder& out, std::string_view name, bson::View command) {
+  out.openDocument(name);
   for (const bson::Element& e : command) {
-    if (std::find(std::begin(kSecretFields), std::end(kSecretFields), e.name()) != std::end(kSecretFields))
-      out.append(e.name(), "xxx");
+    if (isOneOf(kSecretFields, e)) out.append(e.name(), "xxx");
+    else if (isOneOf(kCommandFields, e) && e.is(bson::Type::kDocument)) appendShown(out, e.name(), e.asDocument());
     else if (e.size() <= kShownFieldBytes) out.append(e);
     else out.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
   }
   out.close();
 }
+
+}  // namespace
+
+void appendShownCommand(bson::Builder& out, bson::View command) { appendShown(out, "command", command); }
 
 }  // namespace troupe::server

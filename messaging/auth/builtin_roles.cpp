@@ -67,7 +67,7 @@ void addDatabaseRoles(std::vector<BuiltinRole>& roles) {
   roles.push_back({"dbAdmin", false, {}, {onOwn(kDbAdmin), onOwn("system.profile", kProfile)}});
   roles.push_back({"userAdmin", false, {}, {onOwn(kUserAdmin)}});
   roles.push_back({"dbOwner", false, {"readWrite", "dbAdmin", "userAdmin"}, {}});
-  roles.push_back({"enableSharding", false, {}, {onEach(actions({kEnableSharding}))}});
+  roles.push_back({"enableSharding", false, {}, {{Kind::kNamespace, kOwnOrEach, "", actions({kEnableSharding})}}});
 }
 
 void addAnyDatabaseRoles(std::vector<BuiltinRole>& roles) {

@@ -8,7 +8,8 @@
 namespace troupe::auth {
 
 /// One row of a built-in role: actions on resources. In `database` and `collection`, kOwn stands for the database the
-/// role is held on; empty ones are those of ResourcePattern.
+/// role is held on, kOwnOrEach for the same, or for each database if that is `admin`; empty ones are those of
+/// ResourcePattern.
 struct BuiltinGrant {
   ResourcePattern::Kind kind;
   std::string_view database;
@@ -16,6 +17,7 @@ struct BuiltinGrant {
   ActionSet actions;
 };
 inline constexpr std::string_view kOwn = "$own";
+inline constexpr std::string_view kOwnOrEach = "$ownOrEach";
 
 /// A built-in role: what it grants itself, and the roles it contains.
 struct BuiltinRole {

@@ -73,14 +73,20 @@ std::vector<std::string_view> builtinRoleNames(std::string_view database) {
   return names;
 }
 
+/// Where a row of a role that is held on `held` grants; empty: each database.
+static std::string_view databaseOf(const BuiltinGrant& grant, std::string_view held) {
+  if (grant.database == kOwn) return held;
+  if (grant.database == kOwnOrEach) return held == "admin" ? "" : held;
+  return grant.database;
+}
+
 Status PrivilegeSet::addRole(std::string_view role, std::string_view database) {
   const auto* builtin = findRole(role, database);
   if (!builtin)
     return {ErrorCode::kRoleNotFound, "Could not find role: " + std::string(role) + "@" + std::string(database)};
   for (const auto included : builtin->includes) TROUPE_TRY(addRole(included, database));
   for (const auto& grant : builtin->grants) {
-    const auto where = grant.database == kOwn ? database : grant.database;
-    add({grant.kind, std::string(where), std::string(grant.collection)}, grant.actions);
+    add({grant.kind, std::string(databaseOf(grant, database)), std::string(grant.collection)}, grant.actions);
   }
   return {};
 }

@@ -116,6 +116,39 @@ TEST_F(UserTest, CursorsBelongToWhoOpenedThem) {
   EXPECT_TRUE(holds(kill({hers}, root), bson::doc("ok", 1, "cursorsKilled", std::vector{hers}))) << "killAnyCursor";
 }
 
+TEST_F(UserTest, ACursorNeedsThePrivilegesThatOpenedItAlsoWhereOneOwnerStays) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})"), 0);
+  ASSERT_EQ(codeAs(root, R"({"createUser": "stays", "pwd": "x", "roles": []})", "other"), 0);
+  const auto both = loggedIn("root");
+  both->users.push_back(loggedIn("stays", "other")->users.front());
+  both->usersChanged();
+  const int64_t id = server.run(R"({"find": "c", "batchSize": 1})"_json, "test", both).view().at("cursor.id").toInt64();
+  ASSERT_EQ(codeAs(both, R"({"logout": 1})", "admin"), 0);
+  EXPECT_EQ(server.run(bson::doc("getMore", id, "collection", "c"), "test", both)["code"].toInt64(), 13);
+}
+
+TEST_F(UserTest, TheLocalhostExceptionEndsWithItsCommand) {
+  EXPECT_EQ(code(R"({"createUser": "a", "pwd": "x", "roles": ["nonesuch"]})", "admin"), 31);
+  EXPECT_TRUE(server.client->localhostException);
+  EXPECT_EQ(code(R"({"hello": 1})", "admin"), 0);
+  EXPECT_FALSE(server.client->localhostException);
+}
+
+TEST_F(UserTest, RestrictionsThatNobodyWouldCheckAreRefused) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  const char* restricted = R"({"createUser": "r", "pwd": "x", "roles": [],
+                               "authenticationRestrictions": [{"clientSource": ["10.0.0.1"]}]})";
+  EXPECT_EQ(codeAs(root, restricted, "admin"), 238);
+  EXPECT_EQ(codeAs(root, R"({"createUser": "r", "pwd": "x", "roles": [], "authenticationRestrictions": []})", "admin"),
+            0);
+  EXPECT_EQ(
+      codeAs(root, R"({"updateUser": "r", "authenticationRestrictions": [{"clientSource": ["10.0.0.1"]}]})", "admin"),
+      238);
+}
+
 TEST_F(UserTest, TheCatalogIsForThoseWhoMayInspectTheServer) {
   makeRoot();
   const auto root = loggedIn("root");
@@ -270,6 +303,14 @@ TEST_F(LoginTest, ANewPasswordReplacesTheOld) {
   ASSERT_EQ(codeAs(loggedIn("root"), R"({"updateUser": "root", "pwd": "changed"})", "admin"), 0);
   EXPECT_FALSE(logIn(server.connect(), "root", "secret")["ok"].truthy());
   EXPECT_TRUE(logIn(server.connect(), "root", "changed")["ok"].truthy());
+}
+
+TEST_F(LoginTest, FewerMechanismsTakeTheirCredentialsAway) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"updateUser": "root", "mechanisms": ["SCRAM-SHA-1"]})", "admin"), 0);
+  EXPECT_FALSE(logIn(server.connect(), "root", "secret")["ok"].truthy());
+  EXPECT_EQ(codeAs(root, R"({"updateUser": "root", "mechanisms": ["SCRAM-SHA-256"]})", "admin"), 2) << "it needs pwd";
 }
 
 TEST_F(LoginTest, ContinuingWithoutABeginningIsRefused) {

@@ -18,6 +18,13 @@ TEST(ShownCommand, LeavesSecretsOutAndKeepsTheRest) {
   EXPECT_TRUE(line.view().at("command.roles").is(bson::Type::kArray));
 }
 
+TEST(ShownCommand, LeavesSecretsOutOfCommandsWithinCommands) {
+  const bson::Document create = bson::doc("createUser", "ada", "pwd", "secret");
+  const bson::Document remote = shown(bson::doc("linkRun", "peer", "command", bson::doc("explain", create)));
+  EXPECT_EQ(remote.view().at("command.command.explain.createUser").toStringOr(), "ada");
+  EXPECT_EQ(remote.view().at("command.command.explain.pwd").toStringOr(), "xxx");
+}
+
 TEST(ShownCommand, ShowsTheFieldThatDistinctAsksFor) {
   EXPECT_EQ(shown(bson::doc("distinct", "people", "key", "city")).view().at("command.key").toStringOr(), "city");
 }

@@ -137,6 +137,14 @@ TEST(PrivilegeSet, IsTheUnionOfItsRoles) {
   EXPECT_FALSE(set.allowsAnythingIn("c"));
 }
 
+TEST(PrivilegeSet, TheRoleForShardingOfOneDatabaseOpensNoOther) {
+  const auto one = holding("enableSharding", "a");
+  EXPECT_TRUE(one.allows(Action::kEnableSharding, Resource::db("a")));
+  EXPECT_FALSE(one.allows(Action::kEnableSharding, Resource::db("b")));
+  EXPECT_FALSE(one.allowsAnythingIn("b"));
+  EXPECT_TRUE(holding("enableSharding", "admin").allows(Action::kEnableSharding, Resource::db("b")));
+}
+
 TEST(PrivilegeSet, CoversOneCollectionExactly) {
   PrivilegeSet set;
   set.add({ResourcePattern::Kind::kNamespace, "test", "c"}, actions({Action::kFind}));
