@@ -23,7 +23,7 @@ class PoolThread {
 
   /// Keeps the job that this thread runs next; false when it keeps one already.
   bool keep(Job& job) {
-    if (slot_.load(std::memory_order_relaxed) != Slot::kEmpty) return false;
+    if (slot_.load(std::memory_order_acquire) != Slot::kEmpty) return false;
     next_ = std::move(job);
     slot_.store(Slot::kFull, std::memory_order_release);
     return true;

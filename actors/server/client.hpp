@@ -54,6 +54,7 @@ class Client {
   /// Since when it owes its first message, or the rest of one before it has authenticated; kNotAwaited: it owes none.
   std::atomic<TimePoint> awaitedSince{kNotAwaited};
   static constexpr TimePoint kNotAwaited = TimePoint::max();
+  TimePoint acceptedAt = TimePoint::min();  ///< set by the listener
   bool mustLink = false;  ///< admitted beyond the limit of connections, as a link of another node only
   /// Ends the running operation when the peer closes; set by a connection. Null: its end is noticed without.
   std::function<void()> watchPeer = {};

@@ -68,6 +68,8 @@ class ConnectionGate {
   void refused(ConnectionRefusal why) { refused_[static_cast<size_t>(why)].fetch_add(1, std::memory_order_relaxed); }
 
   int64_t limit() const { return limit_; }
+  /// All places below the limit are taken.
+  bool isFull() const { return counts_->below.load(std::memory_order_relaxed) >= limit_; }
   /// Places taken, those of links included.
   int64_t open() const;
   int64_t refusals(ConnectionRefusal why) const {

@@ -9,11 +9,18 @@ namespace {
 
 /// The pause after a failure to accept (too many open files), so that it is not tried in a tight loop.
 constexpr auto kPauseAfterFailure = std::chrono::milliseconds(100);
-constexpr auto kLookForSilentEvery = std::chrono::milliseconds(500);
+constexpr auto kLookForOverdueEvery = std::chrono::milliseconds(500);
 /// How soon a connection that was admitted beyond the limit must begin as a link.
 constexpr auto kLinkPatience = std::chrono::seconds(2);
+/// While all places are taken, one address keeps a quarter of them, at most, with connections that have not logged in
+/// within this time: strangers that say hello and nothing more would hold them all for ever.
+constexpr auto kLogInPatience = std::chrono::seconds(5);
+constexpr int64_t kShareOfStrangers = 4;
 /// How long running requests may go on when the server stops; less than the supervisor's grace.
 constexpr auto kInterruptAfter = std::chrono::seconds(5);
+
+/// A client's own connection, not the stand-in for another node's work or for this node's, and not closing.
+bool isOpen(const server::Client& client) { return client.connectionId >= 0 && !client.closing; }
 
 }  // namespace
 
@@ -29,7 +36,7 @@ void Listener::onStart() {
   server_->log.info(log::Component::kNetwork, 23016, "listener", "Waiting for connections",
                     bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "tls",
                               tls::tlsModeName(options_.tls.mode)));
-  every(kLookForSilentEvery, [this] { closeSilent(); });
+  every(kLookForOverdueEvery, [this] { closeOverdue(); });
   setPhase("listening", "taking connections");
 }
 
@@ -65,30 +72,32 @@ void Listener::refuse(server::ConnectionRefusal why, const std::string& remote) 
                                  "limit", server_->gate.limit(), "refusedSinceLastLine", *leftOut));
 }
 
-Task<void> Listener::admit(std::shared_ptr<Arrival> arrival) {
-  const auto remote = arrival->remote();
-  if (!remote || draining_) co_return;
+server::ConnectionGate::Place Listener::admit(const Arrival& arrival) {
+  const auto remote = arrival.remote();
+  if (!remote || draining_) return {};
   const auto perAddress = server_->parameters.maxNewConnectionsPerSecondPerAddress.load();
   if (!server_->gate.isInTime(remote->name, environment().now(), perAddress)) {
     refuse(server::ConnectionRefusal::kTooFast, remote->name);
-    co_return;
+    return {};
   }
   auto place = server_->gate.enter();
-  if (!place) {
-    refuse(server::ConnectionRefusal::kTooMany, remote->name);
-    co_return;
-  }
+  if (!place) refuse(server::ConnectionRefusal::kTooMany, remote->name);
+  return place;
+}
+
+Task<void> Listener::greet(std::shared_ptr<Arrival> arrival, server::ConnectionGate::Place place) {
   const int64_t number = accepted_;
-  undecided_.emplace(number, Undecided{arrival, environment().now()});
+  undecided_.emplace(number, Undecided{arrival, std::move(place), environment().now()});
   const bool encrypted = co_await arrival->encryption();
-  if (undecided_.erase(number) > 0 && !draining_) serve(*arrival, encrypted, std::move(place));
+  auto decided = undecided_.extract(number);
+  if (!decided.empty() && !draining_) serve(*arrival, encrypted, std::move(decided.mapped().place));
 }
 
 void Listener::serve(Arrival& arrival, bool encrypted, server::ConnectionGate::Place place) {
   const auto remote = arrival.remote();
   if (!remote) return;
   auto client = server_->clients.add(remote->name, remote->isLoopback, encrypted);
-  client->awaitedSince = environment().now();
+  client->awaitedSince = client->acceptedAt = environment().now();
   client->mustLink = place.isForLink();
   server_->log.info(log::Component::kNetwork, 22943, "listener", "Connection accepted",
                     bson::doc("remote", remote->name, "connectionId", client->connectionId, "connectionCount",
@@ -101,23 +110,63 @@ void Listener::serve(Arrival& arrival, bool encrypted, server::ConnectionGate::P
              SpawnOptions{.type = "Connection"});
 }
 
-void Listener::closeSilent() {
-  const TimePoint now = environment().now();
+std::optional<Duration> Listener::patienceWith(bool mustLink) const {
+  if (mustLink) return kLinkPatience;
   const std::chrono::milliseconds patience(server_->parameters.firstMessageTimeoutMillis.load());
+  return patience.count() > 0 ? std::optional<Duration>(patience) : std::nullopt;
+}
+
+bool Listener::isOverdue(const server::Client& client, TimePoint now) const {
+  const TimePoint since = client.awaitedSince;
+  const auto patience = patienceWith(client.mustLink);
+  return since != server::Client::kNotAwaited && patience && now >= since + *patience;
+}
+
+void Listener::closeOverdue() {
+  const TimePoint now = environment().now();
   server_->clients.each([&](server::Client& client) {
-    const TimePoint since = client.awaitedSince;
-    if (since == server::Client::kNotAwaited) return;
-    const bool late = client.mustLink ? now >= since + kLinkPatience : patience.count() > 0 && now >= since + patience;
-    if (!late) return;
-    client.awaitedSince = server::Client::kNotAwaited;
-    refuse(client.mustLink ? server::ConnectionRefusal::kTooMany : server::ConnectionRefusal::kSilent, client.remote);
-    node().requestStop(self().child("conn" + std::to_string(client.connectionId)));
+    if (isOpen(client) && isOverdue(client, now))
+      close(client, client.mustLink ? server::ConnectionRefusal::kTooMany : server::ConnectionRefusal::kSilent);
   });
-  if (patience.count() == 0) return;
-  while (!undecided_.empty() && now >= undecided_.begin()->second.since + patience) {
-    const auto arrival = std::move(undecided_.extract(undecided_.begin()).mapped().arrival);
+  closeUndecided(now);
+  if (server_->identity.authentication && server_->gate.isFull()) closeStrangers(now);
+}
+
+void Listener::closeStrangers(TimePoint now) {
+  const auto isStranger = [&](server::Client& client) {
+    return isOpen(client) && !client.mustLink && now >= client.acceptedAt + kLogInPatience &&
+           client.userNames().empty();
+  };
+  std::map<std::string, int64_t, std::less<>> strangers;
+  server_->clients.each([&](server::Client& client) {
+    if (isStranger(client)) ++strangers[server::addressKey(client.remote)];
+  });
+  std::erase_if(strangers, [&](const auto& each) { return each.second <= server_->gate.limit() / kShareOfStrangers; });
+  if (strangers.empty()) return;
+  server_->clients.each([&](server::Client& client) {  // the oldest first
+    const auto of = strangers.find(server::addressKey(client.remote));
+    if (of == strangers.end() || of->second <= server_->gate.limit() / kShareOfStrangers || !isStranger(client)) return;
+    --of->second;
+    close(client, server::ConnectionRefusal::kTooMany);
+  });
+}
+
+void Listener::close(server::Client& client, server::ConnectionRefusal why) {
+  client.awaitedSince = server::Client::kNotAwaited;
+  refuse(why, client.remote);
+  node().requestStop(self().child("conn" + std::to_string(client.connectionId)));
+}
+
+void Listener::closeUndecided(TimePoint now) {
+  for (auto next = undecided_.begin(); next != undecided_.end();) {
+    const auto at = next++;
+    const bool mustLink = at->second.place.isForLink();
+    const auto patience = patienceWith(mustLink);
+    if (!patience || now < at->second.since + *patience) continue;
+    const auto arrival = std::move(undecided_.extract(at).mapped().arrival);
     const auto remote = arrival->remote();
-    refuse(server::ConnectionRefusal::kSilent, remote ? remote->name : "");
+    refuse(mustLink ? server::ConnectionRefusal::kTooMany : server::ConnectionRefusal::kSilent,
+           remote ? remote->name : "");
     arrival->giveUp();
   }
 }
@@ -127,7 +176,9 @@ Task<void> Listener::acceptFrom(Port* port) {
     auto arrival = co_await port->accept();
     if (arrival.isOK()) {
       ++accepted_;
-      start(admit(std::move(*arrival)));
+      auto place = admit(**arrival);
+      if (!place) continue;  // what one address asks for too often is not taken from the rate of all
+      start(greet(std::move(*arrival), std::move(place)));
       const Duration pause =
           server_->gate.pauseBeforeNext(environment().now(), server_->parameters.maxNewConnectionsPerSecond.load());
       if (pause > Duration::zero()) co_await sleepFor(pause);

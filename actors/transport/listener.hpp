@@ -38,16 +38,27 @@ class Listener final : public Actor {
   /// An accepted connection of which is not known yet whether it speaks TLS.
   struct Undecided {
     std::shared_ptr<Arrival> arrival;
+    server::ConnectionGate::Place place;
     TimePoint since;
   };
 
   Task<void> acceptFrom(Port* port);
+  /// The place of a new connection; none for one that is refused.
+  server::ConnectionGate::Place admit(const Arrival& arrival);
   /// Finds out how the client wants to speak and starts its connection actor.
-  Task<void> admit(std::shared_ptr<Arrival> arrival);
+  Task<void> greet(std::shared_ptr<Arrival> arrival, server::ConnectionGate::Place place);
   void serve(Arrival& arrival, bool encrypted, server::ConnectionGate::Place place);
   /// Counts and logs a connection that is closed.
   void refuse(server::ConnectionRefusal why, const std::string& remote);
-  void closeSilent();
+  /// Closes the connections that owe a message for too long and, once all places are taken, those of strangers.
+  void closeOverdue();
+  void closeUndecided(TimePoint now);
+  /// Closes what one address holds of all places, beyond its share, without having logged in.
+  void closeStrangers(TimePoint now);
+  void close(server::Client& client, server::ConnectionRefusal why);
+  bool isOverdue(const server::Client& client, TimePoint now) const;
+  /// How long a connection may take to its first message; nothing: as long as it likes.
+  std::optional<Duration> patienceWith(bool mustLink) const;
   void interruptRunning();
 
   ListenerOptions options_;

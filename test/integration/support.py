@@ -247,8 +247,8 @@ class Reply:
 class Raw:
     """A plain socket with just enough of the wire protocol to break it."""
 
-    def __init__(self, port, timeout):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+    def __init__(self, port, timeout, source=None):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data):

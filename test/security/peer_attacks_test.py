@@ -17,7 +17,7 @@ import bson
 import pymongo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
-from support import OP_COMPRESSED, SLOWNESS, Server, ServerTest, eventually, frame, header, op_msg_payload, OP_MSG  # noqa: E402
+from support import OP_COMPRESSED, SLOWNESS, Raw, Server, ServerTest, eventually, frame, header, op_msg_payload, OP_MSG  # noqa: E402
 from tls_test import make_certificates  # noqa: E402
 
 TOO_MANY_FILES_OPEN = 264
@@ -158,6 +158,19 @@ class Storm(PeerTest):
         self.assertTrue(pong(self.raw()))
 
 
+class OneAddressBesideAnother(PeerTest):
+    OPTIONS = ("--setParameter", "maxNewConnectionsPerSecondPerAddress=5", "--setParameter", "maxNewConnectionsPerSecond=20")
+
+    def test_what_one_is_refused_is_not_taken_from_the_rate_of_all(self):
+        attackers = [socket.create_connection(("127.0.0.1", self.server.port), 20, source_address=("127.0.0.2", 0)) for _ in range(1000)]
+        began = time.monotonic()
+        self.assertTrue(pong(self.raw(60)))
+        self.assertLess(time.monotonic() - began, 5 * SLOWNESS, "a thousand connections at twenty a second take fifty")
+        self.assertGreater(self.refusals("tooFast"), 900)
+        for each in attackers:
+            each.close()
+
+
 class Silence(PeerTest):
     OPTIONS = ("--setParameter", "firstMessageTimeoutMillis=1000")
 
@@ -205,14 +218,16 @@ class HalfOpenTls(unittest.TestCase):
             raw.close()
 
 
-class BeforeAuthentication(PeerTest):
-    OPTIONS = ("--auth", "--setParameter", "preAuthMessageMemoryMB=4")
-
+class AuthorizedPeerTest(PeerTest):
     @classmethod
     def connect(cls):
         with cls.server.client() as first:
             first.admin.command("createUser", "root", pwd="toor", roles=["root"])
         return cls.server.client(username="root", password="toor")
+
+
+class BeforeAuthentication(AuthorizedPeerTest):
+    OPTIONS = ("--auth", "--setParameter", "preAuthMessageMemoryMB=4")
 
     def test_sessions_are_not_stored(self):
         before = self.status()["logicalSessionRecordCache"]["activeSessionsCount"]
@@ -256,6 +271,22 @@ class BeforeAuthentication(PeerTest):
                 raw.send(frame(bomb, OP_COMPRESSED))
                 self.assertTrue(raw.closed())
         self.assertMemoryGrew(before, less_than_mib=30)
+
+
+class StrangersInAllPlaces(AuthorizedPeerTest):
+    OPTIONS = ("--auth", "--maxConns", "40")
+
+    def test_a_user_gets_one_in_the_end(self):
+        strangers = []
+        while self.refusals("tooMany") == 0:
+            strangers.append(Raw(self.server.port, 20, source=("127.0.0.2", 0)))
+            pong(strangers[-1])
+        with self.server.client(username="root", password="toor", serverSelectionTimeoutMS=30_000 * SLOWNESS) as late:
+            self.assertTrue(eventually(lambda: late.admin.command("ping")["ok"] == 1))
+        self.assertGreater(self.status()["connections"]["available"], 0)
+        self.assertGreaterEqual(sum(pong(each) for each in strangers), 10, "a quarter stays")
+        for each in strangers:
+            each.socket.close()
 
 
 class ManySessions(PeerTest):
