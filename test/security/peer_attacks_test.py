@@ -113,7 +113,7 @@ class FewFiles(PeerTest):
         begun = time.monotonic()
         rounds = 0
         while time.monotonic() < begun + 6:
-            self.client[f"d{rounds}"].create_collection("c")
+            self.assertTrue(eventually(lambda: self.is_created(f"d{rounds}")), "no table is closed")
             self.client.drop_database(f"d{rounds}")
             rounds += 1
             if rounds % 20 == 0:
@@ -121,6 +121,15 @@ class FewFiles(PeerTest):
         self.assertGreater(rounds, 100 / SLOWNESS)
         self.assertLess(most, 500, f"after {rounds} rounds")
         self.assertTrue(eventually(lambda: self.status()["storageEngine"]["dropPendingIdents"] == 0))
+
+
+    def is_created(self, db):
+        try:
+            self.client[db].create_collection("c")
+        except pymongo.errors.OperationFailure as refused:
+            self.assertEqual(refused.code, TOO_MANY_FILES_OPEN)
+            return False
+        return True
 
 
 class Storm(PeerTest):
