@@ -1,5 +1,6 @@
 // insert: adds documents, in groups that share a storage transaction.
 #include "actors/commands/families.hpp"
+#include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
 
 namespace troupe::commands {
@@ -20,19 +21,19 @@ constexpr Argument kInsertArguments[] = {
 /// The statements of one insert command on their way into the collection.
 class Inserter {
  public:
-  Inserter(Request& request, storage::CollectionPtr collection, DocumentValidator validator)
+  Inserter(Request& request, bool bypassesValidation)
       : request_(request),
-        collection_(std::move(collection)),
-        validator_(std::move(validator)),
+        work_(request.server(), request.operation()),
+        bypassesValidation_(bypassesValidation),
         unit_(request.operation().recoveryUnit()) {}
 
   ~Inserter() { request_.operation().setStatements({}); }
 
-  /// The collection was let go and opened again: it may have changed its shape, or be another one.
-  Status goOnWith(storage::CollectionPtr collection, bool bypassValidation) {
+  /// The collection was opened, or let go and opened again: it may have changed its shape, or be another one.
+  Status goOnWith(storage::CollectionPtr collection) {
     if (collection == collection_) return Status::OK();
     collection_ = std::move(collection);
-    TROUPE_ASSIGN(validator_, DocumentValidator::of(request_.server(), *collection_, bypassValidation));
+    TROUPE_ASSIGN(validator_, DocumentValidator::of(request_.server(), *collection_, bypassesValidation_, work_));
     return Status::OK();
   }
 
@@ -50,7 +51,7 @@ class Inserter {
         pending_ = {static_cast<int32_t>(next), std::move(status)};
         ++next;
         if (ordered) break;
-        errors_.push_back(std::move(*pending_));
+        errors_.add(std::move(*pending_));
         pending_.reset();
         continue;
       }
@@ -82,7 +83,7 @@ class Inserter {
         continue;
       }
       if (endsCommand(status)) co_return status;
-      errors_.push_back({indexes_[i], std::move(status)});
+      errors_.add({indexes_[i], std::move(status)});
       if (ordered) {
         pending_.reset();
         co_return Status::OK();
@@ -93,15 +94,17 @@ class Inserter {
 
   /// A failure of preparation in an ordered batch counts once everything before it is in.
   void settle() {
-    if (pending_) errors_.push_back(std::move(*pending_));
+    if (pending_) errors_.add(std::move(*pending_));
     pending_.reset();
   }
 
   int64_t inserted() const { return inserted_; }
-  const std::vector<WriteError>& errors() const { return errors_; }
+  const WriteErrors& errors() const { return errors_; }
 
  private:
   Request& request_;
+  QueryResources work_;
+  const bool bypassesValidation_;
   storage::CollectionPtr collection_;
   DocumentValidator validator_;
   storage::RecoveryUnit& unit_;
@@ -109,7 +112,7 @@ class Inserter {
   std::vector<int32_t> indexes_;
   std::deque<bson::Document> made_;
   std::optional<WriteError> pending_;
-  std::vector<WriteError> errors_;
+  WriteErrors errors_;
   int64_t inserted_ = 0;
 };
 
@@ -128,12 +131,8 @@ Task<Status> insert(Request& request) {
   const bool ordered = request.flag("ordered", true);
   auto target = co_await openForWrite(request, *ns, IfMissing::kCreate);
   if (!target.isOK()) co_return target.status();
-  const bool bypass = request.flag("bypassDocumentValidation");
-  auto validator = DocumentValidator::of(request.server(), *target->collection, bypass);
-  if (!validator.isOK()) co_return validator.status();
-
-  Inserter inserter(request, target->collection, std::move(*validator));
-  Status outcome;
+  Inserter inserter(request, request.flag("bypassDocumentValidation"));
+  Status outcome = inserter.goOnWith(target->collection);
   for (size_t next = 0; next < documents->size() && outcome.isOK() && !(ordered && !inserter.errors().empty());) {
     next = inserter.gather(*documents, next, ordered);
     outcome = co_await inserter.insertGroup(ordered);
@@ -143,7 +142,7 @@ Task<Status> insert(Request& request) {
       outcome = co_await request.yield();
       if (outcome.isOK()) target = co_await openForWrite(request, *ns, IfMissing::kCreate);
       if (outcome.isOK()) outcome = target.status();
-      if (outcome.isOK()) outcome = inserter.goOnWith(target->collection, bypass);
+      if (outcome.isOK()) outcome = inserter.goOnWith(target->collection);
     }
   }
   ServerCounters& counters = request.server().counters;
@@ -153,7 +152,7 @@ Task<Status> insert(Request& request) {
   if (target.isOK()) target->lock.reset();
   if (!outcome.isOK()) co_return outcome;
   request.reply().append("n", static_cast<int32_t>(inserter.inserted()));
-  appendWriteErrors(request, inserter.errors());
+  inserter.errors().appendTo(request);
   co_return Status::OK();
 }
 

@@ -35,7 +35,7 @@ class Modifier {
     }
     if (target_.collection) {
       TROUPE_ASSIGN(auto validator,
-                    DocumentValidator::of(request_.server(), *target_.collection, what_.bypassValidation));
+                    DocumentValidator::of(request_.server(), *target_.collection, what_.bypassValidation, resources_));
       validator_ = std::move(validator);
     }
     return Status::OK();
@@ -98,7 +98,7 @@ class Modifier {
     target_ = std::move(*again);
     if (target_.collection == before) co_return Status::OK();
     resources_.collection = target_.collection;
-    auto validator = DocumentValidator::of(request_.server(), *target_.collection, what_.bypassValidation);
+    auto validator = DocumentValidator::of(request_.server(), *target_.collection, what_.bypassValidation, resources_);
     if (!validator.isOK()) co_return validator.status();
     validator_ = std::move(*validator);
     co_return Status::OK();
@@ -147,7 +147,9 @@ class Modifier {
     if (update_) {
       query::UpdateInput input;
       input.document = before;
-      input.matchedIndex = executor_->matchedArrayIndex();
+      if (update_->needsMatchedIndex()) {
+        TROUPE_ASSIGN(input.matchedIndex, executor_->matchedArrayIndex());
+      }
       TROUPE_ASSIGN(result, update_->apply(input));
       const bson::View shown = before;
       const bool replaces = update_->form() == query::Update::Form::kReplacement;

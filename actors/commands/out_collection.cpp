@@ -41,7 +41,7 @@ StatusWith<std::unique_ptr<query::OutWriter>> OutCollection::open(CommandPipelin
   if (const auto& replaced = out->replaced_; replaced && replaced->isView())
     return Status(ErrorCode::kCommandNotSupportedOnView, "cannot $out to a view: " + out->target_.toString());
   TROUPE_TRY(out->make());
-  TROUPE_ASSIGN(out->validator_, DocumentValidator::of(query.server, *out->temporary_, bypassValidation));
+  TROUPE_ASSIGN(out->validator_, DocumentValidator::of(query.server, *out->temporary_, bypassValidation, query));
   return std::unique_ptr<query::OutWriter>(std::move(out));
 }
 

@@ -248,7 +248,7 @@ StatusWith<query::UniqueIndex> CommandPipelineEnvironment::uniqueIndex(const Col
 /// The validator of this version of the target.
 StatusWith<const DocumentValidator*> CommandPipelineEnvironment::validatorOf(const storage::CollectionPtr& target) {
   if (validated_ != target) {
-    TROUPE_ASSIGN(validator_, DocumentValidator::of(server_, *target, bypassesValidation_));
+    TROUPE_ASSIGN(validator_, DocumentValidator::of(server_, *target, bypassesValidation_, resources_));
     validated_ = target;
   }
   return &validator_;

@@ -104,7 +104,7 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
                                                     std::to_string(statements->size()) + " operations.");
   }
   const bool ordered = request.flag("ordered", true);
-  std::vector<WriteError> errors;
+  WriteErrors errors;
   for (size_t i = 0; i < statements->size(); ++i) {
     auto what = parse(request, (*statements)[i]);
     if (!what.isOK()) co_return what.status();
@@ -117,10 +117,10 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
       continue;
     }
     if (endsCommand(outcome.status())) co_return outcome.status();
-    errors.push_back({position, outcome.status()});
+    errors.add({position, outcome.status()});
     if (ordered) break;
   }
-  appendWriteErrors(request, errors);
+  errors.appendTo(request);
   co_return Status::OK();
 }
 

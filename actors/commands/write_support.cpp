@@ -47,12 +47,18 @@ bool endsCommand(const Status& status) {
   }
 }
 
-void appendWriteErrors(Request& request, const std::vector<WriteError>& errors) {
-  if (errors.empty()) return;
+void WriteErrors::add(WriteError error) {
+  bytes_ += error.status.reason().size() + (error.status.extra() ? error.status.extra()->view().size() : 0);
+  if (bytes_ > kMaxBytes) error.status = Status(error.status.code(), "");
+  errors_.push_back(std::move(error));
+}
+
+void WriteErrors::appendTo(Request& request) const {
+  if (errors_.empty()) return;
   request.operation().noteReliance();  // on the document of a duplicate, for one
   bson::Builder& reply = request.reply();
   reply.openArray("writeErrors");
-  for (const WriteError& error : errors) {
+  for (const WriteError& error : errors_) {
     const Status shown = withoutHiddenValues(request, error.status);
     reply.pushDocument().append("index", error.index).append("code", static_cast<int32_t>(shown.code()));
     if (shown.extra()) reply.appendAll(*shown.extra());

@@ -37,8 +37,20 @@ struct WriteError {
   int32_t index = 0;
   Status status;
 };
-/// `writeErrors` of the reply, as far as the client may see them.
-void appendWriteErrors(Request& request, const std::vector<WriteError>& errors);
+/// The failed statements of one write command. Their messages and details are kept up to kMaxBytes in all; failures
+/// beyond have an index and a code only.
+class WriteErrors {
+ public:
+  static constexpr size_t kMaxBytes = size_t{1} << 20;
+  void add(WriteError error);
+  bool empty() const { return errors_.empty(); }
+  /// Appends `writeErrors` to the reply, as far as the client may see them, unless there are none.
+  void appendTo(Request& request) const;
+
+ private:
+  std::vector<WriteError> errors_;
+  size_t bytes_ = 0;
+};
 
 /// A new ObjectId from the node's clock and random source.
 bson::ObjectId newObjectId(ServerContext& server);
@@ -58,16 +70,20 @@ StatusWith<bson::View> documentToStore(bson::View document, ServerContext& serve
 /// The collection's validator, ready to check documents; checks nothing where there is none or it is bypassed.
 class DocumentValidator {
  public:
-  /// Its expressions take the present for $$NOW. Errors: those of parsing the stored validator.
+  /// Its expressions take the present for $$NOW. `work`: of the operation that writes; outlives the validator. Errors:
+  /// those of parsing the stored validator, and of `check`.
   static StatusWith<DocumentValidator> of(const ServerContext& server, const storage::Collection& collection,
-                                          bool bypass);
+                                          bool bypass, query::QueryWork& work);
   /// DocumentValidationFailure (121) with `errInfo`; OK when it passes or the action is only to warn. `before`: the
-  /// document that is replaced (level "moderate" lets documents stay invalid that were), or null.
+  /// document that is replaced (level "moderate" lets documents stay invalid that were), or null. Errors also:
+  /// ExceededMemoryLimit, those of an interrupt.
   Status check(bson::View document, const bson::View* before = nullptr) const;
 
  private:
+  StatusWith<bool> accepts(bson::View document) const;
   std::shared_ptr<const bson::Collator> collator_;  ///< the rule borrows it
   std::shared_ptr<const query::MatchExpression> rule_;
+  query::QueryWork* work_ = nullptr;
   bool moderate_ = false;
   bool warnOnly_ = false;
 };

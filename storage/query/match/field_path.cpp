@@ -28,4 +28,11 @@ std::string_view FieldPath::head(size_t to) const {
   return std::string_view(text_).substr(0, parts_[to - 1].start + parts_[to - 1].size);
 }
 
+Status checkDepth(const FieldPath& path) {
+  if (path.size() <= static_cast<size_t>(bson::kMaxNestingDepth)) return Status::OK();
+  return {ErrorCode::kOverflow, "FieldPath is too long: it has " + std::to_string(path.size()) +
+                                    " components, and documents nest to " + std::to_string(bson::kMaxNestingDepth) +
+                                    " levels"};
+}
+
 }  // namespace troupe::query

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "messaging/bson/view.hpp"
+#include "messaging/errors/status.hpp"
 
 namespace troupe::query {
 
@@ -36,6 +37,10 @@ class FieldPath {
   std::string text_;
   std::vector<Part> parts_;
 };
+
+/// For paths that make or reshape documents: trees of them are walked by recursion, and documents nest no deeper.
+/// Errors: Overflow when there are more components than kMaxNestingDepth.
+Status checkDepth(const FieldPath& path);
 
 /// "12" -> 12; -1 when the text is not the plain decimal of an array index.
 int64_t arrayIndex(std::string_view text);

@@ -27,9 +27,6 @@ Status mistyped(std::string_view keyword, std::string_view what) {
   return {ErrorCode::kTypeMismatch, "$jsonSchema keyword '" + std::string(keyword) + "' must be " + std::string(what)};
 }
 
-/// A regular expression takes tens of microseconds to compile, and a schema may have any number of them.
-constexpr int64_t kStepsOfCompiling = 64;
-
 int64_t codePoints(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
 }
@@ -217,6 +214,7 @@ Status Schema::size(const Element& e) {
 
 Status Schema::pattern(const Element& e) {
   if (!e.is(Type::kString)) return mistyped("pattern", "a string");
+  TROUPE_TRY(step(kStepsOfCompiling));
   TROUPE_ASSIGN(pattern_, CompiledRegex::compile(e.asString(), ""));
   return Status::OK();
 }

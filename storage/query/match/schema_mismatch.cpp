@@ -1,6 +1,8 @@
 // Which rules of a schema a document breaks. Each keyword is tried alone, as a schema of its own, so that nothing here
 // judges.
 #include <algorithm>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "messaging/bson/compare.hpp"
@@ -27,13 +29,34 @@ struct Subject {
 };
 Subject subjectOf(const Element& e) { return {e, {}}; }
 
-bool satisfies(View schema, const Subject& subject) {
-  const ParseContext context;
-  const auto rule = schemaPredicate(schema, context);
-  if (!rule.isOK()) return true;  // a rule that was accepted once is no rule any more: nothing to say about it
-  if (subject.element.ok()) return (*rule)->test(subject.element);
-  const auto passed = (*rule)->testDocument(subject.document);
-  return !passed.isOK() || *passed;
+/// A schema that judges many values.
+class Rule {
+ public:
+  Rule(View schema, Explanation& to) {
+    ParseContext context;
+    context.work = to.validation.work;
+    if (!to.goesOn(stepsForFields(schema.size()))) return;
+    auto parsed = schemaPredicate(schema, context);
+    if (parsed.isOK()) test_ = std::move(parsed).value();
+  }
+  /// Also of a rule that was accepted once and is none any more: there is nothing to say about it.
+  bool satisfiedBy(const Subject& subject, Explanation& to) const {
+    if (!test_ || !to.goesOn()) return true;
+    if (subject.element.ok()) {
+      const bool passed = test_->test(subject.element);
+      return passed || !to.goesOn();
+    }
+    const auto passed = test_->testDocument(subject.document);
+    to.validation.goesOnAfter(passed.status());
+    return !passed.isOK() || *passed;
+  }
+
+ private:
+  std::unique_ptr<Predicate> test_;
+};
+
+bool satisfies(View schema, const Subject& subject, Explanation& to) {
+  return Rule(schema, to).satisfiedBy(subject, to);
 }
 
 /// The names of a keyword's schemas, each with a schema that everything satisfies.
@@ -60,149 +83,205 @@ bson::Document alone(View schema, const Element& keyword) {
 }
 
 /// Copies the `title` and `description` of a property's schema.
-void appendAnnotations(View schema, Builder& out) {
+void appendAnnotations(View schema, Explanation& to) {
   for (const auto name : {"title", "description"}) {
-    if (const Element e = schema[name]; e) out.append(e);
+    if (const Element e = schema[name]; e) to.copy(name, e);
   }
 }
 
-void explainRules(View schema, const Subject& subject, Builder& rules);
+void explainRules(View schema, const Subject& subject, Explanation& to);
 
-void appendDetails(View schema, const Subject& subject, Builder& out) {
-  out.openArray("details");
-  explainRules(schema, subject, out);
-  out.close();
+/// What is open stays so once the explanation does not go on: nothing of it is shown then.
+void appendDetails(View schema, const Subject& subject, Explanation& to) {
+  to.out.openArray("details");
+  explainRules(schema, subject, to);
+  if (to.goesOn()) to.out.close();
 }
 
-bool namedBy(const Element& patterns, std::string_view name) {
-  if (!patterns.isObjectLike()) return false;
-  const View all = patterns.asDocument();
-  return std::any_of(all.begin(), all.end(), [&](const Element& e) {
-    const auto regex = CompiledRegex::compile(e.name(), "");
-    return regex.isOK() && (*regex)->search(name);
-  });
+/// The names that one of `patterns` matches.
+class NamePatterns {
+ public:
+  NamePatterns(const Element& patterns, Explanation& to) {
+    if (!patterns.isObjectLike()) return;
+    for (const Element& e : patterns.asDocument()) {
+      if (!to.goesOn(kStepsOfCompiling)) return;
+      const auto regex = CompiledRegex::compile(e.name(), "");
+      if (regex.isOK()) patterns_.push_back(*regex);
+    }
+  }
+  bool match(std::string_view name, Explanation& to) const {
+    return std::any_of(patterns_.begin(), patterns_.end(), [&](const auto& regex) {
+      return to.goesOn(stepsForFields(name.size())) && regex->search(name);
+    });
+  }
+
+ private:
+  std::vector<std::shared_ptr<const CompiledRegex>> patterns_;
+};
+
+/// The fields of an object by name; of several with one name the first.
+std::unordered_map<std::string_view, Element> fieldsByName(View object, Explanation& to) {
+  std::unordered_map<std::string_view, Element> fields;
+  if (!to.goesOn(stepsForFields(object.size()))) return fields;
+  for (const Element& e : object) fields.emplace(e.name(), e);
+  return fields;
 }
 
-void explainProperties(const Element& properties, View object, Builder& out) {
-  out.openArray("propertiesNotSatisfied");
+void explainProperties(const Element& properties, View object, Explanation& to) {
+  to.out.openArray("propertiesNotSatisfied");
+  const auto fields = fieldsByName(object, to);
   for (const Element& property : properties.asDocument()) {
-    const Element value = object[property.name()];
-    if (!value.ok() || satisfies(property.asDocument(), subjectOf(value))) continue;
-    out.pushDocument().append("propertyName", property.name());
-    appendAnnotations(property.asDocument(), out);
-    appendDetails(property.asDocument(), subjectOf(value), out);
-    out.close();
+    if (!to.goesOn()) return;
+    const auto value = fields.find(property.name());
+    if (value == fields.end() || satisfies(property.asDocument(), subjectOf(value->second), to)) continue;
+    to.out.pushDocument().append("propertyName", property.name());
+    appendAnnotations(property.asDocument(), to);
+    appendDetails(property.asDocument(), subjectOf(value->second), to);
+    if (!to.goesOn()) return;
+    to.out.close();
   }
-  out.close();
+  to.out.close();
 }
 
-void explainPatternProperties(const Element& patterns, View object, Builder& out) {
-  out.openArray("details");
+void explainPatternProperties(const Element& patterns, View object, Explanation& to) {
+  to.out.openArray("details");
   for (const Element& pattern : patterns.asDocument()) {
+    if (!to.goesOn(kStepsOfCompiling)) return;
     const auto regex = CompiledRegex::compile(pattern.name(), "");
+    if (!regex.isOK()) continue;
+    const Rule rule(pattern.asDocument(), to);
     for (const Element& value : object) {
-      if (!regex.isOK() || !(*regex)->search(value.name()) || satisfies(pattern.asDocument(), subjectOf(value)))
-        continue;
-      out.pushDocument().append("propertyName", value.name()).append("regexMatched", pattern.name());
-      appendDetails(pattern.asDocument(), subjectOf(value), out);
-      out.close();
+      if (!to.goesOn(stepsForFields(value.name().size()))) return;
+      if (!(*regex)->search(value.name()) || rule.satisfiedBy(subjectOf(value), to)) continue;
+      to.out.pushDocument().append("propertyName", value.name()).append("regexMatched", pattern.name());
+      appendDetails(pattern.asDocument(), subjectOf(value), to);
+      if (!to.goesOn()) return;
+      to.out.close();
     }
   }
-  out.close();
+  to.out.close();
 }
 
-void explainAdditionalProperties(View schema, const Element& rule, View object, Builder& out) {
-  const auto isAdditional = [&](const Element& e) {
-    const Element known = schema["properties"];
-    return !(known.isObjectLike() && known.asDocument().has(e.name())) &&
-           !namedBy(schema["patternProperties"], e.name());
-  };
-  out.append("specifiedAs", bson::doc("additionalProperties", rule));
-  if (!rule.is(Type::kDocument)) {
-    out.openArray("additionalProperties");
-    for (const Element& e : object) {
-      if (isAdditional(e)) out.push(e.name());
-    }
-    out.close();
-    return;
-  }
+/// The first of `additional` that the schema refuses.
+void explainFailingProperty(View schema, const std::vector<Element>& additional, Explanation& to) {
+  const Rule rule(schema, to);
+  const auto failing = std::find_if(additional.begin(), additional.end(),
+                                    [&](const Element& e) { return !rule.satisfiedBy(subjectOf(e), to); });
+  if (failing == additional.end()) return;
+  to.out.append("reason", "at least one additional property did not match the subschema")
+      .append("failingProperty", failing->name());
+  appendDetails(schema, subjectOf(*failing), to);
+}
+
+void explainAdditionalProperties(View schema, const Element& rule, View object, Explanation& to) {
+  const Element properties = schema["properties"];
+  const auto known = fieldsByName(properties.isObjectLike() ? properties.asDocument() : View(), to);
+  const NamePatterns patterns(schema["patternProperties"], to);
+  std::vector<Element> additional;
   for (const Element& e : object) {
-    if (!isAdditional(e) || satisfies(rule.asDocument(), subjectOf(e))) continue;
-    out.append("reason", "at least one additional property did not match the subschema")
-        .append("failingProperty", e.name());
-    return appendDetails(rule.asDocument(), subjectOf(e), out);
+    if (!to.goesOn()) return;
+    if (!known.contains(e.name()) && !patterns.match(e.name(), to)) additional.push_back(e);
   }
+  to.copy("specifiedAs", bson::doc("additionalProperties", rule).view());
+  if (rule.is(Type::kDocument)) return explainFailingProperty(rule.asDocument(), additional, to);
+  to.out.openArray("additionalProperties");
+  for (const Element& e : additional) {
+    if (!to.goesOn()) return;
+    to.out.push(e.name());
+  }
+  to.out.close();
 }
 
-void explainRequired(const Element& rule, View object, Builder& out) {
-  out.append("specifiedAs", bson::doc("required", rule)).openArray("missingProperties");
-  for (const Element& name : rule.asArray()) {
-    if (!object.has(name.toStringOr())) out.push(name.toStringOr());
+/// Appends an array of the names that the object has no field of.
+void appendMissing(const Element& names, View object, Explanation& to) {
+  to.out.openArray("missingProperties");
+  const auto fields = fieldsByName(object, to);
+  for (const Element& name : names.asArray()) {
+    if (!to.goesOn()) return;
+    if (!fields.contains(name.toStringOr())) to.out.push(name.toStringOr());
   }
-  out.close();
+  to.out.close();
 }
 
-void explainDependencies(const Element& rule, const Subject& subject, Builder& out) {
-  out.openArray("failingDependencies");
+void explainRequired(const Element& rule, View object, Explanation& to) {
+  to.copy("specifiedAs", bson::doc("required", rule).view());
+  appendMissing(rule, object, to);
+}
+
+void explainDependencies(const Element& rule, const Subject& subject, Explanation& to) {
+  to.out.openArray("failingDependencies");
   for (const Element& dependency : rule.asDocument()) {
-    if (satisfies(bson::doc("dependencies", bson::Builder().append(dependency).finish()), subject)) continue;
-    out.pushDocument().append("conditionalProperty", dependency.name());
-    if (dependency.is(Type::kArray)) {
-      out.openArray("missingProperties");
-      for (const Element& name : dependency.asArray()) {
-        if (!subject.object().has(name.toStringOr())) out.push(name.toStringOr());
-      }
-      out.close();
-    } else {
-      appendDetails(dependency.asDocument(), subject, out);
-    }
-    out.close();
+    if (!to.goesOn()) return;
+    if (satisfies(bson::doc("dependencies", bson::Builder().append(dependency).finish()), subject, to)) continue;
+    to.out.pushDocument().append("conditionalProperty", dependency.name());
+    if (dependency.is(Type::kArray)) appendMissing(dependency, subject.object(), to);
+    else appendDetails(dependency.asDocument(), subject, to);
+    if (!to.goesOn()) return;
+    to.out.close();
   }
-  out.close();
+  to.out.close();
 }
 
-void explainItems(View schema, const Element& rule, View array, Builder& out) {
+void explainItem(View schema, const Element& item, size_t index, Explanation& to) {
+  to.out.append("reason", "At least one item did not match the sub-schema")
+      .append("itemIndex", static_cast<int32_t>(index));
+  appendDetails(schema, subjectOf(item), to);
+}
+
+/// `items` with a schema for each of the first items.
+void explainLeadingItems(View schemas, View array, Explanation& to) {
+  size_t index = 0;
+  auto item = array.begin();
+  for (const Element& schema : schemas) {
+    if (item == array.end() || !to.goesOn()) return;
+    if (!satisfies(schema.asDocument(), subjectOf(*item), to))
+      return explainItem(schema.asDocument(), *item, index, to);
+    ++item;
+    ++index;
+  }
+}
+
+void explainItems(View schema, const Element& rule, View array, Explanation& to) {
+  if (rule.is(Type::kArray)) return explainLeadingItems(rule.asArray(), array, to);
   const bool additional = rule.name() == "additionalItems";
   size_t leading = 0;
   if (additional && schema["items"].is(Type::kArray)) leading = static_cast<size_t>(schema["items"].asArray().count());
+  std::optional<Rule> each;
+  if (rule.is(Type::kDocument)) each.emplace(rule.asDocument(), to);
   size_t index = 0;
   for (const Element& item : array) {
+    if (!to.goesOn()) return;
     const size_t at = index++;
-    if (at < leading) continue;
-    Element each = rule;
-    if (rule.is(Type::kArray)) {
-      const View schemas = rule.asArray();
-      const auto own =
-          std::next(schemas.begin(), static_cast<std::ptrdiff_t>(std::min(at, static_cast<size_t>(schemas.count()))));
-      if (own == schemas.end()) return;
-      each = *own;
-    }
-    if (each.is(Type::kDocument) && satisfies(each.asDocument(), subjectOf(item))) continue;
-    out.append("reason", "At least one item did not match the sub-schema")
+    if (at < leading || (each && each->satisfiedBy(subjectOf(item), to))) continue;
+    if (each) return explainItem(rule.asDocument(), item, at, to);
+    to.out.append("reason", "At least one item did not match the sub-schema")
         .append("itemIndex", static_cast<int32_t>(at));
-    if (each.is(Type::kDocument)) appendDetails(each.asDocument(), subjectOf(item), out);
     return;
   }
 }
 
-void explainCombination(const Element& rule, const Subject& subject, Builder& out) {
-  std::vector<int32_t> matching, failing;
+void explainCombination(const Element& rule, const Subject& subject, Explanation& to) {
+  std::vector<int32_t> matching;
+  std::vector<std::pair<int32_t, View>> failing;
   int32_t index = 0;
-  for (const Element& e : rule.asArray()) (satisfies(e.asDocument(), subject) ? matching : failing).push_back(index++);
+  for (const Element& e : rule.asArray()) {
+    if (satisfies(e.asDocument(), subject, to)) matching.push_back(index);
+    else failing.emplace_back(index, e.asDocument());
+    ++index;
+  }
   if (rule.name() == "oneOf" && matching.size() > 1) {
-    out.append("reason", "more than one subschema matched").append("matchingSchemaIndexes", matching);
+    to.out.append("reason", "more than one subschema matched").append("matchingSchemaIndexes", matching);
     return;
   }
-  out.openArray("schemasNotSatisfied");
-  index = 0;
-  for (const Element& e : rule.asArray()) {
-    const int32_t at = index++;
-    if (std::find(failing.begin(), failing.end(), at) == failing.end()) continue;
-    out.pushDocument().append("index", at);
-    appendDetails(e.asDocument(), subject, out);
-    out.close();
+  to.out.openArray("schemasNotSatisfied");
+  for (const auto& [at, schema] : failing) {
+    if (!to.goesOn()) return;
+    to.out.pushDocument().append("index", at);
+    appendDetails(schema, subject, to);
+    if (!to.goesOn()) return;
+    to.out.close();
   }
-  out.close();
+  to.out.close();
 }
 
 std::string_view reasonOf(std::string_view keyword) {
@@ -219,48 +298,53 @@ std::string_view reasonOf(std::string_view keyword) {
   return "rule was not satisfied";
 }
 
-void explainSimple(View schema, const Element& rule, const Subject& subject, Builder& out) {
-  out.append("specifiedAs", alone(schema, rule)).append("reason", reasonOf(rule.name()));
+void explainSimple(View schema, const Element& rule, const Subject& subject, Explanation& to) {
+  to.copy("specifiedAs", alone(schema, rule).view());
+  to.out.append("reason", reasonOf(rule.name()));
   if (rule.name().ends_with("Properties")) {
-    out.append("numberOfProperties", static_cast<int32_t>(subject.object().count()));
+    to.out.append("numberOfProperties", static_cast<int32_t>(subject.object().count()));
     return;
   }
-  if (subject.element.ok()) out.append("consideredValue", subject.element);
-  else out.append("consideredValue", subject.document);
+  if (subject.element.ok()) to.copy("consideredValue", subject.element);
+  else to.copy("consideredValue", subject.document);
   if (rule.name() == "bsonType" || rule.name() == "type")
-    out.append("consideredType", bson::typeName(subject.element.ok() ? subject.element.type() : Type::kDocument));
+    to.out.append("consideredType", bson::typeName(subject.element.ok() ? subject.element.type() : Type::kDocument));
 }
 
-void explainRule(View schema, const Element& rule, const Subject& subject, Builder& out) {
+void explainRule(View schema, const Element& rule, const Subject& subject, Explanation& to) {
   const auto name = rule.name();
-  out.append("operatorName", name);
-  if (name == "properties") return explainProperties(rule, subject.object(), out);
-  if (name == "patternProperties") return explainPatternProperties(rule, subject.object(), out);
-  if (name == "additionalProperties") return explainAdditionalProperties(schema, rule, subject.object(), out);
-  if (name == "required") return explainRequired(rule, subject.object(), out);
-  if (name == "dependencies") return explainDependencies(rule, subject, out);
-  if (name == "items" || name == "additionalItems") return explainItems(schema, rule, subject.array(), out);
-  if (name == "allOf" || name == "anyOf" || name == "oneOf") return explainCombination(rule, subject, out);
+  to.out.append("operatorName", name);
+  if (name == "properties") return explainProperties(rule, subject.object(), to);
+  if (name == "patternProperties") return explainPatternProperties(rule, subject.object(), to);
+  if (name == "additionalProperties") return explainAdditionalProperties(schema, rule, subject.object(), to);
+  if (name == "required") return explainRequired(rule, subject.object(), to);
+  if (name == "dependencies") return explainDependencies(rule, subject, to);
+  if (name == "items" || name == "additionalItems") return explainItems(schema, rule, subject.array(), to);
+  if (name == "allOf" || name == "anyOf" || name == "oneOf") return explainCombination(rule, subject, to);
   if (name == "not") {
-    out.append("reason", "child expression matched");
+    to.out.append("reason", "child expression matched");
     return;
   }
-  explainSimple(schema, rule, subject, out);
+  explainSimple(schema, rule, subject, to);
 }
 
-void explainRules(View schema, const Subject& subject, Builder& rules) {
+void explainRules(View schema, const Subject& subject, Explanation& to) {
   for (const Element& rule : schema) {
     const auto name = rule.name();
     if (name == "exclusiveMinimum" || name == "exclusiveMaximum" || name == "title" || name == "description") continue;
-    if (satisfies(alone(schema, rule), subject)) continue;
-    rules.pushDocument();
-    explainRule(schema, rule, subject, rules);
-    rules.close();
+    if (satisfies(alone(schema, rule), subject, to)) continue;
+    if (!to.goesOn()) return;
+    to.out.pushDocument();
+    explainRule(schema, rule, subject, to);
+    if (!to.goesOn()) return;
+    to.out.close();
   }
 }
 
 }  // namespace
 
-void explainSchema(View schema, View document, Builder& rules) { explainRules(schema, Subject{{}, document}, rules); }
+void explainSchema(View schema, View document, Explanation& rules) {
+  explainRules(schema, Subject{{}, document}, rules);
+}
 
 }  // namespace troupe::query

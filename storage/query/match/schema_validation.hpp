@@ -32,6 +32,9 @@ struct Validation {
 /// expressions.
 constexpr int64_t stepsForFields(size_t bytes) { return static_cast<int64_t>(1 + (bytes >> 7)); }
 
+/// A regular expression takes tens of microseconds to compile, and a schema may have any number of them.
+constexpr int64_t kStepsOfCompiling = 64;
+
 /// Is the value equal to one of `values`, whatever the order of fields? `values` have theirs sorted
 /// (withSortedFields).
 bool isOneOf(const bson::Element& value, bson::View values, Validation& validation);

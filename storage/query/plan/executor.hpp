@@ -66,8 +66,9 @@ class Executor {
   virtual StatusWith<Next> next() = 0;
   /// The record the last result came from; none (0) after a blocking projection. For updates and deletes.
   virtual const storage::RecordId& recordId() const = 0;
-  /// Where in an array the filter matched the last result (positional updates).
-  virtual int64_t matchedArrayIndex() const = 0;
+  /// Where in an array the filter matched the last result (positional updates); looks for it again. Errors: those of
+  /// expressions, of an interrupt.
+  virtual StatusWith<int64_t> matchedArrayIndex() const = 0;
   /// Gives cursors up; the caller may then abandon the unit's snapshot.
   virtual void save() = 0;
   /// Takes cursors on `unit`'s (new) snapshot and goes on behind the last result. Opens the snapshot together with the

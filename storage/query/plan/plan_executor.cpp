@@ -44,9 +44,11 @@ Next PlanExecutor::endSlice() {
   return Next::yield();
 }
 
-int64_t PlanExecutor::matchedArrayIndex() const {
+StatusWith<int64_t> PlanExecutor::matchedArrayIndex() const {
   MatchDetails details;
+  details.work = plan_.context.work;
   if (plan_.filter && row_.id.ok()) plan_.filter->matches(row_.document, &details);
+  TROUPE_TRY(details.error);
   return details.arrayIndex;
 }
 

@@ -21,7 +21,7 @@ enum class MetaField { kTextScore, kSortKey, kRecordId };
 
 class FindProjection final : public Projection {
  public:
-  explicit FindProjection(ProjectionTree tree) : tree_(std::move(tree)) {}
+  FindProjection(ProjectionTree::Mode mode, QueryWork* work) : work_(work), tree_(mode, work) {}
 
   bool isInclusion() const override { return tree_.mode() == ProjectionTree::Mode::kInclude; }
   const std::vector<std::string>& requiredPaths() const override { return required_; }
@@ -57,7 +57,10 @@ class FindProjection final : public Projection {
   StatusWith<Document> onlyMatchedElement(View document, View projected) const {
     constexpr const char* kContext = "Executor error during find command :: caused by :: ";
     MatchDetails details;
-    if (!filter_->matches(document, &details) || details.arrayIndex < 0)
+    details.work = work_;
+    const bool matched = filter_->matches(document, &details);
+    TROUPE_TRY(details.error);
+    if (!matched || details.arrayIndex < 0)
       return {ErrorCode(51246),
               std::string(kContext) + "positional operator '.$' couldn't find a matching element in the array"};
     ProjectionTree edit(ProjectionTree::Mode::kExclude);
@@ -71,6 +74,7 @@ class FindProjection final : public Projection {
     return edit.apply(projected);
   }
 
+  QueryWork* work_;
   ProjectionTree tree_;
   std::vector<std::string> required_;
   std::string positional_;  ///< the path before `.$`, or empty
@@ -112,8 +116,7 @@ Status checkFieldPath(std::string_view path) {
   if (path.empty()) return {ErrorCode::kFieldPathEmpty, "FieldPath cannot be constructed with empty string"};
   if (path.ends_with('.')) return {ErrorCode::kFieldPathTrailingDot, "FieldPath must not end with a '.'."};
   const FieldPath parts(path);
-  if (parts.size() > static_cast<size_t>(bson::kMaxNestingDepth))
-    return {ErrorCode::kOverflow, "FieldPath is too long"};
+  TROUPE_TRY(checkDepth(parts));
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].empty()) return {ErrorCode(15998), "FieldPath field names may not be empty strings."};
     if (parts[i].starts_with('$'))
@@ -255,9 +258,12 @@ Status ProjectionParser::addElemMatch(const Wish& wish, ProjectionTree& tree) {
   const Document filter = bson::doc(wish.path, bson::doc("$elemMatch", wish.value.asDocument()));
   TROUPE_ASSIGN(auto parsed, parseMatch(filter, context_));
   const std::shared_ptr<const MatchExpression> match = std::move(parsed);
-  return tree.compute(wish.path, [match, path = wish.path](View root) -> StatusWith<Value> {
+  return tree.compute(wish.path, [match, path = wish.path, work = context_.work](View root) -> StatusWith<Value> {
     MatchDetails details;
-    if (!match->matches(root, &details)) return Value();
+    details.work = work;
+    const bool matched = match->matches(root, &details);
+    TROUPE_TRY(details.error);
+    if (!matched) return Value();
     int64_t n = 0;
     for (const auto& item : root[path].asArray())
       if (n++ == details.arrayIndex) return bson::array(item);
@@ -299,7 +305,7 @@ Status ProjectionParser::add(const Wish& wish, FindProjection& to) {
 StatusWith<std::unique_ptr<Projection>> ProjectionParser::parse(View spec) {
   TROUPE_TRY(read(spec, ""));
   TROUPE_ASSIGN(const auto mode, this->mode());
-  auto projection = std::make_unique<FindProjection>(ProjectionTree(mode, context_.work));
+  auto projection = std::make_unique<FindProjection>(mode, context_.work);
   const bool idWished = std::any_of(wishes_.begin(), wishes_.end(),
                                     [](const Wish& w) { return w.path == "_id" || w.path.starts_with("_id."); });
   const bool including = mode == ProjectionTree::Mode::kInclude;

@@ -1,6 +1,7 @@
 #include "storage/query/project/projection_tree.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "storage/query/match/field_path.hpp"
 
@@ -10,31 +11,67 @@ using bson::Element;
 using bson::Type;
 using bson::View;
 
-const ProjectionTree::Node* ProjectionTree::Node::find(std::string_view child) const {
-  for (const Node& node : children)
-    if (node.name == child) return &node;
+namespace {
+/// So many names are found faster by looking at each than by their hash.
+constexpr size_t kFewNames = 8;
+
+/// Names of fields, to be asked for often.
+class NameSet {
+ public:
+  /// `in` is read through once when `lookups` are many, else by each lookup.
+  NameSet(View in, size_t lookups) : in_(in), isHashed_(lookups > kFewNames) {
+    if (!isHashed_) return;
+    for (const auto& e : in) names_.insert(e.name());
+  }
+  bool has(std::string_view name) const { return isHashed_ ? names_.contains(name) : in_.has(name); }
+
+ private:
+  View in_;
+  bool isHashed_;
+  std::unordered_set<std::string_view> names_;
+};
+}  // namespace
+
+ProjectionTree::Node* ProjectionTree::Node::find(std::string_view child) const {
+  if (children.size() > kFewNames) {
+    const auto known = byName.find(child);
+    return known == byName.end() ? nullptr : known->second;
+  }
+  for (const auto& node : children)
+    if (node->name == child) return node.get();
   return nullptr;
+}
+
+ProjectionTree::Node* ProjectionTree::Node::add(std::string_view child) {
+  Node* const node = children.emplace_back(std::make_unique<Node>()).get();
+  node->name = child;
+  if (children.size() == kFewNames + 1)
+    for (const auto& each : children) byName.emplace(each->name, each.get());
+  else if (children.size() > kFewNames) byName.emplace(node->name, node);
+  return node;
 }
 
 StatusWith<ProjectionTree::Node*> ProjectionTree::insert(std::string_view path, bool computed) {
   const FieldPath parts(path);
+  if (work_) TROUPE_TRY(work_->step(stepsFor(path.size())));
+  TROUPE_TRY(checkDepth(parts));
   Node* node = &root_;
   for (size_t i = 0; i < parts.size(); ++i) {
     node->hasComputed = node->hasComputed || computed;
-    const auto at =
-        std::find_if(node->children.begin(), node->children.end(), [&](const Node& c) { return c.name == parts[i]; });
+    Node* const known = node->find(parts[i]);
     const bool last = i + 1 == parts.size();
-    if (at == node->children.end()) {
-      node->children.emplace_back().name = parts[i];
-      node = &node->children.back();
+    if (!known) {
+      node = node->add(parts[i]);
+      bytes_ += static_cast<int64_t>(sizeof(Node) + parts[i].size() + 64);
       continue;
     }
     if (last) return {ErrorCode::kPathCollisionPrefix, "Path collision at " + parts.text()};
-    if (at->children.empty())
+    if (known->children.empty())
       return {ErrorCode::kPathCollision,
               "Path collision at " + parts.text() + " remaining portion " + std::string(parts.tail(i + 1))};
-    node = &*at;
+    node = known;
   }
+  TROUPE_TRY(held_.set(bytes_));
   node->hasComputed = computed;
   plain_ = plain_ && !computed;
   return node;
@@ -63,6 +100,7 @@ StatusWith<bson::Document> ProjectionTree::apply(View document) const {
 }
 
 Status ProjectionTree::applyFields(const Node& node, View in, View root, Output& output) const {
+  if (work_) TROUPE_TRY(work_->step(stepsFor(in.size())));
   bson::Builder& out = output.builder;
   const bool including = mode_ == Mode::kInclude;
   size_t missing = node.children.size();
@@ -145,25 +183,27 @@ Status ProjectionTree::applyArray(const Node& node, View in, View root, Output& 
 
 Status ProjectionTree::addComputed(const Node& node, View in, View root, Output& output) const {
   bson::Builder& out = output.builder;
-  for (const Node& child : node.children) {
-    if (!child.hasComputed || ((mode_ != Mode::kInclude || !child.compute) && in.has(child.name))) continue;
-    if (child.compute) {
-      TROUPE_ASSIGN(const auto value, child.compute(root));
-      TROUPE_TRY(output.append(child.name, value));
+  const NameSet present(in, node.children.size());
+  for (const auto& child : node.children) {
+    if (work_) TROUPE_TRY(work_->step());
+    if (!child->hasComputed || ((mode_ != Mode::kInclude || !child->compute) && present.has(child->name))) continue;
+    if (child->compute) {
+      TROUPE_ASSIGN(const auto value, child->compute(root));
+      TROUPE_TRY(output.append(child->name, value));
       continue;
     }
-    out.openDocument(child.name);
-    TROUPE_TRY(addComputed(child, {}, root, output));
+    out.openDocument(child->name);
+    TROUPE_TRY(addComputed(*child, {}, root, output));
     out.close();
   }
   return Status::OK();
 }
 
 void ProjectionTree::addPaths(const Node& node, const std::string& prefix, std::vector<std::string>& out) {
-  for (const Node& child : node.children) {
-    const std::string path = prefix.empty() ? child.name : prefix + "." + child.name;
-    if (child.children.empty()) out.push_back(path);
-    else addPaths(child, path, out);
+  for (const auto& child : node.children) {
+    const std::string path = prefix.empty() ? child->name : prefix + "." + child->name;
+    if (child->children.empty()) out.push_back(path);
+    else addPaths(*child, path, out);
   }
 }
 

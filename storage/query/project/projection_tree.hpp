@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "messaging/bson/document.hpp"
@@ -26,12 +27,13 @@ class ProjectionTree {
   using Transform = std::function<StatusWith<bson::Value>(const bson::Element& present)>;
 
   /// `work`: the operation that results are made for, whose budget holds while one is made; null: none.
-  explicit ProjectionTree(Mode mode, QueryWork* work = nullptr) : mode_(mode), work_(work) {}
+  explicit ProjectionTree(Mode mode, QueryWork* work = nullptr) : mode_(mode), work_(work), held_(work) {}
   ProjectionTree(ProjectionTree&&) = default;
   ProjectionTree& operator=(ProjectionTree&&) = default;
 
   Mode mode() const { return mode_; }
-  /// Marks a dotted path as included or excluded. Errors: 31249 / 31250 on collision with an earlier path.
+  /// Marks a dotted path as included or excluded. Errors, of all three: 31249 / 31250 on collision with an earlier
+  /// path, Overflow for more components than documents nest, ExceededMemoryLimit, those of an interrupt.
   Status mark(std::string_view path);
   /// Sets a computed path. `constant` computations do not look at the document.
   Status compute(std::string_view path, Compute compute);
@@ -53,10 +55,13 @@ class ProjectionTree {
     std::string name;
     Compute compute;
     Transform transform;
-    bool hasComputed = false;    ///< in it or below
-    std::vector<Node> children;  ///< in the order they were added; a node without children is a leaf
+    bool hasComputed = false;  ///< in it or below
+    /// In the order they were added; a node without children is a leaf.
+    std::vector<std::unique_ptr<Node>> children;
+    std::unordered_map<std::string_view, Node*> byName;  ///< of many children
 
-    const Node* find(std::string_view child) const;
+    Node* find(std::string_view child) const;
+    Node* add(std::string_view child);
   };
   /// A result in the making.
   struct Output {
@@ -78,6 +83,8 @@ class ProjectionTree {
 
   Mode mode_;
   QueryWork* work_;
+  HeldMemory held_;
+  int64_t bytes_ = 0;  ///< about what the tree takes
   Node root_;
   bool plain_ = true;
 };

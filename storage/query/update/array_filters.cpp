@@ -12,11 +12,12 @@ Status whileParsing(const Status& cause) {
   return {cause.code(), "Error parsing array filter :: caused by :: " + cause.reason()};
 }
 
-/// Collects the first component of every path below.
+/// Collects the first components of the paths below, until there are two.
 void addRoots(const MatchExpression& e, std::vector<std::string>& roots) {
+  if (roots.size() > 1) return;
   if (!e.path().empty()) {
     const std::string root(e.fieldPath()[0]);
-    if (std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(root);
+    if (roots.empty() || roots.front() != root) roots.push_back(root);
     return;
   }
   for (const auto& child : e.children()) addRoots(*child, roots);
@@ -31,6 +32,7 @@ bool isIdentifier(std::string_view name) {
 
 StatusWith<ArrayFilters> ArrayFilters::parse(bson::View filters, const ParseContext& context) {
   ArrayFilters result;
+  result.work_ = context.work;
   for (const auto& e : filters) {
     if (!e.is(bson::Type::kDocument)) return {ErrorCode::kTypeMismatch, "arrayFilters must be an array of documents"};
     auto filter = parseMatch(e.asDocument(), context);
@@ -47,24 +49,20 @@ StatusWith<ArrayFilters> ArrayFilters::parse(bson::View filters, const ParseCont
                            "The top-level field name must be an alphanumeric string beginning with a "
                            "lowercase letter, found '" +
                                roots[0] + "'"});
-    if (result.has(roots[0]))
+    if (!result.byIdentifier_.emplace(roots[0], std::move(filter).value()).second)
       return {ErrorCode::kFailedToParse, "Found multiple array filters with the same top-level field name " + roots[0]};
-    result.names_.push_back(roots[0]);
-    result.filters_.push_back(std::move(filter).value());
   }
   return result;
 }
 
-bool ArrayFilters::matches(std::string_view identifier, const bson::Element& element) const {
+StatusWith<bool> ArrayFilters::matches(std::string_view identifier, const bson::Element& element) const {
   bson::Builder wrapped;
   wrapped.append(identifier, element);
-  return find(identifier)->matches(wrapped.finish());
-}
-
-const MatchExpression* ArrayFilters::find(std::string_view identifier) const {
-  for (size_t i = 0; i < names_.size(); ++i)
-    if (names_[i] == identifier) return filters_[i].get();
-  return nullptr;
+  MatchDetails details;
+  details.work = work_;
+  const bool matched = byIdentifier_.find(identifier)->second->matches(wrapped.finish(), &details);
+  if (!details.error.isOK()) return details.error;
+  return matched;
 }
 
 }  // namespace troupe::query

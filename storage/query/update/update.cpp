@@ -165,7 +165,7 @@ constexpr std::string_view kModifiers[] = {"$set",  "$unset",  "$inc",      "$mu
 
 StatusWith<std::unique_ptr<Update>> parseOperators(View u, View arrayFilters, const ParseContext& context) {
   TROUPE_ASSIGN(auto filters, ArrayFilters::parse(arrayFilters, context));
-  UpdateTree tree;
+  UpdateTree tree(context.work);
   for (const auto& modifier : u) {
     const std::string name(modifier.name());
     if (std::find(std::begin(kModifiers), std::end(kModifiers), name) == std::end(kModifiers))
@@ -185,9 +185,8 @@ StatusWith<std::unique_ptr<Update>> parseOperators(View u, View arrayFilters, co
       TROUPE_TRY(tree.add(std::move(op), filters));
     }
   }
-  for (const auto& identifier : filters.identifiers()) {
-    const auto& used = tree.usedIdentifiers();
-    if (std::find(used.begin(), used.end(), identifier) == used.end())
+  for (const auto& [identifier, filter] : filters.byIdentifier()) {
+    if (!tree.usedIdentifiers().contains(identifier))
       return {ErrorCode::kFailedToParse, "The array filter for identifier '" + identifier +
                                              "' was not used in the update " + bson::toRelaxedJson(u)};
   }

@@ -10,6 +10,7 @@ namespace troupe::query {
 using bson::Element;
 using bson::Type;
 using bson::View;
+using Name = UpdateTree::Name;
 using Node = UpdateTree::Node;
 
 namespace {
@@ -17,14 +18,11 @@ namespace {
 /// Most elements an update may pad an array with.
 constexpr int64_t kMaxPadding = 1'500'000;
 
+/// About what an operator takes beside its path and the bytes of its operand.
+constexpr int64_t kOperatorBytes = 256;
+
 /// Several nodes may apply to one element: `a.$[]` and `a.0`.
 using Nodes = std::vector<const Node*>;
-
-/// Numbers first, by value; then names.
-bool namesBefore(int64_t aIndex, std::string_view a, int64_t bIndex, std::string_view b) {
-  if (aIndex >= 0 || bIndex >= 0) return aIndex >= 0 && (bIndex < 0 || aIndex < bIndex);
-  return a < b;
-}
 
 bool isPositional(std::string_view part) { return part == "$" || (part.starts_with("$[") && part.ends_with(']')); }
 bool isDbRef(std::string_view part) { return part == "$ref" || part == "$id" || part == "$db"; }
@@ -34,8 +32,8 @@ bool isDbRef(std::string_view part) { return part == "$ref" || part == "$id" || 
 /// blocks.
 class Applier {
  public:
-  Applier(const UpdateInput& input, const ArrayFilters& filters, bson::Builder& out)
-      : input_(input), filters_(filters), out_(out) {}
+  Applier(const UpdateInput& input, const ArrayFilters& filters, QueryWork* work, bson::Builder& out)
+      : input_(input), filters_(filters), work_(work), out_(out) {}
 
   Status object(const Nodes& nodes, View in, const Element& self);
   bool changed() const { return changed_; }
@@ -43,25 +41,30 @@ class Applier {
  private:
   /// A name among the children of one or several nodes.
   struct Step {
-    std::string_view name;
+    Name name;
     Nodes nodes;
     bool seen = false;
   };
   /// The children of all nodes, by name, in the order in which new fields are to appear.
   StatusWith<std::vector<Step>> steps(const Nodes& nodes, const Element& self);
+  StatusWith<Name> nameOf(const Node& child, const Element& self);
   Status array(const Nodes& nodes, const Element& self);
   Status elementsBeyond(const Nodes& nodes, int64_t size);
   Status checkArrayNames(const Nodes& nodes, const Element& self) const;
-  Nodes nodesFor(const Nodes& nodes, int64_t index, const Element& item) const;
+  /// The nodes that stand for the element at `index`, which is absent beyond the array's end.
+  StatusWith<Nodes> nodesFor(const Nodes& nodes, int64_t index, const Element& item) const;
+  StatusWith<bool> standsFor(const Node& dynamic, int64_t index, const Element& item) const;
   Status field(const Nodes& nodes, const Element& e, std::string_view name, bool inArray);
   Status leaf(const Node& node, const Element& e, std::string_view name, bool inArray);
   Status scalar(const Nodes& nodes, const Element& e, std::string_view name);
   bool creates(const Nodes& nodes) const {
     return std::any_of(nodes.begin(), nodes.end(), [&](const Node* n) { return n->creates(input_); });
   }
+  Status step(size_t turns = 1) const { return work_ ? work_->step(static_cast<int64_t>(turns)) : Status::OK(); }
 
   const UpdateInput& input_;
   const ArrayFilters& filters_;
+  QueryWork* work_;
   bson::Builder& out_;
   bool changed_ = false;
   std::string matchedName_;
@@ -91,70 +94,88 @@ Status notFound() {
   return {ErrorCode::kBadValue, "The positional operator did not find the match needed from the query."};
 }
 
+/// The name that a child has within a document. Only an array has elements that `$[]` and `$[x]` can stand for; `$`
+/// stands for a number, and a document may have a field of that name.
+StatusWith<Name> Applier::nameOf(const Node& child, const Element& self) {
+  if (!child.isDynamic()) return Name{child.name, child.index};
+  if (child.name != "$") {
+    if (self.ok())
+      return Status(ErrorCode::kBadValue, "Cannot apply array updates to non-array element " + describeElement(self));
+    return Status(ErrorCode::kBadValue,
+                  "The path '" + child.arrayPath() + "' must exist in the document in order to apply array updates.");
+  }
+  if (input_.matchedIndex < 0) return notFound();
+  matchedName_ = std::to_string(input_.matchedIndex);
+  return Name{matchedName_, input_.matchedIndex};
+}
+
 StatusWith<std::vector<Applier::Step>> Applier::steps(const Nodes& nodes, const Element& self) {
   std::vector<Step> result;
   for (const Node* node : nodes) {
-    for (const Node& child : node->children) {
-      std::string_view name = child.name;
-      if (child.isDynamic()) {
-        // Only an array has elements that `$[]` and `$[x]` can stand for. `$` stands for a number, and a document may
-        // have a field of that name.
-        if (name != "$") {
-          if (self.ok())
-            return Status(ErrorCode::kBadValue,
-                          "Cannot apply array updates to non-array element " + describeElement(self));
-          return Status(ErrorCode::kBadValue, "The path '" + child.arrayPath() +
-                                                  "' must exist in the document in order to apply array updates.");
-        }
-        if (input_.matchedIndex < 0) return notFound();
-        name = matchedName_ = std::to_string(input_.matchedIndex);
-      }
-      const auto same = std::find_if(result.begin(), result.end(), [&](const Step& s) { return s.name == name; });
-      if (same != result.end()) same->nodes.push_back(&child);
-      else result.push_back({name, {&child}});
+    TROUPE_TRY(step(node->children.size()));
+    for (const auto& child : node->children) {
+      TROUPE_ASSIGN(const Name name, nameOf(*child, self));
+      result.push_back({name, {child.get()}});
     }
   }
-  // The children of one node are in order as they are (UpdateTree::add); those of several are not.
-  if (nodes.size() > 1) {
-    std::sort(result.begin(), result.end(), [](const Step& a, const Step& b) {
-      return namesBefore(arrayIndex(a.name), a.name, arrayIndex(b.name), b.name);
-    });
+  // The children of one node are in order; those of several are not, nor is the number that `$` stands for.
+  const auto before = [](const Step& a, const Step& b) { return a.name < b.name; };
+  const auto notBefore = [&](const Step& a, const Step& b) { return !before(a, b); };
+  if (std::adjacent_find(result.begin(), result.end(), notBefore) == result.end()) return result;
+  std::stable_sort(result.begin(), result.end(), before);
+  std::vector<Step> merged;
+  for (auto& each : result) {
+    if (!merged.empty() && merged.back().name == each.name) merged.back().nodes.push_back(each.nodes.front());
+    else merged.push_back(std::move(each));
   }
-  return result;
+  return merged;
 }
 
 Status Applier::object(const Nodes& nodes, View in, const Element& self) {
   TROUPE_ASSIGN(auto todo, steps(nodes, self));
+  const auto stepFor = [&](std::string_view text) -> Step* {
+    const Name name{text, arrayIndex(text)};
+    const auto at = std::lower_bound(todo.begin(), todo.end(), name,
+                                     [](const Step& step, const Name& wanted) { return step.name < wanted; });
+    return at != todo.end() && at->name == name && !at->seen ? &*at : nullptr;
+  };
   {
     Run untouched(out_);
     for (const auto& e : in) {
-      const auto step =
-          std::find_if(todo.begin(), todo.end(), [&](const Step& s) { return !s.seen && s.name == e.name(); });
-      if (step == todo.end()) {
+      Step* const own = stepFor(e.name());
+      if (!own) {
         untouched.add(e);
         continue;
       }
       untouched.flush();
-      step->seen = true;
-      TROUPE_TRY(field(step->nodes, e, e.name(), false));
+      own->seen = true;
+      TROUPE_TRY(field(own->nodes, e, e.name(), false));
     }
   }
   // Existing fields keep their places; new ones follow in the order of their names (numbers by value).
-  for (const auto& step : todo)
-    if (!step.seen) TROUPE_TRY(field(step.nodes, {}, step.name, false));
+  for (const auto& each : todo)
+    if (!each.seen) TROUPE_TRY(field(each.nodes, {}, each.name.text, false));
   return Status::OK();
 }
 
-Nodes Applier::nodesFor(const Nodes& nodes, int64_t index, const Element& item) const {
+StatusWith<bool> Applier::standsFor(const Node& dynamic, int64_t index, const Element& item) const {
+  TROUPE_TRY(step());
+  if (dynamic.name == "$") return input_.matchedIndex == index;
+  if (!item.ok()) return false;
+  if (dynamic.name == "$[]") return true;
+  return filters_.matches(dynamic.identifier(), item);
+}
+
+StatusWith<Nodes> Applier::nodesFor(const Nodes& nodes, int64_t index, const Element& item) const {
   Nodes result;
   for (const Node* node : nodes) {
-    for (const Node& child : node->children) {
-      const bool applies = child.isDynamic() ? child.name == "$" ? input_.matchedIndex == index
-                                               : child.name == "$[]"
-                                                   ? item.ok()
-                                                   : item.ok() && filters_.matches(child.identifier(), item)
-                                             : child.index == index;
-      if (applies) result.push_back(&child);
+    TROUPE_TRY(step());
+    if (const auto own = node->children.find(Name{{}, index}); own != node->children.end())
+      result.push_back(own->get());
+    for (auto at = node->children.lower_bound(Name{"$"}); at != node->children.end() && (*at)->name[0] == '$'; ++at) {
+      if (!(*at)->isDynamic()) continue;
+      TROUPE_ASSIGN(const bool applies, standsFor(**at, index, item));
+      if (applies) result.push_back(at->get());
     }
   }
   return result;
@@ -164,11 +185,12 @@ Nodes Applier::nodesFor(const Nodes& nodes, int64_t index, const Element& item) 
 /// nothing ($unset, $pull ...) ignores such a name.
 Status Applier::checkArrayNames(const Nodes& nodes, const Element& self) const {
   for (const Node* node : nodes) {
-    for (const Node& child : node->children) {
-      if (child.name == "$" && input_.matchedIndex < 0) return notFound();
-      if (child.index < 0 && !child.isDynamic() && child.creates(input_))
+    TROUPE_TRY(step(node->children.size()));
+    for (const auto& child : node->children) {
+      if (child->name == "$" && input_.matchedIndex < 0) return notFound();
+      if (child->index < 0 && !child->isDynamic() && child->creates(input_))
         return {ErrorCode::kPathNotViable,
-                "Cannot create field '" + child.name + "' in element {" + describeElement(self) + "}"};
+                "Cannot create field '" + child->name + "' in element {" + describeElement(self) + "}"};
     }
   }
   return Status::OK();
@@ -180,7 +202,7 @@ Status Applier::array(const Nodes& nodes, const Element& self) {
   {
     Run untouched(out_);
     for (const auto& item : self.asArray()) {
-      const Nodes here = nodesFor(nodes, index++, item);
+      TROUPE_ASSIGN(const Nodes here, nodesFor(nodes, index++, item));
       if (here.empty()) {
         untouched.add(item);
         continue;
@@ -196,9 +218,9 @@ Status Applier::array(const Nodes& nodes, const Element& self) {
 Status Applier::elementsBeyond(const Nodes& nodes, int64_t size) {
   std::vector<int64_t> indexes;
   for (const Node* node : nodes) {
-    for (const Node& child : node->children) {
-      const int64_t index = child.name == "$" ? input_.matchedIndex : child.index;
-      if (index >= size && child.creates(input_)) indexes.push_back(index);
+    for (const auto& child : node->children) {
+      const int64_t index = child->name == "$" ? input_.matchedIndex : child->index;
+      if (index >= size && child->creates(input_)) indexes.push_back(index);
     }
   }
   std::sort(indexes.begin(), indexes.end());
@@ -208,7 +230,8 @@ Status Applier::elementsBeyond(const Nodes& nodes, int64_t size) {
     if (index - size > kMaxPadding)
       return {ErrorCode::kCannotBackfillArray, "can't backfill more than " + std::to_string(kMaxPadding) + " elements"};
     for (; size < index; ++size) out_.append(std::to_string(size), bson::Null{});
-    TROUPE_TRY(field(nodesFor(nodes, index, {}), {}, std::to_string(index), true));
+    TROUPE_ASSIGN(const Nodes here, nodesFor(nodes, index, {}));
+    TROUPE_TRY(field(here, {}, std::to_string(index), true));
     size = index + 1;
   }
   return Status::OK();
@@ -265,13 +288,13 @@ Status Applier::field(const Nodes& nodes, const Element& e, std::string_view nam
 
 Status Applier::scalar(const Nodes& nodes, const Element& e, std::string_view name) {
   for (const Node* node : nodes) {
-    for (const Node& child : node->children) {
-      if (child.isDynamic() && child.name != "$")
+    TROUPE_TRY(step(node->children.size()));
+    for (const auto& child : node->children) {
+      if (child->isDynamic() && child->name != "$")
         return {ErrorCode::kBadValue, "Cannot apply array updates to non-array element " + describeElement(e)};
-      if (child.creates(input_))
-        return {ErrorCode::kPathNotViable, "Cannot create field '" +
-                                               (child.name == "$" ? std::to_string(input_.matchedIndex) : child.name) +
-                                               "' in element {" + describeElement(e) + "}"};
+      if (!child->creates(input_)) continue;
+      const std::string name = child->name == "$" ? std::to_string(input_.matchedIndex) : child->name;
+      return {ErrorCode::kPathNotViable, "Cannot create field '" + name + "' in element {" + describeElement(e) + "}"};
     }
   }
   out_.append(name, e);
@@ -280,23 +303,29 @@ Status Applier::scalar(const Nodes& nodes, const Element& e, std::string_view na
 
 }  // namespace
 
+bool Name::operator<(const Name& other) const {
+  if (index >= 0 || other.index >= 0) return index >= 0 && (other.index < 0 || index < other.index);
+  return text < other.text;
+}
+
 bool Node::creates(const UpdateInput& input) const {
   if (op) return op->creates(input);
-  return std::any_of(children.begin(), children.end(), [&](const Node& child) { return child.creates(input); });
+  return std::any_of(children.begin(), children.end(), [&](const auto& child) { return child->creates(input); });
 }
 
 std::string Node::arrayPath() const {
   const Node* node = this;
   while (!node->op) {
     invariant(!node->children.empty(), "every branch of an update tree ends in an operator");
-    node = &node->children.front();
+    node = node->children.begin()->get();
   }
   return node->op->path().substr(0, node->op->path().find(".$["));
 }
 
-Status UpdateTree::checkPath(const std::string& path, const ArrayFilters& filters) {
+Status UpdateTree::checkPath(const FieldPath& parts, const ArrayFilters& filters) {
+  const std::string& path = parts.text();
   if (path.empty()) return {ErrorCode::kEmptyFieldName, "An empty update path is not valid."};
-  const FieldPath parts(path);
+  TROUPE_TRY(checkDepth(parts));
   int positional = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto part = parts[i];
@@ -322,46 +351,46 @@ Status UpdateTree::checkPath(const std::string& path, const ArrayFilters& filter
       if (!filters.has(identifier))
         return {ErrorCode::kBadValue,
                 "No array filter found for identifier '" + std::string(identifier) + "' in path '" + path + "'"};
-      identifiers_.emplace_back(identifier);
+      identifiers_.emplace(identifier);
     }
   }
   return Status::OK();
 }
 
+Node* UpdateTree::childOf(Node& node, Name name) {
+  if (const auto known = node.children.find(name); known != node.children.end()) return known->get();
+  auto fresh = std::make_unique<Node>();
+  fresh->name = name.text;
+  fresh->index = name.index;
+  bytes_ += static_cast<int64_t>(sizeof(Node) + name.text.size() + 64);
+  return node.children.insert(std::move(fresh)).first->get();
+}
+
 Status UpdateTree::add(UpdateOperatorPtr op, const ArrayFilters& filters) {
-  const std::string path = op->path();
-  TROUPE_TRY(checkPath(path, filters));
-  const FieldPath parts(path);
+  const FieldPath parts(op->path());
+  const std::string& path = parts.text();
+  if (work_) TROUPE_TRY(work_->step(stepsFor(path.size())));
+  TROUPE_TRY(checkPath(parts, filters));
   const auto conflict = [&](std::string_view at) -> Status {
     return {ErrorCode::kConflictingUpdateOperators,
             "Updating the path '" + path + "' would create a conflict at '" + std::string(at) + "'"};
   };
   depth_ = std::max(depth_, static_cast<int>(parts.size()) + op->depth());
-  paths_.push_back(path);
   Node* node = &root_;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (node->op) return conflict(parts.head(i));  // another operator writes the whole field of which this is a part
-    // Children are kept in order, numbers by value: so new fields and padded elements come out in order in one pass.
-    const auto at = std::find_if(node->children.begin(), node->children.end(), [&](const Node& child) {
-      return !namesBefore(child.index, child.name, parts.index(i), parts[i]);
-    });
-    if (at != node->children.end() && at->name == parts[i]) {
-      node = &*at;
-      continue;
-    }
-    Node fresh;
-    fresh.name = parts[i];
-    fresh.index = parts.index(i);
-    node = &*node->children.insert(at, std::move(fresh));
+    node = childOf(*node, {parts[i], parts.index(i)});
   }
   if (node->op || !node->children.empty()) return conflict(path);
   node->op = std::move(op);
-  return Status::OK();
+  paths_.push_back(path);
+  bytes_ += static_cast<int64_t>(2 * path.size()) + kOperatorBytes;
+  return held_.set(bytes_);
 }
 
 Status UpdateTree::apply(const UpdateInput& input, const ArrayFilters& filters, bson::Builder& out,
                          bool* changed) const {
-  Applier applier(input, filters, out);
+  Applier applier(input, filters, work_, out);
   TROUPE_TRY(applier.object({&root_}, input.document, {}));
   *changed = applier.changed();
   return Status::OK();

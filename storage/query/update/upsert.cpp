@@ -1,5 +1,6 @@
 // The document that an upsert inserts.
 #include <algorithm>
+#include <unordered_map>
 
 #include "storage/query/update/update.hpp"
 
@@ -13,8 +14,9 @@ struct Equality {
   const FieldPath* path;
   Element value;
 };
+using Equalities = std::vector<Equality>;
 
-void collect(const MatchExpression& e, std::vector<Equality>& out) {
+void collect(const MatchExpression& e, Equalities& out) {
   switch (e.kind()) {
     case MatchKind::kAnd:
       for (const auto& child : e.children()) collect(*child, out);
@@ -33,52 +35,52 @@ void collect(const MatchExpression& e, std::vector<Equality>& out) {
   }
 }
 
-Status checkDistinct(const std::vector<Equality>& equalities) {
-  for (size_t i = 0; i < equalities.size(); ++i) {
-    const std::string& path = equalities[i].path->text();
-    for (size_t j = 0; j < i; ++j) {
-      const std::string& earlier = equalities[j].path->text();
-      if (earlier == path)
-        return {ErrorCode::kNotSingleValueField,
-                "cannot infer query fields to set, path '" + path + "' is matched twice"};
-      if (earlier.starts_with(path + ".") || path.starts_with(earlier + "."))
-        return {ErrorCode::kNotSingleValueField,
-                "cannot infer query fields to set, both paths '" + path + "' and '" + earlier + "' are matched"};
-    }
-  }
-  return Status::OK();
+Status conflictOf(const std::string& later, const std::string& earlier) {
+  if (later == earlier)
+    return {ErrorCode::kNotSingleValueField, "cannot infer query fields to set, path '" + later + "' is matched twice"};
+  return {ErrorCode::kNotSingleValueField,
+          "cannot infer query fields to set, both paths '" + later + "' and '" + earlier + "' are matched"};
 }
 
-/// Nests the equalities that share their first `level` components, in the order of their first mention.
-void build(const std::vector<Equality>& equalities, size_t level, bson::Builder& out) {
-  std::vector<std::string_view> done;
+/// Nests the equalities that share their first `level` components, in the order of their first mention. Errors:
+/// NotSingleValueField where a path ends at one that goes on, or at itself.
+Status build(const Equalities& equalities, size_t level, bson::Builder& out) {
+  std::vector<Equalities> groups;
+  std::unordered_map<std::string_view, size_t> groupOf;
   for (const auto& equality : equalities) {
-    const auto name = (*equality.path)[level];
-    if (std::find(done.begin(), done.end(), name) != done.end()) continue;
-    done.push_back(name);
-    if (equality.path->size() == level + 1) {
-      out.append(name, equality.value);
+    const auto [known, isNew] = groupOf.try_emplace((*equality.path)[level], groups.size());
+    if (isNew) groups.emplace_back();
+    groups[known->second].push_back(equality);
+  }
+  for (const Equalities& group : groups) {
+    const auto name = (*group.front().path)[level];
+    const auto end = std::find_if(group.begin(), group.end(),
+                                  [&](const Equality& equality) { return equality.path->size() == level + 1; });
+    if (end == group.end()) {
+      out.openDocument(name);
+      TROUPE_TRY(build(group, level + 1, out));
+      out.close();
       continue;
     }
-    std::vector<Equality> below;
-    std::copy_if(equalities.begin(), equalities.end(), std::back_inserter(below),
-                 [&](const Equality& other) { return (*other.path)[level] == name; });
-    out.openDocument(name);
-    build(below, level + 1, out);
-    out.close();
+    if (group.size() > 1) {
+      const Equality& later = end == group.begin() ? group[1] : *end;
+      return conflictOf(later.path->text(), group.front().path->text());
+    }
+    out.append(name, end->value);
   }
+  return Status::OK();
 }
 
 }  // namespace
 
 StatusWith<Document> documentFromFilter(const MatchExpression& filter, Update::Form form) {
-  std::vector<Equality> equalities;
+  Equalities equalities;
   collect(filter, equalities);
   if (form == Update::Form::kReplacement)
     std::erase_if(equalities, [](const Equality& e) { return (*e.path)[0] != "_id"; });
-  TROUPE_TRY(checkDistinct(equalities));
+  for (const auto& equality : equalities) TROUPE_TRY(checkDepth(*equality.path));
   bson::Builder out;
-  build(equalities, 0, out);
+  TROUPE_TRY(build(equalities, 0, out));
   return out.finish();
 }
 

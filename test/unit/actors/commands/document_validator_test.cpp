@@ -10,10 +10,13 @@ class DocumentValidatorTest : public CommandTest {
   DocumentValidator of(std::string_view create, bool bypass = false) {
     EXPECT_TRUE(succeeds(create));
     const auto collection = server.catalog->find(storage::Namespace("test", "c"));
-    auto validator = DocumentValidator::of(*server.server, *collection, bypass);
+    auto validator = DocumentValidator::of(*server.server, *collection, bypass, work);
     EXPECT_TRUE(validator.isOK()) << validator.status().toString();
     return std::move(*validator);
   }
+  class : public query::QueryWork {
+    std::chrono::steady_clock::time_point coarseNow() const override { return {}; }
+  } work;
 };
 
 TEST_F(DocumentValidatorTest, WithoutARuleEverythingPasses) {

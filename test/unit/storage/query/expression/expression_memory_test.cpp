@@ -10,25 +10,12 @@
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/update/update.hpp"
+#include "test/unit/storage/query/test_work.hpp"
 
 namespace troupe::query {
 namespace {
 
 constexpr int64_t kBudget = int64_t{16} << 20;
-
-class TestWork final : public QueryWork {
- public:
-  std::chrono::steady_clock::time_point coarseNow() const override { return {}; }
-  Status checkForInterrupt() override {
-    ++looks;
-    return killed ? Status(ErrorCode::kInterrupted, "operation was interrupted") : Status::OK();
-  }
-  storage::MemoryBudget* memory() override { return &budget; }
-
-  storage::MemoryBudget budget{kBudget};
-  int looks = 0;
-  bool killed = false;
-};
 
 /// The peak of the process's resident memory since `restart`, in bytes.
 class PeakMemory {
@@ -61,7 +48,7 @@ class HostileExpressions : public ::testing::Test {
     return expression->evaluate(root, variables).status();
   }
 
-  TestWork work;
+  TestWork work{kBudget};
   ParseContext context;
 };
 

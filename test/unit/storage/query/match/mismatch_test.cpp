@@ -16,7 +16,7 @@ std::string why(bson::View filter, bson::View document) {
   const auto parsed = parseMatch(filter, context);
   EXPECT_TRUE(parsed.isOK()) << parsed.status().toString();
   EXPECT_FALSE((*parsed)->matches(document));
-  return bson::toRelaxedJson(explainMismatch(**parsed, document));
+  return bson::toRelaxedJson(*explainMismatch(**parsed, document, nullptr));
 }
 std::string json(bson::View document) { return bson::toRelaxedJson(document); }
 

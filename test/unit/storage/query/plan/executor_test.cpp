@@ -266,7 +266,7 @@ TEST_F(Queries, TellWhereInAnArrayTheyMatched) {
   const auto filter = parseMatch(R"({"a": 7})"_json, context);
   const auto executor = openScan(collection(), **filter, {}, *unit, context);
   ASSERT_TRUE((*executor)->next()->isDocument());
-  EXPECT_EQ((*executor)->matchedArrayIndex(), 1);
+  EXPECT_EQ(*(*executor)->matchedArrayIndex(), 1);
 }
 
 TEST_F(Queries, CountKeysWithoutFetching) {
