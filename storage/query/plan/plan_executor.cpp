@@ -46,7 +46,7 @@ Next PlanExecutor::endSlice() {
 
 StatusWith<int64_t> PlanExecutor::matchedArrayIndex() const {
   MatchDetails details;
-  details.work = plan_.context.work;
+  details.work = plan_.parse.work;
   if (plan_.filter && row_.id.ok()) plan_.filter->matches(row_.document, &details);
   TROUPE_TRY(details.error);
   return details.arrayIndex;

@@ -73,7 +73,7 @@ std::string brokenBy(bson::View schema, bson::View document) {
   const auto parsed = parseMatch(filter, context);
   EXPECT_TRUE(parsed.isOK()) << parsed.status().toString();
   EXPECT_FALSE((*parsed)->matches(document));
-  const auto details = explainMismatch(**parsed, document);
+  const auto details = *explainMismatch(**parsed, document, nullptr);
   return json(details.view().at("schemaRulesNotSatisfied.0.propertiesNotSatisfied.0.details.0").asDocument());
 }
 

@@ -90,7 +90,7 @@ TEST_F(HostileUpdates, ManyPathsTakeLittleMoreThanTheirBytes) {
   const auto added = apply(**update, manyFields("g"));
   ASSERT_TRUE(added.isOK());
   EXPECT_EQ(added->document.view().count(), 2 * kMany);
-  EXPECT_GT(work.looks, 100);
+  EXPECT_GT(work.looks, 50);
 }
 
 TEST_F(HostileUpdates, ManyElementsAreFoundByTheirPositions) {
