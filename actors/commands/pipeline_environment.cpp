@@ -10,6 +10,7 @@
 #include "messaging/bson/collation.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
+#include "storage/query/update/update.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -274,6 +275,7 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
     executor->save();
     TROUPE_ASSIGN(const auto after, change(before));
     if (!after || *after == before) return Status::OK();
+    TROUPE_TRY(query::checkUpdated(before, *after));
     const bson::View replaced = before;
     TROUPE_TRY(validator->check(*after, &replaced));
     TROUPE_TRY(server_.disk.roomFor(after->view().size()));

@@ -1,5 +1,4 @@
-// createUser, updateUser, dropUser, dropAllUsersFromDatabase, usersInfo, grantRolesToUser, revokeRolesFromUser,
-// rolesInfo.
+// createUser, updateUser, dropUser, dropAllUsersFromDatabase, grantRolesToUser, revokeRolesFromUser.
 #include <algorithm>
 
 #include "actors/commands/blocking_work.hpp"
@@ -43,9 +42,19 @@ StatusWith<std::string> userName(const Request& request) {
   return std::string(name.asString());
 }
 
+/// Roles that a user may have, and a command may name: each log-in takes them all.
+constexpr size_t kMaxRoles = 1000;
+
+Status checkRoleCount(size_t count) {
+  if (count <= kMaxRoles) return Status::OK();
+  return {ErrorCode::kBadValue, "A user may have at most " + std::to_string(kMaxRoles) + " roles, not " +
+                                    std::to_string(count) + ": grant a role of a larger scope instead"};
+}
+
 /// The roles as stored: [{role, db}]. A plain string names a role of the command's database.
 StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson::View roles) {
   std::vector<auth::RoleName> result;
+  TROUPE_TRY(checkRoleCount(static_cast<size_t>(roles.count())));
   for (const bson::Element& e : roles) {
     auth::RoleName name{std::string(e.toStringOr()), std::string(request.db())};
     if (e.is(bson::Type::kDocument))
@@ -85,10 +94,6 @@ Status authorizeNewRoles(const Request& request, const std::vector<auth::RoleNam
   return authorizeRoles(request, without(before, after), auth::Action::kRevokeRole);
 }
 
-bool isSelf(const Request& request, std::string_view user, std::string_view db) {
-  return std::ranges::any_of(request.client().users, [&](const auto& u) { return u.name == user && u.database == db; });
-}
-
 void appendRoles(bson::Builder& b, const std::vector<auth::RoleName>& roles) {
   b.openArray("roles");
   for (const auto& role : roles) b.push(bson::doc("role", role.role, "db", role.database));
@@ -100,9 +105,12 @@ StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request)
   std::vector<auth::Mechanism> result;
   if (given.empty()) return std::vector(std::begin(auth::kMechanisms), std::end(auth::kMechanisms));
   for (const bson::Element& e : given) {
-    if (e.toStringOr() == "SCRAM-SHA-1") result.push_back(auth::Mechanism::kScramSha1);
-    else if (e.toStringOr() == "SCRAM-SHA-256") result.push_back(auth::Mechanism::kScramSha256);
-    else return Status(ErrorCode::kBadValue, "Unknown auth mechanism '" + std::string(e.toStringOr()) + "'");
+    const auto mechanism = std::ranges::find(auth::kMechanisms, e.toStringOr(), auth::mechanismName);
+    if (mechanism == std::end(auth::kMechanisms))
+      return Status(ErrorCode::kBadValue, "Unknown auth mechanism '" + std::string(e.toStringOr()) + "'");
+    if (std::ranges::find(result, *mechanism) != result.end())  // each costs a derivation from the password
+      return Status(ErrorCode::kBadValue, "The auth mechanism '" + std::string(e.toStringOr()) + "' is named twice");
+    result.push_back(*mechanism);
   }
   return result;
 }
@@ -219,7 +227,7 @@ Status authorizeUpdate(const Request& request, const std::string& user) {
   using enum auth::Action;
   const auto database = auth::Resource::db(request.db());
   const auto check = [&](auth::Action ofAny, auth::Action ofOwn) {
-    if (isSelf(request, user, request.db()) && request.authorize(ofOwn, database).isOK()) return Status::OK();
+    if (request.client().isUser(user, request.db()) && request.authorize(ofOwn, database).isOK()) return Status::OK();
     return request.authorize(ofAny, database);
   };
   if (request.arg("pwd") || request.arg("mechanisms")) TROUPE_TRY(check(kChangePassword, kChangeOwnPassword));
@@ -281,6 +289,7 @@ Task<Status> changeRoles(Request& request, bool grant) {
       if (grant && at == roles.end()) roles.push_back(role);
       if (!grant && at != roles.end()) roles.erase(at);
     }
+    TROUPE_TRY(checkRoleCount(roles.size()));
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
       if (e.name() == "roles") appendRoles(b, roles);
@@ -316,117 +325,6 @@ Task<Status> dropAllUsers(Request& request) {
   }
   request.reply().append("n", n);
   co_return Status::OK();
-}
-
-constexpr Argument kUsersInfoArguments[] = {flagArg("showCredentials"), flagArg("showPrivileges"),
-                                            flagArg("showCustomData"), documentArg("filter"),
-                                            flagArg("showAuthenticationRestrictions")};
-
-/// Users that usersInfo selects: one, several, all of the database, or all.
-/// Whether the client may see a user is decided by the name alone, before the user is looked for: an answer does not
-/// tell which users exist. Errors: Unauthorized.
-StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
-  const auto what = request.body().first();
-  const auto mayView = [&](std::string_view db) {
-    return request.authorize(auth::Action::kViewUser, auth::Resource::db(db));
-  };
-  if (what.isNumber()) {
-    TROUPE_TRY(mayView(request.db()));
-    return request.server().users.list(request.db());
-  }
-  if (what.is(bson::Type::kDocument) && what.asDocument().has("forAllDBs")) {
-    TROUPE_TRY(mayView("admin"));
-    TROUPE_ASSIGN(auto all, request.server().users.list(""));
-    std::erase_if(all, [&](const bson::Document& user) { return !mayView(user["db"].toStringOr()).isOK(); });
-    return all;
-  }
-  std::vector<bson::Document> found;
-  const auto add = [&](const bson::Element& e) -> Status {
-    const bool named = e.is(bson::Type::kDocument);
-    const auto user = named ? e.asDocument()["user"].toStringOr() : e.toStringOr();
-    const auto db = named ? e.asDocument()["db"].toStringOr() : request.db();
-    if (user.empty())
-      return {ErrorCode::kBadValue,
-              "usersInfo takes 1, a user name, {user, db}, an array of these, or {forAllDBs: true}"};
-    if (!isSelf(request, user, db) || request.flag("showCredentials")) TROUPE_TRY(mayView(db));
-    TROUPE_ASSIGN(auto document, request.server().users.find(user, db));
-    if (document) found.push_back(std::move(*document));
-    return Status::OK();
-  };
-  if (what.is(bson::Type::kArray)) {
-    for (const bson::Element& e : what.asArray()) TROUPE_TRY(add(e));
-  } else {
-    TROUPE_TRY(add(what));
-  }
-  return found;
-}
-
-Task<Status> usersInfo(Request& request) {
-  TROUPE_CO_ASSIGN(const auto users, chosenUsers(request));
-  bson::Builder& reply = request.reply();
-  reply.openArray("users");
-  for (const bson::Document& user : users) {
-    reply.pushDocument();
-    for (const bson::Element& e : user.view()) {
-      if (e.name() != "credentials" || request.flag("showCredentials")) reply.append(e);
-    }
-    reply.openArray("mechanisms");
-    for (const bson::Element& e : user["credentials"].asDocument()) reply.push(e.name());
-    reply.close();
-    if (request.flag("showPrivileges")) {
-      const auto privileges = UserStore::privilegesOf(user);
-      if (privileges.isOK()) reply.append("inheritedPrivileges", privileges->toArray());
-    }
-    reply.close();
-  }
-  reply.close();
-  co_return Status::OK();
-}
-
-constexpr Argument kRolesInfoArguments[] = {flagArg("showBuiltinRoles"), flagArg("showPrivileges"),
-                                            flagArg("showAuthenticationRestrictions")};
-
-/// One role that rolesInfo was asked for by name; unknown ones are left out.
-Status appendRole(Request& request, const bson::Element& what) {
-  const bool named = what.is(bson::Type::kDocument);
-  const auto role = named ? what.asDocument()["role"].toStringOr() : what.toStringOr();
-  const auto db = named ? what.asDocument()["db"].toStringOr() : request.db();
-  if (role.empty() || db.empty())
-    return {ErrorCode::kBadValue, "rolesInfo takes 1, a role's name, {role, db}, or an array of these"};
-  const auto known = auth::builtinRoleNames(db);
-  if (std::find(known.begin(), known.end(), role) == known.end()) return Status::OK();
-  bson::Builder& reply = request.reply();
-  reply.pushDocument().append("role", role).append("db", db).append("isBuiltin", true);
-  reply.openArray("roles").close().openArray("inheritedRoles").close();
-  auth::PrivilegeSet privileges;
-  if (request.flag("showPrivileges") && privileges.addRole(role, db).isOK()) {
-    reply.append("privileges", privileges.toArray());
-    reply.append("inheritedPrivileges", privileges.toArray());
-  }
-  reply.close();
-  return Status::OK();
-}
-
-Status appendRoles(Request& request) {
-  const auto what = request.body().first();
-  if (what.is(bson::Type::kArray)) {
-    for (const bson::Element& e : what.asArray()) TROUPE_TRY(appendRole(request, e));
-    return Status::OK();
-  }
-  if (!what.isNumber()) return appendRole(request, what);
-  if (!request.flag("showBuiltinRoles")) return Status::OK();
-  for (const auto name : auth::builtinRoleNames(request.db())) {
-    const bson::Value element{std::string(name)};
-    TROUPE_TRY(appendRole(request, element.element()));
-  }
-  return Status::OK();
-}
-
-Task<Status> rolesInfo(Request& request) {
-  request.reply().openArray("roles");
-  const Status status = appendRoles(request);
-  if (status.isOK()) request.reply().close();
-  co_return status;
 }
 
 constexpr Argument kRolesArguments[] = {arrayArg("roles").required()};
@@ -467,16 +365,6 @@ constexpr Command kUserCommands[] = {
      .access = Access::kWrite,
      .arguments = kRolesArguments,
      .run = revokeRoles},
-    {.name = "usersInfo",
-     .summary = "what is stored of users",
-     .requirement = {Target::kArguments},
-     .arguments = kUsersInfoArguments,
-     .run = usersInfo},
-    {.name = "rolesInfo",
-     .summary = "the built-in roles",
-     .requirement = {Target::kAuthenticated},
-     .arguments = kRolesInfoArguments,
-     .run = rolesInfo},
 };
 
 }  // namespace

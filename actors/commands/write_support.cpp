@@ -94,6 +94,10 @@ StatusWith<bson::View> documentToStore(bson::View document, ServerContext& serve
                   "object to insert too large. size in bytes: " + std::to_string(document.size()) +
                       ", max size: " + std::to_string(bson::kMaxDocumentSize));
   }
+  const auto nestsTooDeeply = [](const bson::Element& e) { return bson::nestsDeeper(e, bson::kMaxNestingDepth - 1); };
+  if (std::any_of(document.begin(), document.end(), nestsTooDeeply)) {
+    return Status(ErrorCode::kOverflow, "a document may nest to " + std::to_string(bson::kMaxNestingDepth) + " levels");
+  }
   const bson::Element id = document["_id"];
   if (id.is(bson::Type::kArray) || id.is(bson::Type::kRegex) || id.is(bson::Type::kUndefined)) {
     return Status(ErrorCode::kInvalidIdField,

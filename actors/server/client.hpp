@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,12 @@ class Client {
 
   /// Of connections and the like: "conn5", or the name of what is no connection.
   std::string description() const { return connectionId > 0 ? "conn" + std::to_string(connectionId) : remote; }
+
+  /// Has it logged in as that user?
+  bool isUser(std::string_view name, std::string_view database) const {
+    return std::any_of(users.begin(), users.end(),
+                       [&](const AuthenticatedUser& user) { return user.name == name && user.database == database; });
+  }
 
   // The connection's own.
   bool greeted = false;  ///< a first hello was answered; its metadata cannot change

@@ -1,5 +1,7 @@
 #include "messaging/bson/document.hpp"
 
+#include "messaging/errors/invariant.hpp"
+
 #include <charconv>
 
 namespace troupe::bson {
@@ -18,6 +20,7 @@ Builder::Builder(size_t prefix, std::string storage) : buffer_(std::move(storage
 }
 
 void Builder::header(std::string_view name, Type type) {
+  invariant(name.find('\0') == std::string_view::npos, "a field name ends at its first NUL: readers trust lengths");
   buffer_.push_back(static_cast<char>(type));
   buffer_.append(name);
   buffer_.push_back('\0');

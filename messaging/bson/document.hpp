@@ -122,6 +122,8 @@ class Builder {
   /// Closes the innermost open document or array.
   Builder& close();
 
+  /// How many documents and arrays are open, the outermost included.
+  int depth() const { return static_cast<int>(levels_.size()); }
   /// Bytes written so far, including headers of open documents.
   size_t size() const { return buffer_.size(); }
   void reserve(size_t bytes) { buffer_.reserve(bytes); }

@@ -1,5 +1,7 @@
 #include "messaging/bson/view.hpp"
 
+#include <algorithm>
+
 #include <cmath>
 #include <limits>
 
@@ -143,6 +145,15 @@ Element View::at(std::string_view dottedPath) const {
     here = e.asDocument();
     dottedPath.remove_prefix(dot + 1);
   }
+}
+
+bool nestsDeeper(const Element& e, int levels) {
+  constexpr size_t kLeastBytes = 7;  // that a level takes: a length, an end, and the header of its field
+  if (!e.isObjectLike()) return false;
+  if (levels <= 0) return true;
+  if (e.valueSize() <= kLeastBytes * static_cast<size_t>(levels)) return false;
+  const View inner = e.asDocument();
+  return std::any_of(inner.begin(), inner.end(), [&](const Element& item) { return nestsDeeper(item, levels - 1); });
 }
 
 }  // namespace troupe::bson

@@ -152,4 +152,8 @@ class View {
   const char* data_;
 };
 
+/// Has the value more levels of documents and arrays, its own included, than `levels`? By recursion of that depth at
+/// most; values too small for it are not looked at.
+bool nestsDeeper(const Element& e, int levels);
+
 }  // namespace troupe::bson

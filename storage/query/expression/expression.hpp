@@ -15,6 +15,9 @@ namespace troupe::query {
 
 struct ParseContext;
 
+/// Overflow, of a computed value.
+Status nestedTooDeeply();
+
 /// Input of an evaluation: the document, and the variables bound by enclosing expressions; and the operation that it
 /// works for. Not thread-safe; one per evaluating thread, reused from document to document.
 class Variables {
@@ -41,8 +44,10 @@ class Variables {
   /// QueryWork::step.
   Status step(int64_t work = 1) { return work_ ? work_->step(work) : Status::OK(); }
   /// Counts the work that made a result, and charges the result's memory if it is large. Errors: ExceededMemoryLimit,
-  /// those of an interrupt.
+  /// those of an interrupt; Overflow for one that is nested too deeply.
   Status account(Operand& result) {
+    if (result.nestsTooDeeply()) [[unlikely]]
+      return nestedTooDeeply();
     if (!work_) return Status::OK();
     if (result.ownedBytes() > storage::MemoryBudget::kFree) [[unlikely]] {
       TROUPE_TRY(result.charge(work_->memory()));

@@ -9,20 +9,28 @@ using bson::Element;
 using bson::Type;
 using Result = StatusWith<Operand>;
 
-bson::Document withField(bson::View base, std::string_view name, const Element& value) {
+namespace {
+
+/// The document with a field set, at its old place, or removed (`value` is absent). Of several fields with that name
+/// the first one takes the value, and the others go.
+StatusWith<bson::Document> withField(bson::View base, std::string_view name, const Element& value, QueryWork* work) {
+  Growth growth(work);
+  TROUPE_TRY(growth.reserve(base.size() + name.size() + value.valueSize()));
   bson::Builder out;
-  bool placed = false;
+  bool placed = !value.ok();
   for (const Element& field : base) {
     if (field.name() != name) {
       out.append(field);
       continue;
     }
-    if (value.ok()) out.append(name, value);
+    if (!placed) out.append(name, value);
     placed = true;
   }
-  if (!placed && value.ok()) out.append(name, value);
+  if (!placed) out.append(name, value);
   return out.finish();
 }
+
+}  // namespace
 
 bson::Document mergeDocuments(bson::View base, bson::View over) {
   auto merged = mergeDocuments(base, over, nullptr);
@@ -79,6 +87,8 @@ StatusWith<std::string> fieldName(const Element& e, const Operator& op) {
   if (!e.is(Type::kString))
     return Status(ErrorCode(op.name == "$getField" ? 5654602 : 4161107),
                   std::string(op.name) + " requires 'field' to evaluate to type String, but got " + typeOf(e));
+  if (e.asString().find('\0') != std::string_view::npos)
+    return Status(ErrorCode(16411), std::string(op.name) + ": a field name may not contain '\\0'");
   return std::string(e.asString());
 }
 
@@ -95,8 +105,9 @@ Result setField(Arguments& arguments, const Operator& op) {
   if (arguments[1].isNullish()) return Operand(nullValue());
   if (!arguments[1].is(Type::kDocument))
     return Status(ErrorCode(4161105), std::string(op.name) + " requires 'input' to evaluate to type Object");
-  return Operand(
-      document(withField(arguments[1].asDocument(), name, op.name == "$setField" ? arguments[2] : Element())));
+  const Element value = op.name == "$setField" ? arguments[2] : Element();
+  TROUPE_ASSIGN(const auto result, withField(arguments[1].asDocument(), name, value, arguments.variables.work()));
+  return Operand(document(result));
 }
 
 /// `{$getField: "name"}` and `{$getField: {field, input}}`. The short form reads $$CURRENT, so it is not folded.

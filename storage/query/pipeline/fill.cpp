@@ -1,6 +1,7 @@
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/partitioned_rows.hpp"
 #include "storage/query/pipeline/stages.hpp"
+#include "storage/query/project/projection_tree.hpp"
 
 // $fill: gives values to null and missing fields: a constant or expression, the last one seen (locf), or on a line
 // between the neighbours that are known (linear).
@@ -65,10 +66,8 @@ class FillStage final : public Stage {
   }
 
   Status set(PartitionedRows::Row& row, const std::string& path, const Value& value) {
-    ProjectionTree tree(ProjectionTree::Mode::kAdd);
-    TROUPE_TRY(tree.compute(path, [&value](bson::View) -> StatusWith<Value> { return value; }));
     const int64_t before = row.document.view().size();
-    TROUPE_ASSIGN(row.document, tree.apply(row.document));
+    TROUPE_ASSIGN(row.document, withValueAt(row.document, path, value, variables_.work()));
     return held_.grow(row.document.view().size() - before);
   }
 

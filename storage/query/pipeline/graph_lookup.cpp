@@ -2,10 +2,10 @@
 #include <map>
 
 #include "messaging/bson/compare.hpp"
-#include "storage/query/expression/objects.hpp"
 #include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
+#include "storage/query/project/projection_tree.hpp"
 
 // $graphLookup: breadth first, one query a level.
 namespace troupe::query {
@@ -48,7 +48,7 @@ class GraphLookupStage final : public Stage {
     variables_.setRoot(outer);
     TROUPE_ASSIGN(const Operand start, start_->evaluate(variables_));
     TROUPE_ASSIGN(const Value found, search(start));
-    current_ = withField(outer, spec_.as, found.element());
+    TROUPE_ASSIGN(current_, withValueAt(outer, spec_.as, found, context_.parse->work));
     return Next::of(current_.view());
   }
   std::string_view name() const override { return "$graphLookup"; }
@@ -92,8 +92,14 @@ class GraphLookupStage final : public Stage {
                          if (bytes > context_.memoryLimit)
                            return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
                          TROUPE_TRY(held.set(3 * bytes));
-                         if (spec_.depthField.empty()) found.push(document);
-                         else found.push(withField(document, spec_.depthField, int64(depth).element()));
+                         if (spec_.depthField.empty()) {
+                           found.push(document);
+                         } else {
+                           const Value level(static_cast<int64_t>(depth));
+                           TROUPE_ASSIGN(const auto shown,
+                                         withValueAt(document, spec_.depthField, level, context_.parse->work));
+                           found.push(shown);
+                         }
                          each(connectFrom_.in(document), reach);
                          return Status::OK();
                        }));

@@ -5,7 +5,7 @@
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
-// $group, and $sortByCount and $bucket, which are written with it.
+// $group, and $sortByCount, which is written with it.
 namespace troupe::query {
 
 using bson::Document;
@@ -222,6 +222,7 @@ class GroupStage final : public Stage {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       TROUPE_TRY(growth.reserve(out.size() + group.states[i]->memory()));
       TROUPE_ASSIGN(const Value value, group.states[i]->result());
+      if (bson::nestsDeeper(value.element(), Operand::kMaxDepth - out.depth())) return nestedTooDeeply();
       out.append(outputs_[i].name, value);
     }
     group = Group{};  // gives the memory back while results are read
@@ -248,8 +249,9 @@ class GroupStage final : public Stage {
   Document current_;
 };
 
-Status addGroup(bson::View spec, StageParser& parser) {
-  ExpressionPtr id;
+}  // namespace
+
+Status addGroup(ExpressionPtr id, bson::View spec, StageParser& parser) {
   std::vector<AccumulatedField> outputs;
   for (const Element& field : spec) {
     if (field.name() == "_id") {
@@ -265,15 +267,17 @@ Status addGroup(bson::View spec, StageParser& parser) {
   return Status::OK();
 }
 
+Status addStage(std::string_view name, bson::View specification, StageParser& parser) {
+  const Document holder = bson::doc(name, specification);
+  return findStage(name)->parse(holder.view().first(), parser);
+}
+
+namespace {
+
 Status parseGroup(const Element& e, StageParser& parser) {
   if (!e.is(Type::kDocument))
     return {ErrorCode::kGroupFieldSpecInvalid, "a group's fields must be specified in an object"};
-  return addGroup(e.asDocument(), parser);
-}
-
-Status parseByName(std::string_view name, bson::View specification, StageParser& parser) {
-  const Document holder = bson::doc(name, specification);
-  return findStage(name)->parse(holder.view().first(), parser);
+  return addGroup(nullptr, e.asDocument(), parser);
 }
 
 Status parseSortByCount(const Element& e, StageParser& parser) {
@@ -289,87 +293,11 @@ Status parseSortByCount(const Element& e, StageParser& parser) {
     return {ErrorCode(40149), "the sortByCount field must be specified as a string or as an object"};
   bson::Builder group;
   group.append("_id", e).openDocument("count").append("$sum", 1).close();
-  TROUPE_TRY(addGroup(group.finish(), parser));
-  return parseByName("$sort", bson::doc("count", -1), parser);
+  TROUPE_TRY(addGroup(nullptr, group.finish(), parser));
+  return addStage("$sort", bson::doc("count", -1), parser);
 }
 
-Status addBucketSwitch(const Element& groupBy, bson::View boundaries, const Element& fallback, bson::Builder& out) {
-  out.openDocument("_id").openDocument("$switch").openArray("branches");
-  Element low;
-  for (const Element& high : boundaries) {
-    if (low.ok()) {
-      out.pushDocument().openDocument("case").openArray("$and");
-      out.pushDocument().openArray("$gte").push(groupBy).pushDocument().append("$literal", low).close().close().close();
-      out.pushDocument().openArray("$lt").push(groupBy).pushDocument().append("$literal", high).close().close().close();
-      out.close().close().openDocument("then").append("$literal", low).close().close();
-    }
-    low = high;
-  }
-  out.close();
-  if (fallback.ok()) out.openDocument("default").append("$literal", fallback).close();
-  out.close().close();
-  return Status::OK();
-}
-
-/// The default is an `_id` of its own among those of the buckets, which are their lower bounds.
-Status checkBucketDefault(const Element& fallback, bson::View boundaries) {
-  if (!fallback) return {};
-  Element lowest, highest;
-  for (const Element& bound : boundaries) {
-    if (!lowest) lowest = bound;
-    highest = bound;
-  }
-  const bool sameType = bson::canonicalRank(fallback.type()) == bson::canonicalRank(lowest.type());
-  if (sameType && bson::compareValues(fallback, lowest) >= 0 && bson::compareValues(fallback, highest) < 0)
-    return {ErrorCode(40199),
-            "The $bucket 'default' field must be less than the lowest boundary or greater than or equal to the highest "
-            "boundary."};
-  return {};
-}
-
-Status parseBucket(const Element& e, StageParser& parser) {
-  if (!e.is(Type::kDocument))
-    return {ErrorCode(40201), "Argument to $bucket stage must be an object, but found type: " + typeOf(e) + "."};
-  Element groupBy, boundaries, fallback, output;
-  for (const Element& field : e.asDocument()) {
-    if (field.name() == "groupBy") groupBy = field;
-    else if (field.name() == "boundaries") boundaries = field;
-    else if (field.name() == "default") fallback = field;
-    else if (field.name() == "output") output = field;
-    else return {ErrorCode(40197), "Unrecognized option to $bucket: " + std::string(field.name()) + "."};
-  }
-  if (!groupBy || !boundaries)
-    return {ErrorCode(40198), "$bucket requires 'groupBy' and 'boundaries' to be specified."};
-  if (!boundaries.is(Type::kArray))
-    return {ErrorCode(40200),
-            "The $bucket 'boundaries' field must be an array, but found type: " + typeOf(boundaries) + "."};
-  if (boundaries.asArray().count() < 2)
-    return {ErrorCode(40192), "The $bucket 'boundaries' field must have at least 2 values, but found " +
-                                  std::to_string(boundaries.asArray().count()) + " value(s)."};
-  Element previous;
-  for (const Element& bound : boundaries.asArray()) {
-    if (previous.ok() && bson::canonicalRank(previous.type()) != bson::canonicalRank(bound.type()))
-      return {ErrorCode(40193),
-              "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types " +
-                  typeOf(previous) + " and " + typeOf(bound) + "."};
-    if (previous.ok() && bson::compareValues(previous, bound) >= 0)
-      return {ErrorCode(40194),
-              "The 'boundaries' option to $bucket must be sorted, but elements are not in ascending order."};
-    previous = bound;
-  }
-  TROUPE_TRY(checkBucketDefault(fallback, boundaries.asArray()));
-  bson::Builder group;
-  TROUPE_TRY(addBucketSwitch(groupBy, boundaries.asArray(), fallback, group));
-  if (output && !output.is(Type::kDocument))
-    return {ErrorCode(40196), "The $bucket 'output' field must be an object, but found type: " + typeOf(output) + "."};
-  if (output) group.appendAll(output.asDocument());
-  else group.openDocument("count").append("$sum", 1).close();
-  TROUPE_TRY(addGroup(group.finish(), parser));
-  return parseByName("$sort", bson::doc("_id", 1), parser);
-}
-
-constexpr StageRow kGroupStages[] = {
-    {"$group", parseGroup}, {"$sortByCount", parseSortByCount}, {"$bucket", parseBucket}};
+constexpr StageRow kGroupStages[] = {{"$group", parseGroup}, {"$sortByCount", parseSortByCount}};
 
 }  // namespace
 

@@ -1,10 +1,11 @@
 #include <algorithm>
+#include <unordered_set>
 
 #include "messaging/bson/compare.hpp"
-#include "storage/query/expression/objects.hpp"
 #include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
+#include "storage/query/project/projection_tree.hpp"
 
 // $lookup in both forms, and $unionWith.
 namespace troupe::query {
@@ -66,7 +67,9 @@ class LookupStage final : public Stage {
         context_(std::move(context)),
         local_(spec_.localField),
         foreign_(spec_.foreignField),
-        variables_(context_.parse->work) {}
+        variables_(context_.parse->work) {
+    for (const auto& [name, expression] : let_) ownNames_.insert(name);
+  }
 
   /// A join may take longer than its turn: it yields when its scan does, and goes on from there.
   StatusWith<Next> next() override {
@@ -86,7 +89,7 @@ class LookupStage final : public Stage {
                                            " matching pipeline's $lookup stage exceeds the limit");
     }
     const auto join = std::move(join_);
-    current_ = withPath(join->outer, join->found.finishArray().element());
+    TROUPE_ASSIGN(current_, withValueAt(join->outer, spec_.as, join->found.finishArray(), context_.parse->work));
     return Next::of(current_.view());
   }
   void save() override {
@@ -122,38 +125,46 @@ class LookupStage final : public Stage {
     TROUPE_ASSIGN(join->let, bind(join->outer));
     join->parse = *context_.parse;
     join->parse.let = join->let;
-    TROUPE_ASSIGN(join->pipeline,
-                  openPipeline(spec_.pipeline, spec_.from, joinFilter(join->outer), join->parse, context_));
+    TROUPE_ASSIGN(const auto filter, joinFilter(join->outer));
+    TROUPE_ASSIGN(join->pipeline, openPipeline(spec_.pipeline, spec_.from, filter, join->parse, context_));
     join_ = std::move(join);
     return Status::OK();
   }
   StatusWith<Document> bind(bson::View outer) {
     if (let_.empty()) return Document(context_.parse->let);
     bson::Builder out;
+    Growth growth(context_.parse->work);
     variables_.setRoot(outer);
     for (const auto& [name, expression] : let_) {
       TROUPE_ASSIGN(const Operand value, expression->evaluate(variables_));
+      TROUPE_TRY(growth.reserve(out.size() + value.element().valueSize()));
       if (value.ok()) out.append(name, value.element());
       else out.append(name, bson::Undefined{});  // which the parser of expressions takes for missing
     }
-    for (const Element& e : context_.parse->let)
-      if (std::none_of(let_.begin(), let_.end(), [&](const auto& own) { return own.first == e.name(); })) out.append(e);
+    for (const Element& e : context_.parse->let) {
+      TROUPE_TRY(growth.reserve(out.size() + e.size()));
+      if (!ownNames_.contains(e.name())) out.append(e);
+    }
     return out.finish();
   }
   /// `{foreign: {$in: values of local}}`; no value (missing, an empty array) joins with null and missing.
-  Document joinFilter(bson::View outer) const {
-    if (spec_.foreignField.empty()) return {};
+  StatusWith<Document> joinFilter(bson::View outer) const {
+    if (spec_.foreignField.empty()) return Document();
     const Operand value = local_.in(outer);
     if (!value.ok() || !value.element().is(Type::kArray)) return equals(value.element());
     const bson::View items = value.element().asArray();
     if (items.empty()) return equals({});
+    const auto isApart = [](const Element& e) { return e.is(Type::kRegex) || e.is(Type::kUndefined); };
+    const auto clauses = static_cast<size_t>(1 + std::count_if(items.begin(), items.end(), isApart));
+    Growth growth(context_.parse->work);
+    TROUPE_TRY(growth.reserve(items.size() + clauses * (spec_.foreignField.size() + kClauseBytes)));
     bson::Builder either;
     either.openArray("$or").pushDocument().openDocument(spec_.foreignField).openArray("$in");
     for (const Element& e : items)
-      if (!e.is(Type::kRegex) && !e.is(Type::kUndefined)) either.push(e);
+      if (!isApart(e)) either.push(e);
     either.close().close().close();
     for (const Element& e : items)  // within $in a pattern would match, not compare
-      if (e.is(Type::kRegex) || e.is(Type::kUndefined)) either.push(equals(e));
+      if (isApart(e)) either.push(equals(e));
     return either.close().finish();
   }
   Document equals(const Element& e) const {
@@ -163,18 +174,13 @@ class LookupStage final : public Stage {
     else out.append("$eq", e);
     return out.close().finish();
   }
-  Document withPath(bson::View outer, const Element& found) const {
-    const size_t dot = spec_.as.find('.');
-    if (dot == std::string::npos) return withField(outer, spec_.as, found);
-    ProjectionTree tree(ProjectionTree::Mode::kAdd);
-    if (!tree.compute(spec_.as, [&](bson::View) -> StatusWith<bson::Value> { return bson::Value(found); }).isOK())
-      return Document(outer);
-    auto result = tree.apply(outer);
-    return result.isOK() ? std::move(*result) : Document(outer);
-  }
+
+  /// About what a clause takes beside its path and value, once it is parsed.
+  static constexpr size_t kClauseBytes = 256;
 
   LookupSpec spec_;
   std::vector<std::pair<std::string, ExpressionPtr>> let_;
+  std::unordered_set<std::string_view> ownNames_;  ///< of let_
   PipelineContext context_;
   ValuePath local_, foreign_;
   Variables variables_;

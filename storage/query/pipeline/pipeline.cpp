@@ -19,9 +19,9 @@ constexpr int kMaxDepth = 20;
 
 std::unordered_map<std::string_view, const StageRow*> indexStages() {
   std::unordered_map<std::string_view, const StageRow*> index;
-  for (const auto family : {transformStages(), limitingStages(), groupStages(), bucketAutoStages(), unwindStages(),
-                            lookupStages(), graphLookupStages(), sourceStages(), facetStages(), outputStages(),
-                            mergeStages(), windowStages(), fillStages()})
+  for (const auto family : {transformStages(), limitingStages(), groupStages(), bucketStages(), bucketAutoStages(),
+                            unwindStages(), lookupStages(), graphLookupStages(), sourceStages(), facetStages(),
+                            outputStages(), mergeStages(), windowStages(), fillStages()})
     for (const StageRow& row : family) index.emplace(row.name, &row);
   return index;
 }

@@ -36,9 +36,15 @@ struct StageRow {
   bool inUpdates = false;  ///< allowed in the pipeline form of updates
 };
 
+/// Adds a $group: `id` as the key, or null where `spec` has an `_id`; `spec` names the accumulators.
+Status addGroup(ExpressionPtr id, bson::View spec, StageParser& parser);
+/// Adds the stages that another stage stands for.
+Status addStage(std::string_view name, bson::View specification, StageParser& parser);
+
 std::span<const StageRow> transformStages();
 std::span<const StageRow> limitingStages();
 std::span<const StageRow> groupStages();
+std::span<const StageRow> bucketStages();
 std::span<const StageRow> bucketAutoStages();
 std::span<const StageRow> unwindStages();
 std::span<const StageRow> lookupStages();

@@ -1,6 +1,7 @@
 #include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
+#include "storage/query/project/projection_tree.hpp"
 
 // $unwind.
 namespace troupe::query {
@@ -8,6 +9,7 @@ namespace troupe::query {
 using bson::Document;
 using bson::Element;
 using bson::Type;
+using bson::Value;
 
 namespace {
 
@@ -35,8 +37,8 @@ void replaceAt(bson::View in, const std::vector<std::string>& path, size_t at, c
 
 class UnwindStage final : public Stage {
  public:
-  UnwindStage(std::string_view path, std::string indexField, bool keepEmpty)
-      : path_(path), indexField_(std::move(indexField)), keepEmpty_(keepEmpty) {}
+  UnwindStage(std::string_view path, std::string indexField, bool keepEmpty, QueryWork* work)
+      : path_(path), indexField_(std::move(indexField)), keepEmpty_(keepEmpty), work_(work) {}
 
   StatusWith<Next> next() override {
     while (true) {
@@ -89,16 +91,17 @@ class UnwindStage final : public Stage {
     bson::Builder out;
     out.reserve(document_.size());
     replaceAt(document_, path_.names(), 0, value, out);
-    if (!indexField_.empty()) {
-      if (position < 0) out.append(indexField_, bson::Null{});
-      else out.append(indexField_, position);
-    }
     current_ = out.finish();
+    if (!indexField_.empty()) {
+      const Value index = position < 0 ? Value(bson::Null{}) : Value(position);
+      TROUPE_ASSIGN(current_, withValueAt(current_, indexField_, index, work_));
+    }
     return Next::of(current_.view());
   }
   ValuePath path_;
   std::string indexField_;
   bool keepEmpty_;
+  QueryWork* work_;
   bson::View document_;  // borrowed from the input until it is asked for the next
   bool inArray_ = false;
   bson::View::Iterator item_;
@@ -131,6 +134,7 @@ Status parseUnwind(const Element& e, StageParser& parser) {
         if (index[0] == '$')
           return {ErrorCode(28822),
                   "includeArrayIndex option to $unwind stage should not be prefixed with a '$': " + index};
+        TROUPE_TRY(ValuePath::check(index));
       } else {
         return {ErrorCode(28811), "unrecognized option to $unwind stage: " + std::string(field.name())};
       }
@@ -144,7 +148,7 @@ Status parseUnwind(const Element& e, StageParser& parser) {
     return {ErrorCode(28818),
             "path option to $unwind stage should be prefixed with a '$': " + std::string(path.asString())};
   TROUPE_TRY(ValuePath::check(path.asString().substr(1)));
-  parser.add(std::make_unique<UnwindStage>(path.asString().substr(1), std::move(index), keep));
+  parser.add(std::make_unique<UnwindStage>(path.asString().substr(1), std::move(index), keep, parser.parse().work));
   return Status::OK();
 }
 

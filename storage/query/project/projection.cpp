@@ -35,7 +35,7 @@ class FindProjection final : public Projection {
       TROUPE_ASSIGN(result, onlyMatchedElement(input.document, result));
     }
     if (metas_.empty()) return result;
-    ProjectionTree metas(ProjectionTree::Mode::kAdd);
+    ProjectionTree metas(ProjectionTree::Mode::kAdd, work_);
     for (const auto& [path, field] : metas_)
       TROUPE_TRY(
           metas.compute(path, [&input, field = field](View) -> StatusWith<Value> { return meta(field, input); }));
@@ -63,7 +63,7 @@ class FindProjection final : public Projection {
     if (!matched || details.arrayIndex < 0)
       return {ErrorCode(51246),
               std::string(kContext) + "positional operator '.$' couldn't find a matching element in the array"};
-    ProjectionTree edit(ProjectionTree::Mode::kExclude);
+    ProjectionTree edit(ProjectionTree::Mode::kExclude, work_);
     TROUPE_TRY(edit.transform(positional_, [&](const Element& e) -> StatusWith<Value> {
       if (!e.is(Type::kArray)) return Value(e);
       int64_t n = 0;
@@ -92,12 +92,14 @@ struct Wish {
 
 class ProjectionParser {
  public:
-  ProjectionParser(const MatchExpression* filter, const ParseContext& context) : filter_(filter), context_(context) {}
+  ProjectionParser(const MatchExpression* filter, const ParseContext& context)
+      : filter_(filter), context_(context), held_(context.work) {}
   StatusWith<std::unique_ptr<Projection>> parse(View spec);
 
  private:
   using Mode = ProjectionTree::Mode;
   Status read(View spec, const std::string& prefix);
+  Status hold(size_t pathBytes);
   Status readDocument(const std::string& path, const Element& e);
   Status readPositional(const std::string& path, const Element& e);
   StatusWith<Mode> mode() const;
@@ -109,6 +111,8 @@ class ProjectionParser {
   const MatchExpression* filter_;
   const ParseContext& context_;
   std::vector<Wish> wishes_;
+  HeldMemory held_;  ///< of the wishes
+  int64_t bytes_ = 0;
   std::optional<bool> idShown_;
 };
 
@@ -134,8 +138,15 @@ bool isFindSlice(const Element& operand) {
   return std::all_of(pair.begin(), pair.end(), [](const Element& e) { return e.isNumber(); });
 }
 
+Status ProjectionParser::hold(size_t pathBytes) {
+  if (context_.work) TROUPE_TRY(context_.work->step(stepsFor(pathBytes)));
+  bytes_ += static_cast<int64_t>(pathBytes + sizeof(Wish));
+  return held_.set(bytes_);
+}
+
 Status ProjectionParser::read(View spec, const std::string& prefix) {
   for (const auto& e : spec) {
+    TROUPE_TRY(hold(prefix.size() + e.name().size()));  // each field has a path of its own, its prefix included
     const std::string path = prefix.empty() ? std::string(e.name()) : prefix + "." + std::string(e.name());
     if (path.ends_with(".$")) {
       TROUPE_TRY(readPositional(path, e));

@@ -55,6 +55,8 @@ StatusWith<ProjectionTree::Node*> ProjectionTree::insert(std::string_view path, 
   const FieldPath parts(path);
   if (work_) TROUPE_TRY(work_->step(stepsFor(path.size())));
   TROUPE_TRY(checkDepth(parts));
+  bytes_ += static_cast<int64_t>(2 * path.size());  // which is kept besides, by the parsers of projections
+  TROUPE_TRY(held_.set(bytes_));
   Node* node = &root_;
   for (size_t i = 0; i < parts.size(); ++i) {
     node->hasComputed = node->hasComputed || computed;
@@ -211,6 +213,13 @@ std::vector<std::string> ProjectionTree::markedPaths() const {
   std::vector<std::string> paths;
   addPaths(root_, "", paths);
   return paths;
+}
+
+StatusWith<bson::Document> withValueAt(View document, std::string_view path, const bson::Value& value,
+                                       QueryWork* work) {
+  ProjectionTree tree(ProjectionTree::Mode::kAdd, work);
+  TROUPE_TRY(tree.compute(path, [&value](View) -> StatusWith<bson::Value> { return value; }));
+  return tree.apply(document);
 }
 
 }  // namespace troupe::query

@@ -8,6 +8,7 @@
 
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/query/expression/expression.hpp"
 #include "storage/query/query_work.hpp"
 
 namespace troupe::query {
@@ -27,7 +28,7 @@ class ProjectionTree {
   using Transform = std::function<StatusWith<bson::Value>(const bson::Element& present)>;
 
   /// `work`: the operation that results are made for, whose budget holds while one is made; null: none.
-  explicit ProjectionTree(Mode mode, QueryWork* work = nullptr) : mode_(mode), work_(work), held_(work) {}
+  ProjectionTree(Mode mode, QueryWork* work) : mode_(mode), work_(work), held_(work) {}
   ProjectionTree(ProjectionTree&&) = default;
   ProjectionTree& operator=(ProjectionTree&&) = default;
 
@@ -68,6 +69,7 @@ class ProjectionTree {
     bson::Builder builder;
     Growth growth;
     Status append(std::string_view name, const bson::Value& value) {
+      if (bson::nestsDeeper(value.element(), Operand::kMaxDepth - builder.depth())) return nestedTooDeeply();
       TROUPE_TRY(growth.reserve(builder.size() + value.valueBytes().size()));
       builder.append(name, value);
       return Status::OK();
@@ -88,5 +90,9 @@ class ProjectionTree {
   Node root_;
   bool plain_ = true;
 };
+
+/// The document with a value at a dotted path, as $addFields sets it. Errors: those of ProjectionTree.
+StatusWith<bson::Document> withValueAt(bson::View document, std::string_view path, const bson::Value& value,
+                                       QueryWork* work);
 
 }  // namespace troupe::query

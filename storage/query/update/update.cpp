@@ -47,9 +47,7 @@ Status checkImmutable(const UpdateInput& input, View after, bool whole) {
 }
 
 Status checkResult(const UpdateInput& input, View after, bool whole, bool checkDepth) {
-  if (after.size() > static_cast<uint32_t>(bson::kMaxDocumentSize))
-    return {ErrorCode::kResultTooLarge,
-            "Resulting document after update is larger than " + std::to_string(bson::kMaxDocumentSize)};
+  TROUPE_TRY(checkUpdatedSize(after.size()));
   if (!input.checkForStorage) return Status::OK();
   TROUPE_TRY(checkImmutable(input, after, whole));
   const Element id = after["_id"];
@@ -194,6 +192,18 @@ StatusWith<std::unique_ptr<Update>> parseOperators(View u, View arrayFilters, co
 }
 
 }  // namespace
+
+Status checkUpdatedSize(size_t bytes) {
+  if (bytes <= static_cast<size_t>(bson::kMaxDocumentSize)) return Status::OK();
+  return {ErrorCode::kResultTooLarge,
+          "Resulting document after update is larger than " + std::to_string(bson::kMaxDocumentSize)};
+}
+
+Status checkUpdated(View before, View after) {
+  UpdateInput input;
+  input.document = before;
+  return checkResult(input, after, true, true);
+}
 
 StatusWith<std::unique_ptr<Update>> parseUpdate(const Element& u, View arrayFilters, const ParseContext& context,
                                                 View constants) {

@@ -62,6 +62,12 @@ class Update {
 StatusWith<std::unique_ptr<Update>> parseUpdate(const bson::Element& u, bson::View arrayFilters,
                                                 const ParseContext& context, bson::View constants = {});
 
+/// 17419 for an updated document that is too large to be stored; asked before it is made.
+Status checkUpdatedSize(size_t bytes);
+/// Whether a document may be stored in the place of another, however it was made. Errors: 17419, ImmutableField,
+/// InvalidIdField, Overflow.
+Status checkUpdated(bson::View before, bson::View after);
+
 /// The document an upsert starts from: the filter's equalities ({a: 1}, $eq, $and, single $in and $all), dotted paths
 /// nested. Replacements take only _id. Errors: NotSingleValueField (54) for contradicting equalities.
 StatusWith<bson::Document> documentFromFilter(const MatchExpression& filter, Update::Form form);

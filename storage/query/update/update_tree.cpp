@@ -242,6 +242,7 @@ Status Applier::leaf(const Node& node, const Element& e, std::string_view name, 
   switch (outcome.kind) {
     case UpdateOutcome::Kind::kKeep: out_.append(name, e); break;
     case UpdateOutcome::Kind::kSet:
+      TROUPE_TRY(checkUpdatedSize(out_.size() + outcome.value.element().valueSize()));
       out_.append(name, outcome.value.element());
       changed_ = true;
       break;
@@ -326,6 +327,7 @@ Status UpdateTree::checkPath(const FieldPath& parts, const ArrayFilters& filters
   const std::string& path = parts.text();
   if (path.empty()) return {ErrorCode::kEmptyFieldName, "An empty update path is not valid."};
   TROUPE_TRY(checkDepth(parts));
+  if (path.find('\0') != std::string::npos) return {ErrorCode::kBadValue, "An update path may not contain '\\0'"};
   int positional = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto part = parts[i];

@@ -37,10 +37,10 @@ TEST(Projection, KnowsWhichPathsSuffice) {
 TEST(ProjectionTree, ComputedFieldsFollowIncludedOnesAndReplaceAddedOnes) {
   const auto document = filterJson(R"({"x": 1, "a": 2, "b": {"c": 3}})");
   const auto seven = [](bson::View) -> StatusWith<bson::Value> { return bson::Value(7); };
-  ProjectionTree include(ProjectionTree::Mode::kInclude);
+  ProjectionTree include(ProjectionTree::Mode::kInclude, nullptr);
   ASSERT_TRUE(include.compute("a", seven).isOK() && include.mark("b").isOK() && include.compute("n.m", seven).isOK());
   EXPECT_EQ(R"({ "b" : { "c" : 3 }, "a" : 7, "n" : { "m" : 7 } })", bson::toRelaxedJson(*include.apply(document)));
-  ProjectionTree add(ProjectionTree::Mode::kAdd);
+  ProjectionTree add(ProjectionTree::Mode::kAdd, nullptr);
   ASSERT_TRUE(add.compute("a", seven).isOK() && add.compute("b.d", seven).isOK() && add.compute("z", seven).isOK());
   EXPECT_EQ(R"({ "x" : 1, "a" : 7, "b" : { "c" : 3, "d" : 7 }, "z" : 7 })", bson::toRelaxedJson(*add.apply(document)));
 }

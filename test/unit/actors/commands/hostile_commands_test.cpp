@@ -1,0 +1,177 @@
+// Commands that are small, or as large as a message may be, and would make the process read or take memory that is not
+// theirs, or work for hours: each is refused with a code.
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+
+using bson::Builder;
+using bson::Document;
+using bson::Value;
+using namespace std::string_literals;
+
+class HostileCommandsTest : public CommandTest {
+ protected:
+  HostileCommandsTest() {
+    EXPECT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryLimitBytes": 67108864})", "admin"));
+  }
+
+  int64_t codeOf(const Document& command, std::string_view db = "test") {
+    const Document reply = server.run(command, db);
+    if (const auto errors = reply["writeErrors"]; errors.is(bson::Type::kArray))
+      return errors.asArray().first().asDocument()["code"].toInt64();
+    return reply["code"].toInt64();
+  }
+  /// Of a pipeline over no collection, which needs no privilege.
+  int64_t codeOfPipeline(const std::vector<Document>& stages) {
+    Builder b;
+    b.append("aggregate", 1).append("pipeline", stages).openDocument("cursor").close();
+    return codeOf(b.finish());
+  }
+  static Document documents(const Document& document) {
+    Builder b;
+    b.openArray("$documents").push(document).close();
+    return b.finish();
+  }
+  static Value numbers(int count) {
+    Builder b;
+    for (int i = 0; i < count; ++i) b.push(i);
+    return b.finishArray();
+  }
+  static Value repeated(std::string_view text, int count) {
+    Builder b;
+    for (int i = 0; i < count; ++i) b.push(text);
+    return b.finishArray();
+  }
+  /// `count` fields, all of one name.
+  static Document sameNames(std::string_view name, int count) {
+    Builder b;
+    for (int i = 0; i < count; ++i) b.append(name, bson::Null{});
+    return b.finish();
+  }
+  static Document deep(int levels) {
+    return bson::fromJson(R"({"$reduce": {"input": {"$range": [0, )" + std::to_string(levels) +
+                          R"(]}, "initialValue": {}, "in": {"a": "$$value"}}})")
+        .value();
+  }
+
+  static constexpr int64_t kOverflow = 15, kExceeded = 146, kTooLarge = 10334, kResultTooLarge = 17419;
+};
+
+TEST_F(HostileCommandsTest, NoFieldNameHoldsANul) {
+  const std::string name = "i\0\x02s\0\0\0\x10\0"s;
+  EXPECT_EQ(codeOfPipeline({documents(bson::doc("a", bson::array(1))),
+                            bson::doc("$unwind", bson::doc("path", "$a", "includeArrayIndex", name))}),
+            16411);
+  const Document setField = bson::doc("$setField", bson::doc("field", name, "input", Document(), "value", 1));
+  EXPECT_EQ(codeOfPipeline({documents(Document()), bson::doc("$project", bson::doc("x", setField))}), 16411);
+  const Document rename =
+      bson::doc("q", bson::doc("_id", 1), "u", bson::doc("$rename", bson::doc("a", name)), "upsert", true);
+  EXPECT_EQ(codeOf(bson::doc("update", "c", "updates", std::vector<Document>{rename})), 2);
+}
+
+TEST_F(HostileCommandsTest, ComputedValuesNestNoDeeperThanDocuments) {
+  const Document tooDeep = deep(60'000);
+  const Document compared = bson::doc("$eq", std::vector<Document>{tooDeep, tooDeep});
+  EXPECT_EQ(codeOfPipeline({documents(Document()), bson::doc("$project", bson::doc("x", compared))}), kOverflow);
+  std::vector<Document> wraps{documents(Document())};
+  for (int i = 0; i < 300; ++i) wraps.push_back(bson::doc("$addFields", bson::doc("filling", "$$ROOT")));
+  wraps.push_back(bson::doc("$project", bson::doc("x.y", "$$ROOT")));
+  EXPECT_EQ(codeOfPipeline(wraps), kOverflow);
+  std::vector<Document> groups{documents(Document())};
+  for (int i = 0; i < 300; ++i)
+    groups.push_back(bson::doc("$group", bson::doc("_id", bson::Null{}, "x", bson::doc("$push", "$$ROOT"))));
+  EXPECT_EQ(codeOfPipeline(groups), kOverflow);
+  EXPECT_EQ(codeOfPipeline({documents(Document()), bson::doc("$project", bson::doc("x", deep(150)))}), 0);
+}
+
+TEST_F(HostileCommandsTest, WhatIsStoredIsNeitherTooDeepNorTooLarge) {
+  const std::string large(9 << 20, 'x');
+  ASSERT_TRUE(
+      server.run(bson::doc("insert", "a", "documents", std::vector{bson::doc("_id", 1, "a", large)}))["ok"].truthy());
+  ASSERT_TRUE(
+      server.run(bson::doc("insert", "b", "documents", std::vector{bson::doc("_id", 1, "b", large)}))["ok"].truthy());
+  const auto from = [](std::string_view collection, const std::vector<Document>& stages) {
+    Builder b;
+    b.append("aggregate", collection).append("pipeline", stages).openDocument("cursor").close();
+    return b.finish();
+  };
+  EXPECT_EQ(codeOf(from("a", {bson::doc("$merge", bson::doc("into", "b", "whenMatched", "merge"))})), kResultTooLarge);
+  const Document adds = bson::doc("$project", bson::doc("x", deep(190)));
+  EXPECT_EQ(codeOf(from("a", {adds, bson::doc("$merge", bson::doc("into", "b", "whenMatched", "merge"))})), kOverflow);
+  EXPECT_EQ(codeOf(from("a", {adds, bson::doc("$merge", bson::doc("into", "new"))})), kOverflow);
+  EXPECT_EQ(codeOf(from("a", {adds, bson::doc("$out", "new")})), kOverflow);
+  EXPECT_EQ(codeOf(bson::doc("find", "b", "projection", bson::doc("_id", 1))), 0);
+}
+
+TEST_F(HostileCommandsTest, AnUpdateIsRefusedBeforeItsResultIsMade) {
+  const Document document = bson::doc("_id", 1, "a", numbers(500'000));
+  ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", std::vector{document}))["ok"].truthy());
+  const Document update =
+      bson::doc("q", bson::doc("_id", 1), "u", bson::doc("$set", bson::doc("a.$[]", std::string(8 << 20, 'x'))));
+  EXPECT_EQ(codeOf(bson::doc("update", "c", "updates", std::vector{update})), kResultTooLarge);
+}
+
+TEST_F(HostileCommandsTest, FieldsOfOneNameTakeAValueOnce) {
+  const Document setField =
+      bson::doc("$setField", bson::doc("field", "a", "input", bson::doc("$literal", sameNames("a", 500'000)), "value",
+                                       std::string(8 << 20, 'x')));
+  EXPECT_EQ(
+      codeOfPipeline({documents(Document()), bson::doc("$project", bson::doc("x", bson::doc("$type", setField)))}), 0);
+}
+
+TEST_F(HostileCommandsTest, AValueSetInEachElementIsCharged) {
+  const Document many = bson::doc("a", numbers(300'000), "v", std::string(1 << 20, 'x'));
+  const Document value = bson::doc("value", "$v");
+  EXPECT_EQ(codeOfPipeline({documents(many), bson::doc("$fill", bson::doc("output", bson::doc("a.b", value)))}),
+            kExceeded);
+  Builder lookup;
+  lookup.openDocument("$lookup").append("as", "a.b").openArray("pipeline").push(documents(bson::doc("v", many["v"])));
+  lookup.close().close();
+  EXPECT_EQ(codeOfPipeline({documents(many), lookup.finish()}), kExceeded);
+}
+
+TEST_F(HostileCommandsTest, ABucketsValueIsEvaluatedOnce) {
+  Builder bucket;
+  bucket.openDocument("$bucket");
+  bucket.append("groupBy", bson::doc("$strLenBytes", bson::doc("$literal", std::string(4 << 20, 'x'))));
+  bucket.append("boundaries", numbers(200'000)).append("default", "more").close();
+  EXPECT_EQ(codeOfPipeline({documents(Document()), bucket.finish()}), 0);
+}
+
+TEST_F(HostileCommandsTest, PrefixesOfProjectionsAreCharged) {
+  const std::string name(1 << 20, 'x');
+  const Document spec = bson::doc(name, [] {
+    Builder b;
+    for (int i = 0; i < 5000; ++i) b.append("f" + std::to_string(i), 1);
+    return b.finish();
+  }());
+  EXPECT_EQ(codeOf(bson::doc("find", "c", "projection", spec)), kExceeded);
+  EXPECT_EQ(codeOfPipeline({documents(Document()), bson::doc("$project", spec)}), kExceeded);
+  EXPECT_EQ(codeOfPipeline({documents(Document()), bson::doc("$addFields", spec)}), kExceeded);
+}
+
+TEST_F(HostileCommandsTest, AnswersAboutUsersAndRolesHaveALimit) {
+  ASSERT_TRUE(succeeds(R"({"createUser": "u", "pwd": "p", "roles": []})", "admin"));
+  std::vector<Document> roles;
+  for (int i = 0; i < 100'000; ++i) roles.push_back(bson::doc("role", "readWrite", "db", "d" + std::to_string(i)));
+  EXPECT_EQ(codeOf(bson::doc("rolesInfo", roles, "showPrivileges", true), "admin"), kTooLarge);
+  const Document users = server.run(bson::doc("usersInfo", repeated("u", 100'000)), "admin");
+  EXPECT_EQ(users["users"].asArray().count(), 1);
+}
+
+TEST_F(HostileCommandsTest, AUserHasSoManyRolesAndEachMechanismOnce) {
+  std::vector<Document> roles;
+  for (int i = 0; i < 1001; ++i) roles.push_back(bson::doc("role", "read", "db", "d" + std::to_string(i)));
+  EXPECT_EQ(codeOf(bson::doc("createUser", "u", "pwd", "p", "roles", roles), "admin"), 2);
+  roles.pop_back();
+  EXPECT_EQ(codeOf(bson::doc("createUser", "u", "pwd", "p", "roles", roles), "admin"), 0);
+  EXPECT_EQ(codeOf(bson::doc("grantRolesToUser", "u", "roles", std::vector{bson::doc("role", "read", "db", "more")}),
+                   "admin"),
+            2);
+  EXPECT_EQ(codeOf(bson::doc("createUser", "v", "pwd", "p", "roles", std::vector<Document>(), "mechanisms",
+                             repeated("SCRAM-SHA-256", 1000)),
+                   "admin"),
+            2);
+}
+
+}  // namespace troupe::commands
