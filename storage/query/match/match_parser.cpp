@@ -204,7 +204,7 @@ StatusWith<Node> Parser::compare(MatchKind kind, std::string_view path, const El
 }
 
 StatusWith<Node> Parser::regexLiteral(std::string_view path, const Element& e) {
-  TROUPE_ASSIGN(auto predicate, regexPredicate(e.asRegex().pattern, e.asRegex().options));
+  TROUPE_ASSIGN(auto predicate, regexPredicate(e.asRegex().pattern, e.asRegex().options, context_.work));
   return leaf(MatchKind::kRegex, path, Value(e), std::move(predicate));
 }
 
@@ -247,7 +247,7 @@ StatusWith<Node> Parser::regexOperator(std::string_view path, View conditions) {
     pattern = regex.asString();
   }
   if (options.ok()) flags = options.asString();
-  TROUPE_ASSIGN(auto predicate, regexPredicate(pattern, flags));
+  TROUPE_ASSIGN(auto predicate, regexPredicate(pattern, flags, context_.work));
   return leaf(MatchKind::kRegex, path, Value(bson::Regex{pattern, flags}), std::move(predicate));
 }
 
@@ -260,7 +260,7 @@ StatusWith<Node> Parser::notEqual(std::string_view path, const Element& e) {
 StatusWith<Node> Parser::in(std::string_view path, const Element& e) {
   if (!e.is(Type::kArray)) return bad(std::string(e.name()) + " needs an array");
   auto node = leaf(MatchKind::kIn, path, Value(e), nullptr);
-  TROUPE_ASSIGN(auto predicate, inPredicate(node->operand(), context_.collator));
+  TROUPE_ASSIGN(auto predicate, inPredicate(node->operand(), context_));
   node->setPredicate(std::move(predicate));
   return node;
 }

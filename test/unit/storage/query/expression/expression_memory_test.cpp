@@ -2,7 +2,6 @@
 // operation end them.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 
 #include "messaging/bson/json.hpp"
@@ -10,44 +9,10 @@
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/update/update.hpp"
+#include "test/unit/storage/query/test_work.hpp"
 
 namespace troupe::query {
 namespace {
-
-constexpr int64_t kBudget = int64_t{16} << 20;
-
-class TestWork final : public QueryWork {
- public:
-  std::chrono::steady_clock::time_point coarseNow() const override { return {}; }
-  Status checkForInterrupt() override {
-    ++looks;
-    return killed ? Status(ErrorCode::kInterrupted, "operation was interrupted") : Status::OK();
-  }
-  storage::MemoryBudget* memory() override { return &budget; }
-
-  storage::MemoryBudget budget{kBudget};
-  int looks = 0;
-  bool killed = false;
-};
-
-/// The peak of the process's resident memory since `restart`, in bytes.
-class PeakMemory {
- public:
-  void restart() {
-    std::ofstream("/proc/self/clear_refs") << "5";
-    before_ = read("VmRSS:");
-  }
-  int64_t grown() const { return read("VmHWM:") - before_; }
-
- private:
-  static int64_t read(const std::string& field) {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with(field)) return std::stoll(line.substr(field.size())) * 1024;
-    return 0;
-  }
-  int64_t before_ = 0;
-};
 
 class HostileExpressions : public ::testing::Test {
  protected:
