@@ -107,12 +107,15 @@ CallExpression::CallExpression(const Operator& op, std::vector<ExpressionPtr> ar
 
 StatusWith<Operand> CallExpression::evaluate(Variables& variables) const {
   Arguments arguments(children_.size(), children_, collator_, variables);
+  size_t bytes = 0;
   for (size_t i = 0; i < children_.size(); ++i) {
     if (!children_[i]) continue;
     auto value = children_[i]->evaluate(variables);
     if (!value.isOK()) return value.status();
     arguments.at(i) = std::move(value).value();
+    bytes += arguments[i].valueSize();
   }
+  TROUPE_TRY(variables.step(stepsFor(bytes)));  // most operators read all of their arguments
   if (op_.nullIfNull && arguments.anyNullish()) return Operand(nullValue());
   auto result = op_.function(arguments, op_);
   if (result.isOK()) TROUPE_TRY(variables.account(*result));

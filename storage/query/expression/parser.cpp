@@ -23,12 +23,16 @@ std::unordered_map<std::string_view, const Operator*> indexOperators() {
 }
 
 /// A constant in place of an expression that depends on nothing. One that fails stays, so that it fails when used.
+/// Errors: those of an interrupt.
 template <class T>
-ExpressionPtr folded(std::unique_ptr<T> expression, bool foldable, const ParseContext& context) {
-  if (!foldable) return expression;
+StatusWith<ExpressionPtr> folded(std::unique_ptr<T> expression, bool foldable, const ParseContext& context) {
+  if (!foldable) return ExpressionPtr(std::move(expression));
   Variables nothing(context.work);
   auto value = static_cast<const Expression&>(*expression).evaluate(nothing);
-  if (!value.isOK()) return expression;
+  if (!value.isOK()) {
+    TROUPE_TRY(nothing.step());  // which fails again if it was an interrupt
+    return ExpressionPtr(std::move(expression));
+  }
   if (value->owned()) return makeConstant(std::move(*value));
   auto copy = nothing.own(value->copy());
   return copy.isOK() ? makeConstant(std::move(*copy)) : ExpressionPtr(std::move(expression));
