@@ -56,10 +56,10 @@ struct MatchDetails {
   QueryWork* work = nullptr;
 
   /// False once `error` is set.
-  bool goesOn() {
+  bool goesOn(int64_t steps = 1) {
     if (!work) return error.isOK();
     if (!error.isOK()) return false;
-    error = work->step();
+    error = work->step(steps);
     return error.isOK();
   }
 };

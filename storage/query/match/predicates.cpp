@@ -1,7 +1,9 @@
 #include "storage/query/match/predicates.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/numeric.hpp"
@@ -144,13 +146,12 @@ class TypeTest final : public Predicate {
 
 class Bits final : public Predicate {
  public:
-  Bits(MatchKind op, std::vector<uint32_t> positions) : op_(op), positions_(std::move(positions)) {}
-  bool test(const Element& e, MatchDetails*) const override {
+  Bits(MatchKind op, BitMask mask) : op_(op), mask_(std::move(mask)) {}
+  bool test(const Element& e, MatchDetails* details) const override {
     if (e.is(Type::kBinary)) {
       const auto bytes = e.asBinary().bytes;
-      return decide([&](uint32_t bit) {
-        return bit / 8 < bytes.size() && ((static_cast<uint8_t>(bytes[bit / 8]) >> (bit % 8)) & 1);
-      });
+      if (details && !details->goesOn(stepsFor(bytes.size()))) return false;
+      return decide({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, false);
     }
     if (!e.isNumber()) return false;
     if (e.is(Type::kDouble) || e.is(Type::kDecimal128)) {
@@ -158,22 +159,23 @@ class Bits final : public Predicate {
       const double d = e.toDouble();
       if (!(std::fabs(d) < 9.2233720368547758e18) || d != std::trunc(d)) return false;
     }
-    const int64_t n = e.toInt64();
-    return decide([n](uint32_t bit) { return bit >= 64 ? n < 0 : ((n >> bit) & 1) != 0; });
+    const auto n = static_cast<uint64_t>(e.toInt64());
+    std::array<uint8_t, 8> bytes{};
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(n >> (8 * i));
+    return decide(bytes, bytes.back() >> 7 != 0);  // the sign goes on for ever
   }
 
  private:
-  template <class F>
-  bool decide(F isSet) const {
+  bool decide(std::span<const uint8_t> bytes, bool onesFollow) const {
     switch (op_) {
-      case MatchKind::kBitsAllSet: return std::all_of(positions_.begin(), positions_.end(), isSet);
-      case MatchKind::kBitsAllClear: return std::none_of(positions_.begin(), positions_.end(), isSet);
-      case MatchKind::kBitsAnySet: return std::any_of(positions_.begin(), positions_.end(), isSet);
-      default: return !std::all_of(positions_.begin(), positions_.end(), isSet);
+      case MatchKind::kBitsAllSet: return !mask_.anyClear(bytes, onesFollow);
+      case MatchKind::kBitsAllClear: return !mask_.anySet(bytes, onesFollow);
+      case MatchKind::kBitsAnySet: return mask_.anySet(bytes, onesFollow);
+      default: return mask_.anyClear(bytes, onesFollow);
     }
   }
   MatchKind op_;
-  std::vector<uint32_t> positions_;
+  BitMask mask_;
 };
 
 }  // namespace
@@ -219,8 +221,8 @@ std::unique_ptr<Predicate> modPredicate(int64_t divisor, int64_t remainder) {
   return std::make_unique<Mod>(divisor, remainder);
 }
 std::unique_ptr<Predicate> typePredicate(TypeSet types) { return std::make_unique<TypeTest>(types); }
-std::unique_ptr<Predicate> bitsPredicate(MatchKind op, std::vector<uint32_t> positions) {
-  return std::make_unique<Bits>(op, std::move(positions));
+std::unique_ptr<Predicate> bitsPredicate(MatchKind op, BitMask mask) {
+  return std::make_unique<Bits>(op, std::move(mask));
 }
 
 }  // namespace troupe::query

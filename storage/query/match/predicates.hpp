@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "messaging/errors/status.hpp"
+#include "storage/query/match/bit_mask.hpp"
 #include "storage/query/match/match_expression.hpp"
 #include "storage/query/parse_context.hpp"
 
@@ -23,7 +24,7 @@ StatusWith<std::unique_ptr<Predicate>> regexPredicate(std::string_view pattern, 
 std::unique_ptr<Predicate> existsPredicate();
 std::unique_ptr<Predicate> sizePredicate(int64_t size);
 std::unique_ptr<Predicate> modPredicate(int64_t divisor, int64_t remainder);
-std::unique_ptr<Predicate> bitsPredicate(MatchKind op, std::vector<uint32_t> positions);
+std::unique_ptr<Predicate> bitsPredicate(MatchKind op, BitMask mask);
 
 /// A set of types as `$type`, bsonType and the like name them.
 class TypeSet {
