@@ -20,8 +20,8 @@ void ConstantExpression::serialize(std::string_view name, Builder& out) const {
 
 StatusWith<Operand> DocumentExpression::evaluate(Variables& variables) const {
   const bson::View base = root_ ? variables.root() : variables.current();
-  if (path_.empty()) return Operand(document(base));
-  return path_.in(base);
+  if (path_.empty()) return variables.own(document(base));
+  return variables.found(path_.in(base), base.size());
 }
 
 void DocumentExpression::addDependencies(Dependencies& dependencies) const {
@@ -33,6 +33,12 @@ void DocumentExpression::serialize(std::string_view name, Builder& out) const {
   std::string text = root_ ? "$$ROOT" : "$$CURRENT";
   if (!path_.empty()) text += "." + path_.dotted();
   out.append(name, text);
+}
+
+StatusWith<Operand> VariableExpression::evaluate(Variables& variables) const {
+  const bson::Element value = variables.at(slot_).element();
+  if (path_.empty()) return Operand(value);
+  return variables.found(path_.in(value), value.valueSize());
 }
 
 void VariableExpression::serialize(std::string_view name, Builder& out) const {

@@ -138,6 +138,7 @@ StatusWith<ExpressionPtr> Parser::parse(const Element& e) {
     int& depth;
     ~Leave() { --depth; }
   } leave{depth_};
+  if (context.work) TROUPE_TRY(context.work->step());
   switch (e.type()) {
     case Type::kString: return parseString(e.asString());
     case Type::kDocument: return parseObject(e.asDocument());
@@ -203,9 +204,9 @@ StatusWith<ExpressionPtr> Parser::parseVariable(std::string_view text) {
     path = ValuePath(text.substr(dot + 1));
   }
   const auto constant = [&path](Value value) { return makeConstant(path.in(value.element()).copy()); };
-  for (auto bound = scope_.rbegin(); bound != scope_.rend(); ++bound)
-    if (bound->first == name)
-      return ExpressionPtr(std::make_unique<VariableExpression>(name, bound->second, std::move(path)));
+  if (const auto bound = slots_.find(name); bound != slots_.end() && !bound->second.empty())
+    return ExpressionPtr(std::make_unique<VariableExpression>(name, bound->second.back(), std::move(path)));
+  if (context.work) TROUPE_TRY(context.work->step(stepsFor(context.let.size())));
   if (const Element value = context.let[name])
     return value.is(Type::kUndefined) ? makeConstant(Operand()) : constant(Value(value));  // bound to what was missing
   if (name == "ROOT") return ExpressionPtr(std::make_unique<DocumentExpression>(true, std::move(path)));
