@@ -201,31 +201,35 @@ constexpr Argument kDistinctArguments[] = {
 /// Distinct values in the order they were met; elements of arrays count one by one.
 class DistinctValues {
  public:
-  explicit DistinctValues(const bson::Collator* collator) : seen_(Less{collator}) {}
-  void add(const bson::Element& e) {
-    if (!e.ok()) return;
+  DistinctValues(const bson::Collator* collator, query::QueryWork& work)
+      : work_(work), held_(&work), seen_(Less{collator}) {}
+  /// Errors, of both: 17217 when the values do not fit into a reply, ExceededMemoryLimit, those of an interrupt.
+  Status add(const bson::Element& e) {
+    if (!e.ok()) return Status::OK();
+    TROUPE_TRY(work_.step(query::stepsFor(e.size())));
     auto [it, fresh] = seen_.emplace(e);
-    if (fresh) order_.push_back(&*it);
-    if (fresh) bytes_ += e.size();
+    if (!fresh) return Status::OK();
+    order_.push_back(&*it);
+    bytes_ += e.size();
+    if (bytes_ > static_cast<size_t>(bson::kMaxDocumentSize)) return {ErrorCode(17217), "distinct too big, 16mb cap"};
+    return held_.set(static_cast<int64_t>(bytes_ + order_.size() * kPerValue));
   }
   /// Adds what the path leads to in the document, through arrays.
-  void addPath(bson::View document, std::string_view path) {
+  Status addPath(bson::View document, std::string_view path) {
+    TROUPE_TRY(work_.step(query::stepsFor(document.size())));
     const auto dot = path.find('.');
     const bson::Element e = document[path.substr(0, dot)];
     if (dot == std::string_view::npos) return addUnwound(e);
     const auto rest = path.substr(dot + 1);
-    if (!e.isObjectLike()) return;
-    if (e.is(bson::Type::kArray)) {
-      for (const bson::Element& item : e.asArray()) {
-        if (item.is(bson::Type::kDocument)) addPath(item.asDocument(), rest);
-      }
-      const auto next = rest.substr(0, rest.find('.'));
-      if (!next.empty() && next.find_first_not_of("0123456789") == std::string_view::npos) addPath(e.asArray(), rest);
-      return;
+    if (!e.isObjectLike()) return Status::OK();
+    if (!e.is(bson::Type::kArray)) return addPath(e.asDocument(), rest);
+    for (const bson::Element& item : e.asArray()) {
+      if (item.is(bson::Type::kDocument)) TROUPE_TRY(addPath(item.asDocument(), rest));
     }
-    addPath(e.asDocument(), rest);
+    const auto next = rest.substr(0, rest.find('.'));
+    const bool isPosition = !next.empty() && next.find_first_not_of("0123456789") == std::string_view::npos;
+    return isPosition ? addPath(e.asArray(), rest) : Status::OK();
   }
-  size_t bytes() const { return bytes_; }
   void appendTo(bson::Builder& reply) const {
     reply.openArray("values");
     for (const bson::Value* value : order_) reply.push(*value);
@@ -233,9 +237,10 @@ class DistinctValues {
   }
 
  private:
-  void addUnwound(const bson::Element& e) {
+  Status addUnwound(const bson::Element& e) {
     if (!e.is(bson::Type::kArray)) return add(e);
-    for (const bson::Element& item : e.asArray()) add(item);
+    for (const bson::Element& item : e.asArray()) TROUPE_TRY(add(item));
+    return Status::OK();
   }
   struct Less {
     const bson::Collator* collator;
@@ -243,6 +248,9 @@ class DistinctValues {
       return bson::compareValues(a.element(), b.element(), collator) < 0;
     }
   };
+  static constexpr size_t kPerValue = 160;  ///< that a value takes beside its bytes
+  query::QueryWork& work_;
+  query::HeldMemory held_;
   std::set<bson::Value, Less> seen_;
   std::vector<const bson::Value*> order_;
   size_t bytes_ = 0;
@@ -268,7 +276,7 @@ Task<Status> collectDistinct(Request& request, AuthorizedNamespace ns, std::shar
   } else {
     if (r->collection && !request.arg("hint")) {
       const auto jumped = query::distinctScan(*r->collection, key, **filter, r->unit(), r->context,
-                                              [&](const bson::Element& e) { values.add(e); });
+                                              [&](const bson::Element& e) { return values.add(e); });
       if (!jumped.isOK()) co_return jumped.status();
       if (*jumped) co_return Status::OK();
     }
@@ -285,9 +293,7 @@ Task<Status> collectDistinct(Request& request, AuthorizedNamespace ns, std::shar
     const auto next = stream->next();
     if (!next.isOK()) co_return next.status();
     if (next->isEnd()) break;
-    if (next->isDocument()) values.addPath(next->document, key);
-    if (values.bytes() > static_cast<size_t>(bson::kMaxDocumentSize))
-      co_return Status(ErrorCode(17217), "distinct too big, 16mb cap");
+    if (next->isDocument()) TROUPE_CO_TRY(values.addPath(next->document, key));
     if (next->isDocument() && (n & 63) != 0) continue;
     if (Status status = co_await letOthersRun(request, *stream, lastYield); !status.isOK()) co_return status;
   }
@@ -301,7 +307,7 @@ Task<Status> distinct(Request& request) {
   TROUPE_CO_TRY(resources->open(request, ns));
   if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())
     co_return status;
-  DistinctValues values(resources->collator.get());
+  DistinctValues values(resources->collator.get(), *resources);
   if (Status status = co_await collectDistinct(request, ns, resources, values); !status.isOK()) co_return status;
   values.appendTo(request.reply());
   co_return Status::OK();

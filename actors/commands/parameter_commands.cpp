@@ -32,9 +32,9 @@ Task<Status> getParameter(Request& request) {
     appendParameter(request.reply(), parameters, name, details);
     ++found;
   }
+  const bson::Document points = request.server().failPoints.describe();
   for (const bson::Element& e : request.body()) {
     if (!e.name().starts_with("failpoint.")) continue;
-    const bson::Document points = request.server().failPoints.describe();
     if (const auto point = points[e.name().substr(10)]; point) {
       request.reply().append(e.name(), point);
       ++found;

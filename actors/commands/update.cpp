@@ -4,6 +4,8 @@
 
 #include "actors/commands/families.hpp"
 #include "actors/commands/modify.hpp"
+#include "actors/commands/query_support.hpp"
+#include "actors/kernel/node.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/project/projection.hpp"
@@ -94,6 +96,16 @@ auth::ActionSet furtherActions(const Request& request, const std::vector<bson::V
   return further;
 }
 
+/// A command may have very many statements, each of which is too small to look at the clock.
+Task<Status> betweenStatements(Request& request, TimePoint& lastYield) {
+  const TimePoint now = request.server().node.environment().now();
+  if (Status status = request.operation().checkForInterrupt(now); !status.isOK()) co_return status;
+  if (now - lastYield < kSlice) co_return Status::OK();
+  const Status status = co_await request.yield();
+  lastYield = request.server().node.environment().now();
+  co_return status;
+}
+
 /// Runs all statements in order, collecting failures as writeErrors.
 Task<Status> runStatements(Request& request, std::string_view name, Parse parse, Note note) {
   const auto statements = request.documents(name);
@@ -105,7 +117,9 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
   }
   const bool ordered = request.flag("ordered", true);
   WriteErrors errors;
+  TimePoint lastYield = request.server().node.environment().now();
   for (size_t i = 0; i < statements->size(); ++i) {
+    TROUPE_CO_TRY(co_await betweenStatements(request, lastYield));
     auto what = parse(request, (*statements)[i]);
     if (!what.isOK()) co_return what.status();
     const auto position = static_cast<int32_t>(i);

@@ -55,7 +55,8 @@ class Growth {
   }
   /// Before a value of a known size is made.
   Status reserve(size_t size) {
-    if (!work_ || size <= covered_) return Status::OK();
+    if (!work_) return Status::OK();
+    if (size <= covered_) return work_->step();
     TROUPE_TRY(extend(size));
     return work_->step(stepsFor(size));
   }

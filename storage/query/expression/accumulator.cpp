@@ -19,11 +19,11 @@ namespace {
 /// An accumulator of one expression.
 class PlainSpec final : public AccumulatorSpec {
  public:
-  PlainSpec(std::string_view name, ExpressionPtr argument, const bson::Collator* collator)
-      : name_(name), argument_(std::move(argument)), collator_(collator) {}
+  PlainSpec(std::string_view name, ExpressionPtr argument, const ParseContext& context)
+      : name_(name), argument_(std::move(argument)), collator_(context.collator), work_(context.work) {}
   std::string_view name() const override { return name_; }
   StatusWith<Operand> evaluate(Variables& variables) const override { return argument_->evaluate(variables); }
-  std::unique_ptr<Accumulator> make() const override { return makeAccumulator(name_, collator_); }
+  std::unique_ptr<Accumulator> make() const override { return makeAccumulator(name_, collator_, work_); }
   void addDependencies(Dependencies& dependencies) const override { argument_->addDependencies(dependencies); }
   void serialize(std::string_view field, bson::Builder& out) const override {
     out.openDocument(field);
@@ -36,6 +36,7 @@ class PlainSpec final : public AccumulatorSpec {
   std::string name_;
   ExpressionPtr argument_;
   const bson::Collator* collator_;
+  QueryWork* work_;
 };
 
 /// $firstN, $lastN, $minN, $maxN: `{n, input}`.
@@ -212,16 +213,14 @@ Parsed parseAccumulator(const Element& field, const ParseContext& context) {
   if (op.name() == "$count") {
     if (!op.is(Type::kDocument) || !op.asDocument().empty())
       return Status(ErrorCode::kTypeMismatch, "$count takes no arguments, i.e. $count:{}");
-    return std::unique_ptr<AccumulatorSpec>(
-        std::make_unique<PlainSpec>("$count", makeConstant(Operand()), context.collator));
+    return std::unique_ptr<AccumulatorSpec>(std::make_unique<PlainSpec>("$count", makeConstant(Operand()), context));
   }
-  if (!makeAccumulator(op.name(), nullptr))
+  if (!makeAccumulator(op.name(), nullptr, nullptr))
     return Status(ErrorCode(15952), "unknown group operator '" + std::string(op.name()) + "'");
   if (op.is(Type::kArray))
     return Status(ErrorCode(40237), "The " + std::string(op.name()) + " accumulator is a unary operator");
   TROUPE_ASSIGN(auto argument, parseExpression(op, context));
-  return std::unique_ptr<AccumulatorSpec>(
-      std::make_unique<PlainSpec>(op.name(), std::move(argument), context.collator));
+  return std::unique_ptr<AccumulatorSpec>(std::make_unique<PlainSpec>(op.name(), std::move(argument), context));
 }
 
 }  // namespace troupe::query

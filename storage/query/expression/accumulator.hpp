@@ -13,6 +13,9 @@ class Collator;
 
 namespace troupe::query {
 
+/// The steps that taking in a value counts for, whoever calls Accumulator::add: it may be compared with many others.
+inline int64_t stepsOfAdding(const bson::Element& value) { return int64_t{1} + (value.valueSize() >> 7); }
+
 /// The state of an accumulator ($sum, $push ...) of one group.
 class Accumulator {
  public:
@@ -45,7 +48,7 @@ class AccumulatorSpec {
 StatusWith<std::unique_ptr<AccumulatorSpec>> parseAccumulator(const bson::Element& field, const ParseContext& context);
 
 /// A new state for those accumulators that need nothing but their name ($sum, $avg, $min, $max, $push, $first ...), or
-/// null.
-std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::Collator* collator);
+/// null. `work`: the operation that the state belongs to; may be null.
+std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::Collator* collator, QueryWork* work);
 
 }  // namespace troupe::query

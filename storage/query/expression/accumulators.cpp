@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "messaging/bson/numeric.hpp"
-#include "storage/query/expression/objects.hpp"
 
 namespace troupe::query {
 
@@ -95,8 +94,13 @@ Status MergeObjectsAccumulator::add(const Element& value) {
   if (!value.is(Type::kDocument))
     return {ErrorCode(40400),
             "$mergeObjects requires object inputs, but input " + show(value) + " is of type " + typeOf(value)};
-  merged_ = mergeDocuments(merged_, value.asDocument());
-  return Status::OK();
+  return merged_.add(value.asDocument(), work_);
+}
+
+StatusWith<Value> MergeObjectsAccumulator::result() const {
+  bson::Builder out;
+  merged_.appendTo(out);
+  return document(out.finish());
 }
 
 Status SeveralAccumulator::add(const Element& value) {
@@ -126,7 +130,7 @@ Status SeveralAccumulator::add(const Element& value) {
 
 StatusWith<Value> SeveralAccumulator::result() const { return arrayOf(items_); }
 
-std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::Collator* collator) {
+std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::Collator* collator, QueryWork* work) {
   if (name == "$sum") return std::make_unique<SumAccumulator>();
   if (name == "$avg") return std::make_unique<AverageAccumulator>();
   if (name == "$min" || name == "$max") return std::make_unique<ExtremeAccumulator>(name == "$max", collator);
@@ -135,7 +139,7 @@ std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::
   if (name == "$addToSet") return std::make_unique<AddToSetAccumulator>(collator);
   if (name == "$stdDevPop" || name == "$stdDevSamp")
     return std::make_unique<DeviationAccumulator>(name == "$stdDevSamp");
-  if (name == "$mergeObjects") return std::make_unique<MergeObjectsAccumulator>();
+  if (name == "$mergeObjects") return std::make_unique<MergeObjectsAccumulator>(work);
   if (name == "$count") return std::make_unique<CountAccumulator>();
   return nullptr;
 }

@@ -7,6 +7,7 @@
 
 #include "messaging/bson/compare.hpp"
 #include "storage/query/expression/accumulator.hpp"
+#include "storage/query/expression/objects.hpp"
 #include "storage/query/expression/sum.hpp"
 #include "storage/query/expression/values.hpp"
 
@@ -132,12 +133,14 @@ class DeviationAccumulator final : public Accumulator {
 
 class MergeObjectsAccumulator final : public Accumulator {
  public:
+  explicit MergeObjectsAccumulator(QueryWork* work) : work_(work) {}
   Status add(const bson::Element& value) override;
-  StatusWith<bson::Value> result() const override { return document(merged_); }
-  size_t memory() const override { return merged_.bytes().size(); }
+  StatusWith<bson::Value> result() const override;
+  size_t memory() const override { return merged_.bytes(); }
 
  private:
-  bson::Document merged_;
+  QueryWork* work_;
+  MergedFields merged_;
 };
 
 /// $firstN, $lastN, $minN, $maxN.

@@ -11,7 +11,7 @@ using Result = StatusWith<Operand>;
 namespace {
 
 Result aggregate(Arguments& arguments, const Operator& op) {
-  const auto accumulator = makeAccumulator(op.name, arguments.collator);
+  const auto accumulator = makeAccumulator(op.name, arguments.collator, arguments.variables.work());
   if (arguments.size() == 1 && arguments[0].is(Type::kArray)) {
     for (const Element& e : arguments[0].asArray()) {
       TROUPE_TRY(arguments.variables.step());

@@ -55,6 +55,13 @@ class Variables {
     }
     return work_->step();
   }
+  /// A value found by walking `bytes` of another one, accounted for.
+  StatusWith<Operand> found(Operand value, size_t bytes) {
+    if (!work_) return value;
+    TROUPE_TRY(work_->step(stepsFor(bytes)));
+    if (value.owned()) TROUPE_TRY(account(value));  // it crossed arrays
+    return value;
+  }
   /// A result that is accounted for.
   StatusWith<Operand> own(bson::Value value) {
     Operand result(std::move(value));

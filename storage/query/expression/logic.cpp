@@ -37,6 +37,7 @@ class ShortCircuit final : public CompoundExpression {
   }
   Result evaluate(Variables& variables) const override {
     for (const auto& child : children_) {
+      TROUPE_TRY(variables.step());
       TROUPE_ASSIGN(const Operand value, child->evaluate(variables));
       if (isTrue(value) == decides_) return Operand(boolean(decides_));
     }
@@ -77,6 +78,7 @@ class IfNull final : public CompoundExpression {
   explicit IfNull(std::vector<ExpressionPtr> operands) { children_ = std::move(operands); }
   Result evaluate(Variables& variables) const override {
     for (size_t i = 0; i + 1 < children_.size(); ++i) {
+      TROUPE_TRY(variables.step());
       TROUPE_ASSIGN(Operand value, children_[i]->evaluate(variables));
       if (!value.nullish()) return value;
     }
@@ -104,6 +106,7 @@ class Branches final : public CompoundExpression {
   }
   Result evaluate(Variables& variables) const override {
     for (size_t i = 0; i + 1 < children_.size(); i += 2) {
+      TROUPE_TRY(variables.step());
       TROUPE_ASSIGN(const Operand condition, children_[i]->evaluate(variables));
       if (isTrue(condition)) return children_[i + 1]->evaluate(variables);
     }

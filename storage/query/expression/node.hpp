@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -62,18 +63,26 @@ class Parser {
   StatusWith<ExpressionPtr> parseArray(bson::View array);
   StatusWith<ExpressionPtr> parseString(std::string_view text);
   /// Brings a variable into scope until `leave`; returns its slot, unique within this parse.
-  size_t enter(std::string name) {
-    scope_.emplace_back(std::move(name), nextSlot_);
+  size_t enter(const std::string& name) {
+    std::vector<size_t>& slots = slots_[name];
+    slots.push_back(nextSlot_);
+    scope_.push_back(&slots);
     return nextSlot_++;
   }
-  void leave(size_t count = 1) { scope_.resize(scope_.size() - count); }
+  void leave(size_t count = 1) {
+    for (; count > 0; --count) {
+      scope_.back()->pop_back();
+      scope_.pop_back();
+    }
+  }
 
   const ParseContext& context;
 
  private:
   StatusWith<ExpressionPtr> parseVariable(std::string_view path);
   StatusWith<ExpressionPtr> parseOperator(const Operator& op, const bson::Element& e);
-  std::vector<std::pair<std::string, size_t>> scope_;
+  std::unordered_map<std::string, std::vector<size_t>> slots_;  ///< of variables in scope, the innermost last
+  std::vector<std::vector<size_t>*> scope_;                     ///< the lists in `slots_`, in the order of entering
   size_t nextSlot_ = 0;
   int depth_ = 0;
 };

@@ -25,8 +25,8 @@ void ConstantExpression::serialize(std::string_view name, Builder& out) const {
 
 StatusWith<Operand> DocumentExpression::evaluate(Variables& variables) const {
   const bson::View base = root_ ? variables.root() : variables.current();
-  if (path_.empty()) return Operand(document(base));
-  return path_.in(base);
+  if (path_.empty()) return variables.own(document(base));
+  return variables.found(path_.in(base), base.size());
 }
 
 void DocumentExpression::addDependencies(Dependencies& dependencies) const {
@@ -38,6 +38,12 @@ void DocumentExpression::serialize(std::string_view name, Builder& out) const {
   std::string text = root_ ? "$$ROOT" : "$$CURRENT";
   if (!path_.empty()) text += "." + path_.dotted();
   out.append(name, text);
+}
+
+StatusWith<Operand> VariableExpression::evaluate(Variables& variables) const {
+  const bson::Element value = variables.at(slot_).element();
+  if (path_.empty()) return Operand(value);
+  return variables.found(path_.in(value), value.valueSize());
 }
 
 void VariableExpression::serialize(std::string_view name, Builder& out) const {
@@ -112,12 +118,15 @@ CallExpression::CallExpression(const Operator& op, std::vector<ExpressionPtr> ar
 
 StatusWith<Operand> CallExpression::evaluate(Variables& variables) const {
   Arguments arguments(children_.size(), children_, collator_, variables);
+  size_t bytes = 0;
   for (size_t i = 0; i < children_.size(); ++i) {
     if (!children_[i]) continue;
     auto value = children_[i]->evaluate(variables);
     if (!value.isOK()) return value.status();
     arguments.at(i) = std::move(value).value();
+    bytes += arguments[i].valueSize();
   }
+  TROUPE_TRY(variables.step(stepsFor(bytes)));  // most operators read all of their arguments
   if (op_.nullIfNull && arguments.anyNullish()) return Operand(nullValue());
   auto result = op_.function(arguments, op_);
   if (result.isOK()) TROUPE_TRY(variables.account(*result));

@@ -24,7 +24,9 @@ class ConstantExpression final : public Expression {
 class FieldPathExpression final : public Expression {
  public:
   explicit FieldPathExpression(std::string_view path) : path_(path) {}
-  StatusWith<Operand> evaluate(Variables& variables) const override { return path_.in(variables.current()); }
+  StatusWith<Operand> evaluate(Variables& variables) const override {
+    return variables.found(path_.in(variables.current()), variables.current().size());
+  }
   void addDependencies(Dependencies& dependencies) const override { dependencies.paths.insert(path_.dotted()); }
   void serialize(std::string_view name, bson::Builder& out) const override { out.append(name, "$" + path_.dotted()); }
   std::string_view fieldPath() const override { return path_.dotted(); }
@@ -52,7 +54,7 @@ class VariableExpression final : public Expression {
  public:
   VariableExpression(std::string name, size_t slot, ValuePath path)
       : name_(std::move(name)), slot_(slot), path_(std::move(path)) {}
-  StatusWith<Operand> evaluate(Variables& variables) const override { return path_.in(variables.at(slot_).element()); }
+  StatusWith<Operand> evaluate(Variables& variables) const override;
   void addDependencies(Dependencies&) const override {}
   void serialize(std::string_view name, bson::Builder& out) const override;
 

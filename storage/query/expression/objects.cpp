@@ -7,6 +7,7 @@ namespace troupe::query {
 
 using bson::Element;
 using bson::Type;
+using bson::Value;
 using Result = StatusWith<Operand>;
 
 namespace {
@@ -32,51 +33,56 @@ StatusWith<bson::Document> withField(bson::View base, std::string_view name, con
 
 }  // namespace
 
-bson::Document mergeDocuments(bson::View base, bson::View over) {
-  auto merged = mergeDocuments(base, over, nullptr);
-  return std::move(*merged);  // without an operation nothing fails
-}
-
-StatusWith<bson::Document> mergeDocuments(bson::View base, bson::View over, QueryWork* work) {
-  if (base.empty()) return bson::Document(over);
-  Growth growth(work);
-  TROUPE_TRY(growth.reserve(base.bytes().size() + over.bytes().size()));
-  bson::Builder out;
-  const auto look = [work](bson::View walked) {  // finding a field walks the document
-    return work ? work->step(stepsFor(walked.bytes().size())) : Status::OK();
-  };
-  for (const Element& field : base) {
-    TROUPE_TRY(look(over));
-    const Element replacement = over[field.name()];
-    out.append(field.name(), replacement ? replacement : field);
+Status MergedFields::add(bson::View over, QueryWork* work) {
+  storage::MemoryCharge ahead;
+  if (work) {
+    TROUPE_TRY(work->step(static_cast<int64_t>(1 + (over.size() >> 7))));  // each name is looked up
+    if (over.size() > storage::MemoryBudget::kFree)
+      TROUPE_TRY(ahead.resize(work->memory(), over.size() + over.count() * int64_t{kPerField}));
   }
   for (const Element& field : over) {
-    TROUPE_TRY(look(base));
-    if (!base.has(field.name())) out.append(field);
+    const auto known = places_.find(field.name());
+    if (known != places_.end()) {
+      Field& old = fields_[known->second];
+      bytes_ += field.valueSize();
+      bytes_ -= old.value.valueBytes().size();
+      old.value = Value(field);
+      continue;
+    }
+    fields_.push_back({std::string(field.name()), Value(field)});
+    places_.emplace(fields_.back().name, fields_.size() - 1);
+    bytes_ += kPerField + field.size();
   }
-  return out.finish();
+  return Status::OK();
+}
+
+void MergedFields::appendTo(bson::Builder& out) const {
+  for (const Field& field : fields_) out.append(field.name, field.value);
 }
 
 namespace {
 
 Result mergeObjects(Arguments& arguments, const Operator&) {
-  bson::Document result;
-  Growth growth(arguments.variables.work());
+  MergedFields merged;
+  HeldMemory held(arguments.variables.work());
   const auto merge = [&](const Element& e) -> Status {
     if (e.isNullish()) return Status::OK();
     if (!e.is(Type::kDocument))
       return {ErrorCode(40400),
               "$mergeObjects requires object inputs, but input " + show(e) + " is of type " + typeOf(e)};
-    TROUPE_TRY(growth.reserve(result.bytes().size() + e.valueSize()));
-    TROUPE_ASSIGN(result, mergeDocuments(result, e.asDocument(), arguments.variables.work()));
-    return Status::OK();
+    TROUPE_TRY(merged.add(e.asDocument(), arguments.variables.work()));
+    return held.set(static_cast<int64_t>(merged.bytes()));
   };
   if (arguments.size() == 1 && arguments[0].is(Type::kArray)) {
     for (const Element& e : arguments[0].asArray()) TROUPE_TRY(merge(e));
   } else {
     for (size_t i = 0; i < arguments.size(); ++i) TROUPE_TRY(merge(arguments[i]));
   }
-  return Operand(document(result));
+  Growth growth(arguments.variables.work());
+  TROUPE_TRY(growth.reserve(merged.bytes()));
+  bson::Builder out;
+  merged.appendTo(out);
+  return Operand(document(out.finish()));
 }
 
 constexpr NamedArgument kGetArguments[] = {{"field", true}, {"input"}};

@@ -23,12 +23,16 @@ std::unordered_map<std::string_view, const Operator*> indexOperators() {
 }
 
 /// A constant in place of an expression that depends on nothing. One that fails stays, so that it fails when used.
+/// Errors: those of an interrupt.
 template <class T>
-ExpressionPtr folded(std::unique_ptr<T> expression, bool foldable, const ParseContext& context) {
-  if (!foldable) return expression;
+StatusWith<ExpressionPtr> folded(std::unique_ptr<T> expression, bool foldable, const ParseContext& context) {
+  if (!foldable) return ExpressionPtr(std::move(expression));
   Variables nothing(context.work);
   auto value = static_cast<const Expression&>(*expression).evaluate(nothing);
-  if (!value.isOK()) return expression;
+  if (!value.isOK()) {
+    TROUPE_TRY(nothing.step());  // which fails again if it was an interrupt
+    return ExpressionPtr(std::move(expression));
+  }
   if (value->owned()) return makeConstant(std::move(*value));
   auto copy = nothing.own(value->copy());
   return copy.isOK() ? makeConstant(std::move(*copy)) : ExpressionPtr(std::move(expression));
@@ -134,6 +138,7 @@ StatusWith<ExpressionPtr> Parser::parse(const Element& e) {
     int& depth;
     ~Leave() { --depth; }
   } leave{depth_};
+  if (context.work) TROUPE_TRY(context.work->step());
   switch (e.type()) {
     case Type::kString: return parseString(e.asString());
     case Type::kDocument: return parseObject(e.asDocument());
@@ -199,9 +204,9 @@ StatusWith<ExpressionPtr> Parser::parseVariable(std::string_view text) {
     path = ValuePath(text.substr(dot + 1));
   }
   const auto constant = [&path](Value value) { return makeConstant(path.in(value.element()).copy()); };
-  for (auto bound = scope_.rbegin(); bound != scope_.rend(); ++bound)
-    if (bound->first == name)
-      return ExpressionPtr(std::make_unique<VariableExpression>(name, bound->second, std::move(path)));
+  if (const auto bound = slots_.find(name); bound != slots_.end() && !bound->second.empty())
+    return ExpressionPtr(std::make_unique<VariableExpression>(name, bound->second.back(), std::move(path)));
+  if (context.work) TROUPE_TRY(context.work->step(stepsFor(context.let.size())));
   if (const Element value = context.let[name])
     return value.is(Type::kUndefined) ? makeConstant(Operand()) : constant(Value(value));  // bound to what was missing
   if (name == "ROOT") return ExpressionPtr(std::make_unique<DocumentExpression>(true, std::move(path)));

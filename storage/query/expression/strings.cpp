@@ -6,6 +6,7 @@
 #include "messaging/bson/numeric.hpp"
 #include "storage/query/expression/node.hpp"
 #include "storage/query/expression/text.hpp"
+#include "storage/query/expression/text_search.hpp"
 
 // Operators that make, cut and change strings.
 namespace troupe::query {
@@ -13,6 +14,7 @@ namespace troupe::query {
 using bson::Element;
 using bson::Type;
 using Result = StatusWith<Operand>;
+using std::literals::operator""sv;
 
 int64_t codePoints(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return !isContinuation(c); });
@@ -111,6 +113,10 @@ Result substringOfCodePoints(Arguments& arguments, const Operator&) {
   return Operand(text(rest.substr(0, byteOfCodePoint(rest, length))));
 }
 
+/// What $trim removes unless it is told.
+constexpr auto kWhitespace =
+    "\0 \t\n\v\f\r\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"sv;
+
 constexpr NamedArgument kTrimArguments[] = {{"input", true}, {"chars"}};
 
 Result trim(Arguments& arguments, const Operator& op) {
@@ -119,52 +125,25 @@ Result trim(Arguments& arguments, const Operator& op) {
   if (!arguments[0].is(Type::kString))
     return Status(ErrorCode(50699), name + " requires its input to be a string, got " + show(arguments[0]) +
                                         " (of type " + typeOf(arguments[0]) + ") instead.");
-  std::vector<std::string_view> cut = {std::string_view("\0", 1),
-                                       " ",
-                                       "\t",
-                                       "\n",
-                                       "\v",
-                                       "\f",
-                                       "\r",
-                                       "\u00a0",
-                                       "\u1680",
-                                       "\u2000",
-                                       "\u2001",
-                                       "\u2002",
-                                       "\u2003",
-                                       "\u2004",
-                                       "\u2005",
-                                       "\u2006",
-                                       "\u2007",
-                                       "\u2008",
-                                       "\u2009",
-                                       "\u200a"};
+  static const CharacterSet kDefault = *CharacterSet::of(kWhitespace, nullptr);
+  CharacterSet given;
   if (arguments.given(1)) {
     if (arguments[1].isNullish()) return Operand(nullValue());
     if (!arguments[1].is(Type::kString))
       return Status(ErrorCode(50700), name + " requires 'chars' to be a string, got " + show(arguments[1]) +
                                           " (of type " + typeOf(arguments[1]) + ") instead.");
-    cut.clear();
-    for (std::string_view rest = arguments[1].asString(); !rest.empty();) {
-      const size_t size = byteOfCodePoint(rest, 1);
-      cut.push_back(rest.substr(0, size));
-      rest.remove_prefix(size);
-    }
+    TROUPE_ASSIGN(given, CharacterSet::of(arguments[1].asString(), arguments.variables.work()));
   }
+  const CharacterSet& set = arguments.given(1) ? given : kDefault;
   std::string_view s = arguments[0].asString();
-  const auto strip = [&](auto matches, auto remove) {
-    for (bool again = true; again && !s.empty();) {
-      again = false;
-      for (const auto c : cut)
-        if (matches(c)) {
-          remove(c.size());
-          again = true;
-          break;
-        }
-    }
-  };
-  if (op.name != "$rtrim") strip([&](auto c) { return s.starts_with(c); }, [&](size_t n) { s.remove_prefix(n); });
-  if (op.name != "$ltrim") strip([&](auto c) { return s.ends_with(c); }, [&](size_t n) { s.remove_suffix(n); });
+  while (op.name != "$rtrim" && !s.empty() && set.has(firstCharacter(s))) {
+    TROUPE_TRY(arguments.variables.step());
+    s.remove_prefix(firstCharacter(s).size());
+  }
+  while (op.name != "$ltrim" && !s.empty() && set.has(lastCharacter(s))) {
+    TROUPE_TRY(arguments.variables.step());
+    s.remove_suffix(lastCharacter(s).size());
+  }
   return Operand(text(s));
 }
 
@@ -183,13 +162,16 @@ Result split(Arguments& arguments, const Operator&) {
   if (by.empty()) return Status(ErrorCode(40087), "$split requires a non-empty separator");
   bson::Builder out;
   Growth growth(arguments.variables.work());
-  std::string_view rest = input.asString();
-  for (size_t at = rest.find(by); at != std::string_view::npos; at = rest.find(by)) {
+  const std::string_view whole = input.asString();
+  size_t from = 0;
+  while (true) {
+    TROUPE_ASSIGN(const size_t at, findText(whole, by, from, arguments.variables.work()));
+    if (at == std::string_view::npos) break;
     TROUPE_TRY(growth.to(out.size()));
-    out.push(rest.substr(0, at));
-    rest.remove_prefix(at + by.size());
+    out.push(whole.substr(from, at - from));
+    from = at + by.size();
   }
-  out.push(rest);
+  out.push(whole.substr(from));
   return Operand(out.finishArray());
 }
 
@@ -239,7 +221,7 @@ Result indexOf(Arguments& arguments, const Operator& op) {
   if (from > to) return Operand(int32(-1));
   const size_t begin = bytes ? static_cast<size_t>(from) : byteOfCodePoint(s, from);
   const size_t end = bytes ? static_cast<size_t>(to) : byteOfCodePoint(s, to);
-  const size_t at = s.substr(0, end).find(token, begin);
+  TROUPE_ASSIGN(const size_t at, findText(s.substr(0, end), token, begin, arguments.variables.work()));
   if (at == std::string_view::npos) return Operand(int32(-1));
   return Operand(integer(bytes ? static_cast<int64_t>(at) : codePoints(s.substr(0, at))));
 }
@@ -254,27 +236,29 @@ Result replace(Arguments& arguments, const Operator& op) {
                                               std::string(kReplaceArguments[i].name) +
                                               "' be a string, found: " + show(arguments[i]));
   if (arguments.anyNullish()) return Operand(nullValue());
-  std::string_view rest = arguments[0].asString();
+  const std::string_view input = arguments[0].asString();
   const std::string_view find = arguments[1].asString(), replacement = arguments[2].asString();
   std::string result;
   Growth growth(arguments.variables.work());
   if (find.empty()) {
     result.append(replacement);
-    for (size_t i = 0; op.name == "$replaceAll" && i < rest.size(); ++i) {
+    for (size_t i = 0; op.name == "$replaceAll" && i < input.size(); ++i) {
       TROUPE_TRY(growth.to(result.size() + replacement.size()));
-      result.push_back(rest[i]);
-      if (i + 1 == rest.size() || !isContinuation(rest[i + 1])) result.append(replacement);
+      result.push_back(input[i]);
+      if (i + 1 == input.size() || !isContinuation(input[i + 1])) result.append(replacement);
     }
-    if (op.name == "$replaceOne") result.append(rest);
+    if (op.name == "$replaceOne") result.append(input);
     return Operand(text(result));
   }
-  for (size_t at = rest.find(find); at != std::string_view::npos; at = rest.find(find)) {
-    TROUPE_TRY(growth.to(result.size() + at + replacement.size()));
-    result.append(rest.substr(0, at)).append(replacement);
-    rest.remove_prefix(at + find.size());
-    if (op.name == "$replaceOne") break;
+  size_t from = 0;
+  while (from == 0 || op.name == "$replaceAll") {
+    TROUPE_ASSIGN(const size_t at, findText(input, find, from, arguments.variables.work()));
+    if (at == std::string_view::npos) break;
+    TROUPE_TRY(growth.to(result.size() + at - from + replacement.size()));
+    result.append(input.substr(from, at - from)).append(replacement);
+    from = at + find.size();
   }
-  return Operand(text(result.append(rest)));
+  return Operand(text(result.append(input.substr(from))));
 }
 
 constexpr Operator exactly(std::string_view name, int arity, Function function) {

@@ -7,12 +7,13 @@ namespace {
 class ExprTest final : public Predicate {
  public:
   ExprTest(ExpressionPtr expression, QueryWork* work) : expression_(std::move(expression)), work_(work) {}
-  bool test(const bson::Element&) const override { return false; }
+  bool test(const bson::Element&, MatchDetails*) const override { return false; }
   StatusWith<bool> testDocument(bson::View document) const override {
     Variables variables(work_, document);
     TROUPE_ASSIGN(const auto value, expression_->evaluate(variables));
     return isTrue(value);
   }
+  bool canFail() const override { return true; }
 
  private:
   ExpressionPtr expression_;

@@ -214,8 +214,7 @@ Status Schema::size(const Element& e) {
 
 Status Schema::pattern(const Element& e) {
   if (!e.is(Type::kString)) return mistyped("pattern", "a string");
-  TROUPE_TRY(step(kStepsOfCompiling));
-  TROUPE_ASSIGN(pattern_, CompiledRegex::compile(e.asString(), ""));
+  TROUPE_ASSIGN(pattern_, CompiledRegex::compile(e.asString(), "", context_->work));
   return Status::OK();
 }
 
@@ -245,8 +244,7 @@ Status Schema::properties(const Element& e) {
 Status Schema::patternProperties(const Element& e) {
   if (!e.is(Type::kDocument)) return mistyped("patternProperties", "an object");
   for (const auto& property : e.asDocument()) {
-    TROUPE_TRY(step(kStepsOfCompiling));
-    TROUPE_ASSIGN(auto regex, CompiledRegex::compile(property.name(), ""));
+    TROUPE_ASSIGN(auto regex, CompiledRegex::compile(property.name(), "", context_->work));
     TROUPE_ASSIGN(auto schema, sub(property, property.name()));
     patternProperties_.emplace_back(std::move(regex), std::move(schema));
   }
@@ -389,7 +387,7 @@ bool Schema::validCombinations(const Subject& subject, Validation& validation) c
 bool Schema::validString(std::string_view text, Validation& validation) const {
   if (!validation.goesOn(stepsFor(text.size()))) return false;
   if (length_.limits() && !length_.holds(codePoints(text))) return false;
-  return !pattern_ || (validation.goesOn(stepsForFields(text.size())) && pattern_->search(text));
+  return !pattern_ || matches(*pattern_, text, validation);
 }
 
 bool Schema::validNumber(const Element& e) const {
@@ -440,8 +438,9 @@ bool Schema::validProperty(const Element& e, Validation& validation) const {
     if (!schema->valid(Subject(e), validation)) return false;
   }
   for (const auto& [regex, schema] : patternProperties_) {
-    if (!validation.goesOn(stepsForFields(e.name().size()))) return false;
-    if (!regex->search(e.name())) continue;
+    const bool matched = matches(*regex, e.name(), validation);
+    if (!validation.error.isOK()) return false;
+    if (!matched) continue;
     named = true;
     if (!schema->valid(Subject(e), validation)) return false;
   }
@@ -468,10 +467,14 @@ bool Schema::validArray(View array, Validation& validation) const {
 class SchemaTest final : public Predicate {
  public:
   SchemaTest(SchemaPtr schema, QueryWork* work) : schema_(std::move(schema)), work_(work) {}
-  bool test(const Element& e) const override {
+  bool test(const Element& e, MatchDetails* details) const override {
     Validation validation{work_, {}};
-    return schema_->valid(Subject(e), validation) && validation.error.isOK();
+    const bool valid = schema_->valid(Subject(e), validation);
+    if (validation.error.isOK()) return valid;
+    if (details) details->error = std::move(validation.error);
+    return false;
   }
+  bool canFail() const override { return true; }
   StatusWith<bool> testDocument(View document) const override {
     Validation validation{work_, {}};
     const bool valid = schema_->valid(Subject(document), validation);

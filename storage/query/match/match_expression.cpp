@@ -40,7 +40,7 @@ bool MatchExpression::matches(bson::View document, MatchDetails* details) const 
       kind_ == MatchKind::kSize || kind_ == MatchKind::kExists ? LeafArray::kWhole : LeafArray::kElementsAndWhole;
   return walkPath(document, path_, leaf, [&](const Element& e, int64_t offset) {
     if (details && !details->goesOn()) return false;
-    if (!predicate_->test(e)) return false;
+    if (!predicate_->test(e, details)) return false;
     if (details && offset >= 0) details->arrayIndex = offset;
     return true;
   });
@@ -64,7 +64,7 @@ bool MatchExpression::matchesDocumentTest(bson::View document, MatchDetails* det
 }
 
 bool MatchExpression::canFail() const {
-  return kind_ == MatchKind::kExpr || kind_ == MatchKind::kJsonSchema ||
+  return (predicate_ && predicate_->canFail()) ||
          std::any_of(children_.begin(), children_.end(), [](const auto& child) { return child->canFail(); });
 }
 
@@ -107,7 +107,7 @@ bool MatchExpression::matchesValue(const Element& value, MatchDetails* details) 
     }
     case MatchKind::kExpr:
     case MatchKind::kJsonSchema: return value.is(Type::kDocument) && matchesDocumentTest(value.asDocument(), details);
-    default: return predicate_->test(value);
+    default: return predicate_->test(value, details);
   }
 }
 

@@ -49,17 +49,17 @@ struct MatchDetails {
   /// Position of the first element that matched in the array the filter went through; -1 when there was none. The
   /// positional `$` of updates and projections stands for it.
   int64_t arrayIndex = -1;
-  /// The failure of an expression within $expr, or an interrupt: when set, the answer means nothing and the operation
-  /// has to fail with it.
+  /// The failure of an expression within $expr or of a regular expression, or an interrupt: when set, the answer means
+  /// nothing and the operation has to fail with it.
   Status error;
   /// The operation that looks at large documents: each value compared is a step of it. Null: no interrupts.
   QueryWork* work = nullptr;
 
   /// False once `error` is set.
-  bool goesOn() {
+  bool goesOn(int64_t steps = 1) {
     if (!work) return error.isOK();
     if (!error.isOK()) return false;
-    error = work->step();
+    error = work->step(steps);
     return error.isOK();
   }
 };
@@ -68,9 +68,13 @@ struct MatchDetails {
 class Predicate {
  public:
   virtual ~Predicate() = default;
-  virtual bool test(const bson::Element& e) const = 0;
+  /// `details`: for the failure and the operation of a test that can fail; may be null.
+  virtual bool test(const bson::Element& e, MatchDetails* details) const = 0;
+  bool test(const bson::Element& e) const { return test(e, nullptr); }
   /// For tests of whole documents ($expr, $jsonSchema).
   virtual StatusWith<bool> testDocument(bson::View) const { return false; }
+  /// May it fail, and take long though the value is small? ($expr, $jsonSchema, regular expressions)
+  virtual bool canFail() const { return false; }
 };
 
 /// A parsed filter: an immutable tree over owned operands. `matches` neither allocates nor changes anything, so one
@@ -98,7 +102,7 @@ class MatchExpression {
   /// Does the document match? With `details`, also where in an array. For filters of clients, pass details
   /// and look at `error` when `canFail()`.
   bool matches(bson::View document, MatchDetails* details = nullptr) const;
-  /// Is there an $expr or $jsonSchema, whose evaluation may fail?
+  /// Is there an $expr, a $jsonSchema or a regular expression, which may fail and take long on any document?
   bool canFail() const;
   /// Does one value match, as an element tested by a value $elemMatch or by $pull? Paths are ignored; logic applies.
   bool matchesValue(const bson::Element& value, MatchDetails* details = nullptr) const;

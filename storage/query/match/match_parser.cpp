@@ -109,11 +109,11 @@ class Parser {
   StatusWith<Node> all(std::string_view path, const Element& e);
   StatusWith<Node> elemMatch(std::string_view path, const Element& e);
   StatusWith<Node> geo(std::string_view path, const Element& e);
-  StatusWith<std::vector<uint32_t>> bitPositions(std::string_view path, const Element& e);
+  StatusWith<BitMask> bitMask(std::string_view path, const Element& e);
   template <MatchKind kind>
   StatusWith<Node> bits(std::string_view path, const Element& e) {
-    TROUPE_ASSIGN(auto positions, bitPositions(path, e));
-    return leaf(kind, path, Value(e), bitsPredicate(kind, std::move(positions)));
+    TROUPE_ASSIGN(auto mask, bitMask(path, e));
+    return leaf(kind, path, Value(e), bitsPredicate(kind, std::move(mask)));
   }
 
   static Handler handler(std::string_view name);
@@ -204,7 +204,7 @@ StatusWith<Node> Parser::compare(MatchKind kind, std::string_view path, const El
 }
 
 StatusWith<Node> Parser::regexLiteral(std::string_view path, const Element& e) {
-  TROUPE_ASSIGN(auto predicate, regexPredicate(e.asRegex().pattern, e.asRegex().options));
+  TROUPE_ASSIGN(auto predicate, regexPredicate(e.asRegex().pattern, e.asRegex().options, context_.work));
   return leaf(MatchKind::kRegex, path, Value(e), std::move(predicate));
 }
 
@@ -247,7 +247,7 @@ StatusWith<Node> Parser::regexOperator(std::string_view path, View conditions) {
     pattern = regex.asString();
   }
   if (options.ok()) flags = options.asString();
-  TROUPE_ASSIGN(auto predicate, regexPredicate(pattern, flags));
+  TROUPE_ASSIGN(auto predicate, regexPredicate(pattern, flags, context_.work));
   return leaf(MatchKind::kRegex, path, Value(bson::Regex{pattern, flags}), std::move(predicate));
 }
 
@@ -260,7 +260,7 @@ StatusWith<Node> Parser::notEqual(std::string_view path, const Element& e) {
 StatusWith<Node> Parser::in(std::string_view path, const Element& e) {
   if (!e.is(Type::kArray)) return bad(std::string(e.name()) + " needs an array");
   auto node = leaf(MatchKind::kIn, path, Value(e), nullptr);
-  TROUPE_ASSIGN(auto predicate, inPredicate(node->operand(), context_.collator));
+  TROUPE_ASSIGN(auto predicate, inPredicate(node->operand(), context_));
   node->setPredicate(std::move(predicate));
   return node;
 }
@@ -352,7 +352,7 @@ StatusWith<Node> Parser::geo(std::string_view, const Element& e) {
   return bad(std::string(e.name()) + " is not supported: this server has no geospatial operators");
 }
 
-StatusWith<std::vector<uint32_t>> Parser::bitPositions(std::string_view path, const Element& e) {
+StatusWith<BitMask> Parser::bitMask(std::string_view path, const Element& e) {
   std::vector<uint32_t> positions;
   if (e.is(Type::kArray)) {
     for (const auto& item : e.asArray()) {
@@ -363,20 +363,15 @@ StatusWith<std::vector<uint32_t>> Parser::bitPositions(std::string_view path, co
         return bad("bit positions cannot be represented as a 32-bit signed integer: " + describe(item));
       positions.push_back(static_cast<uint32_t>(*n));
     }
-    return positions;
+    return BitMask::ofPositions(std::move(positions));
   }
-  if (e.is(Type::kBinary)) {
-    const auto bytes = e.asBinary().bytes;
-    for (uint32_t bit = 0; bit < bytes.size() * 8; ++bit)
-      if ((static_cast<uint8_t>(bytes[bit / 8]) >> (bit % 8)) & 1) positions.push_back(bit);
-    return positions;
-  }
+  if (e.is(Type::kBinary)) return BitMask::ofBytes(e.asBinary().bytes);
   if (!e.isNumber())
     return bad(std::string(path) + " takes an Array, a number, or a BinData but received: " + describe(e));
   TROUPE_ASSIGN(const int64_t mask, naturalNumber(e));
   for (uint32_t bit = 0; bit < 64; ++bit)
     if ((mask >> bit) & 1) positions.push_back(bit);
-  return positions;
+  return BitMask::ofPositions(std::move(positions));
 }
 
 Parser::Handler Parser::handler(std::string_view name) {

@@ -1,10 +1,13 @@
 #include "storage/query/match/predicates.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/numeric.hpp"
+#include "storage/query/match/regex.hpp"
 
 namespace troupe::query {
 namespace {
@@ -35,7 +38,7 @@ class Compare final : public Predicate {
  public:
   Compare(MatchKind op, const Element& operand, const bson::Collator* collator)
       : op_(op), operand_(operand), collator_(collator) {}
-  bool test(const Element& e) const override { return compareMatches(op_, e, operand_, collator_); }
+  bool test(const Element& e, MatchDetails*) const override { return compareMatches(op_, e, operand_, collator_); }
 
  private:
   MatchKind op_;
@@ -47,10 +50,15 @@ class Compare final : public Predicate {
 class RegexTest final : public Predicate {
  public:
   explicit RegexTest(std::shared_ptr<const CompiledRegex> regex) : regex_(std::move(regex)) {}
-  bool test(const Element& e) const override {
-    if (e.is(Type::kString) || e.is(Type::kSymbol)) return regex_->search(e.asString());
-    return e.is(Type::kRegex) && e.asRegex().pattern == regex_->pattern() && e.asRegex().options == regex_->options();
+  bool test(const Element& e, MatchDetails* details) const override {
+    if (e.is(Type::kRegex)) return e.asRegex().pattern == regex_->pattern() && e.asRegex().options == regex_->options();
+    if (!e.is(Type::kString) && !e.is(Type::kSymbol)) return false;
+    const auto matched = regex_->matches(e.asString(), details ? details->work : nullptr);
+    if (matched.isOK()) return *matched;
+    if (details) details->error = matched.status();
+    return false;
   }
+  bool canFail() const override { return true; }
 
  private:
   std::shared_ptr<const CompiledRegex> regex_;
@@ -67,22 +75,24 @@ class In final : public Predicate {
     std::sort(values_.begin(), values_.end(),
               [&](const Element& a, const Element& b) { return bson::compareValues(a, b, collator_) < 0; });
   }
-  Status compileRegexes(const Element& array) {
+  Status compileRegexes(const Element& array, QueryWork* work) {
     for (const auto& e : array.asArray()) {
       if (!e.is(Type::kRegex)) continue;
-      TROUPE_ASSIGN(auto regex, CompiledRegex::compile(e.asRegex().pattern, e.asRegex().options));
+      TROUPE_ASSIGN(auto regex, CompiledRegex::compile(e.asRegex().pattern, e.asRegex().options, work));
       regexes_.emplace_back(std::move(regex));
     }
     return Status::OK();
   }
-  bool test(const Element& e) const override {
+  bool test(const Element& e, MatchDetails* details) const override {
     if (isNullRank(e)) return hasNull_;
     const auto at = std::lower_bound(values_.begin(), values_.end(), e, [&](const Element& a, const Element& b) {
       return bson::compareValues(a, b, collator_) < 0;
     });
     if (at != values_.end() && bson::compareValues(*at, e, collator_) == 0) return true;
-    return std::any_of(regexes_.begin(), regexes_.end(), [&](const RegexTest& r) { return r.test(e); });
+    return std::any_of(regexes_.begin(), regexes_.end(),
+                       [&](const RegexTest& r) { return (!details || details->goesOn()) && r.test(e, details); });
   }
+  bool canFail() const override { return !regexes_.empty(); }
 
  private:
   std::vector<Element> values_;
@@ -93,13 +103,15 @@ class In final : public Predicate {
 
 class Exists final : public Predicate {
  public:
-  bool test(const Element& e) const override { return e.ok(); }
+  bool test(const Element& e, MatchDetails*) const override { return e.ok(); }
 };
 
 class Size final : public Predicate {
  public:
   explicit Size(int64_t size) : size_(size) {}
-  bool test(const Element& e) const override { return e.is(Type::kArray) && e.asArray().count() == size_; }
+  bool test(const Element& e, MatchDetails*) const override {
+    return e.is(Type::kArray) && e.asArray().count() == size_;
+  }
 
  private:
   int64_t size_;
@@ -108,7 +120,7 @@ class Size final : public Predicate {
 class Mod final : public Predicate {
  public:
   Mod(int64_t divisor, int64_t remainder) : divisor_(divisor), remainder_(remainder) {}
-  bool test(const Element& e) const override {
+  bool test(const Element& e, MatchDetails*) const override {
     if (!e.isNumber()) return false;
     const double d = e.toDouble();
     if (!std::isfinite(d)) return false;
@@ -126,7 +138,7 @@ class Mod final : public Predicate {
 class TypeTest final : public Predicate {
  public:
   explicit TypeTest(TypeSet types) : types_(types) {}
-  bool test(const Element& e) const override { return e.ok() && types_.contains(e.type()); }
+  bool test(const Element& e, MatchDetails*) const override { return e.ok() && types_.contains(e.type()); }
 
  private:
   TypeSet types_;
@@ -134,13 +146,12 @@ class TypeTest final : public Predicate {
 
 class Bits final : public Predicate {
  public:
-  Bits(MatchKind op, std::vector<uint32_t> positions) : op_(op), positions_(std::move(positions)) {}
-  bool test(const Element& e) const override {
+  Bits(MatchKind op, BitMask mask) : op_(op), mask_(std::move(mask)) {}
+  bool test(const Element& e, MatchDetails* details) const override {
     if (e.is(Type::kBinary)) {
       const auto bytes = e.asBinary().bytes;
-      return decide([&](uint32_t bit) {
-        return bit / 8 < bytes.size() && ((static_cast<uint8_t>(bytes[bit / 8]) >> (bit % 8)) & 1);
-      });
+      if (details && !details->goesOn(stepsFor(bytes.size()))) return false;
+      return decide({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, false);
     }
     if (!e.isNumber()) return false;
     if (e.is(Type::kDouble) || e.is(Type::kDecimal128)) {
@@ -148,22 +159,23 @@ class Bits final : public Predicate {
       const double d = e.toDouble();
       if (!(std::fabs(d) < 9.2233720368547758e18) || d != std::trunc(d)) return false;
     }
-    const int64_t n = e.toInt64();
-    return decide([n](uint32_t bit) { return bit >= 64 ? n < 0 : ((n >> bit) & 1) != 0; });
+    const auto n = static_cast<uint64_t>(e.toInt64());
+    std::array<uint8_t, 8> bytes{};
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(n >> (8 * i));
+    return decide(bytes, bytes.back() >> 7 != 0);  // the sign goes on for ever
   }
 
  private:
-  template <class F>
-  bool decide(F isSet) const {
+  bool decide(std::span<const uint8_t> bytes, bool onesFollow) const {
     switch (op_) {
-      case MatchKind::kBitsAllSet: return std::all_of(positions_.begin(), positions_.end(), isSet);
-      case MatchKind::kBitsAllClear: return std::none_of(positions_.begin(), positions_.end(), isSet);
-      case MatchKind::kBitsAnySet: return std::any_of(positions_.begin(), positions_.end(), isSet);
-      default: return !std::all_of(positions_.begin(), positions_.end(), isSet);
+      case MatchKind::kBitsAllSet: return !mask_.anyClear(bytes, onesFollow);
+      case MatchKind::kBitsAllClear: return !mask_.anySet(bytes, onesFollow);
+      case MatchKind::kBitsAnySet: return mask_.anySet(bytes, onesFollow);
+      default: return mask_.anyClear(bytes, onesFollow);
     }
   }
   MatchKind op_;
-  std::vector<uint32_t> positions_;
+  BitMask mask_;
 };
 
 }  // namespace
@@ -184,7 +196,7 @@ std::unique_ptr<Predicate> comparePredicate(MatchKind op, const Element& operand
   return std::make_unique<Compare>(op, operand, collator);
 }
 
-StatusWith<std::unique_ptr<Predicate>> inPredicate(const Element& array, const bson::Collator* collator) {
+StatusWith<std::unique_ptr<Predicate>> inPredicate(const Element& array, const ParseContext& context) {
   for (const auto& e : array.asArray()) {
     if (e.is(Type::kDocument) && e.asDocument().first().name().starts_with('$')) {
       const auto name = e.asDocument().first().name();
@@ -192,13 +204,14 @@ StatusWith<std::unique_ptr<Predicate>> inPredicate(const Element& array, const b
     }
     if (e.is(Type::kUndefined)) return {ErrorCode::kBadValue, "InMatchExpression equality cannot be undefined"};
   }
-  auto in = std::make_unique<In>(array, collator);
-  TROUPE_TRY(in->compileRegexes(array));
+  auto in = std::make_unique<In>(array, context.collator);
+  TROUPE_TRY(in->compileRegexes(array, context.work));
   return std::unique_ptr<Predicate>(std::move(in));
 }
 
-StatusWith<std::unique_ptr<Predicate>> regexPredicate(std::string_view pattern, std::string_view options) {
-  TROUPE_ASSIGN(auto regex, CompiledRegex::compile(pattern, options));
+StatusWith<std::unique_ptr<Predicate>> regexPredicate(std::string_view pattern, std::string_view options,
+                                                      QueryWork* work) {
+  TROUPE_ASSIGN(auto regex, CompiledRegex::compile(pattern, options, work));
   return std::unique_ptr<Predicate>(std::make_unique<RegexTest>(std::move(regex)));
 }
 
@@ -208,8 +221,8 @@ std::unique_ptr<Predicate> modPredicate(int64_t divisor, int64_t remainder) {
   return std::make_unique<Mod>(divisor, remainder);
 }
 std::unique_ptr<Predicate> typePredicate(TypeSet types) { return std::make_unique<TypeTest>(types); }
-std::unique_ptr<Predicate> bitsPredicate(MatchKind op, std::vector<uint32_t> positions) {
-  return std::make_unique<Bits>(op, std::move(positions));
+std::unique_ptr<Predicate> bitsPredicate(MatchKind op, BitMask mask) {
+  return std::make_unique<Bits>(op, std::move(mask));
 }
 
 }  // namespace troupe::query

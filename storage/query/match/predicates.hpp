@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "messaging/errors/status.hpp"
+#include "storage/query/match/bit_mask.hpp"
 #include "storage/query/match/match_expression.hpp"
-#include "storage/query/match/regex.hpp"
 #include "storage/query/parse_context.hpp"
 
 namespace troupe::query {
@@ -18,12 +18,13 @@ bool compareMatches(MatchKind op, const bson::Element& value, const bson::Elemen
 /// The tests of leaves. Each borrows `operand`, which must live as long (the node owns it).
 std::unique_ptr<Predicate> comparePredicate(MatchKind op, const bson::Element& operand, const bson::Collator* collator);
 /// Errors: BadValue ("cannot nest $ under $in"), those of regular expressions.
-StatusWith<std::unique_ptr<Predicate>> inPredicate(const bson::Element& array, const bson::Collator* collator);
-StatusWith<std::unique_ptr<Predicate>> regexPredicate(std::string_view pattern, std::string_view options);
+StatusWith<std::unique_ptr<Predicate>> inPredicate(const bson::Element& array, const ParseContext& context);
+StatusWith<std::unique_ptr<Predicate>> regexPredicate(std::string_view pattern, std::string_view options,
+                                                      QueryWork* work);
 std::unique_ptr<Predicate> existsPredicate();
 std::unique_ptr<Predicate> sizePredicate(int64_t size);
 std::unique_ptr<Predicate> modPredicate(int64_t divisor, int64_t remainder);
-std::unique_ptr<Predicate> bitsPredicate(MatchKind op, std::vector<uint32_t> positions);
+std::unique_ptr<Predicate> bitsPredicate(MatchKind op, BitMask mask);
 
 /// A set of types as `$type`, bsonType and the like name them.
 class TypeSet {

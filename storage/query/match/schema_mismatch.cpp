@@ -98,21 +98,25 @@ void appendDetails(View schema, const Subject& subject, Explanation& to) {
   if (to.goesOn()) to.out.close();
 }
 
+bool matchesName(const CompiledRegex& regex, std::string_view name, Explanation& to) {
+  const auto matched = regex.matches(name, to.validation.work);
+  return to.validation.goesOnAfter(matched.status()) && *matched;
+}
+
 /// The names that one of `patterns` matches.
 class NamePatterns {
  public:
   NamePatterns(const Element& patterns, Explanation& to) {
     if (!patterns.isObjectLike()) return;
     for (const Element& e : patterns.asDocument()) {
-      if (!to.goesOn(kStepsOfCompiling)) return;
-      const auto regex = CompiledRegex::compile(e.name(), "");
+      if (!to.goesOn()) return;
+      const auto regex = CompiledRegex::compile(e.name(), "", to.validation.work);
       if (regex.isOK()) patterns_.push_back(*regex);
     }
   }
   bool match(std::string_view name, Explanation& to) const {
-    return std::any_of(patterns_.begin(), patterns_.end(), [&](const auto& regex) {
-      return to.goesOn(stepsForFields(name.size())) && regex->search(name);
-    });
+    return std::any_of(patterns_.begin(), patterns_.end(),
+                       [&](const auto& regex) { return matchesName(*regex, name, to); });
   }
 
  private:
@@ -146,13 +150,13 @@ void explainProperties(const Element& properties, View object, Explanation& to) 
 void explainPatternProperties(const Element& patterns, View object, Explanation& to) {
   to.out.openArray("details");
   for (const Element& pattern : patterns.asDocument()) {
-    if (!to.goesOn(kStepsOfCompiling)) return;
-    const auto regex = CompiledRegex::compile(pattern.name(), "");
+    if (!to.goesOn()) return;
+    const auto regex = CompiledRegex::compile(pattern.name(), "", to.validation.work);
     if (!regex.isOK()) continue;
     const Rule rule(pattern.asDocument(), to);
     for (const Element& value : object) {
-      if (!to.goesOn(stepsForFields(value.name().size()))) return;
-      if (!(*regex)->search(value.name()) || rule.satisfiedBy(subjectOf(value), to)) continue;
+      if (!to.goesOn()) return;
+      if (!matchesName(**regex, value.name(), to) || rule.satisfiedBy(subjectOf(value), to)) continue;
       to.out.pushDocument().append("propertyName", value.name()).append("regexMatched", pattern.name());
       appendDetails(pattern.asDocument(), subjectOf(value), to);
       if (!to.goesOn()) return;

@@ -6,6 +6,7 @@
 
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/query/match/regex.hpp"
 #include "storage/query/query_work.hpp"
 
 namespace troupe::query {
@@ -28,12 +29,8 @@ struct Validation {
   }
 };
 
-/// The steps for work on so many bytes that is slower than a copy: looking up fields, sorting them, regular
-/// expressions.
+/// The steps for work on so many bytes that is slower than a copy: looking up fields, sorting them.
 constexpr int64_t stepsForFields(size_t bytes) { return static_cast<int64_t>(1 + (bytes >> 7)); }
-
-/// A regular expression takes tens of microseconds to compile, and a schema may have any number of them.
-constexpr int64_t kStepsOfCompiling = 64;
 
 /// Is the value equal to one of `values`, whatever the order of fields? `values` have theirs sorted
 /// (withSortedFields).
@@ -44,6 +41,13 @@ bool isOneOf(bson::View document, bson::View values, Validation& validation);
 /// Has the object a field of that name?
 inline bool hasField(bson::View object, std::string_view name, Validation& validation) {
   return validation.goesOn(stepsForFields(object.size())) && object.has(name);
+}
+
+/// Does the text match?
+inline bool matches(const CompiledRegex& regex, std::string_view text, Validation& validation) {
+  if (!validation.error.isOK()) return false;
+  const auto matched = regex.matches(text, validation.work);
+  return validation.goesOnAfter(matched.status()) && *matched;
 }
 
 /// Are all items different, whatever the order of fields?

@@ -82,6 +82,7 @@ class BucketAutoStage final : public Stage {
       variables_.setRoot(rows_[at_].document);
       for (size_t i = 0; i < outputs_.size(); ++i) {
         TROUPE_ASSIGN(const Operand value, outputs_[i].second->evaluate(variables_));
+        TROUPE_TRY(variables_.step(stepsOfAdding(value.element())));
         const auto before = static_cast<int64_t>(states[i]->memory());
         TROUPE_TRY(states[i]->add(value.element()));
         collected += static_cast<int64_t>(states[i]->memory()) - before;

@@ -134,7 +134,7 @@ class GroupStage final : public Stage {
   }
 
   Status addTo(Accumulator& state, const Element& value) {
-    TROUPE_TRY(variables_.step());
+    TROUPE_TRY(variables_.step(stepsOfAdding(value)));
     const auto before = static_cast<int64_t>(state.memory());
     TROUPE_TRY(state.add(value));
     bytes_ += static_cast<int64_t>(state.memory()) - before;

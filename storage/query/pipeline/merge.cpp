@@ -117,12 +117,20 @@ class MergeStage final : public OutputStage {
     if (spec_.matched == Matched::kReplace) {
       after = Document(document);
     } else if (spec_.matched == Matched::kMerge) {
-      after = mergeDocuments(existing, document);
+      TROUPE_ASSIGN(after, merged(existing, document));
     } else {
       TROUPE_ASSIGN(after, throughPipeline(existing, document));
     }
     TROUPE_ASSIGN(after, withIdOf(existing, std::move(after)));
     return std::optional(std::move(after));
+  }
+
+  StatusWith<Document> merged(bson::View existing, bson::View document) const {
+    MergedFields fields;
+    for (const bson::View part : {existing, document}) TROUPE_TRY(fields.add(part, context_.parse->work));
+    bson::Builder out;
+    fields.appendTo(out);
+    return out.finish();
   }
 
   StatusWith<Document> throughPipeline(bson::View existing, bson::View document) const {
@@ -174,6 +182,8 @@ Status parseInto(const Element& e, CollectionName& target) {
   return Status::OK();
 }
 
+constexpr int kMaxOnFields = 32;
+
 Status parseOn(const Element& e, std::vector<std::string>& on) {
   if (e.is(Type::kString)) {
     on = {std::string(e.asString())};
@@ -182,6 +192,9 @@ Status parseOn(const Element& e, std::vector<std::string>& on) {
   if (!e.is(Type::kArray))
     return {ErrorCode(51186),
             "$merge 'on' field  must be either a string or an array of strings, but found " + typeOf(e)};
+  if (e.asArray().count() > kMaxOnFields)
+    return {ErrorCode::kBadValue,
+            "$merge 'on' may name at most " + std::to_string(kMaxOnFields) + " fields, as many as an index has"};
   for (const Element& path : e.asArray()) {
     if (!path.is(Type::kString))
       return {ErrorCode(51134), "$merge 'on' array elements must be strings, but found " + typeOf(path)};

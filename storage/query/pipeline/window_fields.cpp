@@ -51,7 +51,7 @@ class MadeMemory {
  public:
   explicit MadeMemory(QueryWork* work) : work_(work), held_(work) {}
   QueryWork* work() const { return work_; }
-  Status step() { return work_ ? work_->step() : Status::OK(); }
+  Status step(int64_t steps = 1) { return work_ ? work_->step(steps) : Status::OK(); }
   Status add(int64_t bytes) { return held_.set(bytes_ += bytes); }
   Status add(const Value& value) { return add(static_cast<int64_t>(sizeof value + value.valueBytes().size())); }
   /// Checks that there is room for so many bytes for a moment.
@@ -180,7 +180,7 @@ class WindowEvaluator {
       }
       invariant(first == wanted.first && end <= wanted.second, "the state holds the window's values only");
       for (; end < wanted.second; ++end) {
-        TROUPE_TRY(made_.step());
+        TROUPE_TRY(made_.step(stepsOfAdding(inputs[end].element())));
         TROUPE_TRY(state->add(inputs[end].element()));
       }
       TROUPE_TRY(made_.fits(2 * static_cast<int64_t>(state->memory())));  // its values, and the result made of them

@@ -30,7 +30,7 @@ class DistinctScan {
   DistinctScan(PlanContext& plan, const std::shared_ptr<const IndexPlan>& access, std::string_view field)
       : plan_(plan), access_(access), scan_(plan, access), field_(field) {}
 
-  StatusWith<bool> run(const std::function<void(const bson::Element&)>& add) {
+  StatusWith<bool> run(const std::function<Status(const bson::Element&)>& add) {
     Row row;
     while (plan_.stats.keysExamined < kMostKeys) {
       plan_.budget = 128;
@@ -45,23 +45,25 @@ class DistinctScan {
 
  private:
   /// False when the key's null stands for a missing field, which is no value.
-  StatusWith<bool> show(const Row& row, const std::function<void(const bson::Element&)>& add) {
+  StatusWith<bool> show(const Row& row, const std::function<Status(const bson::Element&)>& add) {
     TROUPE_ASSIGN(const bson::Document values,
                   storage::key_string::decodeWithNames(row.key.key, row.key.typeBits, access_->index->spec.key));
     const bson::Element value = values.view().first();
     if (!value.isNullish()) {
-      add(value);
+      TROUPE_TRY(add(value));
       return true;
     }
     bool there = false;
+    Status added;
     TROUPE_TRY(plan_.records()
                    .find(*plan_.unit, row.id,
                          [&](bson::View document) {
                            const bson::Element e = document.at(field_);
                            there = e.ok();
-                           if (there) add(e);
+                           if (there) added = add(e);
                          })
                    .status());
+    TROUPE_TRY(added);
     return there;
   }
 
@@ -75,7 +77,7 @@ class DistinctScan {
 
 StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field,
                               const MatchExpression& filter, storage::RecoveryUnit& unit, const ParseContext& context,
-                              const std::function<void(const bson::Element&)>& add) {
+                              const std::function<Status(const bson::Element&)>& add) {
   IndexQuery query;
   query.conjuncts = conjunctsOf(&filter);
   query.predicates = predicatesOf(query.conjuncts);

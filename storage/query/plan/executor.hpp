@@ -101,10 +101,11 @@ StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection
 StatusWith<std::optional<int64_t>> fastCount(const storage::Collection& collection, const MatchExpression& filter,
                                              storage::RecoveryUnit& unit, const ParseContext& context);
 
-/// DISTINCT_SCAN: calls `add` with each distinct value of `field` by jumping through an index that begins with it.
+/// DISTINCT_SCAN: calls `add` with each distinct value of `field` by jumping through an index that begins with it;
+/// ends with the first failure of `add`, or of an interrupt.
 /// False when no index fits (multikey, partial, sparse, other collation): the caller then scans.
 StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field,
                               const MatchExpression& filter, storage::RecoveryUnit& unit, const ParseContext& context,
-                              const std::function<void(const bson::Element&)>& add);
+                              const std::function<Status(const bson::Element&)>& add);
 
 }  // namespace troupe::query

@@ -12,6 +12,15 @@ void addConjuncts(const MatchExpression& node, Conjuncts& out) {
   for (const auto& child : node.children()) addConjuncts(*child, out);
 }
 
+/// Filters of so many nodes take no time to speak of over a small document.
+constexpr size_t kFewNodes = 32;
+
+/// Counts the nodes until they are more than `limit`.
+bool exceeds(size_t limit, const MatchExpression& node, size_t& count) {
+  return ++count > limit || std::any_of(node.children().begin(), node.children().end(),
+                                        [&](const auto& child) { return exceeds(limit, *child, count); });
+}
+
 }  // namespace
 
 Conjuncts conjunctsOf(const MatchExpression* filter) {
@@ -22,13 +31,16 @@ Conjuncts conjunctsOf(const MatchExpression* filter) {
 
 RowFilter::RowFilter(Conjuncts conjuncts) : conjuncts_(std::move(conjuncts)) {
   canFail_ = std::any_of(conjuncts_.begin(), conjuncts_.end(), [](const MatchExpression* e) { return e->canFail(); });
+  size_t nodes = 0;
+  costly_ = canFail_ || std::any_of(conjuncts_.begin(), conjuncts_.end(),
+                                    [&](const MatchExpression* e) { return exceeds(kFewNodes, *e, nodes); });
 }
 
 StatusWith<bool> RowFilter::passes(bson::View document, QueryWork* work) const {
   MatchDetails details;
-  const bool large = work && document.bytes().size() > storage::MemoryBudget::kFree;
-  if (large) details.work = work;
-  const bool canFail = canFail_ || large;
+  const bool watched = work && (costly_ || document.bytes().size() > storage::MemoryBudget::kFree);
+  if (watched) details.work = work;
+  const bool canFail = canFail_ || watched;
   for (const MatchExpression* condition : conjuncts_) {
     const bool matched = condition->matches(document, canFail ? &details : nullptr);
     if (canFail) TROUPE_TRY(details.error);

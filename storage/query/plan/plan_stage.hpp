@@ -85,13 +85,14 @@ class RowFilter {
   explicit RowFilter(const MatchExpression* filter) : RowFilter(conjunctsOf(filter)) {}
   /// Everything passes.
   bool empty() const { return conjuncts_.empty(); }
-  /// `work`: the operation, which is looked at while a large document is matched; may be null.
+  /// `work`: the operation, which is looked at while a large document or a costly filter is matched; may be null.
   StatusWith<bool> passes(bson::View document, QueryWork* work) const;
   bson::Document toBson() const;
 
  private:
   Conjuncts conjuncts_;
   bool canFail_ = false;
+  bool costly_ = false;  ///< even a small document may take long
 };
 
 /// One stage of a plan: an iterator over rows that works in small pieces. Each piece that examines a row takes one from

@@ -111,8 +111,7 @@ class BoundsMaker {
   Bounds regex(const bson::Regex& regex) const {
     Interval strings = typeBracket(Type::kString);
     PredicateBounds out{{}, context_.collator ? Tightness::kInexactFetch : Tightness::kInexactCovered};
-    const auto compiled = CompiledRegex::compile(regex.pattern, regex.options);
-    std::string prefix = compiled.isOK() && !context_.collator ? (*compiled)->literalPrefix() : std::string();
+    std::string prefix = context_.collator ? std::string() : literalPrefix(regex.pattern, regex.options);
     if (!prefix.empty()) {
       strings.low = Value(prefix);
       if (static_cast<uint8_t>(prefix.back()) < 0x7E) {

@@ -2,7 +2,6 @@
 // operation end them.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 
 #include "messaging/bson/json.hpp"
@@ -14,27 +13,6 @@
 
 namespace troupe::query {
 namespace {
-
-constexpr int64_t kBudget = int64_t{16} << 20;
-
-/// The peak of the process's resident memory since `restart`, in bytes.
-class PeakMemory {
- public:
-  void restart() {
-    std::ofstream("/proc/self/clear_refs") << "5";
-    before_ = read("VmRSS:");
-  }
-  int64_t grown() const { return read("VmHWM:") - before_; }
-
- private:
-  static int64_t read(const std::string& field) {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with(field)) return std::stoll(line.substr(field.size())) * 1024;
-    return 0;
-  }
-  int64_t before_ = 0;
-};
 
 class HostileExpressions : public ::testing::Test {
  protected:
@@ -48,7 +26,7 @@ class HostileExpressions : public ::testing::Test {
     return expression->evaluate(root, variables).status();
   }
 
-  TestWork work{kBudget};
+  TestWork work;
   ParseContext context;
 };
 
