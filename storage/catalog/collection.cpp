@@ -22,6 +22,12 @@ std::optional<int32_t> statementOf(const RecoveryUnit& unit) {
 
 }  // namespace
 
+KeyLimits keyLimits(const RecoveryUnit& unit) {
+  OperationContext* const operation = unit.operation();
+  if (operation && operation->writeMode() == WriteMode::kApplied) return KeyLimits::none();
+  return {.operation = operation};
+}
+
 MultikeyPaths IndexState::paths(size_t fields) const {
   MultikeyPaths paths(fields);
   for (size_t i = 0; i < fields; ++i) paths[i] = path(i);
@@ -84,7 +90,7 @@ Status Collection::noteMultikey(RecoveryUnit& unit, const IndexEntry& index, con
 Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, const RecordId& id, bson::View document,
                                  KeySet& scratch) const {
   if (!index.covers(document)) return Status::OK();
-  TROUPE_TRY(index.access->generator().generate(document, scratch));
+  TROUPE_TRY(index.access->generator().generate(document, scratch, keyLimits(unit)));
   TROUPE_TRY(noteMultikey(unit, index, scratch));
   return index.access->insertKeys(unit, scratch, id, writeOptions(index));
 }
@@ -221,6 +227,7 @@ StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId&
     return Status(ErrorCode::kImmutableField, "the _id of a document in a clustered collection cannot change");
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
   KeySet oldKeys, newKeys;
+  const KeyLimits limits = keyLimits(unit);
   // Nearly every update leaves `_id` as it is, byte for byte, and with it the entry of its index.
   const IndexEntry* unchanged = before["_id"].identical(after["_id"]) ? idIndex_ : nullptr;
   for (const auto& index : indexes_) {
@@ -228,7 +235,7 @@ StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId&
     oldKeys.clear();
     newKeys.clear();
     if (index->covers(before)) TROUPE_TRY(index->access->generator().generate(before, oldKeys));
-    if (index->covers(after)) TROUPE_TRY(index->access->generator().generate(after, newKeys));
+    if (index->covers(after)) TROUPE_TRY(index->access->generator().generate(after, newKeys, limits));
     TROUPE_TRY(noteMultikey(unit, *index, newKeys));
     TROUPE_TRY(index->access->updateKeys(unit, oldKeys, newKeys, id, writeOptions(*index)));
   }

@@ -18,6 +18,10 @@
 
 namespace troupe::storage {
 
+/// What the keys of a document that the unit writes may take in each index. What another node has written already is
+/// not refused here, where that would end replication; nor is anything that is removed.
+KeyLimits keyLimits(const RecoveryUnit& unit);
+
 /// Decides whether a partial index holds a document.
 using DocumentFilter = std::function<bool(bson::View)>;
 /// Makes a filter from a partialFilterExpression; given to the catalog by the layer that knows the query language.
@@ -69,8 +73,8 @@ using IndexPtr = std::shared_ptr<const IndexEntry>;
 /// catalog. Document writes go through it, so that data and all index keys change in one storage transaction (IDX-009).
 /// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the
 /// caller; inserts into capped collections need its exclusive lock, since they remove old ones. Errors of writes:
-/// DuplicateKey, CannotIndexParallelArrays, WriteConflict (retry the unit), BSONObjectTooLarge, NotWritablePrimary and
-/// InterruptedDueToReplStateChange (write_slots.hpp).
+/// DuplicateKey, CannotIndexParallelArrays, CannotBuildIndexKeys, WriteConflict (retry the unit), BSONObjectTooLarge,
+/// NotWritablePrimary and InterruptedDueToReplStateChange (write_slots.hpp).
 class Collection {
  public:
   const Namespace& ns() const { return ns_; }

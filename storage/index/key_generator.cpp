@@ -7,6 +7,7 @@
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/document.hpp"
 #include "storage/keys/key_string.hpp"
+#include "storage/operation/operation_context.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -36,16 +37,30 @@ struct Slot {
 };
 using Slots = std::array<Slot, kMaxIndexFields>;
 
+/// So much of the keys is not charged: most documents have no more.
+constexpr size_t kFreeKeys = size_t{64} << 10;
+
+/// Sorts the keys and takes out repetitions, but the first of each.
+void sortDistinct(std::vector<IndexKey>& keys) {
+  if (keys.size() < 2) return;
+  std::stable_sort(keys.begin(), keys.end(), [](const IndexKey& a, const IndexKey& b) { return a.key < b.key; });
+  keys.erase(std::unique(keys.begin(), keys.end(), [](const IndexKey& a, const IndexKey& b) { return a.key == b.key; }),
+             keys.end());
+}
+
 }  // namespace
 
 /// One generation of keys: follows all paths to the first array, multiplies by its elements, and goes on from there.
 struct KeyGenerator::Walk {
   const KeyGenerator& self;
   KeySet& out;
+  const KeyLimits& limits;
   key_string::Builder builder;
+  size_t bytes = 0;            ///< of all keys made so far
+  size_t covered = kFreeKeys;  ///< bytes that the charge is enough for
 
-  Walk(const KeyGenerator& generator, KeySet& keys)
-      : self(generator), out(keys), builder(Ordering(generator.descending_)) {}
+  Walk(const KeyGenerator& generator, KeySet& keys, const KeyLimits& keyLimits)
+      : self(generator), out(keys), limits(keyLimits), builder(Ordering(generator.descending_)) {}
 
   size_t fields() const { return self.paths_.size(); }
 
@@ -161,14 +176,39 @@ struct KeyGenerator::Walk {
       } else {
         builder.append(slots[i].value, self.collator_);
       }
+      // After each field: one may hold what others hold as well, {"a": 1, "a.b": 1}.
+      if (bytes + builder.size() > limits.bytes)
+        return self.tooMany("keys of more than " + std::to_string(limits.bytes) + " bytes");
     }
+    bytes += builder.bytes().size() + builder.typeBits().size();
+    if (!out.keys.empty() && out.keys.back().key == builder.bytes()) return Status::OK();
+    TROUPE_TRY(charge());
     out.keys.push_back({std::string(builder.bytes()), std::string(builder.typeBits())});
-    return Status::OK();
+    // Repetitions do not count, but they are not looked for more often than the keys have doubled.
+    return out.keys.size() > 2 * limits.keys ? checkDistinct() : Status::OK();
+  }
+
+  Status checkDistinct() {
+    sortDistinct(out.keys);
+    if (out.keys.size() <= limits.keys) return Status::OK();
+    return self.tooMany("more than " + std::to_string(limits.keys) + " keys");
+  }
+
+  /// For the keys with the next one, before it is copied.
+  Status charge() {
+    const size_t held = bytes + (out.keys.size() + 1) * sizeof(IndexKey);
+    if (held <= covered || !limits.operation) return Status::OK();
+    covered = held + held / 2;
+    return out.memory.resize(&limits.operation->memory(), static_cast<int64_t>(covered));
   }
 };
 
 KeyGenerator::KeyGenerator(const IndexSpec& spec, const bson::Collator* collator)
-    : descending_(spec.descendingMask()), sparse_(spec.sparse), keyPattern_(spec.key), collator_(collator) {
+    : name_(spec.name),
+      descending_(spec.descendingMask()),
+      sparse_(spec.sparse),
+      keyPattern_(spec.key),
+      collator_(collator) {
   for (const auto& field : spec.fields) {
     std::vector<std::string> components;
     for (size_t from = 0; from <= field.path.size();) {
@@ -184,20 +224,20 @@ KeyGenerator::KeyGenerator(const IndexSpec& spec, const bson::Collator* collator
 
 std::string KeyGenerator::lastComponent(size_t field, size_t next) const { return paths_[field][next - 1]; }
 
-Status KeyGenerator::generate(View document, KeySet& out) const {
+Status KeyGenerator::tooMany(const std::string& what) const {
+  return {ErrorCode::kCannotBuildIndexKeys,
+          "a document has " + what + " for the index " + name_ +
+              ", which takes no more from one document: divide the document, shorten its arrays, or take the arrays' "
+              "field or the large fields out of the index"};
+}
+
+Status KeyGenerator::generate(View document, KeySet& out, const KeyLimits& limits) const {
   out.clear();
-  Walk walk(*this, out);
+  Walk walk(*this, out, limits);
   Slots slots;
   for (size_t i = 0; i < paths_.size(); ++i) walk.follow(i, slots[i], document);
   TROUPE_TRY(walk.expand(slots));
-  if (out.keys.size() > 1) {
-    std::stable_sort(out.keys.begin(), out.keys.end(),
-                     [](const IndexKey& a, const IndexKey& b) { return a.key < b.key; });
-    out.keys.erase(std::unique(out.keys.begin(), out.keys.end(),
-                               [](const IndexKey& a, const IndexKey& b) { return a.key == b.key; }),
-                   out.keys.end());
-  }
-  return Status::OK();
+  return walk.checkDistinct();
 }
 
 bson::Document KeyGenerator::describe(const IndexKey& key) const {

@@ -94,6 +94,8 @@ class Builder {
   }
   /// The type bits; empty when there is nothing to restore. Valid until the next change.
   std::string_view typeBits() const { return typeBits_.view(); }
+  /// How many bytes the key has so far.
+  size_t size() const { return bytes_.size(); }
   /// Whether nothing was appended.
   bool empty() const { return field_ == 0; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 #include "storage/query/pipeline/stages.hpp"
 
@@ -16,109 +17,148 @@ T* as(const StagePtr& stage) {
   return dynamic_cast<T*>(stage.get());
 }
 
-/// Whether a filter reads nothing that a stage writes, so that it may run before it.
-bool independent(const MatchStage& match, const TransformStage& transform) {
-  if (!transform.effects().keepsOthers) return false;
-  Dependencies reads;
-  match.addDependencies(reads);
-  if (reads.wholeDocument || reads.random || transform.effects().reads.random) return false;
-  return std::none_of(reads.paths.begin(), reads.paths.end(), [&](const std::string& path) {
-    const std::string top = path.substr(0, path.find('.'));
-    const auto& written = transform.effects().written;
-    return std::find(written.begin(), written.end(), top) != written.end();
-  });
-}
+/// What a filter reads, to be compared with what many stages write.
+class Reads {
+ public:
+  explicit Reads(const MatchStage& match) {
+    match.addDependencies(all_);
+    for (const std::string& path : all_.paths) tops_.insert(std::string_view(path).substr(0, path.find('.')));
+  }
 
-/// For inclusion projections: the filter reads only fields that pass unchanged.
-bool passesThrough(const MatchStage& match, const TransformStage& transform) {
-  if (transform.name() != "$project" || transform.effects().keepsOthers || !transform.effects().written.empty())
-    return false;
-  Dependencies reads;
-  match.addDependencies(reads);
-  const auto& included = transform.effects().reads.paths;
-  return !reads.wholeDocument && std::all_of(reads.paths.begin(), reads.paths.end(),
-                                             [&](const std::string& path) { return included.contains(path); });
+  /// Whether the filter reads nothing that the stage writes, so that it may run before it.
+  bool mayPass(const TransformStage& transform) const { return isIndependentOf(transform) || isIncludedBy(transform); }
+  /// How many comparisons that takes.
+  size_t compared(const TransformStage& transform) const {
+    return all_.paths.size() + transform.effects().written.size();
+  }
+
+ private:
+  bool isIndependentOf(const TransformStage& transform) const {
+    const auto& effects = transform.effects();
+    if (!effects.keepsOthers || all_.wholeDocument || all_.random || effects.reads.random) return false;
+    return std::none_of(effects.written.begin(), effects.written.end(),
+                        [&](const std::string& field) { return tops_.contains(field); });
+  }
+
+  /// For inclusion projections: the filter reads only fields that pass unchanged.
+  bool isIncludedBy(const TransformStage& transform) const {
+    const auto& effects = transform.effects();
+    if (transform.name() != "$project" || effects.keepsOthers || !effects.written.empty()) return false;
+    return !all_.wholeDocument && std::all_of(all_.paths.begin(), all_.paths.end(), [&](const std::string& path) {
+      return effects.reads.paths.contains(path);
+    });
+  }
+
+  Dependencies all_;
+  std::unordered_set<std::string_view> tops_;
+};
+
+/// One filter of all: flat, so that it is no deeper than the deepest of them, but for the $and around them.
+Document conjunction(const StagePtr& first, const std::vector<StagePtr>& others) {
+  std::vector<bson::View> filters;
+  const auto add = [&](const StagePtr& stage) {
+    const bson::View filter = as<MatchStage>(stage)->filter();
+    if (!filter.empty()) filters.push_back(filter);
+  };
+  add(first);
+  for (const StagePtr& other : others) add(other);
+  bson::Builder all;
+  if (filters.size() == 1) return all.appendAll(filters.front()).finish();
+  if (filters.empty()) return {};
+  all.openArray("$and");
+  for (const bson::View filter : filters) all.push(filter);
+  return all.close().finish();
 }
 
 }  // namespace
 
-StatusWith<bool> PipelineOptimizer::mergeMatches(size_t i) {
-  const auto* first = as<MatchStage>(stages_[i]);
-  const auto* second = as<MatchStage>(stages_[i + 1]);
-  if (!first || !second) return false;
-  bson::Builder both;
-  if (first->filter().empty() || second->filter().empty()) {
-    both.appendAll(first->filter()).appendAll(second->filter());
-  } else {
-    both.openArray("$and").push(first->filter()).push(second->filter()).close();
+Status PipelineOptimizer::step(size_t work) const {
+  return context_.work ? context_.work->step(static_cast<int64_t>(work)) : Status::OK();
+}
+
+/// A $match runs before all stages that leave alone what it reads, and together with the one it meets there.
+Status PipelineOptimizer::placeMatch(StagePtr stage) {
+  const Reads reads(*as<MatchStage>(stage));
+  size_t at = placed_.size();
+  for (; at > 0; --at) {
+    const StagePtr& before = placed_[at - 1].stage;
+    const auto* sort = as<SortStage>(before);
+    const auto* transform = as<TransformStage>(before);
+    TROUPE_TRY(step(transform ? 1 + reads.compared(*transform) / 8 : 1));
+    if (!(sort && !sort->limit()) && !(transform && reads.mayPass(*transform))) break;
   }
-  TROUPE_ASSIGN(auto merged, MatchStage::make(both.finish(), context_));
-  stages_[i] = std::move(merged);
-  stages_.erase(stages_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  if (at > 0 && as<MatchStage>(placed_[at - 1].stage)) {
+    placed_[at - 1].merged.push_back(std::move(stage));
+  } else {
+    placed_.insert(placed_.begin() + static_cast<std::ptrdiff_t>(at), {std::move(stage)});
+  }
+  return Status::OK();
+}
+
+/// $limit behind $limit, $skip behind $skip.
+bool PipelineOptimizer::mergeCount(const Stage& stage) {
+  if (placed_.empty()) return false;
+  StagePtr& last = placed_.back().stage;
+  const auto *limit = as<LimitStage>(last), *nextLimit = dynamic_cast<const LimitStage*>(&stage);
+  const auto *skip = as<SkipStage>(last), *nextSkip = dynamic_cast<const SkipStage*>(&stage);
+  int64_t sum = 0;
+  if (limit && nextLimit) {
+    last = std::make_unique<LimitStage>(std::min(limit->limit(), nextLimit->limit()));
+  } else if (skip && nextSkip && !__builtin_add_overflow(skip->skip(), nextSkip->skip(), &sum)) {
+    last = std::make_unique<SkipStage>(sum);
+  } else {
+    return false;
+  }
   return true;
 }
 
-bool PipelineOptimizer::mergeCounts(size_t i) {
-  const auto replace = [&](StagePtr merged) {
-    stages_[i] = std::move(merged);
-    stages_.erase(stages_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return true;
-  };
-  const auto *limit = as<LimitStage>(stages_[i]), *nextLimit = as<LimitStage>(stages_[i + 1]);
-  if (limit && nextLimit) return replace(std::make_unique<LimitStage>(std::min(limit->limit(), nextLimit->limit())));
-  const auto *skip = as<SkipStage>(stages_[i]), *nextSkip = as<SkipStage>(stages_[i + 1]);
-  int64_t sum = 0;
-  if (skip && nextSkip && !__builtin_add_overflow(skip->skip(), nextSkip->skip(), &sum))
-    return replace(std::make_unique<SkipStage>(sum));
-  return false;
-}
-
 /// $sort followed by $limit (also behind $skip or stages with one result for each document) needs only the first few.
-bool PipelineOptimizer::limitSort(size_t i) {
-  auto* sort = as<SortStage>(stages_[i]);
-  if (!sort || sort->limit()) return false;
-  int64_t skipped = 0;
-  for (size_t j = i + 1; j < stages_.size(); ++j) {
-    if (const auto* limit = as<LimitStage>(stages_[j])) {
-      int64_t needed = 0;
-      if (__builtin_add_overflow(limit->limit(), skipped, &needed)) return false;
+/// True when the limit is right behind its sort, which does its work then.
+bool PipelineOptimizer::limitSort(int64_t limit) {
+  int64_t needed = limit;
+  for (size_t i = placed_.size(); i-- > 0;) {
+    const StagePtr& before = placed_[i].stage;
+    if (auto* sort = as<SortStage>(before)) {
+      if (sort->limit()) return false;
       sort->setLimit(needed);
-      if (j == i + 1) stages_.erase(stages_.begin() + static_cast<std::ptrdiff_t>(j));
-      return true;
+      return i + 1 == placed_.size();
     }
-    if (const auto* skip = as<SkipStage>(stages_[j])) {
-      if (__builtin_add_overflow(skipped, skip->skip(), &skipped)) return false;
-    } else if (!stages_[j]->traits().preservesCount) {
+    if (const auto* skip = as<SkipStage>(before)) {
+      if (__builtin_add_overflow(needed, skip->skip(), &needed)) return false;
+    } else if (!before->traits().preservesCount) {
       return false;
     }
   }
   return false;
 }
 
-StatusWith<bool> PipelineOptimizer::rewriteAt(size_t i) {
-  if (const auto* sort = as<SortStage>(stages_[i]); sort && limitSort(i)) return true;
-  if (i + 1 >= stages_.size()) return false;
-  TROUPE_ASSIGN(const bool merged, mergeMatches(i));
-  if (merged || mergeCounts(i)) return true;
-  const auto* match = as<MatchStage>(stages_[i + 1]);
-  if (!match) return false;
-  const auto* transform = as<TransformStage>(stages_[i]);
-  const auto* sort = as<SortStage>(stages_[i]);
-  if ((sort && !sort->limit()) ||
-      (transform && (independent(*match, *transform) || passesThrough(*match, *transform)))) {
-    std::swap(stages_[i], stages_[i + 1]);
-    return true;
+Status PipelineOptimizer::place(StagePtr stage) {
+  TROUPE_TRY(step());
+  if (as<MatchStage>(stage)) return placeMatch(std::move(stage));
+  if (const auto* limit = as<LimitStage>(stage); limit && limitSort(limit->limit())) return Status::OK();
+  if (!mergeCount(*stage)) placed_.push_back({std::move(stage)});
+  return Status::OK();
+}
+
+/// Merged $matches are parsed once, as one. Those that lie too deep with an $and around them stay as they are.
+Status PipelineOptimizer::finish(Placed& placed) {
+  if (!placed.merged.empty()) {
+    auto all = MatchStage::make(conjunction(placed.stage, placed.merged), context_);
+    if (all.isOK()) {
+      placed.stage = std::move(*all);
+      placed.merged.clear();
+    } else if (all.status() != ErrorCode::kOverflow) {
+      return all.status();
+    }
   }
-  return false;
+  stages_.push_back(std::move(placed.stage));
+  for (StagePtr& other : placed.merged) stages_.push_back(std::move(other));
+  return Status::OK();
 }
 
 Status PipelineOptimizer::run() {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t i = 0; i < stages_.size() && !changed; ++i) {
-      TROUPE_ASSIGN(changed, rewriteAt(i));
-    }
-  }
+  for (StagePtr& stage : std::exchange(stages_, {})) TROUPE_TRY(place(std::move(stage)));
+  for (Placed& placed : placed_) TROUPE_TRY(finish(placed));
   return Status::OK();
 }
 

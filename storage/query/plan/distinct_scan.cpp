@@ -13,16 +13,18 @@ namespace {
 constexpr int64_t kMostKeys = 100'000;
 
 /// An index whose keys hold the unchanged values of `field` and whose bounds cover the whole filter.
-std::optional<IndexPlan> planDistinct(const storage::Collection& collection, std::string_view field,
-                                      const IndexQuery& query) {
+StatusWith<std::optional<IndexPlan>> planDistinct(const storage::Collection& collection, std::string_view field,
+                                                  const IndexQuery& query) {
   for (const storage::IndexPtr& index : collection.indexes()) {
     if (!index->usable() || index->multikey() || index->access->collator() || query.collator) continue;
     const bool fits = index->spec.fields.front().path == field && index->spec.kind == storage::IndexKind::kOrdered;
-    if (!fits || !holdsAllMatches(*index, query)) continue;
-    auto access = planIndex(index, query, true);
+    if (!fits) continue;
+    TROUPE_ASSIGN(const bool holdsAll, holdsAllMatches(*index, query));
+    if (!holdsAll) continue;
+    TROUPE_ASSIGN(auto access, planIndex(index, query, true));
     if (access && access->residual.empty()) return access;
   }
-  return {};
+  return std::optional<IndexPlan>();
 }
 
 class DistinctScan {
@@ -78,11 +80,9 @@ class DistinctScan {
 StatusWith<bool> distinctScan(const storage::Collection& collection, std::string_view field,
                               const MatchExpression& filter, storage::RecoveryUnit& unit, const ParseContext& context,
                               const std::function<Status(const bson::Element&)>& add) {
-  IndexQuery query;
-  query.conjuncts = conjunctsOf(&filter);
-  query.predicates = predicatesOf(query.conjuncts);
-  query.collator = context.collator;
-  auto planned = planDistinct(collection, field, query);
+  PlannedIndexes indexes(collection.indexes(), context.work);
+  TROUPE_ASSIGN(const IndexQuery query, IndexQuery::of(&filter, indexes, context));
+  TROUPE_ASSIGN(auto planned, planDistinct(collection, field, query));
   if (!planned) return false;
   const auto access = std::make_shared<const IndexPlan>(std::move(*planned));
   PlanContext plan;

@@ -56,44 +56,69 @@ bool rangeImplies(const MatchExpression& query, const MatchExpression& partial, 
   return (up ? order > 0 : order < 0) || (order == 0 && (partialInclusive || !queryInclusive));
 }
 
-bool oneImplies(const MatchExpression& query, const MatchExpression& partial, const bson::Collator* collator) {
-  if (query.kind() == MatchKind::kOr) {
-    return std::all_of(query.children().begin(), query.children().end(),
-                       [&](const auto& branch) { return implies(conjunctsOf(branch.get()), partial, collator); });
+/// One comparison of conditions. It takes as long as both are large, and longer where alternatives lie in each other.
+class Implication {
+ public:
+  Implication(const bson::Collator* collator, QueryWork* work) : collator_(collator), work_(work) {}
+
+  bool all(const Conjuncts& query, const MatchExpression& partial) {
+    if (!interrupt_.isOK()) return false;
+    const auto each = [&](const auto& child) { return all(query, *child); };
+    switch (partial.kind()) {
+      case MatchKind::kAlwaysTrue: return true;
+      case MatchKind::kAnd: return std::all_of(partial.children().begin(), partial.children().end(), each);
+      case MatchKind::kOr:
+        if (std::any_of(partial.children().begin(), partial.children().end(), each)) return true;
+        break;
+      default: break;
+    }
+    return std::any_of(query.begin(), query.end(),
+                       [&](const MatchExpression* one) { return this->one(*one, partial); });
   }
-  if (query.path() != partial.path() || query.path().empty()) return false;
-  if (query.kind() == partial.kind() && query.operand().identical(partial.operand()) && isValueTest(partial))
-    return true;
-  if (!isValueTest(partial)) return false;
-  if (partial.kind() == MatchKind::kExists && needsValue(query)) return true;
-  if (query.kind() == MatchKind::kEq) return isScalar(query.operand()) && partial.predicate()->test(query.operand());
-  if (query.kind() == MatchKind::kIn) {
-    const bson::View values = query.operand().asArray();
-    return std::all_of(values.begin(), values.end(),
-                       [&](const bson::Element& e) { return isScalar(e) && partial.predicate()->test(e); });
+
+  /// The interrupt that ended it, if any: the answer was "no" then.
+  const Status& interrupt() const { return interrupt_; }
+
+ private:
+  bool goesOn() {
+    if (work_ && interrupt_.isOK()) interrupt_ = work_->step();
+    return interrupt_.isOK();
   }
-  return isRange(query.kind()) && isRange(partial.kind()) && rangeImplies(query, partial, collator);
-}
+
+  bool one(const MatchExpression& query, const MatchExpression& partial) {
+    if (!goesOn()) return false;
+    if (query.kind() == MatchKind::kOr) {
+      return std::all_of(query.children().begin(), query.children().end(),
+                         [&](const auto& branch) { return all(conjunctsOf(branch.get()), partial); });
+    }
+    if (query.path() != partial.path() || query.path().empty()) return false;
+    if (query.kind() == partial.kind() && query.operand().identical(partial.operand()) && isValueTest(partial))
+      return true;
+    if (!isValueTest(partial)) return false;
+    if (partial.kind() == MatchKind::kExists && needsValue(query)) return true;
+    if (query.kind() == MatchKind::kEq) return isScalar(query.operand()) && partial.predicate()->test(query.operand());
+    if (query.kind() == MatchKind::kIn) {
+      const bson::View values = query.operand().asArray();
+      return std::all_of(values.begin(), values.end(), [&](const bson::Element& e) {
+        return goesOn() && isScalar(e) && partial.predicate()->test(e);
+      });
+    }
+    return isRange(query.kind()) && isRange(partial.kind()) && rangeImplies(query, partial, collator_);
+  }
+
+  const bson::Collator* collator_;
+  QueryWork* work_;
+  Status interrupt_;
+};
 
 }  // namespace
 
-bool implies(const Conjuncts& query, const MatchExpression& partial, const bson::Collator* collator) {
-  const auto each = [&](const auto& child) { return implies(query, *child, collator); };
-  switch (partial.kind()) {
-    case MatchKind::kAlwaysTrue: return true;
-    case MatchKind::kAnd: return std::all_of(partial.children().begin(), partial.children().end(), each);
-    case MatchKind::kOr:
-      if (std::any_of(partial.children().begin(), partial.children().end(), each)) return true;
-      break;
-    default: break;
-  }
-  return std::any_of(query.begin(), query.end(), [&](const MatchExpression* one) {
-    if (one->kind() == MatchKind::kOr && partial.kind() == MatchKind::kOr) {
-      return std::all_of(one->children().begin(), one->children().end(),
-                         [&](const auto& branch) { return implies(conjunctsOf(branch.get()), partial, collator); });
-    }
-    return oneImplies(*one, partial, collator);
-  });
+StatusWith<bool> implies(const Conjuncts& query, const MatchExpression& partial, const bson::Collator* collator,
+                         QueryWork* work) {
+  Implication implication(collator, work);
+  const bool holds = implication.all(query, partial);
+  TROUPE_TRY(implication.interrupt());
+  return holds;
 }
 
 }  // namespace troupe::query

@@ -9,6 +9,8 @@ namespace troupe::query {
 
 /// Whether every document that satisfies all the conditions of the query also satisfies `partial` (of a partial index):
 /// by comparing conditions one by one, so that "no" may also mean "not found out". Both compare strings by `collator`.
-bool implies(const Conjuncts& query, const MatchExpression& partial, const bson::Collator* collator);
+/// `work` may be null. Errors: of an interrupt.
+StatusWith<bool> implies(const Conjuncts& query, const MatchExpression& partial, const bson::Collator* collator,
+                         QueryWork* work);
 
 }  // namespace troupe::query

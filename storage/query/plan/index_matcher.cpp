@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_set>
 
 #include "messaging/bson/collation.hpp"
-#include "storage/query/match/match_parser.hpp"
 #include "storage/query/plan/implication.hpp"
 
 namespace troupe::query {
@@ -59,19 +59,22 @@ class Matcher {
     plan_.multikey = index->multikey();
   }
 
-  IndexPlan match() {
+  StatusWith<IndexPlan> match() {
     const auto& fields = index_->spec.fields;
     for (size_t i = 0; i < fields.size(); ++i) {
       arrays_.push_back(index_->state->path(i));
-      assignField(i);
+      TROUPE_TRY(assignField(i));
     }
     while (plan_.equalities < static_cast<int>(fields.size()) && arePoints(plan_.bounds[plan_.equalities]))
       ++plan_.equalities;
     while (plan_.bounded < static_cast<int>(fields.size()) && !isAll(plan_.bounds[plan_.bounded])) ++plan_.bounded;
-    splitFilter();
+    TROUPE_TRY(splitFilter());
     plan_.providesSort = orderBySort();
     return std::move(plan_);
   }
+
+  /// Whether conditions on the first field narrow the scan.
+  bool leads() const { return !used_.empty() && used_.front().field == 0; }
 
  private:
   struct Used {
@@ -80,26 +83,34 @@ class Matcher {
     Tightness tightness;
   };
 
+  struct Offer {
+    const QueryPredicate* predicate;
+    PredicateBounds bounds;
+    int narrowness;
+  };
+
   bool isHashed(size_t field) const {
     return index_->spec.key[index_->spec.fields[field].path].is(bson::Type::kString);
   }
 
-  std::optional<PredicateBounds> boundsFor(const QueryPredicate& predicate, size_t field) const {
-    if (predicate.path != index_->spec.fields[field].path) return {};
-    if (!sameCollation_ && comparesStrings(*predicate.node)) return {};
+  StatusWith<std::optional<PredicateBounds>> boundsFor(const QueryPredicate& predicate, size_t field) const {
+    std::optional<PredicateBounds> none;
+    if (!sameCollation_ && comparesStrings(*predicate.node)) return none;
     // "a.0" has a key for each item of an array that it names, which conditions see as one value; and none for the
     // documents in an array that have no field "0", which conditions see as well.
     const bool names = namesElement(predicate.path);
     const bool splits = names && arrays_[field] != 0;
-    if (names && predicate.node->matches(bson::View())) return {};
-    if (splits && predicate.node->kind() == MatchKind::kNot) return {};
-    auto bounds = boundsOf(*predicate.node, {index_->access->collator(), arrays_[field] != 0, isHashed(field)});
+    if (names && predicate.node->matches(bson::View())) return none;
+    if (splits && predicate.node->kind() == MatchKind::kNot) return none;
+    TROUPE_ASSIGN(auto bounds, boundsOf(*predicate.node, {index_->access->collator(), arrays_[field] != 0,
+                                                          isHashed(field), query_.work}));
     if (bounds && splits) bounds->tightness = Tightness::kInexactFetch;
     return bounds;
   }
 
   /// Two conditions on paths through the same array may be met by different elements, which no single key shows.
   bool combines(const QueryPredicate& a, size_t fieldA, const QueryPredicate& b, size_t fieldB) const {
+    if (arrays_[fieldA] == 0) return true;
     const auto& fields = index_->spec.fields;
     const size_t shared = sharedComponents(fields[fieldA].path, fields[fieldB].path);
     const uint64_t arrays = arrays_[fieldA] & (shared >= 64 ? ~uint64_t{0} : (uint64_t{1} << shared) - 1);
@@ -114,41 +125,45 @@ class Matcher {
                        [&](const Used& used) { return combines(predicate, field, *used.predicate, used.field); });
   }
 
-  void assignField(size_t field) {
+  Status assignField(size_t field) {
     Intervals intervals{Interval::all()};
     // The narrowest first: others join where they can.
-    std::vector<std::pair<const QueryPredicate*, PredicateBounds>> offers;
-    for (const QueryPredicate& predicate : query_.predicates) {
-      if (auto bounds = boundsFor(predicate, field)) offers.emplace_back(&predicate, std::move(*bounds));
+    std::vector<Offer> offers;
+    for (const QueryPredicate& predicate : query_.predicates.on(index_->spec.fields[field].path)) {
+      TROUPE_ASSIGN(auto bounds, boundsFor(predicate, field));
+      if (!bounds) continue;
+      const int narrow = narrowness(bounds->intervals);
+      offers.push_back({&predicate, std::move(*bounds), narrow});
     }
-    std::stable_sort(offers.begin(), offers.end(), [](const auto& a, const auto& b) {
-      return narrowness(a.second.intervals) > narrowness(b.second.intervals);
-    });
-    for (auto& [predicate, bounds] : offers) {
+    std::stable_sort(offers.begin(), offers.end(),
+                     [](const Offer& a, const Offer& b) { return a.narrowness > b.narrowness; });
+    for (const auto& [predicate, bounds, narrow] : offers) {
+      TROUPE_TRY(query_.step(static_cast<int64_t>(1 + used_.size() / 8)));
       if (!combinesWithUsed(*predicate, field)) continue;
+      TROUPE_TRY(query_.step(static_cast<int64_t>((intervals.size() + bounds.intervals.size()) / 4)));
       intervals = intersect(intervals, bounds.intervals);
       used_.push_back({predicate, field, bounds.tightness});
-      const auto number = static_cast<size_t>(predicate - query_.predicates.data());
-      if (number < 64) plan_.used |= uint64_t{1} << number;
+      if (predicate->number < 64) plan_.used |= uint64_t{1} << predicate->number;
     }
     plan_.bounds.push_back(std::move(intervals));
+    return Status::OK();
   }
 
   /// Conditions that the bounds do not cover are tested: on the key if that suffices, else on the document.
-  void splitFilter() {
+  Status splitFilter() {
     const bool keysAreValues = !plan_.multikey && !index_->access->collator();
-    for (const MatchExpression* conjunct : query_.conjuncts) {
-      const auto exact = [&](const Used& used) {
-        return used.predicate->node == conjunct && used.tightness == Tightness::kExact;
-      };
-      if (std::any_of(used_.begin(), used_.end(), exact)) continue;
-      const auto onKey = [&](const Used& used) {
-        return keysAreValues && used.predicate->node == conjunct && used.tightness == Tightness::kInexactCovered &&
-               used.predicate->path.find('.') == std::string::npos && !isHashed(used.field);
-      };
-      const bool byKey = std::any_of(used_.begin(), used_.end(), onKey);
-      (byKey ? plan_.keyFilter : plan_.residual).push_back(conjunct);
+    std::unordered_set<const MatchExpression*> exact, onKey;
+    for (const Used& used : used_) {
+      if (used.tightness == Tightness::kExact) exact.insert(used.predicate->node);
+      const bool byKey = keysAreValues && used.tightness == Tightness::kInexactCovered &&
+                         used.predicate->path.find('.') == std::string::npos && !isHashed(used.field);
+      if (byKey) onKey.insert(used.predicate->node);
     }
+    for (const MatchExpression* conjunct : query_.conjuncts) {
+      TROUPE_TRY(query_.step());
+      if (!exact.contains(conjunct)) (onKey.contains(conjunct) ? plan_.keyFilter : plan_.residual).push_back(conjunct);
+    }
+    return Status::OK();
   }
 
   bool isSinglePoint(size_t field) const {
@@ -198,31 +213,47 @@ class Matcher {
 
 }  // namespace
 
-bool holdsAllMatches(const IndexEntry& index, const IndexQuery& query) {
-  if (index.spec.partialFilter) {
-    if (!bson::Collator::same(index.access->collator(), query.collator)) return false;
-    ParseContext context;
-    context.collator = index.access->collator();
-    const auto partial = parseMatch(*index.spec.partialFilter, context);
-    if (!partial.isOK() || !implies(query.conjuncts, **partial, query.collator)) return false;
-  }
-  if (!index.spec.sparse) return true;
-  return std::any_of(query.predicates.begin(), query.predicates.end(), [&](const QueryPredicate& predicate) {
-    const bool indexed = std::any_of(index.spec.fields.begin(), index.spec.fields.end(),
-                                     [&](const auto& field) { return field.path == predicate.path; });
-    return indexed && !allowsMissing(*predicate.node, index.multikey());
-  });
+StatusWith<IndexQuery> IndexQuery::of(const MatchExpression* filter, PlannedIndexes& indexes,
+                                      const ParseContext& context) {
+  IndexQuery query;
+  query.conjuncts = conjunctsOf(filter);
+  TROUPE_ASSIGN(query.predicates, QueryPredicates::of(query.conjuncts, indexes, context.work));
+  query.indexes = &indexes;
+  query.collator = context.collator;
+  query.work = context.work;
+  return query;
 }
 
-std::optional<IndexPlan> planIndex(const storage::IndexPtr& index, const IndexQuery& query, bool forced) {
-  if (!forced && !holdsAllMatches(*index, query)) return {};
-  IndexPlan plan = Matcher(index, query).match();
-  const bool leads =
-      std::any_of(query.predicates.begin(), query.predicates.end(), [&](const QueryPredicate& predicate) {
-        const auto number = static_cast<size_t>(&predicate - query.predicates.data());
-        return predicate.path == index->spec.fields.front().path && number < 64 && plan.used >> number & 1;
-      });
-  if (!forced && !leads && !plan.providesSort) return {};
+StatusWith<bool> holdsAllMatches(const IndexEntry& index, const IndexQuery& query) {
+  if (index.spec.partialFilter) {
+    if (!bson::Collator::same(index.access->collator(), query.collator)) return false;
+    const MatchExpression* const partial = query.indexes->partialFilter(index);
+    if (!partial) return false;
+    TROUPE_ASSIGN(const bool implied, implies(query.conjuncts, *partial, query.collator, query.work));
+    if (!implied) return false;
+  }
+  if (!index.spec.sparse) return true;
+  for (const auto& field : index.spec.fields) {
+    for (const QueryPredicate& predicate : query.predicates.on(field.path)) {
+      TROUPE_TRY(query.step());
+      if (!allowsMissing(*predicate.node, index.multikey())) return true;
+    }
+  }
+  return false;
+}
+
+StatusWith<std::optional<IndexPlan>> planIndex(const storage::IndexPtr& index, const IndexQuery& query, bool forced) {
+  std::optional<IndexPlan> plan;
+  TROUPE_TRY(query.step());
+  if (!forced) {
+    // An index must narrow the scan by its first field, or give the order.
+    if (!query.sort && query.predicates.on(index->spec.fields.front().path).empty()) return plan;
+    TROUPE_ASSIGN(const bool holdsAll, holdsAllMatches(*index, query));
+    if (!holdsAll) return plan;
+  }
+  Matcher matcher(index, query);
+  TROUPE_ASSIGN(plan, matcher.match());
+  if (!forced && !matcher.leads() && !plan->providesSort) plan.reset();
   return plan;
 }
 

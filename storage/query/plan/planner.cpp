@@ -21,6 +21,12 @@ using bson::Element;
 using bson::Type;
 using storage::IndexPtr;
 
+namespace {
+
+constexpr size_t kMostUnions = 8;
+
+}  // namespace
+
 bool isPointId(const Element& id, const storage::Collection& collection, const bson::Collator* collator) {
   switch (id.type()) {
     case Type::kArray:  // also matches elements
@@ -35,12 +41,8 @@ bool isPointId(const Element& id, const storage::Collection& collection, const b
   }
 }
 
-Planner::Planner(PlanContext& plan, const FindRequest& request) : plan_(plan), request_(request) {
-  query_.conjuncts = conjunctsOf(plan_.filter);
-  query_.predicates = predicatesOf(query_.conjuncts);
-  query_.sort = plan_.sort.get();
-  query_.collator = plan_.parse.collator;
-}
+Planner::Planner(PlanContext& plan, const FindRequest& request)
+    : plan_(plan), request_(request), indexes_(plan.collection->accessPaths(), plan.parse.work) {}
 
 /// Puts a SORT on top when the query wants an order.
 PlannedAccess Planner::sorted(PlanStagePtr root) {
@@ -121,8 +123,8 @@ StatusWith<PlannedChoice> Planner::byHint() {
   if (byRange && !index)
     return {ErrorCode(51173), "When using min()/max() a hint of which index to use must be provided"};
   if (byRange) return byKeyRange(index);
-  if (!index) return among(candidates());  // the hint {} asks for no index in particular
-  auto access = planIndex(index, query_, true);
+  if (!index) return among();  // the hint {} asks for no index in particular
+  TROUPE_ASSIGN(auto access, planIndex(index, query_, true));
   invariant(access.has_value(), "a hinted index is scanned whole where no predicate bounds it");
   PlannedChoice choice;
   choice.winner = build(single(std::move(*access)));
@@ -161,9 +163,9 @@ StatusWith<PlannedChoice> Planner::byKeyRange(const IndexPtr& index) {
 
 Planner::Candidate Planner::single(IndexPlan access) const {
   Candidate candidate;
-  candidate.residual = access.residual;
-  candidate.providesSort = access.providesSort;
   candidate.covered = covers(access);
+  candidate.residual = std::move(access.residual);
+  candidate.providesSort = access.providesSort;
   candidate.scans.push_back(std::make_shared<const IndexPlan>(std::move(access)));
   return candidate;
 }
@@ -188,15 +190,12 @@ bool Planner::covers(const IndexPlan& access) const {
   });
 }
 
-std::optional<IndexPlan> Planner::bestForBranch(const MatchExpression& branch) const {
-  IndexQuery query;
-  query.conjuncts = conjunctsOf(&branch);
-  query.predicates = predicatesOf(query.conjuncts);
-  query.collator = query_.collator;
+StatusWith<std::optional<IndexPlan>> Planner::bestForBranch(const MatchExpression& branch) {
+  TROUPE_ASSIGN(const IndexQuery query, IndexQuery::of(&branch, indexes_, plan_.parse));
   std::optional<IndexPlan> best;
   for (const IndexPtr& index : plan_.collection->accessPaths()) {
     if (!index->usable()) continue;
-    auto access = planIndex(index, query, false);
+    TROUPE_ASSIGN(auto access, planIndex(index, query, false));
     if (!access || access->bounded == 0) continue;  // a whole index a branch would be worse than one scan of all
     // Branches are not tried out: there would be as many trials as combinations.
     const auto rank = [](const IndexPlan& p) { return std::pair(p.equalities, p.bounded); };
@@ -206,24 +205,24 @@ std::optional<IndexPlan> Planner::bestForBranch(const MatchExpression& branch) c
 }
 
 /// A scan for each branch, if every branch has an index.
-std::optional<Planner::Candidate> Planner::unionFor(const MatchExpression& either) const {
+StatusWith<std::optional<Planner::Candidate>> Planner::unionFor(const MatchExpression& either) {
   Candidate candidate;
   bool exact = query_.conjuncts.size() == 1;  // nothing beside the $or is left to be tested
   for (const auto& branch : either.children()) {
-    auto access = bestForBranch(*branch);
-    if (!access) return {};
+    TROUPE_ASSIGN(auto access, bestForBranch(*branch));
+    if (!access) return std::optional<Candidate>();
     exact = exact && access->residual.empty();
     candidate.scans.push_back(std::make_shared<const IndexPlan>(std::move(*access)));
   }
   if (!exact) candidate.residual = query_.conjuncts;
-  return candidate;
+  return std::optional(std::move(candidate));
 }
 
-std::vector<Planner::Candidate> Planner::candidates() const {
+StatusWith<std::vector<Planner::Candidate>> Planner::candidates() {
   std::vector<Candidate> out;
   for (const IndexPtr& index : plan_.collection->accessPaths()) {
     if (!index->usable()) continue;
-    auto access = planIndex(index, query_, false);
+    TROUPE_ASSIGN(auto access, planIndex(index, query_, false));
     if (!access) continue;
     Candidate next = single(std::move(*access));
     // Fewer candidates make shorter trials: each of them reads documents.
@@ -231,11 +230,21 @@ std::vector<Planner::Candidate> Planner::candidates() const {
     std::erase_if(out, [&](const Candidate& c) { return dominates(next, c); });
     out.push_back(std::move(next));
   }
-  for (const MatchExpression* conjunct : query_.conjuncts) {
-    if (conjunct->kind() != MatchKind::kOr) continue;
-    if (auto candidate = unionFor(*conjunct)) out.push_back(std::move(*candidate));
-  }
+  TROUPE_TRY(addUnions(out));
   return out;
+}
+
+/// Each holds all conditions of the query as its rest, and takes part in the trial: of very many the first will do.
+Status Planner::addUnions(std::vector<Candidate>& out) {
+  size_t left = kMostUnions;
+  for (const MatchExpression* conjunct : query_.conjuncts) {
+    TROUPE_TRY(query_.step());
+    if (conjunct->kind() != MatchKind::kOr) continue;
+    if (left-- == 0) break;
+    TROUPE_ASSIGN(auto candidate, unionFor(*conjunct));
+    if (candidate) out.push_back(std::move(*candidate));
+  }
+  return Status::OK();
 }
 
 /// Whether `a` is at least as good as `b` in everything known without reading data.
@@ -276,7 +285,8 @@ PlannedAccess Planner::build(const Candidate& candidate) {
   return access;
 }
 
-StatusWith<PlannedChoice> Planner::among(std::vector<Candidate> candidates) {
+StatusWith<PlannedChoice> Planner::among() {
+  TROUPE_ASSIGN(const std::vector<Candidate> candidates, this->candidates());
   PlannedChoice choice;
   if (candidates.empty()) {
     TROUPE_ASSIGN(choice.winner, collectionScan(true));
@@ -309,6 +319,8 @@ StatusWith<size_t> Planner::tryOut(const std::vector<Candidate>& candidates) {
 }
 
 StatusWith<PlannedChoice> Planner::choose() {
+  TROUPE_ASSIGN(query_, IndexQuery::of(plan_.filter, indexes_, plan_.parse));
+  query_.sort = plan_.sort.get();
   if (const Element direction = naturalOrder(); direction) return natural(direction);
   PlannedChoice choice;
   if (request_.tailable) {
@@ -331,7 +343,7 @@ StatusWith<PlannedChoice> Planner::choose() {
     choice.winner.root = std::make_unique<IdLookup>(plan_, query_.conjuncts.front()->operand());
     return choice;
   }
-  return among(candidates());
+  return among();
 }
 
 }  // namespace troupe::query

@@ -22,11 +22,12 @@ struct PlannedChoice {
 };
 
 /// Chooses how to reach the documents of a query: filter, sort and hint; skip, limit and projection come on top. Used
-/// once, before execution; borrows the context and the request.
+/// once, before execution; borrows the context and the request. Its loops over conditions, branches and indexes are
+/// steps of the operation.
 class Planner {
  public:
   Planner(PlanContext& plan, const FindRequest& request);
-  /// Errors: BadValue (hint, min and max), NoQueryExecutionPlans (291), those of storage in a trial.
+  /// Errors: BadValue (hint, min and max), NoQueryExecutionPlans (291), those of storage in a trial, of an interrupt.
   StatusWith<PlannedChoice> choose();
 
  private:
@@ -46,12 +47,13 @@ class Planner {
   StatusWith<storage::IndexPtr> hinted() const;
   StatusWith<PlannedChoice> byHint();
   StatusWith<PlannedChoice> byKeyRange(const storage::IndexPtr& index);
-  StatusWith<PlannedChoice> among(std::vector<Candidate> candidates);
+  StatusWith<PlannedChoice> among();
 
-  std::vector<Candidate> candidates() const;
+  StatusWith<std::vector<Candidate>> candidates();
+  Status addUnions(std::vector<Candidate>& out);
   Candidate single(IndexPlan access) const;
-  std::optional<Candidate> unionFor(const MatchExpression& either) const;
-  std::optional<IndexPlan> bestForBranch(const MatchExpression& branch) const;
+  StatusWith<std::optional<Candidate>> unionFor(const MatchExpression& either);
+  StatusWith<std::optional<IndexPlan>> bestForBranch(const MatchExpression& branch);
   bool covers(const IndexPlan& access) const;
   bool dominates(const Candidate& a, const Candidate& b) const;
   StatusWith<size_t> tryOut(const std::vector<Candidate>& candidates);
@@ -62,6 +64,7 @@ class Planner {
 
   PlanContext& plan_;
   const FindRequest& request_;
+  PlannedIndexes indexes_;
   IndexQuery query_;
 };
 

@@ -99,6 +99,7 @@ class BoundsMaker {
   Bounds in(const Element& array) const {
     PredicateBounds out;
     for (const Element& e : array.asArray()) {
+      if (!goesOn()) return {};
       const Bounds one = e.is(Type::kRegex) ? (context_.hashed ? Bounds() : regex(e.asRegex())) : equal(e);
       if (!one) return {};
       out.intervals.insert(out.intervals.end(), one->intervals.begin(), one->intervals.end());
@@ -191,10 +192,20 @@ class BoundsMaker {
       if (const Bounds one = BoundsMaker(single).make(node)) out.intervals = one->intervals;
       return out;
     }
-    for (const auto& child : node.children()) out.intervals = intersect(out.intervals, element(*child)->intervals);
+    // Each is compared with all that the others left: a few narrow the scan, and the rest is tested anyway.
+    size_t left = kMostOfOneElement;
+    for (const auto& child : node.children()) {
+      if (left-- == 0 || !goesOn()) return out;
+      out.intervals = intersect(out.intervals, element(*child)->intervals);
+    }
     return out;
   }
 
+  /// False once the operation has to end: what is made of the rest means nothing then, for the interrupt is asked for
+  /// at the end.
+  bool goesOn() const { return !context_.work || context_.work->step().isOK(); }
+
+  static constexpr size_t kMostOfOneElement = 64;
   const BoundsContext& context_;
 };
 
@@ -207,8 +218,9 @@ bool holdsString(const Element& e) {
 
 }  // namespace
 
-std::optional<PredicateBounds> boundsOf(const MatchExpression& node, const BoundsContext& context) {
+StatusWith<std::optional<PredicateBounds>> boundsOf(const MatchExpression& node, const BoundsContext& context) {
   Bounds bounds = BoundsMaker(context).make(node);
+  if (context.work) TROUPE_TRY(context.work->step());
   // A key of a multikey index is one value among several: it cannot answer for all of them.
   if (bounds && context.multikey && bounds->tightness == Tightness::kInexactCovered)
     bounds->tightness = Tightness::kInexactFetch;

@@ -28,11 +28,12 @@ struct BoundsContext {
   const bson::Collator* collator = nullptr;  ///< the index's
   bool multikey = false;                     ///< some document has an array on the field's path
   bool hashed = false;
+  QueryWork* work = nullptr;  ///< may be null
 };
 
 /// The keys among which the keys of all matching documents have at least one; nothing when the predicate says nothing
-/// about keys. `node` is a leaf, a $not over a leaf, or a value $elemMatch. Pure.
-std::optional<PredicateBounds> boundsOf(const MatchExpression& node, const BoundsContext& context);
+/// about keys. `node` is a leaf, a $not over a leaf, or a value $elemMatch. Errors: of an interrupt.
+StatusWith<std::optional<PredicateBounds>> boundsOf(const MatchExpression& node, const BoundsContext& context);
 
 /// Whether the predicate's answer depends on the order of strings.
 bool comparesStrings(const MatchExpression& node);

@@ -14,51 +14,11 @@ using bson::Type;
 using bson::Value;
 using bson::View;
 
-/// A value that a document could sort by, and the outermost array it came from.
-struct Candidate {
-  Element value;
-  const char* array = nullptr;
-  int64_t offset = -1;
-};
-
 const Element& undefinedValue() {
   static const Value value{bson::Undefined{}};
   static const Element element = value.element();
   return element;
 }
-
-class Candidates {
- public:
-  Candidates(const FieldPath& path, std::vector<Candidate>& out) : path_(path), out_(out) {}
-  void walk(const Element& e, size_t at, const char* array, int64_t offset) {
-    if (at + 1 == path_.size()) return leaf(e, array, offset);
-    if (e.is(Type::kDocument)) return walk(e.asDocument()[path_[at + 1]], at + 1, array, offset);
-    if (!e.is(Type::kArray)) return out_.push_back({{}, array, offset});
-    // A position of the array comes first; where there is none, the component is the name of a field.
-    if (const Element named = path_.index(at + 1) >= 0 ? e.asArray()[path_[at + 1]] : Element())
-      return walk(named, at + 1, array, offset);
-    int64_t n = 0;
-    for (const auto& item : e.asArray()) {
-      const Element below = item.is(Type::kDocument) ? item.asDocument()[path_[at + 1]] : Element();
-      walk(below, at + 1, array ? array : e.value(), array ? offset : n);
-      ++n;
-    }
-    if (n == 0) out_.push_back({{}, array, offset});
-  }
-
- private:
-  void leaf(const Element& e, const char* array, int64_t offset) {
-    if (!e.is(Type::kArray)) return out_.push_back({e, array, offset});
-    int64_t n = 0;
-    for (const auto& item : e.asArray()) {
-      out_.push_back({item, array ? array : e.value(), array ? offset : n});
-      ++n;
-    }
-    if (n == 0) out_.push_back({undefinedValue(), array, offset});
-  }
-  const FieldPath& path_;
-  std::vector<Candidate>& out_;
-};
 
 int compareForSort(const Element& a, const Element& b, const bson::Collator* collator) {
   // A missing field sorts as null, not as undefined.
@@ -98,10 +58,82 @@ StatusWith<SortPattern::Part> parsePart(const Element& e) {
 
 }  // namespace
 
+/// The value by which a part sorts, among those offered.
+class SortPattern::Best {
+ public:
+  Best(const SortPattern& pattern, const Part& part) : pattern_(pattern), part_(part) {}
+
+  Status offer(const Element& value) {
+    TROUPE_TRY(pattern_.step(value.size() + value_.size()));
+    if (!any_ || pattern_.compare(part_, value, value_) < 0) value_ = value;
+    any_ = true;
+    return Status::OK();
+  }
+  const Element& value() const { return value_; }
+
+ private:
+  const SortPattern& pattern_;
+  const Part& part_;
+  Element value_;
+  bool any_ = false;
+};
+
+/// Offers the values that a part's path leads to. All of them come from one array, the outermost that the path enters,
+/// or there is but one.
+class SortPattern::PartValues {
+ public:
+  PartValues(const SortPattern& pattern, const FieldPath& path, Best& best)
+      : pattern_(pattern), path_(path), best_(best) {}
+
+  /// `e` is what the components up to `at` lead to.
+  Status walk(const Element& e, size_t at) {
+    const bool isLast = at + 1 == path_.size();
+    if (e.is(Type::kArray)) {
+      // A position of the array comes first; where there is none, the component is the name of a field.
+      if (!isLast && path_.index(at + 1) >= 0)
+        if (const Element named = e.asArray()[path_[at + 1]]) return walk(named, at + 1);
+      return elements(e, at);
+    }
+    if (isLast) return best_.offer(e);
+    return e.is(Type::kDocument) ? walk(e.asDocument()[path_[at + 1]], at + 1) : best_.offer({});
+  }
+
+  /// Goes on in one element of an array that component `at` leads to.
+  Status below(const Element& item, size_t at) {
+    if (at + 1 == path_.size()) return best_.offer(item);
+    if (!item.is(Type::kDocument)) return walk({}, at + 1);
+    TROUPE_TRY(pattern_.step(item.size()));
+    return walk(item.asDocument()[path_[at + 1]], at + 1);
+  }
+
+  /// The outermost array; absent when it entered none.
+  const Element& array() const { return array_; }
+  size_t at() const { return at_; }
+
+ private:
+  Status elements(const Element& array, size_t at) {
+    if (array.asArray().empty()) return best_.offer(at + 1 == path_.size() ? undefinedValue() : Element());
+    if (!array_.ok()) {
+      array_ = array;
+      at_ = at;
+    }
+    for (const auto& item : array.asArray()) TROUPE_TRY(below(item, at));
+    return Status::OK();
+  }
+
+  const SortPattern& pattern_;
+  const FieldPath& path_;
+  Best& best_;
+  Element array_;
+  size_t at_ = 0;
+};
+
 StatusWith<SortPattern> SortPattern::parse(View spec, const ParseContext& context) {
   SortPattern pattern;
   pattern.collator_ = context.collator;
+  pattern.work_ = context.work;
   for (const auto& e : spec) {
+    if (pattern.parts_.size() == storage::key_string::kMaxFields) return {ErrorCode(13103), "too many compound keys"};
     TROUPE_ASSIGN(auto part, parsePart(e));
     for (const auto& earlier : pattern.parts_)
       if (earlier.path.text() == part.path.text())
@@ -110,7 +142,6 @@ StatusWith<SortPattern> SortPattern::parse(View spec, const ParseContext& contex
     pattern.parts_.push_back(std::move(part));
   }
   if (pattern.parts_.empty()) return {ErrorCode(15976), "$sort stage must have at least one sort key"};
-  if (pattern.parts_.size() > storage::key_string::kMaxFields) return {ErrorCode(13103), "too many compound keys"};
   return pattern;
 }
 
@@ -123,17 +154,16 @@ bson::Document SortPattern::toBson() const {
   return out.finish();
 }
 
-bool SortPattern::isBetter(const Part& part, const Element& a, const Element& b) const {
+/// Negative when `a` comes first.
+int SortPattern::compare(const Part& part, const Element& a, const Element& b) const {
   const int order = compareForSort(a, b, collator_);
-  return part.ascending ? order < 0 : order > 0;
+  return part.ascending ? order : -order;
 }
 
 Status SortPattern::select(View document, std::vector<Element>& values) const {
   values.assign(parts_.size(), Element());
-  std::vector<std::vector<Candidate>> multiple(parts_.size());
-  const char* array = nullptr;
-  int64_t offsets = 0;
-  size_t sharing = 0;
+  Element array;
+  std::vector<OfArray> sharing;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     if (part.meta != Meta::kNone) continue;
@@ -142,36 +172,38 @@ Status SortPattern::select(View document, std::vector<Element>& values) const {
       if (part.path.size() == 1) values[i] = first;
       continue;
     }
-    Candidates(part.path, multiple[i]).walk(first, 0, nullptr, -1);
-    const Candidate* best = nullptr;
-    for (const auto& candidate : multiple[i]) {
-      if (candidate.array && array && candidate.array != array)
-        return {ErrorCode::kBadValue, "cannot sort with keys that are parallel arrays"};
-      if (candidate.array) array = candidate.array;
-      offsets = std::max(offsets, candidate.offset + 1);
-      if (!best || isBetter(part, candidate.value, best->value)) best = &candidate;
-    }
-    if (best) values[i] = best->value;
-    if (best && best->array) ++sharing;
+    Best best(*this, part);
+    PartValues found(*this, part.path, best);
+    TROUPE_TRY(found.walk(first, 0));
+    values[i] = best.value();
+    if (!found.array().ok()) continue;
+    if (array.ok() && array.value() != found.array().value())
+      return {ErrorCode::kBadValue, "cannot sort with keys that are parallel arrays"};
+    array = found.array();
+    sharing.push_back({i, found.at()});
   }
-  if (sharing < 2) return Status::OK();
-  // Several parts from one array: the best element decides for all of them.
-  std::vector<Element> chosen, trial(parts_.size());
-  for (int64_t offset = 0; offset < offsets; ++offset) {
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      const Candidate* best = nullptr;
-      for (const auto& c : multiple[i])
-        if ((c.offset == offset || !c.array) && (!best || isBetter(parts_[i], c.value, best->value))) best = &c;
-      trial[i] = best ? best->value : values[i];
+  return sharing.size() < 2 ? Status::OK() : selectElement(array, sharing, values);
+}
+
+/// Several parts from one array: the best element decides for all of them.
+Status SortPattern::selectElement(const Element& array, const std::vector<OfArray>& sharing,
+                                  std::vector<Element>& values) const {
+  std::vector<Element> chosen, trial(sharing.size());
+  for (const Element& item : array.asArray()) {
+    for (size_t i = 0; i < sharing.size(); ++i) {
+      const Part& part = parts_[sharing[i].part];
+      Best best(*this, part);
+      TROUPE_TRY(PartValues(*this, part.path, best).below(item, sharing[i].at));
+      trial[i] = best.value();
     }
-    const auto before = [&] {
-      for (size_t i = 0; i < parts_.size(); ++i)
-        if (compareForSort(trial[i], chosen[i], collator_) != 0) return isBetter(parts_[i], trial[i], chosen[i]);
-      return false;
-    };
-    if (chosen.empty() || before()) chosen = trial;
+    int order = chosen.empty() ? -1 : 0;
+    for (size_t i = 0; i < sharing.size() && order == 0; ++i) {
+      TROUPE_TRY(step(trial[i].size() + chosen[i].size()));
+      order = compare(parts_[sharing[i].part], trial[i], chosen[i]);
+    }
+    if (order < 0) chosen = trial;
   }
-  values = std::move(chosen);
+  for (size_t i = 0; i < sharing.size(); ++i) values[sharing[i].part] = chosen[i];
   return Status::OK();
 }
 
@@ -182,7 +214,9 @@ StatusWith<std::string> SortPattern::key(View document, double textScore, const 
   for (size_t i = 0; i < parts_.size(); ++i)
     if (!parts_[i].ascending) descending |= uint32_t{1} << i;
   storage::key_string::Builder builder{storage::Ordering(descending)};
+  Growth growth(work_);  // parts may hold each other: {"a": 1, "a.b": 1}
   for (size_t i = 0; i < parts_.size(); ++i) {
+    TROUPE_TRY(growth.to(builder.size()));
     switch (parts_[i].meta) {
       case Meta::kNone: builder.append(values[i], collator_); break;
       case Meta::kTextScore: builder.append(Value(textScore).element()); break;

@@ -6,11 +6,13 @@
 #include "messaging/errors/status.hpp"
 #include "storage/query/match/field_path.hpp"
 #include "storage/query/parse_context.hpp"
+#include "storage/query/query_work.hpp"
 #include "storage/records/record_id.hpp"
 
 namespace troupe::query {
 
-/// `{a: 1, "b.c": -1}`: by which values, in which direction documents are ordered. Immutable; borrows the collator.
+/// `{a: 1, "b.c": -1}`: by which values, in which direction documents are ordered. Immutable; borrows the collator
+/// and the operation, whose steps the values are that it looks at.
 class SortPattern {
  public:
   enum class Meta { kNone, kTextScore, kRecordId };
@@ -29,7 +31,7 @@ class SortPattern {
   /// The key a document sorts by: bytes whose memcmp order is the order of the pattern, collation and directions
   /// included. An array counts as its least element when ascending, its greatest when descending; an empty array as
   /// undefined, a missing field as null; fields of one array are taken from the same element. Errors: BadValue for
-  /// parallel arrays.
+  /// parallel arrays, ExceededMemoryLimit, those of an interrupt.
   StatusWith<std::string> key(bson::View document, double textScore = 0, const storage::RecordId& recordId = {}) const;
   /// The same as values, `{"": v, ...}` in pattern order: for {$meta: "sortKey"} and merging across shards.
   StatusWith<bson::Document> keyValues(bson::View document, double textScore = 0,
@@ -38,12 +40,24 @@ class SortPattern {
   int compareKeyValues(bson::View a, bson::View b) const;
 
  private:
+  class Best;
+  class PartValues;
+  /// A part whose values come from the elements of an array, which lies at component `at` of its path.
+  struct OfArray {
+    size_t part;
+    size_t at;
+  };
+
   /// The value of each part, in order; absent elements are null.
   Status select(bson::View document, std::vector<bson::Element>& values) const;
-  bool isBetter(const Part& part, const bson::Element& a, const bson::Element& b) const;
+  Status selectElement(const bson::Element& array, const std::vector<OfArray>& sharing,
+                       std::vector<bson::Element>& values) const;
+  int compare(const Part& part, const bson::Element& a, const bson::Element& b) const;
+  Status step(size_t bytes) const { return work_ ? work_->step(stepsFor(bytes)) : Status::OK(); }
 
   std::vector<Part> parts_;
   const bson::Collator* collator_ = nullptr;
+  QueryWork* work_ = nullptr;
 };
 
 }  // namespace troupe::query

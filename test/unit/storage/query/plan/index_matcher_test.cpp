@@ -27,10 +27,11 @@ TEST_P(IndexBounds, AreDerivedFromTheFilter) {
   if (*given.document) insertAll({json(given.document)});
   const auto filter = parseMatch(json(given.filter), context);
   ASSERT_TRUE(filter.isOK()) << filter.status().toString();
-  IndexQuery query;
-  query.conjuncts = conjunctsOf(filter->get());
-  query.predicates = predicatesOf(query.conjuncts);
-  const auto plan = planIndex(collection()->indexes().back(), query, false);
+  PlannedIndexes indexes(collection()->indexes(), nullptr);
+  const auto query = IndexQuery::of(filter->get(), indexes, context);
+  const auto planned = planIndex(collection()->indexes().back(), *query, false);
+  ASSERT_TRUE(planned.isOK());
+  const auto& plan = *planned;
   ASSERT_EQ(plan.has_value(), std::string_view(given.bounds) != "-") << given.filter;
   if (!plan) return;
   bson::Builder out;

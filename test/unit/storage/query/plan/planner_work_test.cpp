@@ -1,0 +1,121 @@
+#include "storage/query/plan/planned_indexes.hpp"
+#include "test/unit/storage/query/plan/query_fixture.hpp"
+#include "test/unit/storage/query/test_work.hpp"
+
+namespace troupe::query {
+namespace {
+
+/// Filters of very many parts: planning them takes as long as they are large, and a kill ends it.
+class PlannerWork : public QueryFixture {
+ protected:
+  PlannerWork() {
+    create();
+    for (const char* field : {"a", "b", "c"}) index(bson::doc("key", bson::doc(field, 1), "name", field));
+    index(R"({"key": {"a": 1, "d": 1}, "name": "partial", "partialFilterExpression": {"d": {"$gt": 3}}})"_json);
+    insertAll({R"({"_id": 1, "a": 1, "b": 2, "c": 3, "d": 4})"_json, R"({"_id": 2, "a": 5, "b": 2, "c": 7})"_json});
+  }
+
+  static bson::Document times(std::string_view operation, int count, const bson::Document& part) {
+    bson::Builder b;
+    b.openArray(operation);
+    for (int i = 0; i < count; ++i) b.push(part);
+    return b.close().finish();
+  }
+  /// What planning ends with, the filter being parsed already.
+  Status plan(const bson::Document& filter, QueryWork& work) {
+    const auto parsed = parseMatch(filter, context);
+    if (!parsed.isOK()) return parsed.status();
+    unit->abandonSnapshot();
+    ParseContext planning = context;
+    planning.work = &work;
+    return openScan(collection(), **parsed, {}, *unit, planning).status();
+  }
+  Status planKilled(const bson::Document& filter) {
+    TestWork work;
+    work.killed = true;
+    return plan(filter, work);
+  }
+  /// How often the operation was looked at: once in 4096 steps.
+  int looksOf(const bson::Document& filter) {
+    TestWork work;
+    const Status status = plan(filter, work);
+    EXPECT_TRUE(status.isOK()) << status.toString();
+    return work.looks;
+  }
+};
+
+TEST_F(PlannerWork, OfManyConditionsIsLinearAndEndsWithTheOperation) {
+  for (const char* part :
+       {R"({"_id": 1})", R"({"a": 1})", R"({"a": {"$gt": 0}})", R"({"a": {"$elemMatch": {"$gt": 0}}})"}) {
+    const bson::Document one = bson::operator""_json(part, std::strlen(part));
+    EXPECT_EQ(planKilled(times("$and", 20'000, one)).code(), ErrorCode::kInterrupted) << part;
+    const int few = looksOf(times("$and", 20'000, one)), many = looksOf(times("$and", 200'000, one));
+    EXPECT_GT(few, 0) << part;
+    EXPECT_LE(many, 13 * few) << part;
+  }
+}
+
+TEST_F(PlannerWork, OffersTheFirstConditionsOfAPathAndAPointAndTestsTheOthers) {
+  bson::Builder b;
+  b.openArray("$and");
+  for (int i = 0; i < 100; ++i) b.push(bson::doc("a", bson::doc("$gte", i - 98)));  // at last: a >= 1
+  b.push(R"({"a": {"$lt": 2}})"_json);
+  EXPECT_EQ(find(b.finish()), R"({ "_id" : 1, "a" : 1, "b" : 2, "c" : 3, "d" : 4 })");
+  bson::Builder point;
+  point.openArray("$and");
+  for (int i = 0; i < 100; ++i) point.push(R"({"a": {"$gte": 0}})"_json);
+  point.push(R"({"a": 5})"_json).close();
+  const bson::Document filter = point.finish();
+  EXPECT_EQ(find(filter), R"({ "_id" : 2, "a" : 5, "b" : 2, "c" : 7 })");
+  EXPECT_THAT(bson::toRelaxedJson(planOf(filter)), ::testing::HasSubstr(R"("a" : [ "[5, 5]" ])"));
+}
+
+TEST_F(PlannerWork, TakesAFewOfManyAlternatives) {
+  const auto either = R"({"$or": [{"a": 1}, {"b": 1}]})"_json;
+  const bson::Document plan = planOf(times("$and", 500, either));
+  EXPECT_EQ(plan["rejectedPlans"].asArray().count(), 7) << "each would hold all of the filter as its rest";
+  EXPECT_EQ(planKilled(times("$and", 20'000, either)).code(), ErrorCode::kInterrupted);
+}
+
+TEST_F(PlannerWork, OfManyBranchesEndsWithTheOperation) {
+  EXPECT_EQ(planKilled(times("$or", 20'000, R"({"a": 1})"_json)).code(), ErrorCode::kInterrupted);
+  const int few = looksOf(times("$or", 2'000, R"({"a": 1})"_json));
+  EXPECT_GT(few, 0);
+  EXPECT_LE(looksOf(times("$or", 20'000, R"({"a": 1})"_json)), 13 * few);
+}
+
+TEST_F(PlannerWork, OfLargeListsEndsWithTheOperation) {
+  bson::Builder values;
+  values.openDocument("a").openArray("$in");
+  for (int i = 0; i < 20'000; ++i) values.push(i);
+  EXPECT_EQ(planKilled(values.close().close().finish()).code(), ErrorCode::kInterrupted);
+  // A list against very many ranges of the same element.
+  bson::Builder element;
+  element.openDocument("a").openDocument("$elemMatch").openArray("$in");
+  for (int i = 0; i < 20'000; ++i) element.push(i);
+  element.close().openArray("$nin");
+  for (int i = 0; i < 20'000; ++i) element.push(2 * i);
+  element.close().close().close();
+  EXPECT_GT(looksOf(element.finish()), 0);
+}
+
+TEST_F(PlannerWork, ComparesConditionsWithPartialFiltersAsStepsOfTheOperation) {
+  // Alternatives within alternatives on both sides are compared along every path through both.
+  bson::Document query = R"({"d": 0})"_json, partial = R"({"d": {"$gt": 5}})"_json;
+  for (int i = 0; i < 12; ++i) {
+    query = bson::doc("$or", bson::Value::array(bson::doc("0", query, "1", query)));
+    partial = bson::doc("$or", bson::Value::array(bson::doc("0", partial, "1", bson::doc("e", i))));
+  }
+  index(bson::doc("key", R"({"d": 1})"_json, "name", "d", "partialFilterExpression", partial));
+  EXPECT_EQ(planKilled(bson::doc("d", 1, "$or", query["$or"])).code(), ErrorCode::kInterrupted);
+}
+
+TEST_F(PlannerWork, ParsesAPartialFilterOnce) {
+  PlannedIndexes indexes(collection()->indexes(), nullptr);
+  const MatchExpression* const filter = indexes.partialFilter(*collection()->indexes().back());
+  ASSERT_NE(filter, nullptr);
+  EXPECT_EQ(indexes.partialFilter(*collection()->indexes().back()), filter);
+}
+
+}  // namespace
+}  // namespace troupe::query
