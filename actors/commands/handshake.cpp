@@ -6,6 +6,8 @@
 #include "actors/server/hello_state.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
+#include "actors/storage/interruptible_wait.hpp"
+#include "messaging/bson/numeric.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
@@ -17,6 +19,11 @@ constexpr int32_t kMinWireVersion = 0;
 constexpr int32_t kMaxWireVersion = 21;
 constexpr size_t kMaxMetadataBytes = 512;
 constexpr size_t kMaxAppNameBytes = 128;
+/// Longest wait of an awaitable hello, whatever its client asks for; drivers ask for ten seconds.
+constexpr std::chrono::minutes kLongestAwait(10);
+/// How soon it is noticed that the client of one has gone. Every driver keeps one waiting: each look costs a call of
+/// the system.
+constexpr std::chrono::seconds kLookForClientEvery(2);
 
 constexpr Argument kHelloArguments[] = {
     flagArg("helloOk"),
@@ -73,8 +80,24 @@ StatusWith<KnownTopology> knownTopology(bson::View version) {
   return KnownTopology{id.asObjectId(), counter.toInt64()};
 }
 
-TimerId wakeAfter(Environment& environment, Duration delay, std::shared_ptr<Promise<Done>> sleeper) {
-  return environment.schedule(environment.now() + delay, [sleeper] { sleeper->set(Done{}); });
+/// Waits until the topology is another than `known`, for at most `limit`. Strangers may ask for it: the wait ends with
+/// its client, so that it keeps no place of a connection.
+Task<Status> waitForChange(Request& request, int64_t known, Duration limit) {
+  Environment& environment = request.server().node.environment();
+  request.endWithClient(kLookForClientEvery);
+  const auto change = std::make_shared<Promise<Done>>();
+  auto woken = change->future();
+  request.server().hello.wakeOnChange(known, change);
+  const TimePoint began = environment.now();
+  {
+    InterruptibleWait::Options options;
+    options.limit = began + limit;
+    const auto end = [change](const Status&) { change->set(Done{}); };
+    const InterruptibleWait guard(environment, request.operation(), end, std::move(options));
+    co_await woken;
+  }
+  request.operation().metrics.awaited += environment.now() - began;
+  co_return request.checkForInterrupt();
 }
 
 /// Holds an awaitable hello back until the topology changes or its time is over.
@@ -92,16 +115,7 @@ Task<Status> awaitTopologyChange(Request& request) {
   if (known.processId != hello.processId()) co_return Status::OK();
   if (known.counter > hello.counter())
     co_return Status(ErrorCode(31382), "Received a topology version with a counter ahead of the server's");
-  Node& node = request.server().node;
-  const auto change = std::make_shared<Promise<Done>>();
-  auto woken = change->future();
-  hello.wakeOnChange(known.counter, change);
-  const TimerId timer = wakeAfter(node.environment(), std::chrono::milliseconds(limit.toInt64()), change);
-  const TimePoint began = node.environment().now();
-  co_await woken;
-  request.operation().metrics.awaited += node.environment().now() - began;
-  node.environment().cancel(timer);
-  co_return Status::OK();
+  co_return co_await waitForChange(request, known.counter, std::min<Duration>(bson::timeLimitOf(limit), kLongestAwait));
 }
 
 void appendTopologyVersion(Request& request) {

@@ -1,4 +1,7 @@
 // Commands of operators and tools to a member of a replica set. A standalone node refuses them.
+#include <algorithm>
+#include <limits>
+
 #include "actors/commands/families.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
@@ -96,8 +99,12 @@ Task<Status> reconfigure(Request& request) {
   co_return co_await askTopology(request, std::move(command));
 }
 
+/// Periods from commands, bounded: more would overflow in nanoseconds.
+std::chrono::seconds boundedSeconds(int64_t secs) {
+  return std::chrono::seconds(std::min<int64_t>(secs, std::numeric_limits<int32_t>::max()));
+}
+
 Task<Status> stepDown(Request& request) {
-  using std::chrono::seconds;
   replication::StepDown command;
   command.force = request.flag("force");
   const int64_t period = request.body().first().toInt64(60);
@@ -107,10 +114,10 @@ Task<Status> stepDown(Request& request) {
     co_return Status(ErrorCode::kBadValue, "secondaryCatchUpPeriodSecs period must be a positive or absent");
   if (period > 0 && period < catchUp)
     co_return Status(ErrorCode::kBadValue, "stepdown period must be longer than secondaryCatchUpPeriodSecs");
-  command.stepDownPeriod = seconds(period == 0 ? 60 : period);
-  command.catchUpPeriod = seconds(catchUp);
+  command.stepDownPeriod = boundedSeconds(period == 0 ? 60 : period);
+  command.catchUpPeriod = boundedSeconds(catchUp);
   command.handoff = request.server().parameters.enableElectionHandoff;
-  co_return co_await askTopology(request, command, seconds(catchUp) + kPatience);
+  co_return co_await askTopology(request, command, boundedSeconds(catchUp) + kPatience);
 }
 
 Task<Status> stepUp(Request& request) {
@@ -121,7 +128,7 @@ Task<Status> freeze(Request& request) {
   const int64_t secs = request.body().first().toInt64(-1);
   if (secs < 0)
     co_return Status(ErrorCode::kBadValue, "replSetFreeze: give the seconds for which this node will not stand");
-  co_return co_await askTopology(request, replication::Freeze{std::chrono::seconds(secs)});
+  co_return co_await askTopology(request, replication::Freeze{boundedSeconds(secs)});
 }
 
 Task<Status> maintenance(Request& request) {

@@ -63,8 +63,9 @@ class Client {
   static constexpr TimePoint kNotAwaited = TimePoint::max();
   TimePoint acceptedAt = TimePoint::min();  ///< set by the listener
   bool mustLink = false;  ///< admitted beyond the limit of connections, as a link of another node only
-  /// Ends the running operation when the peer closes; set by a connection. Null: its end is noticed without.
-  std::function<void()> watchPeer = {};
+  /// Ends the running operation when the peer closes, which is looked for that often; set by a connection. Null: its
+  /// end is noticed without.
+  std::function<void(Duration)> watchPeer = {};
   /// Whether the peer has closed; set by a connection, and asked on its own coroutine only. Null: unknown.
   std::function<bool()> isPeerGone = {};
 

@@ -14,6 +14,7 @@
 #include "actors/server/write_concern.hpp"
 #include "actors/storage/interruptible_wait.hpp"
 #include "actors/storage/storage_waits.hpp"
+#include "messaging/bson/numeric.hpp"
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_collection.hpp"
@@ -60,8 +61,7 @@ Task<Status> block(Request& request, Duration time) {
 /// Applies an armed `failCommand` before the command runs: block, close the connection, or fail with a code and
 /// labels.
 Task<Status> applyFailCommand(Request& request, bson::View data) {
-  if (data["blockConnection"].truthy())
-    TROUPE_CO_TRY(co_await block(request, std::chrono::milliseconds(data["blockTimeMS"].toInt64())));
+  if (data["blockConnection"].truthy()) TROUPE_CO_TRY(co_await block(request, bson::timeLimitOf(data["blockTimeMS"])));
   if (data["closeConnection"].truthy()) {
     request.client().closing = true;
     request.dropReply = true;

@@ -147,9 +147,9 @@ class Request {
   bool dropReply = false;            ///< send nothing (the connection closes)
 
   /// The request is going to wait long without giving anything to its client: when the client is gone meanwhile, the
-  /// operation is killed (HostUnreachable). On the request's own coroutine.
-  void endWithClient() const {
-    if (client_.watchPeer) client_.watchPeer();
+  /// operation is killed (HostUnreachable), at most about `within` later. On the request's own coroutine.
+  void endWithClient(Duration within = std::chrono::milliseconds(200)) const {
+    if (client_.watchPeer) client_.watchPeer(within);
   }
   /// Ends the operation when it was killed or its time is over.
   Status checkForInterrupt() const;

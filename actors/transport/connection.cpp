@@ -13,13 +13,6 @@ namespace troupe::transport {
 
 using server::Request;
 
-namespace {
-
-/// How soon it is noticed that the client of a long request has gone.
-constexpr auto kLookEvery = std::chrono::milliseconds(200);
-
-}  // namespace
-
 Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<server::Client> client,
                        server::ServerContext& server, server::ConnectionGate::Place place)
     : transport_(std::move(transport)),
@@ -27,7 +20,7 @@ Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<ser
       server_(server),
       place_(std::move(place)),
       memory_(server.messages) {
-  client_->watchPeer = [this] { watchPeer(); };
+  client_->watchPeer = [this](Duration every) { watchPeer(every); };
   client_->isPeerGone = [this] { return transport_->isPeerGone(); };
 }
 
@@ -165,9 +158,9 @@ Task<bool> Connection::runRequest(wire::Request wire) {
   }
 }
 
-void Connection::watchPeer() {
+void Connection::watchPeer(Duration period) {
   if (watch_) return;
-  watch_ = every(kLookEvery, [this] {
+  watch_ = every(period, [this] {
     if (!transport_->isPeerGone()) return;
     client_->withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kHostUnreachable); });
   });

@@ -47,7 +47,7 @@ class Connection final : public Actor {
   int32_t largestMessage() const;
   void logClosing(const Status& why);
   /// Looks now and then whether the client of the running request is still there.
-  void watchPeer();
+  void watchPeer(Duration every);
   bool refuse(std::string_view frame, const Status& why, std::string& reply);
 
   std::shared_ptr<Transport> transport_;

@@ -153,7 +153,9 @@ void Listener::closeStrangers(TimePoint now) {
 
 void Listener::close(server::Client& client, server::ConnectionRefusal why) {
   client.awaitedSince = server::Client::kNotAwaited;
+  client.closing = true;  // first: the next request does not begin once this one has ended
   refuse(why, client.remote);
+  client.withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kHostUnreachable); });
   node().requestStop(self().child("conn" + std::to_string(client.connectionId)));
 }
 

@@ -1,5 +1,6 @@
 #include "messaging/bson/numeric.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -62,6 +63,10 @@ StatusWith<Value> calculate(Operation operation, const Element& a, const Element
 }
 
 }  // namespace
+
+std::chrono::milliseconds timeLimitOf(const Element& millis) {
+  return std::chrono::milliseconds(std::clamp<int64_t>(millis.toInt64(), 0, std::numeric_limits<int32_t>::max()));
+}
 
 int64_t saturatingInt64(double v) {
   if (std::isnan(v)) return 0;

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,10 @@ namespace troupe::bson {
 
 /// Truncates towards zero and clamps to the range of int64; NaN gives 0.
 int64_t saturatingInt64(double v);
+
+/// A time limit that a client gives in milliseconds, from 0 to 2^31 - 1 of them (24 days): more would overflow once it
+/// is added to a time in nanoseconds.
+std::chrono::milliseconds timeLimitOf(const Element& millis);
 
 /// -1, 0 or 1 by mathematical value; NaN equals NaN and is below all other numbers.
 int compareNumbers(Decimal128 a, Decimal128 b);

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "messaging/bson/numeric.hpp"
+
 namespace troupe::storage {
 namespace {
 
@@ -87,7 +89,7 @@ StatusWith<WriteConcern> WriteConcern::parse(bson::View given) {
       result.journaled = result.journaled || e.truthy();
     } else if (e.name() == "wtimeout" || e.name() == "wtimeoutMS") {
       if (!e.isNumber()) return Status(ErrorCode::kFailedToParse, "wtimeout must be a number");
-      result.timeout = std::chrono::milliseconds(e.toInt64());
+      result.timeout = bson::timeLimitOf(e);
     } else if (e.name() != "provenance" && e.name() != "getLastError") {
       return Status(ErrorCode::kFailedToParse, "unrecognized write concern field: " + std::string(e.name()));
     }

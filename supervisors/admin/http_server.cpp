@@ -34,6 +34,8 @@ constexpr int kBacklog = 128;
 /// The pause after a failure to accept (too many open files), so that it is not tried in a tight loop.
 constexpr auto kPauseAfterFailure = std::chrono::milliseconds(100);
 constexpr double kBurstSeconds = 4;
+/// Room for what is read ahead of a request's end: its body's beginning, requests that were sent at once.
+constexpr size_t kReadAheadBytes = 48 * 1024;
 /// No script, style, image or connection but this endpoint's own; no frame of another site around it.
 constexpr const char* kContentPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -97,6 +99,10 @@ struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
   /// Null, or why there is no room for the session.
   const char* add(const std::shared_ptr<Session>& session);
   void remove(const std::shared_ptr<Session>& session);
+  /// Gives up the place of the session that has awaited a request for longest, of the address with most sessions; null
+  /// when all are busy. Under the mutex; the session is to be stopped after it.
+  std::shared_ptr<Session> displaceOne();
+  void forget(const std::string& address);
   /// Whether the address may make one more request now.
   bool isInTime(const std::string& address);
   void noteRefusal(const std::string& remote, std::string_view why);
@@ -106,7 +112,10 @@ struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
 class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Session> {
  public:
   Session(std::shared_ptr<Shared> shared, tcp::socket socket)
-      : shared_(std::move(shared)), stream_(std::move(socket)), heartbeat_(stream_.get_executor()) {
+      : shared_(std::move(shared)),
+        stream_(std::move(socket)),
+        heartbeat_(stream_.get_executor()),
+        buffer_(shared_->options.maxHeaderBytes + kReadAheadBytes) {
     error_code error;
     const auto remote = stream_.socket().remote_endpoint(error);
     if (!error) remote_ = remote.address().to_string() + ":" + std::to_string(remote.port());
@@ -122,6 +131,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   const std::string& remote() const { return remote_; }
   /// What limits per address go by.
   const std::string& address() const { return address_; }
+  /// Since when the client owes a request; TimePoint::max(): it owes none. Any thread.
+  TimePoint awaitedSince() const { return awaitedSince_; }
   /// Tells the client that there is no room, and closes. That is not worth a handshake.
   void refuse(const char* why) {
     asio::dispatch(stream_.get_executor(), [self = shared_from_this(), why] {
@@ -149,13 +160,15 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     });
   }
 
-  /// Waits for the first byte with the idle time, then reads the rest within the request time.
+  /// Waits for the first byte with the idle time, then reads the rest within the request time. A connection that has
+  /// asked for nothing yet gets less time than one between two requests.
   void awaitRequest() {
+    if (asked_) awaitedSince_ = shared_->api->node().environment().now();
     parser_.emplace();
     parser_->header_limit(static_cast<uint32_t>(shared_->options.maxHeaderBytes));
     parser_->body_limit(shared_->options.maxBodyBytes);
     if (buffer_.size() > 0) return readRequest();
-    stream_.expires_after(shared_->options.idleTime);
+    stream_.expires_after(asked_ ? shared_->options.idleTime : shared_->options.firstByteTime);
     stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](error_code error, size_t size) {
       if (error) return self->close();
       self->buffer_.commit(size);
@@ -173,8 +186,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     if (!error) return answer();
     ++shared_->failures;
     keepAlive_ = false;
-    if (error == http::error::header_limit)
-      return send(errorResponse(431, ErrorCode::kBadValue, "the request's headers are too long"));
+    if (error == http::error::header_limit || error == http::error::buffer_overflow)
+      return send(errorResponse(431, ErrorCode::kBadValue, "the request's headers or chunk extensions are too long"));
     if (error == http::error::body_limit)
       return send(errorResponse(413, ErrorCode::kBadValue, "the request's body is too long"));
     if (error == beast::error::timeout || error == http::error::end_of_stream ||
@@ -185,6 +198,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
 
   void answer() {
     ++shared_->requests;
+    asked_ = true;
+    awaitedSince_ = TimePoint::max();
     const Request request = parser_->release();
     keepAlive_ = request.keep_alive() && !shared_->stopping;
     head_ = request.method() == http::verb::head;
@@ -328,6 +343,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   std::optional<http::request_parser<http::string_body>> parser_;
   std::string remote_, address_;
   bool keepAlive_ = false, head_ = false, answering_ = false, writing_ = false, closed_ = false, counted_ = false;
+  bool asked_ = false;  ///< a request was read
+  std::atomic<TimePoint> awaitedSince_ = shared_->api->node().environment().now();
   std::shared_ptr<EventQueue> events_;
   std::shared_ptr<void> token_;
 };
@@ -384,20 +401,49 @@ void HttpServer::Shared::retryLater() {
 
 const char* HttpServer::Shared::add(const std::shared_ptr<Session>& session) {
   const int64_t most = options.maxConnectionsPerAddress ? options.maxConnectionsPerAddress->load() : 0;
-  const std::lock_guard lock(mutex);
-  if (sessions.size() >= options.maxConnections) return "too many connections to the admin endpoint";
-  int64_t& ofAddress = perAddress[session->address()];
-  if (most > 0 && ofAddress >= most) return "too many connections from this address";
-  ++ofAddress;
+  std::shared_ptr<Session> displaced;
+  std::unique_lock lock(mutex);
+  const auto present = perAddress.find(session->address());
+  if (most > 0 && present != perAddress.end() && present->second >= most)
+    return "too many connections from this address";
+  if (sessions.size() >= options.maxConnections && !(displaced = displaceOne()))
+    return "too many connections to the admin endpoint";
+  ++perAddress[session->address()];
   sessions.insert(session);
+  lock.unlock();
+  if (displaced) {
+    noteRefusal(displaced->remote(), "another connection needed its place");
+    displaced->stop();
+  }
   return nullptr;
+}
+
+std::shared_ptr<HttpServer::Session> HttpServer::Shared::displaceOne() {
+  std::shared_ptr<Session> found;
+  int64_t most = 0;
+  for (const auto& weak : sessions) {
+    const auto session = weak.lock();
+    if (!session || session->awaitedSince() == TimePoint::max()) continue;
+    const int64_t ofAddress = perAddress[session->address()];
+    if (found && (ofAddress < most || (ofAddress == most && session->awaitedSince() >= found->awaitedSince())))
+      continue;
+    most = ofAddress;
+    found = session;
+  }
+  if (!found) return nullptr;
+  sessions.erase(found);
+  forget(found->address());
+  return found;
+}
+
+void HttpServer::Shared::forget(const std::string& address) {
+  const auto ofAddress = perAddress.find(address);
+  if (--ofAddress->second == 0) perAddress.erase(ofAddress);
 }
 
 void HttpServer::Shared::remove(const std::shared_ptr<Session>& session) {
   const std::lock_guard lock(mutex);
-  if (sessions.erase(session) == 0) return;
-  const auto ofAddress = perAddress.find(session->address());
-  if (--ofAddress->second == 0) perAddress.erase(ofAddress);
+  if (sessions.erase(session) > 0) forget(session->address());
 }
 
 bool HttpServer::Shared::isInTime(const std::string& address) {

@@ -17,7 +17,7 @@ struct HttpServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;            ///< 0: any free one
   tls::TlsOptions tls;          ///< allowTLS and preferTLS take plain HTTP as well
-  size_t maxConnections = 128;  ///< further ones are told so and closed
+  size_t maxConnections = 128;  ///< one more takes the place of one that awaits a request, or is told so and closed
   /// Limits of one address, which may change at any time and outlive the server; 0 or null: none.
   const std::atomic<int64_t>* maxConnectionsPerAddress = nullptr;
   const std::atomic<int64_t>* requestsPerSecondPerAddress = nullptr;
@@ -27,10 +27,11 @@ struct HttpServerOptions {
   size_t maxHeaderBytes = 16 * 1024;
   size_t maxBodyBytes = 64 * 1024;
   size_t eventQueueLength = 1024;
-  std::chrono::milliseconds requestTime{10'000};  ///< from the first byte of a request to its last
-  std::chrono::milliseconds idleTime{60'000};     ///< between two requests of a connection
-  std::chrono::milliseconds writeTime{20'000};    ///< for a client to take a response
-  std::chrono::milliseconds heartbeat{15'000};    ///< of a quiet event stream
+  std::chrono::milliseconds firstByteTime{5'000};  ///< from the connection or its TLS handshake to its first request
+  std::chrono::milliseconds requestTime{10'000};   ///< from the first byte of a request to its last
+  std::chrono::milliseconds idleTime{60'000};      ///< between two requests of a connection
+  std::chrono::milliseconds writeTime{20'000};     ///< for a client to take a response
+  std::chrono::milliseconds heartbeat{15'000};     ///< of a quiet event stream
 };
 
 /// Serves an AdminApi on the node's pool. Every function from any thread.

@@ -264,6 +264,40 @@ TEST_F(ConnectionTest, AStreamOfHellosAnswersEachChange) {
   }
 }
 
+/// A hello that waits for the topology to change.
+class AwaitableHello : public ConnectionTest {
+ protected:
+  void await(int64_t millis) {
+    const auto version = bson::doc("processId", server.hello.processId(), "counter", server.hello.counter());
+    arrive(wire::buildRequest(7, "admin", bson::doc("hello", 1, "maxAwaitTimeMS", millis, "topologyVersion", version)));
+    EXPECT_TRUE(transport->sent().empty());
+  }
+};
+
+TEST_F(AwaitableHello, EndsWithItsClient) {
+  await(3'600'000);
+  transport->hangUp();
+  server.node.advance(3s);
+  EXPECT_FALSE(stands());
+}
+
+TEST_F(AwaitableHello, IsAnsweredAfterTenMinutesWhateverItAsksFor) {
+  await(std::numeric_limits<int64_t>::max());
+  server.node.advance(599s);
+  EXPECT_TRUE(transport->sent().empty());
+  server.node.advance(2s);
+  EXPECT_EQ(transport->sent().size(), 1u);
+}
+
+TEST_F(AwaitableHello, EndsWhenItIsKilled) {
+  await(3'600'000);
+  server.clients.each([](server::Client& client) {
+    client.withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kHostUnreachable); });
+  });
+  server.node.run();
+  EXPECT_EQ(transport->sent().size(), 1u);
+}
+
 TEST_F(ConnectionTest, LegacyClientsAreGreetedInTheirOwnWay) {
   arrive(wire::buildOpQuery(7, "admin", R"({"isMaster": 1, "helloOk": true})"_json));
   const auto frames = transport->sent();

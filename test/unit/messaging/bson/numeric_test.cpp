@@ -77,5 +77,13 @@ TEST(Numeric, SaturatesDoubles) {
   EXPECT_EQ(saturatingInt64(-1.9), -1);
 }
 
+TEST(Numeric, TimeLimitsAreClamped) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(timeLimitOf(Value(250).element()), milliseconds(250));
+  EXPECT_EQ(timeLimitOf(Value(kMax).element()), milliseconds(2'147'483'647));
+  EXPECT_EQ(timeLimitOf(Value(1e300).element()), milliseconds(2'147'483'647));
+  EXPECT_EQ(timeLimitOf(Value(-5).element()), milliseconds(0));
+}
+
 }  // namespace
 }  // namespace troupe::bson

@@ -25,6 +25,7 @@ TEST(WriteConcern, IsReadFromADocument) {
   ASSERT_TRUE(given.isOK()) << given.status().toString();
   EXPECT_TRUE(given->given && given->majority && given->journaled);
   EXPECT_EQ(given->timeout, std::chrono::milliseconds(250));
+  EXPECT_EQ(write(R"({"wtimeout": 9223372036854775807})")->timeout, std::chrono::milliseconds(2'147'483'647));
   EXPECT_EQ(write(R"({"w": 0})")->w, 0);
   EXPECT_TRUE(write(R"({"fsync": 1})")->journaled);
   EXPECT_EQ(write(R"({"w": "elsewhere"})")->mode, "elsewhere");

@@ -149,6 +149,18 @@ TEST_F(HttpServerTest, ClosesOnClientsThatDoNotFinishTheirRequest) {
   EXPECT_EQ(client.readToEnd(), "");
 }
 
+TEST_F(HttpServerTest, BoundsWhatAChunksSizeLineTakes) {
+  Client client(start());
+  client.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1;" +
+              std::string(100'000, 'a'));
+  EXPECT_TRUE(client.readToEnd().starts_with("HTTP/1.1 431 "));
+}
+
+TEST_F(HttpServerTest, ClosesConnectionsThatAskForNothing) {
+  Client client(start({.firstByteTime = 50ms}));
+  EXPECT_EQ(client.readToEnd(), "");
+}
+
 TEST_F(HttpServerTest, ClosesIdleConnections) {
   Client client(start({.idleTime = 50ms}));
   client.get("/healthz");
@@ -159,10 +171,24 @@ TEST_F(HttpServerTest, ClosesIdleConnections) {
 TEST_F(HttpServerTest, TellsWhoFindsNoRoom) {
   const uint16_t port = start({.maxConnections = 1});
   Client first(port);
-  first.get("/healthz");
-  first.response();
+  first.get("/events");
+  first.readUntil("\"}\n\n");
   Client second(port);
   EXPECT_TRUE(second.readToEnd().starts_with("HTTP/1.1 503 "));
+  EXPECT_EQ(figure("refused"), 1);
+}
+
+TEST_F(HttpServerTest, ANewConnectionTakesThePlaceOfOneThatAwaitsARequest) {
+  const uint16_t port = start({.maxConnections = 2});
+  Client busy(port), silent(port);
+  busy.get("/events");
+  busy.readUntil("\"}\n\n");
+  while (figure("accepted") < 2) std::this_thread::yield();
+  Client late(port);
+  late.get("/healthz");
+  EXPECT_TRUE(late.response().starts_with("HTTP/1.1 200 "));
+  EXPECT_EQ(silent.readToEnd(), "");
+  EXPECT_EQ(figure("open"), 2);
   EXPECT_EQ(figure("refused"), 1);
 }
 
