@@ -154,7 +154,7 @@ Task<Status> find(Request& request) {
   resources->collection = std::move(collection);
   // A query that is answered in one batch borrows the request's own bytes; a cursor outlives them.
   const bool atOnce = answeredAtOnce(request);
-  if (!atOnce) resources->command = bson::Document(request.body());
+  if (!atOnce) TROUPE_CO_TRY(resources->keep(request.body()));
   const bson::View command = atOnce ? request.body() : resources->command.view();
   const auto collation = fieldOf(request, command, "collation");
   const auto let = fieldOf(request, command, "let");

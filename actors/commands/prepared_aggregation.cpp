@@ -144,7 +144,7 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const Autho
   PreparedAggregation prepared;
   prepared.resources = std::make_shared<QueryResources>(request.server(), request.operation());
   QueryResources& r = *prepared.resources;
-  r.command = bson::Document(given);
+  TROUPE_TRY(r.keep(given));
   const bson::View command = r.command;
   TROUPE_ASSIGN(const CatalogReader catalog, openCatalogView(request));
   TROUPE_ASSIGN(auto resolved, resolveViews(catalog, ns, documentIn(command, "pipeline")));

@@ -6,6 +6,7 @@
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/command.hpp"
 #include "actors/server/role_check.hpp"
+#include "actors/server/shown_command.hpp"
 #include "actors/server/user_store.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -184,6 +185,12 @@ void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
 
 TimePoint QueryResources::coarseNow() const { return server.node.environment().coarseNow(); }
 
+Status QueryResources::keep(bson::View body) {
+  if (body.size() > storage::MemoryBudget::kFree) TROUPE_TRY(commandMemory_.resize(memory(), body.size()));
+  command = bson::Document(body);
+  return Status::OK();
+}
+
 StatusWith<CatalogReader> QueryResources::catalog() const { return server.catalog.read(unit()); }
 
 Status QueryResources::checkForInterrupt() { return operation->checkForInterrupt(coarseNow()); }
@@ -295,7 +302,9 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
   if (!state.exhausted && !single) {
     suspend(request.operation(), *cursor->stream);
     cursor->stash = request.operation().stash();
-    cursor->command = bson::Document(request.body());
+    bson::Builder shown;
+    appendShownCommand(shown, request.body());
+    cursor->command = bson::Document(shown.finish()["command"].asDocument());
     if (const auto deadline = request.operation().deadline(); deadline && !(cursor->tail && cursor->tail->awaitData)) {
       cursor->maxTimeLeft =
           std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - request.server().node.environment().now());

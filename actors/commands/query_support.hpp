@@ -38,13 +38,19 @@ class QueryResources final : public query::QueryWork {
 
   ServerContext& server;
   storage::OperationContext* operation;  ///< the operation of the present command; another for each getMore
-  bson::Document command;                ///< owned copy where the query outlives its request
-  storage::CollectionPtr collection;     ///< null when it does not exist
+  /// Keeps a copy of the command's bytes, as `command`, where the query outlives its request. Errors:
+  /// ExceededMemoryLimit.
+  Status keep(bson::View body);
+  bson::Document command;
+  storage::CollectionPtr collection;  ///< null when it does not exist
   /// Of an aggregation: as Request::furtherNamespaces; more may come.
   std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;
   std::shared_ptr<const bson::Collator> collator;
   bson::Document let;
   query::ParseContext context;
+
+ private:
+  storage::MemoryCharge commandMemory_;
 };
 
 /// Sets up the operation's snapshot with the catalog that fits it, and checks the node's role once more: see

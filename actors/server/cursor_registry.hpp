@@ -31,7 +31,7 @@ struct ClientCursor {
 
   int64_t id = 0;
   std::string ns;
-  bson::Document command;           ///< what opened it, for currentOp
+  bson::Document command;           ///< what opened it, as currentOp shows it
   bson::Document session;           ///< the `lsid` it belongs to, or empty
   std::vector<std::string> owners;  ///< "user@db" of its creators; only they may use it
   std::vector<Grant> grants;        ///< what its namespaces need of the client, to be checked again

@@ -17,6 +17,7 @@
 #include "messaging/bson/numeric.hpp"
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "messaging/wire/header.hpp"
 #include "storage/oplog/oplog_collection.hpp"
 
 namespace troupe::server {
@@ -277,6 +278,14 @@ void writeError(wire::MessageBuilder& reply, const Status& status) {
   if (status.extra()) body.appendAll(*status.extra());
 }
 
+/// Every command has a limit of its own, below that of a message, which no client could read.
+Status checkReplySize(Request& request) {
+  constexpr size_t kOthers = 64 * 1024;  // what is appended to each reply
+  if (request.reply().size() + kOthers <= static_cast<size_t>(wire::kMaxMessageSize)) return Status::OK();
+  return {ErrorCode::kBSONObjectTooLarge,
+          "the reply of " + std::string(request.commandName()) + " is larger than a message may be: ask for less"};
+}
+
 Task<void> dispatch(Request& request) {
   storage::OperationContext& operation = request.operation();
   operation.database = request.db();
@@ -291,6 +300,7 @@ Task<void> dispatch(Request& request) {
   }
   if (status.isOK()) status = noteSession(request);
   if (status.isOK()) status = co_await runBody(request);
+  if (status.isOK()) status = checkReplySize(request);
   if (status.isOK()) {
     request.reply().append("ok", 1.0);
   } else {

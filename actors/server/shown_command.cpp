@@ -8,6 +8,7 @@ namespace troupe::server {
 namespace {
 
 constexpr size_t kShownFieldBytes = 2048;
+constexpr size_t kShownBytes = 32 * 1024;
 constexpr std::string_view kSecretFields[] = {"pwd", "payload", "speculativeAuthenticate"};
 /// Fields whose value may be a command itself (linkRun, explain).
 constexpr std::string_view kCommandFields[] = {"command", "explain"};
@@ -18,17 +19,24 @@ bool isOneOf(std::span<const std::string_view> names, const bson::Element& e) {
 
 void appendShown(bson::Builder& out, std::string_view name, bson::View command) {
   out.openDocument(name);
+  const size_t start = out.size();
   for (const bson::Element& e : command) {
+    if (out.size() - start > kShownBytes) {
+      out.append("$truncated", true);
+      break;
+    }
     if (isOneOf(kSecretFields, e)) out.append(e.name(), "xxx");
     else if (isOneOf(kCommandFields, e) && e.is(bson::Type::kDocument)) appendShown(out, e.name(), e.asDocument());
     else if (e.size() <= kShownFieldBytes) out.append(e);
-    else out.append(e.name(), "(" + std::to_string(e.size()) + " bytes)");
+    else out.append(e.name().substr(0, kShownFieldBytes), "(" + std::to_string(e.size()) + " bytes)");
   }
   out.close();
 }
 
 }  // namespace
 
-void appendShownCommand(bson::Builder& out, bson::View command) { appendShown(out, "command", command); }
+void appendShownCommand(bson::Builder& out, bson::View command, std::string_view name) {
+  appendShown(out, name, command);
+}
 
 }  // namespace troupe::server

@@ -3,8 +3,8 @@
 
 namespace troupe::server {
 
-/// Appends a command as logs and currentOp show it, under `command`: passwords and log-in payloads are left out, long
-/// fields are shown by their size.
-void appendShownCommand(bson::Builder& out, bson::View command);
+/// Appends a command as logs and currentOp show it: passwords and log-in payloads are left out, long fields are shown
+/// by their size, and of very many fields the first ones.
+void appendShownCommand(bson::Builder& out, bson::View command, std::string_view name = "command");
 
 }  // namespace troupe::server

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "messaging/bson/arithmetic.hpp"
 #include "messaging/bson/decimal.hpp"
 #include "messaging/bson/numeric.hpp"
 #include "storage/query/expression/node.hpp"
@@ -23,7 +24,7 @@ Status numericOnly(const Operator& op, const Element& e, int code = 28765) {
 
 /// The milliseconds that a number adds to a date.
 int64_t asMillis(const Element& e) {
-  if (e.is(Type::kDouble)) return bson::saturatingInt64(std::llround(e.asDouble()));
+  if (e.is(Type::kDouble)) return bson::saturatingInt64(std::round(e.asDouble()));
   return e.is(Type::kDecimal128) ? bson::saturatingInt64(std::round(bson::toDoubleLossy(e.asDecimal()))) : e.toInt64();
 }
 
@@ -174,6 +175,11 @@ Result elementwise(Arguments& arguments, const Operator& op) {
 double asDouble(const Element& e) {
   return e.is(Type::kDecimal128) ? bson::toDoubleLossy(e.asDecimal()) : e.toDouble();
 }
+/// Above zero, also where a decimal is too small for a double, or not a number.
+bool isPositive(const Element& e) {
+  if (!e.is(Type::kDecimal128)) return !(e.toDouble() <= 0);
+  return bson::isNaN(e.asDecimal()) || (!bson::isZero(e.asDecimal()) && !bson::isNegative(e.asDecimal()));
+}
 
 /// The function's value as a decimal when the argument is one.
 template <Double F, Decimal G>
@@ -194,7 +200,7 @@ Result logarithm(Arguments& arguments, const Operator& op) {
   const Element e = arguments[0];
   if (!e.isNumber()) return numericOnly(op, e);
   const double v = asDouble(e);
-  if (v <= 0)
+  if (!isPositive(e))
     return Status(ErrorCode(Code), std::string(op.name) + "'s argument must be a positive number, but is " + show(e));
   if (std::isnan(v)) return Operand(real(v));  // of a decimal too
   return Operand(applied<F, G>(e));
@@ -205,8 +211,8 @@ Result logarithmOfBase(Arguments& arguments, const Operator&) {
   if (!e.isNumber()) return Status(ErrorCode(28756), "$log's argument must be numeric, not " + typeOf(e));
   if (!base.isNumber()) return Status(ErrorCode(28757), "$log's base must be numeric, not " + typeOf(base));
   const double v = asDouble(e), b = asDouble(base);
-  if (v <= 0) return Status(ErrorCode(28758), "$log's argument must be a positive number, but is " + show(e));
-  if (b <= 0 || b == 1)
+  if (!isPositive(e)) return Status(ErrorCode(28758), "$log's argument must be a positive number, but is " + show(e));
+  if (!isPositive(base) || b == 1)
     return Status(ErrorCode(28759), "$log's base must be a positive number not equal to 1, but is " + show(base));
   if (std::isnan(v) || std::isnan(b)) return Operand(real(std::numeric_limits<double>::quiet_NaN()));
   if (isDecimal(e, base)) return Operand(decimal(bson::divide(bson::ln(toDecimal(e)), bson::ln(toDecimal(base)))));
@@ -257,17 +263,6 @@ double roundAt(double v, int place, bool truncate) {
   return static_cast<double>(place > 0 ? at(scaled) / scale : at(scaled) * scale);
 }
 
-int64_t roundInteger(int64_t v, int digits, bool truncate) {
-  if (digits > 18) return 0;
-  int64_t unit = 1;
-  for (int i = 0; i < digits; ++i) unit *= 10;
-  const int64_t down = v / unit, rest = v % unit;
-  if (truncate) return down * unit;
-  const int64_t twice = 2 * std::abs(rest);
-  const bool away = twice > unit || (twice == unit && (down & 1));
-  return (down + (away ? (v < 0 ? -1 : 1) : 0)) * unit;
-}
-
 Result roundOrTruncate(Arguments& arguments, const Operator& op) {
   const Element e = arguments[0];
   const bool truncate = op.name == "$trunc";
@@ -290,8 +285,8 @@ Result roundOrTruncate(Arguments& arguments, const Operator& op) {
     return Operand(decimal(bson::isNaN(padded) ? rounded : padded));
   }
   if (place >= 0) return Operand(arguments.at(0).copy());
-  const int64_t rounded = roundInteger(e.toInt64(), -place, truncate);
-  return Operand(e.is(Type::kInt32) ? integer(rounded) : int64(rounded));
+  TROUPE_ASSIGN(auto rounded, truncate ? bson::truncate(e, place) : bson::round(e, place));
+  return Operand(std::move(rounded));
 }
 
 bson::Decimal128 decimalPi() { return *bson::decimalFromString("3.141592653589793238462643383279503"); }

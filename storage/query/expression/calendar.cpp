@@ -197,6 +197,9 @@ int64_t millisIn(Unit unit) {
   }
 }
 
+/// Milliseconds of 64 bits reach some years beyond, before and after.
+constexpr int64_t kLastYear = 292'270'000;
+
 StatusWith<int64_t> addUnits(int64_t instant, Unit unit, int64_t amount, const Zone& zone) {
   constexpr int64_t kLargest = int64_t{1} << 62;
   int64_t result = 0;
@@ -208,6 +211,7 @@ StatusWith<int64_t> addUnits(int64_t instant, Unit unit, int64_t amount, const Z
     const int64_t month = parts.year * 12 + (parts.month - 1) + months;
     parts.year = floorDivide(month, 12);
     parts.month = static_cast<int>(month - parts.year * 12) + 1;
+    if (std::abs(parts.year) > kLastYear) return Status(ErrorCode::kOverflow, "date overflow");
     const auto length = daysFromCivil(parts.year, parts.month + 1, 1) - daysFromCivil(parts.year, parts.month, 1);
     if (parts.day > length) parts.day = static_cast<int>(length);
     return zone.toInstant(millisOf(parts));

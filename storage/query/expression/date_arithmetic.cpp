@@ -77,7 +77,10 @@ Result dateDiff(Arguments& arguments, const Operator& op) {
   const bool exact = unit >= Unit::kHour;  // hours and below count on the instants, so that clock changes do not matter
   const int64_t offset = exact ? zone->offsetAt(*from) : 0;
   const int64_t first = exact ? *from + offset : zone->toLocal(*from), last = exact ? *to + offset : zone->toLocal(*to);
-  return Operand(int64(boundaries(last, unit, week) - boundaries(first, unit, week)));
+  int64_t difference = 0;
+  if (__builtin_sub_overflow(boundaries(last, unit, week), boundaries(first, unit, week), &difference))
+    return Status(ErrorCode::kOverflow, "$dateDiff: the difference in units is too large");
+  return Operand(int64(difference));
 }
 
 constexpr NamedArgument kTruncArguments[] = {
@@ -118,6 +121,9 @@ Result dateTrunc(Arguments& arguments, const Operator& op) {
     if (*size > 100'000'000'000)
       return Status(ErrorCode(5439018), "$dateTrunc 'binSize' is too large: " + show(arguments[2]));
     bin = *size;
+    int64_t largest = 0;
+    if (__builtin_mul_overflow(bin, millisIn(unit), &largest))
+      return Status(ErrorCode::kOverflow, "$dateTrunc: bins of that many units are longer than time itself");
   }
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));
   TROUPE_ASSIGN(const int week, startOfWeek(arguments, 4, name));

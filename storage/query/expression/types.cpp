@@ -57,7 +57,8 @@ template <class T>
 StatusWith<T> parseNumber(std::string_view s) {
   T v{};
   const char* end = s.data() + s.size();
-  const auto [at, error] = std::from_chars(s.data() + (s.starts_with('+') && s.size() > 1), end, v);
+  const bool hasPlus = s.starts_with('+') && !s.substr(1).starts_with('-');
+  const auto [at, error] = std::from_chars(s.data() + hasPlus, end, v);
   if (error == std::errc::result_out_of_range)
     return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Out of range");
   if (error != std::errc() || at != end)
@@ -76,14 +77,14 @@ StatusWith<T> integerOf(const Element& e, Type to) {
       return static_cast<T>(e.asDate().millis);
     case Type::kDouble:
     case Type::kDecimal128: {
-      const double v = e.is(Type::kDouble) ? e.asDouble() : bson::toDoubleLossy(e.asDecimal());
+      const bool isDecimal = e.is(Type::kDecimal128);
+      const double v = isDecimal ? bson::toDoubleLossy(e.asDecimal()) : e.asDouble();
       if (std::isnan(v)) return failure(std::string("Attempt to convert NaN value to integer type") + kNoOnError);
       if (std::isinf(v)) return failure(std::string("Attempt to convert infinity value to integer type") + kNoOnError);
-      const double limit = std::ldexp(1.0, sizeof(T) * 8 - 1);
-      if (std::trunc(v) < -limit || std::trunc(v) >= limit)
+      const auto whole = isDecimal ? bson::truncatedInt64(e.asDecimal()) : exactInt64(real(std::trunc(v)).element());
+      if (!whole || *whole < std::numeric_limits<T>::min() || *whole > std::numeric_limits<T>::max())
         return failure("Conversion would overflow target type" + std::string(kNoOnError) + ": " + show(e));
-      if (const auto exact = exactInt64(e)) return static_cast<T>(*exact);
-      return static_cast<T>(v);
+      return static_cast<T>(*whole);
     }
     case Type::kInt32:
     case Type::kInt64: {
@@ -97,7 +98,12 @@ StatusWith<T> integerOf(const Element& e, Type to) {
 }
 
 Result toDoubleValue(const Element& e) {
-  if (e.is(Type::kDecimal128)) return Operand(real(bson::toDoubleLossy(e.asDecimal())));
+  if (e.is(Type::kDecimal128)) {
+    const double v = bson::toDoubleLossy(e.asDecimal());
+    if (std::isinf(v) && !bson::isInfinite(e.asDecimal()))
+      return failure("Conversion would overflow target type" + std::string(kNoOnError) + ": " + show(e));
+    return Operand(real(v));
+  }
   if (e.isNumber()) return Operand(real(e.toDouble()));
   if (e.is(Type::kBool)) return Operand(real(e.asBool()));
   if (e.is(Type::kDate)) return Operand(real(static_cast<double>(e.asDate().millis)));

@@ -49,10 +49,8 @@ std::optional<int64_t> exactInt64(const Element& e) {
       return static_cast<int64_t>(v);
     }
     case Type::kDecimal128: {
-      const double v = bson::toDoubleLossy(e.asDecimal());
-      if (!(v >= -9223372036854775808.0 && v < 9223372036854775808.0)) return std::nullopt;
-      const auto n = static_cast<int64_t>(v);
-      if (bson::compareNumbers(bson::decimalFromInt64(n), e.asDecimal()) != 0) return std::nullopt;
+      const auto n = bson::truncatedInt64(e.asDecimal());
+      if (!n || bson::compareDecimals(bson::decimalFromInt64(*n), e.asDecimal()) != 0) return std::nullopt;
       return n;
     }
     default: return std::nullopt;

@@ -100,7 +100,8 @@ class WindowEvaluator {
   size_t size() const { return partition_.documents.size(); }
 
   StatusWith<Value> shift(size_t i) {
-    const int64_t at = static_cast<int64_t>(i) + output_.by;
+    const auto count = static_cast<int64_t>(size());
+    const int64_t at = static_cast<int64_t>(i) + std::clamp(output_.by, -count, count);
     if (at >= 0 && at < static_cast<int64_t>(size())) {
       TROUPE_ASSIGN(auto value, output_.shifted->evaluate(partition_.documents[static_cast<size_t>(at)], variables_));
       return value.ok() ? value : nullValue();
@@ -114,8 +115,9 @@ class WindowEvaluator {
     if (output_.window.range) return rangeBounds(i);
     const auto count = static_cast<int64_t>(size()), at = static_cast<int64_t>(i);
     const auto clamp = [&](int64_t v) { return static_cast<size_t>(std::clamp<int64_t>(v, 0, count)); };
-    const size_t first = output_.window.low == -kUnbounded ? 0 : clamp(at + output_.window.low);
-    const size_t end = output_.window.high == kUnbounded ? size() : clamp(at + output_.window.high + 1);
+    const auto near = [&](int64_t bound) { return at + std::clamp(bound, -count - 1, count); };
+    const size_t first = output_.window.low == -kUnbounded ? 0 : clamp(near(output_.window.low));
+    const size_t end = output_.window.high == kUnbounded ? size() : clamp(near(output_.window.high) + 1);
     return std::pair(first, std::max(first, end));
   }
 
