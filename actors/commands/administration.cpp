@@ -8,6 +8,7 @@
 #include "messaging/errors/co_status.hpp"
 #include "storage/journal/checkpoint_policy.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "storage/query/plan/plan_stage.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -65,11 +66,13 @@ Task<Status> currentOp(Request& request) {
   QueryResources resources(server, request.operation());
   TROUPE_CO_TRY(prepareContext(resources, request, {}, {}));
   TROUPE_CO_ASSIGN(const auto filter, query::parseMatch(filterDocument, resources.context));
-  request.reply().openArray("inprog");
+  const query::RowFilter wanted(filter.get());
+  std::vector<bson::Document> rows;
   for (const auto& row : currentOperations(server, {.idleConnections = idle, .idleCursors = idle})) {
-    if (filter->matches(row)) request.reply().push(row);
+    TROUPE_CO_ASSIGN(const bool passes, wanted.passes(row, &resources));
+    if (passes) rows.push_back(row);
   }
-  request.reply().close();
+  request.reply().append("inprog", rows);
   co_return Status::OK();
 }
 

@@ -11,6 +11,7 @@
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "storage/query/plan/plan_stage.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -221,6 +222,7 @@ Task<Status> listDatabases(Request& request) {
   const bool nameOnly = request.flag("nameOnly");
   if (request.arg("authorizedDatabases") && !request.flag("authorizedDatabases"))
     TROUPE_CO_TRY(request.authorize(auth::Action::kListDatabases, auth::Resource::cluster()));
+  const query::RowFilter wanted(filter->get());
   int64_t total = 0;
   std::vector<bson::Document> rows;
   for (const std::string& db : server.catalog.databaseNames()) {
@@ -234,7 +236,8 @@ Task<Status> listDatabases(Request& request) {
       if (!nameOnly) bytes += collectionDiskBytes(server, *collection);
     }
     bson::Document row = nameOnly ? bson::doc("name", db) : bson::doc("name", db, "sizeOnDisk", bytes, "empty", empty);
-    if (!(*filter)->matches(row)) continue;
+    TROUPE_CO_ASSIGN(const bool passes, wanted.passes(row, &resources));
+    if (!passes) continue;
     total += bytes;
     rows.push_back(std::move(row));
   }
@@ -291,11 +294,13 @@ Task<Status> listCollections(Request& request) {
   const auto filter = query::parseMatch(request.document("filter"), resources.context);
   if (!filter.isOK()) co_return filter.status();
   TROUPE_CO_ASSIGN(const ListedCollections listed, listedCollections(request));
+  const query::RowFilter wanted(filter->get());
   std::vector<bson::Document> rows;
   for (const auto& collection : server.catalog.collections(listed.database)) {
     if (listed.onlyAllowed && !mayDoAnythingWith(request, collection->ns())) continue;
     bson::Document row = collectionRow(*collection, request.flag("nameOnly"));
-    if ((*filter)->matches(row)) rows.push_back(std::move(row));
+    TROUPE_CO_ASSIGN(const bool passes, wanted.passes(row, &resources));
+    if (passes) rows.push_back(std::move(row));
   }
   const auto batchSize = request.document("cursor")["batchSize"];
   co_return co_await replyWithRows(request, std::string(request.db()) + ".$cmd.listCollections", std::move(rows),

@@ -47,12 +47,9 @@ class SeveralSpec final : public AccumulatorSpec {
   std::string_view name() const override { return name_; }
   StatusWith<Operand> evaluate(Variables& variables) const override { return input_->evaluate(variables); }
   std::unique_ptr<Accumulator> make() const override {
-    using Kind = SeveralAccumulator::Kind;
-    const Kind kind = name_ == "$firstN"  ? Kind::kFirst
-                      : name_ == "$lastN" ? Kind::kLast
-                      : name_ == "$minN"  ? Kind::kMin
-                                          : Kind::kMax;
-    return std::make_unique<SeveralAccumulator>(kind, n_, collator_);
+    if (name_ == "$minN" || name_ == "$maxN")
+      return std::make_unique<ExtremesAccumulator>(name_ == "$maxN", n_, collator_);
+    return std::make_unique<OutermostAccumulator>(name_ == "$lastN", n_);
   }
   void addDependencies(Dependencies& dependencies) const override { input_->addDependencies(dependencies); }
   void serialize(std::string_view field, bson::Builder& out) const override {
@@ -72,21 +69,21 @@ class SeveralSpec final : public AccumulatorSpec {
 class TopAccumulator final : public Accumulator {
  public:
   TopAccumulator(const SortPattern& sort, size_t n, bool bottom, bool single)
-      : sort_(sort), n_(n), bottom_(bottom), single_(single) {}
+      : n_(n), bottom_(bottom), single_(single), items_(Less{sort}) {}
   Status add(const Element& value) override {
-    const bson::View key = value.asDocument()["k"].asDocument();
-    const auto at = std::upper_bound(items_.begin(), items_.end(), key, [&](bson::View a, const Value& b) {
-      return sort_.compareKeyValues(a, b.element().asDocument()["k"].asDocument()) < 0;
-    });
+    const auto at = items_.upper_bound(value);
     if (items_.size() == n_ && (bottom_ ? at == items_.begin() : at == items_.end())) return Status::OK();
-    bytes_ += value.valueSize() + sizeof(Value);
-    items_.insert(at, Value(value));
-    if (items_.size() > n_) bottom_ ? items_.pop_front() : items_.pop_back();
+    bytes_ += value.valueSize() + kBytesPerItem;
+    items_.emplace_hint(at, value);
+    if (items_.size() <= n_) return Status::OK();
+    const auto worst = bottom_ ? items_.begin() : std::prev(items_.end());
+    bytes_ -= worst->valueBytes().size() + kBytesPerItem;
+    items_.erase(worst);
     return Status::OK();
   }
   StatusWith<Value> result() const override {
     const auto output = [](const Value& item) { return item.element().asDocument()["v"]; };
-    if (single_) return items_.empty() ? nullValue() : Value(output(items_.front()));
+    if (single_) return items_.empty() ? nullValue() : Value(output(*items_.begin()));
     bson::Builder out;
     for (const Value& item : items_) out.push(output(item));
     return out.finishArray();
@@ -94,10 +91,19 @@ class TopAccumulator final : public Accumulator {
   size_t memory() const override { return bytes_; }
 
  private:
-  const SortPattern& sort_;
+  struct Less {
+    using is_transparent = void;
+    const SortPattern& sort;
+    static bson::View key(const Element& e) { return e.asDocument()["k"].asDocument(); }
+    static bson::View key(const Value& v) { return key(v.element()); }
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return sort.compareKeyValues(key(a), key(b)) < 0;
+    }
+  };
   size_t n_;
   bool bottom_, single_;
-  std::deque<Value> items_;
+  std::multiset<Value, Less> items_;
   size_t bytes_ = 0;
 };
 

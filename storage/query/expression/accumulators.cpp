@@ -67,7 +67,7 @@ StatusWith<Value> PushAccumulator::result() const { return arrayOf(items_); }
 Status AddToSetAccumulator::add(const Element& value) {
   if (!value.ok() || items_.find(value) != items_.end()) return Status::OK();
   items_.emplace(value);
-  bytes_ += value.valueSize() + sizeof(Value) + 32;
+  bytes_ += value.valueSize() + kBytesPerItem;
   return Status::OK();
 }
 
@@ -103,32 +103,32 @@ StatusWith<Value> MergeObjectsAccumulator::result() const {
   return document(out.finish());
 }
 
-Status SeveralAccumulator::add(const Element& value) {
-  const auto hold = [&](auto at) {
-    bytes_ += value.valueSize() + sizeof(Value);
-    items_.insert(at, value.ok() ? Value(value) : nullValue());
-  };
-  if (kind_ == Kind::kFirst) {
-    if (items_.size() < n_) hold(items_.end());
-    return Status::OK();
-  }
-  if (kind_ == Kind::kLast) {
-    hold(items_.end());
-    if (items_.size() > n_) items_.pop_front();
-    return Status::OK();
-  }
-  if (value.isNullish()) return Status::OK();
-  const int sign = kind_ == Kind::kMax ? -1 : 1;
-  const auto at = std::upper_bound(items_.begin(), items_.end(), value, [&](const Element& a, const Value& b) {
-    return bson::compareValues(a, b.element(), collator_) * sign < 0;
-  });
-  if (items_.size() == n_ && at == items_.end()) return Status::OK();
-  hold(at);
-  if (items_.size() > n_) items_.pop_back();
+Status OutermostAccumulator::add(const Element& value) {
+  if (!last_ && items_.size() == n_) return Status::OK();
+  items_.push_back(value.ok() ? Value(value) : nullValue());
+  bytes_ += items_.back().valueBytes().size() + kBytesPerItem;
+  if (items_.size() <= n_) return Status::OK();
+  bytes_ -= items_.front().valueBytes().size() + kBytesPerItem;
+  items_.pop_front();
   return Status::OK();
 }
 
-StatusWith<Value> SeveralAccumulator::result() const { return arrayOf(items_); }
+StatusWith<Value> OutermostAccumulator::result() const { return arrayOf(items_); }
+
+Status ExtremesAccumulator::add(const Element& value) {
+  if (value.isNullish()) return Status::OK();
+  const auto at = items_.upper_bound(value);
+  if (items_.size() == n_ && at == items_.end()) return Status::OK();
+  items_.emplace_hint(at, value);
+  bytes_ += value.valueSize() + kBytesPerItem;
+  if (items_.size() <= n_) return Status::OK();
+  const auto worst = std::prev(items_.end());
+  bytes_ -= worst->valueBytes().size() + kBytesPerItem;
+  items_.erase(worst);
+  return Status::OK();
+}
+
+StatusWith<Value> ExtremesAccumulator::result() const { return arrayOf(items_); }
 
 std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::Collator* collator, QueryWork* work) {
   if (name == "$sum") return std::make_unique<SumAccumulator>();

@@ -96,25 +96,32 @@ class PushAccumulator final : public Accumulator {
   size_t bytes_ = 0;
 };
 
+/// Bytes that a held value takes beside its own: the object, its place in a tree, and their allocations.
+inline constexpr size_t kBytesPerItem = sizeof(bson::Value) + 64;
+
+/// The order of values, or with `reverse` its reverse.
+struct ValueLess {
+  using is_transparent = void;
+  const bson::Collator* collator;
+  bool reverse = false;
+  static bson::Element element(const bson::Value& v) { return v.element(); }
+  static bson::Element element(const bson::Element& e) { return e; }
+  template <class A, class B>
+  bool operator()(const A& a, const B& b) const {
+    const int order = bson::compareValues(element(a), element(b), collator);
+    return reverse ? order > 0 : order < 0;
+  }
+};
+
 class AddToSetAccumulator final : public Accumulator {
  public:
-  explicit AddToSetAccumulator(const bson::Collator* collator) : items_(Less{collator}) {}
+  explicit AddToSetAccumulator(const bson::Collator* collator) : items_(ValueLess{collator}) {}
   Status add(const bson::Element& value) override;
   StatusWith<bson::Value> result() const override;
   size_t memory() const override { return bytes_; }
 
  private:
-  struct Less {
-    using is_transparent = void;
-    const bson::Collator* collator;
-    static bson::Element element(const bson::Value& v) { return v.element(); }
-    static bson::Element element(const bson::Element& e) { return e; }
-    template <class A, class B>
-    bool operator()(const A& a, const B& b) const {
-      return bson::compareValues(element(a), element(b), collator) < 0;
-    }
-  };
-  std::set<bson::Value, Less> items_;
+  std::set<bson::Value, ValueLess> items_;
   size_t bytes_ = 0;
 };
 
@@ -143,20 +150,33 @@ class MergeObjectsAccumulator final : public Accumulator {
   MergedFields merged_;
 };
 
-/// $firstN, $lastN, $minN, $maxN.
-class SeveralAccumulator final : public Accumulator {
+/// $firstN and $lastN.
+class OutermostAccumulator final : public Accumulator {
  public:
-  enum class Kind { kFirst, kLast, kMin, kMax };
-  SeveralAccumulator(Kind kind, size_t n, const bson::Collator* collator) : kind_(kind), n_(n), collator_(collator) {}
+  OutermostAccumulator(bool last, size_t n) : last_(last), n_(n) {}
   Status add(const bson::Element& value) override;
   StatusWith<bson::Value> result() const override;
   size_t memory() const override { return bytes_; }
 
  private:
-  Kind kind_;
+  bool last_;
   size_t n_;
-  const bson::Collator* collator_;
   std::deque<bson::Value> items_;
+  size_t bytes_ = 0;
+};
+
+/// $minN and $maxN: null and missing do not count.
+class ExtremesAccumulator final : public Accumulator {
+ public:
+  ExtremesAccumulator(bool largest, size_t n, const bson::Collator* collator)
+      : n_(n), items_(ValueLess{collator, largest}) {}
+  Status add(const bson::Element& value) override;
+  StatusWith<bson::Value> result() const override;
+  size_t memory() const override { return bytes_; }
+
+ private:
+  size_t n_;
+  std::multiset<bson::Value, ValueLess> items_;
   size_t bytes_ = 0;
 };
 

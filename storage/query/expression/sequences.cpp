@@ -81,6 +81,8 @@ Result sortArray(Arguments& arguments, const Operator&) {
     for (const Element& key : by.asDocument()) {
       if (!direction(key))
         return Status(ErrorCode::kBadValue, "$sort key ordering must be 1 (for ascending) or -1 (for descending)");
+      if (keys.size() == kMaxSortFields)
+        return Status(ErrorCode(13103), "too many compound keys: $sortArray sorts by 32 fields at most");
       keys.emplace_back(ValuePath(key.name()), direction(key));
     }
   }
@@ -101,7 +103,7 @@ Result sortArray(Arguments& arguments, const Operator&) {
     }
     return false;
   };
-  TROUPE_TRY(sortStably(items, arguments.variables.work(), less));
+  TROUPE_TRY(sortStably(items, arguments.variables.work(), less, FieldComparisonSteps{keys.size()}));
   bson::Builder out;
   for (const Element& e : items) out.push(e);
   return Operand(out.finishArray());

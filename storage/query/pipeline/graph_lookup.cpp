@@ -1,7 +1,6 @@
-#include <deque>
-#include <map>
+#include <set>
 
-#include "messaging/bson/compare.hpp"
+#include "storage/query/expression/accumulators.hpp"
 #include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
@@ -23,13 +22,6 @@ struct GraphSpec {
   std::string as, connectFrom, connectTo, depthField;
   std::optional<int64_t> maxDepth;
   Document restrict;
-};
-
-struct ValueLess {
-  const bson::Collator* collator;
-  bool operator()(const Value& a, const Value& b) const {
-    return bson::compareValues(a.element(), b.element(), collator) < 0;
-  }
 };
 
 class GraphLookupStage final : public Stage {
@@ -60,25 +52,40 @@ class GraphLookupStage final : public Stage {
   }
 
  private:
-  using Values = std::map<Value, bool, ValueLess>;
-  static void each(const Operand& operand, const std::function<void(const Element&)>& visit) {
+  using Values = std::set<Value, ValueLess>;
+  /// That a value or an `_id` which was reached takes beside its own bytes: its places in the set and in the next
+  /// level.
+  static constexpr int64_t kPerValue = 112;
+
+  template <class F>
+  static Status each(const Operand& operand, F visit) {
     const Element e = operand.element();
-    if (e.is(Type::kArray))
-      for (const Element& item : e.asArray()) visit(item);
-    else if (e.ok()) visit(e);
+    if (!e.is(Type::kArray)) return e.ok() ? visit(e) : Status::OK();
+    for (const Element& item : e.asArray()) TROUPE_TRY(visit(item));
+    return Status::OK();
   }
 
   StatusWith<Value> search(const Operand& start) {
     const ValueLess less{context_.parse->collator};
     Values seenValues(less), seenIds(less);
     std::vector<Value> frontier;
-    int64_t bytes = 0;
-    HeldMemory held(context_.parse->work);  // each of these is held up to three times: found, seen, next level
-    const auto reach = [&](const Element& e) {
-      if (seenValues.emplace(Value(e), true).second) frontier.emplace_back(e);
-      bytes += e.valueSize();
+    int64_t bytes = 0;  // each of them is held up to three times: found, seen, next level
+    int64_t places = 0;
+    HeldMemory held(context_.parse->work);
+    const auto hold = [&](int64_t size) -> Status {
+      bytes += size;
+      places += kPerValue;
+      if (bytes + places > context_.memoryLimit)
+        return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
+      return held.set(3 * bytes + places);
     };
-    each(start, reach);
+    const auto reach = [&](const Element& e) -> Status {
+      TROUPE_TRY(variables_.step(stepsOfAdding(e)));
+      if (!seenValues.emplace(e).second) return Status::OK();
+      frontier.emplace_back(e);
+      return hold(e.valueSize());
+    };
+    TROUPE_TRY(each(start, reach));
     bson::Builder found;
     for (int64_t depth = 0; !frontier.empty() && (!spec_.maxDepth || depth <= *spec_.maxDepth); ++depth) {
       PushDown request{.filter = levelFilter(frontier), .parse = context_.parse, .depth = context_.depth + 1};
@@ -86,12 +93,10 @@ class GraphLookupStage final : public Stage {
       TROUPE_ASSIGN(auto scan, context_.environment->scan(spec_.from, request));
       TROUPE_TRY(drain([&] { return scan->next(); }, context_,
                        [&](bson::View document) -> Status {
-                         if (!seenIds.emplace(document.has("_id") ? Value(document["_id"]) : nullValue(), true).second)
-                           return Status::OK();
-                         bytes += document.size();
-                         if (bytes > context_.memoryLimit)
-                           return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
-                         TROUPE_TRY(held.set(3 * bytes));
+                         const Element id = document["_id"];
+                         TROUPE_TRY(variables_.step(stepsOfAdding(id)));
+                         if (!seenIds.emplace(id.ok() ? Value(id) : nullValue()).second) return Status::OK();
+                         TROUPE_TRY(hold(document.size()));
                          if (spec_.depthField.empty()) {
                            found.push(document);
                          } else {
@@ -100,8 +105,7 @@ class GraphLookupStage final : public Stage {
                                          withValueAt(document, spec_.depthField, level, context_.parse->work));
                            found.push(shown);
                          }
-                         each(connectFrom_.in(document), reach);
-                         return Status::OK();
+                         return each(connectFrom_.in(document), reach);
                        }));
     }
     return found.finishArray();

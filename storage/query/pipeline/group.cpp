@@ -211,7 +211,13 @@ class GroupStage final : public Stage {
     const uint64_t hash = bson::hashValue(key, context_.parse->collator);
     Group* group = table_.find(hash, key);
     if (!group) group = &open(hash, key);
-    for (size_t i = 0; i < outputs_.size(); ++i) TROUPE_TRY(addTo(*group->states[i], row[std::to_string(i)]));
+    auto field =
+        std::next(row.begin());  // after the key the values stand in the order of outputs, but for missing ones
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const bool given = field != row.end() && field->name() == std::to_string(i);
+      TROUPE_TRY(addTo(*group->states[i], given ? *field : Element()));
+      if (given) ++field;
+    }
     return held_.set(bytes_);
   }
 

@@ -48,10 +48,13 @@ class ElementOrder {
     for (const auto& e : sort.asDocument()) {
       if (!direction(e)) return bad("The $sort element value must be either 1 or -1");
       if (e.name().empty()) return bad("The $sort field cannot be empty");
+      if (order.fields_.size() == kMaxSortFields)
+        return Status(ErrorCode(13103), "too many compound keys: $push sorts by 32 fields at most");
       order.fields_.emplace_back(std::string(e.name()), direction(e));
     }
     return order;
   }
+  FieldComparisonSteps steps() const { return {fields_.size()}; }
   bool operator()(const Element& a, const Element& b) const {
     if (whole_) return bson::compareValues(a, b, collator_) * whole_ < 0;
     for (const auto& [path, direction] : fields_) {
@@ -91,7 +94,7 @@ class Push final : public UpdateOperator {
     const auto size = static_cast<int64_t>(result.size());
     const int64_t at = position_ >= 0 ? std::min(position_, size) : std::max<int64_t>(0, size + position_);
     result.insert(result.begin() + at, added.begin(), added.end());
-    if (order_) TROUPE_TRY(sortStably(result, work_, *order_));
+    if (order_) TROUPE_TRY(sortStably(result, work_, *order_, order_->steps()));
     if (slice_) cut(result);
     Value value = arrayOf(result);
     if (current.ok() && value.valueBytes() == current.valueBytes()) return UpdateOutcome::keep();
@@ -147,9 +150,12 @@ class AddToSet final : public UpdateOperator {
     std::vector<Element> result(old.begin(), old.end());
     const size_t before = result.size();
     for (const auto& item : items_.element().asArray()) {
-      if (work_) TROUPE_TRY(work_->step(stepsFor(result.size() * kPerItem)));
-      const bool known = std::any_of(result.begin(), result.end(),
-                                     [&](const Element& e) { return bson::compareValues(e, item, collator_) == 0; });
+      size_t compared = 0;
+      const bool known = std::any_of(result.begin(), result.end(), [&](const Element& e) {
+        compared += kPerItem + std::min(e.valueSize(), item.valueSize());
+        return bson::compareValues(e, item, collator_) == 0;
+      });
+      if (work_) TROUPE_TRY(work_->step(stepsFor(compared)));
       if (!known) result.push_back(item);
     }
     if (current.ok() && result.size() == before) return UpdateOutcome::keep();
@@ -158,7 +164,7 @@ class AddToSet final : public UpdateOperator {
   int depth() const override { return nestingDepth(items_.element()); }
 
  private:
-  static constexpr size_t kPerItem = 64;  ///< comparing with an item costs as much as reading so many bytes
+  static constexpr size_t kPerItem = 64;  ///< comparing with a small item costs as much as reading so many bytes
   Value items_;
   const bson::Collator* collator_;
   QueryWork* work_;

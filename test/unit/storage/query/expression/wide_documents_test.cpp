@@ -100,7 +100,7 @@ TEST_F(WideDocuments, AVariableIsThatOfTheInnermostScope) {
   const ExpressionPtr expression = parsed(
       R"({"$let": {"vars": {"x": "$a", "y": "$b"}, "in": [{"$let": {"vars": {"x": "$b"}, "in": "$$x"}}, "$$x", "$$y"]}})");
   const auto value = expression->evaluate(bson::doc("a", 1, "b", 2), variables);
-  EXPECT_EQ(bson::toRelaxedJson(value->element()), "[2,1,2]");
+  EXPECT_EQ(bson::toRelaxedJson(value->element()), "[ 2, 1, 2 ]");
   const auto outside = *bson::fromJson(R"({"v": [{"$let": {"vars": {"x": 1}, "in": "$$x"}}, "$$x"]})");
   EXPECT_EQ(parseExpression(outside.view()["v"], context).status().code(), ErrorCode::kUndefinedVariable);
 }
@@ -134,7 +134,7 @@ TEST_F(MergedObjects, KeepTheFirstPlaceAndTheLastValue) {
   EXPECT_TRUE(add(*merged, bson::doc("a", 1, "b", 2)).isOK());
   EXPECT_TRUE(add(*merged, bson::doc("c", 3, "a", "long text")).isOK());
   EXPECT_TRUE(add(*merged, bson::doc("a", 4)).isOK());
-  EXPECT_EQ(bson::toRelaxedJson(merged->result()->element()), R"({"a":4,"b":2,"c":3})");
+  EXPECT_EQ(bson::toRelaxedJson(merged->result()->element()), R"({ "a" : 4, "b" : 2, "c" : 3 })");
   const size_t before = merged->memory();
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(add(*merged, bson::doc("a", i)).isOK());
   EXPECT_EQ(merged->memory(), before);

@@ -290,6 +290,7 @@ TEST_F(Queries, JumpFromOneDistinctValueToTheNext) {
   std::string values;
   const auto add = [&](const bson::Element& e) {
     values += e.is(bson::Type::kNull) ? "null " : std::to_string(e.toInt64()) + " ";
+    return Status::OK();
   };
   const auto distinct = [&](const bson::Document& filter) {
     values.clear();
