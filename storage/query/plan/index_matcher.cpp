@@ -70,6 +70,7 @@ class Matcher {
     while (plan_.bounded < static_cast<int>(fields.size()) && !isAll(plan_.bounds[plan_.bounded])) ++plan_.bounded;
     TROUPE_TRY(splitFilter());
     plan_.providesSort = orderBySort();
+    TROUPE_TRY(plan_.charge(query_.work, storage::MemoryBudget::kFree));
     return std::move(plan_);
   }
 

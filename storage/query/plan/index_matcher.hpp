@@ -23,7 +23,7 @@ struct IndexQuery {
 };
 
 /// How the index can serve the query; nothing when it cannot, or would be no better than a scan of the collection. With
-/// `forced` (a hint) any index serves, if need be by all of its keys. Errors: of an interrupt.
+/// `forced` (a hint) any index serves, if need be by all of its keys. Errors: ExceededMemoryLimit, of an interrupt.
 StatusWith<std::optional<IndexPlan>> planIndex(const storage::IndexPtr& index, const IndexQuery& query, bool forced);
 
 /// Whether the index may be read at all for these conditions: not when it lacks documents that satisfy them (partial,

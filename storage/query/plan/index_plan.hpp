@@ -9,7 +9,7 @@
 
 namespace troupe::query {
 
-/// How one index is read, and what is still to be tested then. Value type; the conditions are borrowed from the filter.
+/// How one index is read, and what is still to be tested then. Move-only; the conditions are borrowed from the filter.
 struct IndexPlan {
   storage::IndexPtr index;
   std::vector<Intervals> bounds;  ///< for each field of the index
@@ -17,13 +17,16 @@ struct IndexPlan {
   bool keyRange = false;          ///< from and to are in force
   bool forward = true;
   bool providesSort = false;
-  bool multikey = false;  ///< when planned
-  Conjuncts keyFilter;    ///< can be tested on the key
-  Conjuncts residual;     ///< must be tested on the document
-  uint64_t used = 0;      ///< which predicates of the query gave bounds
-  int equalities = 0;     ///< leading fields with nothing but points
-  int bounded = 0;        ///< leading fields with bounds
+  bool multikey = false;         ///< when planned
+  Conjuncts keyFilter;           ///< can be tested on the key
+  Conjuncts residual;            ///< must be tested on the document
+  uint64_t used = 0;             ///< which predicates of the query gave bounds
+  int equalities = 0;            ///< leading fields with nothing but points
+  int bounded = 0;               ///< leading fields with bounds
+  storage::MemoryCharge memory;  ///< of the plan and of the scan that is made of it
 
+  /// Charges the operation, unless it is no more than `free` bytes. Errors: ExceededMemoryLimit.
+  Status charge(QueryWork* work, size_t free);
   /// Every key is read.
   bool isUnbounded() const { return keyRange ? from.empty() && to.empty() : bounded == 0; }
   bool isDescending(size_t field) const { return index->spec.fields[field].descending; }

@@ -24,6 +24,8 @@ using storage::IndexPtr;
 namespace {
 
 constexpr size_t kMostUnions = 8;
+/// Scans of more branches are charged, small as each may be.
+constexpr size_t kFewBranches = 16;
 
 }  // namespace
 
@@ -207,10 +209,12 @@ StatusWith<std::optional<IndexPlan>> Planner::bestForBranch(const MatchExpressio
 /// A scan for each branch, if every branch has an index.
 StatusWith<std::optional<Planner::Candidate>> Planner::unionFor(const MatchExpression& either) {
   Candidate candidate;
+  const bool isLarge = either.children().size() > kFewBranches;
   bool exact = query_.conjuncts.size() == 1;  // nothing beside the $or is left to be tested
   for (const auto& branch : either.children()) {
     TROUPE_ASSIGN(auto access, bestForBranch(*branch));
     if (!access) return std::optional<Candidate>();
+    TROUPE_TRY(access->charge(plan_.parse.work, isLarge ? 0 : storage::MemoryBudget::kFree));
     exact = exact && access->residual.empty();
     candidate.scans.push_back(std::make_shared<const IndexPlan>(std::move(*access)));
   }
@@ -222,7 +226,10 @@ StatusWith<std::vector<Planner::Candidate>> Planner::candidates() {
   std::vector<Candidate> out;
   for (const IndexPtr& index : plan_.collection->accessPaths()) {
     if (!index->usable()) continue;
-    TROUPE_ASSIGN(auto access, planIndex(index, query_, false));
+    StatusWith<std::optional<IndexPlan>> planned = planIndex(index, query_, false);
+    // Large bounds may leave no room for a choice; the plans so far will do.
+    if (planned.status() == ErrorCode::kExceededMemoryLimit && !out.empty()) break;
+    TROUPE_ASSIGN(auto access, std::move(planned));
     if (!access) continue;
     Candidate next = single(std::move(*access));
     // Fewer candidates make shorter trials: each of them reads documents.
@@ -241,7 +248,9 @@ Status Planner::addUnions(std::vector<Candidate>& out) {
     TROUPE_TRY(query_.step());
     if (conjunct->kind() != MatchKind::kOr) continue;
     if (left-- == 0) break;
-    TROUPE_ASSIGN(auto candidate, unionFor(*conjunct));
+    StatusWith<std::optional<Candidate>> planned = unionFor(*conjunct);
+    if (planned.status() == ErrorCode::kExceededMemoryLimit && !out.empty()) break;
+    TROUPE_ASSIGN(auto candidate, std::move(planned));
     if (candidate) out.push_back(std::move(*candidate));
   }
   return Status::OK();

@@ -217,6 +217,22 @@ TEST_F(IndexTest, ThatAreMultikeyYieldEachDocumentOnce) {
   EXPECT_NE(plan.find(R"("isMultiKey" : true)"), std::string::npos) << plan;
 }
 
+TEST_F(IndexTest, TakeALimitedNumberOfKeysFromOneDocument) {
+  std::string values = "[0";
+  for (int i = 1; i <= 100'000; ++i) values += ", " + std::to_string(i);
+  values += "]";
+  const std::string insert = R"({"insert": "c", "documents": [{"_id": 1, "a": )" + values + "}]}";
+  const std::string build = R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]})";
+  ASSERT_TRUE(succeeds(insert));
+  EXPECT_TRUE(answers(build, R"({"ok": 0, "code": 201, "codeName": "CannotBuildIndexKeys"})"));
+  ASSERT_TRUE(succeeds(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})"));
+  ASSERT_TRUE(succeeds(build));
+  EXPECT_TRUE(answers(insert, R"({"ok": 1, "n": 0, "writeErrors": [{"index": 0, "code": 201}]})"));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}]})"));
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"a": )" + values + "}}}]}",
+                      R"({"ok": 1, "n": 0, "writeErrors": [{"index": 0, "code": 201}]})"));
+}
+
 TEST_F(IndexTest, AreKeptAsGivenAndListedNormalised) {
   ASSERT_TRUE(succeeds(
       R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x", "sparse": 12345, "expireAfterSeconds": 10.23}]})"));

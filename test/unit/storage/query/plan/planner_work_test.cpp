@@ -37,7 +37,7 @@ class PlannerWork : public QueryFixture {
   }
   /// How often the operation was looked at: once in 4096 steps.
   int looksOf(const bson::Document& filter) {
-    TestWork work;
+    TestWork work(int64_t{1} << 30);
     const Status status = plan(filter, work);
     EXPECT_TRUE(status.isOK()) << status.toString();
     return work.looks;
@@ -82,6 +82,8 @@ TEST_F(PlannerWork, OfManyBranchesEndsWithTheOperation) {
   const int few = looksOf(times("$or", 2'000, R"({"a": 1})"_json));
   EXPECT_GT(few, 0);
   EXPECT_LE(looksOf(times("$or", 20'000, R"({"a": 1})"_json)), 13 * few);
+  TestWork work;
+  EXPECT_EQ(plan(times("$or", 20'000, R"({"a": 1})"_json), work).code(), ErrorCode::kExceededMemoryLimit);
 }
 
 TEST_F(PlannerWork, OfLargeListsEndsWithTheOperation) {
@@ -108,6 +110,34 @@ TEST_F(PlannerWork, ComparesConditionsWithPartialFiltersAsStepsOfTheOperation) {
   }
   index(bson::doc("key", R"({"d": 1})"_json, "name", "d", "partialFilterExpression", partial));
   EXPECT_EQ(planKilled(bson::doc("d", 1, "$or", query["$or"])).code(), ErrorCode::kInterrupted);
+}
+
+TEST_F(PlannerWork, ChargesPlansAndDoesWithoutAChoiceWhenTheyAreLarge) {
+  bson::Builder filter;
+  filter.openDocument("a").openArray("$in");
+  for (int i = 0; i < 10'000; ++i) filter.push(i);
+  filter.close().close();
+  for (int i = 0; i < 20; ++i) {
+    const std::string field = "f" + std::to_string(i);
+    index(bson::doc("key", bson::doc("a", 1, field, 1), "name", field));
+    filter.append(field, 1);
+  }
+  const bson::Document wanted = filter.finish();
+  const auto parsed = parseMatch(wanted, context);
+  const auto rejectedOf = [&](int64_t limit) -> StatusWith<int64_t> {
+    TestWork work(limit);
+    ParseContext planning = context;
+    planning.work = &work;
+    unit->abandonSnapshot();
+    TROUPE_ASSIGN(const auto executor, openScan(collection(), **parsed, {}, *unit, planning));
+    EXPECT_GE(work.budget.used(), 1'500'000);
+    bson::Builder out;
+    executor->explainPlanner(out);
+    return out.finish()["rejectedPlans"].asArray().count();
+  };
+  EXPECT_EQ(rejectedOf(int64_t{1} << 30).value(), 19);
+  EXPECT_LT(rejectedOf(int64_t{8} << 20).value(), 6);
+  EXPECT_EQ(rejectedOf(int64_t{1} << 20).status().code(), ErrorCode::kExceededMemoryLimit);
 }
 
 TEST_F(PlannerWork, ParsesAPartialFilterOnce) {
