@@ -98,6 +98,22 @@ class Tls(unittest.TestCase):
             plain.sendall(hello[1:])
             self.assertEqual(plain.recv(1), b"\x16", "a record of a handshake answers")
 
+    def test_peers_that_vanish_are_noticed(self):
+        """Both kinds of connections have a timer of keep-alive."""
+        with self.server("preferTLS") as server:
+            context = ssl.create_default_context(cafile=self.folder / "ca.crt")
+            with server.raw() as plain, context.wrap_socket(socket.create_connection(("127.0.0.1", server.port)), server_hostname="127.0.0.1") as tls:
+                plain.command({"ping": 1, "$db": "admin"})
+                for each in (plain.socket, tls):
+                    self.assertTrue(eventually(lambda: self.has_keep_alive(server.port, each.getsockname()[1])), each)
+
+    def has_keep_alive(self, port, peer):
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, remote, _, _, timer, *_ = line.split()
+            if local.endswith(f":{port:04X}") and remote.endswith(f":{peer:04X}"):
+                return timer.startswith("02:")
+        return False
+
     def test_sessions_are_resumed(self):
         for options in ((), ("--tlsAllowConnectionsWithoutCertificates",)):
             with self.subTest(options), self.server("requireTLS", "--tlsCAFile", str(self.folder / "ca.crt"), *options) as server:
