@@ -1,6 +1,7 @@
 // saslStart, saslContinue, logout: who the client is.
 #include "actors/commands/families.hpp"
 #include "actors/commands/sasl_login.hpp"
+#include "actors/kernel/node.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -13,11 +14,14 @@ namespace {
 /// All that a client is told of a failed log-in; the log says more.
 Status authenticationFailed() { return {ErrorCode::kAuthenticationFailed, "Authentication failed."}; }
 
-void logFailure(const Request& request, std::string_view user, std::string_view database, const Status& why) {
-  request.server().log.info(
-      log::Component::kAccess, 5286307, "conn" + std::to_string(request.client().connectionId),
-      "Failed to authenticate",
-      bson::doc("user", user, "db", database, "client", request.client().remote, "error", why.reason()));
+void logFailure(Request& request, std::string_view user, std::string_view database, const Status& why) {
+  ServerContext& server = request.server();
+  const auto leftOut = request.client().failedLogIns.admit(server.node.environment().now());
+  if (!leftOut) return;
+  server.log.info(log::Component::kAccess, 5286307, "conn" + std::to_string(request.client().connectionId),
+                  "Failed to authenticate",
+                  bson::doc("user", user, "db", database, "client", request.client().remote, "error", why.reason(),
+                            "failedSinceLastLine", *leftOut));
 }
 
 /// The stored credentials of the user of a login; decoys for an unknown user, so that replies do not tell which users
@@ -138,7 +142,7 @@ void appendSaslMechanisms(Request& request) {
 
 Task<void> speculativeLogin(Request& request, bson::View command) {
   const auto db = command["db"].toStringOr("admin");
-  if (command.first().name() != "saslStart") co_return;
+  if (command.first().name() != "saslStart" || !storage::validateDatabaseName(db).isOK()) co_return;
   const auto answer = begin(request, command, db);
   // A client guesses the mechanism before it knows the user's: without an answer it goes by saslSupportedMechs.
   if (request.client().sasl && cannotUse(request, *request.client().sasl)) {

@@ -13,6 +13,7 @@
 #include "messaging/auth/roles.hpp"
 #include "messaging/auth/sasl.hpp"
 #include "messaging/bson/document.hpp"
+#include "messaging/log/line_limit.hpp"
 #include "messaging/wire/op_compressed.hpp"
 #include "storage/operation/operation_context.hpp"
 
@@ -56,10 +57,11 @@ class Client {
   std::vector<AuthenticatedUser> users;  ///< after a change: `usersChanged`
   std::string sessionOwner;              ///< of the sessions that these users begin, see SessionRegistry
   std::optional<auth::SaslConversation> sasl;
+  log::LineLimit failedLogIns;       ///< lines of them
   bool localhostException = false;   ///< for the present command: a local client makes the first user
   std::atomic<bool> closing{false};  ///< close once the present answer is sent
-  /// Since when it owes its first message, or the rest of one before it has authenticated; kNotAwaited: it owes none.
-  std::atomic<TimePoint> awaitedSince{kNotAwaited};
+  /// By when it has to send its first message, or (more of) the rest of one; kNotAwaited: it owes none.
+  std::atomic<TimePoint> awaitedUntil{kNotAwaited};
   static constexpr TimePoint kNotAwaited = TimePoint::max();
   TimePoint acceptedAt = TimePoint::min();  ///< set by the listener
   bool mustLink = false;  ///< admitted beyond the limit of connections, as a link of another node only

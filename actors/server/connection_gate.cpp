@@ -21,6 +21,7 @@ std::string_view refusalName(ConnectionRefusal refusal) {
     case ConnectionRefusal::kTooMany: return "tooMany";
     case ConnectionRefusal::kTooFast: return "tooFast";
     case ConnectionRefusal::kSilent: return "silent";
+    case ConnectionRefusal::kUnread: return "unread";
     default: return "failed";
   }
 }

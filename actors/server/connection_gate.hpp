@@ -11,15 +11,16 @@
 
 namespace troupe::server {
 
-/// Reasons to close a new connection before it is served.
+/// Reasons to close a connection before it is served, or to give its place to another.
 enum class ConnectionRefusal {
   kTooMany,  ///< as many as allowed are open
   kTooFast,  ///< its address opens more of them in a second than it may
-  kSilent,   ///< it did not finish its handshake or first message in time
+  kSilent,   ///< it did not finish its handshake or first message in time, or did not go on with a message
+  kUnread,   ///< it did not read its answer
   kFailed,   ///< it could not be accepted at all: the process has no descriptor left
   kCount
 };
-/// Its name in metrics: "tooMany", "tooFast", "silent", "failed".
+/// Its name in metrics: "tooMany", "tooFast", "silent", "unread", "failed".
 std::string_view refusalName(ConnectionRefusal refusal);
 
 /// Admission of connections at the node's port: how many there are, and how fast they may come. Each has a descriptor

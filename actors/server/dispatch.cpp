@@ -110,20 +110,19 @@ bool makesFirstUser(const Request& request) {
 }
 
 /// Reads the client's users again when the users collection has changed: new roles count at once, dropped users are
-/// logged out.
+/// logged out. Those that cannot be read now stay; the command fails.
 Status refreshUsers(Request& request) {
   const UserStore& store = request.server().users;
   auto& users = request.client().users;
   for (size_t i = users.size(); i-- > 0;) {
     if (users[i].internal || users[i].version == store.version()) continue;
-    auto loaded = store.load(users[i].name, users[i].database);
-    if (loaded.isOK() && *loaded && (*loaded)->id == users[i].id) {
-      users[i] = std::move(**loaded);
+    TROUPE_ASSIGN(auto loaded, store.load(users[i].name, users[i].database));
+    if (loaded && loaded->id == users[i].id) {
+      users[i] = std::move(*loaded);
       continue;
     }
     users.erase(users.begin() + static_cast<std::ptrdiff_t>(i));
     request.client().usersChanged();
-    if (!loaded.isOK()) return loaded.status();
   }
   return Status::OK();
 }

@@ -6,34 +6,51 @@ namespace troupe::server {
 
 namespace {
 constexpr int64_t kMiB = 1024 * 1024;
+/// What one owner may hold, as a multiple of what is left: alone three quarters of all, each of two three sevenths.
+constexpr int64_t kTimesTheRest = 3;
 }  // namespace
 
-Status MessageMemory::Share::resize(int64_t bytes, bool trusted) {
-  if (bytes == 0 && all_ == 0) return Status::OK();
-  const int64_t more = bytes - all_;
-  const int64_t before = all_;
-  const bool unknownBefore = unknown_ > 0;
-  set(bytes, trusted);
-  if (more <= 0) return Status::OK();
-  const bool tooMuchUnknown = !trusted && sums_->unknown.load(std::memory_order_relaxed) >
-                                              parameters_.preAuthMessageMemoryMB.load(std::memory_order_relaxed) * kMiB;
-  const bool tooMuch = sums_->all.load(std::memory_order_relaxed) >
-                       parameters_.partialMessageMemoryMB.load(std::memory_order_relaxed) * kMiB;
-  if (!tooMuchUnknown && !tooMuch) return Status::OK();
-  set(before, !unknownBefore);
+void MessageMemory::Pool::add(const std::string& owner, int64_t more) {
+  if (more == 0) return;
+  bytes += more;
+  const auto held = owners.try_emplace(owner, 0).first;
+  held->second += more;
+  if (held->second == 0) owners.erase(held);
+}
+
+Status MessageMemory::Share::resize(int64_t bytes, bool trusted, const std::string& owner) {
+  if (bytes == 0 && bytes_ == 0) return Status::OK();
+  const int64_t bytesBefore = bytes_;
+  const bool trustedBefore = trusted_;
+  const std::string ownerBefore = owner_;
+  const std::lock_guard lock(sums_->mutex);
+  set(bytes, trusted, owner);
+  if (bytes <= bytesBefore) return Status::OK();
+  const bool tooMuchUnknown = !trusted && isTooMuch(sums_->unknown, parameters_.preAuthMessageMemoryMB);
+  if (!tooMuchUnknown && !isTooMuch(sums_->all, parameters_.partialMessageMemoryMB)) return Status::OK();
+  set(bytesBefore, trustedBefore, ownerBefore);
   sums_->refused.fetch_add(1, std::memory_order_relaxed);
   return {ErrorCode::kExceededMemoryLimit,
-          std::string("incomplete messages of ") +
-              (tooMuchUnknown ? "clients that have not authenticated" : "clients") + " take all the memory they may (" +
+          "incomplete messages of " + owner + " or of " +
+              (tooMuchUnknown ? "all clients that have not authenticated" : "all clients") +
+              " take all the memory they may (" +
               (tooMuchUnknown ? "preAuthMessageMemoryMB" : "partialMessageMemoryMB") + ")"};
 }
 
-void MessageMemory::Share::set(int64_t bytes, bool trusted) {
-  const int64_t unknown = trusted ? 0 : bytes;
-  if (bytes != all_) sums_->all.fetch_add(bytes - all_, std::memory_order_relaxed);
-  if (unknown != unknown_) sums_->unknown.fetch_add(unknown - unknown_, std::memory_order_relaxed);
-  all_ = bytes;
-  unknown_ = unknown;
+bool MessageMemory::Share::isTooMuch(const Pool& pool, int64_t limitMB) const {
+  const int64_t left = limitMB * kMiB - pool.bytes;
+  if (left < 0) return true;
+  return pool.bytes > bytes_ && pool.owners.at(owner_) > kTimesTheRest * left;  // a message alone may take all
+}
+
+void MessageMemory::Share::set(int64_t bytes, bool trusted, const std::string& owner) {
+  sums_->all.add(owner_, -bytes_);
+  if (!trusted_) sums_->unknown.add(owner_, -bytes_);
+  bytes_ = bytes;
+  trusted_ = trusted;
+  owner_ = owner;
+  sums_->all.add(owner_, bytes_);
+  if (!trusted_) sums_->unknown.add(owner_, bytes_);
 }
 
 }  // namespace troupe::server

@@ -71,6 +71,7 @@ void Parameters::limits() {
   integer("maxNewConnectionsPerSecond", maxNewConnectionsPerSecond, 0, kMax);
   integer("maxNewConnectionsPerSecondPerAddress", maxNewConnectionsPerSecondPerAddress, 0, kMax);
   integer("firstMessageTimeoutMillis", firstMessageTimeoutMillis, 0, kMax);
+  integer("stalledMessageTimeoutMillis", stalledMessageTimeoutMillis, 0, kMax);
   integer("preAuthMaximumMessageSizeBytes", preAuthMaximumMessageSizeBytes, 16 * 1024, 48'000'000);
   integer("preAuthMessageMemoryMB", preAuthMessageMemoryMB, 1, kMax);
   integer("partialMessageMemoryMB", partialMessageMemoryMB, 64, kMax);

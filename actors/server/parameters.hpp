@@ -29,6 +29,7 @@ class Parameters {
   std::atomic<int64_t> maxNewConnectionsPerSecond{2000};             ///< 0: no limit, as for the next
   std::atomic<int64_t> maxNewConnectionsPerSecondPerAddress{1'000};  ///< four seconds' worth may come at once
   std::atomic<int64_t> firstMessageTimeoutMillis{30'000};            ///< TLS handshake and first message; 0: no limit
+  std::atomic<int64_t> stalledMessageTimeoutMillis{60'000};          ///< begun messages must go on; 0: no limit
   std::atomic<int64_t> preAuthMaximumMessageSizeBytes{256 * 1024};   ///< of clients that have yet to authenticate
   std::atomic<int64_t> preAuthMessageMemoryMB{64};                   ///< of incomplete messages of all of those
   std::atomic<int64_t> partialMessageMemoryMB{1024};                 ///< of incomplete messages of all clients

@@ -13,6 +13,17 @@ namespace troupe::transport {
 
 using server::Request;
 
+namespace {
+
+constexpr auto kLookAtSendingEvery = std::chrono::milliseconds(500);
+/// How long a client may take nothing of an answer when its connection is to close.
+constexpr std::chrono::milliseconds kSendingWhenClosing(1000);
+
+/// Bytes of a message that have to pass within `patience`: a kilobyte a second, which is less than slow links carry.
+int64_t leastProgress(std::chrono::milliseconds patience) { return patience.count(); }
+
+}  // namespace
+
 Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<server::Client> client,
                        server::ServerContext& server, server::ConnectionGate::Place place)
     : transport_(std::move(transport)),
@@ -38,7 +49,8 @@ void Connection::onStart() {
 
 void Connection::onStopRequested() {
   client_->closing = true;
-  if (!busy_) stop();
+  if (!busy_) return stop();
+  if (sending_) sending_ = Sending{environment().now(), transport_->bytesTaken()};  // from now on it has to hurry
 }
 
 bson::Document Connection::describe() const {
@@ -65,8 +77,8 @@ Task<void> Connection::serve() {
       break;
     }
     if (!frame->empty()) {
-      if (client_->awaitedSince.load(std::memory_order_relaxed) != server::Client::kNotAwaited)
-        client_->awaitedSince = server::Client::kNotAwaited;
+      if (client_->awaitedUntil.load(std::memory_order_relaxed) != server::Client::kNotAwaited)
+        client_->awaitedUntil = server::Client::kNotAwaited;
       busy_ = true;
       open = co_await answer(*frame);
       busy_ = false;
@@ -78,6 +90,7 @@ Task<void> Connection::serve() {
     }
     const auto n = co_await transport_->read(reader_);
     if (!n.isOK()) break;
+    arrived_ += static_cast<int64_t>(*n);
     server_.counters.bytesIn.fetch_add(static_cast<int64_t>(*n), std::memory_order_relaxed);
   }
   stop();
@@ -90,12 +103,28 @@ int32_t Connection::largestMessage() const {
 
 Status Connection::prepareToRead() {
   const bool trusted = server::isTrusted(server_, *client_);
-  const bool isAwaited = requests_ == 0 || (!trusted && reader_->buffered() > 0);
-  const bool wasAwaited = client_->awaitedSince.load(std::memory_order_relaxed) != server::Client::kNotAwaited;
-  if (isAwaited != wasAwaited) client_->awaitedSince = isAwaited ? environment().now() : server::Client::kNotAwaited;
+  if (requests_ == 0 || reader_->buffered() > 0) awaitMore(trusted);
   const size_t capacity = reader_->capacityToRead();
-  const size_t counted = capacity > wire::FrameReader::kIdleSize ? capacity : 0;
-  return memory_.resize(static_cast<int64_t>(counted), trusted);
+  const auto counted = static_cast<int64_t>(capacity > wire::FrameReader::kIdleSize ? capacity : 0);
+  if (counted == memory_.bytes()) return Status::OK();
+  return memory_.resize(counted, trusted, ownerOfMemory());
+}
+
+void Connection::awaitMore(bool trusted) {
+  const auto& parameters = server_.parameters;
+  const bool isAwaited = client_->awaitedUntil.load(std::memory_order_relaxed) != server::Client::kNotAwaited;
+  // A stranger's message has to be whole within its time. Others may send large ones over slow links: theirs go on.
+  const bool mayBeLong = trusted && requests_ + arrived_ > 0 && !client_->mustLink;
+  const std::chrono::milliseconds patience(mayBeLong ? parameters.stalledMessageTimeoutMillis.load()
+                                                     : parameters.firstMessageTimeoutMillis.load());
+  if (isAwaited && !(mayBeLong && arrived_ >= leastProgress(patience))) return;
+  arrived_ = 0;
+  client_->awaitedUntil = patience.count() > 0 ? environment().now() + patience : server::Client::kNotAwaited;
+}
+
+std::string Connection::ownerOfMemory() const {
+  std::string users = client_->userNames();
+  return users.empty() ? server::addressKey(client_->remote) : std::move(users);
 }
 
 void Connection::logClosing(const Status& why) {
@@ -172,7 +201,27 @@ Task<bool> Connection::send(std::string bytes) {
   if (!written.isOK()) co_return false;
   if (*written == bytes.size()) co_return true;
   auto rest = std::make_shared<const std::string>(std::move(bytes));
-  co_return (co_await transport_->write(rest, *written)).isOK();
+  sending_ = Sending{environment().now(), transport_->bytesTaken()};
+  // It stays for the next answers: under TLS each of them waits.
+  if (!sendWatch_) sendWatch_ = every(kLookAtSendingEvery, [this] { lookAtSending(); });
+  const Status sent = co_await transport_->write(rest, *written);
+  sending_.reset();
+  co_return sent.isOK();
+}
+
+void Connection::lookAtSending() {
+  if (!sending_) return cancelTimer(*std::exchange(sendWatch_, std::nullopt));
+  const std::chrono::milliseconds patience =
+      client_->closing ? kSendingWhenClosing
+                       : std::chrono::milliseconds(server_.parameters.stalledMessageTimeoutMillis);
+  const TimePoint now = environment().now();
+  const int64_t taken = transport_->bytesTaken();
+  if (taken - sending_->taken >= leastProgress(patience)) sending_ = Sending{now, taken};
+  if (patience.count() == 0 || now < sending_->since + patience) return;
+  server_.gate.refused(server::ConnectionRefusal::kUnread);
+  logClosing({ErrorCode::kHostUnreachable, "the client does not read its answer"});
+  sending_.reset();
+  transport_->close();
 }
 
 }  // namespace troupe::transport

@@ -24,7 +24,7 @@ class Connection final : public Actor {
 
   Behaviour behaviour() override { return {}; }
   void onStart() override;
-  /// Idle: ends at once. Busy: ends when the running request is answered.
+  /// Idle: ends at once. Busy: ends when the running request is answered, or when its client does not read the answer.
   void onStopRequested() override;
   bson::Document describe() const override;
 
@@ -36,6 +36,8 @@ class Connection final : public Actor {
   /// gone.
   Task<bool> runRequest(wire::Request wire);
   Task<bool> send(std::string bytes);
+  /// Closes the connection of a client that does not read its answer.
+  void lookAtSending();
   /// Whether the first bytes are those of another node that opens a link.
   bool isLink() const;
   /// Gives the connection to the node's links; this actor ends.
@@ -43,6 +45,10 @@ class Connection final : public Actor {
   /// Sets the limits of the next message by what is known of the client, before its bytes are read.
   /// ExceededMemoryLimit: there is no memory for more of it.
   Status prepareToRead();
+  /// The client owes its first message, or the rest of one that has begun: until when.
+  void awaitMore(bool trusted);
+  /// Who shares the memory of incomplete messages with others: a user, or an address without one.
+  std::string ownerOfMemory() const;
   /// Bytes of a message the client may send now, also when it is unpacked.
   int32_t largestMessage() const;
   void logClosing(const Status& why);
@@ -59,6 +65,14 @@ class Connection final : public Actor {
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;
   bool busy_ = false;
+  int64_t arrived_ = 0;  ///< bytes of messages since `awaitedUntil` was set
+  /// An answer that its client does not take at once.
+  struct Sending {
+    TimePoint since;  ///< beginning of the time in which it has to go on
+    int64_t taken;    ///< by the client, until then
+  };
+  std::optional<Sending> sending_;
+  std::optional<TimerId> sendWatch_;
   std::optional<TimerId> watch_;  ///< while a request waits long
 };
 

@@ -97,8 +97,9 @@ void Listener::serve(Arrival& arrival, bool encrypted, server::ConnectionGate::P
   const auto remote = arrival.remote();
   if (!remote) return;
   auto client = server_->clients.add(remote->name, remote->isLoopback, encrypted);
-  client->awaitedSince = client->acceptedAt = environment().now();
+  client->acceptedAt = environment().now();
   client->mustLink = place.isForLink();
+  if (const auto patience = patienceWith(client->mustLink)) client->awaitedUntil = client->acceptedAt + *patience;
   server_->log.info(log::Component::kNetwork, 22943, "listener", "Connection accepted",
                     bson::doc("remote", remote->name, "connectionId", client->connectionId, "connectionCount",
                               server_->clients.current()));
@@ -116,16 +117,10 @@ std::optional<Duration> Listener::patienceWith(bool mustLink) const {
   return patience.count() > 0 ? std::optional<Duration>(patience) : std::nullopt;
 }
 
-bool Listener::isOverdue(const server::Client& client, TimePoint now) const {
-  const TimePoint since = client.awaitedSince;
-  const auto patience = patienceWith(client.mustLink);
-  return since != server::Client::kNotAwaited && patience && now >= since + *patience;
-}
-
 void Listener::closeOverdue() {
   const TimePoint now = environment().now();
   server_->clients.each([&](server::Client& client) {
-    if (isOpen(client) && isOverdue(client, now))
+    if (isOpen(client) && now >= client.awaitedUntil.load())
       close(client, client.mustLink ? server::ConnectionRefusal::kTooMany : server::ConnectionRefusal::kSilent);
   });
   closeUndecided(now);
@@ -152,7 +147,7 @@ void Listener::closeStrangers(TimePoint now) {
 }
 
 void Listener::close(server::Client& client, server::ConnectionRefusal why) {
-  client.awaitedSince = server::Client::kNotAwaited;
+  client.awaitedUntil = server::Client::kNotAwaited;
   client.closing = true;  // first: the next request does not begin once this one has ended
   refuse(why, client.remote);
   client.withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kHostUnreachable); });

@@ -56,7 +56,6 @@ class Listener final : public Actor {
   /// Closes what one address holds of all places, beyond its share, without having logged in.
   void closeStrangers(TimePoint now);
   void close(server::Client& client, server::ConnectionRefusal why);
-  bool isOverdue(const server::Client& client, TimePoint now) const;
   /// How long a connection may take to its first message; nothing: as long as it likes.
   std::optional<Duration> patienceWith(bool mustLink) const;
   void interruptRunning();

@@ -1,7 +1,11 @@
 #include "actors/transport/transports.hpp"
 
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
+#include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -15,13 +19,14 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
+constexpr int kKeepAliveIdleSeconds = 120, kKeepAliveIntervalSeconds = 30, kKeepAliveProbes = 4;
+
 class PlainTransport final : public Transport, public std::enable_shared_from_this<PlainTransport> {
  public:
   explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {
     boost::system::error_code ignored;
     socket_.non_blocking(true, ignored);
-    socket_.set_option(tcp::no_delay(true), ignored);
-    socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+    prepareSocket(socket_);
   }
 
   // With a buffer at hand Asio registers the socket once; waiting for readability would cost an epoll_ctl each time.
@@ -45,13 +50,14 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
     const size_t n = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
     if (error == asio::error::would_block || error == asio::error::try_again) return size_t{0};
     if (error) return lost(error);
+    written_.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
     return n;
   }
 
   Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) override {
     auto promise = std::make_shared<Promise<Status>>();
     auto future = promise->future();
-    asio::async_write(socket_, asio::buffer(bytes->data() + from, bytes->size() - from),
+    asio::async_write(socket_, asio::buffer(bytes->data() + from, bytes->size() - from), countInto(written_),
                       [promise, bytes, self = shared_from_this()](const boost::system::error_code& error, size_t) {
                         Node::runAsTurn([&] { promise->set(error ? lost(error) : Status::OK()); });
                       });
@@ -59,21 +65,41 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
   }
 
   void limitBacklog(size_t bytes) override { limitSocketBacklog(socket_, bytes); }
+  int64_t bytesTaken() const override {
+    return written_.load(std::memory_order_relaxed) - unsentBytes(const_cast<tcp::socket&>(socket_));
+  }
   bool isPeerGone() const override { return hasHungUp(const_cast<tcp::socket&>(socket_)); }
 
+  // The descriptor is closed with the last operation that uses the socket: a write may be about to go on, on another
+  // thread.
   void close() override {
-    asio::post(socket_.get_executor(), [self = shared_from_this()] {
-      boost::system::error_code ignored;
-      self->socket_.shutdown(tcp::socket::shutdown_both, ignored);
-      self->socket_.close(ignored);
-    });
+    boost::system::error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_both, ignored);
   }
 
  private:
   tcp::socket socket_;
+  std::atomic<int64_t> written_{0};
 };
 
 }  // namespace
+
+void prepareSocket(tcp::socket& socket) {
+  boost::system::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  const auto set = [&](int option, int value) {
+    (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, option, &value, sizeof value);
+  };
+  set(TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+  set(TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+  set(TCP_KEEPCNT, kKeepAliveProbes);
+}
+
+int64_t unsentBytes(tcp::socket& socket) {
+  int bytes = 0;
+  return ::ioctl(socket.native_handle(), SIOCOUTQ, &bytes) == 0 ? bytes : 0;
+}
 
 void limitSocketBacklog(tcp::socket& socket, size_t bytes) {
   boost::system::error_code ignored;

@@ -22,13 +22,16 @@ constexpr int kBacklog = 1024;
 
 using TlsContext = std::shared_ptr<asio::ssl::context>;
 
+/// What tells TLS from the wire protocol.
+constexpr int kFirstBytes = 2;
+
 /// A TLS client begins with a handshake record; no wire-protocol message has 22 as the low byte of its length and 3
-/// behind it.
+/// behind it. The bytes stay unread.
 bool greetsWithTls(tcp::socket& socket) {
-  unsigned char first[2] = {0, 0};
+  unsigned char first[kFirstBytes] = {0, 0};
   boost::system::error_code error;
   const size_t n = socket.receive(asio::buffer(first), tcp::socket::message_peek, error);
-  return !error && n == 2 && first[0] == 0x16 && first[1] == 0x03;
+  return !error && n == kFirstBytes && first[0] == 0x16 && first[1] == 0x03;
 }
 
 class TcpArrival final : public Arrival, public std::enable_shared_from_this<TcpArrival> {
@@ -43,7 +46,11 @@ class TcpArrival final : public Arrival, public std::enable_shared_from_this<Tcp
       promise->set(mode_ == tls::TlsMode::kRequire);
       return future;
     }
+    boost::system::error_code ignored;
+    socket_.set_option(asio::socket_base::receive_low_watermark(kFirstBytes), ignored);  // they may come one by one
     socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this(), promise](const boost::system::error_code&) {
+      boost::system::error_code again;
+      self->socket_.set_option(asio::socket_base::receive_low_watermark(1), again);
       promise->set(greetsWithTls(self->socket_));
     });
     return future;

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
@@ -27,8 +28,7 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
         context_(std::move(context)),
         strand_(asio::make_strand(socket.get_executor())),
         stream_(std::move(socket), *context_) {
-    boost::system::error_code ignored;
-    stream_.lowest_layer().set_option(tcp::no_delay(true), ignored);
+    prepareSocket(stream_.next_layer());
   }
 
   /// Before the handshake.
@@ -41,6 +41,9 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
 
   bool encrypted() const override { return true; }
   void limitBacklog(size_t bytes) override { limitSocketBacklog(stream_.next_layer(), bytes); }
+  int64_t bytesTaken() const override {
+    return written_.load(std::memory_order_relaxed) - unsentBytes(const_cast<tcp::socket&>(stream_.next_layer()));
+  }
   bool isPeerGone() const override { return hasHungUp(const_cast<tcp::socket&>(stream_.next_layer())); }
 
   Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
@@ -64,7 +67,7 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
       self->greet([promise, bytes, from, self](const boost::system::error_code& failed) {
         if (failed) return void(promise->set(lost(failed)));
         asio::async_write(
-            self->stream_, asio::buffer(bytes->data() + from, bytes->size() - from),
+            self->stream_, asio::buffer(bytes->data() + from, bytes->size() - from), countInto(self->written_),
             asio::bind_executor(self->strand_, [promise, bytes, self](const boost::system::error_code& error, size_t) {
               promise->set(error ? lost(error) : Status::OK());
             }));
@@ -110,6 +113,7 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
   std::shared_ptr<asio::ssl::context> context_;
   asio::strand<tcp::socket::executor_type> strand_;
   asio::ssl::stream<tcp::socket> stream_;
+  std::atomic<int64_t> written_{0};
   bool greeted_ = false;
   boost::system::error_code greeting_;  ///< how the handshake ended
   std::vector<std::function<void(const boost::system::error_code&)>> waiting_;

@@ -27,6 +27,8 @@ class Transport {
   virtual StatusWith<size_t> writeNow(std::string_view bytes) = 0;
   /// Writes `bytes` from offset `from`, where `writeNow` stopped.
   virtual Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) = 0;
+  /// Bytes that the peer's machine has taken of what was written, about: tells whether a write that waits goes on.
+  virtual int64_t bytesTaken() const { return 0; }
   virtual bool encrypted() const { return false; }
   /// Bounds what the network may hold back unread, about: what is sent next is then not far behind. Before the first
   /// read.

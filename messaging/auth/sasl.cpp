@@ -3,6 +3,7 @@
 namespace troupe::auth {
 namespace {
 
+constexpr size_t kShownMechanismBytes = 64;
 constexpr int kConversationId = 1;  // one conversation a connection at a time
 
 bson::Binary generic(std::string_view bytes) { return {bson::kBinaryGeneric, bytes}; }
@@ -23,8 +24,9 @@ StatusWith<SaslConversation> SaslConversation::start(bson::View command, std::st
   const auto name = command["mechanism"];
   if (!name.is(bson::Type::kString)) return {ErrorCode::kNoSuchKey, "Missing expected field \"mechanism\""};
   const auto mechanism = mechanismByName(name.asString());
-  if (!mechanism.isOK())
-    return {ErrorCode::kMechanismUnavailable, "Received authentication for mechanism " + std::string(name.asString()) +
+  if (!mechanism.isOK())  // a stranger's text is not repeated at length, here and in the log
+    return {ErrorCode::kMechanismUnavailable, "Received authentication for mechanism " +
+                                                  std::string(name.asString().substr(0, kShownMechanismBytes)) +
                                                   " which is unknown or not enabled"};
   TROUPE_ASSIGN(const auto payload, payloadOf(command));
   const auto options = command["options"];

@@ -21,6 +21,19 @@ constexpr ErrorRow kErrors[] = {
 
 const std::string kNoReason;
 
+constexpr size_t kReasonBeginning = 2048, kReasonEnd = 1024;
+
+/// The reason without its middle, if it is long: values in it may have megabytes, and it goes to logs and replies.
+std::string bounded(std::string reason) {
+  constexpr size_t kMost = kReasonBeginning + kReasonEnd + 64;
+  if (reason.size() <= kMost) return reason;
+  const auto isInside = [&](size_t at) { return (static_cast<unsigned char>(reason[at]) & 0xC0) == 0x80; };
+  size_t from = kReasonBeginning, to = reason.size() - kReasonEnd;
+  while (from > kReasonBeginning - 4 && isInside(from)) --from;
+  while (to < reason.size() - kReasonEnd + 4 && isInside(to)) ++to;
+  return reason.substr(0, from) + "...(" + std::to_string(to - from) + " bytes left out)..." + reason.substr(to);
+}
+
 }  // namespace
 
 std::string errorName(ErrorCode code) {
@@ -32,19 +45,19 @@ std::string errorName(ErrorCode code) {
 }
 
 Status::Status(ErrorCode code, std::string reason)
-    : info_(std::make_shared<const Info>(Info{code, std::move(reason), nullptr})) {}
+    : info_(std::make_shared<const Info>(Info{code, bounded(std::move(reason)), nullptr})) {}
 
 Status::Status(ErrorCode code, std::string reason, const bson::Document& extra)
-    : info_(
-          std::make_shared<const Info>(Info{code, std::move(reason), std::make_shared<const bson::Document>(extra)})) {}
+    : info_(std::make_shared<const Info>(
+          Info{code, bounded(std::move(reason)), std::make_shared<const bson::Document>(extra)})) {}
 
 const std::string& Status::reason() const { return info_ ? info_->reason : kNoReason; }
 
 Status Status::withContext(std::string_view context) const {
   if (isOK()) return *this;
   Status result;
-  result.info_ =
-      std::make_shared<const Info>(Info{info_->code, std::string(context) + ": " + info_->reason, info_->extra});
+  result.info_ = std::make_shared<const Info>(
+      Info{info_->code, bounded(std::string(context) + ": " + info_->reason), info_->extra});
   return result;
 }
 

@@ -18,7 +18,8 @@ std::string errorName(ErrorCode code);
 
 /// The outcome of an operation that may fail for reasons a caller has to handle. A success is a null pointer,
 /// so that passing one costs nothing; a failure carries a code, a reason that says what to do, and optionally a
-/// document of further reply fields (`keyPattern`, `keyValue`, `errInfo` ...). Immutable; may cross threads.
+/// document of further reply fields (`keyPattern`, `keyValue`, `errInfo` ...). Of a long reason, which quotes what a
+/// client has sent, the middle is left out. Immutable; may cross threads.
 /// Broken invariants are not a Status: they throw and are the supervisor's business.
 class [[nodiscard]] Status {
  public:

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "messaging/bson/json.hpp"
+#include "messaging/log/bounded_attributes.hpp"
 
 namespace troupe::log {
 
@@ -38,18 +39,22 @@ Log::Log(const Options& options, std::function<int64_t()> wallMillis)
 Log::~Log() { flush(); }
 
 void Log::put(Severity severity, int level, Component component, int id, std::string_view context,
-              std::string_view message, bson::View attributes) {
+              std::string_view message, bson::View given) {
+  const BoundedAttributes bounded(given);
+  const bson::View attributes = bounded.shown;
   std::string letter(1, static_cast<char>(severity));
   if (severity == Severity::kDebug) letter += std::to_string(level);
   bson::Builder line;
   line.append("t", bson::Date{wallMillis_()}).append("s", letter).append("c", componentName(component));
   line.append("id", id).append("ctx", context).append("msg", message);
   if (!attributes.empty()) line.append("attr", attributes);
+  if (!bounded.truncated.view().empty()) line.append("truncated", bounded.truncated);
   std::string json = bson::toRelaxedJson(line.finish());
   if (options_.format == Format::kText) {
     std::string text = letter + " " + std::string(componentName(component)) + " [" + std::string(context) + "] " +
                        std::string(message);
     if (!attributes.empty()) text += " " + bson::toRelaxedJson(attributes);
+    if (!bounded.truncated.view().empty()) text += " truncated: " + bson::toRelaxedJson(bounded.truncated);
     sink_->info(text);
   } else {
     sink_->info(json);

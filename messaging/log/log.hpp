@@ -30,7 +30,8 @@ struct Options {
 };
 
 /// The node's structured log: one JSON line `{t,s,c,id,ctx,msg,attr}` for each event, or human text on a terminal. The
-/// id of a line is stable across versions, so that tools can look for it. Thread-safe; writing is by spdlog. Every node
+/// id of a line is stable across versions, so that tools can look for it. Attributes are cut to a bounded size;
+/// `truncated` then names them. Thread-safe; writing is by spdlog. Every node
 /// owns its log, so that several nodes in one process do not mix theirs.
 class Log {
  public:

@@ -87,6 +87,10 @@ StatusWith<Context> makeServerContext(const TlsOptions& options) {
     SSL_CTX_set_client_CA_list(context->native_handle(), SSL_load_client_CA_file(options.caFile.c_str()));
   }
   context->set_verify_mode(verify);
+  // Without an id OpenSSL refuses to resume sessions of verified clients, though it hands out tickets for that.
+  constexpr std::string_view kSessionIds = "troupe";
+  SSL_CTX_set_session_id_context(context->native_handle(), reinterpret_cast<const unsigned char*>(kSessionIds.data()),
+                                 static_cast<unsigned>(kSessionIds.size()));
   return context;
 }
 

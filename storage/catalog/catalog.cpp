@@ -81,6 +81,7 @@ bson::Uuid Catalog::newUuid() { return bson::randomUuid(hooks_.random); }
 TableOptions Catalog::tableOptions(const Namespace& ns, std::string_view appMetadata) const {
   return {.logged = isTableLogged(ns, hooks_.replicated),
           .blockCompressor = hooks_.blockCompressor,
+          .essential = ns.isEssential(),
           .appMetadata = std::string(appMetadata)};
 }
 

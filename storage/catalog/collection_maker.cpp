@@ -24,6 +24,7 @@ IndexPtr find(const Collection* collection, const std::string& ident) {
 StatusWith<Table> openTableOf(Catalog& catalog, const Namespace& ns, const std::string& ident) {
   TROUPE_ASSIGN(Table table, catalog.engine().openTable(ident));
   table.replicated = ns.isReplicated();
+  table.essential = ns.isEssential();
   return table;
 }
 

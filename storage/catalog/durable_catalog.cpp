@@ -145,8 +145,9 @@ DurableCatalog::DurableCatalog(Table table, std::function<uint64_t()> random)
 
 StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
   auto table = engine.openTable(kIdent);
-  if (!table.isOK()) table = engine.createTable(kIdent, {});
+  if (!table.isOK()) table = engine.createTable(kIdent, {.essential = true});
   if (!table.isOK()) return table.status();
+  table->essential = true;
   return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(*table), std::move(random)));
 }
 

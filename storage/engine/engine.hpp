@@ -24,6 +24,9 @@ struct Table {
   /// Its rows belong to a replicated collection: on a member of a replica set they are written within reserved slots
   /// only (storage/oplog/write_slots.hpp). Set by the catalog; the engine does not look at it.
   bool replicated = false;
+  /// The node cannot serve anybody without it (users, state of replication, the catalog): its file may be opened beyond
+  /// the limit of open tables. Set by the catalog.
+  bool essential = false;
 };
 
 struct TableOptions {
@@ -31,6 +34,7 @@ struct TableOptions {
   bool logged = true;
   /// "none", "snappy" or "zlib".
   std::string blockCompressor = "snappy";
+  bool essential = false;  ///< as Table::essential, for its creation
   /// Kept with the table and returned by `tableMetadata`, e.g. "formatVersion=1".
   std::string appMetadata;
 };

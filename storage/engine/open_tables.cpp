@@ -10,11 +10,11 @@ constexpr int kUsesOfAList = 100;
 }  // namespace
 
 bool OpenTables::hasRoom() {
-  if (limit_ == 0 || estimate_.fetch_add(1, std::memory_order_relaxed) < limit_) return true;
+  if (limit_ == 0 || estimate_.fetch_add(1, std::memory_order_relaxed) < ordinaryLimit_) return true;
   // Most of what was admitted was open before, or has been closed since: the engine is asked.
   const int64_t open = sources_.count();
   estimate_.store(open + 1, std::memory_order_relaxed);
-  return open < limit_;
+  return open < ordinaryLimit_;
 }
 
 Status OpenTables::refusal() {

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -18,13 +19,17 @@ class OpenTables {
     std::function<int64_t()> count;                 ///< files the engine has open now
     std::function<std::set<std::string>()> idents;  ///< tables among them; slower
   };
-  /// `limit`: 0 for none.
-  OpenTables(int64_t limit, Sources sources) : limit_(limit), sources_(std::move(sources)) {}
+  /// `limit`: 0 for none. An eighth of it, at most 32, is kept for essential tables.
+  OpenTables(int64_t limit, Sources sources)
+      : limit_(limit), ordinaryLimit_(limit - std::min<int64_t>(limit / 8, 32)), sources_(std::move(sources)) {}
 
-  /// Before a table is created. Errors: TooManyFilesOpen.
+  /// Before an ordinary table is created. Errors: TooManyFilesOpen.
   Status admitNew();
-  /// Before a cursor of a table is opened: one that is open already costs nothing. Errors: TooManyFilesOpen.
+  /// Before a cursor of an ordinary table is opened: one that is open already costs nothing. Errors: TooManyFilesOpen.
   Status admit(const std::string& ident);
+  /// Before an essential table is created or opened, which is never refused: users must not be able to keep the node
+  /// from its own tables by opening theirs.
+  void noteEssential() { estimate_.fetch_add(1, std::memory_order_relaxed); }
 
   int64_t limit() const { return limit_; }
   int64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
@@ -34,6 +39,7 @@ class OpenTables {
   Status refusal();
 
   const int64_t limit_;
+  const int64_t ordinaryLimit_;  ///< of all that are open, when an ordinary one is asked for
   const Sources sources_;
   std::atomic<int64_t> estimate_{0};  ///< at least as many as are open: those at the last count, and all admitted since
   std::atomic<int64_t> refusals_{0};

@@ -150,7 +150,8 @@ Status WiredTigerEngine::tableStatus(int code, const char* what, std::string_vie
 StatusWith<Table> WiredTigerEngine::createTable(std::string_view ident, const TableOptions& options) {
   TROUPE_TRY(checkIdent(ident));
   TROUPE_TRY(checkTableOptions(options));
-  TROUPE_TRY(connection_->openTables().admitNew());
+  if (options.essential) connection_->openTables().noteEssential();
+  else TROUPE_TRY(connection_->openTables().admitNew());
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
   const int code = session->create(session.get(), tableUri(ident).c_str(), tableConfig(options).c_str());

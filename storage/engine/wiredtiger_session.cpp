@@ -114,7 +114,8 @@ StatusWith<Session::CursorLease> WiredTigerSession::cursor(const Table& table) {
     idle_.pop_back();
     return CursorLease(cursor, Release{this, table.id});
   }
-  TROUPE_TRY(connection_->openTables().admit(table.ident));
+  if (table.essential) connection_->openTables().noteEssential();
+  else TROUPE_TRY(connection_->openTables().admit(table.ident));
   WT_CURSOR* raw = nullptr;
   const std::string uri = "table:" + table.ident;
   const int code = session_->open_cursor(session_, uri.c_str(), nullptr, "overwrite=false", &raw);

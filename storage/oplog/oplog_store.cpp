@@ -27,8 +27,10 @@ StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, Session
                                                          OplogVisibility& visibility, std::shared_ptr<SizeInfo> size) {
   auto table = engine.openTable(kIdent);
   if (table.status() == ErrorCode::kNoSuchKey)
-    table = engine.createTable(kIdent, {.logged = true, .appMetadata = "formatVersion=1,recordIds=times"});
+    table = engine.createTable(kIdent,
+                               {.logged = true, .essential = true, .appMetadata = "formatVersion=1,recordIds=times"});
   if (!table.isOK()) return table.status();
+  table->essential = true;
   std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), std::move(size), limits, visibility));
   OperationContext operation({.sessions = pool});
   RecoveryUnit& unit = operation.recoveryUnit();

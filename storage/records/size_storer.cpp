@@ -7,8 +7,9 @@ namespace troupe::storage {
 
 StatusWith<std::unique_ptr<SizeStorer>> SizeStorer::open(Engine& engine) {
   auto table = engine.openTable(kIdent);
-  if (!table.isOK()) table = engine.createTable(kIdent, {});
+  if (!table.isOK()) table = engine.createTable(kIdent, {.essential = true});
   if (!table.isOK()) return table.status();
+  table->essential = true;
   std::unique_ptr<SizeStorer> storer(new SizeStorer(engine, std::move(*table)));
   TROUPE_TRY(storer->load());
   return storer;

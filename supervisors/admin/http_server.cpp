@@ -18,6 +18,7 @@
 #include "actors/server/token_bucket.hpp"
 #include "messaging/tls/context.hpp"
 #include "supervisors/admin/event_queue.hpp"
+#include "supervisors/admin/http_messages.hpp"
 #include "supervisors/admin/http_stream.hpp"
 
 namespace troupe::supervisors {
@@ -36,40 +37,6 @@ constexpr auto kPauseAfterFailure = std::chrono::milliseconds(100);
 constexpr double kBurstSeconds = 4;
 /// Room for what is read ahead of a request's end: its body's beginning, requests that were sent at once.
 constexpr size_t kReadAheadBytes = 48 * 1024;
-/// No script, style, image or connection but this endpoint's own; no frame of another site around it.
-constexpr const char* kContentPolicy =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'";
-
-using Request = http::request<http::string_body>;
-using Response = http::response<http::string_body>;
-
-std::string text(beast::string_view view) { return {view.data(), view.size()}; }
-
-HttpRequest toRequest(const Request& in, std::string remote) {
-  HttpRequest out;
-  out.method = text(in.method_string());
-  out.host = text(in[http::field::host]);
-  out.origin = text(in[http::field::origin]);
-  out.authorization = text(in[http::field::authorization]);
-  out.cookie = text(in[http::field::cookie]);
-  out.ifNoneMatch = text(in[http::field::if_none_match]);
-  out.action = text(in["X-Troupe-Action"]);
-  out.remote = std::move(remote);
-  return out;
-}
-
-template <class Message>
-void fillHeaders(Message& out, const HttpResponse& from) {
-  out.set(http::field::server, "troupe");
-  out.set(http::field::content_type, from.contentType);
-  out.set("X-Content-Type-Options", "nosniff");
-  out.set("Content-Security-Policy", kContentPolicy);
-  out.set("Referrer-Policy", "no-referrer");
-  out.set("Cross-Origin-Resource-Policy", "same-origin");
-  out.set(http::field::cache_control, "no-store");
-  for (const auto& [name, value] : from.headers) out.set(name, value);
-}
 
 }  // namespace
 
@@ -99,9 +66,10 @@ struct HttpServer::Shared : std::enable_shared_from_this<HttpServer::Shared> {
   /// Null, or why there is no room for the session.
   const char* add(const std::shared_ptr<Session>& session);
   void remove(const std::shared_ptr<Session>& session);
-  /// Gives up the place of the session that has awaited a request for longest, of the address with most sessions; null
-  /// when all are busy. Under the mutex; the session is to be stopped after it.
-  std::shared_ptr<Session> displaceOne();
+  /// Gives up the place of the session that has awaited a request for longest, of the address with most sessions, or of
+  /// those of `address` that have not asked for anything yet; null when there is none. Under the mutex; the session is
+  /// to be stopped after it.
+  std::shared_ptr<Session> displaceOne(const std::string* address = nullptr);
   void forget(const std::string& address);
   /// Whether the address may make one more request now.
   bool isInTime(const std::string& address);
@@ -131,7 +99,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   const std::string& remote() const { return remote_; }
   /// What limits per address go by.
   const std::string& address() const { return address_; }
-  /// Since when the client owes a request; TimePoint::max(): it owes none. Any thread.
+  bool hasAsked() const { return asked_; }
+  /// Since when the client owes a request; TimePoint::max(): it owes none. Any thread, as the one before.
   TimePoint awaitedSince() const { return awaitedSince_; }
   /// Tells the client that there is no room, and closes. That is not worth a handshake.
   void refuse(const char* why) {
@@ -200,7 +169,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     ++shared_->requests;
     asked_ = true;
     awaitedSince_ = TimePoint::max();
-    const Request request = parser_->release();
+    const LibraryRequest request = parser_->release();
     keepAlive_ = request.keep_alive() && !shared_->stopping;
     head_ = request.method() == http::verb::head;
     if (!shared_->isInTime(address_)) {
@@ -239,7 +208,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
 
   void send(HttpResponse from) {
     answering_ = true;
-    auto response = std::make_shared<Response>(static_cast<http::status>(from.status), 11);
+    auto response = std::make_shared<LibraryResponse>(static_cast<http::status>(from.status), 11);
     fillHeaders(*response, from);
     response->keep_alive(keepAlive_);
     const bool empty = head_ || from.status == 304;
@@ -343,7 +312,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   std::optional<http::request_parser<http::string_body>> parser_;
   std::string remote_, address_;
   bool keepAlive_ = false, head_ = false, answering_ = false, writing_ = false, closed_ = false, counted_ = false;
-  bool asked_ = false;  ///< a request was read
+  std::atomic<bool> asked_ = false;  ///< a request was read
   std::atomic<TimePoint> awaitedSince_ = shared_->api->node().environment().now();
   std::shared_ptr<EventQueue> events_;
   std::shared_ptr<void> token_;
@@ -404,10 +373,13 @@ const char* HttpServer::Shared::add(const std::shared_ptr<Session>& session) {
   std::shared_ptr<Session> displaced;
   std::unique_lock lock(mutex);
   const auto present = perAddress.find(session->address());
-  if (most > 0 && present != perAddress.end() && present->second >= most)
-    return "too many connections from this address";
-  if (sessions.size() >= options.maxConnections && !(displaced = displaceOne()))
-    return "too many connections to the admin endpoint";
+  if (most > 0 && present != perAddress.end() && present->second >= most) {
+    displaced = displaceOne(&session->address());
+    if (!displaced) return "too many connections from this address";
+  } else if (sessions.size() >= options.maxConnections) {
+    displaced = displaceOne();
+    if (!displaced) return "too many connections to the admin endpoint";
+  }
   ++perAddress[session->address()];
   sessions.insert(session);
   lock.unlock();
@@ -418,12 +390,13 @@ const char* HttpServer::Shared::add(const std::shared_ptr<Session>& session) {
   return nullptr;
 }
 
-std::shared_ptr<HttpServer::Session> HttpServer::Shared::displaceOne() {
+std::shared_ptr<HttpServer::Session> HttpServer::Shared::displaceOne(const std::string* address) {
   std::shared_ptr<Session> found;
   int64_t most = 0;
   for (const auto& weak : sessions) {
     const auto session = weak.lock();
     if (!session || session->awaitedSince() == TimePoint::max()) continue;
+    if (address && (session->address() != *address || session->hasAsked())) continue;
     const int64_t ofAddress = perAddress[session->address()];
     if (found && (ofAddress < most || (ofAddress == most && session->awaitedSince() >= found->awaitedSince())))
       continue;

@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -83,6 +84,48 @@ class Tls(unittest.TestCase):
             self.refused(server, "intruder.pem")
         with self.server("requireTLS", "--tlsCAFile", str(self.folder / "ca.crt"), "--tlsAllowConnectionsWithoutCertificates") as server:
             self.assertTrue(self.works(self.encrypted(server)))
+
+    def test_a_hello_may_come_byte_by_byte(self):
+        with self.server("preferTLS") as server, socket.create_connection(("127.0.0.1", server.port), 20 * SLOWNESS) as plain:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+            tls = ssl.create_default_context(cafile=self.folder / "ca.crt").wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+            with self.assertRaises(ssl.SSLWantReadError):
+                tls.do_handshake()
+            hello = outgoing.read()
+            plain.sendall(hello[:1])
+            time.sleep(0.5)  # the server must not decide on it
+            plain.sendall(hello[1:])
+            self.assertEqual(plain.recv(1), b"\x16", "a record of a handshake answers")
+
+    def test_peers_that_vanish_are_noticed(self):
+        """Both kinds of connections have a timer of keep-alive."""
+        with self.server("preferTLS") as server:
+            context = ssl.create_default_context(cafile=self.folder / "ca.crt")
+            with server.raw() as plain, context.wrap_socket(socket.create_connection(("127.0.0.1", server.port)), server_hostname="127.0.0.1") as tls:
+                plain.command({"ping": 1, "$db": "admin"})
+                for each in (plain.socket, tls):
+                    self.assertTrue(eventually(lambda: self.has_keep_alive(server.port, each.getsockname()[1])), each)
+
+    def has_keep_alive(self, port, peer):
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, remote, _, _, timer, *_ = line.split()
+            if local.endswith(f":{port:04X}") and remote.endswith(f":{peer:04X}"):
+                return timer.startswith("02:")
+        return False
+
+    def test_sessions_are_resumed(self):
+        for options in ((), ("--tlsAllowConnectionsWithoutCertificates",)):
+            with self.subTest(options), self.server("requireTLS", "--tlsCAFile", str(self.folder / "ca.crt"), *options) as server:
+                context = ssl.create_default_context(cafile=self.folder / "ca.crt")
+                context.load_cert_chain(self.folder / "client.pem")
+                context.maximum_version = ssl.TLSVersion.TLSv1_2  # the session is there with the handshake
+                session = None
+                for resumed in (False, True):
+                    with context.wrap_socket(socket.create_connection(("127.0.0.1", server.port), 20 * SLOWNESS), server_hostname="127.0.0.1",
+                                             session=session) as connection:
+                        self.assertEqual(connection.session_reused, resumed)
+                        session = connection.session
 
     def test_with_log_in(self):
         with self.server("requireTLS", "--auth") as server:

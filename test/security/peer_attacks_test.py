@@ -282,20 +282,123 @@ class BeforeAuthentication(AuthorizedPeerTest):
         self.assertMemoryGrew(before, less_than_mib=30)
 
 
-class StrangersInAllPlaces(AuthorizedPeerTest):
+class FullServerTest(AuthorizedPeerTest):
     OPTIONS = ("--auth", "--maxConns", "40")
+
+    def late_user_is_served(self):
+        """It needs several places, and is refused while there is one."""
+        try:
+            with self.server.client(username="root", password="toor", serverSelectionTimeoutMS=5_000 * SLOWNESS) as late:
+                return late.admin.command("ping")["ok"] == 1
+        except pymongo.errors.ConnectionFailure:
+            return False
+
+
+class StrangersInAllPlaces(FullServerTest):
 
     def test_a_user_gets_one_in_the_end(self):
         strangers = []
         while self.refusals("tooMany") == 0:
             strangers.append(Raw(self.server.port, 20, source=("127.0.0.2", 0)))
             pong(strangers[-1])
-        with self.server.client(username="root", password="toor", serverSelectionTimeoutMS=30_000 * SLOWNESS) as late:
-            self.assertTrue(eventually(lambda: late.admin.command("ping")["ok"] == 1))
+        self.assertTrue(eventually(self.late_user_is_served))
         self.assertGreater(self.status()["connections"]["available"], 0)
         self.assertGreaterEqual(sum(pong(each) for each in strangers), 10, "a quarter stays")
         for each in strangers:
             each.socket.close()
+
+
+class StrangersThatWait(FullServerTest):
+    def await_change(self, raw):
+        """A hello that would be answered in thirty years."""
+        version = raw.command({"hello": 1, "$db": "admin"})["topologyVersion"]
+        raw.send(frame(op_msg_payload({"hello": 1, "topologyVersion": version, "maxAwaitTimeMS": 10**12, "$db": "admin"})))
+
+    def ask_without_reading(self, raw):
+        raw.socket.setblocking(False)
+        hello = frame(op_msg_payload({"hello": 1, "$db": "admin"})) * 100
+        try:
+            while True:
+                raw.socket.send(hello)
+        except BlockingIOError:
+            pass
+
+    def attack(self, do):
+        strangers = []
+        before = self.refusals("tooMany")
+        while self.refusals("tooMany") == before:
+            stranger = Raw(self.server.port, 20, source=("127.0.0.2", 0))
+            strangers.append(stranger)
+            try:
+                do(stranger)
+            except (OSError, TypeError):
+                pass  # refused
+        return strangers
+
+    def test_they_are_gone_with_their_peer(self):
+        for stranger in self.attack(self.await_change):
+            stranger.close()
+        self.assertTrue(eventually(lambda: self.status()["connections"]["current"] < 10), "hellos wait for nobody")
+
+    def test_a_user_gets_a_place_beside_hellos_that_wait(self):
+        self.user_gets_a_place(self.await_change)
+
+    def test_a_user_gets_a_place_beside_peers_that_do_not_read(self):
+        self.user_gets_a_place(self.ask_without_reading)
+
+    def user_gets_a_place(self, do):
+        strangers = self.attack(do)
+        self.assertTrue(eventually(self.late_user_is_served))
+        for each in strangers:
+            each.close()
+        self.assertTrue(eventually(lambda: self.status()["connections"]["current"] < 10))
+
+
+class LongTexts(AuthorizedPeerTest):
+    OPTIONS = ("--auth",)
+
+    def test_of_strangers_do_not_fill_the_log(self):
+        before, logged = self.server.memory_mib(), len(self.server.log())
+        raw = self.raw()
+        text = "\x01" * 200_000
+        for login in ({"saslStart": 1, "mechanism": text, "payload": b""}, {"saslStart": 1, "mechanism": "x", "payload": b"", "db": text}):
+            for _ in range(100):
+                self.assertEqual(raw.command({"hello": 1, "speculativeAuthenticate": login, "$db": "admin"})["ok"], 1)
+        self.assertEqual(raw.command({"saslStart": 1, "mechanism": text, "payload": b"", "$db": "admin"})["ok"], 0)
+        self.assertLess(len(self.server.log()) - logged, 200_000)
+        self.assertMemoryGrew(before, less_than_mib=60)
+
+
+class Stalls(PeerTest):
+    OPTIONS = ("--setParameter", "stalledMessageTimeoutMillis=1000", "--setParameter", "partialMessageMemoryMB=64")
+
+    def test_a_message_that_does_not_go_on_ends_its_connection(self):
+        raw = self.raw()
+        self.assertTrue(pong(raw))
+        before = self.refusals("silent")
+        raw.send(header(48_000_000, 1, 0, OP_MSG) + b"x" * 1_000_000)
+        self.assertTrue(raw.closed())
+        self.assertEqual(self.refusals("silent"), before + 1)
+        self.assertTrue(eventually(lambda: self.status()["refusals"]["incompleteMessages"]["bytes"] == 0))
+
+    def test_an_answer_that_is_not_read_ends_its_connection(self):
+        self.db.c.insert_one({"x": "x" * 15_000_000})
+        raw, before = self.raw(), self.refusals("unread")
+        raw.send(frame(op_msg_payload({"find": "c", "$db": self.db.name})))
+        self.assertTrue(eventually(lambda: self.refusals("unread") == before + 1))
+
+    def test_one_address_does_not_take_the_memory_of_messages_from_others(self):
+        self.client.admin.command("setParameter", 1, stalledMessageTimeoutMillis=60_000)
+        greedy = [Raw(self.server.port, 20, source=("127.0.0.2", 0)) for _ in range(6)]
+        for each in greedy:
+            try:
+                each.send(header(48_000_000, 1, 0, OP_MSG) + b"x" * 10_000_000)
+            except OSError:
+                pass  # closed before all was sent
+        self.assertTrue(eventually(lambda: self.status()["refusals"]["incompleteMessages"]["refused"] > 0))
+        self.db.c.insert_one({"x": "x" * 5_000_000})
+        for each in greedy:
+            each.close()
 
 
 class ManySessions(PeerTest):
@@ -322,18 +425,23 @@ class AdminEndpoint(PeerTest):
     OPTIONS = ("--setParameter", "adminMaxConnectionsPerAddress=5", "--setParameter", "adminRequestsPerSecondPerAddress=5")
 
     def test_one_address_gets_so_many_connections(self):
-        idle = [socket.create_connection(("127.0.0.1", self.server.admin_port), 10) for _ in range(30)]
-        answers = b""
-        for each in idle[10:]:
-            try:
-                answers += each.recv(1000)
-            except OSError:
-                pass
-        self.assertIn(b"503", answers)
+        idle = [socket.create_connection(("127.0.0.1", self.server.admin_port), 10) for _ in range(5)]
+        for each in idle:
+            each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertTrue(each.recv(1000))
+        with socket.create_connection(("127.0.0.1", self.server.admin_port), 10) as one_more:
+            self.assertIn(b"503", one_more.recv(1000))
         for each in idle:
             each.close()
         self.assertTrue(eventually(self.is_healthy))
         self.assertIn("A client of the admin endpoint was refused", self.server.log())
+
+    def test_silent_connections_keep_nobody_out(self):
+        silent = [socket.create_connection(("127.0.0.1", self.server.admin_port), 10) for _ in range(5)]
+        self.assertTrue(eventually(self.is_healthy), "but for the rate of requests it may ask")
+        self.assertTrue(silent[0].recv(1) == b"", "the oldest has lost its place")
+        for each in silent:
+            each.close()
 
     def test_one_address_gets_so_many_requests(self):
         self.assertTrue(eventually(self.is_healthy))

@@ -10,7 +10,7 @@ constexpr int64_t kMegabyte = 1024 * 1024;
 class MessageMemoryTest : public ::testing::Test {
  protected:
   MessageMemoryTest() {
-    parameters.preAuthMessageMemoryMB = 2;
+    parameters.preAuthMessageMemoryMB = 4;
     parameters.partialMessageMemoryMB = 64;
   }
   Parameters parameters;
@@ -19,20 +19,20 @@ class MessageMemoryTest : public ::testing::Test {
 
 TEST_F(MessageMemoryTest, UnknownClientsShareOneBound) {
   MessageMemory::Share first(memory), second(memory), third(memory);
-  EXPECT_TRUE(first.resize(kMegabyte, false).isOK());
-  EXPECT_TRUE(second.resize(kMegabyte, false).isOK());
-  EXPECT_EQ(third.resize(kMegabyte, false), ErrorCode::kExceededMemoryLimit);
-  EXPECT_EQ(memory.unknownBytes(), 2 * kMegabyte) << "what is refused is not counted";
+  EXPECT_TRUE(first.resize(2 * kMegabyte, false, "a").isOK());
+  EXPECT_TRUE(second.resize(kMegabyte, false, "b").isOK());
+  EXPECT_EQ(third.resize(2 * kMegabyte, false, "c"), ErrorCode::kExceededMemoryLimit);
+  EXPECT_EQ(memory.unknownBytes(), 3 * kMegabyte) << "what is refused is not counted";
   EXPECT_EQ(memory.refusals(), 1);
-  EXPECT_TRUE(third.resize(kMegabyte, true).isOK()) << "clients that are known have a bound of their own";
+  EXPECT_TRUE(third.resize(2 * kMegabyte, true, "c").isOK()) << "clients that are known have a bound of their own";
 }
 
 TEST_F(MessageMemoryTest, MemoryComesBackWhenAMessageIsWholeOrItsConnectionEnds) {
   {
     MessageMemory::Share ends(memory), goesOn(memory);
-    EXPECT_TRUE(ends.resize(kMegabyte, false).isOK());
-    EXPECT_TRUE(goesOn.resize(kMegabyte, false).isOK());
-    EXPECT_TRUE(goesOn.resize(0, false).isOK());
+    EXPECT_TRUE(ends.resize(kMegabyte, false, "a").isOK());
+    EXPECT_TRUE(goesOn.resize(kMegabyte, false, "a").isOK());
+    EXPECT_TRUE(goesOn.resize(0, false, "a").isOK());
     EXPECT_EQ(memory.unknownBytes(), kMegabyte);
   }
   EXPECT_EQ(memory.unknownBytes(), 0);
@@ -41,17 +41,38 @@ TEST_F(MessageMemoryTest, MemoryComesBackWhenAMessageIsWholeOrItsConnectionEnds)
 
 TEST_F(MessageMemoryTest, AClientThatAuthenticatesLeavesTheSmallBound) {
   MessageMemory::Share share(memory);
-  EXPECT_TRUE(share.resize(kMegabyte, false).isOK());
-  EXPECT_TRUE(share.resize(3 * kMegabyte, true).isOK());
+  EXPECT_TRUE(share.resize(kMegabyte, false, "10.0.0.9").isOK());
+  EXPECT_TRUE(share.resize(3 * kMegabyte, true, "user").isOK());
   EXPECT_EQ(memory.unknownBytes(), 0);
   EXPECT_EQ(memory.bytes(), 3 * kMegabyte);
 }
 
 TEST_F(MessageMemoryTest, AllClientsShareTheLargeBound) {
   MessageMemory::Share first(memory), second(memory);
-  EXPECT_TRUE(first.resize(40 * kMegabyte, true).isOK());
-  EXPECT_EQ(second.resize(40 * kMegabyte, true), ErrorCode::kExceededMemoryLimit);
+  EXPECT_TRUE(first.resize(40 * kMegabyte, true, "a").isOK());
+  EXPECT_EQ(second.resize(40 * kMegabyte, true, "b"), ErrorCode::kExceededMemoryLimit);
   EXPECT_EQ(memory.bytes(), 40 * kMegabyte);
+}
+
+TEST_F(MessageMemoryTest, OneOwnerLeavesSomeToOthers) {
+  std::vector<std::unique_ptr<MessageMemory::Share>> shares;
+  const auto hold = [&](const std::string& owner) {
+    shares.push_back(std::make_unique<MessageMemory::Share>(memory));
+    return shares.back()->resize(kMegabyte, true, owner);
+  };
+  int first = 0, second = 0;
+  while (hold("greedy").isOK()) ++first;
+  EXPECT_EQ(first, 48) << "three quarters";
+  while (hold("another").isOK()) ++second;
+  EXPECT_EQ(second, 12) << "three quarters of the rest";
+  EXPECT_TRUE(hold("honest").isOK());
+  EXPECT_EQ(hold("greedy"), ErrorCode::kExceededMemoryLimit);
+}
+
+TEST_F(MessageMemoryTest, AMessageAloneMayTakeAll) {
+  MessageMemory::Share share(memory);
+  EXPECT_TRUE(share.resize(64 * kMegabyte, true, "a").isOK());
+  EXPECT_EQ(share.resize(65 * kMegabyte, true, "a"), ErrorCode::kExceededMemoryLimit);
 }
 
 }  // namespace

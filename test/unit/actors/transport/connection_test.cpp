@@ -2,82 +2,13 @@
 
 #include "actors/transport/links.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
+#include "test/unit/actors/transport/fake_transport.hpp"
 
 namespace troupe::transport {
 
 using namespace std::chrono_literals;
 using bson::operator""_json;
 using commands::holds;
-
-/// A client's end made of strings.
-class FakeTransport final : public Transport {
- public:
-  /// Bytes from the client.
-  void arrive(std::string_view bytes) {
-    in_ += bytes;
-    deliver();
-  }
-  void hangUp() { close(); }
-  /// The frames the server has sent since the last call.
-  std::vector<std::string> sent() {
-    std::vector<std::string> frames;
-    while (out_.size() >= 4) {
-      const auto length = static_cast<size_t>(bson::load<int32_t>(out_.data()));
-      if (out_.size() < length) break;
-      frames.push_back(out_.substr(0, length));
-      out_.erase(0, length);
-    }
-    return frames;
-  }
-  bool closed() const { return closed_; }
-  size_t accepts = SIZE_MAX;  ///< bytes the socket takes without waiting
-
-  Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
-    reading_.emplace();
-    auto future = reading_->future();
-    into_ = std::move(into);
-    deliver();
-    return future;
-  }
-  StatusWith<size_t> writeNow(std::string_view bytes) override {
-    if (closed_) return Status(ErrorCode::kHostUnreachable, "closed");
-    const size_t n = std::min(bytes.size(), accepts);
-    out_ += bytes.substr(0, n);
-    return n;
-  }
-  Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) override {
-    Promise<Status> done;
-    auto future = done.future();
-    out_ += bytes->substr(from);
-    done.set(Status::OK());
-    return future;
-  }
-  bool isPeerGone() const override { return closed_; }
-  void close() override {
-    closed_ = true;
-    deliver();
-  }
-
- private:
-  /// Completes the read that waits, if there is something to tell.
-  void deliver() {
-    if (!reading_ || (in_.empty() && !closed_)) return;
-    const auto room = into_->prepare();
-    const size_t n = std::min(room.size(), in_.size());
-    std::copy_n(in_.data(), n, room.data());
-    into_->commit(n);
-    in_.erase(0, n);
-    StatusWith<size_t> outcome(n);
-    if (n == 0) outcome = Status(ErrorCode::kHostUnreachable, "closed");
-    auto reading = std::move(*reading_);
-    reading_.reset();
-    reading.set(std::move(outcome));
-  }
-  std::string in_, out_;
-  std::optional<Promise<StatusWith<size_t>>> reading_;
-  std::shared_ptr<wire::ReadBuffer> into_;
-  bool closed_ = false;
-};
 
 class ConnectionTest : public ::testing::Test {
  protected:
@@ -183,6 +114,78 @@ TEST_F(ConnectionTest, WaitsForAClientThatReadsSlowly) {
   EXPECT_EQ(transport->sent().size(), 2u);
 }
 
+/// A client that does not read its answer at once.
+class UnreadAnswer : public ConnectionTest {
+ protected:
+  UnreadAnswer() {
+    server.parameters.stalledMessageTimeoutMillis = 10'000;
+    transport->accepts = transport->takes = 0;
+    EXPECT_TRUE(holds(server.run(bson::doc("insert", "c", "documents",
+                                           std::vector<bson::Document>{bson::doc("x", std::string(100'000, 'x'))})),
+                      R"({"ok": 1})"_json));
+    arrive(wire::buildRequest(7, "test", R"({"find": "c"})"_json));
+  }
+  int64_t unread() const { return server.server->gate.refusals(server::ConnectionRefusal::kUnread); }
+};
+
+TEST_F(UnreadAnswer, IsNotKeptForEver) {
+  server.node.advance(9s);
+  EXPECT_TRUE(stands());
+  server.node.advance(2s);
+  EXPECT_FALSE(stands());
+  EXPECT_EQ(unread(), 1);
+}
+
+TEST_F(UnreadAnswer, IsKeptWhileItGoesOnSlowly) {
+  for (int i = 0; i < 11; ++i) {
+    server.node.advance(9s);
+    transport->take(10'000);
+  }
+  server.node.run();
+  EXPECT_EQ(transport->sent().size(), 1u);
+  EXPECT_TRUE(stands());
+}
+
+TEST_F(UnreadAnswer, EndsSoonWhenItsConnectionIsToClose) {
+  server.node.requestStop(server.node.address("/conn"));
+  server.node.advance(500ms);
+  EXPECT_TRUE(stands());
+  server.node.advance(1500ms);
+  EXPECT_FALSE(stands());
+}
+
+TEST_F(UnreadAnswer, IsSentToItsEndByAStopIfItGoesOn) {
+  server.node.requestStop(server.node.address("/conn"));
+  server.node.advance(500ms);
+  transport->take(200'000);
+  server.node.run();
+  EXPECT_EQ(transport->sent().size(), 1u);
+  EXPECT_FALSE(stands());
+}
+
+TEST_F(ConnectionTest, AMessageThatHasBegunHasToGoOn) {
+  server.parameters.stalledMessageTimeoutMillis = 10'000;
+  arrive(ping(7));
+  const auto message = wire::buildRequest(8, "admin", bson::doc("ping", 1, "text", std::string(50'000, 'x')));
+  const auto until = [&] {
+    auto soonest = server::Client::kNotAwaited;
+    server.clients.each([&](server::Client& client) { soonest = std::min(soonest, client.awaitedUntil.load()); });
+    return soonest;
+  };
+  EXPECT_EQ(until(), server::Client::kNotAwaited);
+  arrive(message.substr(0, 100));
+  const auto first = until();
+  EXPECT_EQ(first, server.time->now() + 10s);
+  server.node.advance(5s);
+  arrive(message.substr(100, 5'000));
+  EXPECT_EQ(until(), first) << "less than a kilobyte a second";
+  arrive(message.substr(5'100, 10'000));
+  EXPECT_EQ(until(), server.time->now() + 10s);
+  arrive(message.substr(15'100));
+  EXPECT_EQ(until(), server::Client::kNotAwaited);
+  EXPECT_EQ(transport->sent().size(), 2u);
+}
+
 TEST_F(ConnectionTest, EndsWhenTheClientHangsUp) {
   EXPECT_TRUE(stands());
   transport->hangUp();
@@ -265,7 +268,7 @@ TEST_F(ConnectionTest, AStreamOfHellosAnswersEachChange) {
 }
 
 /// A hello that waits for the topology to change.
-class AwaitableHello : public ConnectionTest {
+class AwaitingConnection : public ConnectionTest {
  protected:
   void await(int64_t millis) {
     const auto version = bson::doc("processId", server.hello.processId(), "counter", server.hello.counter());
@@ -274,14 +277,14 @@ class AwaitableHello : public ConnectionTest {
   }
 };
 
-TEST_F(AwaitableHello, EndsWithItsClient) {
+TEST_F(AwaitingConnection, EndsWithItsClient) {
   await(3'600'000);
   transport->hangUp();
   server.node.advance(3s);
   EXPECT_FALSE(stands());
 }
 
-TEST_F(AwaitableHello, IsAnsweredAfterTenMinutesWhateverItAsksFor) {
+TEST_F(AwaitingConnection, IsAnsweredAfterTenMinutesWhateverItAsksFor) {
   await(std::numeric_limits<int64_t>::max());
   server.node.advance(599s);
   EXPECT_TRUE(transport->sent().empty());
@@ -289,7 +292,7 @@ TEST_F(AwaitableHello, IsAnsweredAfterTenMinutesWhateverItAsksFor) {
   EXPECT_EQ(transport->sent().size(), 1u);
 }
 
-TEST_F(AwaitableHello, EndsWhenItIsKilled) {
+TEST_F(AwaitingConnection, EndsWhenItIsKilled) {
   await(3'600'000);
   server.clients.each([](server::Client& client) {
     client.withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kHostUnreachable); });
@@ -391,7 +394,7 @@ TEST_F(UnknownClientTest, IsAwaitedUntilItsMessageIsWhole) {
   const auto isAwaited = [&] {
     bool awaited = false;
     server.clients.each([&](server::Client& client) {
-      awaited = awaited || client.awaitedSince.load() != server::Client::kNotAwaited;
+      awaited = awaited || client.awaitedUntil.load() != server::Client::kNotAwaited;
     });
     return awaited;
   };

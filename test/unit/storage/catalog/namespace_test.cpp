@@ -29,6 +29,14 @@ TEST(Namespace, RefusesCollectionNamesThatCannotBeAddressed) {
   EXPECT_EQ(Namespace::parse("test." + std::string(251, 'c')).status().code(), ErrorCode::kInvalidNamespace);
 }
 
+TEST(Namespace, KnowsWhatTheNodeNeedsItself) {
+  for (const Namespace& ns : {Namespace("admin", "system.users"), Namespace("admin", "system.roles"),
+                              Namespace("local", "oplog.rs"), Namespace("config", "transactions")})
+    EXPECT_TRUE(ns.isEssential()) << ns.toString();
+  for (const Namespace& ns : {Namespace("admin", "mine"), Namespace("test", "system.views"), Namespace("test", "c")})
+    EXPECT_FALSE(ns.isEssential()) << ns.toString();
+}
+
 TEST(Namespace, LetsUsersCreateOnlyKnownSystemCollections) {
   EXPECT_TRUE(validateForCreate(Namespace("test", "a")).isOK());
   EXPECT_TRUE(validateForCreate(Namespace("test", "system.views")).isOK());

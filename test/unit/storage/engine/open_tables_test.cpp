@@ -47,6 +47,16 @@ TEST_F(OpenTablesTest, ATableThatIsOpenCostsNothing) {
   EXPECT_EQ(tables.admit("d"), ErrorCode::kTooManyFilesOpen);
 }
 
+TEST(OpenTables, KeepsAReserveForTheTablesOfTheNode) {
+  int64_t open = 0;
+  OpenTables tables(80, {.count = [&] { return open; }, .idents = [] { return std::set<std::string>(); }});
+  while (tables.admitNew().isOK()) ++open;
+  EXPECT_EQ(open, 70);
+  tables.noteEssential();
+  open = 69;  // an ordinary table was closed
+  EXPECT_TRUE(tables.admit("ordinary").isOK());
+}
+
 TEST(OpenTables, ALimitOfZeroIsNone) {
   OpenTables tables(0, {});
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(tables.admitNew().isOK());
@@ -91,6 +101,21 @@ TEST_F(OpenTablesOfWiredTiger, AreBoundedAndThoseThatAreOpenGoOnBeingUsed) {
   const auto cursor = (*session)->cursor(*table);
   ASSERT_TRUE(cursor.isOK()) << cursor.status().toString();
   EXPECT_TRUE((*cursor)->insert("key", "value").isOK());
+}
+
+TEST_F(OpenTablesOfWiredTiger, EssentialTablesAreOpenedAndMadeBesideThem) {
+  ASSERT_TRUE(engine->createTable("users", {.essential = true}).isOK());
+  fill();
+  EXPECT_TRUE(engine->createTable("roles", {.essential = true}).isOK());
+  auto session = engine->openSession();
+  ASSERT_TRUE(session.isOK());
+  ASSERT_TRUE((*session)->begin({}).isOK());
+  for (const char* ident : {"users", "roles"}) {
+    auto table = engine->openTable(ident);
+    ASSERT_TRUE(table.isOK());
+    table->essential = true;
+    EXPECT_TRUE((*session)->cursor(*table).isOK()) << ident;
+  }
 }
 
 TEST_F(OpenTablesOfWiredTiger, DroppedTablesAreClosedAtOnce) {

@@ -261,6 +261,19 @@ TEST_F(HttpServerTest, OneAddressGetsSoManyConnections) {
   EXPECT_TRUE(fourth.response().starts_with("HTTP/1.1 200 "));
 }
 
+TEST_F(HttpServerTest, SilentConnectionsOfAnAddressKeepNoneOfItsOthersOut) {
+  const std::atomic<int64_t> most{2};
+  const uint16_t port = start({.maxConnectionsPerAddress = &most});
+  Client first(port), second(port);
+  while (figure("accepted") < 2) std::this_thread::yield();
+  Client third(port);
+  third.get("/healthz");
+  const std::string response = third.response();
+  EXPECT_TRUE(response.starts_with("HTTP/1.1 200 ")) << response;
+  EXPECT_EQ(first.readToEnd(), "") << "the oldest";
+  EXPECT_EQ(figure("open"), 2);
+}
+
 TEST_F(HttpServerTest, OneAddressGetsSoManyRequestsASecond) {
   const std::atomic<int64_t> rate{1};
   std::atomic<int> heard{0};
