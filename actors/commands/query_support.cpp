@@ -303,7 +303,7 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
     suspend(request.operation(), *cursor->stream);
     cursor->stash = request.operation().stash();
     bson::Builder shown;
-    appendShownCommand(shown, request.body());
+    appendShownCommand(shown, request.body(), kShownFieldBytesOfCursor);
     cursor->command = bson::Document(shown.finish()["command"].asDocument());
     if (const auto deadline = request.operation().deadline(); deadline && !(cursor->tail && cursor->tail->awaitData)) {
       cursor->maxTimeLeft =

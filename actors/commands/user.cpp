@@ -289,7 +289,7 @@ Task<Status> changeRoles(Request& request, bool grant) {
       if (grant && at == roles.end()) roles.push_back(role);
       if (!grant && at != roles.end()) roles.erase(at);
     }
-    TROUPE_TRY(checkRoleCount(roles.size()));
+    if (grant) TROUPE_TRY(checkRoleCount(roles.size()));
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
       if (e.name() == "roles") appendRoles(b, roles);

@@ -48,7 +48,10 @@ bool endsCommand(const Status& status) {
 }
 
 void WriteErrors::add(WriteError error) {
-  bytes_ += error.status.reason().size() + (error.status.extra() ? error.status.extra()->view().size() : 0);
+  const size_t details = error.status.extra() ? error.status.extra()->view().size() : 0;
+  const bool shows = bytes_ + details <= kMaxBytes;
+  if (details > 0 && !shows) error.status = Status(error.status.code(), error.status.reason());
+  bytes_ += error.status.reason().size() + (shows ? details : 0);
   if (bytes_ > kMaxBytes) error.status = Status(error.status.code(), "");
   errors_.push_back(std::move(error));
 }

@@ -37,8 +37,8 @@ struct WriteError {
   int32_t index = 0;
   Status status;
 };
-/// The failed statements of one write command. Their messages and details are kept up to kMaxBytes in all; failures
-/// beyond have an index and a code only.
+/// The failed statements of one write command. Their details, and then their messages, are kept up to kMaxBytes in all;
+/// failures beyond have an index and a code only.
 class WriteErrors {
  public:
   static constexpr size_t kMaxBytes = size_t{1} << 20;

@@ -132,10 +132,11 @@ Status checkRights(Request& request) {
   const Requirement& needed = request.command->requirement;
   using Target = Requirement::Target;
   if (!server.identity.authentication) return Status::OK();
-  TROUPE_TRY(refreshUsers(request));
+  const Status refreshed = refreshUsers(request);
   request.client().localhostException =
-      makesFirstUser(request);  // also where nothing is asked: the last command's is over
-  if (needed.target == Target::kNobody) return Status::OK();
+      makesFirstUser(request);                                // also where nothing is asked: the last command's is over
+  if (needed.target == Target::kNobody) return Status::OK();  // a connection may always log out, or in as another
+  TROUPE_TRY(refreshed);
   if (request.client().localhostException) return Status::OK();
   if (!request.client().authenticated()) {
     return {ErrorCode::kUnauthorized, "Command " + std::string(request.command->name) + " requires authentication"};

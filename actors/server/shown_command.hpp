@@ -3,8 +3,12 @@
 
 namespace troupe::server {
 
-/// Appends a command as logs and currentOp show it: passwords and log-in payloads are left out, long fields are shown
-/// by their size, and of very many fields the first ones.
-void appendShownCommand(bson::Builder& out, bson::View command, std::string_view name = "command");
+/// Fields of a command that are longer are shown by their size: in lines of the log, and for cursors that stay open.
+constexpr size_t kShownFieldBytes = 2048;
+constexpr size_t kShownFieldBytesOfCursor = 32 * 1024;
+
+/// Appends a command as logs and currentOp show it, under `command`: passwords and log-in payloads are left out, long
+/// fields are shown by their size, and of very many fields the first ones.
+void appendShownCommand(bson::Builder& out, bson::View command, size_t fieldBytes = kShownFieldBytes);
 
 }  // namespace troupe::server

@@ -39,6 +39,10 @@ Connection::~Connection() {
   client_->watchPeer = nullptr;
   client_->isPeerGone = nullptr;
   if (transport_) transport_->close();
+  if (const int64_t failed = client_->failedLogIns.rest(); failed > 0) {
+    server_.log.info(log::Component::kAccess, 5286308, client_->description(), "More log-ins failed before the end",
+                     bson::doc("client", client_->remote, "failedSinceLastLine", failed));
+  }
   server_.clients.remove(client_->connectionId);
 }
 
@@ -216,6 +220,7 @@ void Connection::lookAtSending() {
                        : std::chrono::milliseconds(server_.parameters.stalledMessageTimeoutMillis);
   const TimePoint now = environment().now();
   const int64_t taken = transport_->bytesTaken();
+  sending_->taken = std::min(sending_->taken, taken);  // under TLS whole records are counted ahead, and given back
   if (taken - sending_->taken >= leastProgress(patience)) sending_ = Sending{now, taken};
   if (patience.count() == 0 || now < sending_->since + patience) return;
   server_.gate.refused(server::ConnectionRefusal::kUnread);

@@ -25,6 +25,9 @@ class LineLimit {
     return leftOut_.exchange(0, std::memory_order_relaxed);
   }
 
+  /// How many events were left out since the last line, at the end of their source.
+  int64_t rest() { return leftOut_.exchange(0, std::memory_order_relaxed); }
+
  private:
   const std::chrono::nanoseconds interval_;
   std::atomic<int64_t> next_{INT64_MIN};

@@ -13,8 +13,10 @@ namespace {
 
 /// Compiling takes tens of microseconds, and an operation may have any number of patterns.
 constexpr int64_t kStepsOfCompiling = 64;
-/// The second form is made only when it is needed, but has to be paid for before: it takes about three times as much.
-constexpr int64_t kBothForms = 4;
+/// The other forms are made only when they are needed, but have to be paid for before: one takes as much as the plain
+/// form, the other about three times as much.
+constexpr size_t kAllForms = 5;
+constexpr size_t kCompiledToSize = 4;  ///< about
 /// Memory that a thread keeps from match to match.
 constexpr int64_t kKeptMemory = 64 << 10;
 constexpr size_t kJitStack = 1 << 20;
@@ -28,12 +30,19 @@ uint32_t limitForShort(size_t size) {
   return static_cast<uint32_t>(std::clamp<size_t>((size_t{1} << 27) / (size * size + 1), 64, 10'000));
 }
 
+/// The form that calls back at each place: a limit that keeps backtracks at one place, and bytes compared after each,
+/// below some 2^29 together: some tenths of a second.
+uint32_t limitAtPlace(size_t size) {
+  return static_cast<uint32_t>(std::clamp<size_t>((size_t{1} << 29) / (size + 1), 100, 1'000'000));
+}
+constexpr int kBytesPerPlaceStep = 12;  ///< as a power of two: a place may read the rest of the text
+
 /// The watched form: an item of a pattern takes as long as comparing so many bytes; a step is that of kBytesPerStep.
 constexpr size_t kBytesPerItem = 16;
 constexpr size_t kBytesPerStep = 512;
 constexpr size_t kBytesPerLook = 128 * kBytesPerStep;
-/// Some tenths of a second. Its thread does nothing else meanwhile.
-constexpr int64_t kMostSteps = 500'000;
+/// Some ten seconds.
+constexpr int64_t kMostSteps = 20'000'000;
 constexpr uint32_t kMostBacktracks = 10'000'000;
 
 Status tooExpensive() {
@@ -64,16 +73,21 @@ struct Machine {
 /// Counts the work of a watched match as it goes on.
 struct Watch {
   QueryWork* work;
-  size_t comparedUnseen;  ///< bytes that an item may compare without showing it by its position
+  bool refersBack;  ///< an item may compare all that a group has taken, without showing it by its position
   size_t position = 0;
-  size_t bytes = 0;  ///< compared since the last look
+  size_t start = 0;     ///< of the match that is tried
+  size_t farthest = 0;  ///< position reached from there
+  size_t bytes = 0;     ///< compared since the last look
   int64_t steps = 0;
   Status stopped;
 
   static int beforeItem(pcre2_callout_block* block, void* data) {
     auto& watch = *static_cast<Watch*>(data);
     const size_t at = block->current_position;
-    watch.bytes += kBytesPerItem + watch.comparedUnseen + (std::max(at, watch.position) - std::min(at, watch.position));
+    if (watch.start != block->start_match) watch.farthest = watch.start = block->start_match;
+    watch.farthest = std::max(watch.farthest, at);
+    const size_t unseen = watch.refersBack ? watch.farthest - watch.start : 0;
+    watch.bytes += kBytesPerItem + unseen + (std::max(at, watch.position) - std::min(at, watch.position));
     watch.position = at;
     return watch.bytes < kBytesPerLook ? 0 : watch.look();
   }
@@ -89,10 +103,24 @@ struct Watch {
   }
 };
 
+/// Looks at the operation at each place where a match is tried.
+struct PlaceWatch {
+  QueryWork* work;
+  Status stopped;
+
+  static int beforePlace(pcre2_callout_block* block, void* data) {
+    auto& watch = *static_cast<PlaceWatch*>(data);
+    const size_t rest = block->subject_length - block->start_match;
+    if (watch.work) watch.stopped = watch.work->step(static_cast<int64_t>(1 + (rest >> kBytesPerPlaceStep)));
+    return watch.stopped.isOK() ? 0 : PCRE2_ERROR_CALLOUT;
+  }
+};
+
 }  // namespace
 
-RegexMatch::RegexMatch(uint32_t groups)
-    : groups_(groups), memory_(pcre2_general_context_create(&allocate, &release, this)) {}
+RegexMatch::RegexMatch(uint32_t groups) : groups_(groups) {
+  memory_ = pcre2_general_context_create(&allocate, &release, this);  // which asks for memory of this object
+}
 
 RegexMatch::~RegexMatch() {
   pcre2_match_data_free(data_);
@@ -155,15 +183,18 @@ struct RegexProgram::Attempt {
 
 RegexProgram::~RegexProgram() {
   pcre2_code_free(plain_);
+  pcre2_code_free(places_);
   pcre2_code_free(watched_);
 }
 
-pcre2_code* RegexProgram::compileForm(uint32_t extraFlags, int& error) const {
+pcre2_code* RegexProgram::compileForm(const std::string& pattern, uint32_t extraFlags, int& error) const {
   size_t offset = 0;
-  pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern_.data()), pattern_.size(),
+  pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
                                          flags_ | extraFlags, &error, &offset, nullptr);
-  // Where the compiler is not available the interpreter serves.
-  if (code && engine_ == Engine::kJustInTime) pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+  // What needs another form takes so long that compiling pays. Where the compiler is not available the interpreter
+  // serves.
+  const bool isPlain = extraFlags == 0 && &pattern == &pattern_;
+  if (code && (engine_ == Engine::kJustInTime || !isPlain)) pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
   return code;
 }
 
@@ -172,7 +203,7 @@ StatusWith<std::shared_ptr<const RegexProgram>> RegexProgram::compile(std::strin
   if (work) TROUPE_TRY(work->step(kStepsOfCompiling + stepsFor(pattern.size())));
   std::shared_ptr<RegexProgram> program(new RegexProgram(pattern, flags, engine));
   int error = 0;
-  program->plain_ = program->compileForm(0, error);
+  program->plain_ = program->compileForm(program->pattern_, 0, error);
   if (!program->plain_) {
     PCRE2_UCHAR text[256];
     pcre2_get_error_message(error, text, sizeof text);
@@ -185,7 +216,8 @@ StatusWith<std::shared_ptr<const RegexProgram>> RegexProgram::compile(std::strin
   pcre2_pattern_info(program->plain_, PCRE2_INFO_CAPTURECOUNT, &program->groups_);
   pcre2_pattern_info(program->plain_, PCRE2_INFO_BACKREFMAX, &backReferences);
   program->refersBack_ = backReferences > 0;
-  program->bytes_ = static_cast<int64_t>(sizeof(RegexProgram) + pattern.size() + kBothForms * (size + compiled));
+  program->bytes_ = static_cast<int64_t>(sizeof(RegexProgram) + pattern.size() +
+                                         kAllForms * (size + std::max(compiled, kCompiledToSize * size)));
   if (work) TROUPE_TRY(work->step(static_cast<int64_t>(compiled >> 6)));
   return std::shared_ptr<const RegexProgram>(std::move(program));
 }
@@ -193,9 +225,18 @@ StatusWith<std::shared_ptr<const RegexProgram>> RegexProgram::compile(std::strin
 const pcre2_code* RegexProgram::watchedForm() const {
   std::call_once(watchedMade_, [this] {
     int error = 0;
-    watched_ = compileForm(PCRE2_AUTO_CALLOUT, error);
+    watched_ = compileForm(pattern_, PCRE2_AUTO_CALLOUT, error);
   });
   return watched_;
+}
+
+const pcre2_code* RegexProgram::placesForm() const {
+  std::call_once(placesMade_, [this] {
+    int error = 0;
+    // Settings of the whole pattern, (*...), have to come first. Of alternatives the first is tried at each place.
+    if (!pattern_.starts_with("(*")) places_ = compileForm("(?C)" + pattern_, 0, error);
+  });
+  return places_;
 }
 
 int RegexProgram::run(const Attempt& attempt) {
@@ -211,9 +252,19 @@ int RegexProgram::run(const Attempt& attempt) {
   return outcome == PCRE2_ERROR_JIT_STACKLIMIT ? match(options | PCRE2_NO_JIT) : outcome;
 }
 
+int RegexProgram::runByPlaces(const Attempt& attempt, QueryWork* work, Status& stopped) const {
+  pcre2_match_context* const context = Machine::ofThread().context;
+  PlaceWatch watch{work, Status::OK()};
+  pcre2_set_callout(context, &PlaceWatch::beforePlace, &watch);
+  const int outcome = run(attempt);
+  pcre2_set_callout(context, nullptr, nullptr);
+  stopped = std::move(watch.stopped);
+  return outcome;
+}
+
 int RegexProgram::runWatched(const Attempt& attempt, QueryWork* work, Status& stopped) const {
   pcre2_match_context* const context = Machine::ofThread().context;
-  Watch watch{work, refersBack_ ? attempt.text.size() : 0, attempt.from};
+  Watch watch{work, refersBack_, attempt.from};
   pcre2_set_callout(context, &Watch::beforeItem, &watch);
   const int outcome = run(attempt);
   pcre2_set_callout(context, nullptr, nullptr);
@@ -242,10 +293,12 @@ StatusWith<int> RegexProgram::search(std::string_view text, size_t from, RegexMa
   int outcome = PCRE2_ERROR_MATCHLIMIT;
   Status stopped;
   if (text.size() <= kShortText) outcome = run(attempt);
+  if (outcome == PCRE2_ERROR_MATCHLIMIT && placesForm())
+    outcome = runByPlaces({placesForm(), text, from, match.data_, limitAtPlace(text.size())}, work, stopped);
   if (outcome == PCRE2_ERROR_MATCHLIMIT) {
     if (const pcre2_code* const watched = watchedForm()) {
       attempt.code = watched;
-      attempt.limit = UINT32_MAX;
+      attempt.limit = kMostBacktracks;
       outcome = runWatched(attempt, work, stopped);
     } else {
       outcome = runRepeatedly(attempt, work, stopped);

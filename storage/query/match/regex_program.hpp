@@ -35,7 +35,7 @@ class RegexMatch {
   static void release(void* memory, void* match);
 
   const uint32_t groups_;
-  pcre2_real_general_context_8* memory_;
+  pcre2_real_general_context_8* memory_ = nullptr;
   pcre2_real_match_data_8* data_ = nullptr;
   QueryWork* work_ = nullptr;  ///< of the match that runs
   int64_t held_ = 0;
@@ -49,7 +49,8 @@ class RegexMatch {
 ///
 /// PCRE2 itself counts only how often it backtracks at one place of the text, which says little of the time a match
 /// takes. A match of a short text is therefore tried with a low limit; those that reach it, and all of long texts, are
-/// run by a second form of the pattern that calls back before each of its items.
+/// run by a form of the pattern that calls back at each place where a match is tried, with a limit for each place; and
+/// those that reach that, by a form that calls back before each item, which is some ten times slower.
 class RegexProgram {
  public:
   /// Where compiled patterns are used once or twice the interpreter is faster.
@@ -74,8 +75,10 @@ class RegexProgram {
   struct Attempt;
   RegexProgram(std::string_view pattern, uint32_t flags, Engine engine)
       : pattern_(pattern), flags_(flags), engine_(engine) {}
-  pcre2_real_code_8* compileForm(uint32_t extraFlags, int& error) const;
+  pcre2_real_code_8* compileForm(const std::string& pattern, uint32_t extraFlags, int& error) const;
+  const pcre2_real_code_8* placesForm() const;
   const pcre2_real_code_8* watchedForm() const;
+  int runByPlaces(const Attempt& attempt, QueryWork* work, Status& stopped) const;
   int runWatched(const Attempt& attempt, QueryWork* work, Status& stopped) const;
   int runRepeatedly(const Attempt& attempt, QueryWork* work, Status& stopped) const;
   static int run(const Attempt& attempt);
@@ -87,7 +90,8 @@ class RegexProgram {
   bool refersBack_ = false;
   int64_t bytes_ = 0;
   pcre2_real_code_8* plain_ = nullptr;
-  mutable std::once_flag watchedMade_;
+  mutable std::once_flag placesMade_, watchedMade_;
+  mutable pcre2_real_code_8* places_ = nullptr;   ///< null: not needed so far, or not possible
   mutable pcre2_real_code_8* watched_ = nullptr;  ///< null: not needed so far, or too large
 };
 

@@ -4,7 +4,7 @@
 #include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
-#include "storage/query/project/projection_tree.hpp"
+#include "storage/query/project/nested_value.hpp"
 
 // $graphLookup: breadth first, one query a level.
 namespace troupe::query {
@@ -40,7 +40,7 @@ class GraphLookupStage final : public Stage {
     variables_.setRoot(outer);
     TROUPE_ASSIGN(const Operand start, start_->evaluate(variables_));
     TROUPE_ASSIGN(const Value found, search(start));
-    TROUPE_ASSIGN(current_, withValueAt(outer, spec_.as, found, context_.parse->work));
+    TROUPE_ASSIGN(current_, withNestedValue(outer, spec_.as, found, context_.parse->work));
     return Next::of(current_.view());
   }
   std::string_view name() const override { return "$graphLookup"; }
@@ -102,7 +102,7 @@ class GraphLookupStage final : public Stage {
                          } else {
                            const Value level(static_cast<int64_t>(depth));
                            TROUPE_ASSIGN(const auto shown,
-                                         withValueAt(document, spec_.depthField, level, context_.parse->work));
+                                         withNestedValue(document, spec_.depthField, level, context_.parse->work));
                            found.push(shown);
                          }
                          return each(connectFrom_.in(document), reach);

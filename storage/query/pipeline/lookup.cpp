@@ -5,7 +5,7 @@
 #include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
-#include "storage/query/project/projection_tree.hpp"
+#include "storage/query/project/nested_value.hpp"
 
 // $lookup in both forms, and $unionWith.
 namespace troupe::query {
@@ -89,7 +89,7 @@ class LookupStage final : public Stage {
                                            " matching pipeline's $lookup stage exceeds the limit");
     }
     const auto join = std::move(join_);
-    TROUPE_ASSIGN(current_, withValueAt(join->outer, spec_.as, join->found.finishArray(), context_.parse->work));
+    TROUPE_ASSIGN(current_, withNestedValue(join->outer, spec_.as, join->found.finishArray(), context_.parse->work));
     return Next::of(current_.view());
   }
   void save() override {

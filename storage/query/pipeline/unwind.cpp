@@ -1,7 +1,7 @@
 #include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
-#include "storage/query/project/projection_tree.hpp"
+#include "storage/query/project/nested_value.hpp"
 
 // $unwind.
 namespace troupe::query {
@@ -94,7 +94,7 @@ class UnwindStage final : public Stage {
     current_ = out.finish();
     if (!indexField_.empty()) {
       const Value index = position < 0 ? Value(bson::Null{}) : Value(position);
-      TROUPE_ASSIGN(current_, withValueAt(current_, indexField_, index, work_));
+      TROUPE_ASSIGN(current_, withNestedValue(current_, indexField_, index, work_));
     }
     return Next::of(current_.view());
   }
