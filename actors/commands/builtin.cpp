@@ -17,7 +17,8 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       userInfoCommands(),      loginCommands(),
       sessionCommands(),       administrationCommands(),
       linkCommands(),          replicationCommands(),
-      memberMessageCommands(), more,
+      memberMessageCommands(), actorCommands(),
+      more,
   };
 }
 

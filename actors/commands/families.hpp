@@ -28,6 +28,7 @@ std::span<const Command> sessionCommands();         ///< startSession, refreshSe
 std::span<const Command> replicationCommands();     ///< replSetGetStatus, replSetGetConfig, replSetInitiate
 std::span<const Command> memberMessageCommands();   ///< replSetRequestVotes, replSetHeartbeat
 std::span<const Command> administrationCommands();  ///< fsync, shutdown, logRotate ...
+std::span<const Command> actorCommands();           ///< actorDetails, transitionLog, controlActor
 std::span<const Command> linkCommands();            ///< linkPing, linkRun
 
 }  // namespace troupe::commands

@@ -70,12 +70,6 @@ void WriteErrors::appendTo(Request& request) const {
   reply.close();
 }
 
-bson::ObjectId newObjectId(ServerContext& server) {
-  const auto sinceEpoch = server.node.environment().wallNow().time_since_epoch();
-  return server.objectIds.next(
-      static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(sinceEpoch).count()));
-}
-
 bson::Timestamp newTimestamp(ServerContext& server) {
   const auto id = newObjectId(server).bytes;  // whose counter no other of this second has
   const uint32_t count = uint32_t{id[9]} << 16 | uint32_t{id[10]} << 8 | id[11];

@@ -72,6 +72,7 @@ Node::~Node() { shutdown(); }
 const std::string& Node::name() const { return impl_->office.node(); }
 Environment& Node::environment() const { return *impl_->environment; }
 Registry& Node::registry() const { return impl_->registry; }
+TransitionLog& Node::transitions() const { return impl_->transitions; }
 PostOffice& Node::postOffice() const { return impl_->office; }
 boost::asio::io_context& Node::io() const { return impl_->asio ? impl_->asio->io() : impl_->manual->io(); }
 bool Node::isManual() const { return impl_->manual != nullptr; }

@@ -10,6 +10,7 @@
 #include "actors/kernel/actor.hpp"
 #include "actors/kernel/post_office.hpp"
 #include "actors/kernel/registry.hpp"
+#include "actors/kernel/transition_log.hpp"
 #include "actors/kernel/task.hpp"
 
 namespace boost::asio {
@@ -68,6 +69,7 @@ class Node {
   const std::string& name() const;
   Environment& environment() const;
   Registry& registry() const;
+  TransitionLog& transitions() const;
   PostOffice& postOffice() const;
   /// The pool's context, for sockets. Handlers run on the threads that run the actors, so they may answer without a
   /// hop.

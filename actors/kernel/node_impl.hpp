@@ -26,6 +26,7 @@ struct Node::Impl {
   std::shared_ptr<Environment> environment;
   VirtualEnvironment* virtualTime = nullptr;  ///< if the environment is one
   Registry registry;
+  TransitionLog transitions;
   PostOffice office;
   AsioPool* asio = nullptr;
   ManualPool* manual = nullptr;

@@ -35,11 +35,6 @@ bool matches(const ActorRow& row, const RowFilter& filter) {
   return (filter.type.empty() || row.type == filter.type) && (filter.phase.empty() || row.phase == filter.phase);
 }
 
-bool isUnder(std::string_view path, std::string_view root) {
-  if (root.empty() || root == "/") return true;
-  return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
-}
-
 }  // namespace
 
 bson::Document ActorRow::toBson() const {
@@ -54,6 +49,11 @@ bson::Document ActorRow::toBson() const {
   b.append("pendingAsks", pendingAsks).append("parent", parent).append("strategy", strategy);
   b.append("startedAt", date(startedAt));
   return b.finish();
+}
+
+bool isUnder(std::string_view path, std::string_view root) {
+  if (root.empty() || root == "/") return true;
+  return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
 }
 
 LiveRow::Rare& LiveRow::rare() {

@@ -93,6 +93,9 @@ class LiveRow {
   std::unique_ptr<Rare> rare_;
 };
 
+/// Whether a path is that of `root` or of something below it; every path is below "" and "/".
+bool isUnder(std::string_view path, std::string_view root);
+
 /// Which rows to return. Empty fields do not filter.
 struct RowFilter {
   std::string type = {}, phase = {}, under = {};  ///< `under`: this path and all below it

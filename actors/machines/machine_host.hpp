@@ -16,6 +16,7 @@
 #include "actors/machines/message_binding.hpp"
 #include "actors/machines/retry_pause.hpp"
 #include "actors/machines/state_store.hpp"
+#include "actors/machines/transition_text.hpp"
 #include "messaging/description/bson_archive.hpp"
 #include "messaging/description/fingerprint.hpp"
 #include "state_machines/core/diagram.hpp"
@@ -134,6 +135,10 @@ class MachineHost : public Actor {
   Task<bool> settle();
   Task<bool> untilDone(std::function<Task<Status>()> attempt);
   void adopt(Outcome<M> outcome, Waiting* cause);
+  /// Enters the step into the node's log; `now_` is still the state before it.
+  void record(const Outcome<M>& outcome, const Waiting* cause) const;
+  void recordStop(const Status& reason) const;
+  TransitionRecord newRecord() const;
   void finish(const Status& outcome);
   void showPhase();
 

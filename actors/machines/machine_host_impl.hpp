@@ -201,6 +201,7 @@ template <MachineType M>
 void MachineHost<M>::adopt(Outcome<M> outcome, Waiting* cause) {
   Context* asker = cause && cause->asker ? &*cause->asker : nullptr;
   const bool moved = phaseOf(outcome.next) != phaseOf(now_);
+  record(outcome, cause);
   now_ = std::move(outcome.next);
   if (moved) {
     ++phaseCount_;
@@ -216,6 +217,40 @@ void MachineHost<M>::adopt(Outcome<M> outcome, Waiting* cause) {
 }
 
 template <MachineType M>
+TransitionRecord MachineHost<M>::newRecord() const {
+  TransitionRecord record;
+  record.at = bson::Date{std::chrono::duration_cast<Millis>(environment().wallNow().time_since_epoch()).count()};
+  record.path = self().path();
+  record.machine = M::kName;
+  record.instance = name_;
+  return record;
+}
+
+/// Its document stays, and another host takes the machine up where it is: after a failure, or on the next primary.
+template <MachineType M>
+void MachineHost<M>::recordStop(const Status& reason) const {
+  TransitionRecord record = newRecord();
+  record.event = "stopped";
+  record.from = record.to = phaseName<M>(now_);
+  if (!reason.isOK()) record.outcome = reason.toString();
+  node().transitions().add(std::move(record));
+}
+
+template <MachineType M>
+void MachineHost<M>::record(const Outcome<M>& outcome, const Waiting* cause) const {
+  if (cause && !outcome.row) return;  // the event means nothing in this phase
+  TransitionRecord record = newRecord();
+  record.event = cause ? outcome.row->eventName : "resumed";
+  if (cause && cause->asker && cause->asker->sender()) record.cause = cause->asker->sender().toString();
+  record.from = cause ? phaseName<M>(now_) : "";
+  if (!outcome.finished) record.to = phaseName<M>(outcome.next);
+  else if (!outcome.finished->isOK()) record.outcome = outcome.finished->toString();
+  if (outcome.persist && !outcome.finished) record.revision = revision_ + 1;
+  record.effects = textsOf<M>(outcome.effects);
+  node().transitions().add(std::move(record));
+}
+
+template <MachineType M>
 void MachineHost<M>::finish(const Status& outcome) {
   for (Context& context : awaitingEnd_) {
     if (outcome.isOK()) context.reply(local(MachineEnded{}));
@@ -228,6 +263,7 @@ void MachineHost<M>::finish(const Status& outcome) {
 
 template <MachineType M>
 void MachineHost<M>::onStop(const Status& reason) {
+  if (!leaving_) recordStop(reason);
   const Status why =
       reason.isOK() ? Status(ErrorCode::kInterruptedDueToReplStateChange, "the service was stopped") : reason;
   for (auto* waiters : {&awaitingStart_, &awaitingEnd_})

@@ -13,4 +13,10 @@ int64_t wallMillis(const ServerContext& server) {
       .count();
 }
 
+bson::ObjectId newObjectId(ServerContext& server) {
+  const auto sinceEpoch = server.node.environment().wallNow().time_since_epoch();
+  return server.objectIds.next(
+      static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(sinceEpoch).count()));
+}
+
 }  // namespace troupe::server

@@ -107,6 +107,9 @@ struct ServerContext {
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
   storage::Locker shutdownLock{locks};            ///< holds the global lock from the end of the last operation on
+  /// An operator's action on an actor: "restart", "park", "resume", "trace" or "untrace". Errors: BadValue (no such
+  /// action), NoSuchKey (no such actor), IllegalOperation.
+  std::function<Task<Status>(std::string path, std::string action, std::string reason)> controlActor;
   replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
   storage::OperationServices operations;          ///< of every operation on this node
   WriteServices writes;
@@ -119,5 +122,7 @@ bool isTrusted(const ServerContext& server, const Client& client);
 
 /// Milliseconds since 1970 by the node's clock.
 int64_t wallMillis(const ServerContext& server);
+/// A new ObjectId from the node's clock and random source.
+bson::ObjectId newObjectId(ServerContext& server);
 
 }  // namespace troupe::server

@@ -23,7 +23,7 @@ Status CollectionWriter::roomForTable() const {
   return services_.roomFor ? services_.roomFor(kTableBytes) : Status::OK();
 }
 
-Task<Status> CollectionWriter::createIfMissing(Namespace ns) {
+Task<Status> CollectionWriter::createIfMissing(Namespace ns, storage::CollectionOptions options) {
   TROUPE_CO_TRY(storage::validateForCreate(ns));
   if (services_.catalog.find(ns)) co_return Status::OK();  // the usual case takes no lock
   const auto lock = co_await lockCollection(services_.node, operation_, ns, LockMode::kX);
@@ -31,7 +31,7 @@ Task<Status> CollectionWriter::createIfMissing(Namespace ns) {
   if (services_.catalog.find(ns)) co_return Status::OK();
   TROUPE_CO_TRY(roomForTable());
   unit().abandonSnapshot();
-  auto create = [&]() -> Status { return storage::createCollection(services_.catalog, unit(), ns, {}).status(); };
+  auto create = [&]() -> Status { return storage::createCollection(services_.catalog, unit(), ns, options).status(); };
   co_return co_await commit(create);
 }
 

@@ -48,7 +48,8 @@ class CollectionWriter {
   /// InvalidNamespace and those of creating a collection, of waiting for locks, OutOfDiskSpace.
   Task<StatusWith<WriteTarget>> open(storage::Namespace ns, IfMissing ifMissing);
   /// Makes a collection where there is none; the operation holds no lock below the global one.
-  Task<Status> createIfMissing(storage::Namespace ns);
+  Task<Status> createIfMissing(storage::Namespace ns) { return createIfMissing(std::move(ns), {}); }
+  Task<Status> createIfMissing(storage::Namespace ns, storage::CollectionOptions options);
 
   /// Runs `body` (a callable that gives Status) in a unit of work and commits it. A conflict is the caller's to retry.
   template <class Body>

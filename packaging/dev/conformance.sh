@@ -16,28 +16,34 @@ wait_for_port() {
   return 1
 }
 
+conformance_suite() { echo "${TROUPE_CONFORMANCE:-$root/../shared/conformance}"; }
+
+# start_server DIR: a server on an empty directory below DIR, for the rest of this step. Sets `port`.
+start_server() {
+  rm -rf "$1/data"
+  mkdir -p "$1/data"
+  port=$(free_port)
+  build/bin/trouped --dbpath "$1/data" --port "$port" --admin-port "$(free_port)" \
+    --setParameter enableTestCommands=1 >"$1/server.log" 2>&1 </dev/null &
+  local server=$!
+  # shellcheck disable=SC2064
+  trap "kill $server 2>/dev/null; wait $server 2>/dev/null" EXIT
+  if wait_for_port "$port" "$server"; then return 0; fi
+  note "the server did not come up:"
+  tail -n 20 "$1/server.log"
+  return 1
+}
+
 conformance_tests() {
-  local suite=${TROUPE_CONFORMANCE:-$root/../shared/conformance} work=$root/build/conformance
-  local node port server status=0
+  local suite work=$root/build/conformance node port status=0
+  suite=$(conformance_suite)
   if [[ ! -f $suite/run.mjs ]]; then note "no conformance suite next to the checkout: skipped"; return "$kSkipped"; fi
   node=$(find_node)
   mkdir -p "$work"
   cp -r --no-preserve=mode "$suite/." "$work/"
   (cd "$work" && PATH=$(dirname "$node"):$PATH npm ci --no-audit --no-fund </dev/null)
 
-  rm -rf "$work/data"
-  mkdir -p "$work/data"
-  port=$(free_port)
-  build/bin/trouped --dbpath "$work/data" --port "$port" --admin-port "$(free_port)" \
-    --setParameter enableTestCommands=1 >"$work/server.log" 2>&1 </dev/null &
-  server=$!
-  # shellcheck disable=SC2064
-  trap "kill $server 2>/dev/null; wait $server 2>/dev/null" EXIT
-  if ! wait_for_port "$port" "$server"; then
-    note "the server did not come up:"
-    tail -n 20 "$work/server.log"
-    return 1
-  fi
+  start_server "$work" || return 1
   "$node" "$work/smoke.mjs" "mongodb://127.0.0.1:$port" || status=1
   "$node" "$work/run.mjs" --uri "mongodb://127.0.0.1:$port" --dir "$work/spec" --require-failpoints \
     --timeout 900 --json "$work/results.json" | tee "$work/run.log" || true
@@ -48,5 +54,18 @@ conformance_tests() {
       printf "    conformance: %.1f%% of %d tests (floor %d%%)\n", rate, passed + failed, floor
       exit rate < floor
     }' "$work/run.log" || status=1
+  return "$status"
+}
+
+# functional_tests: the query language and the commands case by case; no folder may fall below its floor.
+functional_tests() {
+  local suite work=$root/build/functional port status=0
+  suite=$(conformance_suite)
+  if [[ ! -f $suite/functional.sh ]]; then note "no functional suite next to the checkout: skipped"; return "$kSkipped"; fi
+  ensure functional
+  mkdir -p "$work"
+  start_server "$work" || return 1
+  "$suite/functional.sh" "mongodb://127.0.0.1:$port" --jobs "$(cores)" --out "$work/results.jsonl" >"$work/table.txt" || status=1
+  python3 test/conformance/floors.py test/conformance/functional_floors.txt "$work/table.txt" || status=1
   return "$status"
 }

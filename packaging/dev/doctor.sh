@@ -24,7 +24,7 @@ doctor() {
     note "$(printf '%-8s' "$tool") $(version_of "$tool")"
   done
   say "Debian packages"
-  for group in build run test browser fuzz bench lint package; do
+  for group in build run test functional browser fuzz bench lint package; do
     mapfile -t missing < <(missing_packages "$group")
     if [[ ${#missing[@]} == 0 ]]; then note "$(printf '%-8s' "$group") complete"
     else

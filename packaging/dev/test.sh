@@ -135,7 +135,10 @@ test_all() {
   fi
   if [[ -z $filter || -n $only ]]; then step fuzz fuzz_tests; fi
   step integration integration_tests integration release
-  if [[ -z $filter ]]; then step conformance conformance_tests; fi
+  if [[ -z $filter ]]; then
+    step conformance conformance_tests
+    step functional functional_tests
+  fi
   if [[ $full == yes || $only == *asan* || $only == *tsan* ]]; then
     sanitizer_steps asan
     sanitizer_steps tsan

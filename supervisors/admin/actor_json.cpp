@@ -139,6 +139,21 @@ Json toJson(const ActorDetails& details, const bson::Document& specification) {
               {"sent", messages(details.sent)}};
 }
 
+Json toJson(const TransitionRecord& record) {
+  const auto textOrNull = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  return Json{{"at", isoTime(WallTime(std::chrono::milliseconds(record.at.millis)))},
+              {"path", record.path},
+              {"machine", record.machine},
+              {"instance", record.instance},
+              {"event", record.event},
+              {"cause", textOrNull(record.cause)},
+              {"from", textOrNull(record.from)},
+              {"to", textOrNull(record.to)},
+              {"revision", record.revision},
+              {"effects", record.effects},
+              {"outcome", textOrNull(record.outcome)}};
+}
+
 Json toJson(bson::View document) {
   Json parsed = Json::parse(bson::toRelaxedJson(document), nullptr, false);
   return parsed.is_discarded() ? Json::object() : parsed;

@@ -25,6 +25,8 @@ Json toJson(const ActorDetails& details, const bson::Document& specification);
 /// Phases and table of a machine: a transition's `from` is null for any phase; null among `to` is the end, an empty
 /// `to` stays where it is.
 Json toJson(const machines::MachineOutline& machine);
+/// A step of a machine; `cause`, `from`, `to` and `outcome` are null where there is none.
+Json toJson(const TransitionRecord& record);
 /// A document as relaxed Extended JSON.
 Json toJson(bson::View document);
 /// Compact text; bytes that are no UTF-8 are replaced.

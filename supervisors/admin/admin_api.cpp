@@ -63,6 +63,16 @@ StatusWith<bool> flag(const HttpRequest& request, const std::string& name, bool 
   return Status(ErrorCode::kBadValue, name + " must be 1 or 0, not '" + value + "'");
 }
 
+StatusWith<size_t> limitOf(const HttpRequest& request, size_t absent) {
+  const std::string text = parameter(request, "limit");
+  if (text.empty()) return absent;
+  size_t limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error != std::errc() || end != text.data() + text.size())
+    return Status(ErrorCode::kBadValue, "limit must be a number from 0 on, not '" + text + "'");
+  return limit;
+}
+
 struct RowQuery {
   RowFilter filter;
   size_t limit = 0;
@@ -81,13 +91,21 @@ StatusWith<RowQuery> readRowQuery(const HttpRequest& request) {
   const std::string_view field = std::string_view(query.filter.sort).substr(query.filter.sort.starts_with('-') ? 1 : 0);
   if (!query.filter.sort.empty() && !isRowField(field))
     return Status(ErrorCode::kBadValue, "rows have no field '" + std::string(field) + "' to sort by");
-  if (const std::string text = parameter(request, "limit"); !text.empty()) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), query.limit);
-    if (error != std::errc() || end != text.data() + text.size())
-      return Status(ErrorCode::kBadValue, "limit must be a number from 0 on, not '" + text + "'");
-  }
+  TROUPE_ASSIGN(query.limit, limitOf(request, 0));
   TROUPE_ASSIGN(query.tree, flag(request, "tree", false));
   return query;
+}
+
+StatusWith<TransitionFilter> readTransitionFilter(const HttpRequest& request) {
+  TROUPE_TRY(checkNames(request, {"under", "machine", "instance", "moves", "limit"}));
+  TransitionFilter filter;
+  filter.under = parameter(request, "under");
+  filter.machine = parameter(request, "machine");
+  filter.instance = parameter(request, "instance");
+  TROUPE_ASSIGN(filter.movesOnly, flag(request, "moves", false));
+  TROUPE_ASSIGN(filter.limit, limitOf(request, filter.limit));
+  if (filter.limit == 0) filter.limit = TransitionLog::kRecords;
+  return filter;
 }
 
 /// In a tree, the ancestors of what was found are shown as well, or it would hang in the air.
@@ -112,14 +130,6 @@ bson::Document specificationOf(bson::View supervisor, const std::string& path) {
       return bson::Document(child.asDocument());
   }
   return {};
-}
-
-std::optional<ControlAction> actionByName(std::string_view name, bool enabled) {
-  if (name == "restart") return ControlAction::kRestart;
-  if (name == "park") return ControlAction::kPark;
-  if (name == "resume") return ControlAction::kResume;
-  if (name == "trace") return enabled ? ControlAction::kTrace : ControlAction::kUntrace;
-  return std::nullopt;
 }
 
 constexpr std::string_view kActors = "/actors";
@@ -167,6 +177,7 @@ Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
     co_return HttpResponse{200, "text/plain; version=0.0.4; charset=utf-8", sources_.metrics(), {}};
   if (request.path == "/status" && sources_.status) co_return json(toJson(sources_.status().view()));
   if (request.path == "/locks" && sources_.locks) co_return locks();
+  if (request.path == "/transitions") co_return transitions(request);
   if (request.path == "/me") co_return json(Json{{"user", who.user}, {"mayAct", who.mayAct}, {"node", node_.name()}});
   if (request.path == "/events") co_return HttpResponse{200, "text/event-stream; charset=utf-8", "", {}, true};
   co_return asset(request);
@@ -183,6 +194,17 @@ HttpResponse AdminApi::locks() const {
   for (const bson::Document& row : sources_.locks()) resources.push_back(toJson(row.view()));
   return json(Json{
       {"node", node_.name()}, {"at", isoTime(node_.environment().wallNow())}, {"resources", std::move(resources)}});
+}
+
+HttpResponse AdminApi::transitions(const HttpRequest& request) const {
+  const auto filter = readTransitionFilter(request);
+  if (!filter.isOK()) return errorResponse(filter.status());
+  Json list = Json::array();
+  for (const TransitionRecord& record : node_.transitions().find(*filter)) list.push_back(toJson(record));
+  return json(Json{{"node", node_.name()},
+                   {"at", isoTime(node_.environment().wallNow())},
+                   {"dropped", node_.transitions().dropped()},
+                   {"transitions", std::move(list)}});
 }
 
 HttpResponse AdminApi::actors(const HttpRequest& request) const {
@@ -219,7 +241,7 @@ Task<HttpResponse> AdminApi::act(HttpRequest request, Identity who) {
   const std::string name = request.path.substr(slash + 1);
   const auto enabled = flag(request, "enabled", true);
   if (!enabled.isOK()) co_return errorResponse(enabled.status());
-  const auto action = actionByName(name, *enabled);
+  const auto action = controlActionOf(name == "trace" && !*enabled ? "untrace" : name);
   if (!action || path.empty()) co_return notFound(request.path);
   const Status named = checkNames(request, {"enabled", "reason"});
   if (!named.isOK()) co_return errorResponse(named);

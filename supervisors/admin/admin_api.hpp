@@ -41,6 +41,7 @@ class AdminApi {
   Task<HttpResponse> act(HttpRequest request, Identity who);
   HttpResponse asset(const HttpRequest& request) const;
   HttpResponse locks() const;
+  HttpResponse transitions(const HttpRequest& request) const;
   HttpResponse readiness() const;
 
   Node& node_;

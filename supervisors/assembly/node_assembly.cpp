@@ -275,6 +275,9 @@ void NodeAssembly::Parts::makeContext() {
                                 .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
                                 .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},
                                 .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
+                                .controlActor = [this](std::string path, std::string action, std::string reason) {
+                                  return controlByName(*node, std::move(path), std::move(action), std::move(reason));
+                                },
                                 .membership = membership.get(),
                                 .operations = operations(),
                                 .writes = {*node, *catalog}});

@@ -8,6 +8,7 @@
 
 #include "messaging/bson/json.hpp"
 #include "messaging/client/cursor.hpp"
+#include "supervisors/cli/command_line.hpp"
 
 namespace troupe::supervisors {
 namespace {
@@ -119,7 +120,11 @@ double sortKey(bson::View row, std::string_view by) {
 }  // namespace
 
 StatusWith<Rows> readActorRows(client::Connection& connection) {
-  TROUPE_ASSIGN(auto cursor, client::Cursor::open(connection, "admin", bson::doc("actorTree", 1)));
+  return readRows(connection, bson::doc("actorTree", 1));
+}
+
+StatusWith<Rows> readRows(client::Connection& connection, bson::View command) {
+  TROUPE_ASSIGN(auto cursor, client::Cursor::open(connection, "admin", command));
   Rows rows;
   for (;;) {
     TROUPE_ASSIGN(const auto row, cursor.next());
@@ -190,6 +195,10 @@ Rows actorsBelow(const Rows& rows, std::string_view root) {
       found.push_back(row);
   }
   return found;
+}
+
+int complainOfNoActor(std::string_view path) {
+  return complain("no actor, or more than one, is called '" + std::string(path) + "'; `troupe tree` shows their paths");
 }
 
 std::string describeField(const bson::Element& field, int64_t nowMillis) {

@@ -11,6 +11,8 @@ namespace troupe::supervisors {
 
 /// The rows of the live actor tree as the server gives them (`actorTree`).
 StatusWith<std::vector<bson::Document>> readActorRows(client::Connection& connection);
+/// All rows of the cursor that a command on `admin` answers with.
+StatusWith<std::vector<bson::Document>> readRows(client::Connection& connection, bson::View command);
 
 /// Which row order `troupe top` shows. Unknown names are refused by the command line.
 std::vector<bson::Document> sortedActors(std::vector<bson::Document> rows, std::string_view by);
@@ -27,6 +29,9 @@ std::string summarizeActors(const std::vector<bson::Document>& rows);
 /// The row of a path; a path without its first part, or only the last part when that is unique, is enough. Null when
 /// there is none or more than one.
 const bson::Document* findActor(const std::vector<bson::Document>& rows, std::string_view path);
+
+/// Says that `findActor` found nothing; gives `kExitFailed`.
+int complainOfNoActor(std::string_view path);
 
 /// An actor and all that are below it; every row where `root` is empty.
 std::vector<bson::Document> actorsBelow(const std::vector<bson::Document>& rows, std::string_view root);

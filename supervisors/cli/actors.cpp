@@ -1,4 +1,4 @@
-// troupe tree, top, actor: the live actor tree in a terminal.
+// troupe tree, top: the live actor tree in a terminal.
 #include <unistd.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace troupe::supervisors {
 namespace {
 
-struct ActorOptions {
+struct TreeOptions {
   ServerOption server;
   std::string path;
   std::string sort = "rate";
@@ -26,16 +26,7 @@ struct ActorOptions {
   bool json = false;
 };
 
-int64_t nowMillis() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-int noSuchActor(std::string_view path) {
-  return complain("no actor, or more than one, is called '" + std::string(path) + "'; `troupe tree` shows their paths");
-}
-
-int tree(const ActorOptions& options) {
+int tree(const TreeOptions& options) {
   const auto connection = connectOrExplain(options.server);
   if (!connection) return kExitUnreachable;
   const auto rows = readActorRows(*connection);
@@ -43,7 +34,7 @@ int tree(const ActorOptions& options) {
   std::string_view root;
   if (!options.path.empty()) {
     const auto* row = findActor(*rows, options.path);
-    if (!row) return noSuchActor(options.path);
+    if (!row) return complainOfNoActor(options.path);
     root = (*row)["path"].toStringOr();
   }
   if (options.json) return printJson(actorsBelow(*rows, root));
@@ -54,29 +45,10 @@ int tree(const ActorOptions& options) {
   return kExitDone;
 }
 
-int actor(const ActorOptions& options) {
-  const auto connection = connectOrExplain(options.server);
-  if (!connection) return kExitUnreachable;
-  const auto rows = readActorRows(*connection);
-  if (!rows.isOK()) return complain(rows.status());
-  const auto* row = findActor(*rows, options.path);
-  if (!row) return noSuchActor(options.path);
-  if (options.json) return printJson(*row);
-  const Paint paint(isTerminal(STDOUT_FILENO));
-  const int64_t now = nowMillis();
-  for (const auto& field : row->view()) {
-    const std::string value = describeField(field, now);
-    if (value.empty()) continue;
-    const std::string name = fmt::format("{:<18}", field.name());
-    std::cout << paint.dim(name) << value << "\n";
-  }
-  return kExitDone;
-}
-
 std::atomic<bool> interrupted = false;
 void interrupt(int) { interrupted = true; }
 
-std::string topPage(const std::vector<bson::Document>& rows, const ActorOptions& options, const TerminalSize& size,
+std::string topPage(const std::vector<bson::Document>& rows, const TreeOptions& options, const TerminalSize& size,
                     const Paint& paint) {
   Table table({{"actor", false, 20},
                {"phase", false, 8},
@@ -105,7 +77,7 @@ void pause(double seconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
-int top(ActorOptions options) {
+int top(TreeOptions options) {
   const bool terminal = isTerminal(STDOUT_FILENO) && !options.json;
   if (!terminal && options.count == 0) options.count = 1;
   const auto connection = connectOrExplain(options.server);
@@ -141,7 +113,7 @@ int top(ActorOptions options) {
 }  // namespace
 
 void addTree(ArgumentParser& program) {
-  auto options = std::make_shared<ActorOptions>();
+  auto options = std::make_shared<TreeOptions>();
   auto& command =
       program.command("tree", "draw the actors of a server as a tree", [options] { return tree(*options); });
   command.add("PATH", &options->path, "only this actor and what is below it");
@@ -150,7 +122,7 @@ void addTree(ArgumentParser& program) {
 }
 
 void addTop(ArgumentParser& program) {
-  auto options = std::make_shared<ActorOptions>();
+  auto options = std::make_shared<TreeOptions>();
   auto& command = program.command("top", "watch the busiest actors of a server", [options] { return top(*options); });
   addServerOption(command, options->server);
   command.add("--sort", &options->sort, "what the first rows have most of",
@@ -159,15 +131,6 @@ void addTop(ArgumentParser& program) {
               {.showDefault = true, .least = 0.1, .most = 3600});
   command.add("-n,--count", &options->count, "end after so many looks (0: at Ctrl-C; 1 when the output is no terminal)",
               {.least = 0});
-  addJsonOption(command, options->json);
-}
-
-void addActor(ArgumentParser& program) {
-  auto options = std::make_shared<ActorOptions>();
-  auto& command =
-      program.command("actor", "show all that is known of one actor", [options] { return actor(*options); });
-  command.add("PATH", &options->path, "its path, or as much of its end as names it alone", {.required = true});
-  addServerOption(command, options->server);
   addJsonOption(command, options->json);
 }
 

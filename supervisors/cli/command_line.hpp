@@ -39,12 +39,13 @@ int printJson(const std::vector<bson::Document>& documents);
 int complain(const Status& status);
 int complain(std::string_view message, int code = kExitFailed);
 
-// The subcommands (tree, top and actor share a source, ping and status another).
+// The subcommands (tree and top share a source, so do actor and history, and ping and status).
 void addImport(ArgumentParser& program);
 void addExport(ArgumentParser& program);
 void addTree(ArgumentParser& program);
 void addTop(ArgumentParser& program);
 void addActor(ArgumentParser& program);
+void addHistory(ArgumentParser& program);
 void addPing(ArgumentParser& program);
 void addStatus(ArgumentParser& program);
 void addRs(ArgumentParser& program);

@@ -233,10 +233,28 @@ Task<Status> controlActor(Node& node, std::string path, ControlAction action, st
     Answer answer = co_await node.ask(node.address(path), std::move(wanted), kAskTimeout, Priority::kHigh);
     co_return answer.status();
   }
-  if (row->parent.empty()) co_return Status(ErrorCode::kIllegalOperation, path + " has no supervisor");
+  const auto supervisor = node.registry().row(row->parent);
+  if (!supervisor || supervisor->strategy.empty()) co_return Status(ErrorCode::kIllegalOperation, path + " has no supervisor");
   Payload wanted = controlMessage(path.substr(path.rfind('/') + 1), action, reason);
   Answer answer = co_await node.ask(node.address(row->parent), std::move(wanted), kAskTimeout, Priority::kHigh);
   co_return answer.status();
+}
+
+std::optional<ControlAction> controlActionOf(std::string_view name) {
+  if (name == "restart") return ControlAction::kRestart;
+  if (name == "park") return ControlAction::kPark;
+  if (name == "resume") return ControlAction::kResume;
+  if (name == "trace") return ControlAction::kTrace;
+  if (name == "untrace") return ControlAction::kUntrace;
+  return std::nullopt;
+}
+
+Task<Status> controlByName(Node& node, std::string path, std::string action, std::string reason) {
+  const auto wanted = controlActionOf(action);
+  if (!wanted)
+    co_return Status(ErrorCode::kBadValue,
+                     "'" + action + "' is no action on an actor: restart, park, resume, trace and untrace are");
+  co_return co_await controlActor(node, std::move(path), *wanted, std::move(reason));
 }
 
 }  // namespace troupe::supervisors

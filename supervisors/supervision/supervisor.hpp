@@ -73,5 +73,9 @@ Task<bool> stopTree(Node& node, Address root, Duration patience);
 /// Carries out an operator's action on the actor of that path, through its supervisor. `node` outlives the task. Fails
 /// with NoSuchKey for an unknown path, IllegalOperation if the actor has no supervisor or its state does not allow it.
 Task<Status> controlActor(Node& node, std::string path, ControlAction action, std::string reason);
+/// The action of that name as operators write it: "restart", "park", "resume", "trace", "untrace".
+std::optional<ControlAction> controlActionOf(std::string_view name);
+/// `controlActor` by the action's name. Errors: also BadValue.
+Task<Status> controlByName(Node& node, std::string path, std::string action, std::string reason);
 
 }  // namespace troupe::supervisors

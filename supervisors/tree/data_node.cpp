@@ -10,6 +10,7 @@
 #include "actors/maintenance/operation_drain.hpp"
 #include "actors/maintenance/oplog_trimmer.hpp"
 #include "actors/maintenance/scrubber.hpp"
+#include "actors/maintenance/transition_keeper.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
@@ -61,6 +62,8 @@ Tree dataNodeTree(const TreeParts& parts) {
                      .onOwnThread(),
                  permanent<IdentReaper>("ident-reaper", catalog, &s->log).onOwnThread(),
                  permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
+  // Before the machines of replication, so that it hears of their first steps.
+  storage.children.push_back(permanent<TransitionKeeper>("transition-keeper", s).onOwnThread());
   if (parts.oplog)
     storage.children.push_back(permanent<OplogTrimmer>("oplog-trimmer", parts.oplog, s->operations).onOwnThread());
   Tree tree = oneForOne("node", std::move(storage), workers(parts.blockingWorkers, parts.jobs),

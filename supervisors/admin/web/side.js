@@ -1,7 +1,7 @@
 // The panel beside the actors: what is known of the selected one, or what has happened lately.
 import {ago, clock, count, duration, element, json, nameOf, rate, toneOf, toneOfRow} from "/format.js";
 import {makeDiagram} from "/machine.js";
-import {details, store} from "/store.js";
+import {details, moves, store} from "/store.js";
 
 const kMostEvents = 100;
 const kOwnEvents = 12;
@@ -9,6 +9,7 @@ const kOwnEvents = 12;
 let handlers = {};
 let current = "";
 let shownDetails = null;
+let shownMoves = {path: "", list: []};
 let askedFor = 0;
 let diagram = null;          // of the shown actor, if it carries out a machine; kept from one drawing to the next
 const closedSections = new Set(["specification"]);
@@ -133,6 +134,20 @@ function sections(row) {
   return out;
 }
 
+function moveLine(move) {
+  const phases = move.from === move.to ? move.to : `${move.from ?? ""} → ${move.to ?? "end"}`;
+  return element("li", {},
+      element("span", {class: "what"}, move.event, " ", element("span", {class: "event", "data-tone": toneOf(move.to ?? "ended")}, phases.trim())),
+      clock(move.at),
+      element("span", {class: "where"}, [move.cause && `from ${move.cause}`, ...move.effects, move.outcome].filter(Boolean).join(", ")));
+}
+
+function movesSection(path) {
+  if (shownMoves.path !== path || !shownMoves.list.length) return null;
+  return section("moves", "Moves of its machine", "newest first, also from before this page was opened",
+                 element("ol", {class: "log", id: "moves"}, ...shownMoves.list.map(moveLine)));
+}
+
 function focusable(side) {
   return [...side.querySelectorAll("button, summary, pre, .phase-box")];
 }
@@ -153,12 +168,12 @@ function drawContent(side) {
   const row = store.byPath.get(current);
   if (!current) return drawActivity();
   if (!row) {
-    side.replaceChildren(element("header", {}, crumbs(current), element("h2", {}, nameOf(current)),
-                                 element("p", {class: "meaning"}, "This actor is not in the tree any more.")));
-    return;
+    const gone = element("header", {}, crumbs(current), element("h2", {}, nameOf(current)),
+                         element("p", {class: "meaning"}, "This actor is not in the tree any more."));
+    return place(side, [gone, movesSection(current)].filter(Boolean));
   }
   const error = row.lastError ? element("div", {class: "error", role: "note"}, element("strong", {}, "Last error"), row.lastError) : null;
-  place(side, [header(row), error, machineSection(row), facts(row), ...sections(row)].filter(Boolean));
+  place(side, [header(row), error, machineSection(row), facts(row), movesSection(row.path), ...sections(row)].filter(Boolean));
 }
 
 /** Like replaceChildren, but what is there already stays untouched, with its focus and the pointer over it. */
@@ -186,15 +201,16 @@ function inUse() {
 
 /** Reads the selected actor again; rows that arrive draw it. */
 export async function update() {
-  if (!current || !store.byPath.has(current)) {
+  if (!current) {
     if (!inUse()) draw();
     return;
   }
   const asked = ++askedFor;
   const path = current;
-  const found = await details(path).catch(() => null);
+  const [found, list] = await Promise.all([store.byPath.has(path) ? details(path).catch(() => null) : null, moves(path).catch(() => null)]);
   if (asked !== askedFor || path !== current) return;
   if (found) shownDetails = found;
+  if (list) shownMoves = {path, list};
   if (!inUse()) draw();
 }
 

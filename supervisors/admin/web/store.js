@@ -7,6 +7,7 @@ const kBriefMs = 2000;       // a phase that lasted for less is no news
 const kKeptEvents = 300;
 const kKeptSamples = 60;
 const kKeptSteps = 12;
+const kKnownMoves = 50;
 const kEvents = ["started", "phase", "ended", "restarted", "failed", "removed"];
 
 export const store = {
@@ -48,6 +49,13 @@ export function actorAddress(path) {
 
 export function details(path) {
   return getJson(actorAddress(path));
+}
+
+/** What the machine of an actor did, newest first: also of one that has ended, and in earlier lives of the node. */
+export async function moves(path) {
+  const query = new URLSearchParams({under: path, moves: 1, limit: kKnownMoves});
+  const body = await getJson(`/transitions?${query}`);
+  return body.transitions.filter((one) => one.path === path);
 }
 
 /** Holders and waiters of every locked resource. */

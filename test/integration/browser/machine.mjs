@@ -112,3 +112,13 @@ test("a small machine has its events written on its arrows, and an end", async (
   assert.match(await page.locator("#side .phase-note").textContent(), /staysDusted$/);
   await page.unrouteAll({behavior: "ignoreErrors"});  // the page asks again and again, also while it is closed
 });
+
+test("its moves can be read by a page that was opened afterwards", async ({page, server}) => {
+  await bePrimary(server);
+  await open(page);
+  const list = page.locator('#side [data-section="moves"] .log li');
+  await list.first().waitFor();
+  const moves = await list.allTextContents();
+  assert.ok(moves.some((one) => one.includes("Initiate")), moves.join("\n"));
+  assert.ok(moves.some((one) => one.includes("draining → primary")), moves.join("\n"));
+}, "member");

@@ -35,6 +35,41 @@ TEST(MachineHost, GoesThroughItsPhasesAndRemovesItsDocumentAtTheEnd) {
   EXPECT_EQ(n.phaseOf("a"), "none");
 }
 
+/// "event from>to" of an errand's steps, oldest first.
+std::vector<std::string> stepsOf(ErrandNode& n, const std::string& id) {
+  std::vector<std::string> steps;
+  for (const auto& record : n.kit.node().transitions().find({.instance = id}))
+    steps.insert(steps.begin(), record.event + " " + record.from + ">" + record.to);
+  return steps;
+}
+
+TEST(MachineHost, ItsStepsCanBeToldAfterItsEnd) {
+  ErrandNode n;
+  auto ended = n.begin("a", true);
+  n.kit.ask(n.service, Nudge{"a", 1});
+  ended.expectAnswer<MachineEnded>();
+  EXPECT_EQ(stepsOf(n, "a"), (std::vector<std::string>{"resumed >asking", "Agreed asking>measuring",
+                                                       "Ready measuring>telling", "Nudge telling>"}));
+  const auto records = n.kit.node().transitions().find({.instance = "a"});
+  EXPECT_EQ(records.at(0).effects, std::vector<std::string>{"reply Prepare"});
+  EXPECT_EQ(records.at(1).effects, (std::vector<std::string>{"send Finished to n1", "no TooLate"}));
+  EXPECT_EQ(records.at(2).effects, std::vector<std::string>{"do Measure"});
+  EXPECT_GT(records.at(1).revision, records.at(2).revision);
+}
+
+TEST(MachineHost, AFailureIsTheLastStepOfItsHost) {
+  ErrandNode n;
+  n.peer.answerNoMore<Prepare>();
+  n.begin("a");
+  n.kit.node().kill(n.kit.address("/errands/a"), Status(ErrorCode::kInternalError, "it broke"));
+  n.kit.run();
+  const auto records = n.kit.node().transitions().find({.instance = "a"});
+  const auto stopped = std::find_if(records.begin(), records.end(), [](const auto& r) { return r.event == "stopped"; });
+  ASSERT_NE(stopped, records.end());
+  EXPECT_EQ(stopped->from, "asking");
+  EXPECT_EQ(stopped->outcome, "InternalError: it broke");
+}
+
 TEST(MachineHost, AnswersTheAskerOfAnEventWhenTheDocumentIsSafe) {
   ErrandNode n;
   n.peer.answerNoMore<Prepare>();

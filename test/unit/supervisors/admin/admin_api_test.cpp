@@ -74,6 +74,26 @@ TEST_F(AdminApiTest, ListsTheRowsOfAllActors) {
             (Paths{"/node", "/node/listener", "/node/storage", "/node/storage/flusher", "/node/storage/reaper"}));
 }
 
+TEST_F(AdminApiTest, TellsWhatMachinesDid) {
+  TransitionRecord record;
+  record.path = "/node/storage/errand";
+  record.machine = "errand";
+  record.event = "Agreed";
+  record.from = "asking";
+  record.to = "telling";
+  record.effects = {"send Finished to n1"};
+  node.transitions().add(record);
+  const Json body = get("/transitions?under=/node/storage&moves=1&limit=5");
+  ASSERT_EQ(body["transitions"].size(), 1u);
+  EXPECT_EQ(body["transitions"][0]["from"], "asking");
+  EXPECT_EQ(body["transitions"][0]["effects"][0], "send Finished to n1");
+  EXPECT_TRUE(body["transitions"][0]["cause"].is_null());
+  EXPECT_EQ(body["dropped"], 0);
+  EXPECT_TRUE(get("/transitions?machine=other")["transitions"].empty());
+  get("/transitions?limit=x", 400);
+  get("/transitions?since=1", 400);
+}
+
 TEST_F(AdminApiTest, FiltersSortsAndLimitsRows) {
   EXPECT_EQ(paths("/actors?phase=idle&sort=-path&limit=2"), (Paths{"/node/storage/reaper", "/node/storage/flusher"}));
   EXPECT_EQ(get("/actors?phase=idle&limit=2")["total"], 3) << "the total is of all that match";

@@ -1,0 +1,125 @@
+// actorDetails, transitionLog, controlActor: what operators see of one actor and do to it.
+#include "actors/commands/ddl_support.hpp"
+#include "actors/commands/families.hpp"
+#include "actors/kernel/node.hpp"
+#include "messaging/description/bson_archive.hpp"
+#include "state_machines/core/diagram.hpp"
+
+namespace troupe::commands {
+
+namespace {
+
+/// How long an actor may take to tell about itself before its row is shown alone.
+constexpr auto kInspectTime = std::chrono::milliseconds(1000);
+constexpr int64_t kMostTransitions = 16'384;
+
+bson::Date dateOf(WallTime time) {
+  return bson::Date{std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count()};
+}
+
+/// [{message, at, peer, peerNode}], newest first.
+void appendMessages(bson::Builder& out, std::string_view name, const std::vector<MessageTrace>& traces) {
+  out.openArray(name);
+  for (auto trace = traces.rbegin(); trace != traces.rend(); ++trace) {
+    bson::Builder one;
+    one.append("message", trace->name).append("at", dateOf(trace->at));
+    if (trace->peer) one.append("peer", trace->peer.path()).append("peerNode", trace->peer.node());
+    out.push(one.finish());
+  }
+  out.close();
+}
+
+/// The phases and the table of a machine; `from` is null for any phase, and null among `to` is the end.
+bson::Document documentOf(const machines::MachineOutline& machine) {
+  const auto nameOrNull = [](const char* phase) { return phase ? bson::Value(phase) : bson::Value(bson::Null()); };
+  bson::Builder out;
+  out.append("name", machine.name).openArray("phases");
+  for (const auto& phase : machine.phases) out.push(bson::doc("name", phase.name, "meaning", phase.meaning));
+  out.close().openArray("transitions");
+  for (const auto& row : machine.rows) {
+    bson::Builder one;
+    one.append("from", nameOrNull(row.from)).append("event", row.event).openArray("to");
+    for (const char* target : row.targets) one.push(nameOrNull(target));
+    out.push(one.close().finish());
+  }
+  return out.close().finish();
+}
+
+/// The value of the command's own field.
+StatusWith<std::string> pathOf(const Request& request) {
+  const bson::Element path = request.body().first();
+  if (path.is(bson::Type::kString)) return std::string(path.asString());
+  return Status(ErrorCode::kTypeMismatch, "'" + std::string(request.commandName()) +
+                                              "' must be the path of an actor such as \"/node/storage\"");
+}
+
+Task<Status> actorDetails(Request& request) {
+  TROUPE_CO_ASSIGN(const std::string path, pathOf(request));
+  const auto details = co_await request.server().node.inspect(path, kInspectTime);
+  if (!details) co_return Status(ErrorCode::kNoSuchKey, "there is no actor " + path + "; `actorTree` lists them");
+  bson::Builder& reply = request.reply();
+  reply.append("row", details->row.toBson()).append("state", details->state);
+  if (details->machine) reply.append("machine", documentOf(*details->machine));
+  appendMessages(reply, "received", details->received);
+  appendMessages(reply, "sent", details->sent);
+  co_return Status::OK();
+}
+
+/// A limit of 0 is none, as of `find`.
+Task<Status> transitionLog(Request& request) {
+  TransitionFilter filter;
+  filter.under = std::string(request.text("path"));
+  filter.machine = std::string(request.text("machine"));
+  filter.instance = std::string(request.text("instance"));
+  filter.movesOnly = request.flag("moves");
+  const int64_t limit = request.number("limit", 100);
+  if (limit < 0) co_return Status(ErrorCode::kBadValue, "'limit' must be 0 (no limit) or more");
+  filter.limit = static_cast<size_t>(limit == 0 ? kMostTransitions : std::min(limit, kMostTransitions));
+  std::vector<bson::Document> rows;
+  for (const TransitionRecord& record : request.server().node.transitions().find(filter))
+    rows.push_back(machines::toBson(record));
+  co_return co_await replyWithRows(request, "admin.$cmd.transitionLog", std::move(rows),
+                                   request.document("cursor")["batchSize"]);
+}
+
+constexpr Argument kTransitionLogArguments[] = {stringArg("path"), stringArg("machine"), stringArg("instance"),
+                                                flagArg("moves"),  numberArg("limit"),   documentArg("cursor")};
+
+Task<Status> controlActor(Request& request) {
+  TROUPE_CO_ASSIGN(const std::string path, pathOf(request));
+  const std::string action(request.text("action"));
+  std::string reason = "asked for by ";
+  const auto users = request.userNames();
+  reason += users.empty() ? "an operator" : users.front();
+  if (const auto why = request.text("reason"); !why.empty()) reason += ": " + std::string(why);
+  co_return co_await request.server().controlActor(path, action, std::move(reason));
+}
+
+constexpr Argument kControlActorArguments[] = {stringArg("action").required(), stringArg("reason")};
+
+constexpr Command kActorCommands[] = {
+    {.name = "actorDetails",
+     .summary = "an actor's row, its state, its recent messages, and the machine it carries out",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kViewActors},
+     .adminOnly = true,
+     .run = actorDetails},
+    {.name = "transitionLog",
+     .summary = "the steps that machines took on this node, newest first, also of those that have ended",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kViewActors},
+     .adminOnly = true,
+     .arguments = kTransitionLogArguments,
+     .run = transitionLog},
+    {.name = "controlActor",
+     .summary = "restarts, parks or resumes an actor through its supervisor, or traces its messages",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kManageActors},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kControlActorArguments,
+     .run = controlActor},
+};
+
+}  // namespace
+
+std::span<const Command> actorCommands() { return kActorCommands; }
+
+}  // namespace troupe::commands
