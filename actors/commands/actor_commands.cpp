@@ -49,8 +49,8 @@ bson::Document documentOf(const machines::MachineOutline& machine) {
 StatusWith<std::string> pathOf(const Request& request) {
   const bson::Element path = request.body().first();
   if (path.is(bson::Type::kString)) return std::string(path.asString());
-  return Status(ErrorCode::kTypeMismatch, "'" + std::string(request.commandName()) +
-                                              "' must be the path of an actor such as \"/node/storage\"");
+  return Status(ErrorCode::kTypeMismatch,
+                "'" + std::string(request.commandName()) + "' must be the path of an actor such as \"/node/storage\"");
 }
 
 Task<Status> actorDetails(Request& request) {

@@ -52,7 +52,6 @@ class WriteErrors {
   size_t bytes_ = 0;
 };
 
-
 /// The present second as a timestamp, and a count by which it differs from all others of that second.
 bson::Timestamp newTimestamp(ServerContext& server);
 

@@ -10,8 +10,8 @@
 #include "actors/kernel/actor.hpp"
 #include "actors/kernel/post_office.hpp"
 #include "actors/kernel/registry.hpp"
-#include "actors/kernel/transition_log.hpp"
 #include "actors/kernel/task.hpp"
+#include "actors/kernel/transition_log.hpp"
 
 namespace boost::asio {
 class io_context;

@@ -47,10 +47,10 @@ struct TransitionFilter {
 class TransitionLog {
  public:
   static constexpr size_t kMovesOfAnActor = 64, kOthersOfAnActor = 32;
-  static constexpr size_t kRecords = 16'384;    ///< of all actors
-  static constexpr size_t kUnwritten = 4'096;   ///< moves that wait for the keeper
-  static constexpr size_t kLongestText = 200;   ///< bytes of a name, an effect or an outcome
-  static constexpr size_t kMostEffects = 16;    ///< the last text counts those beyond it
+  static constexpr size_t kRecords = 16'384;   ///< of all actors
+  static constexpr size_t kUnwritten = 4'096;  ///< moves that wait for the keeper
+  static constexpr size_t kLongestText = 200;  ///< bytes of a name, an effect or an outcome
+  static constexpr size_t kMostEffects = 16;   ///< the last text counts those beyond it
 
   void add(TransitionRecord record);
   /// Newest first.

@@ -28,10 +28,12 @@ class EffectText {
  private:
   template <class Variant>
   static std::string nameOf(const Variant& variant) {
-    return std::visit([]<class T>(const T&) {
-      if constexpr (Described<T>) return std::string(typeName<T>());
-      else return std::string();
-    }, variant);
+    return std::visit(
+        []<class T>(const T&) {
+          if constexpr (Described<T>) return std::string(typeName<T>());
+          else return std::string();
+        },
+        variant);
   }
 };
 

@@ -94,10 +94,8 @@ Task<Status> TransitionKeeper::write(std::vector<TransitionRecord> records) {
   if (!target.collection) co_return Status(ErrorCode::kNamespaceNotFound, "the collection was dropped meanwhile");
   std::vector<bson::Document> documents;
   for (const TransitionRecord& record : records)
-    documents.push_back(bson::Builder()
-                            .append("_id", server::newObjectId(*server_))
-                            .appendAll(machines::toBson(record))
-                            .finish());
+    documents.push_back(
+        bson::Builder().append("_id", server::newObjectId(*server_)).appendAll(machines::toBson(record)).finish());
   auto insert = [&]() -> Status {
     for (const bson::Document& document : documents)
       TROUPE_TRY(target.collection->insert(operation.recoveryUnit(), document).status());

@@ -17,8 +17,8 @@ namespace troupe::maintenance {
 class TransitionKeeper final : public Actor {
  public:
   static constexpr int64_t kCollectionBytes = 16 * 1024 * 1024;
-  static constexpr size_t kRestored = 2'000;  ///< records that a start reads
-  static constexpr size_t kBatch = 256;       ///< records of one unit of work
+  static constexpr size_t kRestored = 2'000;                         ///< records that a start reads
+  static constexpr size_t kBatch = 256;                              ///< records of one unit of work
   static constexpr Duration kPause = std::chrono::milliseconds(50);  ///< between two batches
 
   explicit TransitionKeeper(server::ServerContext* server) : server_(server) {}

@@ -106,7 +106,7 @@ struct ServerContext {
   std::function<void()> wakeFlusher;      ///< called when a request waits for a flush that has not begun
   std::function<void()> requestShutdown;  ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
-  storage::Locker shutdownLock{locks};            ///< holds the global lock from the end of the last operation on
+  storage::Locker shutdownLock{locks};  ///< holds the global lock from the end of the last operation on
   /// An operator's action on an actor: "restart", "park", "resume", "trace" or "untrace". Errors: BadValue (no such
   /// action), NoSuchKey (no such actor), IllegalOperation.
   std::function<Task<Status>(std::string path, std::string action, std::string reason)> controlActor;

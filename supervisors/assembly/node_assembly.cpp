@@ -243,44 +243,45 @@ void NodeAssembly::Parts::makeContext() {
   server::ServerIdentity identity = options.identity;
   identity.processId = hello.processId();
   const Address flusher = node->address(kJournalFlusherPath);
-  context.reset(
-      new server::ServerContext{.node = *node,
-                                .startedAt = environment->now(),
-                                .log = log,
-                                .identity = std::move(identity),
-                                .commands = commandTable,
-                                .parameters = parameters,
-                                .failPoints = failPoints,
-                                .clients = clients,
-                                .cursors = cursors,
-                                .sessions = sessions,
-                                .users = *users,
-                                .hello = hello,
-                                .cappedWaiters = cappedWaiters,
-                                .counters = {},
-                                .latencies = {},
-                                .objectIds = objectIds,
-                                .engine = *engine,
-                                .storageSessions = *storageSessions,
-                                .catalog = server::GuardedCatalog(*catalog),
-                                .locks = locks,
-                                .admission = admission,
-                                .durability = durability,
-                                .conflicts = {},
-                                .blocking = *workers,
-                                .disk = *disk,
-                                .secrets = options.secrets,
-                                .loginSecret = auth::randomBytes(options.secrets, 32),
-                                .spillDirectory = options.spillDirectory,
-                                .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
-                                .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},
-                                .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
-                                .controlActor = [this](std::string path, std::string action, std::string reason) {
-                                  return controlByName(*node, std::move(path), std::move(action), std::move(reason));
-                                },
-                                .membership = membership.get(),
-                                .operations = operations(),
-                                .writes = {*node, *catalog}});
+  context.reset(new server::ServerContext{
+      .node = *node,
+      .startedAt = environment->now(),
+      .log = log,
+      .identity = std::move(identity),
+      .commands = commandTable,
+      .parameters = parameters,
+      .failPoints = failPoints,
+      .clients = clients,
+      .cursors = cursors,
+      .sessions = sessions,
+      .users = *users,
+      .hello = hello,
+      .cappedWaiters = cappedWaiters,
+      .counters = {},
+      .latencies = {},
+      .objectIds = objectIds,
+      .engine = *engine,
+      .storageSessions = *storageSessions,
+      .catalog = server::GuardedCatalog(*catalog),
+      .locks = locks,
+      .admission = admission,
+      .durability = durability,
+      .conflicts = {},
+      .blocking = *workers,
+      .disk = *disk,
+      .secrets = options.secrets,
+      .loginSecret = auth::randomBytes(options.secrets, 32),
+      .spillDirectory = options.spillDirectory,
+      .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
+      .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},
+      .actorRows = [this](bson::View filter) { return rowsOf(node->registry(), filter); },
+      .controlActor =
+          [this](std::string path, std::string action, std::string reason) {
+            return controlByName(*node, std::move(path), std::move(action), std::move(reason));
+          },
+      .membership = membership.get(),
+      .operations = operations(),
+      .writes = {*node, *catalog}});
   context->writes.conflicts = &context->conflicts;
   context->writes.retryOptions = [this] { return conflictRetryOf(parameters); };
   context->writes.roomFor = [this](size_t bytes) { return disk->roomFor(bytes); };

@@ -13,9 +13,7 @@ namespace troupe::supervisors {
 
 namespace {
 
-std::string textOf(bson::View document, std::string_view field) {
-  return std::string(document[field].toStringOr());
-}
+std::string textOf(bson::View document, std::string_view field) { return std::string(document[field].toStringOr()); }
 
 std::string clockTime(const bson::Element& date) {
   if (!date.is(bson::Type::kDate)) return "";
@@ -52,7 +50,8 @@ std::string renderMessages(std::string_view title, const bson::Element& messages
   Table table({{"message", false, 12}, {"peer", false, 12}, {"when", true}});
   for (const auto& message : messages.asArray()) {
     const bson::View row = message.asDocument();
-    table.add({textOf(row, "message"), textOf(row, "peerNode") + textOf(row, "peer"), describeField(row["at"], nowMillis)});
+    table.add(
+        {textOf(row, "message"), textOf(row, "peerNode") + textOf(row, "peer"), describeField(row["at"], nowMillis)});
   }
   return "\n" + paint.bold(title) + "\n" + table.render(width, paint);
 }

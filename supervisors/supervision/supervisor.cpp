@@ -234,7 +234,8 @@ Task<Status> controlActor(Node& node, std::string path, ControlAction action, st
     co_return answer.status();
   }
   const auto supervisor = node.registry().row(row->parent);
-  if (!supervisor || supervisor->strategy.empty()) co_return Status(ErrorCode::kIllegalOperation, path + " has no supervisor");
+  if (!supervisor || supervisor->strategy.empty())
+    co_return Status(ErrorCode::kIllegalOperation, path + " has no supervisor");
   Payload wanted = controlMessage(path.substr(path.rfind('/') + 1), action, reason);
   Answer answer = co_await node.ask(node.address(row->parent), std::move(wanted), kAskTimeout, Priority::kHigh);
   co_return answer.status();

@@ -15,7 +15,7 @@ import bson.raw_bson
 from bson import Binary, Code, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
 
 from replica_set_support import Set
-from support import BIN, SLOWNESS, Server, ServerTest, free_port
+from support import BIN, SLOWNESS, Server, ServerTest, eventually, free_port
 
 
 def troupe(*arguments, stdin=None, timeout=60):
@@ -155,10 +155,24 @@ class CommandLineTest(ServerTest):
         self.assertEqual(code, 0, err)
         self.assertRegex(out, r"(?m)^phase +\w+")
         self.assertEqual(self.run_on("actor", "nobody")[0], 1)
+        self.assertIn("received, newest first", out)
         code, out, err = self.run_on("status")
         self.assertEqual(code, 0, err)
         self.assertIn("connections", out)
 
+
+    def test_acts_on_an_actor_through_its_supervisor(self):
+        def phase():
+            return json.loads(self.run_on("actor", "idle-sweeper", "--json")[1])["row"]["phase"]
+        code, out, err = self.run_on("actor", "idle-sweeper", "--action", "park", "--reason", "a test")
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(phase(), "parked")
+        self.assertEqual(self.run_on("actor", "idle-sweeper", "--action", "resume")[0], 0)
+        self.assertTrue(eventually(lambda: phase() == "waiting"))
+        self.assertEqual(self.run_on("actor", "idle-sweeper", "--action", "dance")[0], 2)
+        code, _, err = self.run_on("actor", "/node", "--action", "park")
+        self.assertEqual(code, 1)
+        self.assertIn("has no supervisor", err)
 
     def test_prints_json_for_programs(self):
         self.db.c.insert_one({"_id": 1})
@@ -178,13 +192,26 @@ class CommandLineTest(ServerTest):
         self.assertEqual(below, [p for p in paths if p == "/node/storage" or p.startswith("/node/storage/")])
         rates = [row["handled"] for row in read("top", "--sort", "handled")]
         self.assertEqual(rates, sorted(rates, reverse=True))
-        self.assertEqual(read("actor", "listener")["phase"], "listening")
+        self.assertEqual(read("actor", "listener")["row"]["phase"], "listening")
         code, out, err = self.run_on("rs", "--json")
         self.assertEqual((code, out), (1, ""))
         self.assertIn("NoReplicationEnabled", err)
 
 
 class ReplicaSetTest(unittest.TestCase):
+    def test_tells_what_a_member_did_before_it_was_killed(self):
+        with Set(1) as members:
+            member = members.initiate()
+            with member.client() as client:
+                moves = client.local["troupe.transitions"]
+                self.assertTrue(eventually(lambda: moves.find_one({"to": "primary"})))
+            member.kill()
+            member.start()
+            code, out, err = troupe("history", "--moves", "--limit", "0", "--uri", member.uri)
+            self.assertEqual(code, 0, err)
+            self.assertRegex(out, r"(?m)^\S+ \S+  /node/replication/topology  Initiate  startup → ")
+            self.assertRegex(out, r"(?m)^    reply Done$")
+
     def test_shows_members_roles_and_the_term(self):
         with Set(2) as members:
             members.initiate()

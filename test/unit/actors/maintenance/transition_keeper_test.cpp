@@ -18,8 +18,8 @@ class TransitionKeeperTest : public commands::CommandTest {
   /// "event from>to" of each step of the member's topology machine, newest first.
   static std::vector<std::string> moves(CommandNode& node, const std::string& more = "") {
     std::vector<std::string> out;
-    const auto reply = node.run(
-        parse(R"({"transitionLog": 1, "path": "/node/replication", "moves": true)" + more + "}"), "admin");
+    const auto reply =
+        node.run(parse(R"({"transitionLog": 1, "path": "/node/replication", "moves": true)" + more + "}"), "admin");
     for (const auto& element : reply.view().at("cursor.firstBatch").asArray()) {
       const bson::View record = element.asDocument();
       out.push_back(std::string(record["event"].toStringOr()) + " " + std::string(record["from"].toStringOr()) + ">" +

@@ -262,10 +262,10 @@ TEST_F(AdminApiTest, DescribesEveryAddressInOpenApi) {
   EXPECT_TRUE(description["openapi"].get<std::string>().starts_with("3."));
   std::vector<std::string> described;
   for (const auto& item : description["paths"].items()) described.push_back(item.key());
-  EXPECT_THAT(described, ::testing::UnorderedElementsAre("/actors", "/actors/{path}", "/actors/{path}/restart",
-                                                         "/actors/{path}/park", "/actors/{path}/resume",
-                                                         "/actors/{path}/trace", "/metrics", "/status", "/locks", "/me",
-                                                         "/events", "/healthz", "/readyz", "/openapi.json", "/"));
+  EXPECT_THAT(described, ::testing::UnorderedElementsAre(
+                             "/actors", "/actors/{path}", "/actors/{path}/restart", "/actors/{path}/park",
+                             "/actors/{path}/resume", "/actors/{path}/trace", "/metrics", "/status", "/locks",
+                             "/transitions", "/me", "/events", "/healthz", "/readyz", "/openapi.json", "/"));
   std::vector<std::string> fields;
   for (const auto& item : description["components"]["schemas"]["Row"]["properties"].items())
     fields.push_back(item.key());

@@ -29,14 +29,15 @@ TEST(ActorDetailsText, ShowsRowStateMachineAndMessages) {
             "  telling             waits\n"
             "\n"
             "received, newest first\n"
-            "  message   peer           when\n"
-            "  ────────  ────────  ─────────\n"
-            "  Agreed    b:1/peer  5.0 s ago\n");
+            "  message  peer           when\n"
+            "  ───────  ────────  ─────────\n"
+            "  Agreed   b:1/peer  5.0 s ago\n");
 }
 
 TEST(ActorDetailsText, TellsTransitionsAsAStory) {
   const std::vector<bson::Document> newestFirst = {
-      fromText(R"({"at": {"$date": {"$numberLong": "2500"}}, "path": "/x", "event": "TooLate", "from": "asking", "to": "",
+      fromText(
+          R"({"at": {"$date": {"$numberLong": "2500"}}, "path": "/x", "event": "TooLate", "from": "asking", "to": "",
                 "revision": 0, "effects": [], "outcome": "ExceededTimeLimit: nobody answered"})"),
       fromText(R"({"at": {"$date": {"$numberLong": "1000"}}, "path": "/x", "event": "Nudge", "from": "asking",
                 "to": "asking", "revision": 2, "cause": "b:1/peer", "effects": ["reply Sum"]})"),
