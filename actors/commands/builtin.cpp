@@ -7,17 +7,12 @@ using namespace server;
 
 CommandTable makeCommandTable(std::span<const Command> more) {
   return CommandTable{
-      handshakeCommands(),     informationCommands(),
-      parameterCommands(),     statusCommands(),
-      lockCommands(),          insertCommands(),
-      findCommands(),          updateCommands(),
-      aggregateCommands(),     explainCommands(),
-      collectionCommands(),    indexCommands(),
-      statisticsCommands(),    userCommands(),
-      userInfoCommands(),      loginCommands(),
-      sessionCommands(),       administrationCommands(),
-      linkCommands(),          replicationCommands(),
-      memberMessageCommands(), more,
+      handshakeCommands(),     informationCommands(),    parameterCommands(),  statusCommands(),
+      lockCommands(),          insertCommands(),         findCommands(),       updateCommands(),
+      aggregateCommands(),     explainCommands(),        collectionCommands(), indexCommands(),
+      statisticsCommands(),    userCommands(),           userInfoCommands(),   loginCommands(),
+      sessionCommands(),       administrationCommands(), linkCommands(),       replicationCommands(),
+      memberMessageCommands(), planCacheCommands(),      bulkWriteCommands(),  more,
   };
 }
 
