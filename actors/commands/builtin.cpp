@@ -29,6 +29,8 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       replicationCommands(),
       memberMessageCommands(),
       actorCommands(),
+      planCacheCommands(),
+      bulkWriteCommands(),
       more,
   };
 }

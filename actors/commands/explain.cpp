@@ -6,6 +6,8 @@
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/version.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/query/shape/query_shape.hpp"
+#include "storage/query/update/update.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -23,6 +25,7 @@ void appendServerInfo(Request& request, bson::View command) {
   reply.append("serverInfo",
                bson::doc("host", identity.host.substr(0, identity.host.rfind(':')), "port",
                          static_cast<int32_t>(identity.port), "version", kServerVersion, "gitVersion", ""));
+  reply.append("serverParameters", bson::Document());
 }
 
 StatusWith<ExplainVerbosity> verbosityOf(const Request& request) {
@@ -34,11 +37,42 @@ StatusWith<ExplainVerbosity> verbosityOf(const Request& request) {
                 "verbosity string must be one of {'queryPlanner', 'executionStats', 'allPlansExecution'}");
 }
 
-Task<Status> runToEnd(Request& request, ResultStream& stream) {
+/// What an explained update or delete would do with the documents it finds.
+struct ExplainedWrite {
+  std::string_view stage = {};  ///< "UPDATE", "DELETE"; empty: the command only reads
+  bson::View statement = {};
+  bool multi = false;
+  bool upsert = false;
+  std::unique_ptr<query::Update> update = {};
+  int64_t matched = 0;
+  int64_t modified = 0;
+
+  bool writes() const { return !stage.empty(); }
+  Status note(const query::Executor& executor, bson::View document) {
+    ++matched;
+    if (!update) return Status::OK();
+    query::UpdateInput input;
+    input.document = document;
+    if (update->needsMatchedIndex()) {
+      TROUPE_ASSIGN(input.matchedIndex, executor.matchedArrayIndex());
+    }
+    TROUPE_ASSIGN(const auto result, update->apply(input));
+    if (!result.noop) ++modified;
+    return Status::OK();
+  }
+};
+
+/// `write`, of a plan's results: what it would do with each; null: nothing.
+Task<Status> runToEnd(Request& request, ResultStream& stream, const query::Executor* executor = nullptr,
+                      ExplainedWrite* write = nullptr) {
   TimePoint lastYield = request.operation().started();
   for (int n = 1;; ++n) {
     TROUPE_CO_ASSIGN(const auto next, stream.next());
     if (next.isEnd()) co_return Status::OK();
+    if (write && next.isDocument()) {
+      TROUPE_CO_TRY(write->note(*executor, next.document));
+      if (!write->multi) co_return Status::OK();
+    }
     if (next.isDocument() && (n & 63) != 0) continue;
     TROUPE_CO_TRY(co_await letOthersRun(request, stream, lastYield));
   }
@@ -60,8 +94,110 @@ query::FindRequest requestOf(bson::View command, std::string_view filterName) {
   return find;
 }
 
+/// The statement that is explained: an update or delete by itself, or findAndModify.
+ExplainedWrite updateOf(bson::View statement, bool upsert, bool multi) {
+  return {.stage = "UPDATE", .statement = statement, .multi = multi, .upsert = upsert};
+}
+ExplainedWrite deleteOf(bson::View statement, bool multi) {
+  return {.stage = "DELETE", .statement = statement, .multi = multi};
+}
+
+Status prepareUpdate(ExplainedWrite& write, const query::ParseContext& context) {
+  if (write.stage != "UPDATE") return Status::OK();
+  const bson::Element u = write.statement.has("u") ? write.statement["u"] : write.statement["update"];
+  if (!u.isObjectLike()) return {ErrorCode::kFailedToParse, "an update needs a document or a pipeline"};
+  const auto part = [&](std::string_view name) {
+    const auto e = write.statement[name];
+    return e.isObjectLike() ? e.asDocument() : bson::View();
+  };
+  TROUPE_ASSIGN(write.update, query::parseUpdate(u, part("arrayFilters"), context, part("c")));
+  return Status::OK();
+}
+
+/// The plan's own explanation, below the stage that writes.
+void appendPlanner(bson::Builder& reply, const query::Executor& executor, const ExplainedWrite& write) {
+  reply.openDocument("queryPlanner");
+  if (!write.writes()) {
+    executor.explainPlanner(reply);
+    reply.close();
+    return;
+  }
+  bson::Builder read;
+  executor.explainPlanner(read);
+  const bson::Document planner = read.finish();
+  for (const bson::Element& e : planner.view()) {
+    if (e.name() != "winningPlan") reply.append(e);
+    else reply.openDocument("winningPlan").append("stage", write.stage).append("inputStage", e.asDocument()).close();
+  }
+  reply.close();
+}
+
+void appendWriteStage(bson::Builder& reply, const ExplainedWrite& write, const bson::Element& input) {
+  reply.openDocument("executionStages").append("stage", write.stage).append("nReturned", 0);
+  reply.append("works", static_cast<int32_t>(write.matched + 1)).append("advanced", 0);
+  reply.append("needTime", static_cast<int32_t>(write.matched)).append("needYield", 0).append("isEOF", 1);
+  if (write.update) {
+    const bool inserts = write.upsert && write.matched == 0;
+    reply.append("nMatched", static_cast<int32_t>(write.matched));
+    reply.append("nWouldModify", static_cast<int32_t>(write.modified));
+    reply.append("nWouldUpsert", inserts ? 1 : 0);
+  } else {
+    reply.append("nWouldDelete", static_cast<int32_t>(write.matched));
+  }
+  reply.append("inputStage", input.asDocument()).close();
+}
+
+void appendExecution(bson::Builder& reply, const query::Executor& executor, const ExplainedWrite& write) {
+  if (!write.writes()) {
+    executor.explainExecution(reply);
+    return;
+  }
+  bson::Builder read;
+  executor.explainExecution(read);
+  const bson::Document execution = read.finish();
+  for (const bson::Element& e : execution.view()) {
+    if (e.name() == "nReturned") reply.append("nReturned", 0);
+    else if (e.name() == "executionStages") appendWriteStage(reply, write, e);
+    else reply.append(e);
+  }
+}
+
+using Shaped = query::ShapedField::Kind;
+const std::vector<query::ShapedField> kFindShape = {
+    {"filter", Shaped::kFilter},       {"sort", Shaped::kVerbatim},        {"projection", Shaped::kProjection},
+    {"hint", Shaped::kVerbatim},       {"collation", Shaped::kVerbatim},   {"let", Shaped::kExpression},
+    {"skip", Shaped::kExpression},     {"limit", Shaped::kExpression},     {"singleBatch", Shaped::kExpression},
+    {"min", Shaped::kExpression},      {"max", Shaped::kExpression},       {"returnKey", Shaped::kExpression},
+    {"tailable", Shaped::kExpression}, {"awaitData", Shaped::kExpression}, {"showRecordId", Shaped::kExpression},
+};
+const std::vector<query::ShapedField> kDistinctShape = {
+    {"key", Shaped::kVerbatim},
+    {"query", Shaped::kFilter},
+    {"hint", Shaped::kVerbatim},
+    {"collation", Shaped::kVerbatim},
+};
+const std::vector<query::ShapedField> kAggregateShape = {
+    {"pipeline", Shaped::kPipeline},
+    {"hint", Shaped::kVerbatim},
+    {"collation", Shaped::kVerbatim},
+    {"let", Shaped::kExpression},
+};
+
+/// `queryShapeHash`, of the commands that have one.
+Status appendShapeHash(Request& request, std::string_view ns, bson::View command, const query::ParseContext& context) {
+  const std::string_view name = command.first().name();
+  const auto* shaped = name == "find"        ? &kFindShape
+                       : name == "distinct"  ? &kDistinctShape
+                       : name == "aggregate" ? &kAggregateShape
+                                             : nullptr;
+  if (!shaped) return Status::OK();
+  TROUPE_ASSIGN(const std::string hash, query::queryShapeHash(name, ns, command, *shaped, context));
+  request.reply().append("queryShapeHash", hash);
+  return Status::OK();
+}
+
 Task<Status> explainQuery(Request& request, AuthorizedNamespace ns, bson::View command, query::FindRequest find,
-                          ExplainVerbosity verbosity) {
+                          ExplainVerbosity verbosity, ExplainedWrite write = {}) {
   ServerContext& server = request.server();
   auto resources = std::make_shared<QueryResources>(server, request.operation());
   TROUPE_CO_TRY(resources->open(request, ns));
@@ -69,21 +205,21 @@ Task<Status> explainQuery(Request& request, AuthorizedNamespace ns, bson::View c
   const auto let = command["let"];
   TROUPE_CO_TRY(prepareContext(*resources, request, collation.isObjectLike() ? collation.asDocument() : bson::View(),
                                let.isObjectLike() ? let.asDocument() : bson::View()));
+  TROUPE_CO_TRY(prepareUpdate(write, resources->context));
   TROUPE_CO_ASSIGN(auto opened, query::openFind(resources->collection, find, resources->unit(), resources->context));
   query::Executor* executor = opened.get();
   const auto stream = streamOf(resources, std::move(opened));
-  request.reply().append("explainVersion", "1").openDocument("queryPlanner");
-  executor->explainPlanner(request.reply());
-  request.reply().close();
+  request.reply().append("explainVersion", "1");
+  appendPlanner(request.reply(), *executor, write);
   if (verbosity != ExplainVerbosity::kQueryPlanner) {
-    TROUPE_CO_TRY(co_await runToEnd(request, *stream));
+    TROUPE_CO_TRY(co_await runToEnd(request, *stream, executor, write.writes() ? &write : nullptr));
     request.reply().openDocument("executionStats");
-    executor->explainExecution(request.reply());
+    appendExecution(request.reply(), *executor, write);
     if (verbosity == ExplainVerbosity::kAllPlansExecution) request.reply().openArray("allPlansExecution").close();
     request.reply().close();
   }
+  TROUPE_CO_TRY(appendShapeHash(request, ns.toString(), command, resources->context));
   appendServerInfo(request, command);
-  request.reply().append("serverParameters", bson::Document());
   co_return Status::OK();
 }
 
@@ -136,11 +272,18 @@ Task<Status> explain(Request& request) {
     co_return co_await explainAggregate(request, ns, onView, verbosity);
   }
   if (name == "find") co_return co_await explainQuery(request, ns, command, requestOf(command, "filter"), verbosity);
-  if (name == "count" || name == "distinct" || name == "findAndModify" || name == "findandmodify") {
+  if (name == "count" || name == "distinct")
     co_return co_await explainQuery(request, ns, command, requestOf(command, "query"), verbosity);
+  if (name == "findAndModify" || name == "findandmodify") {
+    ExplainedWrite one = deleteOf(command, false);
+    if (!command["remove"].truthy()) one = updateOf(command, command["upsert"].truthy(), false);
+    co_return co_await explainQuery(request, ns, command, requestOf(command, "query"), verbosity, std::move(one));
   }
-  const bson::View statement = firstStatement(command, name == "update" ? "updates" : "deletes");
-  co_return co_await explainQuery(request, ns, statement, requestOf(statement, "q"), verbosity);
+  const bool updates = name == "update";
+  const bson::View statement = firstStatement(command, updates ? "updates" : "deletes");
+  ExplainedWrite write = deleteOf(statement, statement["limit"].toInt64() == 0);
+  if (updates) write = updateOf(statement, statement["upsert"].truthy(), statement["multi"].truthy());
+  co_return co_await explainQuery(request, ns, statement, requestOf(statement, "q"), verbosity, std::move(write));
 }
 
 constexpr Command kExplainCommands[] = {
@@ -166,9 +309,15 @@ Task<Status> explainAggregate(Request& request, AuthorizedNamespace ns, bson::Vi
   if (verbosity != ExplainVerbosity::kQueryPlanner) {
     TROUPE_CO_TRY(co_await runToEnd(request, *prepared.stream));
   }
-  reply.openArray("stages");
+  bson::Builder stages;
+  prepared.pipeline->serialize("stages", stages);
+  const bson::Document serialized = stages.finish();
+  const bson::View rest = serialized["stages"].asArray();
+  const bool isPlanAlone = prepared.executor && rest.empty();  // nothing is left that is more than a find
+  if (!isPlanAlone) reply.openArray("stages");
   if (prepared.executor) {
-    reply.pushDocument().openDocument("$cursor").openDocument("queryPlanner");
+    if (!isPlanAlone) reply.pushDocument().openDocument("$cursor");
+    reply.openDocument("queryPlanner");
     prepared.executor->explainPlanner(reply);
     reply.close();
     if (verbosity != ExplainVerbosity::kQueryPlanner) {
@@ -176,13 +325,13 @@ Task<Status> explainAggregate(Request& request, AuthorizedNamespace ns, bson::Vi
       prepared.executor->explainExecution(reply);
       reply.close();
     }
-    reply.close().close();
+    if (!isPlanAlone) reply.close().close();
   }
-  bson::Builder stages;
-  prepared.pipeline->serialize("stages", stages);
-  const bson::Document serialized = stages.finish();
-  for (const bson::Element& stage : serialized["stages"].asArray()) reply.push(stage);
-  reply.close();
+  if (!isPlanAlone) {
+    for (const bson::Element& stage : rest) reply.push(stage);
+    reply.close();
+  }
+  TROUPE_CO_TRY(appendShapeHash(request, ns.toString(), command, prepared.resources->context));
   appendServerInfo(request, command);
   co_return Status::OK();
 }

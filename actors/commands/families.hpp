@@ -15,8 +15,10 @@ std::span<const Command> lockCommands();         ///< lockInfo
 std::span<const Command> insertCommands();
 std::span<const Command> findCommands();    ///< find, getMore, killCursors, count, distinct
 std::span<const Command> updateCommands();  ///< update, delete, findAndModify
+std::span<const Command> bulkWriteCommands();
 std::span<const Command> aggregateCommands();
 std::span<const Command> explainCommands();
+std::span<const Command> planCacheCommands();  ///< planCacheSetFilter, planCacheClear ...
 std::span<const Command>
 collectionCommands();  ///< create, drop, dropDatabase, renameCollection, listDatabases, listCollections, collMod
 std::span<const Command> indexCommands();           ///< createIndexes, listIndexes, dropIndexes

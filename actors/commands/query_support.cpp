@@ -228,6 +228,7 @@ Status prepareContext(QueryResources& r, const Request& request, bson::View coll
   }
   r.context.collator = r.collator.get();
   r.context.work = &r;
+  r.context.indexFilters = &request.server().indexFilters;
   setPresent(r.context, request.server());
   r.context.limits.sortMemoryBytes = static_cast<size_t>(request.server().parameters.maxQueryMemoryBytes);
   if (!let.empty()) {

@@ -40,13 +40,6 @@ constexpr Argument kDeleteStatement[] = {
     eitherArg("hint", kStringArg | kDocumentArg),
 };
 
-/// checkArguments passes over the first field (a command's own name), so a statement is checked behind a leading one.
-Status checkStatement(std::string_view what, ArgumentTable table, bson::View statement) {
-  bson::Builder b;
-  b.append("statement", 1).appendAll(statement);
-  return checkArguments(what, table, b.finish());
-}
-
 bson::View documentIn(bson::View statement, std::string_view name) {
   const auto e = statement[name];
   return e.isObjectLike() ? e.asDocument() : bson::View();
@@ -96,25 +89,12 @@ auth::ActionSet furtherActions(const Request& request, const std::vector<bson::V
   return further;
 }
 
-/// A command may have very many statements, each of which is too small to look at the clock.
-Task<Status> betweenStatements(Request& request, TimePoint& lastYield) {
-  const TimePoint now = request.server().node.environment().now();
-  if (Status status = request.operation().checkForInterrupt(now); !status.isOK()) co_return status;
-  if (now - lastYield < kSlice) co_return Status::OK();
-  const Status status = co_await request.yield();
-  lastYield = request.server().node.environment().now();
-  co_return status;
-}
-
 /// Runs all statements in order, collecting failures as writeErrors.
 Task<Status> runStatements(Request& request, std::string_view name, Parse parse, Note note) {
   const auto statements = request.documents(name);
   if (!statements.isOK()) co_return statements.status();
   TROUPE_CO_ASSIGN(const auto ns, request.target(furtherActions(request, *statements)));
-  if (statements->empty() || statements->size() > kMaxWriteBatch) {
-    co_return Status(ErrorCode::kInvalidLength, "Write batch sizes must be between 1 and 100000. Got " +
-                                                    std::to_string(statements->size()) + " operations.");
-  }
+  TROUPE_CO_TRY(checkBatchSize(statements->size()));
   const bool ordered = request.flag("ordered", true);
   WriteErrors errors;
   TimePoint lastYield = request.server().node.environment().now();

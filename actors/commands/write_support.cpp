@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/commands/query_support.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
 
@@ -45,6 +46,27 @@ bool endsCommand(const Status& status) {
     case ErrorCode::kPrimarySteppedDown: return true;
     default: return false;
   }
+}
+
+Status checkStatement(std::string_view what, ArgumentTable table, bson::View statement) {
+  bson::Builder b;
+  b.append("statement", 1).appendAll(statement);
+  return checkArguments(what, table, b.finish());
+}
+
+Status checkBatchSize(size_t count) {
+  if (count >= 1 && count <= kMaxWriteBatch) return Status::OK();
+  return {ErrorCode::kInvalidLength,
+          "Write batch sizes must be between 1 and 100000. Got " + std::to_string(count) + " operations."};
+}
+
+Task<Status> betweenStatements(Request& request, TimePoint& lastYield) {
+  const TimePoint now = request.server().node.environment().now();
+  if (Status status = request.operation().checkForInterrupt(now); !status.isOK()) co_return status;
+  if (now - lastYield < kSlice) co_return Status::OK();
+  const Status status = co_await request.yield();
+  lastYield = request.server().node.environment().now();
+  co_return status;
 }
 
 void WriteErrors::add(WriteError error) {

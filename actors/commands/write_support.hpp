@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/arguments.hpp"
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
@@ -29,6 +30,13 @@ auth::ActionSet bypassAction(const Request& request);
 
 /// Statements one write command may have.
 inline constexpr size_t kMaxWriteBatch = 100'000;
+/// checkArguments for a document whose first field is none of a command's own. Errors: as there.
+Status checkStatement(std::string_view what, ArgumentTable table, bson::View statement);
+/// Errors: InvalidLength.
+Status checkBatchSize(size_t count);
+/// Between two statements: a command may have very many of them, each too small to look at the clock. Errors: of an
+/// interrupt.
+Task<Status> betweenStatements(Request& request, TimePoint& lastYield);
 /// Failures that are the command's and not one statement's: it was interrupted, or the node is not the primary.
 bool endsCommand(const Status& status);
 
@@ -44,6 +52,7 @@ class WriteErrors {
   static constexpr size_t kMaxBytes = size_t{1} << 20;
   void add(WriteError error);
   bool empty() const { return errors_.empty(); }
+  const std::vector<WriteError>& all() const { return errors_; }
   /// Appends `writeErrors` to the reply, as far as the client may see them, unless there are none.
   void appendTo(Request& request) const;
 

@@ -24,6 +24,7 @@
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/locks/lock_manager.hpp"
 #include "storage/operation/operation_context.hpp"
+#include "storage/query/shape/index_filters.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/session_pool.hpp"
 
@@ -114,6 +115,7 @@ struct ServerContext {
   storage::OperationServices operations;          ///< of every operation on this node
   WriteServices writes;
   ConnectionGate gate{identity.maxConnections};  ///< admission of connections
+  query::IndexFilters indexFilters{};            ///< set by planCacheSetFilter
   MessageMemory messages{parameters};            ///< of incomplete messages
 };
 

@@ -62,7 +62,7 @@ class Reader {
     if (name == "strength") return strength(e);
     if (name == "maxVariable") return maxVariable(e);
     if (name == "version") return version(e);
-    return {ErrorCode::kFailedToParse, "BSON field 'collation." + std::string(name) + "' is an unknown field."};
+    return {ErrorCode::kUnknownField, "BSON field 'collation." + std::string(name) + "' is an unknown field."};
   }
 
  private:
@@ -208,7 +208,8 @@ Collator::~Collator() = default;
 
 StatusWith<std::shared_ptr<const Collator>> Collator::parse(View specification) {
   const Element locale = specification["locale"];
-  if (!locale.ok()) return {ErrorCode::kFailedToParse, "BSON field 'collation.locale' is missing but a required field"};
+  if (!locale.ok())
+    return {ErrorCode::kMissingRequiredField, "BSON field 'collation.locale' is missing but a required field"};
   if (!locale.is(Type::kString)) return wrongType(locale, "string");
   if (locale.asString() == "simple") {
     if (specification.count() > 1)

@@ -15,8 +15,8 @@ class Collator {
  public:
   /// From a collation document `{locale, strength, caseLevel, caseFirst, numericOrdering, alternate, maxVariable,
   /// normalization, backwards}`; null for `{locale: "simple"}`.
-  /// Errors: BadValue (unknown locale or value out of range), FailedToParse (missing or unknown field, options with
-  /// "simple"), TypeMismatch, IncompatibleCollationVersion.
+  /// Errors: BadValue (unknown locale or value out of range), 40414 (no locale), 40415 (unknown field), FailedToParse
+  /// (options with "simple"), TypeMismatch, IncompatibleCollationVersion.
   static StatusWith<std::shared_ptr<const Collator>> parse(View specification);
   ~Collator();
 

@@ -18,6 +18,7 @@ struct QueryLimits {
   bool allowDiskUse = true;
 };
 
+class IndexFilters;
 class QueryWork;
 
 /// Context in which filters, projections, updates, sorts and expressions are parsed. Borrowed: collator,
@@ -29,6 +30,7 @@ struct ParseContext {
   bson::View let{};                          ///< the command's `let` variables, already evaluated: name -> value
   QueryLimits limits{};
   QueryWork* work = nullptr;  ///< null: no operation; slices of work end by rows alone, and memory has no limit
+  const IndexFilters* indexFilters = nullptr;  ///< of the node; null: plans may use any index
 };
 
 }  // namespace troupe::query

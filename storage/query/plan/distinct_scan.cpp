@@ -4,6 +4,7 @@
 #include "storage/query/plan/executor.hpp"
 #include "storage/query/plan/index_matcher.hpp"
 #include "storage/query/plan/index_scan.hpp"
+#include "storage/query/plan/plan_shape.hpp"
 
 namespace troupe::query {
 
@@ -13,12 +14,13 @@ namespace {
 constexpr int64_t kMostKeys = 100'000;
 
 /// An index whose keys hold the unchanged values of `field` and whose bounds cover the whole filter.
-StatusWith<std::optional<IndexPlan>> planDistinct(const storage::Collection& collection, std::string_view field,
+StatusWith<std::optional<IndexPlan>> planDistinct(const PlanContext& plan, std::string_view field,
                                                   const IndexQuery& query) {
+  const storage::Collection& collection = *plan.collection;
   for (const storage::IndexPtr& index : collection.indexes()) {
     if (!index->usable() || index->multikey() || index->access->collator() || query.collator) continue;
     const bool fits = index->spec.fields.front().path == field && index->spec.kind == storage::IndexKind::kOrdered;
-    if (!fits) continue;
+    if (!fits || (plan.indexFilter && !plan.indexFilter->allows(collection, *index))) continue;
     TROUPE_ASSIGN(const bool holdsAll, holdsAllMatches(*index, query));
     if (!holdsAll) continue;
     TROUPE_ASSIGN(auto access, planIndex(index, query, true));
@@ -82,14 +84,15 @@ StatusWith<bool> distinctScan(const storage::Collection& collection, std::string
                               const std::function<Status(const bson::Element&)>& add) {
   PlannedIndexes indexes(collection.indexes(), context.work);
   TROUPE_ASSIGN(const IndexQuery query, IndexQuery::of(&filter, indexes, context));
-  TROUPE_ASSIGN(auto planned, planDistinct(collection, field, query));
-  if (!planned) return false;
-  const auto access = std::make_shared<const IndexPlan>(std::move(*planned));
   PlanContext plan;
   plan.collection = storage::CollectionPtr(storage::CollectionPtr(), &collection);  // borrowed for this call
   plan.unit = &unit;
   plan.parse = context;
   plan.filter = &filter;
+  TROUPE_ASSIGN(plan.indexFilter, indexFilterOf(plan));
+  TROUPE_ASSIGN(auto planned, planDistinct(plan, field, query));
+  if (!planned) return false;
+  const auto access = std::make_shared<const IndexPlan>(std::move(*planned));
   return DistinctScan(plan, access, field).run(add);
 }
 

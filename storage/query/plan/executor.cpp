@@ -4,6 +4,7 @@
 #include "storage/query/plan/flow_stages.hpp"
 #include "storage/query/plan/id_lookup.hpp"
 #include "storage/query/plan/plan_executor.hpp"
+#include "storage/query/plan/plan_shape.hpp"
 #include "storage/query/plan/planner.hpp"
 #include "storage/query/plan/shape_stages.hpp"
 
@@ -56,6 +57,7 @@ Status build(PlanExecutor& executor, const FindRequest& request, const ParseCont
     executor.setRoot(std::make_unique<NoRows>(plan));
     return Status::OK();
   }
+  TROUPE_ASSIGN(plan.indexFilter, indexFilterOf(plan));
   Planner planner(plan, request);
   TROUPE_ASSIGN(auto chosen, planner.choose());
   const auto finish = [&](PlannedAccess& access) {
@@ -92,6 +94,7 @@ StatusWith<std::unique_ptr<Executor>> openFind(storage::CollectionPtr collection
   plan.filter = plan.ownedFilter.get();
   if (!request.projection.empty()) {
     TROUPE_ASSIGN(plan.projection, parseProjection(request.projection, plan.filter, context));
+    plan.projectionSpec = bson::Document(request.projection);
   }
   TROUPE_TRY(build(*executor, request, context));
   return std::unique_ptr<Executor>(std::move(executor));

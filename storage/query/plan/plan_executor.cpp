@@ -2,6 +2,8 @@
 
 #include "storage/catalog/catalog_view.hpp"
 #include "storage/query/plan/id_lookup.hpp"
+#include "storage/query/plan/plan_shape.hpp"
+#include "storage/query/shape/query_shape.hpp"
 
 namespace troupe::query {
 
@@ -77,10 +79,27 @@ bson::Document PlanExecutor::parsedQuery() const {
   return lookup ? bson::doc("_id", bson::doc("$eq", lookup->id())) : bson::Document();
 }
 
+/// Nothing where the operation is interrupted: it ends at its next step.
+void PlanExecutor::explainShape(bson::Builder& out) const {
+  const auto shape = plan_.filter ? planShapeOf(plan_) : shapeOfLookup();
+  if (!shape.isOK()) return;
+  const std::string shapeHash = shortHash(*shape);
+  out.append("queryHash", shapeHash).append("planCacheShapeHash", shapeHash);
+  const auto key = plan_.filter ? planCacheKey(plan_, *shape) : shape;
+  if (key.isOK()) out.append("planCacheKey", shortHash(*key));
+}
+
+/// Of a lookup by `_id` whose filter was not even parsed.
+StatusWith<std::string> PlanExecutor::shapeOfLookup() const {
+  const MatchExpression byId(MatchKind::kEq, "_id");
+  return planShape({.filter = &byId}, plan_.parse);
+}
+
 void PlanExecutor::explainPlanner(bson::Builder& out) const {
   out.append("namespace", plan_.collection ? plan_.collection->ns().toString() : std::string());
-  out.append("indexFilterSet", false);
+  out.append("indexFilterSet", plan_.indexFilter != nullptr);
   out.append("parsedQuery", parsedQuery());
+  explainShape(out);
   out.append("maxIndexedOrSolutionsReached", false)
       .append("maxIndexedAndSolutionsReached", false)
       .append("maxScansToExplodeReached", false);

@@ -29,6 +29,8 @@ class PlanExecutor final : public Executor {
 
  private:
   bson::Document parsedQuery() const;
+  void explainShape(bson::Builder& out) const;
+  StatusWith<std::string> shapeOfLookup() const;
   Next endSlice();
 
   PlanContext plan_;

@@ -14,6 +14,7 @@
 #include "storage/query/plan/executor.hpp"
 #include "storage/query/project/projection.hpp"
 #include "storage/query/query_work.hpp"
+#include "storage/query/shape/index_filters.hpp"
 #include "storage/query/sort/sort_pattern.hpp"
 
 namespace troupe::query {
@@ -39,6 +40,8 @@ struct PlanContext {
   std::unique_ptr<MatchExpression> ownedFilter;
   std::unique_ptr<Projection> projection;
   std::unique_ptr<SortPattern> sort;
+  bson::Document projectionSpec;  ///< as it was given; empty: none
+  IndexFilterPtr indexFilter;     ///< null: any index may be used
 
   storage::RecordStore& records() const { return collection->records(); }
 

@@ -192,11 +192,16 @@ bool Planner::covers(const IndexPlan& access) const {
   });
 }
 
+/// Whether the planner may choose the index.
+bool Planner::mayUse(const storage::IndexEntry& index) const {
+  return index.usable() && (!plan_.indexFilter || plan_.indexFilter->allows(*plan_.collection, index));
+}
+
 StatusWith<std::optional<IndexPlan>> Planner::bestForBranch(const MatchExpression& branch) {
   TROUPE_ASSIGN(const IndexQuery query, IndexQuery::of(&branch, indexes_, plan_.parse));
   std::optional<IndexPlan> best;
   for (const IndexPtr& index : plan_.collection->accessPaths()) {
-    if (!index->usable()) continue;
+    if (!mayUse(*index)) continue;
     TROUPE_ASSIGN(auto access, planIndex(index, query, false));
     if (!access || access->bounded == 0) continue;  // a whole index a branch would be worse than one scan of all
     // Branches are not tried out: there would be as many trials as combinations.
@@ -225,7 +230,7 @@ StatusWith<std::optional<Planner::Candidate>> Planner::unionFor(const MatchExpre
 StatusWith<std::vector<Planner::Candidate>> Planner::candidates() {
   std::vector<Candidate> out;
   for (const IndexPtr& index : plan_.collection->accessPaths()) {
-    if (!index->usable()) continue;
+    if (!mayUse(*index)) continue;
     StatusWith<std::optional<IndexPlan>> planned = planIndex(index, query_, false);
     // Large bounds may leave no room for a choice; the plans so far will do.
     if (planned.status() == ErrorCode::kExceededMemoryLimit && !out.empty()) break;
@@ -343,7 +348,9 @@ StatusWith<PlannedChoice> Planner::choose() {
     choice.winner.root = std::make_unique<NoRows>(plan_);
     return choice;
   }
-  const bool free = !request_.hint.ok() && request_.min.empty() && request_.max.empty();
+  // An operator's choice of indexes is stronger than a client's hint.
+  const bool free =
+      (!request_.hint.ok() || plan_.indexFilter != nullptr) && request_.min.empty() && request_.max.empty();
   if (!free) return byHint();
   // The most frequent query needs no planning: one record, found by its `_id`.
   if (query_.conjuncts.size() == 1 && query_.conjuncts.front()->kind() == MatchKind::kEq &&

@@ -48,6 +48,7 @@ class Planner {
   StatusWith<PlannedChoice> byHint();
   StatusWith<PlannedChoice> byKeyRange(const storage::IndexPtr& index);
   StatusWith<PlannedChoice> among();
+  bool mayUse(const storage::IndexEntry& index) const;
 
   StatusWith<std::vector<Candidate>> candidates();
   Status addUnions(std::vector<Candidate>& out);

@@ -41,6 +41,47 @@ TEST_F(ExplainTest, WritesAreExplainedWithoutHappening) {
   EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 10})"));
 }
 
+TEST_F(ExplainTest, WritesTellWhatTheyWouldChange) {
+  fill("c", 10);
+  EXPECT_TRUE(answers(
+      R"({"explain": {"update": "c", "updates": [{"q": {"x": {"$lt": 3}}, "u": {"$max": {"x": 2}}, "multi": true}]}})",
+      R"({"queryPlanner": {"winningPlan": {"stage": "UPDATE", "inputStage": {"stage": "COLLSCAN"}}},
+          "executionStats": {"nReturned": 0, "executionStages": {"stage": "UPDATE", "nWouldUpsert": 0}}})"));
+  EXPECT_TRUE(answers(
+      R"({"explain": {"update": "c", "updates": [{"q": {"_id": 99}, "u": {"$set": {"x": 2}}, "upsert": true}]}})",
+      R"({"executionStats": {"executionStages": {"nMatched": 0, "nWouldModify": 0, "nWouldUpsert": 1}}})"));
+  EXPECT_TRUE(answers(R"({"explain": {"delete": "c", "deletes": [{"q": {}, "limit": 0}]}})",
+                      R"({"executionStats": {"executionStages": {"stage": "DELETE", "nWouldDelete": 10}}})"));
+  EXPECT_TRUE(answers(R"({"explain": {"delete": "c", "deletes": [{"q": {}, "limit": 1}]}})",
+                      R"({"executionStats": {"executionStages": {"stage": "DELETE", "nWouldDelete": 1}}})"));
+}
+
+TEST_F(ExplainTest, QueriesOfOneShapeHaveOneHash) {
+  fill("c", 10);
+  const auto hashes = [&](const std::string& find) {
+    const bson::Document reply = run(R"({"explain": )" + find + R"(, "verbosity": "queryPlanner"})");
+    const auto planner = reply["queryPlanner"].asDocument();
+    EXPECT_EQ(planner["planCacheShapeHash"].toStringOr(), planner["queryHash"].toStringOr());
+    EXPECT_EQ(planner["planCacheKey"].toStringOr().size(), 8u);
+    return std::pair(std::string(planner["queryHash"].toStringOr()), std::string(reply["queryShapeHash"].toStringOr()));
+  };
+  const auto one = hashes(R"({"find": "c", "filter": {"x": 1, "y": 2}})");
+  EXPECT_EQ(one.first.size(), 8u);
+  EXPECT_EQ(one.second.size(), 64u);
+  EXPECT_EQ(one, hashes(R"({"find": "c", "filter": {"x": 3, "y": 4}})"));
+  EXPECT_EQ(one.first, hashes(R"({"find": "c", "filter": {"y": 4, "x": 3}})").first);
+  EXPECT_NE(one.second, hashes(R"({"find": "c", "filter": {"y": 4, "x": 3}})").second);
+  EXPECT_NE(one.first, hashes(R"({"find": "c", "filter": {"_id": 1}})").first);
+  EXPECT_EQ(hashes(R"({"find": "c", "filter": {"_id": 1}})"),
+            hashes(R"({"find": "c", "filter": {"$and": [{"_id": 1}]}})"));
+}
+
+TEST_F(ExplainTest, OfAPipelineThatIsAFindIsThatOfAFind) {
+  fill("c", 3);
+  EXPECT_TRUE(answers(R"({"aggregate": "c", "explain": true, "pipeline": [{"$match": {"x": 1}}]})",
+                      R"({"queryPlanner": {"namespace": "test.c", "winningPlan": {"stage": "COLLSCAN"}}})"));
+}
+
 TEST_F(ExplainTest, OfAPipelineShowsItsStages) {
   fill("c", 3);
   const auto text = bson::toRelaxedJson(run(

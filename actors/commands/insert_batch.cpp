@@ -1,0 +1,141 @@
+#include "actors/commands/insert_batch.hpp"
+
+#include "actors/commands/query_support.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+namespace {
+
+/// Documents that share one storage transaction: enough to spread its cost, few enough to keep conflicts and memory
+/// small.
+constexpr size_t kGroupDocuments = 128;
+constexpr size_t kGroupBytes = 512 * 1024;
+
+/// The documents of one batch on their way into the collection.
+class Inserter {
+ public:
+  Inserter(Request& request, const InsertBatch& batch, InsertOutcome& outcome)
+      : request_(request),
+        work_(request.server(), request.operation()),
+        batch_(batch),
+        outcome_(outcome),
+        unit_(request.operation().recoveryUnit()) {}
+
+  ~Inserter() { request_.operation().setStatements({}); }
+
+  /// The collection was opened, or let go and opened again: it may have changed its shape, or be another one.
+  Status goOnWith(storage::CollectionPtr collection) {
+    if (collection == collection_) return Status::OK();
+    collection_ = std::move(collection);
+    TROUPE_ASSIGN(validator_, DocumentValidator::of(request_.server(), *collection_, batch_.bypassValidation, work_));
+    return Status::OK();
+  }
+
+  /// Prepares documents from `next` on until a group is full; returns the first one that was left out.
+  size_t gather(size_t next) {
+    const std::vector<bson::View>& documents = batch_.documents;
+    group_.clear();
+    made_.clear();
+    indexes_.clear();
+    size_t bytes = 0;
+    while (next < documents.size() && group_.size() < kGroupDocuments && bytes < kGroupBytes) {
+      auto stored = documentToStore(documents[next], request_.server(), made_, EmptyTimestamps::kFill);
+      Status status = stored.isOK() ? validator_.check(*stored) : stored.status();
+      if (status.isOK()) status = request_.server().disk.roomFor(stored->size());
+      if (!status.isOK()) {
+        pending_ = {position(next), std::move(status)};
+        ++next;
+        if (batch_.ordered) break;
+        outcome_.errors.add(std::move(*pending_));
+        pending_.reset();
+        continue;
+      }
+      group_.push_back(*stored);
+      indexes_.push_back(position(next++));
+      bytes += stored->size();
+    }
+    return next;
+  }
+
+  /// Inserts the group: all at once, or where that fails one by one, so that each failure finds its document.
+  Task<Status> insertGroup() {
+    if (group_.empty()) co_return Status::OK();
+    request_.operation().setStatements(indexes_);
+    auto all = [this]() -> Status { return collection_->insertMany(unit_, group_); };
+    const Status together = co_await writerOf(request_).commit(all);
+    if (together.isOK()) {
+      outcome_.inserted += static_cast<int64_t>(group_.size());
+      co_return together;
+    }
+    if (endsCommand(together)) co_return together;
+    for (size_t i = 0; i < group_.size(); ++i) {
+      auto one = [this, i]() -> Status { return collection_->insert(unit_, group_[i]).status(); };
+      Status status = together;  // no conditional expression: g++ 12 destroys its copy twice when one side awaits
+      request_.operation().setStatements({&indexes_[i], 1});
+      if (group_.size() > 1) status = co_await writerOf(request_).commit(one);
+      if (status.isOK()) {
+        ++outcome_.inserted;
+        continue;
+      }
+      if (endsCommand(status)) co_return status;
+      outcome_.errors.add({indexes_[i], std::move(status)});
+      if (batch_.ordered) {
+        pending_.reset();
+        co_return Status::OK();
+      }
+    }
+    co_return Status::OK();
+  }
+
+  bool isOver() const { return batch_.ordered && !outcome_.errors.empty(); }
+
+  /// A failure of preparation in an ordered batch counts once everything before it is in.
+  void settle() {
+    if (pending_) outcome_.errors.add(std::move(*pending_));
+    pending_.reset();
+  }
+
+ private:
+  int32_t position(size_t document) const { return batch_.first + static_cast<int32_t>(document); }
+
+  Request& request_;
+  QueryResources work_;
+  const InsertBatch& batch_;
+  InsertOutcome& outcome_;
+  storage::CollectionPtr collection_;
+  DocumentValidator validator_;
+  storage::RecoveryUnit& unit_;
+  std::vector<bson::View> group_;
+  std::vector<int32_t> indexes_;
+  std::deque<bson::Document> made_;
+  std::optional<WriteError> pending_;
+};
+
+}  // namespace
+
+Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, InsertOutcome& outcome) {
+  auto target = co_await openForWrite(request, ns, IfMissing::kCreate);
+  if (!target.isOK()) co_return target.status();
+  Inserter inserter(request, batch, outcome);
+  Status status = inserter.goOnWith(target->collection);
+  while (outcome.settled < batch.documents.size() && status.isOK() && !inserter.isOver()) {
+    const size_t next = inserter.gather(outcome.settled);
+    status = co_await inserter.insertGroup();
+    inserter.settle();
+    if (!status.isOK()) break;
+    outcome.settled = next;
+    if (next == batch.documents.size()) break;
+    target->lock.reset();  // waiters for the collection are granted it between two groups
+    status = co_await request.yield();
+    if (status.isOK()) target = co_await openForWrite(request, ns, IfMissing::kCreate);
+    if (status.isOK()) status = target.status();
+    if (status.isOK()) status = inserter.goOnWith(target->collection);
+  }
+  ServerCounters& counters = request.server().counters;
+  counters.insert.fetch_add(outcome.inserted, std::memory_order_relaxed);
+  counters.documentsInserted.fetch_add(outcome.inserted, std::memory_order_relaxed);
+  co_return status;
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,29 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "actors/commands/write_support.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+/// Documents that a write command adds to one collection. Borrowed from the request.
+struct InsertBatch {
+  std::vector<bson::View> documents;
+  int32_t first = 0;  ///< the position of the first among the statements of the command
+  bool ordered = true;
+  bool bypassValidation = false;
+};
+
+struct InsertOutcome {
+  int64_t inserted = 0;
+  size_t settled = 0;  ///< this many documents are in, or among the errors
+  WriteErrors errors;  ///< by their position among the statements of the command
+};
+
+/// Adds them in groups that share a storage transaction; others run between two groups. An ordered batch ends with its
+/// first failed document. Errors: those that end the command, and of opening the collection, which is made when it does
+/// not exist; `outcome` then tells what was done before.
+Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, InsertOutcome& outcome);
+
+}  // namespace troupe::commands
