@@ -5,8 +5,11 @@
 #include <unicode/ucol.h>
 #include <unicode/unistr.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "messaging/bson/decimal.hpp"
 #include "messaging/bson/json.hpp"
 
 namespace troupe::bson {
@@ -53,6 +56,7 @@ class Reader {
   Status read(const Element& e) {
     const std::string_view name = e.name();
     if (name == "locale") return {};
+    if (e.is(Type::kNull) && isOption(name)) return {};  // the default
     if (name == "caseLevel") return flag(e, UCOL_CASE_LEVEL);
     if (name == "numericOrdering") return flag(e, UCOL_NUMERIC_COLLATION);
     if (name == "normalization") return flag(e, UCOL_NORMALIZATION_MODE);
@@ -66,6 +70,12 @@ class Reader {
   }
 
  private:
+  static bool isOption(std::string_view name) {
+    constexpr std::string_view kOptions[] = {"caseLevel", "numericOrdering", "normalization", "backwards", "caseFirst",
+                                             "alternate", "strength",        "maxVariable",   "version"};
+    return std::find(std::begin(kOptions), std::end(kOptions), name) != std::end(kOptions);
+  }
+
   Status set(UColAttribute attribute, int value, const Element& e) {
     UErrorCode error = U_ZERO_ERROR;
     rules_.setAttribute(attribute, static_cast<UColAttributeValue>(value), error);
@@ -88,9 +98,10 @@ class Reader {
 
   Status strength(const Element& e) {
     if (!e.isNumber()) return wrongType(e, "int");
-    const double number = e.toDouble();
-    const int64_t level = e.toInt64();
-    if (level < 1 || level > 5 || static_cast<double>(level) != number) return wrongValue(e);
+    // Doubles are truncated, decimals rounded half to even.
+    const double level = e.is(Type::kDecimal128) ? toDoubleLossy(roundTo(e.asDecimal(), 0, Rounding::kHalfEven))
+                                                 : std::trunc(e.toDouble());
+    if (!(level >= 1 && level <= 5)) return wrongValue(e);
     return set(UCOL_STRENGTH, kStrength[static_cast<size_t>(level - 1)].value, e);
   }
 
@@ -212,9 +223,10 @@ StatusWith<std::shared_ptr<const Collator>> Collator::parse(View specification) 
     return {ErrorCode::kMissingRequiredField, "BSON field 'collation.locale' is missing but a required field"};
   if (!locale.is(Type::kString)) return wrongType(locale, "string");
   if (locale.asString() == "simple") {
-    if (specification.count() > 1)
-      return {ErrorCode::kFailedToParse,
-              "If 'locale' is 'simple', no other fields may be present in: " + toRelaxedJson(specification)};
+    // Other fields say nothing here, but have to be well-formed.
+    TROUPE_ASSIGN(auto unused, rulesOf("en", specification));
+    Reader reader(*unused);
+    for (const Element& e : specification) TROUPE_TRY(reader.read(e));
     return std::shared_ptr<const Collator>();
   }
   TROUPE_ASSIGN(auto rules, rulesOf(std::string(locale.asString()), specification));

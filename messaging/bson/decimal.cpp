@@ -3,6 +3,7 @@
 #include <bson/bson.h>
 
 #include <algorithm>
+#include <cmath>
 
 // Intel's library as Debian builds it in variant 000: arguments by value, rounding mode and flags as arguments.
 #define DECIMAL_CALL_BY_REFERENCE 0
@@ -107,7 +108,7 @@ Decimal128 decimalFromDoubleExact(double v) {
 }
 
 Decimal128 decimalFromDouble(double v) {
-  if (v == 0) return decimalFromInt64(0);
+  if (v == 0) return std::signbit(v) ? negate(decimalFromInt64(0)) : decimalFromInt64(0);
   const Decimal128 wide = decimalFromDoubleExact(v);
   if (isNaN(wide) || isInfinite(wide)) return wide;
   Flags flags = 0;

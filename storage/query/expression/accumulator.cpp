@@ -5,6 +5,7 @@
 
 #include "storage/query/expression/accumulators.hpp"
 #include "storage/query/expression/node.hpp"
+#include "storage/query/expression/percentile.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/sort/sort_pattern.hpp"
 
@@ -142,11 +143,14 @@ class TopSpec final : public AccumulatorSpec {
   size_t n_;
 };
 
-StatusWith<size_t> parseN(const Element& e, const ParseContext& context) {
+StatusWith<size_t> parseN(const Element& e, const ParseContext& context, AccumulatorUse use) {
   TROUPE_ASSIGN(const auto expression, parseExpression(e, context));
   const Operand* known = expression->constant();
   if (!known) return Status(ErrorCode::kFailedToParse, "'n' must be a constant");
   const auto n = exactInt64(known->element());
+  if (use == AccumulatorUse::kGroup && (!n || *n <= 0))  // its own engine, its own code
+    return Status(ErrorCode(7548606),
+                  "parameter 'n' must be coercible to a positive 64-bit integer, found " + show(known->element()));
   if (!n)
     return Status(ErrorCode(5787902), "Value for 'n' must be of integral type, but found " + show(known->element()));
   if (*n <= 0) return Status(ErrorCode(5787908), "'n' must be greater than 0, found " + std::to_string(*n));
@@ -155,7 +159,7 @@ StatusWith<size_t> parseN(const Element& e, const ParseContext& context) {
 
 using Parsed = StatusWith<std::unique_ptr<AccumulatorSpec>>;
 
-Parsed parseTop(const Element& e, const ParseContext& context) {
+Parsed parseTop(const Element& e, const ParseContext& context, AccumulatorUse use) {
   const std::string name(e.name());
   const bool several = name.ends_with('N');
   if (!e.is(Type::kDocument))
@@ -174,13 +178,13 @@ Parsed parseTop(const Element& e, const ParseContext& context) {
   TROUPE_ASSIGN(auto expression, parseExpression(output, context));
   size_t count = 1;
   if (several) {
-    TROUPE_ASSIGN(count, parseN(n, context));
+    TROUPE_ASSIGN(count, parseN(n, context, use));
   }
   return std::unique_ptr<AccumulatorSpec>(
       std::make_unique<TopSpec>(name, std::move(sort), std::move(expression), count));
 }
 
-Parsed parseSeveral(const Element& e, const ParseContext& context) {
+Parsed parseSeveral(const Element& e, const ParseContext& context, AccumulatorUse use) {
   const std::string name(e.name());
   if (!e.is(Type::kDocument))
     return Status(ErrorCode(5787900), "specification must be an object; found " + name + ": " + show(e));
@@ -192,7 +196,7 @@ Parsed parseSeveral(const Element& e, const ParseContext& context) {
   }
   if (!input) return Status(ErrorCode(5787907), "Missing value for 'input'");
   if (!n) return Status(ErrorCode(5787906), "Missing value for 'n'");
-  TROUPE_ASSIGN(const size_t count, parseN(n, context));
+  TROUPE_ASSIGN(const size_t count, parseN(n, context, use));
   TROUPE_ASSIGN(auto expression, parseExpression(input, context));
   return std::unique_ptr<AccumulatorSpec>(
       std::make_unique<SeveralSpec>(name, count, std::move(expression), context.collator));
@@ -200,7 +204,7 @@ Parsed parseSeveral(const Element& e, const ParseContext& context) {
 
 }  // namespace
 
-Parsed parseAccumulator(const Element& field, const ParseContext& context) {
+Parsed parseAccumulator(const Element& field, const ParseContext& context, AccumulatorUse use) {
   const std::string name(field.name());
   if (!field.is(Type::kDocument))
     return Status(ErrorCode(40234), "The field '" + name + "' must be an accumulator object");
@@ -214,16 +218,18 @@ Parsed parseAccumulator(const Element& field, const ParseContext& context) {
   const auto is = [&op](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), op.name()) != names.end();
   };
-  if (is({"$top", "$topN", "$bottom", "$bottomN"})) return parseTop(op, context);
-  if (is({"$firstN", "$lastN", "$minN", "$maxN"})) return parseSeveral(op, context);
+  if (is({"$top", "$topN", "$bottom", "$bottomN"})) return parseTop(op, context, use);
+  if (is({"$firstN", "$lastN", "$minN", "$maxN"})) return parseSeveral(op, context, use);
+  if (is({"$percentile", "$median"})) return parsePercentileAccumulator(op, context);
   if (op.name() == "$count") {
     if (!op.is(Type::kDocument) || !op.asDocument().empty())
       return Status(ErrorCode::kTypeMismatch, "$count takes no arguments, i.e. $count:{}");
     return std::unique_ptr<AccumulatorSpec>(std::make_unique<PlainSpec>("$count", makeConstant(Operand()), context));
   }
-  if (!makeAccumulator(op.name(), nullptr, nullptr))
+  const bool window = use == AccumulatorUse::kWindow;
+  if (!makeAccumulator(op.name(), nullptr, nullptr) || (!window && op.name().starts_with("$covariance")))
     return Status(ErrorCode(15952), "unknown group operator '" + std::string(op.name()) + "'");
-  if (op.is(Type::kArray))
+  if (op.is(Type::kArray) && !window)
     return Status(ErrorCode(40237), "The " + std::string(op.name()) + " accumulator is a unary operator");
   TROUPE_ASSIGN(auto argument, parseExpression(op, context));
   return std::unique_ptr<AccumulatorSpec>(std::make_unique<PlainSpec>(op.name(), std::move(argument), context));

@@ -43,9 +43,14 @@ class AccumulatorSpec {
   virtual void serialize(std::string_view name, bson::Builder& out) const = 0;
 };
 
-/// Parses `{$sum: expression}`; `field` is the output field, for messages.
+/// Where an accumulator stands: in $group (and $bucket), $bucketAuto, or $setWindowFields.
+enum class AccumulatorUse { kGroup, kBuckets, kWindow };
+
+/// Parses `{$sum: expression}`; `field` is the output field, for messages. A window also knows $covariancePop and
+/// $covarianceSamp, and takes an array for an expression; elsewhere that is 40237.
 /// Errors: 40234 (not an accumulator object), 40238 (not exactly one operator), 15952 (unknown), per accumulator.
-StatusWith<std::unique_ptr<AccumulatorSpec>> parseAccumulator(const bson::Element& field, const ParseContext& context);
+StatusWith<std::unique_ptr<AccumulatorSpec>> parseAccumulator(const bson::Element& field, const ParseContext& context,
+                                                              AccumulatorUse use = AccumulatorUse::kGroup);
 
 /// A new state for those accumulators that need nothing but their name ($sum, $avg, $min, $max, $push, $first ...), or
 /// null. `work`: the operation that the state belongs to; may be null.

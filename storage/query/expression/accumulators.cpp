@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "messaging/bson/arithmetic.hpp"
 #include "messaging/bson/numeric.hpp"
 
 namespace troupe::query {
@@ -73,6 +74,110 @@ Status AddToSetAccumulator::add(const Element& value) {
 
 StatusWith<Value> AddToSetAccumulator::result() const { return arrayOf(items_); }
 
+namespace {
+
+Status arrayOnly(const char* name, const Element& value) {
+  return {ErrorCode::kTypeMismatch,
+          std::string(name) + " requires array inputs, but input " + show(value) + " is of type " + typeOf(value)};
+}
+
+}  // namespace
+
+Status ConcatenationAccumulator::add(const Element& value) {
+  if (!value.ok()) return Status::OK();
+  if (!value.is(Type::kArray)) return arrayOnly("$concatArrays", value);
+  for (const Element& item : value.asArray()) TROUPE_TRY(items_.add(item));
+  return Status::OK();
+}
+
+bool ConcatenationAccumulator::remove(const Element& value) {
+  if (!value.ok()) return true;
+  for (const Element& item : value.asArray()) items_.remove(item);
+  return true;
+}
+
+Status UnionAccumulator::add(const Element& value) {
+  if (!value.ok()) return Status::OK();
+  if (!value.is(Type::kArray)) return arrayOnly("$setUnion", value);
+  for (const Element& item : value.asArray()) TROUPE_TRY(items_.add(item));
+  return Status::OK();
+}
+
+namespace {
+
+bool isFinite(const Element& e) {
+  if (e.is(Type::kDecimal128)) return !bson::isNaN(e.asDecimal()) && !bson::isInfinite(e.asDecimal());
+  return std::isfinite(e.toDouble());
+}
+
+/// The two numbers of a pair; absent elements where the value is no such pair.
+std::pair<Element, Element> pairOf(const Element& value) {
+  if (!value.is(Type::kArray) || value.asArray().count() != 2) return {};
+  const Element x = value.asArray().first(), y = *++value.asArray().begin();
+  if (!x.isNumber() || !y.isNumber()) return {};
+  return {x, y};
+}
+
+}  // namespace
+
+/// Takes `x * (y - mean of y)` into the products, or out of them; `x` is a distance already.
+Status CovarianceAccumulator::adjust(const Value& x, const Element& y, bool negative) {
+  TROUPE_ASSIGN(const Value distance, bson::subtract(y, y_.average(count_).element(), bson::Overflow::kWiden));
+  TROUPE_ASSIGN(const Value product, bson::multiply(x.element(), distance.element(), bson::Overflow::kWiden));
+  auto sum = negative ? bson::subtract(products_.element(), product.element(), bson::Overflow::kWiden)
+                      : bson::add(products_.element(), product.element(), bson::Overflow::kWiden);
+  TROUPE_ASSIGN(products_, std::move(sum));
+  return Status::OK();
+}
+
+Status CovarianceAccumulator::add(const Element& value) {
+  const auto [x, y] = pairOf(value);
+  if (!x) return Status::OK();
+  if (!isFinite(x) || !isFinite(y)) {
+    ++infinitePairs_;
+    infinite_.add(x);
+    infinite_.add(y);
+    return Status::OK();
+  }
+  Value distance;
+  if (count_ > 0) {
+    TROUPE_ASSIGN(distance, bson::subtract(x, x_.average(count_).element(), bson::Overflow::kWiden));
+  }
+  x_.add(x);
+  y_.add(y);
+  ++count_;
+  return count_ > 1 ? adjust(distance, y, false) : Status::OK();
+}
+
+bool CovarianceAccumulator::remove(const Element& value) {
+  const auto [x, y] = pairOf(value);
+  if (!x) return true;
+  if (!isFinite(x) || !isFinite(y)) {
+    --infinitePairs_;
+    infinite_.remove(x);
+    infinite_.remove(y);
+    return true;
+  }
+  // The reverse of adding this pair last.
+  Sum others = x_;
+  others.remove(x);
+  if (count_ > 1) {
+    const auto distance = bson::subtract(x, others.average(count_ - 1).element(), bson::Overflow::kWiden);
+    if (!distance.isOK() || !adjust(*distance, y, true).isOK()) return false;
+  }
+  x_ = others;
+  y_.remove(y);
+  if (--count_ == 0) products_ = real(0);
+  return true;
+}
+
+StatusWith<Value> CovarianceAccumulator::result() const {
+  const int64_t divisor = sample_ ? count_ - 1 : count_;
+  if (divisor <= 0) return nullValue();
+  if (infinitePairs_ > 0) return infinite_.value();
+  return bson::divide(products_.element(), int64(divisor).element());
+}
+
 Status DeviationAccumulator::add(const Element& value) {  // Welford's method
   if (!value.isNumber()) return Status::OK();
   const double v = value.is(Type::kDecimal128) ? bson::toDoubleLossy(value.asDecimal()) : value.toDouble();
@@ -140,6 +245,10 @@ std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::
   if (name == "$stdDevPop" || name == "$stdDevSamp")
     return std::make_unique<DeviationAccumulator>(name == "$stdDevSamp");
   if (name == "$mergeObjects") return std::make_unique<MergeObjectsAccumulator>(work);
+  if (name == "$concatArrays") return std::make_unique<ConcatenationAccumulator>();
+  if (name == "$setUnion") return std::make_unique<UnionAccumulator>(collator);
+  if (name == "$covariancePop" || name == "$covarianceSamp")
+    return std::make_unique<CovarianceAccumulator>(name == "$covarianceSamp");
   if (name == "$count") return std::make_unique<CountAccumulator>();
   return nullptr;
 }

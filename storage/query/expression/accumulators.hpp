@@ -125,6 +125,48 @@ class AddToSetAccumulator final : public Accumulator {
   size_t bytes_ = 0;
 };
 
+/// $concatArrays: the elements of all arrays, in the order of the documents.
+class ConcatenationAccumulator final : public Accumulator {
+ public:
+  Status add(const bson::Element& value) override;
+  StatusWith<bson::Value> result() const override { return items_.result(); }
+  size_t memory() const override { return items_.memory(); }
+  bool remove(const bson::Element& value) override;
+
+ private:
+  PushAccumulator items_;
+};
+
+/// $setUnion: the distinct elements of all arrays.
+class UnionAccumulator final : public Accumulator {
+ public:
+  explicit UnionAccumulator(const bson::Collator* collator) : items_(collator) {}
+  Status add(const bson::Element& value) override;
+  StatusWith<bson::Value> result() const override { return items_.result(); }
+  size_t memory() const override { return items_.memory(); }
+
+ private:
+  AddToSetAccumulator items_;
+};
+
+/// $covariancePop and $covarianceSamp: values are arrays of two numbers; other values do not count.
+class CovarianceAccumulator final : public Accumulator {
+ public:
+  explicit CovarianceAccumulator(bool sample) : sample_(sample) {}
+  Status add(const bson::Element& value) override;
+  StatusWith<bson::Value> result() const override;
+  bool remove(const bson::Element& value) override;
+
+ private:
+  Status adjust(const bson::Value& x, const bson::Element& y, bool negative);
+  bool sample_;
+  int64_t count_ = 0;  ///< pairs of finite numbers
+  Sum x_, y_;
+  Sum infinite_;  ///< the numbers of the pairs that are not finite
+  int64_t infinitePairs_ = 0;
+  bson::Value products_ = real(0);  ///< the sum of the products of the distances from the means
+};
+
 class DeviationAccumulator final : public Accumulator {
  public:
   explicit DeviationAccumulator(bool sample) : sample_(sample) {}

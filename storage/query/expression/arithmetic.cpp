@@ -22,10 +22,12 @@ Status numericOnly(const Operator& op, const Element& e, int code = 28765) {
   return {ErrorCode(code), std::string(op.name) + " only supports numeric types, not " + typeOf(e)};
 }
 
-/// The milliseconds that a number adds to a date.
-int64_t asMillis(const Element& e) {
-  if (e.is(Type::kDouble)) return bson::saturatingInt64(std::round(e.asDouble()));
-  return e.is(Type::kDecimal128) ? bson::saturatingInt64(std::round(bson::toDoubleLossy(e.asDecimal()))) : e.toInt64();
+/// The milliseconds that a number adds to a date. Errors: Overflow for what is not a number.
+StatusWith<int64_t> asMillis(const Element& e) {
+  if (!e.is(Type::kDouble) && !e.is(Type::kDecimal128)) return e.toInt64();
+  const double v = e.is(Type::kDouble) ? e.asDouble() : bson::toDoubleLossy(e.asDecimal());
+  if (std::isnan(v)) return Status(ErrorCode::kOverflow, "date overflow: NaN is no number of milliseconds");
+  return bson::saturatingInt64(std::round(v));
 }
 
 Result add(Arguments& arguments, const Operator& op) {
@@ -51,9 +53,9 @@ Result add(Arguments& arguments, const Operator& op) {
   if (isNull) return Operand(nullValue());
   const bson::Value total = sum.value();
   if (!isDate) return Operand(total);
+  TROUPE_ASSIGN(const int64_t added, asMillis(total.element()));
   int64_t result = 0;
-  if (__builtin_add_overflow(millis, asMillis(total.element()), &result))
-    return Status(ErrorCode::kOverflow, "date overflow in $add");
+  if (__builtin_add_overflow(millis, added, &result)) return Status(ErrorCode::kOverflow, "date overflow in $add");
   return Operand(date(result));
 }
 
@@ -71,7 +73,8 @@ Result subtract(Arguments& arguments, const Operator&) {
     return Operand(int64(result));
   }
   if (a.is(Type::kDate) && b.isNumber()) {
-    if (__builtin_sub_overflow(a.asDate().millis, asMillis(b), &result))
+    TROUPE_ASSIGN(const int64_t subtracted, asMillis(b));
+    if (__builtin_sub_overflow(a.asDate().millis, subtracted, &result))
       return Status(ErrorCode::kOverflow, "date overflow in $subtract");
     return Operand(date(result));
   }
@@ -102,11 +105,14 @@ Result divide(Arguments& arguments, const Operator&) {
   if (!a.isNumber() || !b.isNumber())
     return Status(ErrorCode::kTypeMismatch,
                   "$divide only supports numeric types, not " + typeOf(a) + " and " + typeOf(b));
+  const auto byZero = [&arguments] {
+    return Status(ErrorCode(arguments.variables.grouping ? 4848401 : 2), "can't $divide by zero");
+  };
   if (isDecimal(a, b)) {
-    if (bson::isZero(toDecimal(b))) return Status(ErrorCode::kBadValue, "can't $divide by zero");
+    if (bson::isZero(toDecimal(b))) return byZero();
     return Operand(decimal(bson::divide(toDecimal(a), toDecimal(b))));
   }
-  if (b.toDouble() == 0) return Status(ErrorCode::kBadValue, "can't $divide by zero");
+  if (b.toDouble() == 0) return byZero();
   return Operand(real(a.toDouble() / b.toDouble()));
 }
 
@@ -116,7 +122,7 @@ Result modulo(Arguments& arguments, const Operator&) {
   if (!a.isNumber() || !b.isNumber())
     return Status(ErrorCode(16611), "$mod only supports numeric types, not " + typeOf(a) + " and " + typeOf(b));
   if (b.is(Type::kDecimal128) ? bson::isZero(b.asDecimal()) : b.toDouble() == 0)
-    return Status(ErrorCode(16610), "can't $mod by zero");
+    return Status(ErrorCode(arguments.variables.grouping ? 4848403 : 16610), "can't $mod by zero");
   if (isDecimal(a, b)) {
     return Operand(decimal(bson::remainder(toDecimal(a), toDecimal(b))));
   }
@@ -185,6 +191,18 @@ bool isPositive(const Element& e) {
 template <Double F, Decimal G>
 bson::Value applied(const Element& e) {
   return e.is(Type::kDecimal128) ? decimal(G(e.asDecimal())) : real(F(e.toDouble()));
+}
+
+double sigmoidOf(double v) { return 1 / (1 + std::exp(-v)); }
+bson::Decimal128 decimalSigmoid(bson::Decimal128 v) {
+  const bson::Decimal128 one = bson::decimalFromInt64(1);
+  return bson::divide(one, bson::add(one, bson::exp(bson::multiply(v, bson::decimalFromInt64(-1)))));
+}
+
+Result sigmoid(Arguments& arguments, const Operator& op) {
+  const Element e = arguments[0];
+  if (!e.isNumber()) return numericOnly(op, e, 14);
+  return Operand(applied<sigmoidOf, decimalSigmoid>(e));
 }
 
 Result squareRoot(Arguments& arguments, const Operator& op) {
@@ -269,6 +287,7 @@ Result roundOrTruncate(Arguments& arguments, const Operator& op) {
   if (!e.isNumber()) return numericOnly(op, e, 51081);
   int place = 0;
   if (arguments.size() > 1) {
+    TROUPE_TRY(coerceToLong(arguments[1]).status());
     const auto precision = exactInt64(arguments[1]);
     if (!precision)
       return Status(ErrorCode(51082), "precision argument to  " + std::string(op.name) + " must be a integral value");
@@ -345,6 +364,7 @@ constexpr Operator kArithmeticOperators[] = {
     unary("$floor", elementwise<std::floor, decimalFloor, true>),
     unary("$exp", elementwise<std::exp, bson::exp, false>),
     unary("$sqrt", squareRoot),
+    unary("$sigmoid", sigmoid),
     unary("$ln", logarithm<std::log, bson::ln, 28766>),
     unary("$log10", logarithm<std::log10, bson::log10, 28761>),
     {.name = "$round", .minArity = 1, .maxArity = 2, .function = roundOrTruncate, .nullIfNull = true},

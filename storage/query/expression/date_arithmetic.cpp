@@ -14,7 +14,8 @@ namespace {
 
 bool givenNull(const Arguments& arguments, size_t i) { return arguments.given(i) && arguments[i].isNullish(); }
 
-constexpr NamedArgument kAddArguments[] = {{"startDate", true}, {"unit", true}, {"amount", true}, {"timezone"}};
+constexpr NamedArgument kAddArguments[] = {
+    {"startDate", true, 5166402}, {"unit", true, 5166402}, {"amount", true, 5166402}, {"timezone"}};
 
 Result dateAdd(Arguments& arguments, const Operator& op) {
   const std::string name(op.name);
@@ -37,8 +38,7 @@ StatusWith<int> startOfWeek(const Arguments& arguments, size_t i, const std::str
   if (!arguments[i].is(Type::kString))
     return Status(ErrorCode(5439015), name + " requires 'startOfWeek' to be a string, but got " + typeOf(arguments[i]));
   const auto day = weekDay(arguments[i].asString());
-  if (!day)
-    return Status(ErrorCode::kFailedToParse, "unknown day of week value: " + std::string(arguments[i].asString()));
+  if (!day) return Status(ErrorCode(5439016), "unknown day of week value: " + std::string(arguments[i].asString()));
   return *day;
 }
 
@@ -46,7 +46,7 @@ StatusWith<int> startOfWeek(const Arguments& arguments, size_t i, const std::str
 int64_t weekNumber(int64_t days, int start) { return floorDivide(days + 4 - start, 7); }  // day 0 was a Thursday
 
 constexpr NamedArgument kDiffArguments[] = {
-    {"startDate", true}, {"endDate", true}, {"unit", true}, {"timezone"}, {"startOfWeek"}};
+    {"startDate", true, 5166303}, {"endDate", true, 5166304}, {"unit", true, 5166305}, {"timezone"}, {"startOfWeek"}};
 
 int64_t boundaries(int64_t local, Unit unit, int weekStart) {
   const DateParts p = partsOf(local);
@@ -84,7 +84,7 @@ Result dateDiff(Arguments& arguments, const Operator& op) {
 }
 
 constexpr NamedArgument kTruncArguments[] = {
-    {"date", true}, {"unit", true}, {"binSize"}, {"timezone"}, {"startOfWeek"}};
+    {"date", true, 5439009}, {"unit", true, 5439010}, {"binSize"}, {"timezone"}, {"startOfWeek"}};
 constexpr int64_t kReferenceYear = 2000;
 
 /// The start of the bin, counted from 2000-01-01 (or the first week's start thereafter).
@@ -107,7 +107,7 @@ Result dateTrunc(Arguments& arguments, const Operator& op) {
     if (givenNull(arguments, i)) return Operand(nullValue());
   const auto instant = instantOf(arguments[0]);
   if (!instant)
-    return Status(ErrorCode(5439012), "$dateTrunc requires 'date' to be a date, but got " + typeOf(arguments[0]));
+    return Status(ErrorCode(5166307), "$dateTrunc requires 'date' to be a date, but got " + typeOf(arguments[0]));
   TROUPE_ASSIGN(const Unit unit, unitOf(arguments[1], name));
   int64_t bin = 1;
   if (arguments.given(2)) {
@@ -126,7 +126,10 @@ Result dateTrunc(Arguments& arguments, const Operator& op) {
       return Status(ErrorCode::kOverflow, "$dateTrunc: bins of that many units are longer than time itself");
   }
   TROUPE_ASSIGN(const auto zone, zoneOf(arguments[3]));
-  TROUPE_ASSIGN(const int week, startOfWeek(arguments, 4, name));
+  int week = 7;
+  if (unit == Unit::kWeek) {
+    TROUPE_ASSIGN(week, startOfWeek(arguments, 4, name));
+  }
   if (unit >= Unit::kHour) {
     const int64_t offset = zone->offsetAt(*instant);
     return Operand(date(truncate(*instant + offset, unit, bin, week) - offset));
@@ -135,10 +138,16 @@ Result dateTrunc(Arguments& arguments, const Operator& op) {
 }
 
 constexpr Operator kDateArithmeticOperators[] = {
-    {.name = "$dateAdd", .function = dateAdd, .named = kAddArguments},
-    {.name = "$dateSubtract", .function = dateAdd, .named = kAddArguments},
-    {.name = "$dateDiff", .function = dateDiff, .named = kDiffArguments},
-    {.name = "$dateTrunc", .function = dateTrunc, .named = kTruncArguments},
+    {.name = "$dateAdd", .function = dateAdd, .named = kAddArguments, .errors = {.unknownArgument = 5166401}},
+    {.name = "$dateSubtract", .function = dateAdd, .named = kAddArguments, .errors = {.unknownArgument = 5166401}},
+    {.name = "$dateDiff",
+     .function = dateDiff,
+     .named = kDiffArguments,
+     .errors = {.notDocument = 5166301, .unknownArgument = 5166302}},
+    {.name = "$dateTrunc",
+     .function = dateTrunc,
+     .named = kTruncArguments,
+     .errors = {.notDocument = 5439007, .unknownArgument = 5439008}},
 };
 
 }  // namespace

@@ -266,7 +266,7 @@ StatusWith<int64_t> parseIsoDate(std::string_view text, const std::optional<Zone
 
 namespace {
 
-constexpr NamedArgument kToStringArguments[] = {{"date", true}, {"format"}, {"timezone"}, {"onNull"}};
+constexpr NamedArgument kToStringArguments[] = {{"date", true, 18628}, {"format"}, {"timezone"}, {"onNull"}};
 
 Result dateToString(Arguments& arguments, const Operator&) {
   if (arguments[0].isNullish()) return arguments.given(3) ? Operand(arguments.at(3).copy()) : Operand(nullValue());
@@ -286,7 +286,7 @@ Result dateToString(Arguments& arguments, const Operator&) {
 }
 
 constexpr NamedArgument kFromStringArguments[] = {
-    {"dateString", true}, {"format"}, {"timezone"}, {"onError"}, {"onNull"}};
+    {"dateString", true, 40542}, {"format"}, {"timezone"}, {"onError"}, {"onNull"}};
 
 Result dateFromString(Arguments& arguments, const Operator&) {
   if (arguments[0].isNullish()) return arguments.given(4) ? Operand(arguments.at(4).copy()) : Operand(nullValue());
@@ -312,8 +312,14 @@ Result dateFromString(Arguments& arguments, const Operator&) {
 }
 
 constexpr Operator kDateTextOperators[] = {
-    {.name = "$dateToString", .function = dateToString, .named = kToStringArguments},
-    {.name = "$dateFromString", .function = dateFromString, .named = kFromStringArguments},
+    {.name = "$dateToString",
+     .function = dateToString,
+     .named = kToStringArguments,
+     .errors = {.notDocument = 18629, .unknownArgument = 18534}},
+    {.name = "$dateFromString",
+     .function = dateFromString,
+     .named = kFromStringArguments,
+     .errors = {.notDocument = 40540, .unknownArgument = 40541}},
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ using Result = StatusWith<Operand>;
 
 namespace {
 
-constexpr NamedArgument kPartArguments[] = {{"date", true}, {"timezone"}};
+constexpr NamedArgument kPartArguments[] = {{"date", true, 40539}, {"timezone"}};
 
 /// `{$year: date}` and `{$year: {date: ..., timezone: ...}}`: one part of the local date.
 template <int64_t (*Part)(int64_t localMillis), bool Long>
@@ -40,7 +40,7 @@ int64_t isoWeek(int64_t t) { return isoWeekOf(t).week; }
 int64_t isoYear(int64_t t) { return isoWeekOf(t).year; }
 int64_t isoDay(int64_t t) { return isoWeekOf(t).dayOfWeek; }
 
-constexpr NamedArgument kToPartsArguments[] = {{"date", true}, {"timezone"}, {"iso8601"}};
+constexpr NamedArgument kToPartsArguments[] = {{"date", true, 40522}, {"timezone"}, {"iso8601"}};
 
 Result dateToParts(Arguments& arguments, const Operator&) {
   if (arguments[0].isNullish() || (arguments.given(1) && arguments[1].isNullish()) ||
@@ -123,7 +123,8 @@ constexpr Operator partOperator(std::string_view name) {
           .maxArity = 1,
           .function = part<Part, Long>,
           .named = kPartArguments,
-          .positionalToo = true};
+          .positionalToo = true,
+          .errors = {.unknownArgument = 40535, .arity = 40536}};
 }
 
 constexpr Operator kDatesOperators[] = {
@@ -140,8 +141,14 @@ constexpr Operator kDatesOperators[] = {
     partOperator<isoWeek>("$isoWeek"),
     partOperator<isoDay>("$isoDayOfWeek"),
     partOperator<isoYear, true>("$isoWeekYear"),
-    {.name = "$dateToParts", .function = dateToParts, .named = kToPartsArguments},
-    {.name = "$dateFromParts", .function = dateFromParts, .named = kFromPartsArguments},
+    {.name = "$dateToParts",
+     .function = dateToParts,
+     .named = kToPartsArguments,
+     .errors = {.notDocument = 40524, .unknownArgument = 40520}},
+    {.name = "$dateFromParts",
+     .function = dateFromParts,
+     .named = kFromPartsArguments,
+     .errors = {.notDocument = 40519, .unknownArgument = 40518}},
 };
 
 }  // namespace

@@ -71,6 +71,8 @@ class Variables {
 
   /// The source of `$rand`, uniform in [0, 1); without one a thread-local generator is used.
   std::function<double()> random;
+  /// Evaluates for $group, where the error of a zero divisor has another code: the server has another engine for it.
+  bool grouping = false;
 
  private:
   bson::View root_;

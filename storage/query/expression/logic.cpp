@@ -111,7 +111,10 @@ class Branches final : public CompoundExpression {
       if (isTrue(condition)) return children_[i + 1]->evaluate(variables);
     }
     if (children_.back()) return children_.back()->evaluate(variables);
-    return Status(ErrorCode(40066),
+    // A $switch that cannot match whatever the document has a code of its own.
+    bool never = true;
+    for (size_t i = 0; i + 1 < children_.size(); i += 2) never &= children_[i]->constant() != nullptr;
+    return Status(ErrorCode(never ? 40069 : 40066),
                   "$switch could not find a matching branch for an input, and no default was specified.");
   }
   void serialize(std::string_view name, bson::Builder& out) const override {

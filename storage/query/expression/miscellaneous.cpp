@@ -28,6 +28,13 @@ StatusWith<ExpressionPtr> parseMeta(Parser&, const Element& e, const Operator&) 
   return Status(ErrorCode(17308), "Unsupported argument to $meta: " + std::string(e.asString()));
 }
 
+StatusWith<ExpressionPtr> parseRandom(Parser& parser, const Element& e, const Operator& op) {
+  if (!e.is(Type::kDocument) && !e.is(Type::kArray))
+    return Status(ErrorCode(10065), "invalid parameter: $rand takes an empty object, but got " + typeOf(e));
+  if (!e.asDocument().empty()) return Status(ErrorCode(3040501), "$rand does not currently accept arguments");
+  return parser.call(op, {});
+}
+
 Result random(Arguments& arguments, const Operator&) { return Operand(real(randomNumber(arguments.variables))); }
 
 Result sampleRate(Arguments& arguments, const Operator&) {
@@ -98,7 +105,7 @@ constexpr Operator kMiscellaneousOperators[] = {
     {.name = "$literal", .parse = parseLiteral},
     {.name = "$const", .parse = parseLiteral},
     {.name = "$meta", .parse = parseMeta},
-    {.name = "$rand", .maxArity = 0, .function = random, .random = true},
+    {.name = "$rand", .function = random, .parse = parseRandom, .random = true},
     {.name = "$sampleRate", .minArity = 1, .maxArity = 1, .function = sampleRate, .random = true},
     unary("$bsonSize", bsonSize),
     unary("$binarySize", binarySize),

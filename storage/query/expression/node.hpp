@@ -62,6 +62,10 @@ class Parser {
   StatusWith<ExpressionPtr> parseObject(bson::View object);
   StatusWith<ExpressionPtr> parseArray(bson::View array);
   StatusWith<ExpressionPtr> parseString(std::string_view text);
+  /// The operand of an operator with named arguments: one expression for each name, null where it is not given.
+  StatusWith<std::vector<ExpressionPtr>> parseArguments(const Operator& op, const bson::Element& e);
+  /// A call of the operator, or its value where all arguments are constant.
+  StatusWith<ExpressionPtr> call(const Operator& op, std::vector<ExpressionPtr> arguments);
   /// Brings a variable into scope until `leave`; returns its slot, unique within this parse.
   size_t enter(const std::string& name) {
     std::vector<size_t>& slots = slots_[name];
@@ -93,6 +97,15 @@ using ParseFunction = StatusWith<ExpressionPtr> (*)(Parser& parser, const bson::
 struct NamedArgument {
   std::string_view name;
   bool required = false;
+  int missing = 9;       ///< the error's code where it is required and absent; 9: FailedToParse
+  bool literal = false;  ///< no expression: taken as it is written
+};
+
+/// The codes of errors in an operator's operand that are its own.
+struct OperandErrors {
+  int notDocument = 9;      ///< named arguments: the operand is no document
+  int unknownArgument = 9;  ///< named arguments: one is not known
+  int arity = 0;            ///< the number of positional arguments; 0: the general code
 };
 
 /// A row of the table of operators.
@@ -107,6 +120,7 @@ struct Operator {
   bool nullIfNull = false;                    ///< any nullish argument gives null without a call
   bool random = false;                        ///< never folded
   bool positionalToo = false;  ///< with `named`: an operand that is not such a document is the first argument
+  OperandErrors errors = {};
 };
 
 /// The operator of that name, or null.
@@ -127,10 +141,14 @@ std::span<const Operator> dateOperators();
 std::span<const Operator> dateArithmeticOperators();
 std::span<const Operator> dateTextOperators();
 std::span<const Operator> aggregateOperators();
+std::span<const Operator> percentileOperators();
 std::span<const Operator> miscellaneousOperators();
 
 /// A constant expression, which holds the value and its charge.
 ExpressionPtr makeConstant(Operand value);
+
+/// Checks that a value may leave an expression. Errors: 16493 (a string of 16 MiB or more).
+Status checkStringSize(const bson::Element& e);
 
 /// Checks the name a user gives to a variable ("this" is allowed for loops by the caller).
 Status checkVariableName(std::string_view name);

@@ -129,7 +129,9 @@ StatusWith<Operand> CallExpression::evaluate(Variables& variables) const {
   TROUPE_TRY(variables.step(stepsFor(bytes)));  // most operators read all of their arguments
   if (op_.nullIfNull && arguments.anyNullish()) return Operand(nullValue());
   auto result = op_.function(arguments, op_);
-  if (result.isOK()) TROUPE_TRY(variables.account(*result));
+  if (!result.isOK()) return result;
+  TROUPE_TRY(checkStringSize(result->element()));
+  TROUPE_TRY(variables.account(*result));
   return result;
 }
 
@@ -145,7 +147,8 @@ void CallExpression::serialize(std::string_view name, Builder& out) const {
   } else {
     out.openDocument(op_.name);
     for (size_t i = 0; i < children_.size(); ++i)
-      if (children_[i]) children_[i]->serialize(op_.named[i].name, out);
+      if (children_[i] && op_.named[i].literal) out.append(op_.named[i].name, children_[i]->constant()->element());
+      else if (children_[i]) children_[i]->serialize(op_.named[i].name, out);
     out.close();
   }
   out.close();

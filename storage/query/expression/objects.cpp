@@ -86,15 +86,16 @@ Result mergeObjects(Arguments& arguments, const Operator&) {
 }
 
 constexpr NamedArgument kGetArguments[] = {{"field", true}, {"input"}};
-constexpr NamedArgument kSetArguments[] = {{"field", true}, {"input", true}, {"value", true}};
-constexpr NamedArgument kUnsetArguments[] = {{"field", true}, {"input", true}};
+constexpr NamedArgument kSetArguments[] = {
+    {"field", true, 4161102}, {"input", true, 4161109}, {"value", true, 4161103}};
+constexpr NamedArgument kUnsetArguments[] = {{"field", true, 4161102}, {"input", true, 4161109}};
 
 StatusWith<std::string> fieldName(const Element& e, const Operator& op) {
   if (!e.is(Type::kString))
-    return Status(ErrorCode(op.name == "$getField" ? 5654602 : 4161107),
+    return Status(ErrorCode(op.name == "$getField" ? 3041704 : 4161107),
                   std::string(op.name) + " requires 'field' to evaluate to type String, but got " + typeOf(e));
   if (e.asString().find('\0') != std::string_view::npos)
-    return Status(ErrorCode(16411), std::string(op.name) + ": a field name may not contain '\\0'");
+    return Status(ErrorCode(9534700), std::string(op.name) + ": a field name may not contain '\\0'");
   return std::string(e.asString());
 }
 
@@ -114,6 +115,24 @@ Result setField(Arguments& arguments, const Operator& op) {
   const Element value = op.name == "$setField" ? arguments[2] : Element();
   TROUPE_ASSIGN(const auto result, withField(arguments[1].asDocument(), name, value, arguments.variables.work()));
   return Operand(document(result));
+}
+
+/// The operand of $setField and $unsetField, whose `field` is a constant already as it is written.
+StatusWith<ExpressionPtr> parseSetField(Parser& parser, const Element& e, const Operator& op) {
+  TROUPE_ASSIGN(auto arguments, parser.parseArguments(op, e));
+  const Element field = e.asDocument()["field"];
+  const std::string name(op.name);
+  if (field.is(Type::kString) && field.asString().starts_with('$'))
+    return Status(ErrorCode(4161108),
+                  "A field path reference which is not allowed in this context. Did you mean {$literal: '" +
+                      std::string(field.asString()) + "'}?");
+  const bool computed = field.is(Type::kArray) || (field.is(Type::kDocument) && !field.asDocument().empty());
+  if (computed && !field.asDocument().has("$literal") && !field.asDocument().has("$const"))
+    return Status(ErrorCode(4161106), name + " requires 'field' to evaluate to a constant");
+  if (const Operand* known = arguments[0]->constant()) {
+    TROUPE_ASSIGN([[maybe_unused]] const auto checked, fieldName(known->element(), op));
+  }
+  return parser.call(op, std::move(arguments));
 }
 
 /// `{$getField: "name"}` and `{$getField: {field, input}}`. The short form reads $$CURRENT, so it is not folded.
@@ -140,8 +159,16 @@ StatusWith<ExpressionPtr> parseGetField(Parser& parser, const Element& e, const 
 constexpr Operator kObjectsOperators[] = {
     {.name = "$mergeObjects", .maxArity = Operator::kAny, .function = mergeObjects},
     {.name = "$getField", .parse = parseGetField},
-    {.name = "$setField", .function = setField, .named = kSetArguments},
-    {.name = "$unsetField", .function = setField, .named = kUnsetArguments},
+    {.name = "$setField",
+     .function = setField,
+     .parse = parseSetField,
+     .named = kSetArguments,
+     .errors = {.notDocument = 4161100, .unknownArgument = 4161101}},
+    {.name = "$unsetField",
+     .function = setField,
+     .parse = parseSetField,
+     .named = kUnsetArguments,
+     .errors = {.notDocument = 4161100, .unknownArgument = 4161101}},
 };
 
 }  // namespace

@@ -14,10 +14,10 @@ constexpr int kMaxExpressionDepth = 200;
 
 std::unordered_map<std::string_view, const Operator*> indexOperators() {
   std::unordered_map<std::string_view, const Operator*> index;
-  for (const auto family :
-       {arithmeticOperators(), logicOperators(), stringOperators(), stringSearchOperators(), arrayOperators(),
-        arrayFormOperators(), sequenceOperators(), setOperators(), objectOperators(), typeOperators(), dateOperators(),
-        dateArithmeticOperators(), dateTextOperators(), aggregateOperators(), miscellaneousOperators()})
+  for (const auto family : {arithmeticOperators(), logicOperators(), stringOperators(), stringSearchOperators(),
+                            arrayOperators(), arrayFormOperators(), sequenceOperators(), setOperators(),
+                            objectOperators(), typeOperators(), dateOperators(), dateArithmeticOperators(),
+                            dateTextOperators(), aggregateOperators(), percentileOperators(), miscellaneousOperators()})
     for (const Operator& op : family) index.emplace(op.name, &op);
   return index;
 }
@@ -40,6 +40,9 @@ StatusWith<ExpressionPtr> folded(std::unique_ptr<T> expression, bool foldable, c
 
 Status arityError(const Operator& op, size_t given) {
   const std::string name(op.name);
+  if (op.errors.arity)
+    return {ErrorCode(op.errors.arity),
+            name + " takes exactly one argument. " + std::to_string(given) + " were passed in."};
   if (op.minArity == op.maxArity)
     return {ErrorCode(16020), "Expression " + name + " takes exactly " + std::to_string(op.minArity) + " arguments. " +
                                   std::to_string(given) + " were passed in."};
@@ -51,27 +54,6 @@ Status arityError(const Operator& op, size_t given) {
                                 std::to_string(given) + " were passed in."};
 }
 
-StatusWith<ExpressionPtr> parseNamed(Parser& parser, const Operator& op, const Element& operand) {
-  const std::string name(op.name);
-  if (!operand.is(Type::kDocument))
-    return Status(ErrorCode::kFailedToParse,
-                  name + " only supports an object as its argument, found: " + typeOf(operand));
-  std::vector<ExpressionPtr> arguments(op.named.size());
-  for (const Element& field : operand.asDocument()) {
-    size_t i = 0;
-    while (i < op.named.size() && op.named[i].name != field.name()) ++i;
-    if (i == op.named.size())
-      return Status(ErrorCode::kFailedToParse, name + " found an unknown argument: " + std::string(field.name()));
-    TROUPE_ASSIGN(arguments[i], parser.parse(field));
-  }
-  for (size_t i = 0; i < op.named.size(); ++i)
-    if (op.named[i].required && !arguments[i])
-      return Status(ErrorCode::kFailedToParse, "Missing '" + std::string(op.named[i].name) + "' parameter to " + name);
-  auto call = std::make_unique<CallExpression>(op, std::move(arguments), parser.context.collator);
-  const bool foldable = call->foldable();
-  return folded(std::move(call), foldable, parser.context);
-}
-
 StatusWith<ExpressionPtr> parsePositional(Parser& parser, const Operator& op, const Element& operand) {
   std::vector<ExpressionPtr> arguments;
   if (operand.is(Type::kArray)) {
@@ -79,8 +61,6 @@ StatusWith<ExpressionPtr> parsePositional(Parser& parser, const Operator& op, co
       TROUPE_ASSIGN(auto argument, parser.parse(item));
       arguments.push_back(std::move(argument));
     }
-  } else if (op.maxArity == 0 && operand.is(Type::kDocument) && operand.asDocument().empty()) {
-    // `{$rand: {}}`
   } else {
     TROUPE_ASSIGN(auto argument, parser.parse(operand));
     arguments.push_back(std::move(argument));
@@ -88,9 +68,7 @@ StatusWith<ExpressionPtr> parsePositional(Parser& parser, const Operator& op, co
   const auto count = static_cast<int>(arguments.size());
   if (count < op.minArity || (op.maxArity != Operator::kAny && count > op.maxArity))
     return arityError(op, arguments.size());
-  auto call = std::make_unique<CallExpression>(op, std::move(arguments), parser.context.collator);
-  const bool foldable = call->foldable();
-  return folded(std::move(call), foldable, parser.context);
+  return parser.call(op, std::move(arguments));
 }
 
 bool looksNamed(const Element& operand) {
@@ -99,6 +77,37 @@ bool looksNamed(const Element& operand) {
 }
 
 }  // namespace
+
+StatusWith<std::vector<ExpressionPtr>> Parser::parseArguments(const Operator& op, const Element& operand) {
+  const std::string name(op.name);
+  if (!operand.is(Type::kDocument))
+    return Status(ErrorCode(op.errors.notDocument),
+                  name + " only supports an object as its argument, found: " + typeOf(operand));
+  std::vector<ExpressionPtr> arguments(op.named.size());
+  for (const Element& field : operand.asDocument()) {
+    size_t i = 0;
+    while (i < op.named.size() && op.named[i].name != field.name()) ++i;
+    if (i == op.named.size())
+      return Status(ErrorCode(op.errors.unknownArgument),
+                    name + " found an unknown argument: " + std::string(field.name()));
+    if (op.named[i].literal) {
+      arguments[i] = makeConstant(Operand(Value(field)));
+      continue;
+    }
+    TROUPE_ASSIGN(arguments[i], parse(field));
+  }
+  for (size_t i = 0; i < op.named.size(); ++i)
+    if (op.named[i].required && !arguments[i])
+      return Status(ErrorCode(op.named[i].missing),
+                    "Missing '" + std::string(op.named[i].name) + "' parameter to " + name);
+  return arguments;
+}
+
+StatusWith<ExpressionPtr> Parser::call(const Operator& op, std::vector<ExpressionPtr> arguments) {
+  auto call = std::make_unique<CallExpression>(op, std::move(arguments), context.collator);
+  const bool foldable = call->foldable();
+  return folded(std::move(call), foldable, context);
+}
 
 const Operator* findOperator(std::string_view name) {
   static const auto index = indexOperators();
@@ -140,11 +149,18 @@ StatusWith<ExpressionPtr> Parser::parse(const Element& e) {
   } leave{depth_};
   if (context.work) TROUPE_TRY(context.work->step());
   switch (e.type()) {
-    case Type::kString: return parseString(e.asString());
+    case Type::kString: TROUPE_TRY(checkStringSize(e)); return parseString(e.asString());
     case Type::kDocument: return parseObject(e.asDocument());
     case Type::kArray: return parseArray(e.asArray());
     default: return makeConstant(Operand(Value(e)));
   }
+}
+
+Status checkStringSize(const Element& e) {
+  constexpr int32_t kMaxString = 16 << 20;
+  if (!e.is(Type::kString) || e.valueSize() <= kMaxString) return Status::OK();
+  if (e.asString().size() < kMaxString) return Status::OK();
+  return {ErrorCode(16493), "a string in an expression must be shorter than 16 MiB"};
 }
 
 StatusWith<ExpressionPtr> Parser::parseObject(bson::View object) {
@@ -229,9 +245,9 @@ StatusWith<ExpressionPtr> Parser::parseVariable(std::string_view text) {
 
 StatusWith<ExpressionPtr> Parser::parseOperator(const Operator& op, const Element& e) {
   if (op.parse) return op.parse(*this, e, op);
-  if (op.named.empty()) return parsePositional(*this, op, e);
-  if (!op.positionalToo || looksNamed(e)) return parseNamed(*this, op, e);
-  return parsePositional(*this, op, e);
+  if (op.named.empty() || (op.positionalToo && !looksNamed(e))) return parsePositional(*this, op, e);
+  TROUPE_ASSIGN(auto arguments, parseArguments(op, e));
+  return call(op, std::move(arguments));
 }
 
 }  // namespace troupe::query

@@ -15,7 +15,7 @@ using Result = StatusWith<Operand>;
 
 namespace {
 
-constexpr NamedArgument kZipArguments[] = {{"inputs", true}, {"defaults"}, {"useLongestLength"}};
+constexpr NamedArgument kZipArguments[] = {{"inputs", true, 34465}, {"defaults"}, {"useLongestLength"}};
 
 Result zip(Arguments& arguments, const Operator&) {
   if (arguments[0].isNullish()) return Operand(nullValue());
@@ -64,7 +64,7 @@ Result zip(Arguments& arguments, const Operator&) {
   return Operand(out.finishArray());
 }
 
-constexpr NamedArgument kSortArguments[] = {{"input", true}, {"sortBy", true}};
+constexpr NamedArgument kSortArguments[] = {{"input", true, 2942502}, {"sortBy", true, 2942503, true}};
 
 Result sortArray(Arguments& arguments, const Operator&) {
   const Element input = arguments[0], by = arguments[1];
@@ -188,8 +188,14 @@ Result objectToArray(Arguments& arguments, const Operator&) {
 }
 
 constexpr Operator kSequencesOperators[] = {
-    {.name = "$zip", .function = zip, .named = kZipArguments},
-    {.name = "$sortArray", .function = sortArray, .named = kSortArguments},
+    {.name = "$zip",
+     .function = zip,
+     .named = kZipArguments,
+     .errors = {.notDocument = 34460, .unknownArgument = 34464}},
+    {.name = "$sortArray",
+     .function = sortArray,
+     .named = kSortArguments,
+     .errors = {.notDocument = 2942500, .unknownArgument = 2942501}},
     {.name = "$arrayToObject", .minArity = 1, .maxArity = 1, .function = arrayToObject, .nullIfNull = true},
     {.name = "$objectToArray", .minArity = 1, .maxArity = 1, .function = objectToArray, .nullIfNull = true},
 };

@@ -14,8 +14,10 @@ using Result = StatusWith<Operand>;
 
 namespace {
 
+constexpr size_t kMaxPattern = 16384;
 constexpr size_t kUnset = SIZE_MAX;  ///< the offset of a group that took no part in the match
-constexpr NamedArgument kArguments[] = {{"input", true}, {"regex", true}, {"options"}};
+constexpr NamedArgument kArguments[] = {{"input", true, 31022}, {"regex", true, 31023}, {"options"}};
+constexpr OperandErrors kErrors = {.notDocument = 51103, .unknownArgument = 31024};
 
 /// A compiled pattern; kept per thread for the next document, since most patterns are constant.
 struct Compiled {
@@ -28,6 +30,9 @@ StatusWith<Compiled*> compile(std::string_view pattern, std::string_view options
                               QueryWork* work) {
   thread_local Compiled last;
   if (last.program && last.pattern == pattern && last.options == options) return &last;
+  if (pattern.size() > kMaxPattern)
+    return Status(ErrorCode(51111), "Invalid Regex in " + name + ": the pattern is longer than " +
+                                        std::to_string(kMaxPattern) + " bytes");
   TROUPE_ASSIGN(const uint32_t flags, regexFlags(options, name));
   auto program = RegexProgram::compile(pattern, flags, RegexProgram::Engine::kInterpreter, work);
   if (program.status() == ErrorCode::kInvalidRegex)
@@ -47,13 +52,18 @@ struct Search {
 StatusWith<Search> prepare(const Arguments& arguments, const Operator& op) {
   const std::string name(op.name);
   const Element input = arguments[0], regex = arguments[1], options = arguments[2];
-  if (!input.isNullish() && !input.is(Type::kString))
-    return Status(ErrorCode(51104), name + " needs 'input' to be of type string");
   if (!regex.isNullish() && !regex.is(Type::kString) && !regex.is(Type::kRegex))
     return Status(ErrorCode(51105), name + " needs 'regex' to be of type string or regex");
   if (!options.isNullish() && !options.is(Type::kString))
     return Status(ErrorCode(51106), name + " needs 'options' to be of type string");
-  if (input.isNullish() || regex.isNullish()) return Search{};
+  const auto checkInput = [&]() -> Status {
+    if (input.isNullish() || input.is(Type::kString)) return Status::OK();
+    return {ErrorCode(51104), name + " needs 'input' to be of type string"};
+  };
+  if (regex.isNullish()) {
+    TROUPE_TRY(checkInput());
+    return Search{};
+  }
   std::string_view pattern, flags = options.isNullish() ? std::string_view() : options.asString();
   if (regex.is(Type::kRegex)) {
     pattern = regex.asRegex().pattern;
@@ -67,7 +77,11 @@ StatusWith<Search> prepare(const Arguments& arguments, const Operator& op) {
     if (pattern.find('\0') != std::string_view::npos)
       return Status(ErrorCode(51109), name + ": regular expression cannot contain an embedded null byte");
   }
+  if (flags.find('\0') != std::string_view::npos)
+    return Status(ErrorCode(51110), name + ": regular expression options cannot contain an embedded null byte");
   TROUPE_ASSIGN(Compiled * compiled, compile(pattern, flags, name, arguments.variables.work()));
+  TROUPE_TRY(checkInput());
+  if (input.isNullish()) return Search{};
   return Search{input.asString(), compiled};
 }
 
@@ -137,7 +151,8 @@ Result regexFindAll(Arguments& arguments, const Operator& op) {
   bson::Builder out;
   Growth growth(arguments.variables.work());
   CharacterIndex index;
-  for (size_t from = 0; search.compiled && from <= search.input.size();) {
+  // An empty input is searched once; else no match begins at its end, not even an empty one.
+  for (size_t from = 0; search.compiled && (from == 0 || from < search.input.size());) {
     TROUPE_ASSIGN(const int count, matchFrom(search, from, arguments, op));
     if (count <= 0) break;
     TROUPE_TRY(growth.reserve(out.size() + describedSize(search)));
@@ -150,9 +165,9 @@ Result regexFindAll(Arguments& arguments, const Operator& op) {
 }
 
 constexpr Operator kStringSearchOperators[] = {
-    {.name = "$regexMatch", .function = regexMatch, .named = kArguments},
-    {.name = "$regexFind", .function = regexFind, .named = kArguments},
-    {.name = "$regexFindAll", .function = regexFindAll, .named = kArguments},
+    {.name = "$regexMatch", .function = regexMatch, .named = kArguments, .errors = kErrors},
+    {.name = "$regexFind", .function = regexFind, .named = kArguments, .errors = kErrors},
+    {.name = "$regexFindAll", .function = regexFindAll, .named = kArguments, .errors = kErrors},
 };
 
 }  // namespace

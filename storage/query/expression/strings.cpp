@@ -1,5 +1,3 @@
-#include <strings.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -63,8 +61,11 @@ Result toUpper(Arguments& arguments, const Operator&) {
 Result compareIgnoringCase(Arguments& arguments, const Operator&) {
   TROUPE_ASSIGN(const auto a, coerceToString(arguments[0]));
   TROUPE_ASSIGN(const auto b, coerceToString(arguments[1]));
-  const int order = strcasecmp(a.c_str(), b.c_str());
-  return Operand(int32(order < 0 ? -1 : order > 0 ? 1 : 0));
+  const auto lower = [](char c) { return static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c ^ 0x20 : c); };
+  const auto [left, right] =
+      std::mismatch(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+  if (left == a.end() || right == b.end()) return Operand(int32((left != a.end()) - (right != b.end())));
+  return Operand(int32(lower(*left) < lower(*right) ? -1 : 1));
 }
 
 Result substringOfBytes(Arguments& arguments, const Operator& op) {
@@ -76,8 +77,8 @@ Result substringOfBytes(Arguments& arguments, const Operator& op) {
   if (!arguments[2].isNumber())
     return Status(ErrorCode(16035),
                   name + ":  length must be a numeric type (is BSON type " + typeOf(arguments[2]) + ")");
-  const int64_t from = arguments[1].toInt64();
-  const int64_t length = arguments[2].toInt64();
+  TROUPE_ASSIGN(const int64_t from, coerceToLong(arguments[1]));
+  TROUPE_ASSIGN(const int64_t length, coerceToLong(arguments[2]));
   if (from < 0)
     return Status(ErrorCode(50752),
                   name + ":  starting index must be non-negative (got: " + std::to_string(from) + ")");
@@ -117,7 +118,8 @@ Result substringOfCodePoints(Arguments& arguments, const Operator&) {
 constexpr auto kWhitespace =
     "\0 \t\n\v\f\r\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"sv;
 
-constexpr NamedArgument kTrimArguments[] = {{"input", true}, {"chars"}};
+constexpr NamedArgument kTrimArguments[] = {{"input", true, 50695}, {"chars"}};
+constexpr OperandErrors kTrimErrors = {.notDocument = 50696, .unknownArgument = 50694};
 
 Result trim(Arguments& arguments, const Operator& op) {
   const std::string name(op.name);
@@ -156,7 +158,7 @@ Result split(Arguments& arguments, const Operator&) {
         "$split requires an expression that evaluates to a string as a first argument, found: " + typeOf(input));
   if (!separator.is(Type::kString))
     return Status(
-        ErrorCode(40086),
+        ErrorCode(10503900),
         "$split requires an expression that evaluates to a string as a second argument, found: " + typeOf(separator));
   const std::string_view by = separator.asString();
   if (by.empty()) return Status(ErrorCode(40087), "$split requires a non-empty separator");
@@ -226,15 +228,18 @@ Result indexOf(Arguments& arguments, const Operator& op) {
   return Operand(integer(bytes ? static_cast<int64_t>(at) : codePoints(s.substr(0, at))));
 }
 
-constexpr NamedArgument kReplaceArguments[] = {{"input", true}, {"find", true}, {"replacement", true}};
+constexpr NamedArgument kReplaceArguments[] = {
+    {"input", true, 51749}, {"find", true, 51748}, {"replacement", true, 51747}};
+constexpr OperandErrors kReplaceErrors = {.notDocument = 51751, .unknownArgument = 51750};
 
 Result replace(Arguments& arguments, const Operator& op) {
-  constexpr int kCodes[] = {51746, 51745, 51744};
+  constexpr int kOneCodes[] = {51746, 51745, 51744}, kAllCodes[] = {10503904, 10503901, 10503902};
+  const auto& codes = op.name == "$replaceAll" ? kAllCodes : kOneCodes;
   for (size_t i = 0; i < 3; ++i)
     if (!arguments[i].isNullish() && !arguments[i].is(Type::kString))
-      return Status(ErrorCode(kCodes[i]), std::string(op.name) + " requires that '" +
-                                              std::string(kReplaceArguments[i].name) +
-                                              "' be a string, found: " + show(arguments[i]));
+      return Status(ErrorCode(codes[i]), std::string(op.name) + " requires that '" +
+                                             std::string(kReplaceArguments[i].name) +
+                                             "' be a string, found: " + show(arguments[i]));
   if (arguments.anyNullish()) return Operand(nullValue());
   const std::string_view input = arguments[0].asString();
   const std::string_view find = arguments[1].asString(), replacement = arguments[2].asString();
@@ -278,11 +283,11 @@ constexpr Operator kStringsOperators[] = {
     exactly("$strLenCP", 1, lengthInCodePoints),
     {.name = "$indexOfBytes", .minArity = 2, .maxArity = 4, .function = indexOf},
     {.name = "$indexOfCP", .minArity = 2, .maxArity = 4, .function = indexOf},
-    {.name = "$trim", .function = trim, .named = kTrimArguments},
-    {.name = "$ltrim", .function = trim, .named = kTrimArguments},
-    {.name = "$rtrim", .function = trim, .named = kTrimArguments},
-    {.name = "$replaceOne", .function = replace, .named = kReplaceArguments},
-    {.name = "$replaceAll", .function = replace, .named = kReplaceArguments},
+    {.name = "$trim", .function = trim, .named = kTrimArguments, .errors = kTrimErrors},
+    {.name = "$ltrim", .function = trim, .named = kTrimArguments, .errors = kTrimErrors},
+    {.name = "$rtrim", .function = trim, .named = kTrimArguments, .errors = kTrimErrors},
+    {.name = "$replaceOne", .function = replace, .named = kReplaceArguments, .errors = kReplaceErrors},
+    {.name = "$replaceAll", .function = replace, .named = kReplaceArguments, .errors = kReplaceErrors},
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "messaging/bson/numeric.hpp"
+#include "storage/query/expression/binary_text.hpp"
 #include "storage/query/expression/date_text.hpp"
 #include "storage/query/expression/node.hpp"
 #include "storage/query/expression/text.hpp"
@@ -53,12 +55,41 @@ Status unsupported(const Element& e, Type to) {
   return failure("Unsupported conversion from " + typeOf(e) + " to " + std::string(bson::typeName(to)) + kNoOnError);
 }
 
+/// What a value is converted to, and how.
+struct Conversion {
+  Type to;
+  uint8_t subtype = 0;                 ///< of binary data
+  std::optional<BinaryFormat> format;  ///< between strings and binary data
+  bool bigEndian = false;              ///< between numbers and binary data
+};
+
+/// A sign, "0x" and hexadecimal digits: a double too may be written so. The magnitude follows the prefix.
+bool isHexadecimal(std::string_view s) {
+  if (s.starts_with('+') || s.starts_with('-')) s.remove_prefix(1);
+  return s.starts_with("0x") || s.starts_with("0X");
+}
+
 template <class T>
 StatusWith<T> parseNumber(std::string_view s) {
   T v{};
   const char* end = s.data() + s.size();
   const bool hasPlus = s.starts_with('+') && !s.substr(1).starts_with('-');
-  const auto [at, error] = std::from_chars(s.data() + hasPlus, end, v);
+  std::from_chars_result read{};
+  if constexpr (std::is_floating_point_v<T>) {
+    if (isHexadecimal(s)) {
+      const bool negative = s.starts_with('-');
+      const char* digits = s.data() + (negative || hasPlus) + 2;
+      // No second sign after the prefix.
+      read = digits != end && *digits == '-' ? std::from_chars_result{digits, std::errc::invalid_argument}
+                                             : std::from_chars(digits, end, v, std::chars_format::hex);
+      if (negative) v = -v;
+    } else {
+      read = std::from_chars(s.data() + hasPlus, end, v);
+    }
+  } else {
+    read = std::from_chars(s.data() + hasPlus, end, v);
+  }
+  const auto [at, error] = read;
   if (error == std::errc::result_out_of_range)
     return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Out of range");
   if (error != std::errc() || at != end)
@@ -68,8 +99,13 @@ StatusWith<T> parseNumber(std::string_view s) {
 
 /// A number or date as an integer of the type, truncated.
 template <class T>
-StatusWith<T> integerOf(const Element& e, Type to) {
+StatusWith<T> integerOf(const Element& e, Type to, bool bigEndian = false) {
   switch (e.type()) {
+    case Type::kBinary: {
+      const auto v = integerFromBytes(e.asBinary().bytes, sizeof(T), bigEndian);
+      if (!v) return failure("Failed to convert '" + show(e) + "' to " + std::string(bson::typeName(to)) + kNoOnError);
+      return static_cast<T>(*v);
+    }
     case Type::kBool: return static_cast<T>(e.asBool());
     case Type::kString: return parseNumber<T>(e.asString());
     case Type::kDate:
@@ -97,7 +133,12 @@ StatusWith<T> integerOf(const Element& e, Type to) {
   }
 }
 
-Result toDoubleValue(const Element& e) {
+Result toDoubleValue(const Element& e, bool bigEndian) {
+  if (e.is(Type::kBinary)) {
+    const auto v = doubleFromBytes(e.asBinary().bytes, bigEndian);
+    if (!v) return failure("Failed to convert '" + show(e) + "' to double" + kNoOnError);
+    return Operand(real(*v));
+  }
   if (e.is(Type::kDecimal128)) {
     const double v = bson::toDoubleLossy(e.asDecimal());
     if (std::isinf(v) && !bson::isInfinite(e.asDecimal()))
@@ -124,8 +165,41 @@ Result toDecimalValue(const Element& e) {
   return Operand(decimal(*v));
 }
 
-Result toText(const Element& e) {
+Status missingFormat(const Element& e, const char* to) {
+  return {ErrorCode(4341115), "$convert requires a 'format' to convert " + typeOf(e) + " to " + to};
+}
+
+Result toBinary(const Element& e, const Conversion& how) {
   switch (e.type()) {
+    case Type::kBinary:
+      if (e.asBinary().subtype != how.subtype)
+        return failure("Conversions between different binData subtypes are not supported" + std::string(kNoOnError));
+      return Operand(bson::Value(e));
+    case Type::kString: {
+      if (!how.format) return missingFormat(e, "binData");
+      TROUPE_ASSIGN(auto value, textToBinary(e.asString(), *how.format, how.subtype));
+      return Operand(std::move(value));
+    }
+    case Type::kInt32:
+    case Type::kInt64:
+    case Type::kDouble: {
+      const bson::Value number(e);
+      std::string bytes(number.valueBytes());
+      if (how.bigEndian) std::reverse(bytes.begin(), bytes.end());
+      return Operand(binaryValue(bytes, how.subtype));
+    }
+    default: return unsupported(e, Type::kBinary);
+  }
+}
+
+Result toText(const Element& e, const Conversion& how) {
+  switch (e.type()) {
+    case Type::kBinary: {
+      if (!how.format) return missingFormat(e, "string");
+      TROUPE_ASSIGN(const auto converted, binaryToText(e.asBinary(), *how.format));
+      return Operand(text(converted));
+    }
+    case Type::kCode: return unsupported(e, Type::kString);
     case Type::kBool: return Operand(text(e.asBool() ? "true" : "false"));
     case Type::kObjectId: return Operand(text(e.asObjectId().toString()));
     case Type::kTimestamp: return unsupported(e, Type::kString);
@@ -166,21 +240,23 @@ Result toObjectIdValue(const Element& e) {
   return Operand(bson::Value(id));
 }
 
-Result convertTo(const Element& e, Type to) {
+Result convertTo(const Element& e, const Conversion& how) {
+  const Type to = how.to;
   switch (to) {
-    case Type::kDouble: return toDoubleValue(e);
-    case Type::kString: return toText(e);
+    case Type::kDouble: return toDoubleValue(e, how.bigEndian);
+    case Type::kString: return toText(e, how);
+    case Type::kBinary: return toBinary(e, how);
     case Type::kObjectId: return toObjectIdValue(e);
     case Type::kBool:
       if (e.isNumber() || e.is(Type::kBool)) return Operand(boolean(isTrue(e)));
       return Operand(boolean(true));
     case Type::kDate: return toDateValue(e);
     case Type::kInt32: {
-      TROUPE_ASSIGN(const int32_t v, integerOf<int32_t>(e, to));
+      TROUPE_ASSIGN(const int32_t v, integerOf<int32_t>(e, to, how.bigEndian));
       return Operand(int32(v));
     }
     case Type::kInt64: {
-      TROUPE_ASSIGN(const int64_t v, integerOf<int64_t>(e, to));
+      TROUPE_ASSIGN(const int64_t v, integerOf<int64_t>(e, to, how.bigEndian));
       return Operand(int64(v));
     }
     case Type::kDecimal128: return toDecimalValue(e);
@@ -211,46 +287,78 @@ StatusWith<Type> targetType(const Element& e) {
                   "$convert's 'to' argument must be a string or number, but is " + typeOf(e));
   const auto number = exactInt32(e);
   for (const auto& [name, type] : kTypes)
-    if (number && static_cast<uint8_t>(*number) == static_cast<uint8_t>(type)) return type;
+    if (number && *number == static_cast<int8_t>(type)) return type;  // minKey is -1
+  if (number && *number == 0) return Type::kEnd;                      // "missing", which nothing converts to
   return Status(ErrorCode::kFailedToParse,
                 "In $convert, numeric value for 'to' does not correspond to a BSON type: " + show(e));
 }
 
-constexpr NamedArgument kConvertArguments[] = {{"input", true}, {"to", true}, {"onError"}, {"onNull"}};
+constexpr NamedArgument kConvertArguments[] = {{"input", true}, {"to", true}, {"onError"},
+                                               {"onNull"},      {"format"},   {"byteOrder"}};
+
+/// `to`: a type, or `{type, subtype}`.
+Status readTarget(const Element& to, Conversion& how) {
+  Element type = to;
+  if (to.is(Type::kDocument)) {
+    type = to.asDocument()["type"];
+    for (const Element& field : to.asDocument()) {
+      if (field.name() == "type") continue;
+      if (field.name() != "subtype")
+        return {ErrorCode::kFailedToParse, "$convert found an unknown argument in 'to': " + std::string(field.name())};
+      TROUPE_ASSIGN(how.subtype, binarySubtype(field));
+    }
+    if (!type.ok()) return {ErrorCode::kFailedToParse, "Missing 'to.type' parameter to $convert"};
+  }
+  TROUPE_ASSIGN(how.to, targetType(type));
+  return Status::OK();
+}
 
 Result convert(Arguments& arguments, const Operator&) {
   if (arguments[1].isNullish()) return Operand(nullValue());
-  TROUPE_ASSIGN(const Type to, targetType(arguments[1]));
+  Conversion how{.to = Type::kNull};
+  TROUPE_TRY(readTarget(arguments[1], how));
+  TROUPE_ASSIGN(how.format, binaryFormat(arguments[4]));
+  TROUPE_ASSIGN(how.bigEndian, isBigEndian(arguments[5]));
   if (arguments[0].isNullish()) return arguments.given(3) ? Operand(arguments.at(3).copy()) : Operand(nullValue());
-  auto result = convertTo(arguments[0], to);
-  if (!result.isOK() && arguments.given(2)) return Operand(arguments.at(2).copy());
+  auto result = convertTo(arguments[0], how);
+  if (result.status() == ErrorCode::kConversionFailure && arguments.given(2)) return Operand(arguments.at(2).copy());
   return result;
 }
 
 template <Type To>
 Result shortConvert(Arguments& arguments, const Operator&) {
-  return convertTo(arguments[0], To);
+  return convertTo(arguments[0], {.to = To, .format = BinaryFormat::kAuto});
+}
+
+Result toUuid(Arguments& arguments, const Operator&) {
+  return convertTo(arguments[0], {.to = Type::kBinary, .subtype = bson::kBinaryUuid, .format = BinaryFormat::kUuid});
 }
 
 Result type(Arguments& arguments, const Operator&) { return Operand(text(bson::typeName(arguments[0].type()))); }
 Result isNumber(Arguments& arguments, const Operator&) { return Operand(boolean(arguments[0].isNumber())); }
 
-constexpr Operator unary(std::string_view name, Function function, bool nullIfNull) {
-  return {.name = name, .minArity = 1, .maxArity = 1, .function = function, .nullIfNull = nullIfNull};
+constexpr Operator unary(std::string_view name, Function function) {
+  return {.name = name, .minArity = 1, .maxArity = 1, .function = function};
+}
+
+constexpr Operator conversion(std::string_view name, Function function) {
+  return {
+      .name = name, .minArity = 1, .maxArity = 1, .function = function, .nullIfNull = true, .errors = {.arity = 50723}};
 }
 
 constexpr Operator kTypesOperators[] = {
-    unary("$type", type, false),
-    unary("$isNumber", isNumber, false),
+    unary("$type", type),
+    unary("$isNumber", isNumber),
     {.name = "$convert", .function = convert, .named = kConvertArguments},
-    unary("$toInt", shortConvert<Type::kInt32>, true),
-    unary("$toLong", shortConvert<Type::kInt64>, true),
-    unary("$toDouble", shortConvert<Type::kDouble>, true),
-    unary("$toDecimal", shortConvert<Type::kDecimal128>, true),
-    unary("$toString", shortConvert<Type::kString>, true),
-    unary("$toBool", shortConvert<Type::kBool>, true),
-    unary("$toDate", shortConvert<Type::kDate>, true),
-    unary("$toObjectId", shortConvert<Type::kObjectId>, true),
+    conversion("$toInt", shortConvert<Type::kInt32>),
+    conversion("$toLong", shortConvert<Type::kInt64>),
+    conversion("$toDouble", shortConvert<Type::kDouble>),
+    conversion("$toDecimal", shortConvert<Type::kDecimal128>),
+    conversion("$toString", shortConvert<Type::kString>),
+    conversion("$toBool", shortConvert<Type::kBool>),
+    conversion("$toDate", shortConvert<Type::kDate>),
+    conversion("$toObjectId", shortConvert<Type::kObjectId>),
+    conversion("$toUUID", toUuid),
 };
 
 }  // namespace

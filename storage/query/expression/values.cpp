@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "messaging/bson/decimal.hpp"
 #include "messaging/bson/json.hpp"
 #include "messaging/bson/numeric.hpp"
 
@@ -54,6 +55,27 @@ std::optional<int64_t> exactInt64(const Element& e) {
       return n;
     }
     default: return std::nullopt;
+  }
+}
+
+std::optional<int64_t> truncatedInt64(const Element& e) {
+  if (e.is(Type::kDecimal128)) return bson::truncatedInt64(e.asDecimal());
+  return e.is(Type::kDouble) ? exactInt64(real(std::trunc(e.asDouble())).element()) : exactInt64(e);
+}
+
+StatusWith<int64_t> coerceToLong(const Element& e) {
+  switch (e.type()) {
+    case Type::kInt32:
+    case Type::kInt64: return e.toInt64();
+    case Type::kDouble: {
+      if (const auto whole = truncatedInt64(e)) return *whole;
+      return Status(ErrorCode(31109), "Can't coerce out of range value " + show(e) + " to long");
+    }
+    case Type::kDecimal128: {
+      const auto whole = bson::truncatedInt64(bson::roundTo(e.asDecimal(), 0, bson::Rounding::kHalfEven));
+      return whole.value_or(std::numeric_limits<int64_t>::min());
+    }
+    default: return Status(ErrorCode(16004), "can't convert from BSON type " + typeOf(e) + " to long");
   }
 }
 

@@ -34,6 +34,12 @@ std::string typeOf(const bson::Element& e);
 std::optional<int32_t> exactInt32(const bson::Element& e);
 /// The number as int64 when it is one exactly.
 std::optional<int64_t> exactInt64(const bson::Element& e);
+/// The number as int64 without its fraction, of any numeric type; nothing out of range and for NaN.
+std::optional<int64_t> truncatedInt64(const bson::Element& e);
+/// A number as an int64, as operators take their positions: doubles are truncated, decimals rounded half to even, and
+/// decimals out of range are the least int64. Errors: 31109 (a double out of range, or not a number), 16004 (no
+/// number).
+StatusWith<int64_t> coerceToLong(const bson::Element& e);
 /// A decimal of any number.
 bson::Decimal128 toDecimal(const bson::Element& e);
 

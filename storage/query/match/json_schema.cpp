@@ -160,8 +160,8 @@ Status Schema::types(const Element& e) {
   const auto one = [&](const Element& name) -> Status {
     if (!name.is(Type::kString)) return mistyped(e.name(), "either a string or an array of strings");
     const auto alias = name.asString();
-    if (!json) return types_->addAlias(alias);
     if (alias == "integer") return wrong("$jsonSchema type 'integer' is not currently supported.");
+    if (!json) return types_->addAlias(alias);
     if (alias == "boolean") return types_->addAlias("bool");
     for (const auto known : {"object", "array", "number", "string", "null"})
       if (alias == known) return types_->addAlias(alias);
@@ -202,7 +202,8 @@ Status Schema::multiple(const Element& e) {
 }
 
 Status Schema::size(const Element& e) {
-  if (!e.isNumber()) return mistyped(e.name(), "a number");
+  if (!e.isNumber())
+    return wrong("$jsonSchema keyword '" + std::string(e.name()) + "' must be a number, found: " + typeOf(e));
   const double d = e.toDouble();
   if (!(d >= 0) || d != std::trunc(d))
     return wrong("Expected a non-negative integer for $jsonSchema keyword '" + std::string(e.name()) + "'");

@@ -15,7 +15,12 @@ MatchExpression::MatchExpression(MatchKind kind, Children children) : kind_(kind
 
 bool MatchExpression::matches(bson::View document, MatchDetails* details) const {
   if (details && !details->goesOn()) return false;
-  const auto one = [&](const auto& child) { return child->matches(document, details); };
+  const auto one = [&](const auto& child) {
+    const int64_t first = details ? details->arrayIndex : -1;
+    if (!child->matches(document, details)) return false;
+    if (first >= 0) details->arrayIndex = first;  // of several conditions, the first one on an array gives the position
+    return true;
+  };
   switch (kind_) {
     case MatchKind::kAnd: return std::all_of(children_.begin(), children_.end(), one);
     case MatchKind::kOr: return std::any_of(children_.begin(), children_.end(), one);

@@ -6,6 +6,7 @@
 
 #include "messaging/bson/json.hpp"
 #include "messaging/bson/numeric.hpp"
+#include "storage/query/expression/values.hpp"
 #include "storage/query/match/json_schema.hpp"
 #include "storage/query/match/predicates.hpp"
 
@@ -49,14 +50,12 @@ Node conjunction(MatchExpression::Children children) {
 /// A whole number of any numeric type. Errors: FailedToParse, in the words of the server.
 StatusWith<int64_t> wholeNumber(const Element& e) {
   if (!e.isNumber()) return {ErrorCode::kFailedToParse, "Expected a number in: " + describe(e)};
+  if (const auto n = exactInt64(e)) return *n;
   const double d = e.toDouble();
-  if (e.is(Type::kDouble) || e.is(Type::kDecimal128)) {
-    if (std::isnan(d)) return {ErrorCode::kFailedToParse, "Expected an integer, but found NaN in: " + describe(e)};
-    if (std::fabs(d) >= 9.2233720368547758e18)
-      return {ErrorCode::kFailedToParse, "Cannot represent as a 64-bit integer: " + describe(e)};
-    if (d != std::trunc(d)) return {ErrorCode::kFailedToParse, "Expected an integer: " + describe(e)};
-  }
-  return e.toInt64();
+  if (std::isnan(d)) return {ErrorCode::kFailedToParse, "Expected an integer, but found NaN in: " + describe(e)};
+  if (std::fabs(d) >= 9.2233720368547758e18)
+    return {ErrorCode::kFailedToParse, "Cannot represent as a 64-bit integer: " + describe(e)};
+  return {ErrorCode::kFailedToParse, "Expected an integer: " + describe(e)};
 }
 
 StatusWith<int64_t> naturalNumber(const Element& e) {
@@ -304,7 +303,9 @@ StatusWith<Node> Parser::mod(std::string_view path, const Element& e) {
     if (!std::isfinite(item.toDouble()))
       return bad("malformed mod, " + which +
                  " value is invalid :: caused by :: Unable to coerce NaN/Inf to integral type");
-    numbers[count++] = item.toInt64();
+    const auto whole = truncatedInt64(item);
+    if (!whole) return bad("malformed mod, " + which + " value is invalid :: caused by :: Out of bounds of a long");
+    numbers[count++] = *whole;
   }
   if (count < 2) return bad("malformed mod, not enough elements");
   if (numbers[0] == 0) return bad("divisor cannot be 0");
@@ -313,7 +314,8 @@ StatusWith<Node> Parser::mod(std::string_view path, const Element& e) {
 
 StatusWith<Node> Parser::size(std::string_view path, const Element& e) {
   const auto n = naturalNumber(e);
-  if (!n.isOK()) return {n.status().code(), "Failed to parse $size. " + n.status().reason()};
+  if (!n.isOK()) return bad("Failed to parse $size. " + n.status().reason());
+  if (*n > INT32_MAX) return bad("Failed to parse $size. Cannot represent as a 32-bit integer: " + describe(e));
   return leaf(MatchKind::kSize, path, Value(*n), sizePredicate(*n));
 }
 

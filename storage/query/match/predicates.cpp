@@ -7,6 +7,7 @@
 
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/numeric.hpp"
+#include "storage/query/expression/values.hpp"
 #include "storage/query/match/regex.hpp"
 
 namespace troupe::query {
@@ -122,12 +123,9 @@ class Mod final : public Predicate {
   Mod(int64_t divisor, int64_t remainder) : divisor_(divisor), remainder_(remainder) {}
   bool test(const Element& e, MatchDetails*) const override {
     if (!e.isNumber()) return false;
-    const double d = e.toDouble();
-    if (!std::isfinite(d)) return false;
-    if (!e.is(Type::kInt32) && !e.is(Type::kInt64) && std::fabs(d) >= 9.3e18) return false;
-    const int64_t n = e.toInt64();
+    const auto n = truncatedInt64(e);
     // INT64_MIN % -1 traps.
-    return (divisor_ == -1 ? 0 : n % divisor_) == remainder_;
+    return n && (divisor_ == -1 ? 0 : *n % divisor_) == remainder_;
   }
 
  private:
@@ -154,12 +152,9 @@ class Bits final : public Predicate {
       return decide({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, false);
     }
     if (!e.isNumber()) return false;
-    if (e.is(Type::kDouble) || e.is(Type::kDecimal128)) {
-      // Only whole numbers within the range of int64 have bits.
-      const double d = e.toDouble();
-      if (!(std::fabs(d) < 9.2233720368547758e18) || d != std::trunc(d)) return false;
-    }
-    const auto n = static_cast<uint64_t>(e.toInt64());
+    const auto whole = exactInt64(e);  // only whole numbers within the range of int64 have bits
+    if (!whole) return false;
+    const auto n = static_cast<uint64_t>(*whole);
     std::array<uint8_t, 8> bytes{};
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(n >> (8 * i));
     return decide(bytes, bytes.back() >> 7 != 0);  // the sign goes on for ever

@@ -138,7 +138,7 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
                 "The $bucketAuto 'output' field must be an object, but found type: " + typeOf(field) + "."};
       hasOutput = true;
       for (const Element& output : field.asDocument()) {
-        TROUPE_ASSIGN(auto spec, parseAccumulator(output, parser.parse()));
+        TROUPE_ASSIGN(auto spec, parseAccumulator(output, parser.parse(), AccumulatorUse::kBuckets));
         outputs.emplace_back(output.name(), std::move(spec));
       }
     } else if (field.name() == "granularity") {
@@ -150,7 +150,7 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
   if (!groupBy || !buckets) return {ErrorCode(40246), "$bucketAuto requires 'groupBy' and 'buckets' to be specified."};
   if (!hasOutput) {
     const Document count = bson::doc("count", bson::doc("$sum", 1));
-    TROUPE_ASSIGN(auto spec, parseAccumulator(count["count"], parser.parse()));
+    TROUPE_ASSIGN(auto spec, parseAccumulator(count["count"], parser.parse(), AccumulatorUse::kBuckets));
     outputs.emplace_back("count", std::move(spec));
   }
   bson::Builder shown;

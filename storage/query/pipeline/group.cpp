@@ -80,6 +80,7 @@ class GroupStage final : public Stage {
         spillAt_(spillingLimit(context_.parse->work, context_.memoryLimit)),
         table_(context_.parse->collator) {
     variables_.random = context_.random;
+    variables_.grouping = true;
   }
 
   StatusWith<Next> next() override {

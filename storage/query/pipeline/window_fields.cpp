@@ -383,7 +383,7 @@ StatusWith<WindowedField> parseOutput(const Element& e, const SortPattern* sort,
     return output;
   }
   const Document holder = bson::doc("x", only);
-  auto spec = parseAccumulator(holder["x"], context);
+  auto spec = parseAccumulator(holder["x"], context, AccumulatorUse::kWindow);
   if (!spec.isOK()) {
     if (static_cast<int>(spec.status().code()) == 15952)
       return Status(ErrorCode::kFailedToParse, "Unrecognized window function, " + output.function);

@@ -60,12 +60,12 @@ class FindProjection final : public Projection {
     details.work = work_;
     const bool matched = filter_->matches(document, &details);
     TROUPE_TRY(details.error);
-    if (!matched || details.arrayIndex < 0)
-      return {ErrorCode(51246),
-              std::string(kContext) + "positional operator '.$' couldn't find a matching element in the array"};
     ProjectionTree edit(ProjectionTree::Mode::kExclude, work_);
     TROUPE_TRY(edit.transform(positional_, [&](const Element& e) -> StatusWith<Value> {
       if (!e.is(Type::kArray)) return Value(e);
+      if (!matched || details.arrayIndex < 0)
+        return {ErrorCode(51246),
+                std::string(kContext) + "positional operator '.$' couldn't find a matching element in the array"};
       int64_t n = 0;
       for (const auto& item : e.asArray())
         if (n++ == details.arrayIndex) return bson::array(item);
@@ -102,6 +102,9 @@ class ProjectionParser {
   Status hold(size_t pathBytes);
   Status readDocument(const std::string& path, const Element& e);
   Status readPositional(const std::string& path, const Element& e);
+  bool wishes(Wish::Kind kind) const {
+    return std::any_of(wishes_.begin(), wishes_.end(), [kind](const Wish& w) { return w.kind == kind; });
+  }
   StatusWith<Mode> mode() const;
   Status add(const Wish& wish, FindProjection& to);
   Status addSlice(const Wish& wish, ProjectionTree& tree);
@@ -176,10 +179,15 @@ Status ProjectionParser::readDocument(const std::string& path, const Element& e)
   const Element first = e.asDocument().first();
   if (!first.ok())
     return {ErrorCode(51270), "An empty sub-projection is not a valid value. Found empty object at path"};
-  if (!first.name().starts_with('$')) return read(e.asDocument(), path);
+  // An operator stands alone; among other fields it is one of them, and its name none that a field may have.
+  if (!first.name().starts_with('$') || e.asDocument().count() > 1) return read(e.asDocument(), path);
   Wish wish{Wish::Kind::kCompute, path, e};
   if (first.name() == "$slice" && isFindSlice(first)) wish = {Wish::Kind::kSlice, path, first};
-  if (first.name() == "$elemMatch") wish = {Wish::Kind::kElemMatch, path, first};
+  if (first.name() == "$elemMatch") {
+    if (wishes(Wish::Kind::kPositional))
+      return {ErrorCode(31255), "Cannot specify positional operator and $elemMatch in the same projection."};
+    wish = {Wish::Kind::kElemMatch, path, first};
+  }
   if (first.name() == "$meta") wish = {Wish::Kind::kMeta, path, first};
   wishes_.push_back(std::move(wish));
   return Status::OK();
@@ -188,10 +196,14 @@ Status ProjectionParser::readDocument(const std::string& path, const Element& e)
 Status ProjectionParser::readPositional(const std::string& path, const Element& e) {
   const std::string array = path.substr(0, path.size() - 2);
   TROUPE_TRY(checkFieldPath(array));
-  if ((!e.isNumber() && !e.is(Type::kBool)))
+  if (e.is(Type::kDocument))
     return {ErrorCode(31271), "positional projection cannot be used with an expression or sub object"};
+  if (!e.isNumber() && !e.is(Type::kBool))
+    return {ErrorCode(31308), "positional projection cannot be used with a literal"};
   if (!e.truthy()) return {ErrorCode(31395), "positional projection cannot be used with exclusion"};
-  if (std::any_of(wishes_.begin(), wishes_.end(), [](const Wish& w) { return w.kind == Wish::Kind::kPositional; }))
+  if (wishes(Wish::Kind::kElemMatch))
+    return {ErrorCode(31256), "Cannot specify positional operator and $elemMatch in the same projection."};
+  if (wishes(Wish::Kind::kPositional))
     return {ErrorCode(31276), "Cannot specify more than one positional projection per query."};
   if (!filter_) return {ErrorCode(51050), "Projections with a positional operator require a matcher"};
   wishes_.push_back({Wish::Kind::kPositional, array, e});
@@ -264,6 +276,7 @@ Status ProjectionParser::addElemMatch(const Wish& wish, ProjectionTree& tree) {
   if (!wish.value.is(Type::kDocument))
     return {ErrorCode(31274),
             "elemMatch: Invalid argument, object required, but got " + std::string(bson::typeName(wish.value.type()))};
+  if (wish.value.asDocument().has("$jsonSchema")) return {ErrorCode(224), "$jsonSchema is not allowed in this context"};
   if (wish.path.find('.') != std::string::npos)
     return {ErrorCode(31275), "Cannot use $elemMatch projection on a nested field."};
   const Document filter = bson::doc(wish.path, bson::doc("$elemMatch", wish.value.asDocument()));

@@ -48,6 +48,8 @@ class ElementOrder {
     for (const auto& e : sort.asDocument()) {
       if (!direction(e)) return bad("The $sort element value must be either 1 or -1");
       if (e.name().empty()) return bad("The $sort field cannot be empty");
+      if (e.name().starts_with('.') || e.name().ends_with('.') || e.name().find("..") != std::string_view::npos)
+        return bad("The $sort field '" + std::string(e.name()) + "' is a dotted path with an empty part");
       if (order.fields_.size() == kMaxSortFields)
         return Status(ErrorCode(13103), "too many compound keys: $push sorts by 32 fields at most");
       order.fields_.emplace_back(std::string(e.name()), direction(e));
@@ -256,8 +258,9 @@ StatusWith<Value> itemsToAdd(std::string_view name, const Element& operand) {
   if (operand.is(Type::kDocument) && operand.asDocument().has("$each")) {
     const Element each = operand.asDocument()["$each"];
     if (!each.is(Type::kArray))
-      return bad("The argument to $each in " + std::string(name) +
-                 " must be an array but it was of type: " + nameOf(each.type()));
+      return Status(name == "$addToSet" ? ErrorCode::kTypeMismatch : ErrorCode::kBadValue,
+                    "The argument to $each in " + std::string(name) +
+                        " must be an array but it was of type: " + nameOf(each.type()));
     return Value(each);
   }
   return bson::array(operand);
@@ -276,6 +279,8 @@ StatusWith<UpdateOperatorPtr> makeArrayOperator(std::string_view name, std::stri
   }
   if (name == "$addToSet") {
     TROUPE_ASSIGN(auto items, itemsToAdd(name, operand));
+    if (operand.is(Type::kDocument) && operand.asDocument().has("$each") && operand.asDocument().count() > 1)
+      return bad("Found unexpected fields after $each in $addToSet: " + describeElement(operand));
     return UpdateOperatorPtr(std::make_unique<AddToSet>(std::move(path), std::move(items), context));
   }
   if (name == "$pull" || name == "$pullAll") {

@@ -25,7 +25,6 @@ constexpr int64_t kOperatorBytes = 256;
 using Nodes = std::vector<const Node*>;
 
 bool isPositional(std::string_view part) { return part == "$" || (part.starts_with("$[") && part.ends_with(']')); }
-bool isDbRef(std::string_view part) { return part == "$ref" || part == "$id" || part == "$db"; }
 
 /// One walk over the old document writes the new one: the cost grows with the document's bytes, however many paths
 /// the update names. Nodes of the tree and elements of the document are matched on the way; all others are copied as
@@ -336,7 +335,7 @@ Status UpdateTree::checkPath(const FieldPath& parts, const ArrayFilters& filters
               "The update path '" + path + "' contains an empty field name, which is not allowed."};
     if (!part.starts_with('$')) continue;
     if (!isPositional(part)) {
-      if (i > 0 && isDbRef(part)) continue;
+      if (i > 0) continue;  // below the top, fields may have such names
       return {ErrorCode::kDollarPrefixedFieldName,
               "The dollar ($) prefixed field '" + std::string(part) + "' in '" + path +
                   "' is not allowed in the context of an update's replacement document. "

@@ -23,7 +23,8 @@ RC_GTEST_PROP(Collation, ComparisonKeysAreInTheOrderOfTheStrings, ()) {
 
 TEST(Collation, SimpleHasNoCollator) {
   EXPECT_EQ(parse(R"({"locale": "simple"})").value(), nullptr);
-  EXPECT_EQ(refusal(R"({"locale": "simple", "strength": 1})"), ErrorCode::kFailedToParse);
+  EXPECT_EQ(parse(R"({"locale": "simple", "strength": 1})").value(), nullptr);
+  EXPECT_EQ(refusal(R"({"locale": "simple", "other": 1})"), ErrorCode(40415));
 }
 
 TEST(Collation, ShowsAllFieldsWithTheDefaultsOfTheLocale) {
@@ -41,6 +42,20 @@ TEST(Collation, ItsOwnSpecificationGivesTheSameCollator) {
   EXPECT_FALSE(Collator::same(first.get(), parse(R"({"locale": "en"})").value().get()));
   EXPECT_FALSE(Collator::same(first.get(), nullptr));
   EXPECT_TRUE(Collator::same(nullptr, nullptr));
+}
+
+TEST(Collation, NullIsTheDefaultOfAnOption) {
+  const auto plain = parse(R"({"locale": "en"})").value();
+  EXPECT_TRUE(
+      Collator::same(plain.get(), parse(R"({"locale": "en", "strength": null, "caseFirst": null})").value().get()));
+  EXPECT_EQ(refusal(R"({"locale": "en", "other": null})"), ErrorCode(40415));
+}
+
+TEST(Collation, AStrengthIsMadeAnInteger) {
+  const auto second = parse(R"({"locale": "en", "strength": 2})").value();
+  EXPECT_TRUE(Collator::same(second.get(), parse(R"({"locale": "en", "strength": 2.9})").value().get()));
+  const char* kDecimal = R"({"locale": "en", "strength": {"$numberDecimal": "2.5"}})";
+  EXPECT_TRUE(Collator::same(second.get(), parse(kDecimal).value().get()));
 }
 
 TEST(Collation, OptionsChangeTheOrder) {
