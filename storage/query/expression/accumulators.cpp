@@ -81,13 +81,24 @@ Status arrayOnly(const char* name, const Element& value) {
           std::string(name) + " requires array inputs, but input " + show(value) + " is of type " + typeOf(value)};
 }
 
+/// Adds the elements of an array. The caller charges what is held only afterwards, and an array may hold many elements:
+/// until then a growth stands for them, which charges everything twice.
+Status addElements(Accumulator& items, bson::View array, QueryWork* work) {
+  const size_t before = items.memory();
+  Growth growth(work);
+  for (const Element& item : array) {
+    TROUPE_TRY(items.add(item));
+    TROUPE_TRY(growth.to((items.memory() - before) / 2));
+  }
+  return Status::OK();
+}
+
 }  // namespace
 
 Status ConcatenationAccumulator::add(const Element& value) {
   if (!value.ok()) return Status::OK();
   if (!value.is(Type::kArray)) return arrayOnly("$concatArrays", value);
-  for (const Element& item : value.asArray()) TROUPE_TRY(items_.add(item));
-  return Status::OK();
+  return addElements(items_, value.asArray(), work_);
 }
 
 bool ConcatenationAccumulator::remove(const Element& value) {
@@ -99,8 +110,7 @@ bool ConcatenationAccumulator::remove(const Element& value) {
 Status UnionAccumulator::add(const Element& value) {
   if (!value.ok()) return Status::OK();
   if (!value.is(Type::kArray)) return arrayOnly("$setUnion", value);
-  for (const Element& item : value.asArray()) TROUPE_TRY(items_.add(item));
-  return Status::OK();
+  return addElements(items_, value.asArray(), work_);
 }
 
 namespace {
@@ -245,8 +255,8 @@ std::unique_ptr<Accumulator> makeAccumulator(std::string_view name, const bson::
   if (name == "$stdDevPop" || name == "$stdDevSamp")
     return std::make_unique<DeviationAccumulator>(name == "$stdDevSamp");
   if (name == "$mergeObjects") return std::make_unique<MergeObjectsAccumulator>(work);
-  if (name == "$concatArrays") return std::make_unique<ConcatenationAccumulator>();
-  if (name == "$setUnion") return std::make_unique<UnionAccumulator>(collator);
+  if (name == "$concatArrays") return std::make_unique<ConcatenationAccumulator>(work);
+  if (name == "$setUnion") return std::make_unique<UnionAccumulator>(collator, work);
   if (name == "$covariancePop" || name == "$covarianceSamp")
     return std::make_unique<CovarianceAccumulator>(name == "$covarianceSamp");
   if (name == "$count") return std::make_unique<CountAccumulator>();

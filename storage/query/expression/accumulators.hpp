@@ -128,24 +128,27 @@ class AddToSetAccumulator final : public Accumulator {
 /// $concatArrays: the elements of all arrays, in the order of the documents.
 class ConcatenationAccumulator final : public Accumulator {
  public:
+  explicit ConcatenationAccumulator(QueryWork* work) : work_(work) {}
   Status add(const bson::Element& value) override;
   StatusWith<bson::Value> result() const override { return items_.result(); }
   size_t memory() const override { return items_.memory(); }
   bool remove(const bson::Element& value) override;
 
  private:
+  QueryWork* work_;
   PushAccumulator items_;
 };
 
 /// $setUnion: the distinct elements of all arrays.
 class UnionAccumulator final : public Accumulator {
  public:
-  explicit UnionAccumulator(const bson::Collator* collator) : items_(collator) {}
+  UnionAccumulator(const bson::Collator* collator, QueryWork* work) : work_(work), items_(collator) {}
   Status add(const bson::Element& value) override;
   StatusWith<bson::Value> result() const override { return items_.result(); }
   size_t memory() const override { return items_.memory(); }
 
  private:
+  QueryWork* work_;
   AddToSetAccumulator items_;
 };
 

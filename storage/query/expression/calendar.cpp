@@ -205,7 +205,7 @@ StatusWith<int64_t> addUnits(int64_t instant, Unit unit, int64_t amount, const Z
   int64_t result = 0;
   if (unit <= Unit::kMonth) {
     if (std::abs(amount) > 40'000'000)
-      return Status(ErrorCode::kOverflow, "date overflow: the amount of units is too large");
+      return Status(ErrorCode(5976500), "invalid 'amount' of units: " + std::to_string(amount) + " is too large");
     DateParts parts = partsOf(zone.toLocal(instant));
     const int64_t months = amount * (unit == Unit::kYear ? 12 : unit == Unit::kQuarter ? 3 : 1);
     const int64_t month = parts.year * 12 + (parts.month - 1) + months;
@@ -217,7 +217,7 @@ StatusWith<int64_t> addUnits(int64_t instant, Unit unit, int64_t amount, const Z
     return zone.toInstant(millisOf(parts));
   }
   if (__builtin_mul_overflow(amount, millisIn(unit), &result) || std::abs(result) > kLargest)
-    return Status(ErrorCode::kOverflow, "date overflow: the amount of units is too large");
+    return Status(ErrorCode(5976500), "invalid 'amount' of units: " + std::to_string(amount) + " is too large");
   const bool local = unit == Unit::kDay || unit == Unit::kWeek;  // days keep the time on the clock, hours are exact
   const int64_t base = local ? zone.toLocal(instant) : instant;
   if (__builtin_add_overflow(base, result, &result)) return Status(ErrorCode::kOverflow, "date overflow");

@@ -1,5 +1,6 @@
 #include <random>
 
+#include "messaging/bson/compare.hpp"
 #include "storage/query/expression/node.hpp"
 
 // $literal, $rand, sizes, timestamps, bits.
@@ -45,6 +46,13 @@ Result sampleRate(Arguments& arguments, const Operator&) {
   if (!(rate >= 0 && rate <= 1))
     return Status(ErrorCode::kBadValue, "numeric argument to $sampleRate must be in [0, 1]");
   return Operand(boolean(randomNumber(arguments.variables) < rate));
+}
+
+/// The number that a hashed index has for a value.
+Result hashedKey(Arguments& arguments, const Operator&) {
+  const Element e = arguments[0];
+  const bson::Value null = nullValue();
+  return Operand(int64(static_cast<int64_t>(bson::hashValue(e.ok() ? e : null.element(), arguments.collator))));
 }
 
 Result bsonSize(Arguments& arguments, const Operator&) {
@@ -106,6 +114,7 @@ constexpr Operator kMiscellaneousOperators[] = {
     {.name = "$const", .parse = parseLiteral},
     {.name = "$meta", .parse = parseMeta},
     {.name = "$rand", .function = random, .parse = parseRandom, .random = true},
+    {.name = "$toHashedIndexKey", .minArity = 1, .maxArity = 1, .function = hashedKey},
     {.name = "$sampleRate", .minArity = 1, .maxArity = 1, .function = sampleRate, .random = true},
     unary("$bsonSize", bsonSize),
     unary("$binarySize", binarySize),

@@ -197,7 +197,10 @@ Result toText(const Element& e, const Conversion& how) {
     case Type::kBinary: {
       if (!how.format) return missingFormat(e, "string");
       TROUPE_ASSIGN(const auto converted, binaryToText(e.asBinary(), *how.format));
-      return Operand(text(converted));
+      Operand result(text(converted));
+      if (!checkStringSize(result.element()).isOK())
+        return failure("The text of the binary data would be 16 MiB or more" + std::string(kNoOnError));
+      return result;
     }
     case Type::kCode: return unsupported(e, Type::kString);
     case Type::kBool: return Operand(text(e.asBool() ? "true" : "false"));

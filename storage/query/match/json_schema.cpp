@@ -245,9 +245,11 @@ Status Schema::properties(const Element& e) {
 Status Schema::patternProperties(const Element& e) {
   if (!e.is(Type::kDocument)) return mistyped("patternProperties", "an object");
   for (const auto& property : e.asDocument()) {
-    TROUPE_ASSIGN(auto regex, CompiledRegex::compile(property.name(), "", context_->work));
+    auto compiled = CompiledRegex::compile(property.name(), "", context_->work);
+    if (compiled.status() == ErrorCode::kInvalidRegex) return {ErrorCode::kBadValue, compiled.status().reason()};
+    TROUPE_TRY(compiled.status());
     TROUPE_ASSIGN(auto schema, sub(property, property.name()));
-    patternProperties_.emplace_back(std::move(regex), std::move(schema));
+    patternProperties_.emplace_back(std::move(*compiled), std::move(schema));
   }
   return Status::OK();
 }

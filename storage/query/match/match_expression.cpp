@@ -15,14 +15,10 @@ MatchExpression::MatchExpression(MatchKind kind, Children children) : kind_(kind
 
 bool MatchExpression::matches(bson::View document, MatchDetails* details) const {
   if (details && !details->goesOn()) return false;
-  const auto one = [&](const auto& child) {
-    const int64_t first = details ? details->arrayIndex : -1;
-    if (!child->matches(document, details)) return false;
-    if (first >= 0) details->arrayIndex = first;  // of several conditions, the first one on an array gives the position
-    return true;
-  };
+  const auto one = [&](const auto& child) { return child->matches(document, details); };
   switch (kind_) {
-    case MatchKind::kAnd: return std::all_of(children_.begin(), children_.end(), one);
+    case MatchKind::kAnd:
+      return details ? matchesAll(document, *details) : std::all_of(children_.begin(), children_.end(), one);
     case MatchKind::kOr: return std::any_of(children_.begin(), children_.end(), one);
     case MatchKind::kNor:
     case MatchKind::kNot:  // what fails to match has no position
@@ -49,6 +45,23 @@ bool MatchExpression::matches(bson::View document, MatchDetails* details) const 
     if (details && offset >= 0) details->arrayIndex = offset;
     return true;
   });
+}
+
+/// Of several conditions on arrays the last gives the position, where the kinds of conditions come in the order in
+/// which explain shows them: an upper bound before a lower one, however they are written.
+bool MatchExpression::matchesAll(bson::View document, MatchDetails& details) const {
+  int64_t index = details.arrayIndex;
+  bool fromLowerBound = false;
+  for (const auto& child : children_) {
+    details.arrayIndex = -1;
+    if (!child->matches(document, &details)) return false;
+    const bool upper = child->kind_ == MatchKind::kLt || child->kind_ == MatchKind::kLte;
+    if (details.arrayIndex < 0 || (upper && fromLowerBound)) continue;
+    index = details.arrayIndex;
+    fromLowerBound = child->kind_ == MatchKind::kGt || child->kind_ == MatchKind::kGte;
+  }
+  details.arrayIndex = index;
+  return true;
 }
 
 bool MatchExpression::matchesNone(bson::View document, MatchDetails* details) const {

@@ -116,6 +116,7 @@ class MatchExpression {
   void addChild(std::unique_ptr<MatchExpression> child) { children_.push_back(std::move(child)); }
 
  private:
+  bool matchesAll(bson::View document, MatchDetails& details) const;
   bool matchesNone(bson::View document, MatchDetails* details) const;
   bool matchesDocumentTest(bson::View document, MatchDetails* details) const;
   bool matchesArray(const bson::Element& array, int64_t* index, MatchDetails* details) const;

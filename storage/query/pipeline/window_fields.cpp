@@ -35,7 +35,7 @@ struct WindowedField {
   std::string path;
   std::string function;                   ///< "$rank" ..., or an accumulator's name
   std::unique_ptr<AccumulatorSpec> spec;  ///< for accumulators
-  ExpressionPtr shifted, fallback;        ///< for $shift
+  ExpressionPtr shifted, fallback;        ///< for $shift, the first also for $locf
   int64_t by = 0;
   Window window;
 };
@@ -87,7 +87,11 @@ class WindowEvaluator {
       if (output_.function == "$documentNumber") result.push_back(integer(static_cast<int64_t>(i) + 1));
       else if (output_.function == "$rank") result.push_back(integer(rank));
       else if (output_.function == "$denseRank") result.push_back(integer(dense));
-      else {
+      else if (output_.function == "$locf") {
+        TROUPE_ASSIGN(auto value, output_.shifted->evaluate(partition_.documents[i], variables_));
+        const bool known = value.ok() && value.type() != Type::kNull;
+        result.push_back(known ? std::move(value) : result.empty() ? nullValue() : Value(result.back()));
+      } else {
         TROUPE_ASSIGN(auto value, shift(i));
         result.push_back(std::move(value));
       }
@@ -380,6 +384,12 @@ StatusWith<WindowedField> parseOutput(const Element& e, const SortPattern* sort,
     if (e.asDocument().has("window"))
       return Status(ErrorCode(5371601), "Rank style window functions take no other arguments");
     if (!ranks) TROUPE_TRY(parseShift(only.view().first(), output, context));
+    return output;
+  }
+  if (output.function == "$locf") {  // the last value that was neither null nor missing
+    if (!sort) return Status(ErrorCode::kFailedToParse, "$locf must be specified with a sortBy");
+    if (e.asDocument().has("window")) return Status(ErrorCode::kFailedToParse, "$locf takes no window");
+    TROUPE_ASSIGN(output.shifted, parseExpression(only.view().first(), context));
     return output;
   }
   const Document holder = bson::doc("x", only);

@@ -181,6 +181,10 @@ Status ProjectionParser::readDocument(const std::string& path, const Element& e)
     return {ErrorCode(51270), "An empty sub-projection is not a valid value. Found empty object at path"};
   // An operator stands alone; among other fields it is one of them, and its name none that a field may have.
   if (!first.name().starts_with('$') || e.asDocument().count() > 1) return read(e.asDocument(), path);
+  constexpr std::string_view kOfFind[] = {"$elemMatch", "$meta"};
+  if (!isExpressionOperator(first.name()) &&
+      std::find(std::begin(kOfFind), std::end(kOfFind), first.name()) == std::end(kOfFind))
+    return {ErrorCode(31325), "Unknown expression " + std::string(first.name())};
   Wish wish{Wish::Kind::kCompute, path, e};
   if (first.name() == "$slice" && isFindSlice(first)) wish = {Wish::Kind::kSlice, path, first};
   if (first.name() == "$elemMatch") {

@@ -248,6 +248,7 @@ class Pop final : public UpdateOperator {
     return UpdateOutcome::set(arrayOf(items));
   }
   bool creates(const UpdateInput&) const override { return false; }
+  bool needsPath(const UpdateInput&) const override { return true; }
 
  private:
   bool front_;

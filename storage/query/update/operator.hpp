@@ -33,6 +33,8 @@ class UpdateOperator {
   virtual StatusWith<UpdateOutcome> apply(const bson::Element& current, const UpdateInput& input) const = 0;
   /// Does it make a field, with the path to it, where there is none?
   virtual bool creates(const UpdateInput&) const { return true; }
+  /// Does it fail where its path leads through a scalar, or names a field of an array?
+  virtual bool needsPath(const UpdateInput& input) const { return creates(input); }
   /// Levels of nesting below the path that the operand may bring.
   virtual int depth() const { return 1; }
 

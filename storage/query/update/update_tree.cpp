@@ -181,13 +181,13 @@ StatusWith<Nodes> Applier::nodesFor(const Nodes& nodes, int64_t index, const Ele
 }
 
 /// Called before anything is written: an array takes no field whose name is not a number. An operator that creates
-/// nothing ($unset, $pull ...) ignores such a name.
+/// nothing ($unset, $pull ...) ignores such a name, unless it is $pop.
 Status Applier::checkArrayNames(const Nodes& nodes, const Element& self) const {
   for (const Node* node : nodes) {
     TROUPE_TRY(step(node->children.size()));
     for (const auto& child : node->children) {
       if (child->name == "$" && input_.matchedIndex < 0) return notFound();
-      if (child->index < 0 && !child->isDynamic() && child->creates(input_))
+      if (child->index < 0 && !child->isDynamic() && child->needsPath(input_))
         return {ErrorCode::kPathNotViable,
                 "Cannot create field '" + child->name + "' in element {" + describeElement(self) + "}"};
     }
@@ -292,7 +292,7 @@ Status Applier::scalar(const Nodes& nodes, const Element& e, std::string_view na
     for (const auto& child : node->children) {
       if (child->isDynamic() && child->name != "$")
         return {ErrorCode::kBadValue, "Cannot apply array updates to non-array element " + describeElement(e)};
-      if (!child->creates(input_)) continue;
+      if (!child->needsPath(input_)) continue;
       const std::string name = child->name == "$" ? std::to_string(input_.matchedIndex) : child->name;
       return {ErrorCode::kPathNotViable, "Cannot create field '" + name + "' in element {" + describeElement(e) + "}"};
     }
@@ -311,6 +311,11 @@ bool Name::operator<(const Name& other) const {
 bool Node::creates(const UpdateInput& input) const {
   if (op) return op->creates(input);
   return std::any_of(children.begin(), children.end(), [&](const auto& child) { return child->creates(input); });
+}
+
+bool Node::needsPath(const UpdateInput& input) const {
+  if (op) return op->needsPath(input);
+  return std::any_of(children.begin(), children.end(), [&](const auto& child) { return child->needsPath(input); });
 }
 
 std::string Node::arrayPath() const {

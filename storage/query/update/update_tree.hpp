@@ -62,6 +62,7 @@ class UpdateTree {
     /// "x" of `$[x]`; empty for `$[]`.
     std::string_view identifier() const { return std::string_view(name).substr(2, name.size() - 3); }
     bool creates(const UpdateInput& input) const;
+    bool needsPath(const UpdateInput& input) const;
     /// The path above the first `$[...]` of an operator below, for messages.
     std::string arrayPath() const;
   };
