@@ -336,7 +336,7 @@ Status UpdateTree::checkPath(const FieldPath& parts, const ArrayFilters& filters
               "The update path '" + path + "' contains an empty field name, which is not allowed."};
     if (!part.starts_with('$')) continue;
     if (!isPositional(part)) {
-      if (i > 0 && isDbRef(part)) continue;
+      if (i > 0) continue;  // only the document's own fields are guarded
       return {ErrorCode::kDollarPrefixedFieldName,
               "The dollar ($) prefixed field '" + std::string(part) + "' in '" + path +
                   "' is not allowed in the context of an update's replacement document. "
