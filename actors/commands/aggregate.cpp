@@ -1,4 +1,5 @@
 // aggregate, count, distinct.
+#include <algorithm>
 #include <set>
 
 #include "actors/commands/families.hpp"
@@ -18,11 +19,11 @@ namespace {
 constexpr Argument kAggregateArguments[] = {
     arrayArg("pipeline").required(),
     documentArg("cursor"),
-    flagArg("explain").outsideStableApi(),
+    boolArg("explain").outsideStableApi(),
     flagArg("allowDiskUse"),
     flagArg("bypassDocumentValidation"),
     documentArg("collation"),
-    eitherArg("hint", kStringArg | kDocumentArg),
+    anyArg("hint"),  // checkHint
     documentArg("let"),
     binaryArg("collectionUUID"),
     documentArg("exchange").outsideStableApi(),
@@ -34,7 +35,7 @@ StatusWith<AuthorizedNamespace> aggregateTarget(Request& request) {
   const auto first = request.body().first();
   if (first.isNumber()) {
     if (first.toInt64() != 1)
-      return Status(ErrorCode::kFailedToParse,
+      return Status(ErrorCode::kBadValue,
                     "Invalid command format: the 'aggregate' field must specify a collection name or 1");
     return resolveInput(request, storage::Namespace(request.db(), ""), request.body());
   }
@@ -65,14 +66,54 @@ bool endsWith(bson::View stages, std::string_view name) {
   return last.isObjectLike() && last.asDocument().first().name() == name;
 }
 
+/// The cursor and its options, and what does not go with explain; explain has no cursor, but these are checked anyway.
+Status checkAggregate(const Request& request) {
+  TROUPE_TRY(checkHint(request));
+  if (const auto explain = request.fields()["explain"]; explain.ok() && explain.isNullish())
+    return {ErrorCode::kTypeMismatch, "BSON field 'aggregate.explain' is the wrong type 'null', expected type 'bool'"};
+  if (request.flag("explain") && request.arg("writeConcern"))
+    return {ErrorCode::kFailedToParse, "aggregate with 'explain' does not take a 'writeConcern'"};
+  const auto cursor = request.fields()["cursor"];
+  if (!cursor.ok()) {
+    if (request.flag("explain")) return Status::OK();
+    return {ErrorCode::kFailedToParse,
+            "The 'cursor' option is required, except for aggregate with the explain argument"};
+  }
+  if (!cursor.is(bson::Type::kDocument))
+    return {ErrorCode::kTypeMismatch, "BSON field 'aggregate.cursor' is the wrong type '" +
+                                          std::string(bson::typeName(cursor.type())) + "', expected type 'object'"};
+  for (const bson::Element& option : cursor.asDocument()) {
+    if (option.name() != "batchSize")
+      return {ErrorCode::kUnknownField,
+              "BSON field 'aggregate.cursor." + std::string(option.name()) + "' is an unknown field."};
+    if (!option.isNumber() && !option.isNullish())
+      return {ErrorCode::kTypeMismatch, "BSON field 'aggregate.cursor.batchSize' is the wrong type '" +
+                                            std::string(bson::typeName(option.type())) +
+                                            "', expected types '[long, int, decimal, double]'"};
+    if (option.toInt64() < 0)
+      return {ErrorCode::kBadValue,
+              "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(option.toInt64()) + "'"};
+  }
+  return Status::OK();
+}
+
+/// Stages that show the node as it is take no read concern but the weakest.
+Status checkReadConcernOfStages(const Request& request) {
+  constexpr std::string_view kLocalOnly[] = {"$currentOp", "$listLocalSessions", "$planCacheStats",
+                                             "$listClusterCatalog"};
+  if (request.operation().readConcern.level == storage::ReadConcernLevel::kLocal) return Status::OK();
+  const bson::Element first = request.document("pipeline").first();
+  const auto stage = first.is(bson::Type::kDocument) ? first.asDocument().first().name() : std::string_view();
+  if (std::ranges::count(kLocalOnly, stage) == 0) return Status::OK();
+  return {ErrorCode::kInvalidOptions, std::string(stage) + " takes only the read concern 'local'"};
+}
+
 Task<Status> aggregate(Request& request) {
   const auto ns = aggregateTarget(request);
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->collection().empty() ? std::string(request.db()) + ".$cmd.aggregate" : ns->toString();
-  if (!request.arg("cursor") && !request.flag("explain")) {
-    co_return Status(ErrorCode::kFailedToParse,
-                     "The 'cursor' option is required, except for aggregate with the explain argument");
-  }
+  TROUPE_CO_TRY(checkAggregate(request));
+  TROUPE_CO_TRY(checkReadConcernOfStages(request));
   for (const bson::Element& stage : request.document("pipeline")) {
     if (!stage.is(bson::Type::kDocument))
       co_return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");
@@ -94,11 +135,8 @@ Task<Status> aggregate(Request& request) {
     lock = std::move(*held);
   }
   const auto batchSize = request.document("cursor")["batchSize"];
-  if (batchSize && batchSize.toInt64() < 0)
-    co_return Status(ErrorCode::kInvalidComparisonRange, "BSON field 'batchSize' value must be >= 0, actual value '" +
-                                                             std::to_string(batchSize.toInt64()) + "'");
   BatchLimit limit;
-  limit.documents = batchSize ? batchSize.toInt64() : int64_t{101};
+  limit.documents = batchSize.isNumber() ? batchSize.toInt64() : int64_t{101};
   if (writes) limit.documents.reset();
   const Status status =
       co_await replyWithCursor(request, newCursor(request, prepared->ns, std::move(prepared->stream)), limit, false);
@@ -150,8 +188,10 @@ Task<Status> count(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
   const int64_t skip = request.number("skip");
   const int64_t limit = std::abs(request.number("limit"));
+  if (const auto given = request.fields()["limit"]; given.ok() && given.isNullish())
+    co_return Status(ErrorCode::kBadValue, "count: 'limit' must be a number");
   if (skip < 0)
-    co_return Status(ErrorCode::kInvalidComparisonRange,
+    co_return Status(ErrorCode::kBadValue,
                      "BSON field 'skip' value must be >= 0, actual value '" + std::to_string(skip) + "'");
   auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
   TROUPE_CO_TRY(resources->open(request, ns));
@@ -193,12 +233,11 @@ Task<Status> count(Request& request) {
 }
 
 constexpr Argument kDistinctArguments[] = {
-    stringArg("key").required(), documentArg("query"),
-    documentArg("collation"),    eitherArg("hint", kStringArg | kDocumentArg),
+    stringArg("key").required(), documentArg("query"), documentArg("collation"), anyArg("hint"),  // checkHint
     flagArg("unique"),
 };
 
-/// Distinct values in the order they were met; elements of arrays count one by one.
+/// Distinct values in the order of their comparison; elements of arrays count one by one.
 class DistinctValues {
  public:
   DistinctValues(const bson::Collator* collator, query::QueryWork& work)
@@ -207,12 +246,10 @@ class DistinctValues {
   Status add(const bson::Element& e) {
     if (!e.ok()) return Status::OK();
     TROUPE_TRY(work_.step(query::stepsFor(e.size())));
-    auto [it, fresh] = seen_.emplace(e);
-    if (!fresh) return Status::OK();
-    order_.push_back(&*it);
+    if (!seen_.emplace(e).second) return Status::OK();
     bytes_ += e.size();
     if (bytes_ > static_cast<size_t>(bson::kMaxDocumentSize)) return {ErrorCode(17217), "distinct too big, 16mb cap"};
-    return held_.set(static_cast<int64_t>(bytes_ + order_.size() * kPerValue));
+    return held_.set(static_cast<int64_t>(bytes_ + seen_.size() * kPerValue));
   }
   /// Adds what the path leads to in the document, through arrays.
   Status addPath(bson::View document, std::string_view path) {
@@ -232,7 +269,7 @@ class DistinctValues {
   }
   void appendTo(bson::Builder& reply) const {
     reply.openArray("values");
-    for (const bson::Value* value : order_) reply.push(*value);
+    for (const bson::Value& value : seen_) reply.push(value);
     reply.close();
   }
 
@@ -252,7 +289,6 @@ class DistinctValues {
   query::QueryWork& work_;
   query::HeldMemory held_;
   std::set<bson::Value, Less> seen_;
-  std::vector<const bson::Value*> order_;
   size_t bytes_ = 0;
 };
 
@@ -303,6 +339,9 @@ Task<Status> collectDistinct(Request& request, AuthorizedNamespace ns, std::shar
 
 Task<Status> distinct(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
+  TROUPE_CO_TRY(checkHint(request, NullHint::kRefused));
+  if (request.text("key").find('\0') != std::string_view::npos)
+    co_return Status(ErrorCode(31032), "the key of distinct may not contain a null byte");
   auto resources = std::make_shared<QueryResources>(request.server(), request.operation());
   TROUPE_CO_TRY(resources->open(request, ns));
   if (Status status = prepareContext(*resources, request, request.document("collation"), {}); !status.isOK())

@@ -250,6 +250,8 @@ constexpr Argument kListCollectionsArguments[] = {documentArg("filter"), flagArg
                                                   flagArg("authorizedCollections"), documentArg("cursor"),
                                                   flagArg("includePendingDrops")};
 
+}  // namespace
+
 bson::Document collectionRow(const storage::Collection& collection, bool nameOnly) {
   bson::Builder row;
   const bool view = collection.isView();
@@ -265,6 +267,8 @@ bson::Document collectionRow(const storage::Collection& collection, bool nameOnl
     row.append("idIndex", collection.idIndex()->spec.stored);
   return row.finish();
 }
+
+namespace {
 
 bool mayDoAnythingWith(const Request& request, const Namespace& ns) {
   const auto& users = request.client().users;

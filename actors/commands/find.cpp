@@ -43,9 +43,8 @@ constexpr Argument kFindArguments[] = {
 Status checkNotNegative(const Request& request, std::string_view name) {
   const auto e = request.arg(name);
   if (!e || e.toInt64() >= 0) return Status::OK();
-  return {
-      ErrorCode::kInvalidComparisonRange,
-      "BSON field '" + std::string(name) + "' value must be >= 0, actual value '" + std::to_string(e.toInt64()) + "'"};
+  return {ErrorCode::kBadValue, "BSON field '" + std::string(name) + "' value must be >= 0, actual value '" +
+                                    std::to_string(e.toInt64()) + "'"};
 }
 
 /// A field of the request's body, out of a copy of it.
@@ -78,6 +77,10 @@ query::FindRequest findRequest(const Request& request, bson::View command) {
 }
 
 Status checkFind(const Request& request) {
+  if (request.body().first().toStringOr().starts_with('$'))
+    return {ErrorCode::kInvalidNamespace, "the name of a collection may not begin with '$'"};
+  if (const auto filter = request.fields()["filter"]; filter.ok() && filter.isNullish())
+    return {ErrorCode::kTypeMismatch, "BSON field 'find.filter' is the wrong type 'null', expected type 'object'"};
   TROUPE_TRY(checkNotNegative(request, "skip"));
   TROUPE_TRY(checkNotNegative(request, "limit"));
   TROUPE_TRY(checkNotNegative(request, "batchSize"));
@@ -178,6 +181,14 @@ Task<Status> find(Request& request) {
   co_return co_await replyWithCursor(request, std::move(cursor), {documents}, false);
 }
 
+/// The command's own field is checked, though the cursors are found without it.
+Status checkKillCursors(const Request& request) {
+  const auto first = request.body().first();
+  if (first.is(bson::Type::kString)) return Status::OK();
+  return {ErrorCode::kInvalidNamespace, "killCursors: the name of the collection must be a string, but is a " +
+                                            std::string(bson::typeName(first.type()))};
+}
+
 constexpr Argument kGetMoreArguments[] = {
     stringArg("collection").required(),
     numberArg("batchSize"),
@@ -199,6 +210,12 @@ Status checkStillAllowed(Request& request, ClientCursor& cursor) {
 
 Task<Status> getMore(Request& request) {
   const auto id = request.body().first();
+  if (id.isNullish())
+    co_return Status(ErrorCode::kMissingRequiredField, "BSON field 'getMore.getMore' is missing but a required field");
+  if (const auto term = request.arg("term"); term && !term.is(bson::Type::kInt64))
+    co_return Status(ErrorCode::kTypeMismatch, "BSON field 'getMore.term' is the wrong type '" +
+                                                   std::string(bson::typeName(term.type())) +
+                                                   "', expected type 'long'");
   if (!id.is(bson::Type::kInt64) && !id.is(bson::Type::kInt32)) {
     co_return Status(ErrorCode::kTypeMismatch, "BSON field 'getMore.getMore' is the wrong type '" +
                                                    std::string(bson::typeName(id.type())) + "', expected type 'long'");
@@ -253,6 +270,7 @@ Status mayKill(const Request& request, int64_t id) {
 }
 
 Task<Status> killCursors(Request& request) {
+  TROUPE_CO_TRY(checkKillCursors(request));
   std::vector<int64_t> killed, missing;
   const bson::View ids = request.document("cursors");
   if (ids.empty()) co_return Status(ErrorCode::kBadValue, "Must specify at least one cursor id in: { cursors: [...] }");

@@ -23,6 +23,8 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
 bson::Document collectionStatistics(ServerContext& server, const storage::Collection& collection, int64_t scale);
 /// One row for each index: {name, key, host, accesses: {ops, since}, spec}.
 std::vector<bson::Document> indexStatistics(ServerContext& server, const storage::Collection& collection);
+/// The row of a collection or view in listCollections.
+bson::Document collectionRow(const storage::Collection& collection, bool nameOnly);
 /// The row of a collection or view in $listCatalog.
 bson::Document catalogRow(const storage::Collection& collection);
 /// The serverStatus document without its `ok`; with the histograms of latencies where wanted.

@@ -8,6 +8,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/server/session_registry.hpp"
 #include "messaging/bson/collation.hpp"
+#include "storage/query/expression/values.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
 #include "storage/query/update/update.hpp"
@@ -84,6 +85,29 @@ class ViewStage final : public query::Stage {
   bson::Document stages_;
   std::unique_ptr<query::Pipeline> pipeline_;
 };
+
+}  // namespace
+
+namespace {
+
+/// The option that is given and not null, even where another of its name is.
+bson::Element givenOption(bson::View options, std::string_view name) {
+  for (const bson::Element& e : options)
+    if (e.name() == name && !e.isNullish()) return e;
+  return {};
+}
+
+/// A row of $listClusterCatalog: no collection of this server is sharded.
+bson::Document clusterCatalogRow(const storage::Collection& collection, bool shards) {
+  bson::Builder row;
+  row.append("db", collection.ns().db()).append("ns", collection.ns().toString());
+  const bson::Document described = collectionRow(collection, false);
+  for (const bson::Element& e : described.view())
+    if (e.name() != "name") row.append(e);
+  row.append("sharded", false);
+  if (shards) row.openArray("shards").close();
+  return row.finish();
+}
 
 }  // namespace
 
@@ -178,7 +202,17 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
       return rows(std::move(listed));
     }
   }
-  if (name == "$listSessions") return rows({});
+  if (name == "$listClusterCatalog") {
+    if (!inspection_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listClusterCatalog");
+    TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());
+    TROUPE_ASSIGN(const auto all, catalog.everything(*inspection_));
+    std::vector<bson::Document> listed;
+    for (const auto& collection : all)
+      if (on.db == "admin" || collection->ns().db() == on.db)
+        listed.push_back(clusterCatalogRow(*collection, options["shards"].truthy()));
+    return rows(std::move(listed));
+  }
+  if (name == "$listSessions" || name == "$querySettings") return rows({});
   if (name == "$listLocalSessions") {
     if (!mayListSessions_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listLocalSessions");
     return rows(localSessions());
@@ -194,11 +228,13 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
     if (!collection) return Status(ErrorCode::kNamespaceNotFound, "Collection [" + on.full() + "] not found.");
     bson::Builder row;
     row.append("ns", on.full()).append("host", server_.identity.host).append("localTime", resources_.context.now);
-    if (const auto storage = options["storageStats"]) {
-      const int64_t scale = storage.isObjectLike() ? std::max<int64_t>(1, storage.asDocument()["scale"].toInt64(1)) : 1;
-      row.append("storageStats", collectionStatistics(server_, *collection, scale));
+    if (const auto storage = givenOption(options, "storageStats"); storage.ok()) {
+      const auto scale = storage.asDocument()["scale"];
+      row.append("storageStats",
+                 collectionStatistics(server_, *collection, std::clamp<int64_t>(scale.toInt64(1), 1, INT32_MAX)));
     }
-    if (options.has("count")) row.append("count", collection->isView() ? int64_t{0} : collection->records().count());
+    if (givenOption(options, "count").ok())
+      row.append("count", query::integer(collection->isView() ? 0 : collection->records().count()));
     return rows({row.finish()});
   }
   return Status(ErrorCode::kUnrecognizedPipelineStageName, "Unrecognized pipeline stage name: '" + name + "'");

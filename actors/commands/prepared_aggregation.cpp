@@ -111,10 +111,10 @@ query::PipelineContext pipelineContext(QueryResources& r, CommandPipelineEnviron
 Status admitOwnStages(Request& request, CommandPipelineEnvironment& environment, const query::PipelineContext& context,
                       bson::View command) {
   const bson::View stages = documentIn(command, "pipeline");
+  TROUPE_ASSIGN(const auto own, Pipeline::parse(stages, context));
   if (Pipeline::useOfInput(stages) != query::NamespaceUse::kRead)
     return {ErrorCode::kCommandNotSupportedOnView, "a view cannot be read by a pipeline that begins with " +
                                                        std::string(stages.first().asDocument().first().name())};
-  TROUPE_ASSIGN(const auto own, Pipeline::parse(stages, context));
   return environment.namespaces().admit(request, own->involved(), command["bypassDocumentValidation"].truthy());
 }
 

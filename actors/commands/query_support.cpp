@@ -11,6 +11,7 @@
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/expression/expression.hpp"
+#include "storage/query/expression/node.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -60,16 +61,45 @@ Task<Status> resume(Request& request, ResultStream& stream) {
   co_return checkRole(request);  // a read that this node may no longer serve ends at its next turn
 }
 
-/// Evaluates each `let` variable once, to a document of values.
+/// Whether an expression names a variable that has another value in each command; not within $literal.
+bool namesPresent(const bson::Element& e) {
+  if (e.is(bson::Type::kString)) {
+    const auto name = e.asString().substr(0, e.asString().find('.'));
+    return name == "$$NOW" || name == "$$CLUSTER_TIME";
+  }
+  if (!e.isObjectLike()) return false;
+  for (const bson::Element& inner : e.asDocument())
+    if (inner.name() != "$literal" && namesPresent(inner)) return true;
+  return false;
+}
+
+Status checkLetVariable(const bson::Element& e) {
+  if (e.name() == "NOW" || e.name() == "CLUSTER_TIME")
+    return {ErrorCode(4738901), "'let' may not set the system variable " + std::string(e.name())};
+  TROUPE_TRY(query::checkVariableName(e.name()));
+  if (namesPresent(e)) return {ErrorCode(51144), "'let' may not use NOW or CLUSTER_TIME for " + std::string(e.name())};
+  return Status::OK();
+}
+
+/// Evaluates each `let` variable once, to a document of values. Later ones may use earlier ones.
 StatusWith<bson::Document> evaluateLet(bson::View let, const query::ParseContext& context) {
-  bson::Builder values;
+  query::ParseContext earlier = context;
+  bson::Document values;
   for (const bson::Element& e : let) {
-    TROUPE_ASSIGN(const auto expression, query::parseExpression(e, context));
+    TROUPE_TRY(checkLetVariable(e));
+    TROUPE_ASSIGN(const auto expression, query::parseExpression(e, earlier));
+    query::Dependencies needed;
+    expression->addDependencies(needed);
+    if (needed.wholeDocument || !needed.paths.empty())
+      return Status(ErrorCode(4890500), "'let' may not use fields of documents for " + std::string(e.name()));
     query::Variables none(context.work);
     TROUPE_ASSIGN(const auto value, expression->evaluate(bson::View(), none));
-    values.append(e.name(), value);
+    bson::Builder more;
+    more.appendAll(values).append(e.name(), value);
+    values = more.finish();
+    earlier.let = values;
   }
-  return values.finish();
+  return values;
 }
 
 struct BatchState {
@@ -206,6 +236,14 @@ Status QueryResources::open(const Request& request, const AuthorizedNamespace& n
   TROUPE_ASSIGN(const CatalogReader view, openCatalogView(request));
   TROUPE_ASSIGN(collection, view.find(ns));
   return Status::OK();
+}
+
+Status checkHint(const Request& request, NullHint null) {
+  const auto hint = request.fields()["hint"];
+  if (!hint.ok() || hint.is(bson::Type::kString) || hint.is(bson::Type::kDocument)) return Status::OK();
+  if (hint.isNullish() && null == NullHint::kMeansNone) return Status::OK();
+  return {ErrorCode::kFailedToParse,
+          "'hint' must be the name of an index or its key, but is a " + std::string(bson::typeName(hint.type()))};
 }
 
 void suspend(storage::OperationContext& operation, ResultStream& stream) {

@@ -60,6 +60,10 @@ StatusWith<CatalogReader> openCatalogView(const Request& request);
 /// Sets what $$NOW and $$CLUSTER_TIME stand for.
 void setPresent(query::ParseContext& context, const ServerContext& server);
 
+enum class NullHint { kMeansNone, kRefused };
+/// For commands that refuse a `hint` of a wrong type as they parse it. Errors: FailedToParse.
+Status checkHint(const Request& request, NullHint null = NullHint::kMeansNone);
+
 /// Fills collation (the command's, else the collection's), `let`, time and limits. Errors: those of parsing them.
 Status prepareContext(QueryResources& resources, const Request& request, bson::View collation, bson::View let);
 

@@ -80,9 +80,11 @@ class ChosenSessions {
 void endChosen(ServerContext& server, const ChosenSessions& chosen) {
   for (const auto& key : server.sessions.keys())
     if (chosen.contains(key)) server.sessions.end(key);
-  server.cursors.killIf([&](const ClientCursor& cursor) {
-    return !cursor.session.empty() && chosen.contains(cursor.session, joinedNames(cursor.owners));
-  });
+  server.cursors.killIf(
+      [&](const ClientCursor& cursor) {
+        return !cursor.session.empty() && chosen.contains(cursor.session, joinedNames(cursor.owners));
+      },
+      CursorRegistry::Afterwards::kNotFound);
 }
 
 Task<Status> refreshSessions(Request& request) {
@@ -122,11 +124,14 @@ Task<Status> killAllSessions(Request& request) {
   co_return Status::OK();
 }
 
+constexpr Argument kStartSessionArguments[] = {anyArg("comment"), kAnyOtherArgs};
+
 constexpr Command kSessionCommands[] = {
     {.name = "startSession",
      .summary = "begins a logical session",
      .requirement = {Requirement::Target::kAuthenticated},
      .stableApi = true,
+     .arguments = kStartSessionArguments,
      .run = startSession},
     {.name = "refreshSessions",
      .summary = "keeps sessions from timing out",

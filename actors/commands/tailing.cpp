@@ -16,7 +16,7 @@ namespace {
 constexpr auto kDefaultPatience = std::chrono::milliseconds(1000);
 
 bool isForward(bson::View order) {
-  return order.empty() || (order.first().name() == "$natural" && order.first().toDouble() == 1);
+  return order.empty() || (order.first().name() == "$natural" && order.first().toDouble() == 1 && order.count() == 1);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
     return false;
   }
   if (request.flag("singleBatch"))
-    return Status(ErrorCode::kFailedToParse, "Cannot use the 'tailable' option with the 'singleBatch' option");
+    return Status(ErrorCode::kBadValue, "Cannot use the 'tailable' option with the 'singleBatch' option");
   const auto hint = request.arg("hint");
   if (!isForward(request.document("sort")) ||
       (hint.is(bson::Type::kDocument) && hint.asDocument()["$natural"].toDouble() < 0))

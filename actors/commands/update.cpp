@@ -156,21 +156,19 @@ Task<Status> remove(Request& request) {
 }
 
 constexpr Argument kFindAndModifyArguments[] = {
-    documentArg("query"),
-    documentArg("sort"),
-    flagArg("remove"),
-    eitherArg("update", kDocumentArg | kArrayArg),
-    flagArg("new"),
-    documentArg("fields"),
-    flagArg("upsert"),
-    flagArg("bypassDocumentValidation"),
-    documentArg("collation"),
-    arrayArg("arrayFilters"),
-    eitherArg("hint", kStringArg | kDocumentArg),
+    documentArg("query"),     documentArg("sort"),      flagArg("remove"),
+    anyArg("update"),  // checkFindAndModify
+    flagArg("new"),           documentArg("fields"),    flagArg("upsert"), flagArg("bypassDocumentValidation"),
+    documentArg("collation"), arrayArg("arrayFilters"),
+    anyArg("hint"),  // checkHint
     documentArg("let"),
 };
 
 Status checkFindAndModify(const Request& request) {
+  TROUPE_TRY(checkHint(request, NullHint::kRefused));
+  if (const auto update = request.arg("update"); update && !update.isObjectLike())
+    return {ErrorCode::kFailedToParse, "findAndModify: 'update' must be a document or a pipeline, but is a " +
+                                           std::string(bson::typeName(update.type()))};
   const bool remove = request.flag("remove");
   if (!remove && !request.arg("update"))
     return {ErrorCode::kFailedToParse, "Either an update or remove=true must be specified"};

@@ -30,12 +30,14 @@ void IdleSweeper::sweep() {
   }
   if (ended.empty()) return;
   const std::unordered_set<server::SessionRegistry::Key> keys(ended.begin(), ended.end());
-  server_->cursors.killIf([&](const server::ClientCursor& cursor) {
-    if (cursor.session.empty()) return false;
-    const auto owner = server::SessionRegistry::ownerOf(server::joinedNames(cursor.owners));
-    const auto key = server::SessionRegistry::keyOf(cursor.session, owner);
-    return key.isOK() && keys.contains(*key);
-  });
+  server_->cursors.killIf(
+      [&](const server::ClientCursor& cursor) {
+        if (cursor.session.empty()) return false;
+        const auto owner = server::SessionRegistry::ownerOf(server::joinedNames(cursor.owners));
+        const auto key = server::SessionRegistry::keyOf(cursor.session, owner);
+        return key.isOK() && keys.contains(*key);
+      },
+      server::CursorRegistry::Afterwards::kNotFound);
 }
 
 }  // namespace troupe::maintenance

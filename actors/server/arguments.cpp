@@ -108,7 +108,7 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
     if (argument) {
       const auto bit = uint64_t{1} << (argument - table.data());
       if (seen & bit) TROUPE_TRY(checkDuplicate(command, body, e));
-      seen |= bit;
+      if (!(argument->isRequired && argument->types != kAnyType && e.isNullish())) seen |= bit;  // null: not given
     } else {
       argument = findIn(kGeneric, e.name());
     }

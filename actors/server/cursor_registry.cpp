@@ -52,7 +52,8 @@ StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::s
     return Status(ErrorCode::kCursorNotFound, "cursor id " + std::to_string(id) + " not found");
   }
   Slot& slot = it->second;
-  if (!slot.cursor) return Status(ErrorCode(12051), "cursor id " + std::to_string(id) + " is already in use");
+  if (!slot.cursor && !slot.planKilled)
+    return Status(ErrorCode(12051), "cursor id " + std::to_string(id) + " is already in use");
   if (slot.ns != ns) {
     return Status(ErrorCode::kUnauthorized, "Requested getMore on namespace '" + std::string(ns) +
                                                 "', but cursor belongs to a different namespace " + slot.ns);
@@ -60,7 +61,12 @@ StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::s
   if (!owns(users, slot.owners))
     return Status(ErrorCode::kUnauthorized,
                   "cursor id " + std::to_string(id) + " was not created by the authenticated user");
-  TROUPE_TRY(checkSession(id, slot.cursor->session, session));
+  TROUPE_TRY(checkSession(id, slot.session, session));
+  if (slot.planKilled) {
+    slots_.erase(it);
+    return Status(ErrorCode::kQueryPlanKilled,
+                  "cursor id " + std::to_string(id) + " was ended: its collection was dropped or renamed");
+  }
   slot.operation = operation;
   return std::move(slot.cursor);
 }
@@ -93,7 +99,7 @@ void CursorRegistry::forget(int64_t id) {
 }
 
 std::unique_ptr<ClientCursor> CursorRegistry::killLocked(std::unordered_map<int64_t, Slot>::iterator it) {
-  if (it->second.cursor) {
+  if (it->second.cursor || it->second.planKilled) {
     auto cursor = std::move(it->second.cursor);
     slots_.erase(it);
     return cursor;
@@ -112,13 +118,19 @@ CursorRegistry::Killed CursorRegistry::kill(int64_t id) {
   return Killed::kKilled;
 }
 
-int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& which) {
+int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& which, Afterwards afterwards) {
   std::vector<std::unique_ptr<ClientCursor>> dropped;
   const std::lock_guard lock(mutex_);
   for (auto it = slots_.begin(); it != slots_.end();) {
     const auto here = it++;
     if (here->second.cursor) {
-      if (which(*here->second.cursor)) dropped.push_back(killLocked(here));
+      if (!which(*here->second.cursor)) continue;
+      if (afterwards == Afterwards::kPlanKilled) {
+        here->second.planKilled = here->second.cursor->lastUsed;
+        dropped.push_back(std::move(here->second.cursor));
+      } else {
+        dropped.push_back(killLocked(here));
+      }
       continue;
     }
     ClientCursor pinned;
@@ -126,7 +138,8 @@ int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& w
     pinned.ns = here->second.ns;
     pinned.session = here->second.session;
     pinned.owners = here->second.owners;
-    if (which(pinned)) dropped.push_back(killLocked(here));
+    const bool isTold = here->second.planKilled && afterwards == Afterwards::kPlanKilled;
+    if (!isTold && which(pinned)) dropped.push_back(killLocked(here));
   }
   return static_cast<int64_t>(dropped.size());
 }
@@ -137,7 +150,8 @@ int64_t CursorRegistry::killIdle(TimePoint unusedSince) {
   for (auto it = slots_.begin(); it != slots_.end();) {
     const auto here = it++;
     const ClientCursor* cursor = here->second.cursor.get();
-    if (cursor && !cursor->noTimeout && cursor->lastUsed < unusedSince) dropped.push_back(killLocked(here));
+    if (here->second.planKilled && *here->second.planKilled < unusedSince) slots_.erase(here);
+    else if (cursor && !cursor->noTimeout && cursor->lastUsed < unusedSince) dropped.push_back(killLocked(here));
   }
   timedOut_ += static_cast<int64_t>(dropped.size());
   return static_cast<int64_t>(dropped.size());
@@ -146,11 +160,11 @@ int64_t CursorRegistry::killIdle(TimePoint unusedSince) {
 CursorRegistry::Statistics CursorRegistry::statistics() const {
   const std::lock_guard lock(mutex_);
   Statistics s;
-  s.open = static_cast<int64_t>(slots_.size());
   s.timedOut = timedOut_;
   s.totalOpened = opened_;
   for (const auto& [id, slot] : slots_) {
-    s.pinned += slot.cursor == nullptr;
+    s.open += !slot.planKilled;
+    s.pinned += slot.cursor == nullptr && !slot.planKilled;
     s.noTimeout += slot.cursor && slot.cursor->noTimeout;
   }
   return s;

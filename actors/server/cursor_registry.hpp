@@ -73,8 +73,12 @@ class CursorRegistry {
   StatusWith<bool> belongsTo(int64_t id, const std::vector<std::string>& users) const;
   /// Ends a cursor; one that is in use ends with its command, which is interrupted.
   Killed kill(int64_t id);
+  /// What the client of an idle cursor that was ended is told by its next getMore: that the plan was killed, since the
+  /// collection it ran on is gone, or that there is no such cursor.
+  enum class Afterwards { kPlanKilled, kNotFound };
   /// Ends every cursor for which `which` is true; returns how many.
-  int64_t killIf(const std::function<bool(const ClientCursor&)>& which);
+  int64_t killIf(const std::function<bool(const ClientCursor&)>& which,
+                 Afterwards afterwards = Afterwards::kPlanKilled);
   int64_t killIdle(TimePoint unusedSince);
 
   struct Statistics {
@@ -95,6 +99,7 @@ class CursorRegistry {
     bson::Document session;
     std::vector<std::string> owners;
     bool killed = false;
+    std::optional<TimePoint> planKilled;  ///< the last use of a cursor that is gone, of which its client is still told
   };
   std::unique_ptr<ClientCursor> killLocked(std::unordered_map<int64_t, Slot>::iterator it);
 

@@ -54,6 +54,32 @@ class BucketExpression final : public CompoundExpression {
   const bson::Collator* collator_;
 };
 
+/// Whether the parser takes it for more than a constant.
+bool isExpression(const Element& e) {
+  return e.is(Type::kDocument) || (e.is(Type::kString) && e.asString().starts_with('$'));
+}
+
+Status checkBoundaries(const Element& boundaries) {
+  if (!boundaries.is(Type::kArray))
+    return {ErrorCode(40200),
+            "The $bucket 'boundaries' field must be an array, but found type: " + typeOf(boundaries) + "."};
+  if (boundaries.asArray().count() < 2)
+    return {ErrorCode(40192), "The $bucket 'boundaries' field must have at least 2 values, but found " +
+                                  std::to_string(boundaries.asArray().count()) + " value(s)."};
+  Element previous;
+  for (const Element& bound : boundaries.asArray()) {
+    if (previous.ok() && bson::canonicalRank(previous.type()) != bson::canonicalRank(bound.type()))
+      return {ErrorCode(40193),
+              "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types " +
+                  typeOf(previous) + " and " + typeOf(bound) + "."};
+    if (previous.ok() && bson::compareValues(previous, bound) >= 0)
+      return {ErrorCode(40194),
+              "The 'boundaries' option to $bucket must be sorted, but elements are not in ascending order."};
+    previous = bound;
+  }
+  return Status::OK();
+}
+
 /// The default is an `_id` of its own among those of the buckets, which are their lower bounds.
 Status checkBucketDefault(const Element& fallback, bson::View boundaries) {
   if (!fallback) return {};
@@ -75,36 +101,32 @@ Status parseBucket(const Element& e, StageParser& parser) {
     return {ErrorCode(40201), "Argument to $bucket stage must be an object, but found type: " + typeOf(e) + "."};
   Element groupBy, boundaries, fallback, output;
   for (const Element& field : e.asDocument()) {
-    if (field.name() == "groupBy") groupBy = field;
-    else if (field.name() == "boundaries") boundaries = field;
-    else if (field.name() == "default") fallback = field;
-    else if (field.name() == "output") output = field;
-    else return {ErrorCode(40197), "Unrecognized option to $bucket: " + std::string(field.name()) + "."};
+    if (field.name() == "groupBy") {
+      if (!isExpression(field))
+        return {ErrorCode(40202),
+                "The $bucket 'groupBy' field must be a $-prefixed path or an expression object, but "
+                "found: " +
+                    show(field) + "."};
+      groupBy = field;
+    } else if (field.name() == "boundaries") {
+      TROUPE_TRY(checkBoundaries(field));
+      boundaries = field;
+    } else if (field.name() == "default") {
+      fallback = field;
+    } else if (field.name() == "output") {
+      if (!field.is(Type::kDocument))
+        return {ErrorCode(40196),
+                "The $bucket 'output' field must be an object, but found type: " + typeOf(field) + "."};
+      output = field;
+    } else {
+      return {ErrorCode(40197), "Unrecognized option to $bucket: " + std::string(field.name()) + "."};
+    }
   }
   if (!groupBy || !boundaries)
     return {ErrorCode(40198), "$bucket requires 'groupBy' and 'boundaries' to be specified."};
-  if (!boundaries.is(Type::kArray))
-    return {ErrorCode(40200),
-            "The $bucket 'boundaries' field must be an array, but found type: " + typeOf(boundaries) + "."};
-  if (boundaries.asArray().count() < 2)
-    return {ErrorCode(40192), "The $bucket 'boundaries' field must have at least 2 values, but found " +
-                                  std::to_string(boundaries.asArray().count()) + " value(s)."};
-  Element previous;
-  for (const Element& bound : boundaries.asArray()) {
-    if (previous.ok() && bson::canonicalRank(previous.type()) != bson::canonicalRank(bound.type()))
-      return {ErrorCode(40193),
-              "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types " +
-                  typeOf(previous) + " and " + typeOf(bound) + "."};
-    if (previous.ok() && bson::compareValues(previous, bound) >= 0)
-      return {ErrorCode(40194),
-              "The 'boundaries' option to $bucket must be sorted, but elements are not in ascending order."};
-    previous = bound;
-  }
   TROUPE_TRY(checkBucketDefault(fallback, boundaries.asArray()));
   TROUPE_ASSIGN(auto value, parseExpression(groupBy, parser.parse()));
   auto id = std::make_unique<BucketExpression>(std::move(value), boundaries, fallback, parser.parse().collator);
-  if (output && !output.is(Type::kDocument))
-    return {ErrorCode(40196), "The $bucket 'output' field must be an object, but found type: " + typeOf(output) + "."};
   TROUPE_TRY(
       addGroup(std::move(id), output ? output.asDocument() : bson::doc("count", bson::doc("$sum", 1)).view(), parser));
   return addStage("$sort", bson::doc("_id", 1), parser);

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cmath>
 
 #include "messaging/bson/compare.hpp"
 #include "storage/query/expression/accumulator.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/interruptible_sort.hpp"
+#include "storage/query/pipeline/preferred_numbers.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
 // $bucketAuto: documents in order of a key, cut into buckets of about the same size.
@@ -20,11 +22,13 @@ using Outputs = std::vector<std::pair<std::string, std::unique_ptr<AccumulatorSp
 
 class BucketAutoStage final : public Stage {
  public:
-  BucketAutoStage(Document shown, ExpressionPtr groupBy, int64_t buckets, Outputs outputs, PipelineContext context)
+  BucketAutoStage(Document shown, ExpressionPtr groupBy, int64_t buckets, Outputs outputs,
+                  std::optional<PreferredNumbers> granularity, PipelineContext context)
       : shown_(std::move(shown)),
         groupBy_(std::move(groupBy)),
         buckets_(buckets),
         outputs_(std::move(outputs)),
+        granularity_(std::move(granularity)),
         context_(std::move(context)),
         variables_(context_.parse->work),
         memory_(context_, "$bucketAuto") {}
@@ -57,9 +61,21 @@ class BucketAutoStage final : public Stage {
   Status hold(bson::View document) {
     variables_.setRoot(document);
     TROUPE_ASSIGN(Operand key, groupBy_->evaluate(variables_));
+    if (granularity_) TROUPE_TRY(checkRoundable(key.element()));
     rows_.push_back({key.ok() ? std::move(key).take() : nullValue(), Document(document)});
     bytes_ += document.size() + static_cast<int64_t>(sizeof(Row));
     return memory_.set(bytes_);
+  }
+  static Status checkRoundable(const Element& key) {
+    if (!key.isNumber())
+      return {ErrorCode(40258),
+              "$bucketAuto can specify a 'granularity' with numeric values only, but found " + show(key)};
+    if (std::isnan(key.toDouble()))
+      return {ErrorCode(40259), "$bucketAuto can specify a 'granularity' with numbers only, but found a NaN"};
+    if (key.toDouble() < 0)
+      return {ErrorCode(40260),
+              "$bucketAuto can specify a 'granularity' with non-negative numbers only, but found " + show(key)};
+    return Status::OK();
   }
   int compare(const Row& a, const Row& b) const {
     return bson::compareValues(a.key.element(), b.key.element(), context_.parse->collator);
@@ -75,6 +91,14 @@ class BucketAutoStage final : public Stage {
     const size_t first = at_;
     size_t end = ++filled_ == buckets_ ? rows_.size() : std::min(rows_.size(), at_ + size_);
     while (end < rows_.size() && compare(rows_[end], rows_[end - 1]) == 0) ++end;  // equal keys stay together
+    Value lower = rows_[first].key, upper = end < rows_.size() ? rows_[end].key : rows_.back().key;
+    if (granularity_) {  // the bounds are rounded outwards, and the bucket takes in all below its new bound
+      lower = filled_ == 1 ? granularity_->below(rows_[first].key.element()) : std::move(bound_);
+      upper = granularity_->above(rows_[end - 1].key.element());
+      for (; end < rows_.size() && bson::compareValues(rows_[end].key.element(), upper.element()) < 0; ++end)
+        TROUPE_TRY(variables_.step());
+      bound_ = upper;
+    }
     std::vector<std::unique_ptr<Accumulator>> states;
     for (const auto& [name, spec] : outputs_) states.push_back(spec->make());
     int64_t collected = 0;
@@ -90,8 +114,7 @@ class BucketAutoStage final : public Stage {
       TROUPE_TRY(memory_.set(bytes_ + collected));
     }
     bson::Builder out;
-    const Value& upper = end < rows_.size() ? rows_[end].key : rows_.back().key;
-    out.openDocument("_id").append("min", rows_[first].key).append("max", upper).close();
+    out.openDocument("_id").append("min", lower).append("max", upper).close();
     for (size_t i = 0; i < outputs_.size(); ++i) {
       TROUPE_ASSIGN(const Value value, states[i]->result());
       out.append(outputs_[i].first, value);
@@ -104,6 +127,7 @@ class BucketAutoStage final : public Stage {
   ExpressionPtr groupBy_;
   int64_t buckets_;
   Outputs outputs_;
+  std::optional<PreferredNumbers> granularity_;
   PipelineContext context_;
   Variables variables_;
   StageMemory memory_;
@@ -112,6 +136,7 @@ class BucketAutoStage final : public Stage {
   bool sorted_ = false;
   size_t size_ = 1, at_ = 0;
   int64_t filled_ = 0;
+  Value bound_;  ///< with a granularity: the upper bound of the last bucket
   Document current_;
 };
 
@@ -122,6 +147,7 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
   std::optional<int64_t> buckets;
   Outputs outputs;
   bool hasOutput = false;
+  std::optional<PreferredNumbers> granularity;
   for (const Element& field : e.asDocument()) {
     if (field.name() == "groupBy") {
       TROUPE_ASSIGN(groupBy, parseExpression(field, parser.parse()));
@@ -142,7 +168,10 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
         outputs.emplace_back(output.name(), std::move(spec));
       }
     } else if (field.name() == "granularity") {
-      return {ErrorCode::kNotImplemented, "$bucketAuto 'granularity' is not supported"};
+      if (!field.is(Type::kString))
+        return {ErrorCode(40261),
+                "The $bucketAuto 'granularity' field must be a string, but found type: " + typeOf(field) + "."};
+      TROUPE_ASSIGN(granularity, PreferredNumbers::named(field.asString()));
     } else {
       return {ErrorCode(40245), "Unrecognized option to $bucketAuto: " + std::string(field.name()) + "."};
     }
@@ -156,7 +185,7 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
   bson::Builder shown;
   shown.append("$bucketAuto", e);
   parser.add(std::make_unique<BucketAutoStage>(shown.finish(), std::move(groupBy), *buckets, std::move(outputs),
-                                               parser.context));
+                                               std::move(granularity), parser.context));
   return Status::OK();
 }
 

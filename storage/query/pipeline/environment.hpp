@@ -26,7 +26,7 @@ enum class NamespaceUse : uint8_t {
   kPlanCache,             ///< $planCacheStats
   kOperations,            ///< $currentOp
   kActors,                ///< $actors
-  kCatalog,               ///< $listCatalog
+  kCatalog,               ///< $listCatalog, $listClusterCatalog
   kSessions,              ///< $listLocalSessions
   kReplace,               ///< $out
   kInsert,                ///< $merge adds documents

@@ -196,7 +196,8 @@ Status parseSkip(const Element& e, StageParser& parser) {
 Status parseCount(const Element& e, StageParser& parser) {
   if (!e.is(Type::kString)) return {ErrorCode(40156), "the count field must be a non-empty string"};
   const std::string_view field = e.asString();
-  if (field.empty()) return {ErrorCode(40156), "the count field must be a non-empty string"};
+  if (field.empty()) return {ErrorCode(40157), "the count field must be a non-empty string"};
+  if (field == "_id") return {ErrorCode(9039800), "the count field cannot be '_id': choose another name"};
   if (field[0] == '$') return {ErrorCode(40158), "the count field cannot be a $-prefixed path"};
   if (field.find('\0') != std::string_view::npos)
     return {ErrorCode(40159), "the count field cannot contain a null byte"};
@@ -212,9 +213,9 @@ Status parseSample(const Element& e, StageParser& parser) {
     if (field.name() != "size")
       return {ErrorCode(28748), "unrecognized option to $sample: " + std::string(field.name())};
     size = field;
+    if (!size.isNumber()) return {ErrorCode(28746), "size argument to $sample must be a number"};
   }
   if (!size) return {ErrorCode(28749), "$sample stage must specify a size"};
-  if (!size.isNumber()) return {ErrorCode(28746), "size argument to $sample must be a number"};
   if (size.toInt64() <= 0) return {ErrorCode(28747), "size argument to $sample must be a positive integer"};
   parser.add(std::make_unique<SampleStage>(size.toInt64(), parser.context));
   return Status::OK();

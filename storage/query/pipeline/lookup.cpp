@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "messaging/bson/compare.hpp"
+#include "storage/query/expression/node.hpp"
 #include "storage/query/expression/paths.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/pipeline/stages.hpp"
@@ -27,27 +28,6 @@ Status drain(const std::function<StatusWith<Next>()>& next, const PipelineContex
 }
 
 namespace {
-
-/// Parses a sub-pipeline over a collection (unless it has a source of its own) and attaches its scan.
-StatusWith<std::unique_ptr<Pipeline>> openPipeline(bson::View stages, const CollectionName& from,
-                                                   bson::View extraFilter, const ParseContext& parse,
-                                                   const PipelineContext& outer) {
-  PipelineContext context = outer;
-  context.parse = &parse;
-  context.on = from;
-  ++context.depth;
-  bson::Builder all;
-  if (!extraFilter.empty()) all.pushDocument().append("$match", extraFilter).close();
-  for (const Element& stage : stages) all.push(stage);
-  TROUPE_ASSIGN(auto pipeline, Pipeline::parse(all.finish(), context));
-  if (pipeline->startsWithSource()) return pipeline;
-  TROUPE_TRY(pipeline->optimize());
-  PushDown request = pipeline->takePushDown();
-  request.depth = context.depth;
-  TROUPE_ASSIGN(auto scan, context.environment->scan(from, request));
-  pipeline->attach(std::move(scan));
-  return pipeline;
-}
 
 struct LookupSpec {
   Document shown;
@@ -192,6 +172,15 @@ StatusWith<CollectionName> parseFrom(const Element& e, const PipelineContext& co
   if (e.is(Type::kString)) return CollectionName{context.on.db, std::string(e.asString())};
   if (e.is(Type::kDocument)) {
     const bson::View ns = e.asDocument();
+    for (const Element& field : ns) {
+      if (field.name() != "db" && field.name() != "coll")
+        return Status(ErrorCode::kUnknownField, "BSON field '" + std::string(stage) + ".from." +
+                                                    std::string(field.name()) + "' is an unknown field.");
+      if (!field.is(Type::kString))
+        return Status(ErrorCode::kTypeMismatch, "BSON field '" + std::string(stage) + ".from." +
+                                                    std::string(field.name()) + "' is the wrong type '" +
+                                                    typeOf(field) + "', expected type 'string'");
+    }
     if (ns["db"].is(Type::kString) && ns["coll"].is(Type::kString))
       return CollectionName{std::string(ns["db"].asString()), std::string(ns["coll"].asString())};
   }
@@ -199,8 +188,15 @@ StatusWith<CollectionName> parseFrom(const Element& e, const PipelineContext& co
                 std::string(stage) + " argument 'from' must be a string, is type " + typeOf(e));
 }
 
+Status checkCollectionName(const CollectionName& from) {
+  const std::string_view name = from.collection;
+  if (!name.empty() && name.front() != '.' && name.find('\0') == std::string_view::npos) return Status::OK();
+  return {ErrorCode::kInvalidNamespace, "$lookup from an invalid name of a collection: '" + from.collection + "'"};
+}
+
 /// Parses the pipeline once, so that its errors show at once; returns its collections.
-Status checkPipeline(const Element& stages, const CollectionName& from, bson::View letNames, StageParser& parser) {
+Status checkPipeline(const Element& stages, const CollectionName& from, bson::View letNames, StageParser& parser,
+                     ErrorCode ifWriting) {
   ParseContext inner = parser.parse();
   inner.let = letNames;
   PipelineContext context = parser.context;
@@ -208,8 +204,27 @@ Status checkPipeline(const Element& stages, const CollectionName& from, bson::Vi
   context.on = from;
   ++context.depth;
   TROUPE_ASSIGN(const auto pipeline, Pipeline::parse(stages.asArray(), context));
-  if (pipeline->writes()) return {ErrorCode(51047), "$out and $merge are not allowed within a sub-pipeline"};
+  if (pipeline->writes()) return {ifWriting, "$out and $merge are not allowed within a sub-pipeline"};
   for (const auto& name : pipeline->involved()) parser.involved.push_back(name);
+  return Status::OK();
+}
+
+/// What has to be given together, and what excludes each other.
+Status checkLookup(const Element& e, const LookupSpec& spec, const Element& from, const Element& pipeline,
+                   const Element& let) {
+  if (spec.as.empty()) return {ErrorCode::kFailedToParse, "must specify 'as' field for a $lookup"};
+  if (spec.localField.empty() != spec.foreignField.empty() || (spec.localField.empty() && !pipeline))
+    return {ErrorCode::kFailedToParse,
+            pipeline ? "$lookup requires both or neither of 'localField' and 'foreignField' to be specified"
+                     : "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified"};
+  const bool makesDocuments = pipeline && pipeline.asArray().first().is(Type::kDocument) &&
+                              pipeline.asArray().first().asDocument().has("$documents");
+  if (!from && !makesDocuments)
+    return {ErrorCode::kFailedToParse, "missing 'from' option to $lookup stage specification: " + show(e)};
+  if (from && makesDocuments)
+    return {ErrorCode::kInvalidNamespace, "$lookup from a collection may not begin with $documents: leave 'from' out"};
+  if (let && !pipeline)
+    return {ErrorCode::kFailedToParse, "$lookup with 'let' must have a 'pipeline' that uses its variables"};
   return Status::OK();
 }
 
@@ -246,34 +261,29 @@ Status parseLookup(const Element& e, StageParser& parser) {
                                                    : nullptr;
     if (!target) return {ErrorCode::kFailedToParse, "unknown argument to $lookup: " + std::string(name)};
     if (!field.is(Type::kString))
-      return {ErrorCode::kFailedToParse,
+      return {ErrorCode::kTypeMismatch,
               "$lookup argument '" + std::string(name) + "' must be a string, is type " + typeOf(field)};
-    TROUPE_TRY(ValuePath::check(field.asString()));
+    if (!field.asString().empty()) TROUPE_TRY(ValuePath::check(field.asString()));  // empty: as if it were not given
     *target = field.asString();
   }
-  if (spec.as.empty()) return {ErrorCode::kFailedToParse, "must specify 'as' field for a $lookup"};
-  if (spec.localField.empty() != spec.foreignField.empty() || (spec.localField.empty() && !pipeline))
-    return {ErrorCode::kFailedToParse,
-            pipeline ? "$lookup requires both or neither of 'localField' and 'foreignField' to be specified"
-                     : "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified"};
-  if (!from && !(pipeline && pipeline.asArray().first().ok() && pipeline.asArray().first().is(Type::kDocument) &&
-                 pipeline.asArray().first().asDocument().has("$documents")))
-    return {ErrorCode::kFailedToParse, "missing 'from' option to $lookup stage specification: " + show(e)};
+  TROUPE_TRY(checkLookup(e, spec, from, pipeline, let));
   spec.from = {parser.context.on.db, ""};
   if (from) {
     TROUPE_ASSIGN(spec.from, parseFrom(from, parser.context, "$lookup"));
+    TROUPE_TRY(checkCollectionName(spec.from));
   }
   parser.involved.push_back({spec.from, NamespaceUse::kRead});
   std::vector<std::pair<std::string, ExpressionPtr>> variables;
   bson::Builder names;
   names.appendAll(parser.parse().let);
   for (const Element& variable : let ? let.asDocument() : bson::View()) {
+    TROUPE_TRY(checkVariableName(variable.name()));
     TROUPE_ASSIGN(auto expression, parseExpression(variable, parser.parse()));
     variables.emplace_back(variable.name(), std::move(expression));
     names.append(variable.name(), bson::Null{});
   }
   if (pipeline) {
-    TROUPE_TRY(checkPipeline(pipeline, spec.from, names.finish(), parser));
+    TROUPE_TRY(checkPipeline(pipeline, spec.from, names.finish(), parser, ErrorCode(51047)));
     spec.pipeline = Document(pipeline.asArray());
   }
   parser.add(std::make_unique<LookupStage>(std::move(spec), std::move(variables), parser.context));
@@ -322,7 +332,7 @@ Status parseUnionWith(const Element& e, StageParser& parser) {
       if (field.name() == "coll" && field.is(Type::kString)) {
         from.collection = field.asString();
       } else if (field.name() == "pipeline" && field.is(Type::kArray)) {
-        TROUPE_TRY(checkPipeline(field, from, parser.parse().let, parser));
+        TROUPE_TRY(checkPipeline(field, from, parser.parse().let, parser, ErrorCode(31441)));
         stages = Document(field.asArray());
       } else {
         return {ErrorCode(40415), "BSON field '$unionWith." + std::string(field.name()) + "' is an unknown field."};
@@ -342,6 +352,33 @@ Status parseUnionWith(const Element& e, StageParser& parser) {
 constexpr StageRow kLookupStages[] = {{"$lookup", parseLookup}, {"$unionWith", parseUnionWith}};
 
 }  // namespace
+
+StatusWith<std::unique_ptr<Pipeline>> openPipeline(bson::View stages, const CollectionName& from,
+                                                   bson::View extraFilter, const ParseContext& parse,
+                                                   const PipelineContext& outer) {
+  PipelineContext context = outer;
+  context.parse = &parse;
+  context.on = from;
+  ++context.depth;
+  bson::Builder all;
+  const auto filter = [&] { all.pushDocument().append("$match", extraFilter).close(); };
+  bool pending = !extraFilter.empty();
+  for (const Element& stage : stages) {
+    const bool isSource = stage.is(Type::kDocument) && useOfSource(stage.asDocument().first().name());
+    if (pending && !isSource) filter();  // behind a stage that makes the documents
+    pending = pending && isSource;
+    all.push(stage);
+  }
+  if (pending) filter();
+  TROUPE_ASSIGN(auto pipeline, Pipeline::parse(all.finish(), context));
+  if (pipeline->startsWithSource()) return pipeline;
+  TROUPE_TRY(pipeline->optimize());
+  PushDown request = pipeline->takePushDown();
+  request.depth = context.depth;
+  TROUPE_ASSIGN(auto scan, context.environment->scan(from, request));
+  pipeline->attach(std::move(scan));
+  return pipeline;
+}
 
 std::span<const StageRow> lookupStages() { return kLookupStages; }
 

@@ -97,6 +97,32 @@ class OutStage final : public OutputStage {
   std::unique_ptr<OutWriter> writer_;
 };
 
+/// Checked though such collections are not served: a client that errs learns of it. Null counts as missing.
+Status checkTimeseries(const Element& options) {
+  if (!options.is(Type::kDocument))
+    return {ErrorCode::kTypeMismatch,
+            "BSON field '$out.timeseries' is the wrong type '" + typeOf(options) + "', expected type 'object'"};
+  bool time = false, span = false, rounding = false;
+  for (const Element& e : options.asDocument()) {
+    const std::string name = "BSON field '$out.timeseries." + std::string(e.name());
+    const bool isNumber = e.name() == "bucketMaxSpanSeconds" || e.name() == "bucketRoundingSeconds";
+    if (!isNumber && e.name() != "timeField" && e.name() != "metaField" && e.name() != "granularity")
+      return {ErrorCode::kUnknownField, name + "' is an unknown field."};
+    if (e.isNullish()) continue;
+    if (isNumber ? !e.isNumber() : !e.is(Type::kString))
+      return {ErrorCode::kTypeMismatch, name + "' is the wrong type '" + typeOf(e) + "', expected " +
+                                            (isNumber ? "types '[long, int, decimal, double]'" : "type 'string'")};
+    time = time || e.name() == "timeField";
+    span = span || e.name() == "bucketMaxSpanSeconds";
+    rounding = rounding || e.name() == "bucketRoundingSeconds";
+  }
+  if (!time)
+    return {ErrorCode::kMissingRequiredField, "BSON field '$out.timeseries.timeField' is missing but a required field"};
+  if (span != rounding)
+    return {ErrorCode::kInvalidOptions, "bucketMaxSpanSeconds and bucketRoundingSeconds have to be given together"};
+  return Status::OK();
+}
+
 /// {db, coll}, both needed; null counts as missing.
 Status parseOutDocument(bson::View spec, CollectionName& target) {
   bool db = false, collection = false, timeseries = false;
@@ -110,7 +136,10 @@ Status parseOutDocument(bson::View spec, CollectionName& target) {
     if (*seen) return {ErrorCode(40413), name + "' is a duplicate field"};
     if (field.isNullish()) continue;
     *seen = true;
-    if (seen == &timeseries) return {ErrorCode::kNotImplemented, "time-series collections are not served yet"};
+    if (seen == &timeseries) {
+      TROUPE_TRY(checkTimeseries(field));
+      return {ErrorCode::kNotImplemented, "time-series collections are not served yet"};
+    }
     if (!field.is(Type::kString))
       return {ErrorCode::kTypeMismatch, name + "' is the wrong type '" + typeOf(field) + "', expected type 'string'"};
     (seen == &db ? target.db : target.collection) = field.asString();

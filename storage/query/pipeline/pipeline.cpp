@@ -21,7 +21,7 @@ std::unordered_map<std::string_view, const StageRow*> indexStages() {
   std::unordered_map<std::string_view, const StageRow*> index;
   for (const auto family : {transformStages(), limitingStages(), groupStages(), bucketStages(), bucketAutoStages(),
                             unwindStages(), lookupStages(), graphLookupStages(), sourceStages(), facetStages(),
-                            outputStages(), mergeStages(), windowStages(), fillStages()})
+                            outputStages(), mergeStages(), windowStages(), fillStages(), rankFusionStages()})
     for (const StageRow& row : family) index.emplace(row.name, &row);
   return index;
 }
@@ -47,7 +47,7 @@ const StageRow* findStage(std::string_view name) {
 
 StatusWith<std::unique_ptr<Pipeline>> Pipeline::parse(bson::View stages, const PipelineContext& context) {
   if (context.depth > kMaxDepth)
-    return Status(ErrorCode(5099), "Maximum number of nested sub-pipelines exceeded. Limit is 20");
+    return Status(ErrorCode(232), "Maximum number of nested sub-pipelines exceeded. Limit is 20");
   if (stages.count() > kMaxStages)
     return Status(ErrorCode(7749501), "Pipeline length must be no longer than 1000 stages");
   std::unique_ptr<Pipeline> pipeline(new Pipeline);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "storage/query/expression/values.hpp"
+#include "storage/query/pipeline/source_options.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
 // Stages that produce documents themselves: $documents, and those the environment answers ($collStats, $currentOp ...).
@@ -14,14 +15,12 @@ using bson::Type;
 namespace {
 
 constexpr std::pair<std::string_view, NamespaceUse> kSources[] = {
-    {"$documents", NamespaceUse::kNothing},
-    {"$collStats", NamespaceUse::kCollectionStatistics},
-    {"$indexStats", NamespaceUse::kIndexStatistics},
-    {"$planCacheStats", NamespaceUse::kPlanCache},
-    {"$currentOp", NamespaceUse::kOperations},
-    {"$actors", NamespaceUse::kActors},
-    {"$listCatalog", NamespaceUse::kCatalog},
-    {"$listSessions", NamespaceUse::kNothing},  // there are none to be listed
+    {"$documents", NamespaceUse::kNothing},          {"$collStats", NamespaceUse::kCollectionStatistics},
+    {"$indexStats", NamespaceUse::kIndexStatistics}, {"$planCacheStats", NamespaceUse::kPlanCache},
+    {"$currentOp", NamespaceUse::kOperations},       {"$actors", NamespaceUse::kActors},
+    {"$listCatalog", NamespaceUse::kCatalog},        {"$listClusterCatalog", NamespaceUse::kCatalog},
+    {"$querySettings", NamespaceUse::kNothing},  // there are none to be listed
+    {"$listSessions", NamespaceUse::kNothing},   // there are none to be listed
     {"$listLocalSessions", NamespaceUse::kSessions},
 };
 
@@ -58,9 +57,21 @@ Status parseEnvironmentSource(const Element& e, StageParser& parser) {
   if (!e.is(Type::kDocument)) {
     if (name == "$collStats") return {ErrorCode(5447000), "$collStats must take a nested object but found: " + show(e)};
     if (name == "$indexStats") return {ErrorCode(28803), "The $indexStats stage specification must be an empty object"};
-    return {ErrorCode::kFailedToParse, "The " + std::string(name) + " stage specification must be an object"};
+    if (name == "$listClusterCatalog")
+      return {ErrorCode(9621302), "$listClusterCatalog must take a document, but found: " + show(e)};
+    const auto code = name == "$currentOp" ? ErrorCode::kTypeMismatch : ErrorCode::kFailedToParse;
+    return {code, "The " + std::string(name) + " stage specification must be an object"};
   }
-  if (onCollection && parser.context.on.collection.empty())
+  const std::string& collection = parser.context.on.collection;
+  if (name == "$listClusterCatalog" && !collection.empty())
+    return {ErrorCode(9621301), "$listClusterCatalog must be run with {aggregate: 1}, not on a collection"};
+  if ((name == "$currentOp" || name == "$querySettings") && !collection.empty())
+    return {ErrorCode::kInvalidNamespace, std::string(name) + " must be run with {aggregate: 1}, not on a collection"};
+  const bool isSessions = collection == "system.sessions" && parser.context.on.db == "config";
+  if (!collection.empty() && (name == "$listLocalSessions" || (name == "$listSessions" && !isSessions)))
+    return {ErrorCode::kInvalidNamespace, std::string(name) + " may not be run on the collection " + collection};
+  TROUPE_TRY(checkSourceOptions(e));
+  if (onCollection && collection.empty())
     return {ErrorCode::kInvalidNamespace,
             std::string(name) +
                 " is not valid for a database-level aggregate: {aggregate: 1} requires another first stage"};
@@ -124,6 +135,8 @@ constexpr StageRow kSourcesStages[] = {
     {"$planCacheStats", parseEnvironmentSource},
     {"$currentOp", parseEnvironmentSource},
     {"$listCatalog", parseEnvironmentSource},
+    {"$listClusterCatalog", parseEnvironmentSource},
+    {"$querySettings", parseEnvironmentSource},
     {"$listSessions", parseEnvironmentSource},
     {"$listLocalSessions", parseEnvironmentSource},
     {"$actors", parseEnvironmentSource},

@@ -38,6 +38,10 @@ struct StageRow {
 
 /// Adds a $group: `id` as the key, or null where `spec` has an `_id`; `spec` names the accumulators.
 Status addGroup(ExpressionPtr id, bson::View spec, StageParser& parser);
+/// Parses a sub-pipeline over a collection (unless it has a source of its own) and attaches its scan.
+StatusWith<std::unique_ptr<Pipeline>> openPipeline(bson::View stages, const CollectionName& from,
+                                                   bson::View extraFilter, const ParseContext& parse,
+                                                   const PipelineContext& outer);
 /// Adds the stages that another stage stands for.
 Status addStage(std::string_view name, bson::View specification, StageParser& parser);
 
@@ -55,6 +59,7 @@ std::span<const StageRow> outputStages();
 std::span<const StageRow> mergeStages();
 std::span<const StageRow> windowStages();
 std::span<const StageRow> fillStages();
+std::span<const StageRow> rankFusionStages();
 
 const StageRow* findStage(std::string_view name);
 

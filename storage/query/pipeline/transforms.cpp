@@ -145,10 +145,15 @@ StatusWith<bool> excludes(bson::View spec) {
                                                                          const std::string& prefix) -> Status {
     for (const Element& e : fields) {
       const std::string path = prefix + std::string(e.name());
+      TROUPE_TRY(ValuePath::check(e.name()));
       if (e.is(Type::kDocument) && !e.asDocument().empty() && !e.asDocument().first().name().starts_with('$')) {
         TROUPE_TRY(walk(e.asDocument(), path + "."));
       } else if (!isFlag(e)) {
         computed = true;
+        if (mode.value_or(false))
+          return {ErrorCode(e.is(Type::kDocument) ? 31252 : 31310),
+                  "Invalid $project :: caused by :: Cannot use an expression in an exclusion projection: " + path};
+        mode = false;
       } else if (path != "_id") {
         const bool exclude = !e.truthy();
         if (mode && *mode != exclude)
@@ -161,9 +166,6 @@ StatusWith<bool> excludes(bson::View spec) {
     return Status::OK();
   };
   TROUPE_TRY(walk(spec, ""));
-  if (computed && mode.value_or(false))
-    return Status(ErrorCode(31252),
-                  "Invalid $project :: caused by :: Cannot use an expression in an exclusion projection");
   if (mode) return *mode;
   return !computed && spec.has("_id") && !spec["_id"].truthy();
 }
@@ -205,17 +207,21 @@ Status parseAddFields(const Element& e, StageParser& parser) {
 
 Status parseUnset(const Element& e, StageParser& parser) {
   ProjectionParser projection(ProjectionTree::Mode::kExclude, parser.context);
-  const auto remove = [&](const Element& path) -> Status {
-    if (!path.is(Type::kString))
-      return {ErrorCode(31120), "$unset specification must be a string or an array containing only string values"};
-    return projection.mark(std::string(path.asString()));
-  };
+  const auto hasNull = [](const Element& path) { return path.asString().find('\0') != std::string_view::npos; };
+  constexpr ErrorCode kNullByte{9527900};
+  const Status nullByte(kNullByte, "$unset: the name of a field may not contain a null byte");
   if (e.is(Type::kArray)) {
     if (e.asArray().empty())
       return {ErrorCode(31119), "$unset specification must be a string or an array with at least one field"};
-    for (const Element& path : e.asArray()) TROUPE_TRY(remove(path));
+    for (const Element& path : e.asArray())
+      if (!path.is(Type::kString))
+        return {ErrorCode(31120), "$unset specification must be a string or an array containing only string values"};
+    for (const Element& path : e.asArray())
+      if (hasNull(path)) return nullByte;
+    for (const Element& path : e.asArray()) TROUPE_TRY(projection.mark(std::string(path.asString())));
   } else if (e.is(Type::kString)) {
-    TROUPE_TRY(remove(e));
+    if (hasNull(e)) return nullByte;
+    TROUPE_TRY(projection.mark(std::string(e.asString())));
   } else {
     return {ErrorCode(31002), "$unset specification must be a string or an array"};
   }
@@ -252,7 +258,8 @@ Status parseReplaceRoot(const Element& e, StageParser& parser) {
       return {ErrorCode(40415), "BSON field '$replaceRoot." + std::string(field.name()) + "' is an unknown field."};
     root = field;
   }
-  if (!root) return {ErrorCode(40231), "no newRoot specified for the $replaceRoot stage"};
+  if (!root)
+    return {ErrorCode::kMissingRequiredField, "BSON field '$replaceRoot.newRoot' is missing but a required field"};
   return addReplaceRoot(e, root, parser);
 }
 

@@ -147,6 +147,8 @@ Status parseUnwind(const Element& e, StageParser& parser) {
   if (path.asString()[0] != '$')
     return {ErrorCode(28818),
             "path option to $unwind stage should be prefixed with a '$': " + std::string(path.asString())};
+  if (path.asString().find('\0') != std::string_view::npos)
+    return {ErrorCode(16419), "path option to $unwind stage may not contain a null byte"};
   TROUPE_TRY(ValuePath::check(path.asString().substr(1)));
   parser.add(std::make_unique<UnwindStage>(path.asString().substr(1), std::move(index), keep, parser.parse().work));
   return Status::OK();

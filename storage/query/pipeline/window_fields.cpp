@@ -312,8 +312,11 @@ Status parseBounds(const Element& e, Window& window) {
     if (!v) return {ErrorCode::kFailedToParse, "Numeric document-based bounds must be an integer"};
     (lower ? window.low : window.high) = *v;
   }
-  if (!window.range && window.low > window.high)
-    return {ErrorCode(5339900), "Lower bound must not exceed upper bound: " + show(e)};
+  const bool crossed = !window.range ? window.low > window.high
+                       : window.from && window.to
+                           ? bson::compareValues(window.from->element(), window.to->element()) > 0
+                           : false;
+  if (crossed) return {ErrorCode(5339900), "Lower bound must not exceed upper bound: " + show(e)};
   return Status::OK();
 }
 
@@ -327,18 +330,24 @@ Status parseWindow(const Element& e, Window& window, const SortPattern* sort) {
       bounds = field;
       window.range = field.name() == "range";
     } else if (field.name() == "unit") {
+      if (!field.is(Type::kString))
+        return {ErrorCode::kFailedToParse, "'window' field: 'unit' must be a string, found " + typeOf(field)};
       TROUPE_ASSIGN(window.unit, unitOf(field, "window"));
     } else {
       return {ErrorCode::kFailedToParse, "'window' field contains an unknown argument: " + std::string(field.name())};
     }
   }
+  if (window.unit && !window.range)
+    return {ErrorCode::kFailedToParse, "'window' field: 'unit' can only be specified with 'range' bounds"};
   if (!bounds) return Status::OK();
   if (window.range && (!sort || sort->parts().size() != 1))
     return {ErrorCode(5339902), "Range-based bounds require sortBy a single field"};
   if (window.range && !sort->parts().front().ascending)
     return {ErrorCode(8947401), "Range-based bounds require an ascending sortBy"};
-  if (!sort) return {ErrorCode(5339901), "Document-based bounds require a sortBy"};
-  return parseBounds(bounds, window);
+  TROUPE_TRY(parseBounds(bounds, window));
+  if (!sort && (window.low != -kUnbounded || window.high != kUnbounded))
+    return {ErrorCode(5339901), "Document-based bounds require a sortBy, unless both are 'unbounded'"};
+  return Status::OK();
 }
 
 Status parseShift(const Element& e, WindowedField& output, const ParseContext& context) {
@@ -414,15 +423,19 @@ Status parseSetWindowFields(const Element& e, StageParser& parser) {
   if (sortBy.is(Type::kDocument)) {
     TROUPE_ASSIGN(sort, SortPattern::parse(sortBy.asDocument(), parser.parse()));
   }
-  if (!e.asDocument()["output"].is(Type::kDocument))
+  const Element output = e.asDocument()["output"];
+  if (output.isNullish())
     return {ErrorCode(40414), "BSON field '$setWindowFields.output' is missing but a required field"};
+  if (!output.is(Type::kDocument))
+    return {ErrorCode::kTypeMismatch,
+            "BSON field '$setWindowFields.output' is the wrong type '" + typeOf(output) + "', expected type 'object'"};
   for (const Element& field : e.asDocument()) {
     if (field.name() == "sortBy") continue;
     if (field.name() == "partitionBy") {
       TROUPE_ASSIGN(partitionBy, parseExpression(field, parser.parse()));
     } else if (field.name() == "output") {
-      for (const Element& output : field.asDocument()) {
-        TROUPE_ASSIGN(auto parsed, parseOutput(output, sort ? &*sort : nullptr, parser.parse()));
+      for (const Element& named : field.asDocument()) {
+        TROUPE_ASSIGN(auto parsed, parseOutput(named, sort ? &*sort : nullptr, parser.parse()));
         outputs.push_back(std::move(parsed));
       }
     } else {

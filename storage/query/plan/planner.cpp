@@ -98,6 +98,9 @@ StatusWith<PlannedChoice> Planner::natural(const Element& direction) {
   const double value = direction.toDouble();
   if (!direction.isNumber() || (value != 1 && value != -1))
     return {ErrorCode::kBadValue, "$natural hint must be 1 or -1"};
+  if (request_.hint.is(Type::kDocument) && request_.hint.asDocument().has("$natural") &&
+      request_.hint.asDocument().count() != 1)
+    return {ErrorCode::kBadValue, "a hint of $natural may have no other fields"};
   PlannedChoice choice;
   TROUPE_ASSIGN(choice.winner, collectionScan(value > 0));
   return choice;

@@ -31,8 +31,9 @@ StatusWith<SortPattern::Part> parsePart(const Element& e) {
   SortPattern::Part part;
   if (e.is(Type::kDocument)) {
     const Element meta = e.asDocument()["$meta"];
-    if (!meta.ok() || e.asDocument().count() != 1)
-      return {ErrorCode(17312), "$meta is the only expression supported by $sort right now"};
+    if (meta.ok() && e.asDocument().count() != 1)
+      return {ErrorCode::kFailedToParse, "a $meta sort key may have no other fields"};
+    if (!meta.ok()) return {ErrorCode(17312), "$meta is the only expression supported by $sort right now"};
     const auto name = meta.toStringOr();
     if (name != "textScore" && name != "recordId")
       return {ErrorCode(31138), "Illegal $meta sort: $meta: \"" + std::string(name) + "\""};
@@ -42,7 +43,7 @@ StatusWith<SortPattern::Part> parsePart(const Element& e) {
     return part;
   }
   if (!e.isNumber()) return {ErrorCode(15974), "Illegal key in $sort specification: " + std::string(e.name())};
-  const double direction = e.toDouble();
+  const int64_t direction = e.toInt64();  // fractions count as the integer they convert to
   if (direction != 1 && direction != -1)
     return {ErrorCode(15975), "$sort key ordering must be 1 (for ascending) or -1 (for descending)"};
   if (e.name().starts_with('$'))
@@ -52,6 +53,11 @@ StatusWith<SortPattern::Part> parsePart(const Element& e) {
   part.path = FieldPath(e.name());
   for (size_t i = 0; i < part.path.size(); ++i)
     if (part.path[i].empty()) return {ErrorCode(15998), "FieldPath field names may not be empty strings."};
+  for (size_t i = 0; i < part.path.size(); ++i)
+    if (part.path[i].front() == '$' && part.path[i] != "$id" && part.path[i] != "$ref" && part.path[i] != "$db")
+      return {ErrorCode::kFieldPathInvalid,
+              "FieldPath field names may not start with '$'. Consider using $getField or $setField."};
+  if (part.path.size() > bson::kMaxNestingDepth) return {ErrorCode::kOverflow, "FieldPath is too long"};
   part.ascending = direction > 0;
   return part;
 }

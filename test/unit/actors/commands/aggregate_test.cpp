@@ -169,6 +169,82 @@ TEST_F(AggregateTest, ListCatalogShowsCollectionsAndViewsAsTheyAreStored) {
   EXPECT_EQ(rows, (Lines{R"({ "type" : "collection", "ns" : "test.c" })", R"({ "type" : "view", "ns" : "test.v" })"}));
 }
 
+TEST_F(AggregateTest, ListClusterCatalogShowsOneDatabaseOrAllToAdmin) {
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c", "pipeline": []})"));
+  const auto* const listed = R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$listClusterCatalog": {}},
+                                 {"$sort": {"ns": 1}}, {"$project": {"ns": 1, "db": 1, "sharded": 1, "type": 1}}]})";
+  const Lines both{R"({ "db" : "test", "ns" : "test.c", "type" : "collection", "sharded" : false })",
+                   R"({ "db" : "test", "ns" : "test.v", "type" : "view", "sharded" : false })"};
+  EXPECT_EQ(batch(listed), both);
+  EXPECT_EQ(batch(listed, "admin"), both);
+  EXPECT_EQ(batch(listed, "other"), Lines());
+  EXPECT_EQ(code(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$listClusterCatalog": {}}]})"), 9621301);
+}
+
+TEST_F(AggregateTest, RefusesOptionsOfTheCursorThatAreNone) {
+  fill("c", 1);
+  const auto refused = [&](const char* cursor) {
+    return code(R"({"aggregate": "c", "pipeline": [], "explain": true, "cursor": )" + std::string(cursor) + "}");
+  };
+  EXPECT_EQ(refused("null"), 14);
+  EXPECT_EQ(refused(R"({"size": 1})"), 40415);
+  EXPECT_EQ(refused(R"({"batchSize": "1"})"), 14);
+  EXPECT_EQ(refused(R"({"batchSize": -1})"), 2);
+  EXPECT_EQ(code(R"({"aggregate": "c", "pipeline": [], "cursor": {}, "explain": 1})"), 14);
+  EXPECT_EQ(code(R"({"aggregate": "c", "pipeline": [], "cursor": {}, "hint": 1})"), 9);
+  EXPECT_EQ(code(R"({"aggregate": 2, "pipeline": [], "cursor": {}})"), 2);
+}
+
+TEST_F(AggregateTest, LetTakesNamesAndValuesThatNeedNoDocument) {
+  fill("c", 1);
+  const auto with = [&](const char* let) {
+    return code(R"({"aggregate": "c", "pipeline": [], "cursor": {}, "let": )" + std::string(let) + "}");
+  };
+  EXPECT_EQ(with(R"({"A": 1})"), 9);
+  EXPECT_EQ(with(R"({"a.b": 1})"), 9);
+  EXPECT_EQ(with(R"({"NOW": 1})"), 4738901);
+  EXPECT_EQ(with(R"({"a": "$x"})"), 4890500);
+  EXPECT_EQ(with(R"({"a": {"$add": ["$$NOW", 1]}})"), 51144);
+  EXPECT_EQ(with(R"({"a": {"$literal": "$$NOW"}})"), 0);
+  EXPECT_EQ(with(R"({"a": 1, "b": "$$a"})"), 0);
+}
+
+TEST_F(AggregateTest, SourcesCheckTheirOptionsBeforeTheirCollection) {
+  const auto stage = [&](const char* given) {
+    return code(R"({"aggregate": "missing", "cursor": {}, "pipeline": [)" + std::string(given) + "]}");
+  };
+  EXPECT_EQ(stage(R"({"$collStats": {"Count": {}}})"), 40415);
+  EXPECT_EQ(stage(R"({"$collStats": {"count": 1}})"), 14);
+  EXPECT_EQ(stage(R"({"$collStats": {"count": {"a": 1}}})"), 31170);
+  EXPECT_EQ(stage(R"({"$collStats": {"latencyStats": {"histograms": 1}}})"), 14);
+  EXPECT_EQ(stage(R"({"$collStats": {"storageStats": {"scale": 0}}})"), 2);
+  EXPECT_EQ(stage(R"({"$indexStats": {"a": 1}})"), 28803);
+  EXPECT_EQ(stage(R"({"$planCacheStats": {"allHosts": 1}})"), 13111);
+  EXPECT_EQ(stage(R"({"$currentOp": {}})"), 73);
+  const auto operations = [&](const char* given) {
+    return code(R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$currentOp": )" + std::string(given) + "}]}", "admin");
+  };
+  EXPECT_EQ(operations("1"), 14);
+  EXPECT_EQ(operations(R"({"allUsers": 1})"), 14);
+  EXPECT_EQ(operations(R"({"allUsers": null})"), 14);
+  EXPECT_EQ(operations(R"({"AllUsers": true})"), 40415);
+  EXPECT_EQ(operations(R"({"targetAllNodes": true})"), 9);
+}
+
+TEST_F(AggregateTest, RankFusionOrdersByReciprocalRanks) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "a": 30, "b": 10}, {"_id": 2, "a": 20, "b": 30},
+                                                        {"_id": 3, "a": 10, "b": 20}]})"));
+  const auto fused = [&](const char* weights) {
+    return batch(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$rankFusion": {
+                       "input": {"pipelines": {"p": [{"$sort": {"a": -1}}], "q": [{"$sort": {"b": -1}}]}},
+                       "combination": {"weights": )" +
+                 std::string(weights) + R"(}}}, {"$project": {"_id": 1}}]})");
+  };
+  EXPECT_EQ(fused("{}"), (Lines{R"({ "_id" : 2 })", R"({ "_id" : 1 })", R"({ "_id" : 3 })"}));
+  EXPECT_EQ(fused(R"({"p": 2})"), (Lines{R"({ "_id" : 1 })", R"({ "_id" : 2 })", R"({ "_id" : 3 })"}));
+}
+
 TEST_F(AggregateTest, ListCatalogIsOneSnapshotHoweverLongItsCursorIsRead) {
   for (const auto* name : {"a", "b", "c"}) fill(name, 1);
   const auto first =

@@ -144,8 +144,24 @@ TEST_F(CursorRegistryTest, KillIfSeesPinnedCursorsToo) {
   auto mine = pin(pinned, {}, &operation);
   EXPECT_EQ(cursors.killIf([](const ClientCursor& c) { return c.ns == "test.c"; }), 2);
   EXPECT_TRUE(operation.killed());
-  EXPECT_EQ(pin(idle).status(), ErrorCode::kCursorNotFound);
+  EXPECT_EQ(pin(idle).status(), ErrorCode::kQueryPlanKilled);
   EXPECT_FALSE(cursors.unpin(*mine, start));
+}
+
+TEST_F(CursorRegistryTest, ThatACollectionIsGoneIsToldOnce) {
+  const auto every = [](const ClientCursor&) { return true; };
+  const auto told = open(), killed = open(), forgotten = open(), late = open();
+  EXPECT_EQ(cursors.killIf(every), 4);
+  EXPECT_EQ(cursors.statistics().open, 0);
+  EXPECT_EQ(cursors.killIf(every), 0);
+  EXPECT_EQ(pin(told).status(), ErrorCode::kQueryPlanKilled);
+  EXPECT_EQ(pin(told).status(), ErrorCode::kCursorNotFound);
+  EXPECT_EQ(cursors.kill(killed), CursorRegistry::Killed::kKilled);
+  EXPECT_EQ(cursors.kill(killed), CursorRegistry::Killed::kNotFound);
+  cursors.killIf([&](const ClientCursor& c) { return c.id == forgotten; }, CursorRegistry::Afterwards::kNotFound);
+  EXPECT_EQ(pin(forgotten).status(), ErrorCode::kCursorNotFound);
+  cursors.killIdle(start + 1h);
+  EXPECT_EQ(pin(late).status(), ErrorCode::kCursorNotFound);
 }
 
 TEST_F(CursorRegistryTest, CountsWhatIsOpen) {

@@ -315,7 +315,8 @@ TEST_F(RemoteCursorTest, TheEndOfTheLinkEndsBothSides) {
 
 TEST_F(RemoteCursorTest, TheEndOfTheCursorThereIsAFailureHere) {
   auto cursor = open(all(), {.credit = 16 * 1024, .batchBytes = 16 * 1024});
-  server.cursors.killIf([](const server::ClientCursor&) { return true; });
+  server.cursors.killIf([](const server::ClientCursor&) { return true; },
+                        server::CursorRegistry::Afterwards::kNotFound);
   EXPECT_EQ(rest(*cursor).status().code(), ErrorCode::kCursorNotFound);
   settle();
   EXPECT_TRUE(senders().empty());
