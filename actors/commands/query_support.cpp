@@ -76,7 +76,7 @@ bool namesPresent(const bson::Element& e) {
 Status checkLetVariable(const bson::Element& e) {
   if (e.name() == "NOW" || e.name() == "CLUSTER_TIME")
     return {ErrorCode(4738901), "'let' may not set the system variable " + std::string(e.name())};
-  TROUPE_TRY(query::checkVariableName(e.name()));
+  if (e.name() != "CURRENT") TROUPE_TRY(query::checkVariableName(e.name()));
   if (namesPresent(e)) return {ErrorCode(51144), "'let' may not use NOW or CLUSTER_TIME for " + std::string(e.name())};
   return Status::OK();
 }

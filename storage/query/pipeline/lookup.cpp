@@ -260,6 +260,7 @@ Status parseLookup(const Element& e, StageParser& parser) {
                           : name == "foreignField" ? &spec.foreignField
                                                    : nullptr;
     if (!target) return {ErrorCode::kFailedToParse, "unknown argument to $lookup: " + std::string(name)};
+    if (field.isNullish() && target != &spec.as) continue;
     if (!field.is(Type::kString))
       return {ErrorCode::kTypeMismatch,
               "$lookup argument '" + std::string(name) + "' must be a string, is type " + typeOf(field)};
