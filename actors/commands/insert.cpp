@@ -14,8 +14,8 @@ constexpr size_t kGroupDocuments = 128;
 constexpr size_t kGroupBytes = 512 * 1024;
 
 constexpr Argument kInsertArguments[] = {
-    arrayArg("documents"),  flagArg("ordered"),          flagArg("bypassDocumentValidation"),
-    numberArg("maxTimeMS"), binaryArg("collectionUUID"),
+    arrayArg("documents"),  flagArg("ordered"),        flagArg("bypassDocumentValidation"),
+    numberArg("maxTimeMS"), uuidArg("collectionUUID"),
 };
 
 /// The statements of one insert command on their way into the collection.

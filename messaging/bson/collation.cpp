@@ -52,7 +52,7 @@ class Reader {
 
   Status read(const Element& e) {
     const std::string_view name = e.name();
-    if (name == "locale") return {};
+    if (name == "locale" || (e.isNullish() && name != "backwards")) return {};
     if (name == "caseLevel") return flag(e, UCOL_CASE_LEVEL);
     if (name == "numericOrdering") return flag(e, UCOL_NUMERIC_COLLATION);
     if (name == "normalization") return flag(e, UCOL_NORMALIZATION_MODE);
@@ -62,7 +62,7 @@ class Reader {
     if (name == "strength") return strength(e);
     if (name == "maxVariable") return maxVariable(e);
     if (name == "version") return version(e);
-    return {ErrorCode::kFailedToParse, "BSON field 'collation." + std::string(name) + "' is an unknown field."};
+    return {ErrorCode::kUnknownField, "BSON field 'collation." + std::string(name) + "' is an unknown field."};
   }
 
  private:
@@ -88,9 +88,8 @@ class Reader {
 
   Status strength(const Element& e) {
     if (!e.isNumber()) return wrongType(e, "int");
-    const double number = e.toDouble();
     const int64_t level = e.toInt64();
-    if (level < 1 || level > 5 || static_cast<double>(level) != number) return wrongValue(e);
+    if (level < 1 || level > 5) return wrongValue(e);
     return set(UCOL_STRENGTH, kStrength[static_cast<size_t>(level - 1)].value, e);
   }
 
@@ -208,7 +207,8 @@ Collator::~Collator() = default;
 
 StatusWith<std::shared_ptr<const Collator>> Collator::parse(View specification) {
   const Element locale = specification["locale"];
-  if (!locale.ok()) return {ErrorCode::kFailedToParse, "BSON field 'collation.locale' is missing but a required field"};
+  if (!locale.ok())
+    return {ErrorCode::kMissingRequiredField, "BSON field 'collation.locale' is missing but a required field"};
   if (!locale.is(Type::kString)) return wrongType(locale, "string");
   if (locale.asString() == "simple") {
     if (specification.count() > 1)

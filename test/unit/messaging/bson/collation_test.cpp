@@ -56,8 +56,8 @@ TEST(Collation, OptionsChangeTheOrder) {
 }
 
 TEST(Collation, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(refusal("{}"), ErrorCode::kFailedToParse);
-  EXPECT_EQ(refusal(R"({"locale": "en", "other": 1})"), ErrorCode::kFailedToParse);
+  EXPECT_EQ(refusal("{}"), ErrorCode::kMissingRequiredField);
+  EXPECT_EQ(refusal(R"({"locale": "en", "other": 1})"), ErrorCode::kUnknownField);
   EXPECT_EQ(refusal(R"({"locale": 1})"), ErrorCode::kTypeMismatch);
   EXPECT_EQ(refusal(R"({"locale": "en", "caseLevel": 1})"), ErrorCode::kTypeMismatch);
   EXPECT_EQ(refusal(R"({"locale": "xx"})"), ErrorCode::kBadValue);
