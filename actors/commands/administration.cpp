@@ -89,11 +89,21 @@ Task<Status> killOp(Request& request) {
 
 constexpr Argument kProfileArguments[] = {numberArg("slowms"), numberArg("sampleRate"), anyArg("filter")};
 
+Status checkProfile(const Request& request) {
+  if (const double rate = request.arg("sampleRate").toDouble(1); !(rate >= 0 && rate <= 1))
+    return {ErrorCode::kBadValue, "'sampleRate' must be between 0.0 and 1.0 inclusive"};
+  const auto filter = request.fields()["filter"];
+  if (filter && !filter.is(bson::Type::kDocument) && filter.toStringOr() != "unset")
+    return {ErrorCode::kBadValue, "Expected an object, or the string 'unset' for 'filter'"};
+  return Status::OK();
+}
+
 /// Slow operations are logged, all of them; none are kept in system.profile.
 Task<Status> profile(Request& request) {
   const auto level = request.body().first();
   if (!level.isNumber())
     co_return Status(ErrorCode::kTypeMismatch, "'profile' must be a number: -1 shows, 0 sets slowms");
+  TROUPE_CO_TRY(checkProfile(request));
   if (level.toInt64() > 0) {
     co_return Status(ErrorCode::kCommandNotSupported,
                      "this server keeps no system.profile: slow operations are in the log (see slowms, and getLog)");

@@ -5,6 +5,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/collection_uuid.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/stable_api.hpp"
 #include "messaging/bson/compare.hpp"
@@ -25,7 +26,7 @@ constexpr Argument kAggregateArguments[] = {
     documentArg("collation"),
     anyArg("hint"),  // checkHint
     documentArg("let"),
-    binaryArg("collectionUUID"),
+    uuidArg("collectionUUID"),
     documentArg("exchange").outsideStableApi(),
     flagArg("fromMongos"),
     flagArg("needsMerge"),
@@ -44,7 +45,9 @@ StatusWith<AuthorizedNamespace> aggregateTarget(Request& request) {
                   "collection name has invalid type " + std::string(bson::typeName(first.type())));
   storage::Namespace ns(request.db(), first.asString());
   TROUPE_TRY(storage::validateNamespace(ns));
-  return resolveInput(request, std::move(ns), request.body());
+  TROUPE_ASSIGN(auto target, resolveInput(request, std::move(ns), request.body()));
+  TROUPE_TRY(checkCollectionUuid(request));
+  return target;
 }
 
 /// Holds the target of $out (X) or $merge (IX, or X when it is capped; made when missing) while the pipeline runs, but
@@ -144,8 +147,10 @@ Task<Status> aggregate(Request& request) {
 }
 
 constexpr Argument kCountArguments[] = {
-    documentArg("query"),     numberArg("limit"), numberArg("skip"), eitherArg("hint", kStringArg | kDocumentArg),
-    documentArg("collation"), anyArg("fields"),
+    documentArg("query"),      numberArg("limit"),
+    numberArg("skip"),         eitherArg("hint", kStringArg | kDocumentArg),
+    documentArg("collation"),  anyArg("fields"),
+    uuidArg("collectionUUID"),
 };
 
 /// count on a view, by a pipeline.
@@ -233,8 +238,8 @@ Task<Status> count(Request& request) {
 }
 
 constexpr Argument kDistinctArguments[] = {
-    stringArg("key").required(), documentArg("query"), documentArg("collation"), anyArg("hint"),  // checkHint
-    flagArg("unique"),
+    stringArg("key").required(), documentArg("query"),      documentArg("collation"), anyArg("hint"),  // checkHint
+    flagArg("unique"),           uuidArg("collectionUUID"),
 };
 
 /// Distinct values in the order of their comparison; elements of arrays count one by one.
@@ -360,6 +365,8 @@ constexpr Command kAggregateCommands[] = {
      .stableApi = true,
      .namesCollection = true,
      .allowedInTransaction = true,
+     .mayWrite = true,
+     .readConcerns = ReadConcerns::kAll,
      .arguments = kAggregateArguments,
      .run = aggregate},
     {.name = "count",
@@ -369,6 +376,7 @@ constexpr Command kAggregateCommands[] = {
      .stableApi = true,
      .namesCollection = true,
      .takesUuid = true,
+     .readConcerns = ReadConcerns::kAllButSnapshot,
      .arguments = kCountArguments,
      .run = count},
     {.name = "distinct",
@@ -378,6 +386,7 @@ constexpr Command kAggregateCommands[] = {
      .namesCollection = true,
      .takesUuid = true,
      .allowedInTransaction = true,
+     .readConcerns = ReadConcerns::kAll,
      .arguments = kDistinctArguments,
      .run = distinct},
 };

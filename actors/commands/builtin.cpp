@@ -31,6 +31,12 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       actorCommands(),
       planCacheCommands(),
       bulkWriteCommands(),
+      cappingCommands(),
+      renameCommands(),
+      compactionCommands(),
+      databaseHashCommands(),
+      diagnosticCommands(),
+      metadataValidationCommands(),
       more,
   };
 }

@@ -1,5 +1,6 @@
-// create, drop, dropDatabase, renameCollection, collMod, listDatabases, listCollections.
+// create, drop, dropDatabase, listDatabases, listCollections.
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "actors/commands/ddl_support.hpp"
@@ -20,6 +21,8 @@ using storage::CollectionPtr;
 using storage::Namespace;
 
 namespace {
+
+constexpr Argument kDropArguments[] = {uuidArg("collectionUUID")};
 
 constexpr Argument kCreateArguments[] = {
     flagArg("capped").outsideStableApi(),
@@ -57,6 +60,16 @@ bson::Document ownOptions(const Request& request) {
   return options.finish();
 }
 
+/// What else `create` is given than options that are stored.
+Status checkCreateArguments(const Request& request, const storage::CollectionOptions& options) {
+  TROUPE_TRY(checkLifetime(request, options.expireAfterSeconds));
+  if (!request.arg("idIndex")) return Status::OK();
+  if (options.isView() || options.timeseries || options.clusteredIndex)
+    return {ErrorCode::kInvalidOptions,
+            "'idIndex' goes with neither 'viewOn' nor 'timeseries' nor 'clusteredIndex': those have no _id index"};
+  return storage::checkIdIndexSpec(request.document("idIndex"), options.collation);
+}
+
 /// Parts in the query language (validator, pipeline) must parse before they are stored.
 Status checkQueryParts(Request& request, const storage::CollectionOptions& options) {
   QueryResources resources(request.server(), request.operation());
@@ -71,6 +84,7 @@ Task<Status> create(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
   auto options = storage::parseCollectionOptions(ownOptions(request));
   if (!options.isOK()) co_return options.status();
+  TROUPE_CO_TRY(checkCreateArguments(request, *options));
   if (options->pipeline && request.flag("apiStrict")) {
     if (Status status = checkStagesInStableApi(*options->pipeline); !status.isOK()) co_return status;
   }
@@ -116,11 +130,25 @@ Task<Status> drop(Request& request) {
     server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns == ns->toString(); });
     request.reply().append("nIndexesWas", indexes);
   }
+  server.usage.forget(ns->toString());
   request.reply().append("ns", ns->toString());
   co_return Status::OK();
 }
 
+Status checkDropDatabase(const Request& request) {
+  const bson::Element value = request.body().first();
+  if (value.isNullish())
+    return {ErrorCode::kMissingRequiredField, "BSON field 'dropDatabase.dropDatabase' is missing but a required field"};
+  if (!value.isNumber())
+    return {ErrorCode::kTypeMismatch, "BSON field 'dropDatabase.dropDatabase' is the wrong type '" +
+                                          std::string(bson::typeName(value.type())) +
+                                          "', expected types '[long, int, decimal, double]'"};
+  if (value.toInt64() == 1) return Status::OK();
+  return {ErrorCode(5255100), "the value of dropDatabase must be 1: the database is that of the command"};
+}
+
 Task<Status> dropDatabase(Request& request) {
+  TROUPE_CO_TRY(checkDropDatabase(request));
   ServerContext& server = request.server();
   const std::string db(request.db());
   if (db == "admin" || db == "config" || db == "local") {
@@ -139,79 +167,20 @@ Task<Status> dropDatabase(Request& request) {
   const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
   server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + "."); });
+  for (const CollectionPtr& collection : doomed) server.usage.forget(collection->ns().toString());
   request.reply().append("dropped", db);
   co_return Status::OK();
 }
 
-constexpr Argument kRenameArguments[] = {stringArg("to").required(), eitherArg("dropTarget", kFlagArg | kBinaryArg),
-                                         flagArg("stayTemp")};
-
-/// Within a database the right to rename is enough, as long as nothing becomes readable by its new name; it does not
-/// reach system collections. Else a rename is as much as a copy and a drop. A collection in the place of the new name
-/// is dropped.
-StatusWith<AuthorizedNamespace> resolveRename(Request& request, const Namespace& from, const Namespace& to) {
-  using enum auth::Action;
-  const auto may = [&](auth::Action action, const Namespace& ns) {
-    return request.authorize(action, auth::Resource::coll(ns.db(), ns.collection())).isOK();
-  };
-  const bool plain = from.db() == to.db() && !from.isSystem() && !to.isSystem();
-  const bool asRename = plain && request.authorize(kRenameCollectionSameDb, auth::Resource::db(from.db())).isOK() &&
-                        (may(kFind, from) || !may(kFind, to));
-  auth::ActionSet onTarget, onSource;
-  if (!asRename) {
-    onSource = auth::actions({kFind, kDropCollection});
-    onTarget = auth::actions({kInsert, kCreateCollection, kCreateIndex});
-  }
-  if (request.flag("dropTarget")) onTarget |= auth::actions({kDropCollection});
-  TROUPE_TRY(NamespaceResolution::resolve(request, to, onTarget).status());
-  return NamespaceResolution::resolve(request, from, onSource);
-}
-
-Task<Status> renameCollection(Request& request) {
-  const auto source = request.body().first();
-  if (!source.is(bson::Type::kString))
-    co_return Status(ErrorCode::kTypeMismatch,
-                     "BSON field 'renameCollection' must be a string: the full name of the collection");
-  const auto from = Namespace::parse(source.asString());
-  const auto to = Namespace::parse(request.text("to"));
-  if (!from.isOK()) co_return from.status();
-  if (!to.isOK()) co_return to.status();
-  for (const auto* ns : {&*from, &*to}) {
-    if (Status status = storage::validateNamespace(*ns); !status.isOK()) co_return status;
-  }
-  if (*from == *to) co_return Status(ErrorCode::kIllegalOperation, "Can't rename a collection to itself");
-  if (Status status = storage::validateForCreate(*to); !status.isOK()) co_return status;
-  TROUPE_CO_ASSIGN(const auto named, resolveRename(request, *from, *to));
-  if (from->db() != to->db()) {
-    co_return Status(ErrorCode::kCommandNotSupported,
-                     "renaming a collection into another database is not supported: aggregate it there with $out");
-  }
-  ServerContext& server = request.server();
-  // In the order of names, so that two renames cannot wait for each other.
-  const bool inOrder = from->toString() < to->toString();
-  const Namespace& one = inOrder ? *from : *to;
-  const Namespace& other = inOrder ? *to : *from;
-  const auto first = co_await lockCollection(server.node, request.operation(), one, storage::LockMode::kX);
-  if (!first.isOK()) co_return first.status();
-  const auto second = co_await lockCollection(server.node, request.operation(), other, storage::LockMode::kX);
-  if (!second.isOK()) co_return second.status();
-  const CollectionPtr collection = server.catalog.find(named);
-  if (!collection)
-    co_return Status(ErrorCode::kNamespaceNotFound, "Source collection " + from->toString() + " does not exist");
-  if (collection->isView())
-    co_return Status(ErrorCode::kCommandNotSupportedOnView, "cannot rename view: " + from->toString());
-  auto change = [&](storage::RecoveryUnit& unit) {
-    return storage::renameCollection(server.catalog.unguarded(), unit, collection, *to, request.flag("dropTarget"))
-        .status();
-  };
-  const Status status = co_await changeCatalog(request, change);
-  if (status.isOK())
-    server.cursors.killIf([&](const ClientCursor& c) { return c.ns == from->toString() || c.ns == to->toString(); });
-  co_return status;
-}
-
 constexpr Argument kListDatabasesArguments[] = {documentArg("filter"), flagArg("nameOnly"),
                                                 flagArg("authorizedDatabases")};
+
+/// Every node has its own three, also while nothing is in them.
+std::set<std::string> shownDatabases(const ServerContext& server) {
+  std::set<std::string> names{"admin", "config", "local"};
+  for (std::string& name : server.catalog.databaseNames()) names.insert(std::move(name));
+  return names;
+}
 
 Task<Status> listDatabases(Request& request) {
   ServerContext& server = request.server();
@@ -225,7 +194,7 @@ Task<Status> listDatabases(Request& request) {
   const query::RowFilter wanted(filter->get());
   int64_t total = 0;
   std::vector<bson::Document> rows;
-  for (const std::string& db : server.catalog.databaseNames()) {
+  for (const std::string& db : shownDatabases(server)) {
     const auto database = NamespaceResolution::visibleDatabase(request, db);
     if (!database) continue;
     int64_t bytes = 0;
@@ -247,7 +216,7 @@ Task<Status> listDatabases(Request& request) {
 }
 
 constexpr Argument kListCollectionsArguments[] = {documentArg("filter"), flagArg("nameOnly"),
-                                                  flagArg("authorizedCollections"), documentArg("cursor"),
+                                                  boolArg("authorizedCollections"), documentArg("cursor"),
                                                   flagArg("includePendingDrops")};
 
 }  // namespace
@@ -306,7 +275,7 @@ Task<Status> listCollections(Request& request) {
     TROUPE_CO_ASSIGN(const bool passes, wanted.passes(row, &resources));
     if (passes) rows.push_back(std::move(row));
   }
-  const auto batchSize = request.document("cursor")["batchSize"];
+  TROUPE_CO_ASSIGN(const auto batchSize, batchSizeOf(request));
   co_return co_await replyWithRows(request, std::string(request.db()) + ".$cmd.listCollections", std::move(rows),
                                    batchSize);
 }
@@ -326,6 +295,7 @@ constexpr Command kCollectionCommands[] = {
      .access = Access::kWrite,
      .stableApi = true,
      .namesCollection = true,
+     .arguments = kDropArguments,
      .run = drop},
     {.name = "dropDatabase",
      .summary = "drops all collections of a database",
@@ -333,13 +303,6 @@ constexpr Command kCollectionCommands[] = {
      .access = Access::kWrite,
      .stableApi = true,
      .run = dropDatabase},
-    {.name = "renameCollection",
-     .summary = "gives a collection another name",
-     .requirement = {Requirement::Target::kArguments},
-     .access = Access::kWrite,
-     .adminOnly = true,
-     .arguments = kRenameArguments,
-     .run = renameCollection},
     {.name = "listDatabases",
      .summary = "the databases and their sizes",
      .requirement = {Requirement::Target::kArguments},

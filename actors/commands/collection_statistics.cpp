@@ -11,6 +11,7 @@
 #include "actors/server/role_check.hpp"
 #include "actors/server/service_operation.hpp"
 #include "actors/storage/storage_waits.hpp"
+#include "messaging/bson/numeric.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/validation/validate.hpp"
 
@@ -32,7 +33,8 @@ bson::Document collectionStatistics(ServerContext& server, const storage::Collec
   if (count > 0) b.append("avgObjSize", bytes / count);
   b.append("capped", collection.isCapped());
   if (collection.isCapped())
-    b.append("max", collection.options().cappedMax).append("maxSize", collection.options().cappedSize / scale);
+    b.append("max", bson::narrowestInteger(collection.options().cappedMax))
+        .append("maxSize", collection.options().cappedSize / scale);
   b.append("nindexes", static_cast<int32_t>(collection.indexes().size()));
   int64_t total = 0;
   b.openArray("indexBuilds");
@@ -82,17 +84,17 @@ namespace {
 
 constexpr Argument kCollStatsArguments[] = {numberArg("scale")};
 
-StatusWith<int64_t> scaleOf(const Request& request) {
+/// `code`: commands differ in it.
+StatusWith<int64_t> scaleOf(const Request& request, ErrorCode code) {
   const int64_t scale = request.number("scale", 1);
   if (scale < 1)
-    return Status(ErrorCode::kInvalidComparisonRange,
-                  "BSON field 'scale' value must be >= 1, actual value '" + std::to_string(scale) + "'");
+    return Status(code, "BSON field 'scale' value must be >= 1, actual value '" + std::to_string(scale) + "'");
   return scale;
 }
 
 Task<Status> collStats(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
-  TROUPE_CO_ASSIGN(const auto scale, scaleOf(request));
+  TROUPE_CO_ASSIGN(const auto scale, scaleOf(request, ErrorCode::kInvalidComparisonRange));
   const CollectionPtr collection = request.server().catalog.find(ns);
   if (collection && collection->isView())
     co_return Status(ErrorCode::kCommandNotSupportedOnView,
@@ -112,12 +114,14 @@ Task<Status> collStats(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kDbStatsArguments[] = {numberArg("scale"), numberArg("freeStorage")};
+constexpr Argument kDbStatsArguments[] = {numberArg("scale"), flagArg("freeStorage")};
 
 Task<Status> dbStats(Request& request) {
-  TROUPE_CO_ASSIGN(const auto scale, scaleOf(request));
+  TROUPE_CO_ASSIGN(const auto scale, scaleOf(request, ErrorCode::kBadValue));
   ServerContext& server = request.server();
   int64_t collections = 0, views = 0, objects = 0, dataSize = 0, storageSize = 0, indexes = 0, indexSize = 0;
+  int64_t free = 0, indexFree = 0;
+  const bool wantsFree = request.flag("freeStorage");
   for (const auto& collection : server.catalog.collections(NamespaceResolution::targetDatabase(request))) {
     if (collection->isView()) {
       ++views;
@@ -127,9 +131,11 @@ Task<Status> dbStats(Request& request) {
     objects += collection->records().count();
     dataSize += collection->records().dataBytes();
     storageSize += server.engine.tableBytes(collection->records().table());
+    if (wantsFree) free += server.engine.freeBytes(collection->records().table());
     for (const auto& index : collection->indexes()) {
       ++indexes;
       indexSize += server.engine.tableBytes(index->access->table());
+      if (wantsFree) indexFree += server.engine.freeBytes(index->access->table());
     }
   }
   bson::Builder& reply = request.reply();
@@ -138,6 +144,10 @@ Task<Status> dbStats(Request& request) {
   reply.append("dataSize", static_cast<double>(dataSize / scale))
       .append("storageSize", static_cast<double>(storageSize / scale));
   reply.append("indexes", indexes).append("indexSize", static_cast<double>(indexSize / scale));
+  if (wantsFree)
+    reply.append("freeStorageSize", static_cast<double>(free / scale))
+        .append("indexFreeStorageSize", static_cast<double>(indexFree / scale))
+        .append("totalFreeStorageSize", static_cast<double>((free + indexFree) / scale));
   reply.append("totalSize", static_cast<double>((storageSize + indexSize) / scale)).append("scaleFactor", scale);
   co_return Status::OK();
 }
@@ -147,23 +157,41 @@ const auth::ActionSet kFind = auth::actions({auth::Action::kFind});
 constexpr Argument kDataSizeArguments[] = {documentArg("keyPattern"), documentArg("min"), documentArg("max"),
                                            flagArg("estimate")};
 
+/// The name, and that a range has both ends and a key.
+Status checkDataSize(const Request& request) {
+  const bson::Element name = request.body().first();
+  if (name.isNullish())
+    return {ErrorCode::kMissingRequiredField, "BSON field 'dataSize.dataSize' is missing but a required field"};
+  if (!name.is(bson::Type::kString))
+    return {ErrorCode::kTypeMismatch, "BSON field 'dataSize.dataSize' is the wrong type '" +
+                                          std::string(bson::typeName(name.type())) + "', expected type 'string'"};
+  const bool min = request.arg("min").ok(), max = request.arg("max").ok();
+  if (min != max) return {ErrorCode::kBadValue, "dataSize takes both 'min' and 'max', or neither"};
+  if (min && !request.arg("keyPattern"))
+    return {ErrorCode::kOperationFailed, "dataSize of a range takes the 'keyPattern' of an index"};
+  return Status::OK();
+}
+
 Task<Status> dataSize(Request& request) {
+  TROUPE_CO_TRY(checkDataSize(request));
   if (request.arg("min") || request.arg("max"))
     co_return Status(ErrorCode::kCommandNotSupported, "dataSize of a range is not supported: leave min and max out");
   TROUPE_CO_ASSIGN(auto named, storage::Namespace::parse(request.body().first().toStringOr()));
   TROUPE_CO_ASSIGN(const auto ns, NamespaceResolution::resolve(request, std::move(named), kFind));
   const CollectionPtr collection = request.server().catalog.find(ns);
-  const bool some = collection && !collection->isView();
+  if (collection && collection->isView())
+    co_return Status(ErrorCode::kCommandNotSupportedOnView,
+                     "Namespace " + ns.toString() + " is a view, not a collection");
   request.reply()
-      .append("size", some ? collection->records().dataBytes() : int64_t{0})
-      .append("numObjects", some ? collection->records().count() : int64_t{0});
+      .append("size", collection ? collection->records().dataBytes() : int64_t{0})
+      .append("numObjects", collection ? collection->records().count() : int64_t{0});
   request.reply().append("millis", 0).append("estimate", true);
   co_return Status::OK();
 }
 
 constexpr Argument kValidateArguments[] = {
-    flagArg("full"),     flagArg("background"),           flagArg("repair"),
-    flagArg("metadata"), flagArg("checkBSONConformance"), flagArg("fixMultikey"),
+    anyArg("full"),     anyArg("background"),           anyArg("repair"),
+    anyArg("metadata"), anyArg("checkBSONConformance"), anyArg("fixMultikey"),
     kAnyOtherArgs,  // older clients send what 4.2 knew
 };
 
@@ -216,15 +244,43 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
   co_return Status::OK();
 }
 
+/// Options of which each alone is fine. What one of them is makes no difference: anything but zero, false and null is
+/// true.
+Status checkValidate(const Request& request) {
+  constexpr std::pair<const char*, const char*> kExclusive[] = {
+      {"background", "full"},     {"background", "repair"}, {"checkBSONConformance", "repair"},
+      {"metadata", "full"},       {"metadata", "repair"},   {"metadata", "checkBSONConformance"},
+      {"metadata", "background"},
+  };
+  for (const auto& [one, other] : kExclusive)
+    if (request.flag(one) && request.flag(other))
+      return {ErrorCode::kInvalidOptions, "Running the validate command with { " + std::string(one) +
+                                              ": true } and { " + other + ": true } is not supported."};
+  return Status::OK();
+}
+
+/// What can be said without looking at documents and keys: that the catalog's description can be read.
+bson::Document validateMetadata(const storage::Collection& collection) {
+  storage::ValidateResult result;
+  result.ns = collection.ns().toString();
+  result.uuid = collection.uuid();
+  result.countsDocuments = false;
+  for (const auto& index : collection.indexes()) {
+    storage::IndexFindings& findings = result.indexes[index->spec.name];
+    findings.name = index->spec.name;
+    findings.spec = index->spec.stored;
+    if (const auto parsed = storage::parseIndexSpec(index->spec.stored); !parsed.isOK()) {
+      findings.errors.push_back(parsed.status().reason());
+      findings.valid = result.valid = false;
+    }
+  }
+  return result.toDocument();
+}
+
 Task<Status> validate(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
+  TROUPE_CO_TRY(checkValidate(request));
   const bool background = request.flag("background");
-  if (background && request.flag("full"))
-    co_return Status(ErrorCode::kInvalidOptions,
-                     "Running the validate command with { background: true } and { full: true } is not supported.");
-  if (background && request.flag("repair"))
-    co_return Status(ErrorCode::kInvalidOptions,
-                     "Running the validate command with { background: true } and { repair: true } is not supported.");
   if (request.flag("repair")) TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));
   ServerContext& server = request.server();
   const auto validation = std::make_shared<Validation>(server, ns, bson::Document(request.body()));
@@ -243,6 +299,10 @@ Task<Status> validate(Request& request) {
   if (!collection)
     co_return Status(ErrorCode::kNamespaceNotFound, "Collection '" + ns.toString() + "' does not exist to validate.");
   if (collection->isView()) co_return Status(ErrorCode::kCommandNotSupportedOnView, "Cannot validate a view");
+  if (request.flag("metadata")) {
+    request.reply().appendAll(validateMetadata(*collection));
+    co_return Status::OK();
+  }
   storage::ValidateSettings settings;
   settings.full = request.flag("full");
   settings.checkDocuments = settings.full || request.flag("checkBSONConformance");
@@ -251,6 +311,7 @@ Task<Status> validate(Request& request) {
   validation->validator.emplace(server.catalog.unguarded(), collection, settings);
   const int64_t limit = background ? server.parameters.maxValidateMBperSec * 1024 * 1024 : 0;
   const Status status = co_await runValidation(request, validation, limit);
+  if (settings.repair) validation->validator->result().repairMode = "FixErrors";
   if (status.isOK()) request.reply().appendAll(validation->validator->result().toDocument());
   co_return status;
 }

@@ -3,6 +3,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/index_build_messages.hpp"
+#include "actors/server/collection_uuid.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -35,6 +36,7 @@ Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors erro
   auto lock = co_await lockCollection(server.node, request.operation(), ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   auto collection = server.catalog.find(ns);
+  TROUPE_CO_TRY(checkCollectionUuid(request, ns));
   if (!collection && !errors.missing.empty())
     co_return Status(ErrorCode::kNamespaceNotFound, std::string(errors.missing) + ns.toString());
   if (collection && collection->isView() && !errors.view.empty())
@@ -53,10 +55,25 @@ Task<Status> abortIndexBuilds(Request& request, bson::Uuid collection, std::vect
   co_return hasNobody ? Status::OK() : ended.status();
 }
 
+Status checkLifetime(const Request& request, std::optional<int64_t> expireAfterSeconds) {
+  if (!expireAfterSeconds || *expireAfterSeconds <= wallMillis(request.server()) / 1000) return Status::OK();
+  return {ErrorCode::kInvalidOptions,
+          "'expireAfterSeconds' must not reach back beyond 1970, found: " + std::to_string(*expireAfterSeconds)};
+}
+
 int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& collection) {
   int64_t bytes = server.engine.tableBytes(collection.records().table());
   for (const auto& index : collection.indexes()) bytes += server.engine.tableBytes(index->access->table());
   return bytes;
+}
+
+StatusWith<bson::Element> batchSizeOf(const Request& request) {
+  constexpr Argument kCursor[] = {numberArg("batchSize")};
+  const bson::View cursor = request.document("cursor");
+  bson::Builder checked;
+  checked.append("cursor", 1).appendAll(cursor);
+  TROUPE_TRY(checkArguments(std::string(request.commandName()) + ".cursor", kCursor, checked.finish()));
+  return cursor["batchSize"];
 }
 
 Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows,

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,14 @@ Task<Status> changeCatalog(Request& request, Change& change) {
 /// No builds named: all of the collection. The request holds no locks. Errors: the request has to end.
 Task<Status> abortIndexBuilds(Request& request, bson::Uuid collection, std::vector<bson::Uuid> builds, Status why);
 
+/// A lifetime of documents reaches back to 1970 at most. Errors: InvalidOptions.
+Status checkLifetime(const Request& request, std::optional<int64_t> expireAfterSeconds);
+
 /// Bytes of a collection's table and its indexes' tables.
 int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& collection);
+
+/// The batch size that the argument `cursor` of a list names; absent: none. Errors: those of checkArguments.
+StatusWith<bson::Element> batchSizeOf(const Request& request);
 
 /// Answers with a cursor over documents made at once: `batchSize` of them first, the rest by getMore.
 Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows, bson::Element batchSize);

@@ -292,6 +292,7 @@ constexpr Command kExplainCommands[] = {
      .requirement = {Requirement::Target::kArguments},
      .access = Access::kRead,
      .stableApi = true,
+     .readConcerns = ReadConcerns::kAll,
      .arguments = kExplainArguments,
      .run = explain},
 };

@@ -18,19 +18,24 @@ std::span<const Command> updateCommands();  ///< update, delete, findAndModify
 std::span<const Command> bulkWriteCommands();
 std::span<const Command> aggregateCommands();
 std::span<const Command> explainCommands();
-std::span<const Command> planCacheCommands();  ///< planCacheSetFilter, planCacheClear ...
-std::span<const Command>
-collectionCommands();  ///< create, drop, dropDatabase, renameCollection, listDatabases, listCollections, collMod
-std::span<const Command> indexCommands();           ///< createIndexes, listIndexes, dropIndexes
-std::span<const Command> statisticsCommands();      ///< collStats, dbStats, dataSize, validate
-std::span<const Command> userCommands();            ///< createUser, updateUser, dropUser, grants
-std::span<const Command> userInfoCommands();        ///< usersInfo, rolesInfo
-std::span<const Command> loginCommands();           ///< saslStart, saslContinue, logout, authenticate
-std::span<const Command> sessionCommands();         ///< startSession, refreshSessions, endSessions, killSessions
-std::span<const Command> replicationCommands();     ///< replSetGetStatus, replSetGetConfig, replSetInitiate
-std::span<const Command> memberMessageCommands();   ///< replSetRequestVotes, replSetHeartbeat
-std::span<const Command> administrationCommands();  ///< fsync, shutdown, logRotate ...
-std::span<const Command> actorCommands();           ///< actorDetails, transitionLog, controlActor
-std::span<const Command> linkCommands();            ///< linkPing, linkRun
+std::span<const Command> planCacheCommands();           ///< planCacheSetFilter, planCacheClear ...
+std::span<const Command> actorCommands();               ///< actorDetails, transitionLog, controlActor
+std::span<const Command> collectionCommands();          ///< create, drop, dropDatabase, listDatabases, listCollections
+std::span<const Command> indexCommands();               ///< createIndexes, listIndexes, dropIndexes
+std::span<const Command> statisticsCommands();          ///< collStats, dbStats, dataSize, validate
+std::span<const Command> userCommands();                ///< createUser, updateUser, dropUser, grants
+std::span<const Command> userInfoCommands();            ///< usersInfo, rolesInfo
+std::span<const Command> loginCommands();               ///< saslStart, saslContinue, logout, authenticate
+std::span<const Command> sessionCommands();             ///< startSession, refreshSessions, endSessions, killSessions
+std::span<const Command> replicationCommands();         ///< replSetGetStatus, replSetGetConfig, replSetInitiate
+std::span<const Command> memberMessageCommands();       ///< replSetRequestVotes, replSetHeartbeat
+std::span<const Command> administrationCommands();      ///< fsync, shutdown, logRotate ...
+std::span<const Command> renameCommands();              ///< renameCollection
+std::span<const Command> cappingCommands();             ///< convertToCapped, cloneCollectionAsCapped
+std::span<const Command> compactionCommands();          ///< compact, autoCompact
+std::span<const Command> databaseHashCommands();        ///< dbHash
+std::span<const Command> diagnosticCommands();          ///< top, connPoolStats, getDefaultRWConcern ...
+std::span<const Command> metadataValidationCommands();  ///< validateDBMetadata
+std::span<const Command> linkCommands();                ///< linkPing, linkRun
 
 }  // namespace troupe::commands

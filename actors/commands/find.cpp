@@ -38,6 +38,7 @@ constexpr Argument kFindArguments[] = {
     flagArg("allowDiskUse"),
     documentArg("let"),
     numberArg("ntoreturn"),
+    uuidArg("collectionUUID"),
 };
 
 Status checkNotNegative(const Request& request, std::string_view name) {
@@ -300,6 +301,7 @@ constexpr Command kFindCommands[] = {
      .namesCollection = true,
      .takesUuid = true,
      .allowedInTransaction = true,
+     .readConcerns = ReadConcerns::kAll,
      .arguments = kFindArguments,
      .run = find},
     {.name = "getMore",
@@ -308,6 +310,7 @@ constexpr Command kFindCommands[] = {
      .access = Access::kRead,
      .stableApi = true,
      .allowedInTransaction = true,
+     .readConcerns = ReadConcerns::kAll,
      .arguments = kGetMoreArguments,
      .run = getMore},
     {.name = "killCursors",

@@ -32,6 +32,7 @@ constexpr Argument kCreateIndexesArguments[] = {
     arrayArg("indexes").required(),
     anyArg("commitQuorum"),
     flagArg("ignoreUnknownIndexOptions"),
+    uuidArg("collectionUUID"),
 };
 
 /// Partial filters belong to the query language: they must parse before they are stored.
@@ -139,7 +140,8 @@ bson::Document listedIndex(const storage::Collection& collection, const storage:
   return bson::Builder().appendAll(*collection.options().clusteredIndex).append("clustered", true).finish();
 }
 
-constexpr Argument kListIndexesArguments[] = {documentArg("cursor"), flagArg("includeBuildUUIDs")};
+constexpr Argument kListIndexesArguments[] = {documentArg("cursor"), flagArg("includeBuildUUIDs"),
+                                              flagArg("includeIndexBuildInfo"), uuidArg("collectionUUID")};
 
 Task<Status> listIndexes(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
@@ -149,13 +151,25 @@ Task<Status> listIndexes(Request& request) {
     co_return Status(ErrorCode::kCommandNotSupportedOnView,
                      "Namespace " + ns.toString() + " is a view, not a collection");
   std::vector<bson::Document> rows;
+  const bool withInfo = request.flag("includeIndexBuildInfo"), withUuids = request.flag("includeBuildUUIDs");
+  if (withInfo && withUuids)
+    co_return Status(ErrorCode::kInvalidOptions, "includeIndexBuildInfo and includeBuildUUIDs exclude each other");
   for (const auto& index : collection->accessPaths()) {
-    if (index->ready) rows.push_back(listedIndex(*collection, *index));
+    bson::Document row = listedIndex(*collection, *index);
+    if (index->ready) {
+      rows.push_back(withInfo ? bson::doc("spec", row) : std::move(row));
+    } else if (index->buildUuid && withUuids) {
+      rows.push_back(bson::doc("spec", row, "buildUUID", *index->buildUuid));
+    } else if (index->buildUuid && withInfo) {
+      rows.push_back(bson::doc("spec", row, "indexBuildInfo", bson::doc("buildUUID", *index->buildUuid)));
+    }
   }
-  co_return co_await replyWithRows(request, ns.toString(), std::move(rows), request.document("cursor")["batchSize"]);
+  TROUPE_CO_ASSIGN(const auto batchSize, batchSizeOf(request));
+  co_return co_await replyWithRows(request, ns.toString(), std::move(rows), batchSize);
 }
 
-constexpr Argument kDropIndexesArguments[] = {eitherArg("index", kStringArg | kDocumentArg | kArrayArg).required()};
+constexpr Argument kDropIndexesArguments[] = {eitherArg("index", kStringArg | kDocumentArg | kArrayArg).required(),
+                                              uuidArg("collectionUUID")};
 
 /// The builds that make some of these indexes. All unfinished indexes of a build go together, so all of them have to be
 /// named. Errors: BackgroundOperationInProgressForNamespace.
@@ -235,7 +249,11 @@ constexpr Argument kCollModArguments[] = {
     numberArg("cappedMax"),
     flagArg("dryRun"),
     documentArg("timeseries"),
+    uuidArg("collectionUUID"),
 };
+
+/// What collMod does to an index, by the names of its fields.
+constexpr std::string_view kIndexChanges[] = {"expireAfterSeconds", "hidden", "unique", "prepareUnique"};
 
 constexpr Argument kCollModIndex[] = {
     documentArg("keyPattern"), stringArg("name"), numberArg("expireAfterSeconds"),
@@ -244,14 +262,12 @@ constexpr Argument kCollModIndex[] = {
 
 /// The index that collMod's `index` names.
 StatusWith<const storage::IndexEntry*> indexToModify(const storage::Collection& collection, bson::View index) {
-  bson::Builder checked;
-  checked.append("index", 1).appendAll(index);
-  TROUPE_TRY(checkArguments("collMod.index", kCollModIndex, checked.finish()));
   const auto name = index["name"], keyPattern = index["keyPattern"];
   const bool byName = !name.isNullish();
-  if (byName != keyPattern.isNullish())
-    return Status(ErrorCode::kInvalidOptions, byName ? "Cannot specify both key pattern and name."
-                                                     : "Must specify either index name or key pattern.");
+  if (const auto& key = collection.clusterKey();
+      key && !index["hidden"].isNullish() &&
+      (byName ? name.asString() == collection.shownName(*key) : keyPattern.asDocument() == key->spec.key.view()))
+    return Status(ErrorCode(6011800), "the clustered index can be neither hidden nor unhidden");
   const auto* entry =
       byName ? collection.findIndex(name.asString()) : collection.findIndexByKey(keyPattern.asDocument());
   if (!entry) {
@@ -278,18 +294,55 @@ StatusWith<storage::LifetimeChange> newLifetimeOfDocuments(const bson::Element& 
   return storage::LifetimeChange{seconds};
 }
 
+/// What the command asks for, before the collection is looked at.
+Status checkCollMod(const Request& request, const Namespace& ns) {
+  const bool isRestricted = ns.isSystem() || ns.db() == "admin" || ns.db() == "config" || ns.db() == "local";
+  if (request.arg("validator") && isRestricted)
+    return {ErrorCode::kInvalidOptions,
+            "Document validators are not allowed on system collections and in the databases admin, config and local: " +
+                ns.toString()};
+  const auto given = request.arg("index");
+  if (!given) return Status::OK();
+  const bson::View index = given.asDocument();
+  bson::Builder checked;
+  checked.append("index", 1).appendAll(index);
+  TROUPE_TRY(checkArguments("collMod.index", kCollModIndex, checked.finish()));
+  const bool byName = !index["name"].isNullish(), byKey = !index["keyPattern"].isNullish();
+  if (byName == byKey)
+    return {ErrorCode::kInvalidOptions,
+            byName ? "Cannot specify both key pattern and name." : "Must specify either index name or key pattern."};
+  const auto changes = [&](std::string_view name) { return !index[name].isNullish(); };
+  if (std::ranges::none_of(kIndexChanges, changes))
+    return {ErrorCode::kInvalidOptions, "no expireAfterSeconds, hidden, unique, or prepareUnique field"};
+  return Status::OK();
+}
+
+/// A change to `prepareUnique` is made alone; one to what it is already is none.
+Status checkPrepareUnique(storage::SpecChange& change, const storage::IndexSpec& before) {
+  if (!change.prepareUnique) return Status::OK();
+  if (*change.prepareUnique == before.prepareUnique) {
+    change.prepareUnique.reset();
+    return Status::OK();
+  }
+  if (change.hidden || change.unique || change.expireAfterSeconds)
+    return {ErrorCode::kInvalidOptions, "prepareUnique cannot be changed together with another option of the index"};
+  return Status::OK();
+}
+
 StatusWith<storage::CollectionChange> collModChange(Request& request, const storage::Collection& collection,
                                                     const storage::IndexEntry*& index) {
   storage::CollectionChange change;
   if (const auto spec = request.document("index"); !spec.empty()) {
+    if (collection.isView()) return Status(ErrorCode::kInvalidOptions, "option not supported on a view: index");
     TROUPE_ASSIGN(index, indexToModify(collection, spec));
     change.index = index->spec.name;
-    if (const auto e = spec["hidden"]; e) change.indexChange.hidden = e.truthy();
-    if (const auto e = spec["unique"]; e) change.indexChange.unique = e.truthy();
-    if (const auto e = spec["prepareUnique"]; e) change.indexChange.prepareUnique = e.truthy();
-    if (const auto e = spec["expireAfterSeconds"]; e) {
+    if (const auto e = spec["hidden"]; !e.isNullish()) change.indexChange.hidden = e.truthy();
+    if (const auto e = spec["unique"]; !e.isNullish()) change.indexChange.unique = e.truthy();
+    if (const auto e = spec["prepareUnique"]; !e.isNullish()) change.indexChange.prepareUnique = e.truthy();
+    if (const auto e = spec["expireAfterSeconds"]; !e.isNullish()) {
       TROUPE_ASSIGN(change.indexChange.expireAfterSeconds, newLifetime(e));
     }
+    TROUPE_TRY(checkPrepareUnique(change.indexChange, index->spec));
   }
   if (request.arg("validator")) change.validator = bson::Document(request.document("validator"));
   if (const auto e = request.arg("validationLevel"); e) change.validationLevel = std::string(e.asString());
@@ -300,9 +353,11 @@ StatusWith<storage::CollectionChange> collModChange(Request& request, const stor
   if (const auto e = request.arg("cappedMax"); e) change.cappedMax = e.toInt64();
   if (const auto e = request.arg("expireAfterSeconds"); e) {
     TROUPE_ASSIGN(change.expireAfterSeconds, newLifetimeOfDocuments(e));
+    TROUPE_TRY(checkLifetime(request, change.expireAfterSeconds->seconds));
   }
-  if (const auto images = request.document("changeStreamPreAndPostImages"); !images.empty())
-    change.recordPreImages = images["enabled"].truthy();
+  if (const auto images = request.arg("changeStreamPreAndPostImages"); images) {
+    TROUPE_ASSIGN(change.recordPreImages, storage::parsePreImages(images.asDocument(), "collMod"));
+  }
   if (change.validator && !change.validator->empty()) {
     QueryResources resources(request.server(), request.operation());
     TROUPE_TRY(prepareContext(resources, request, {}, {}));
@@ -382,6 +437,7 @@ Task<StatusWith<bool>> modify(Request& request, CollectionPtr checked) {
 
 Task<Status> collMod(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
+  TROUPE_CO_TRY(checkCollMod(request, ns));
   for (;;) {
     const CollectionPtr collection = request.server().catalog.find(ns);
     if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns.toString());

@@ -2,6 +2,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "actors/commands/families.hpp"
@@ -54,6 +55,17 @@ Task<Status> hostInfo(Request& request) {
   co_return Status::OK();
 }
 
+/// A name of the connection that no other one has, on this node or another.
+bson::Uuid connectionUuid(const Request& request) {
+  bson::Uuid uuid;
+  const auto& process = request.server().identity.processId.bytes;
+  std::copy(process.begin(), process.end(), uuid.bytes.begin());
+  const auto connection = static_cast<uint32_t>(request.client().connectionId);
+  for (size_t i = 0; i < sizeof(connection); ++i)
+    uuid.bytes[process.size() + i] = static_cast<uint8_t>(connection >> (8 * i));
+  return uuid;
+}
+
 constexpr Argument kConnectionStatusArguments[] = {flagArg("showPrivileges")};
 
 Task<Status> connectionStatus(Request& request) {
@@ -74,7 +86,7 @@ Task<Status> connectionStatus(Request& request) {
     }
     reply.close();
   }
-  reply.close();
+  reply.close().append("uuid", connectionUuid(request));
   co_return Status::OK();
 }
 
@@ -94,7 +106,14 @@ Task<Status> listCommands(Request& request) {
 }
 
 Task<Status> getLog(Request& request) {
-  const auto which = request.body().first().toStringOr();
+  const bson::Element name = request.body().first();
+  if (name.isNullish())
+    co_return Status(ErrorCode::kMissingRequiredField, "BSON field 'getLog.getLog' is missing but a required field");
+  if (!name.is(bson::Type::kString))
+    co_return Status(ErrorCode::kTypeMismatch, "BSON field 'getLog.getLog' is the wrong type '" +
+                                                   std::string(bson::typeName(name.type())) +
+                                                   "', expected type 'string'");
+  const auto which = name.asString();
   if (which == "*") {
     request.reply().append("names", std::vector<std::string>{"global", "startupWarnings"});
     co_return Status::OK();
@@ -124,7 +143,10 @@ constexpr Command kInformationCommands[] = {
      .stableApi = true,
      .arguments = kConnectionStatusArguments,
      .run = connectionStatus},
-    {.name = "listCommands", .summary = "all commands with a line of help", .run = listCommands},
+    {.name = "listCommands",
+     .summary = "all commands with a line of help",
+     .arguments = kNamedFreely,
+     .run = listCommands},
     {.name = "getLog",
      .summary = "the newest lines of the log",
      .requirement = {Requirement::Target::kCluster, auth::Action::kGetLog},

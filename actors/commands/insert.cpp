@@ -9,8 +9,8 @@ using namespace server;
 namespace {
 
 constexpr Argument kInsertArguments[] = {
-    arrayArg("documents"),  flagArg("ordered"),          flagArg("bypassDocumentValidation"),
-    numberArg("maxTimeMS"), binaryArg("collectionUUID"),
+    arrayArg("documents"),  flagArg("ordered"),        flagArg("bypassDocumentValidation"),
+    numberArg("maxTimeMS"), uuidArg("collectionUUID"),
 };
 
 Task<Status> insert(Request& request) {

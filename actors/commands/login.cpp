@@ -105,6 +105,11 @@ Task<Status> logout(Request& request) {
   co_return Status::OK();
 }
 
+constexpr Argument kAuthenticateArguments[] = {stringArg("mechanism"), stringArg("user"), kAnyOtherArgs};
+
+/// The command of log-ins by certificate, which this server has not: SCRAM goes by saslStart.
+Task<Status> authenticate(Request&) { co_return Status(ErrorCode::kAuthenticationFailed, "Authentication failed."); }
+
 constexpr Argument kSaslStartArguments[] = {stringArg("mechanism").required(),
                                             eitherArg("payload", kBinaryArg | kStringArg).required(),
                                             documentArg("options"), anyArg("autoAuthorize"), stringArg("db")};
@@ -122,6 +127,10 @@ constexpr Command kLoginCommands[] = {
      .stableApi = true,
      .arguments = kSaslContinueArguments,
      .run = saslContinue},
+    {.name = "authenticate",
+     .summary = "not supported: log-ins by certificate",
+     .arguments = kAuthenticateArguments,
+     .run = authenticate},
     {.name = "logout", .summary = "ends the log-in on this database", .run = logout},
 };
 

@@ -16,20 +16,44 @@ void appendParameter(bson::Builder& reply, const Parameters& parameters, std::st
   reply.openDocument(name)
       .append("value", parameters.get(name))
       .append("settableAtRuntime", parameters.settableAtRuntime(name))
-      .append("settableAtStartup", true)
+      .append("settableAtStartup", parameters.settableAtStartup(name))
       .close();
+}
+
+constexpr Argument kShownParameters[] = {flagArg("showDetails"), flagArg("allParameters"), stringArg("setAt")};
+
+/// What getParameter is to show, as its own field says: "*", or a document.
+struct Shown {
+  bool details = false;
+  bool all = false;
+  std::string_view setAt;  ///< of all: those that can be set then, "startup" or "runtime"; empty: all of them
+};
+
+StatusWith<Shown> shownParameters(const bson::Element& what) {
+  if (!what.is(bson::Type::kDocument)) return Shown{.all = what.toStringOr() == "*"};
+  const bson::View options = what.asDocument();
+  bson::Builder checked;
+  checked.append("getParameter", 1).appendAll(options);
+  TROUPE_TRY(checkArguments("getParameter", kShownParameters, checked.finish()));
+  Shown shown{options["showDetails"].truthy(), options["allParameters"].truthy(), options["setAt"].toStringOr()};
+  if (options["setAt"].is(bson::Type::kString) && shown.setAt != "startup" && shown.setAt != "runtime")
+    return Status(ErrorCode::kBadValue, "Enumeration value '" + std::string(shown.setAt) +
+                                            "' for field 'getParameter.setAt' is not a valid value.");
+  return shown;
+}
+
+bool isSettable(const Parameters& parameters, std::string_view name, std::string_view when) {
+  if (when.empty()) return true;
+  return when == "startup" ? parameters.settableAtStartup(name) : parameters.settableAtRuntime(name);
 }
 
 Task<Status> getParameter(Request& request) {
   const Parameters& parameters = request.server().parameters;
-  const bson::Element what = request.body().first();
-  const bool options = what.is(bson::Type::kDocument);
-  const bool details = options && what.asDocument()["showDetails"].truthy();
-  const bool all = what.toStringOr() == "*" || (options && what.asDocument()["allParameters"].truthy());
+  TROUPE_CO_ASSIGN(const Shown shown, shownParameters(request.body().first()));
   int found = 0;
   for (const auto name : parameters.names()) {
-    if (!all && !request.body().has(name)) continue;
-    appendParameter(request.reply(), parameters, name, details);
+    if (!(shown.all ? isSettable(parameters, name, shown.setAt) : request.body().has(name))) continue;
+    appendParameter(request.reply(), parameters, name, shown.details);
     ++found;
   }
   const bson::Document points = request.server().failPoints.describe();

@@ -196,6 +196,8 @@ Task<Status> serverStatusCommand(Request& request) {
     const auto wanted = request.body()[section.name()];
     if (!wanted.ok() || wanted.truthy()) request.reply().append(section);
   }
+  // A section that is there on demand only. This server mirrors no reads to other members.
+  if (request.flag("mirroredReads")) request.reply().append("mirroredReads", bson::doc("seen", 0, "sent", 0));
   co_return Status::OK();
 }
 

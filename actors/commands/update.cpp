@@ -17,7 +17,7 @@ namespace {
 
 constexpr Argument kUpdateArguments[] = {
     arrayArg("updates"), flagArg("ordered"),     flagArg("bypassDocumentValidation"),
-    documentArg("let"),  numberArg("maxTimeMS"), binaryArg("collectionUUID"),
+    documentArg("let"),  numberArg("maxTimeMS"), uuidArg("collectionUUID"),
 };
 constexpr Argument kUpdateStatement[] = {
     documentArg("q").required(),
@@ -31,7 +31,7 @@ constexpr Argument kUpdateStatement[] = {
     flagArg("upsertSupplied"),
 };
 constexpr Argument kDeleteArguments[] = {
-    arrayArg("deletes"), flagArg("ordered"), documentArg("let"), numberArg("maxTimeMS"), binaryArg("collectionUUID"),
+    arrayArg("deletes"), flagArg("ordered"), documentArg("let"), numberArg("maxTimeMS"), uuidArg("collectionUUID"),
 };
 constexpr Argument kDeleteStatement[] = {
     documentArg("q").required(),
@@ -162,6 +162,7 @@ constexpr Argument kFindAndModifyArguments[] = {
     documentArg("collation"), arrayArg("arrayFilters"),
     anyArg("hint"),  // checkHint
     documentArg("let"),
+    uuidArg("collectionUUID"),
 };
 
 Status checkFindAndModify(const Request& request) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/commands/query_support.hpp"
+#include "actors/server/collection_uuid.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
 
@@ -22,7 +23,10 @@ Status checkUserWrite(const Namespace& ns) {
 
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace ns, IfMissing ifMissing) {
   TROUPE_CO_TRY(checkUserWrite(ns));
-  co_return co_await writerOf(request).open(std::move(ns), ifMissing);
+  auto target = co_await writerOf(request).open(ns, ifMissing);
+  if (!target.isOK()) co_return target.status();
+  TROUPE_CO_TRY(checkCollectionUuid(request, ns));
+  co_return std::move(*target);
 }
 
 Task<Status> createIfMissing(Request& request, AuthorizedNamespace ns) {

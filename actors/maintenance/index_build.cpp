@@ -115,7 +115,7 @@ Task<StatusWith<IndexBuild::SetUp>> IndexBuild::setUpLocked(IndexesBuilt& built)
   TROUPE_CO_ASSIGN(auto missing, storage::newIndexes(server_.catalog.unguarded(), *collection, specs()));
   TROUPE_CO_ASSIGN(others_, storage::buildsUnderWay(*collection, specs()));
   if (!others_.empty()) co_return SetUp::kAwaitsOthers;
-  built.before = built.after = static_cast<int32_t>(collection->accessPaths().size());
+  built.before = built.after = static_cast<int32_t>(collection->indexes().size());
   if (missing.empty()) co_return SetUp::kComplete;
   built.after += static_cast<int32_t>(missing.size());
   TROUPE_CO_TRY(writer_.roomForTable());

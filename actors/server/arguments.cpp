@@ -47,7 +47,7 @@ uint16_t argumentTypeOf(const Element& e) {
     case Type::kString: return kStringArg;
     case Type::kDocument: return kDocumentArg;
     case Type::kArray: return kArrayArg;
-    case Type::kBinary: return kBinaryArg;
+    case Type::kBinary: return kBinaryArg | (e.asBinary().subtype == bson::kBinaryUuid ? kUuidArg : 0);
     case Type::kObjectId: return kObjectIdArg;
     case Type::kTimestamp: return kTimestampArg;
     default: return 0x8000;
@@ -65,6 +65,7 @@ std::string expectedTypes(uint16_t types) {
   add(kDocumentArg, "object");
   add(kArrayArg, "array");
   add(kBinaryArg, "binData");
+  add(kUuidArg, "UUID");
   add(kObjectIdArg, "objectId");
   add(kTimestampArg, "timestamp");
   return names.find(',') == std::string::npos ? "type '" + names + "'" : "types '[" + names + "]'";
@@ -118,11 +119,14 @@ Status checkArguments(std::string_view command, ArgumentTable table, bson::View 
       return {ErrorCode::kAPIStrictError, fieldPath(command, e.name()) + " is not in API Version 1"};
     }
     if (argument->types == kAnyType || e.isNullish()) continue;
-    if (!(argument->types & argumentTypeOf(e))) {
+    const uint16_t type = argumentTypeOf(e);
+    if (!(argument->types & type)) {
       return {ErrorCode::kTypeMismatch, fieldPath(command, e.name()) + " is the wrong type '" +
                                             std::string(bson::typeName(e.type())) + "', expected " +
                                             expectedTypes(argument->types)};
     }
+    if ((argument->types & type & kUuidArg) && e.asBinary().bytes.size() != sizeof(bson::Uuid::bytes))
+      return {ErrorCode::kInvalidUUID, fieldPath(command, e.name()) + " must have the 16 bytes of a UUID"};
   }
   for (const Argument& a : table) {
     if (a.isRequired && !(seen & (uint64_t{1} << (&a - table.data())))) {

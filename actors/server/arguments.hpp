@@ -21,6 +21,7 @@ enum ArgumentType : uint16_t {
   kBinaryArg = 32,
   kObjectIdArg = 64,
   kTimestampArg = 128,
+  kUuidArg = 256,                    ///< binary of 16 bytes with the subtype of UUIDs
   kFlagArg = kBoolArg | kNumberArg,  ///< a bool that may be written as a number
 };
 
@@ -45,6 +46,7 @@ constexpr Argument stringArg(std::string_view name) { return {name, kStringArg};
 constexpr Argument documentArg(std::string_view name) { return {name, kDocumentArg}; }
 constexpr Argument arrayArg(std::string_view name) { return {name, kArrayArg}; }
 constexpr Argument binaryArg(std::string_view name) { return {name, kBinaryArg}; }
+constexpr Argument uuidArg(std::string_view name) { return {name, kUuidArg}; }
 /// Of one of several types: `eitherArg("hint", kStringArg | kDocumentArg)`.
 constexpr Argument eitherArg(std::string_view name, int types) { return {name, static_cast<uint16_t>(types)}; }
 
@@ -60,9 +62,9 @@ inline constexpr Argument kAnyOtherArgs = anyArg(kAnyOther);
 /// For commands whose fields are names of their own kind (parameters): everything is accepted, the body checks.
 inline constexpr Argument kNamedFreely[] = {kAnyOtherArgs};
 
-/// Checks `body` strictly against the table: unknown fields (40415), duplicates (40413), wrong types (TypeMismatch) and
-/// missing required fields (40414) are refused with messages that name the field. The first field, the command's own,
-/// is not checked.
+/// Checks `body` strictly against the table: unknown fields (40415), duplicates (40413), wrong types (TypeMismatch),
+/// UUIDs that are none (InvalidUUID) and missing required fields (40414) are refused with messages that name the field.
+/// The first field, the command's own, is not checked.
 Status checkArguments(std::string_view command, ArgumentTable table, bson::View body, bool apiStrict = false);
 
 /// Fields every command accepts.

@@ -23,6 +23,9 @@ struct Requirement {
   auth::Action action{};
 };
 
+/// The levels of read concern that a command takes. Beside `local`, which every command takes.
+enum class ReadConcerns { kLocal, kAllButSnapshot, kAll };
+
 /// One command of the server: name, arguments, rights and body; everything about it in one place. A body runs on the
 /// pool and must not block; it answers through `request.reply()`, or returns a failure, which becomes the error reply.
 struct Command {
@@ -37,6 +40,8 @@ struct Command {
   bool namesCollection = false;  ///< the command's own field is a collection name
   bool takesUuid = false;        ///< or the collection's UUID; that takes the right useUUID, too
   bool allowedInTransaction = false;
+  bool mayWrite = false;  ///< takes a write concern, as all commands whose access is kWrite do
+  ReadConcerns readConcerns = ReadConcerns::kLocal;
   ArgumentTable arguments;
   Task<Status> (*run)(Request& request);
 };

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/collection_uuid.hpp"
 #include "actors/server/command.hpp"
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/operation_setup.hpp"
@@ -172,11 +173,35 @@ void noteLatency(const Request& request, std::chrono::nanoseconds took) {
   else latencies.commands.note(took);
 }
 
+/// How `top` counts a command.
+UsageKind usageKindOf(std::string_view command) {
+  if (command == "find") return UsageKind::kQueries;
+  if (command == "getMore") return UsageKind::kGetMore;
+  if (command == "insert") return UsageKind::kInsert;
+  if (command == "update") return UsageKind::kUpdate;
+  if (command == "delete") return UsageKind::kRemove;
+  return UsageKind::kCommands;
+}
+
+void noteUsage(Request& request, std::chrono::nanoseconds took) {
+  const std::string ns = request.operation().ns.text();
+  if (!request.command || ns.empty()) return;
+  const auto exists = [&] { return request.server().catalog.exists(storage::Namespace::split(ns)); };
+  request.server().usage.note(ns, usageKindOf(request.command->name), request.command->access == Access::kWrite, took,
+                              exists);
+}
+
 /// Reads hold the global lock (RDS-001): what closes the data waits for them. They take no other lock, since they see a
 /// version of the catalog that fits their snapshot. False: the lock is not complete, and has to be waited for.
 bool tryLockForReading(storage::OperationContext& operation, storage::HeldLock& lock) {
   lock = storage::HeldLock(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
   return operation.tryAdmit(false) && lock.tryAcquire();
+}
+
+Task<Status> runOwnBody(Request& request) {
+  if (request.command->requirement.target == Requirement::Target::kCollection)
+    TROUPE_CO_TRY(checkCollectionUuid(request));
+  co_return co_await request.command->run(request);
 }
 
 /// Runs the command's body, or what `failCommand` asks for in its place.
@@ -190,9 +215,9 @@ Task<Status> runBody(Request& request) {
   }
   const auto data =
       request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
-  if (!data || request.command->name == "configureFailPoint") co_return co_await request.command->run(request);
+  if (!data || request.command->name == "configureFailPoint") co_return co_await runOwnBody(request);
   if (Status failed = co_await applyFailCommand(request, data->view()); !failed.isOK()) co_return failed;
-  const Status status = co_await request.command->run(request);
+  const Status status = co_await runOwnBody(request);
   if (const auto e = data->view()["writeConcernError"]; e && status.isOK())
     request.reply().append("writeConcernError", e);
   co_return status;
@@ -316,6 +341,7 @@ Task<void> dispatch(Request& request) {
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
   const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
   noteLatency(request, took);
+  noteUsage(request, took);
   logOperation(request, status, took);
 }
 

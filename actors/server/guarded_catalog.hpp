@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "actors/server/authorized_namespace.hpp"
@@ -49,6 +50,16 @@ class GuardedCatalog {
     TROUPE_ASSIGN(storage::CatalogView* const view, storage::CatalogView::open(catalog_, unit));
     return CatalogReader(*view);
   }
+  /// Whether a name stands for something; for counting by names, which clients see by their privileges only.
+  bool exists(const storage::Namespace& ns) const { return catalog_.find(ns) != nullptr; }
+  /// The UUID of a collection, for comparing it with one that a client has given; nothing for views and where there is
+  /// none.
+  std::optional<bson::Uuid> uuidOf(const storage::Namespace& ns) const {
+    const auto collection = catalog_.find(ns);
+    return collection && !collection->isView() ? std::optional(collection->uuid()) : std::nullopt;
+  }
+  /// The name of a collection, which the caller shows to a client only if its privileges reach it.
+  std::optional<storage::Namespace> nameOf(const bson::Uuid& uuid) const { return catalog_.snapshot()->nameOf(uuid); }
   /// The sorted names of all databases that are not empty. A caller shows a client only those its privileges reach
   /// (NamespaceResolution::visibleDatabase).
   std::vector<std::string> databaseNames() const { return catalog_.snapshot()->databases(); }

@@ -2,6 +2,7 @@
 
 #include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/bson/numeric.hpp"
 
 namespace troupe::server {
 
@@ -23,12 +24,17 @@ Status readSession(Request& request) {
   return Status::OK();
 }
 
-Status checkReadConcern(const storage::ReadConcern& concern) {
-  if (concern.level == ReadConcernLevel::kSnapshot)
-    return {ErrorCode::kIllegalOperation,
-            "Read concern snapshot is only supported on replica sets and sharded clusters"};
+/// Whether the command takes the level, and then whether the node can serve it.
+Status checkReadConcern(const Command& command, const storage::ReadConcern& concern) {
+  const bool isSnapshot = concern.level == ReadConcernLevel::kSnapshot;
+  const bool taken = concern.level == ReadConcernLevel::kLocal || command.readConcerns == ReadConcerns::kAll ||
+                     (command.readConcerns == ReadConcerns::kAllButSnapshot && !isSnapshot);
+  if (!taken)
+    return {ErrorCode::kInvalidOptions, "Command " + std::string(command.name) + " does not support this read concern"};
+  if (isSnapshot)
+    return {ErrorCode::kNotAReplicaSet, "Read concern snapshot is only supported on replica sets and sharded clusters"};
   if (concern.level == ReadConcernLevel::kLinearizable)
-    return {ErrorCode::kIllegalOperation, "Cannot use linearizable read concern on a standalone server"};
+    return {ErrorCode::kNotAReplicaSet, "Cannot use linearizable read concern on a standalone server"};
   if (concern.afterClusterTime || concern.atClusterTime)
     return {ErrorCode::kIllegalOperation,
             "Cannot specify afterClusterTime or atClusterTime on a standalone server: cluster times need a replica "
@@ -36,11 +42,14 @@ Status checkReadConcern(const storage::ReadConcern& concern) {
   return Status::OK();
 }
 
-Status checkWriteConcern(const storage::WriteConcern& concern) {
+Status checkWriteConcern(const storage::WriteConcern& concern, bool replicated) {
   if (concern.w > 1) return {ErrorCode::kBadValue, "cannot use 'w' > 1 when a host is not replicated"};
-  if (!concern.mode.empty())
+  if (replicated && (concern.named || concern.tagged))
     return {ErrorCode::kUnknownReplWriteConcern,
             "No write concern mode named '" + concern.mode + "' found in replica set configuration"};
+  if (concern.named)
+    return {ErrorCode::kBadValue,
+            "cannot use non-majority 'w' mode '" + concern.mode + "' when a host is not a member of a replica set"};
   return Status::OK();
 }
 
@@ -48,11 +57,14 @@ Status readConcerns(Request& request) {
   storage::OperationContext& operation = request.operation();
   if (const auto given = request.document("readConcern"); !given.empty()) {
     TROUPE_ASSIGN(operation.readConcern, storage::ReadConcern::parse(given));
-    TROUPE_TRY(checkReadConcern(operation.readConcern));
+    TROUPE_TRY(checkReadConcern(*request.command, operation.readConcern));
   }
+  if (request.arg("writeConcern") && request.command->access != Access::kWrite && !request.command->mayWrite)
+    return {ErrorCode::kInvalidOptions,
+            "Command " + std::string(request.command->name) + " does not support writeConcern"};
   if (const auto given = request.document("writeConcern"); !given.empty()) {
     TROUPE_ASSIGN(operation.writeConcern, storage::WriteConcern::parse(given));
-    TROUPE_TRY(checkWriteConcern(operation.writeConcern));
+    TROUPE_TRY(checkWriteConcern(operation.writeConcern, request.server().operations.replicated));
   }
   return Status::OK();
 }
@@ -60,7 +72,9 @@ Status readConcerns(Request& request) {
 Status setDeadline(Request& request) {
   const auto limit = request.arg("maxTimeMS");
   if (!limit || request.command->name == "getMore") return Status::OK();
-  const int64_t millis = limit.toInt64(-1);
+  const auto exact = bson::integerOf(limit);
+  if (!exact.isOK()) return exact.status().withContext("maxTimeMS");
+  const int64_t millis = *exact;
   if (millis < 0 || millis > INT32_MAX)
     return {ErrorCode::kBadValue, std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]"};
   if (millis > 0) request.operation().setDeadline(request.operation().started() + std::chrono::milliseconds(millis));

@@ -60,6 +60,8 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
                       }});
   readOnly("authenticationMechanisms", bson::array("SCRAM-SHA-1", "SCRAM-SHA-256"));
   readOnly("featureCompatibilityVersion", Value(bson::doc("version", "7.0")));
+  readOnly("allowDiskUseByDefault", Value(true));
+  readOnly("authSchemaVersion", Value(5));
   readOnly("scramIterationCount", Value(10000));
   readOnly("scramSHA256IterationCount", Value(15000));
 }
@@ -162,6 +164,11 @@ Value Parameters::get(std::string_view name) const {
 bool Parameters::settableAtRuntime(std::string_view name) const {
   const Entry* entry = find(name);
   return entry && entry->set && entry->runtime;
+}
+
+bool Parameters::settableAtStartup(std::string_view name) const {
+  const Entry* entry = find(name);
+  return entry && entry->set;
 }
 
 std::vector<std::string_view> Parameters::names() const {

@@ -78,6 +78,7 @@ class Parameters {
   /// The value of a name; an absent value when there is no such parameter.
   bson::Value get(std::string_view name) const;
   bool settableAtRuntime(std::string_view name) const;
+  bool settableAtStartup(std::string_view name) const;
   std::vector<std::string_view> names() const;
 
  private:

@@ -14,6 +14,7 @@
 #include "actors/server/guarded_catalog.hpp"
 #include "actors/server/latencies.hpp"
 #include "actors/server/message_memory.hpp"
+#include "actors/server/namespace_usage.hpp"
 #include "actors/server/parameters.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/auth/random.hpp"
@@ -91,6 +92,7 @@ struct ServerContext {
   CappedWaiters& cappedWaiters;
   ServerCounters counters;
   OperationLatencies latencies;
+  NamespaceUsage usage;
   bson::ObjectIdGenerator& objectIds;
   storage::Engine& engine;
   storage::SessionPool& storageSessions;

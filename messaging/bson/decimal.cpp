@@ -200,6 +200,14 @@ std::optional<int64_t> truncatedInt64(Decimal128 v) {
   return result;
 }
 
+int64_t roundedInt64(Decimal128 v) {
+  Flags flags = 0;
+  const auto result = bid128_to_int64_rnint(in(v), &flags);
+  if (!(flags & BID_INVALID_EXCEPTION)) return result;
+  if (isNaN(v)) return 0;
+  return isNegative(v) ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
 DecimalParts partsOf(Decimal128 v) {
   DecimalParts parts;
   parts.negative = isNegative(v);

@@ -58,6 +58,8 @@ Decimal128 apply(Trigonometric function, Decimal128 v);
 Decimal128 atan2(Decimal128 y, Decimal128 x);
 /// The integer that `v` truncates to; nothing when it is outside int64 or not a number.
 std::optional<int64_t> truncatedInt64(Decimal128 v);
+/// Rounds half to even and clamps to the range of int64; NaN gives 0.
+int64_t roundedInt64(Decimal128 v);
 /// The decimal's digits as an integer of at most 113 bits (high, low), its exponent and sign: v = digits * 10^exponent.
 struct DecimalParts {
   bool negative = false;

@@ -64,6 +64,18 @@ StatusWith<Value> calculate(Operation operation, const Element& a, const Element
 
 }  // namespace
 
+StatusWith<int64_t> integerOf(const Element& number) {
+  const int64_t integer = number.toInt64();
+  // Bounds that numbers outside of the range are clamped to compare as different from those.
+  if (number.isNumber() && compareNumbers(number, Value(integer).element()) == 0) return integer;
+  return Status(ErrorCode::kFailedToParse, "expected an integer, but found a number that is none");
+}
+
+Value narrowestInteger(int64_t v) {
+  const bool fits = v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max();
+  return fits ? Value(static_cast<int32_t>(v)) : Value(v);
+}
+
 std::chrono::milliseconds timeLimitOf(const Element& millis) {
   return std::chrono::milliseconds(std::clamp<int64_t>(millis.toInt64(), 0, std::numeric_limits<int32_t>::max()));
 }

@@ -14,6 +14,12 @@ namespace troupe::bson {
 /// Truncates towards zero and clamps to the range of int64; NaN gives 0.
 int64_t saturatingInt64(double v);
 
+/// The integer that a number is. Errors: FailedToParse for fractions, NaN, infinities and what is outside of int64.
+StatusWith<int64_t> integerOf(const Element& number);
+
+/// A count or size as replies show them: int32 where it fits, else int64.
+Value narrowestInteger(int64_t v);
+
 /// A time limit that a client gives in milliseconds, from 0 to 2^31 - 1 of them (24 days): more would overflow once it
 /// is added to a time in nanoseconds.
 std::chrono::milliseconds timeLimitOf(const Element& millis);

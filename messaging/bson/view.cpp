@@ -88,7 +88,7 @@ int64_t Element::toInt64(int64_t fallback) const {
     case Type::kInt64: return asInt64();
     case Type::kBool: return asBool() ? 1 : 0;
     case Type::kDouble: return saturatingInt64(asDouble());
-    case Type::kDecimal128: return saturatingInt64(toDoubleLossy(asDecimal()));
+    case Type::kDecimal128: return roundedInt64(asDecimal());
     default: return fallback;
   }
 }

@@ -48,7 +48,10 @@ Status changeCapped(const CollectionChange& change, CollectionOptions& options) 
   if (!change.cappedSize && !change.cappedMax) return Status::OK();
   if (!options.capped) return invalidChange("Collection must be capped.");
   if (change.cappedSize) {
-    if (*change.cappedSize < 1) return invalidChange("cappedSize must be positive");
+    constexpr int64_t kMax = int64_t{1} << 50;
+    if (*change.cappedSize < 1 || *change.cappedSize > kMax)
+      return {ErrorCode::kBadValue, "BSON field 'cappedSize' value must be from 1 to " + std::to_string(kMax) +
+                                        ", actual value '" + std::to_string(*change.cappedSize) + "'"};
     options.cappedSize = *change.cappedSize;
   }
   if (change.cappedMax) options.cappedMax = std::max<int64_t>(0, *change.cappedMax);

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "messaging/bson/collation.hpp"
+#include "storage/engine/table_config.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -48,8 +49,7 @@ Status readSize(const Element& e, CollectionOptions& out) {
   if (!e.isNumber()) return wrongType(e, "long");
   const int64_t bytes = e.toInt64();
   if (bytes < 1)
-    return {ErrorCode::kInvalidComparisonRange,
-            "BSON field 'size' value must be >= 1, actual value '" + std::to_string(bytes) + "'"};
+    return {ErrorCode::kBadValue, "BSON field 'size' value must be >= 1, actual value '" + std::to_string(bytes) + "'"};
   constexpr int64_t kMaxSize = int64_t{1} << 50;
   if (bytes > kMaxSize) return {ErrorCode::kBadValue, "Cannot allocate a collection of more than 1 petabyte"};
   out.cappedSize = std::max<int64_t>((bytes + 255) & ~int64_t{255}, 256);
@@ -66,7 +66,6 @@ Status readMax(const Element& e, CollectionOptions& out) {
 
 Status readCollation(const Element& e, CollectionOptions& out) {
   if (!e.is(Type::kDocument)) return wrongType(e, "object");
-  if (e.asDocument().empty()) return {ErrorCode::kBadValue, "Collation cannot be an empty object"};
   TROUPE_ASSIGN(auto collator, bson::Collator::parse(e.asDocument()));
   if (collator) out.collation = collator->specification();
   return Status::OK();
@@ -89,15 +88,17 @@ Status readView(const Element& e, CollectionOptions& out) {
 Status readExpiry(const Element& e, CollectionOptions& out) {
   if (e.is(Type::kString) && e.asString() == "off") return Status::OK();
   if (!e.isNumber()) return wrongType(e, "long");
-  if (std::isnan(e.toDouble())) return invalidOption("collection option 'expireAfterSeconds' must not be NaN");
   out.expireAfterSeconds = e.toInt64();
   if (*out.expireAfterSeconds < 0) return invalidOption("collection option 'expireAfterSeconds' must not be negative");
+  if (*out.expireAfterSeconds > std::numeric_limits<int64_t>::max() / 1000)
+    return invalidOption("collection option 'expireAfterSeconds' is too large to be a time");
   return Status::OK();
 }
 
 Status readPreImages(const Element& e, CollectionOptions& out) {
   if (!e.is(Type::kDocument)) return wrongType(e, "object");
-  return readFlag(e.asDocument()["enabled"], out.recordPreImages);
+  TROUPE_ASSIGN(out.recordPreImages, parsePreImages(e.asDocument(), "create"));
+  return Status::OK();
 }
 
 Status readUuid(const Element& e, CollectionOptions& out) {
@@ -131,6 +132,37 @@ Status readClustered(const Element& e, CollectionOptions& out) {
   if (!name.isNullish() && (!name.is(Type::kString) || name.asString().empty()))
     return invalidOption("The name of the clusteredIndex must be a string");
   out.clusteredIndex = bson::doc("v", 2, "key", bson::doc("_id", 1), "name", name.toStringOr("_id_"), "unique", true);
+  return Status::OK();
+}
+
+/// What is meant for the storage engine: {wiredTiger: {configString}}.
+Status checkEngineOptions(bson::View engines) {
+  for (const auto& engine : engines) {
+    if (engine.name() != "wiredTiger")
+      return invalidOption("\"" + std::string(engine.name()) + "\" is not a storage engine of this server");
+    if (!engine.is(Type::kDocument))
+      return {ErrorCode::kBadValue, "'storageEngine.wiredTiger' has to be an embedded document"};
+    for (const auto& option : engine.asDocument()) {
+      if (option.name() != "configString")
+        return invalidOption("'" + std::string(option.name()) + "' is not an option of wiredTiger");
+      if (!option.is(Type::kString)) return wrongType(option, "string");
+      TROUPE_TRY(checkTableConfig(option.asString()));
+    }
+  }
+  return Status::OK();
+}
+
+/// Of what clients give: rows of the catalog that were stored before it was checked stay readable.
+Status checkEngineOptions(const CollectionOptions& options) {
+  if (options.storageEngine) TROUPE_TRY(checkEngineOptions(*options.storageEngine));
+  if (!options.indexOptionDefaults) return Status::OK();
+  for (const auto& option : options.indexOptionDefaults->view()) {
+    if (option.name() != "storageEngine")
+      return {ErrorCode::kUnknownField,
+              "BSON field 'create.indexOptionDefaults." + std::string(option.name()) + "' is an unknown field."};
+    if (!option.is(Type::kDocument)) return wrongType(option, "object");
+    TROUPE_TRY(checkEngineOptions(option.asDocument()));
+  }
   return Status::OK();
 }
 
@@ -199,6 +231,21 @@ Status checkCombinations(const CollectionOptions& o, bool hasSize) {
 
 }  // namespace
 
+StatusWith<bool> parsePreImages(bson::View images, std::string_view command) {
+  const auto path = [&](std::string_view field) {
+    return "BSON field '" + std::string(command) + ".changeStreamPreAndPostImages." + std::string(field) + "'";
+  };
+  for (const auto& e : images)
+    if (e.name() != "enabled") return Status(ErrorCode::kUnknownField, path(e.name()) + " is an unknown field.");
+  const Element enabled = images["enabled"];
+  if (enabled.isNullish())
+    return Status(ErrorCode::kMissingRequiredField, path("enabled") + " is missing but a required field");
+  if (!enabled.is(Type::kBool))
+    return Status(ErrorCode::kTypeMismatch, path("enabled") + " is the wrong type '" +
+                                                std::string(typeName(enabled.type())) + "', expected type 'bool'");
+  return enabled.asBool();
+}
+
 StatusWith<CollectionOptions> parseCollectionOptions(bson::View options, bool stored) {
   CollectionOptions out;
   bool hasSize = false;
@@ -215,6 +262,7 @@ StatusWith<CollectionOptions> parseCollectionOptions(bson::View options, bool st
     hasSize = hasSize || e.name() == "size";
   }
   if (stored) return out;
+  TROUPE_TRY(checkEngineOptions(out));
   TROUPE_TRY(checkCombinations(out, hasSize));
   return out;
 }

@@ -36,6 +36,10 @@ struct CollectionOptions {
   bool sameAs(const CollectionOptions& other) const;
 };
 
+/// `changeStreamPreAndPostImages` of `create` and collMod: whether it enables them. Errors: TypeMismatch, UnknownField,
+/// MissingRequiredField.
+StatusWith<bool> parsePreImages(bson::View images, std::string_view command);
+
 /// Parses the options of a `create` command (fields of the command other than its name and generic arguments) or, with
 /// `stored`, a catalog document's options.
 /// Errors: InvalidOptions (72: combinations), TypeMismatch (14), BadValue (2), UnknownField (40415).

@@ -30,7 +30,7 @@ StatusWith<bool> existsAmong(const IndexSpec& spec, std::span<const IndexPtr> in
 StatusWith<std::vector<std::string>> nameFor(const Collection& collection, std::string_view name) {
   const IndexEntry* cluster = collection.clusterKey() ? collection.clusterKey().get() : collection.idIndex();
   if (collection.isClustered() && cluster && name == collection.shownName(*cluster))
-    return Status(ErrorCode::kInvalidOptions, "cannot drop the clustered index");
+    return Status(ErrorCode(5979800), "cannot drop the clustered index");
   if (name == "_id_") return Status(ErrorCode::kInvalidOptions, "cannot drop _id index");
   if (!collection.findIndex(name))
     return Status(ErrorCode::kIndexNotFound, "index not found with name [" + std::string(name) + "]");
@@ -40,7 +40,7 @@ StatusWith<std::vector<std::string>> nameFor(const Collection& collection, std::
 StatusWith<std::vector<std::string>> namesForKey(const Collection& collection, bson::View key) {
   std::vector<std::string> names;
   if (collection.clusterKey() && collection.clusterKey()->spec.key.view() == key)
-    return Status(ErrorCode::kInvalidOptions, "cannot drop the clustered index");
+    return Status(ErrorCode(5979800), "cannot drop the clustered index");
   for (const auto& index : collection.indexes())
     if (index->spec.key.view() == key) names.push_back(index->spec.name);
   if (names.empty()) return Status(ErrorCode::kIndexNotFound, "can't find index with key: " + documentText(key));
@@ -156,7 +156,9 @@ StatusWith<std::vector<std::string>> indexNamesFor(const Collection& collection,
     if (!each.is(Type::kString))
       return Status(ErrorCode::kTypeMismatch, "dropIndexes: the names of indexes must be strings");
     TROUPE_ASSIGN(auto name, nameFor(collection, each.asString()));
-    if (std::find(names.begin(), names.end(), name[0]) == names.end()) names.push_back(std::move(name[0]));
+    if (std::find(names.begin(), names.end(), name[0]) != names.end())  // the first of them has dropped it
+      return Status(ErrorCode::kIndexNotFound, "index not found with name [" + name[0] + "]");
+    names.push_back(std::move(name[0]));
   }
   return names;
 }

@@ -39,6 +39,8 @@ class EngineImpl final : public DeterministicEngine {
   std::vector<std::string> listTables() override;
   StatusWith<std::string> tableMetadata(std::string_view ident) override;
   int64_t tableBytes(const Table& table) override;
+  int64_t freeBytes(const Table&) override { return 0; }
+  StatusWith<bool> compactTable(const Table&) override { return true; }  // there is no file
   Status verifyTable(std::string_view ident) override { return openTable(ident).status(); }
   std::unique_ptr<BlockCheck> checkBlocks(std::string_view ident) override {
     return std::make_unique<NoBlocks>(blockFault_ ? blockFault_(ident) : Status::OK());

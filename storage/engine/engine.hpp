@@ -197,6 +197,12 @@ class Engine {
   virtual std::vector<std::string> listTables() = 0;
   virtual StatusWith<std::string> tableMetadata(std::string_view ident) = 0;
   virtual int64_t tableBytes(const Table& table) = 0;
+  /// Bytes within the table's file that hold nothing and are kept for new blocks.
+  virtual int64_t freeBytes(const Table& table) = 0;
+  /// Moves blocks towards the beginning of the table's file and gives its free end back to the file system, for about a
+  /// second (*blocks*). True when there is nothing more to gain; otherwise it goes on with the next call. Checkpoints
+  /// and backups wait for it meanwhile, readers and writers do not. ObjectIsBusy under cache pressure.
+  virtual StatusWith<bool> compactTable(const Table& table) = 0;
   /// Checks a table's blocks and structure (*blocks*). ObjectIsBusy as for dropTable.
   virtual Status verifyTable(std::string_view ident) = 0;
   /// Begins a check of what is on the disk of a table. On the in-memory engine it is done at once: there is no disk.

@@ -45,7 +45,9 @@ class WiredTigerEngine final : public Engine {
   Status dropTable(std::string_view ident) override;
   std::vector<std::string> listTables() override;
   StatusWith<std::string> tableMetadata(std::string_view ident) override;
-  int64_t tableBytes(const Table& table) override;
+  int64_t tableBytes(const Table& table) override { return tableStatistic(table, WT_STAT_DSRC_BLOCK_SIZE); }
+  int64_t freeBytes(const Table& table) override { return tableStatistic(table, WT_STAT_DSRC_BLOCK_REUSE_BYTES); }
+  StatusWith<bool> compactTable(const Table& table) override;
   Status verifyTable(std::string_view ident) override;
   std::unique_ptr<BlockCheck> checkBlocks(std::string_view ident) override {
     return std::make_unique<WiredTigerBlockCheck>(connection_, ident);
@@ -75,6 +77,8 @@ class WiredTigerEngine final : public Engine {
   /// The value of an entry of the engine's metadata; NoSuchKey when there is none.
   StatusWith<std::string> metadata(WT_SESSION* session, const std::string& uri, std::string_view ident);
   Timestamp queryTimestamp(const char* which);
+  /// Zero when it is not to be had.
+  int64_t tableStatistic(const Table& table, int key);
   Table registered(std::string_view ident);
   /// The status of a schema operation on a table: NoSuchKey for a missing one.
   Status tableStatus(int code, const char* what, std::string_view ident);
@@ -233,17 +237,29 @@ Status WiredTigerEngine::setLogged(std::span<const TableLogging> wanted) {
   return checkpoint({}).status();
 }
 
-int64_t WiredTigerEngine::tableBytes(const Table& table) {
+int64_t WiredTigerEngine::tableStatistic(const Table& table, int key) {
   ScopedWtSession session(*connection_);
   WT_CURSOR* cursor = nullptr;
   const std::string uri = "statistics:" + tableUri(table.ident);
-  if (!session.status().isOK() ||
-      session->open_cursor(session.get(), uri.c_str(), nullptr, "statistics=(size)", &cursor) != 0) {
+  const char* config = key == WT_STAT_DSRC_BLOCK_SIZE ? "statistics=(size)" : "statistics=(fast)";
+  if (!session.status().isOK() || session->open_cursor(session.get(), uri.c_str(), nullptr, config, &cursor) != 0) {
     return 0;
   }
-  const int64_t bytes = connection_->statistic(cursor, WT_STAT_DSRC_BLOCK_SIZE);
+  const int64_t bytes = connection_->statistic(cursor, key);
   cursor->close(cursor);
   return bytes;
+}
+
+StatusWith<bool> WiredTigerEngine::compactTable(const Table& table) {
+  ScopedWtSession session(*connection_);
+  TROUPE_TRY(session.status());
+  // It takes checkpoints of its own, stable ones.
+  const std::lock_guard lock(checkpointMutex_);
+  const int code = session->compact(session.get(), tableUri(table.ident).c_str(), "timeout=1");
+  lastCheckpoint_ = queryTimestamp("get=last_checkpoint");
+  if (code == ETIMEDOUT) return false;
+  TROUPE_TRY(tableStatus(code, "compact", table.ident));
+  return true;
 }
 
 Status WiredTigerEngine::verifyTable(std::string_view ident) {

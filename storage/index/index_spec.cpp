@@ -6,6 +6,7 @@
 #include <set>
 
 #include "messaging/bson/collation.hpp"
+#include "messaging/bson/numeric.hpp"
 #include "storage/index/document_text.hpp"
 
 namespace troupe::storage {
@@ -87,7 +88,7 @@ Status parseKey(const Element& e, IndexSpec& out) {
   if (out.key.empty()) return cannotCreate("Index keys cannot be an empty object");
   for (const auto& field : out.key.view()) {
     if (out.fields.size() == kMaxIndexFields)
-      return cannotCreate("Index key pattern too large: at most 32 fields are allowed");
+      return {ErrorCode(13103), "Index key pattern too large: at most 32 fields are allowed"};
     TROUPE_TRY(parseField(field, out));
   }
   out.idIndex = out.fields.size() == 1 && out.fields[0].path == "_id" && !out.fields[0].descending &&
@@ -129,7 +130,9 @@ Status parseName(const Element& e, IndexSpec& out) {
 Status parseVersion(const Element& e) {
   if (!e.isNumber())
     return {ErrorCode::kTypeMismatch, "The field 'v' must be a number, but got " + std::string(typeName(e.type()))};
-  const int64_t version = e.toInt64();
+  const auto exact = bson::integerOf(e);
+  if (!exact.isOK()) return {ErrorCode::kBadValue, "The field 'v' must be an integer, but got a fraction"};
+  const int64_t version = *exact;
   if (version == 1 || version == 2) return Status::OK();
   return cannotCreate("Invalid index version v=" + std::to_string(version) + ": only 1 and 2 are supported");
 }
@@ -147,11 +150,22 @@ Status parseOption(const Element& e, bson::View spec, bool strict, IndexSpec& ou
   if (name == "key" || name == "name") return Status::OK();
   if (name == "v") return parseVersion(e);
   if (name == "expireAfterSeconds") return parseExpiry(e, spec, out);
-  if (name == "collation") return parseDocumentOption(e, out.collation);
+  if (name == "collation") {
+    TROUPE_TRY(parseDocumentOption(e, out.collation));
+    if (strict && out.collation.empty())
+      return {ErrorCode::kBadValue, "the collation of an index cannot be an empty object"};
+    return Status::OK();
+  }
   if (name == "partialFilterExpression") return parseDocumentOption(e, out.partialFilter.emplace());
-  if (name == "wildcardProjection" || name == "columnstoreProjection")
-    return cannotCreate("The field '" + std::string(name) +
-                        "' is only allowed in wildcard indexes, which are not served yet");
+  if (name == "wildcardProjection" || name == "columnstoreProjection") {
+    bson::Document projection;
+    TROUPE_TRY(parseDocumentOption(e, projection));
+    return {ErrorCode::kBadValue,
+            "The field '" + std::string(name) + "' is only allowed in wildcard indexes, which are not served yet"};
+  }
+  if (strict && name == "clustered" && e.truthy() && !out.idIndex)
+    return {ErrorCode::kInvalidOptions, "'clustered' is only supported for the key {_id: 1}"};
+  if (strict && name == "weights") return cannotCreate("the field 'weights' is only allowed in text indexes");
   bool* flag = name == "unique"          ? &out.unique
                : name == "sparse"        ? &out.sparse
                : name == "hidden"        ? &out.hidden
@@ -175,7 +189,6 @@ Status checkIdIndex(bson::View spec, IndexSpec& out) {
                   documentText(out.key)};
     return Status::OK();
   }
-  if (out.hidden) return {ErrorCode::kBadValue, "can't hide _id index"};
   for (const auto& e : spec)
     if (std::find(kIdIndexOptions.begin(), kIdIndexOptions.end(), e.name()) == kIdIndexOptions.end())
       return {ErrorCode::kInvalidIndexSpecificationOption,
@@ -189,7 +202,7 @@ Status checkCombinations(bson::View spec, const IndexSpec& out) {
   if (out.partialFilter && out.sparse)
     return cannotCreate("cannot mix \"partialFilterExpression\" and \"sparse\" options");
   if (out.kind == IndexKind::kHashed && out.isUnique())
-    return cannotCreate("Currently hashed indexes cannot guarantee uniqueness. Use a regular index.");
+    return {ErrorCode(16764), "Currently hashed indexes cannot guarantee uniqueness. Use a regular index."};
   if (out.expireAfterSeconds && out.fields.size() > 1)
     return cannotCreate("TTL indexes are single-field indexes, compound indexes do not support TTL. Index spec: " +
                         documentText(spec));
@@ -289,6 +302,25 @@ std::string defaultIndexName(bson::View key) {
   return name;
 }
 
+Status checkIdIndexSpec(bson::View spec, bson::View collectionCollation) {
+  constexpr std::array<std::string_view, 5> kFields = {"key", "name", "v", "ns", "collation"};
+  for (const auto& e : spec)
+    if (std::find(kFields.begin(), kFields.end(), e.name()) == kFields.end())
+      return {ErrorCode::kInvalidIndexSpecificationOption,
+              "The field '" + std::string(e.name()) +
+                  "' is not valid for an _id index specification. Specification: " + documentText(spec)};
+  // What else the key is leaves the kind of index open: that it is not {_id: 1} counts first.
+  if (const Element key = spec["key"]; key.is(Type::kDocument) && !(key.asDocument() == bson::doc("_id", 1).view()) &&
+                                       !(key.asDocument().count() == 1 && key.asDocument()["_id"].toDouble() == 1))
+    return {ErrorCode::kBadValue,
+            "The field 'key' for an _id index must be {_id: 1}, but got " + documentText(key.asDocument())};
+  TROUPE_ASSIGN(const IndexSpec parsed, parseIndexSpec(spec, collectionCollation));
+  if (parsed.collation.view() == collectionCollation) return Status::OK();
+  return {ErrorCode::kBadValue, "The _id index must have the same collation as the collection. Index collation: " +
+                                    documentText(parsed.collation) +
+                                    ", collection collation: " + documentText(collectionCollation)};
+}
+
 IndexSpec idIndexSpec(bson::View defaultCollation) {
   return *parseIndexSpec(bson::doc("v", 2, "key", bson::doc("_id", 1), "name", "_id_"), defaultCollation);
 }
@@ -307,7 +339,7 @@ StatusWith<SpecMatch> compareSpecs(const IndexSpec& wanted, const IndexSpec& exi
   };
   const bool sameIndex = samePattern() && wanted.collation == existing.collation && sameFilter() &&
                          wanted.isUnique() == existing.isUnique() && wanted.sparse == existing.sparse;
-  const bool sameOptions = wanted.expireAfterSeconds == existing.expireAfterSeconds;
+  const bool sameOptions = wanted.expireAfterSeconds == existing.expireAfterSeconds && wanted.hidden == existing.hidden;
   const std::string both =
       " Requested index: " + documentText(wanted.stored) + ", existing index: " + documentText(existing.stored);
   if (wanted.name == existing.name) {

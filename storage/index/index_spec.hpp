@@ -59,6 +59,10 @@ std::string defaultIndexName(bson::View key);
 /// The spec of the `_id` index of a new collection.
 IndexSpec idIndexSpec(bson::View defaultCollation = {});
 
+/// Checks the specification of the `_id` index that `create` may be given, for a collection of that collation. It may
+/// say nothing else than what the index is anyway. Errors: those of parseIndexSpec.
+Status checkIdIndexSpec(bson::View spec, bson::View collectionCollation);
+
 /// How a wanted index relates to an existing one.
 enum class SpecMatch { kDistinct, kIdentical };
 /// Identical: same key, name and options. Distinct: both may exist. Errors, in the server's words: IndexOptionsConflict

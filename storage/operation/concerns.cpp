@@ -1,6 +1,8 @@
 #include "storage/operation/concerns.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "messaging/bson/numeric.hpp"
@@ -19,37 +21,78 @@ constexpr std::array<std::pair<std::string_view, ReadConcernLevel>, 5> kLevels{{
     {"snapshot", ReadConcernLevel::kSnapshot},
 }};
 
+Status wrongType(std::string_view concern, const Element& e, std::string_view expected) {
+  return {ErrorCode::kTypeMismatch, "BSON field '" + std::string(concern) + "." + std::string(e.name()) +
+                                        "' is the wrong type '" + std::string(bson::typeName(e.type())) +
+                                        "', expected " + std::string(expected)};
+}
+
+Status unknownField(std::string_view concern, const Element& e) {
+  return {ErrorCode::kUnknownField,
+          "BSON field '" + std::string(concern) + "." + std::string(e.name()) + "' is an unknown field."};
+}
+
+Status notAValue(std::string_view concern, const Element& e) {
+  return {ErrorCode::kBadValue, "Enumeration value '" + std::string(e.asString()) + "' for field '" +
+                                    std::string(concern) + "." + std::string(e.name()) + "' is not a valid value."};
+}
+
 StatusWith<ReadConcernLevel> levelNamed(const Element& e) {
-  if (!e.is(Type::kString))
-    return Status(ErrorCode::kTypeMismatch, "BSON field 'readConcern.level' is the wrong type '" +
-                                                std::string(bson::typeName(e.type())) + "', expected type 'string'");
+  if (!e.is(Type::kString)) return wrongType("readConcern", e, "type 'string'");
   for (const auto& [name, level] : kLevels)
     if (name == e.asString()) return level;
-  return Status(ErrorCode::kFailedToParse, "Enumeration value '" + std::string(e.asString()) +
-                                               "' for field 'readConcern.level' is not a valid value.");
+  return notAValue("readConcern", e);
+}
+
+/// Where a concern comes from: said by routers and drivers, and only checked.
+Status checkProvenance(std::string_view concern, const Element& e) {
+  constexpr std::string_view kProvenances[] = {"clientSupplied", "implicitDefault", "customDefault",
+                                               "getLastErrorDefaults", "internalWriteDefault"};
+  if (e.isNullish()) return Status::OK();
+  if (!e.is(Type::kString)) return wrongType(concern, e, "type 'string'");
+  return std::ranges::count(kProvenances, e.asString()) > 0 ? Status::OK() : notAValue(concern, e);
 }
 
 StatusWith<bson::Timestamp> clusterTime(const Element& e) {
-  if (!e.is(Type::kTimestamp))
-    return Status(ErrorCode::kTypeMismatch, "BSON field 'readConcern." + std::string(e.name()) +
-                                                "' is the wrong type '" + std::string(bson::typeName(e.type())) +
-                                                "', expected type 'timestamp'");
+  if (!e.is(Type::kTimestamp)) return wrongType("readConcern", e, "type 'timestamp'");
   if (e.asTimestamp() == bson::Timestamp{})
     return Status(ErrorCode::kInvalidOptions, std::string(e.name()) + " cannot be a null timestamp");
   return e.asTimestamp();
 }
 
+/// Tags with the number of members that have to have each. No member of this server has tags, so they ask for nothing
+/// beyond this one; where there is a replica set, its config decides.
+Status parseTags(const Element& e, WriteConcern& result) {
+  if (e.asDocument().empty()) return {ErrorCode::kFailedToParse, "tagged write concern requires tags"};
+  for (const Element& tag : e.asDocument())
+    if (!tag.isNumber())
+      return {ErrorCode::kFailedToParse, "tags must be a single level document with only number values; found: " +
+                                             std::string(bson::typeName(tag.type()))};
+  result.tagged = true;
+  return Status::OK();
+}
+
 Status parseW(const Element& e, WriteConcern& result) {
-  if (e.is(Type::kString)) {
-    result.majority = e.asString() == "majority";
-    if (!result.majority) result.mode = e.asString();
+  if (e.is(Type::kString) || e.isNullish()) {  // null counts as a mode without a name
+    result.majority = e.toStringOr() == "majority";
+    result.named = !result.majority;
+    if (result.named) result.mode = e.toStringOr();
     return Status::OK();
   }
-  if (!e.isNumber()) return {ErrorCode::kFailedToParse, "w has to be a number or a string"};
+  if (e.is(Type::kDocument)) return parseTags(e, result);
+  if (!e.isNumber()) return {ErrorCode::kFailedToParse, "w has to be a number, string, or object"};
   result.w = e.toInt64();
-  if (result.w < 0 || result.w > 50)
+  if (std::isnan(e.toDouble()) || result.w < 0 || result.w > 50)
     return {ErrorCode::kFailedToParse,
             "w has to be a non-negative number and not greater than 50; found: " + std::to_string(result.w)};
+  return Status::OK();
+}
+
+/// Anything that is no number means no limit.
+Status parseTimeout(const Element& e, WriteConcern& result) {
+  if (e.isNumber() && e.toInt64() > INT32_MAX)
+    return {ErrorCode::kFailedToParse, "wtimeout must be less than 2^31 milliseconds, in 'writeConcern'"};
+  if (e.isNumber()) result.timeout = bson::timeLimitOf(e);
   return Status::OK();
 }
 
@@ -60,14 +103,16 @@ StatusWith<ReadConcern> ReadConcern::parse(bson::View given) {
   result.given = !given.empty();
   for (const Element& e : given) {
     if (e.name() == "level") {
+      if (e.isNullish()) continue;
       TROUPE_ASSIGN(result.level, levelNamed(e));
     } else if (e.name() == "afterClusterTime") {
       TROUPE_ASSIGN(result.afterClusterTime, clusterTime(e));
     } else if (e.name() == "atClusterTime") {
       TROUPE_ASSIGN(result.atClusterTime, clusterTime(e));
-    } else if (e.name() != "provenance" && e.name() != "afterOpTime") {
-      return Status(ErrorCode::kFailedToParse,
-                    "BSON field 'readConcern." + std::string(e.name()) + "' is an unknown field.");
+    } else if (e.name() == "provenance") {
+      TROUPE_TRY(checkProvenance("readConcern", e));
+    } else if (e.name() != "afterOpTime") {
+      return unknownField("readConcern", e);
     }
   }
   if (result.afterClusterTime && result.atClusterTime)
@@ -84,14 +129,15 @@ StatusWith<WriteConcern> WriteConcern::parse(bson::View given) {
     if (e.name() == "w") {
       TROUPE_TRY(parseW(e, result));
     } else if (e.name() == "j" || e.name() == "fsync") {
-      if (!e.is(Type::kBool) && !e.isNumber())
-        return Status(ErrorCode::kFailedToParse, std::string(e.name()) + " must be numeric or a boolean value");
+      if (!e.is(Type::kBool) && !e.isNumber() && !e.isNullish())
+        return wrongType("writeConcern", e, "types '[bool, long, int, decimal, double]'");
       result.journaled = result.journaled || e.truthy();
     } else if (e.name() == "wtimeout" || e.name() == "wtimeoutMS") {
-      if (!e.isNumber()) return Status(ErrorCode::kFailedToParse, "wtimeout must be a number");
-      result.timeout = bson::timeLimitOf(e);
-    } else if (e.name() != "provenance" && e.name() != "getLastError") {
-      return Status(ErrorCode::kFailedToParse, "unrecognized write concern field: " + std::string(e.name()));
+      TROUPE_TRY(parseTimeout(e, result));
+    } else if (e.name() == "provenance") {
+      TROUPE_TRY(checkProvenance("writeConcern", e));
+    } else if (e.name() != "getLastError") {
+      return unknownField("writeConcern", e);
     }
   }
   return result;

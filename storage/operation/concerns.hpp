@@ -21,7 +21,7 @@ struct ReadConcern {
 
   /// Whether all reads of the operation, sub-pipelines included, see one snapshot, however often it yields.
   bool isSnapshot() const { return level == ReadConcernLevel::kSnapshot; }
-  /// Errors: FailedToParse (unknown level or field), TypeMismatch, InvalidOptions (times that exclude each other, or
+  /// Errors: BadValue (unknown level), UnknownField, TypeMismatch, InvalidOptions (times that exclude each other, or
   /// atClusterTime at another level).
   static StatusWith<ReadConcern> parse(bson::View given);
 };
@@ -30,14 +30,16 @@ struct ReadConcern {
 struct WriteConcern {
   int64_t w = 1;  ///< members; 0 wants no answer
   bool majority = false;
-  std::string mode;  ///< a tag mode of the replica set config; empty: none
+  bool named = false;   ///< `mode` is asked for; also a name that is empty, which no config has
+  std::string mode;     ///< a tag mode of the replica set config
+  bool tagged = false;  ///< tags with numbers of members are asked for
   bool journaled = false;
   std::optional<std::chrono::milliseconds> timeout;
   bool given = false;  ///< the command named one
 
   /// Whether a reply waits for more than the commit on this node.
   bool isAwaited() const { return journaled || majority; }
-  /// Errors: FailedToParse (types, ranges, unknown fields).
+  /// Errors: FailedToParse (ranges, types of `w`), TypeMismatch (other types), UnknownField.
   static StatusWith<WriteConcern> parse(bson::View given);
 };
 

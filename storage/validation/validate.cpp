@@ -156,7 +156,10 @@ Status Validator::State::start(RecoveryUnit& unit) {
             "it copy the data of another member"};
   result.ns = collection->ns().toString();
   result.uuid = collection->uuid();
-  for (size_t i = 0; i < indexes.size(); ++i) findings(i).name = indexes[i]->spec.name;
+  for (size_t i = 0; i < indexes.size(); ++i) {
+    findings(i).name = indexes[i]->spec.name;
+    findings(i).spec = indexes[i]->spec.stored;
+  }
   if (settings.full) {
     // What is on the disk after it is what was in memory before it.
     TROUPE_TRY(catalog.engine().checkpoint().status());

@@ -11,6 +11,7 @@ namespace troupe::storage {
 
 struct IndexFindings {
   std::string name;
+  bson::Document spec;
   int64_t keys = 0;
   int64_t keysRemoved = 0, keysInserted = 0;  ///< by repair
   bool valid = true;
@@ -28,9 +29,11 @@ struct ValidateResult {
   std::vector<bson::Document> missingIndexEntries, extraIndexEntries;
   std::vector<RecordId> corruptRecords;
   std::map<std::string, IndexFindings> indexes;
+  std::string repairMode = "None";
+  bool countsDocuments = true;  ///< false: only what the catalog says was checked
 
-  /// {ns, uuid, nInvalidDocuments, nNonCompliantDocuments, nrecords, nIndexes, keysPerIndex, indexDetails, valid,
-  /// repaired, warnings, errors, extraIndexEntries, missingIndexEntries, corruptRecords}, without ok.
+  /// {ns, uuid, repairMode, nInvalidDocuments, nNonCompliantDocuments, nrecords, nIndexes, keysPerIndex, indexDetails,
+  /// valid, repaired, warnings, errors, extraIndexEntries, missingIndexEntries, corruptRecords}, without ok.
   bson::Document toDocument() const;
 };
 

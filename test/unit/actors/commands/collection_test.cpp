@@ -79,8 +79,40 @@ TEST_F(CollectionTest, AreListedByFilterAndName) {
 
 TEST_F(CollectionTest, DatabasesAreListedWithTheirSizes) {
   fill("c", 1);
-  EXPECT_TRUE(answers(R"({"listDatabases": 1})", R"({"databases": [{"name": "test", "empty": false}]})", "admin"));
-  EXPECT_TRUE(answers(R"({"listDatabases": 1, "nameOnly": true})", R"({"databases": [{"name": "test"}]})", "admin"));
+  EXPECT_TRUE(answers(R"({"listDatabases": 1, "filter": {"name": "test"}})",
+                      R"({"databases": [{"name": "test", "empty": false}]})", "admin"));
+  EXPECT_TRUE(answers(R"({"listDatabases": 1, "nameOnly": true})",
+                      R"({"databases": [{"name": "admin"}, {"name": "config"}, {"name": "local"}, {"name": "test"}]})",
+                      "admin"))
+      << "every node has its own three";
+}
+
+TEST_F(CollectionTest, DropDatabaseIsGivenOne) {
+  EXPECT_EQ(code(R"({"dropDatabase": null})"), 40414);
+  EXPECT_EQ(code(R"({"dropDatabase": "test"})"), 14);
+  EXPECT_EQ(code(R"({"dropDatabase": 2})"), 5255100);
+}
+
+TEST_F(CollectionTest, TheIdIndexOfANewOneCanOnlyBeWhatItIs) {
+  EXPECT_TRUE(succeeds(R"({"create": "c", "idIndex": {"key": {"_id": 1}, "name": "mine", "v": 2}})"));
+  EXPECT_EQ(code(R"({"create": "d", "idIndex": {}})"), 9);
+  EXPECT_EQ(code(R"({"create": "d", "idIndex": {"key": {"x": 1}, "name": "_id_"}})"), 2);
+  EXPECT_EQ(code(R"({"create": "d", "idIndex": {"key": {"_id": "hashed"}, "name": "_id_"}})"), 2);
+  EXPECT_EQ(code(R"({"create": "d", "idIndex": {"key": 1, "name": "_id_"}})"), 14);
+  EXPECT_EQ(code(R"({"create": "d", "idIndex": {"key": {"_id": 1}, "name": ""}})"), 67);
+  EXPECT_EQ(code(R"({"create": "d", "idIndex": {"key": {"_id": 1}, "name": "_id_", "v": 2.5}})"), 2);
+  EXPECT_EQ(code(R"({"create": "d", "idIndex": {"key": {"_id": 1}, "name": "_id_", "unique": true}})"), 197);
+  EXPECT_EQ(code(R"({"create": "d", "idIndex": {"key": {"_id": 1}, "name": "_id_", "collation": {"locale": "en"}}})"),
+            2);
+  EXPECT_EQ(code(R"({"create": "d", "viewOn": "c", "idIndex": {"key": {"_id": 1}, "name": "_id_"}})"), 72);
+}
+
+TEST_F(CollectionTest, OptionsOfTheEngineAreChecked) {
+  EXPECT_TRUE(succeeds(R"({"create": "c", "storageEngine": {"wiredTiger": {"configString": ""}}})"));
+  EXPECT_EQ(code(R"({"create": "d", "storageEngine": {"other": {}}})"), 72);
+  EXPECT_EQ(code(R"({"create": "d", "storageEngine": {"wiredTiger": 1}})"), 2);
+  EXPECT_EQ(code(R"({"create": "d", "storageEngine": {"wiredTiger": {"configString": "no=such"}}})"), 2);
+  EXPECT_EQ(code(R"({"create": "d", "indexOptionDefaults": {"other": 1}})"), 40415);
 }
 
 TEST_F(CollectionTest, ALongListComesInBatches) {

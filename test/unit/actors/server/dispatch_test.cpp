@@ -68,9 +68,11 @@ TEST_F(DispatchTest, AnApiVersionCanBeRequired) {
 
 TEST_F(DispatchTest, ReadConcernsOfReplicaSetsAreRefused) {
   EXPECT_TRUE(succeeds(R"({"find": "c", "readConcern": {"level": "majority"}})"));
-  EXPECT_EQ(code(R"({"find": "c", "readConcern": {"level": "snapshot"}})"), 20);
-  EXPECT_EQ(code(R"({"find": "c", "readConcern": {"level": "linearizable"}})"), 20);
-  EXPECT_EQ(code(R"({"find": "c", "readConcern": {"level": "nearby"}})"), 9);
+  EXPECT_EQ(code(R"({"find": "c", "readConcern": {"level": "snapshot"}})"), 123);
+  EXPECT_EQ(code(R"({"find": "c", "readConcern": {"level": "linearizable"}})"), 123);
+  EXPECT_EQ(code(R"({"find": "c", "readConcern": {"level": "nearby"}})"), 2);
+  EXPECT_EQ(code(R"({"listCollections": 1, "readConcern": {"level": "majority"}})"), 72) << "it reads what is there";
+  EXPECT_EQ(code(R"({"listCollections": 1, "writeConcern": {}})"), 72) << "it writes nothing";
 }
 
 TEST_F(DispatchTest, TransactionsNeedAReplicaSet) {
@@ -83,6 +85,8 @@ TEST_F(DispatchTest, TransactionsNeedAReplicaSet) {
 
 TEST_F(DispatchTest, MaxTimeEndsAnOperationThatWaits) {
   EXPECT_EQ(code(R"({"find": "c", "maxTimeMS": -1})"), 2);
+  EXPECT_EQ(code(R"({"find": "c", "maxTimeMS": 1.5})"), 9);
+  EXPECT_EQ(code(R"({"find": "c", "maxTimeMS": {"$numberDouble": "NaN"}})"), 9);
   ASSERT_TRUE(
       armFailCommand(R"("alwaysOn")", R"({"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 80})")
           .isOK());

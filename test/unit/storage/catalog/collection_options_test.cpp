@@ -40,7 +40,7 @@ TEST(CollectionOptions, RefusesUnknownAndIllTypedFields) {
   EXPECT_EQ(refusal(R"({"validator": 5})"_json), ErrorCode::kTypeMismatch);
   EXPECT_EQ(refusal(R"({"validationLevel": "lax"})"_json), ErrorCode::kBadValue);
   EXPECT_EQ(refusal(R"({"collation": {"locale": "nowhere!"}})"_json), ErrorCode::kBadValue);
-  EXPECT_EQ(refusal(R"({"capped": true, "size": -1})"_json), ErrorCode::kInvalidComparisonRange);
+  EXPECT_EQ(refusal(R"({"capped": true, "size": -1})"_json), ErrorCode::kBadValue);
 }
 
 TEST(CollectionOptions, FillsInTheCollation) {

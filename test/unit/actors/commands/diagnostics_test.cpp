@@ -1,0 +1,82 @@
+// dbHash, top, compact, validateDBMetadata and their like.
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+using DiagnosticsTest = CommandTest;
+
+TEST_F(DiagnosticsTest, EqualContentsHaveEqualHashes) {
+  for (const char* id : {"1", "2"})
+    ASSERT_TRUE(succeeds(R"({"insert": "a", "documents": [{"_id": )" + std::string(id) + R"(, "x": 1}]})"));
+  for (const char* id : {"2", "1"})
+    ASSERT_TRUE(succeeds(R"({"insert": "b", "documents": [{"_id": )" + std::string(id) + R"(, "x": 1}]})"));
+  fill("c", 2);
+  const auto reply = run(R"({"dbHash": 1})");
+  const auto hash = [&](const std::string& name) { return reply.view().at("collections." + name).toStringOr(); };
+  EXPECT_EQ(hash("a"), hash("b")) << "in the order of _id, however they came";
+  EXPECT_NE(hash("a"), hash("c"));
+  EXPECT_EQ(hash("a").size(), 32u);
+  const auto some = run(R"({"dbHash": 1, "collections": ["a"]})");
+  EXPECT_EQ(some.view().at("collections.a").toStringOr(), hash("a"));
+  EXPECT_FALSE(some.view().at("collections.b").ok());
+  EXPECT_EQ(code(R"({"dbHash": 1, "collections": [1]})"), 2);
+}
+
+TEST_F(DiagnosticsTest, TopCountsWhatIsDoneWithEachCollection) {
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"find": "c"})"));
+  ASSERT_TRUE(succeeds(R"({"find": "missing"})"));
+  const auto reply = run(R"({"top": 1})", "admin");
+  const auto usage = reply["totals"].asDocument()["test.c"].asDocument();
+  EXPECT_EQ(usage.at("insert.count").toInt64(), 1);
+  EXPECT_EQ(usage.at("queries.count").toInt64(), 1);
+  EXPECT_GE(usage.at("readLock.count").toInt64(), 1);
+  EXPECT_FALSE(reply["totals"].asDocument().has("test.missing"));
+}
+
+TEST_F(DiagnosticsTest, CompactionIsOfCollectionsThatExist) {
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c"})"));
+  EXPECT_TRUE(answers(R"({"compact": "c", "freeSpaceTargetMB": 1})", R"({"bytesFreed": 0})"));
+  EXPECT_TRUE(answers(R"({"compact": "c", "dryRun": true})", R"({"estimatedBytesFreed": 0})"));
+  EXPECT_EQ(code(R"({"compact": "c", "freeSpaceTargetMB": 0})"), 2);
+  EXPECT_EQ(code(R"({"compact": "c", "freeSpaceTargetMB": "1"})"), 14);
+  EXPECT_EQ(code(R"({"compact": "v"})"), 166);
+  EXPECT_EQ(code(R"({"compact": "missing"})"), 26);
+}
+
+TEST_F(DiagnosticsTest, MetadataThatTheStableApiDoesNotKnowAreNamed) {
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1", "sparse": true},
+                                                             {"key": {"y": 1}, "name": "y_1"}]})"));
+  EXPECT_TRUE(answers(R"({"validateDBMetadata": 1, "db": "test", "apiParameters": {"version": "1", "strict": true}})",
+                      R"({"apiVersionErrors": [{"ns": "test.c", "code": 323, "codeName": "APIStrictError",
+                          "errmsg": "The index with name x_1 is not allowed in API version 1."}]})"));
+  EXPECT_TRUE(
+      answers(R"({"validateDBMetadata": 1, "collection": "other", "apiParameters": {"version": "1", "strict": true}})",
+              R"({"apiVersionErrors": []})"));
+  EXPECT_EQ(code(R"({"validateDBMetadata": 1, "apiParameters": {"version": "1", "strict": null}})"), 14);
+  EXPECT_EQ(code(R"({"validateDBMetadata": 1, "db": "", "apiParameters": {"version": "1"}})"), 28539);
+  EXPECT_EQ(code(R"({"validateDBMetadata": 1, "db": "a b", "apiParameters": {"version": "1"}})"), 13280);
+}
+
+TEST_F(DiagnosticsTest, ValidationOfMetadataCountsNothing) {
+  fill("c", 3);
+  const auto reply = run(R"({"validate": "c", "metadata": true})");
+  EXPECT_TRUE(reply["valid"].truthy());
+  EXPECT_FALSE(reply.view().has("nrecords"));
+  EXPECT_EQ(code(R"({"validate": "c", "metadata": true, "full": true})"), 72);
+}
+
+TEST_F(DiagnosticsTest, ParametersAreShownByWhenTheyCanBeSet) {
+  const auto names = [&](const std::string& when) {
+    return run(R"({"getParameter": {"allParameters": true, "setAt": ")" + when + R"("}})", "admin");
+  };
+  EXPECT_TRUE(names("startup").view().has("maxSessions"));
+  EXPECT_FALSE(names("runtime").view().has("maxSessions"));
+  EXPECT_EQ(code(R"({"getParameter": {"allParameters": true, "setAt": "now"}})", "admin"), 2);
+  EXPECT_EQ(code(R"({"getParameter": {"allParameters": "yes"}})", "admin"), 14);
+}
+
+}  // namespace troupe::commands
