@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compiles every source and every header of the rooms by itself with clang, without making code: the build takes several
-sources of a folder together, and by g++ only. The last line is "N passed, M failed".
+sources of a folder together, and by g++ only. A header that a source includes first is compiled with that source. The
+last line is "N passed, M failed".
 
 usage: singly.py --build BUILD [TEXT...]    a build folder, whose flags and generated headers are used; only files whose
                                             path contains one of the texts
@@ -56,6 +57,12 @@ def precompile(folder, flags):
     return [*flags, "-include-pch", str(made)]
 
 
+def headers_of(sources):
+    """The headers that a source includes before all else: compiling the source compiles them by themselves."""
+    first = (re.search(r'^#include ["<]([^">]+)[">]', source.text, re.M) for source in sources if source.suffix == ".cpp")
+    return {include[1] for include in first if include}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
@@ -63,8 +70,10 @@ def main():
     options = parser.parse_args()
     if not shutil.which(COMPILER):
         sys.exit(f"{COMPILER} is not there: ./dev deps test")
-    wanted = [s.path for s in project_sources() if s.is_cpp and s.room in ROOMS
-              and (not options.texts or any(text in s.path for text in options.texts))]
+    sources = [s for s in project_sources() if s.is_cpp and s.room in ROOMS
+               and (not options.texts or any(text in s.path for text in options.texts))]
+    covered = headers_of(sources)
+    wanted = [s.path for s in sources if s.path not in covered]
     build = Path(options.build).resolve()
     folder = build / "tidy"
     folder.mkdir(parents=True, exist_ok=True)
