@@ -30,6 +30,14 @@ InterruptibleWait::Options abandoning(const SharedOperation& operation) {
   return options;
 }
 
+/// What blocks may last for minutes, and a change of the role waits for all who hold the state transition lock, with
+/// every read that comes after it.
+void requireNoRole(storage::OperationContext& operation) {
+  if (operation.lockerId() == 0) return;
+  invariant(operation.locker()->modeOf(storage::ResourceId::stateTransition()) == storage::LockMode::kNone,
+            "work that blocks does not hold the state transition lock: see HeldLock::inEveryRole");
+}
+
 /// A read's snapshot goes with its locks.
 void prepareToWait(Request& request) {
   request.endWithClient();
@@ -43,6 +51,7 @@ void prepareToWait(Request& request) {
 
 Task<Status> runBlocking(Request& request, SharedOperation operation, std::string what, BlockingBody work) {
   prepareToWait(request);
+  requireNoRole(*operation);
   auto promise = std::make_shared<Promise<Status>>();
   auto outcome = promise->future();
   auto done = [promise](Status status) { promise->set(std::move(status)); };

@@ -18,6 +18,7 @@ using BlockingBody = std::function<Status(storage::OperationContext&)>;
 /// Runs work that blocks (a checkpoint, a validation) on a worker, and waits for it. The wait ends at once, and the
 /// work's operation is killed, when the request is killed, its deadline passes, or its client goes. The request gives
 /// its locks and its ticket up for good: what the work needs locked, its operation holds, until it has really ended.
+/// The state transition lock it may not hold: a change of the role, and all reads behind it, would wait for the work.
 /// Have `work` made by an ordinary function: g++ 12 destroys the captures of a lambda that is written in a coroutine
 /// twice.
 Task<Status> runBlocking(Request& request, std::shared_ptr<storage::OperationContext> operation, std::string what,

@@ -10,9 +10,9 @@
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/service_operation.hpp"
-#include "actors/storage/storage_waits.hpp"
 #include "messaging/bson/numeric.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/operation/held_lock.hpp"
 #include "storage/validation/validate.hpp"
 
 namespace troupe::commands {
@@ -210,6 +210,15 @@ std::shared_ptr<storage::OperationContext> operationOf(const std::shared_ptr<Val
   return {validation, &*validation->operation};
 }
 
+/// No change of the role waits for it: what a validation writes is the node's own, and its reads are checked once they
+/// have their snapshot.
+storage::HeldLock lockOf(storage::OperationContext& operation, const storage::Namespace& ns, bool background) {
+  using storage::HeldLock;
+  using enum storage::ResourceType;
+  return background ? HeldLock::inEveryRole(operation, kGlobal, {}, storage::LockMode::kIS)
+                    : HeldLock::inEveryRole(operation, kCollection, ns.toString(), storage::LockMode::kX);
+}
+
 /// Goes on until so many more bytes were read, or to the end. Made outside of the coroutine: g++ 12 destroys the
 /// captures of a lambda that is written in one twice.
 BlockingBody pieceOf(std::shared_ptr<Validation> validation, int64_t bytes) {
@@ -284,13 +293,7 @@ Task<Status> validate(Request& request) {
   if (request.flag("repair")) TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));
   ServerContext& server = request.server();
   const auto validation = std::make_shared<Validation>(server, ns, bson::Document(request.body()));
-  if (background) {
-    validation->lock = storage::HeldLock::inEveryRole(*validation->operation, storage::ResourceType::kGlobal, {},
-                                                      storage::LockMode::kIS);
-  } else {
-    validation->operation->announceWrites();  // whose lock keeps a change of role waiting has to end for it
-    validation->lock = collectionLock(*validation->operation, ns, storage::LockMode::kX);
-  }
+  validation->lock = lockOf(*validation->operation, ns, background);
   TROUPE_CO_TRY(co_await lockForWork(request, operationOf(validation), validation->lock));
   // The collection is that of the snapshot which will be read: its indexes fit the documents (RDS-006).
   TROUPE_CO_ASSIGN(const CatalogReader catalog, server.catalog.read(validation->operation->recoveryUnit()));

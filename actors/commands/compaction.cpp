@@ -5,13 +5,13 @@
 
 #include "actors/commands/blocking_work.hpp"
 #include "actors/commands/families.hpp"
+#include "actors/replication/replica_view.hpp"
 #include "actors/server/namespace_resolution.hpp"
-#include "actors/server/role_check.hpp"
 #include "actors/server/service_operation.hpp"
-#include "actors/storage/storage_waits.hpp"
 #include "messaging/bson/numeric.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/journal/checkpoint_policy.hpp"
+#include "storage/operation/held_lock.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -23,7 +23,7 @@ namespace {
 constexpr Argument kCompactArguments[] = {numberArg("freeSpaceTargetMB"), flagArg("force"), flagArg("dryRun")};
 
 /// A compaction under way, as operators see and end it. Its own operation holds the lock that keeps the collection from
-/// being dropped, until the last piece of work has really ended.
+/// being dropped, until the last piece of work has really ended. No change of the role waits for it.
 struct Compaction {
   Compaction(ServerContext& server, const storage::Namespace& ns, bson::Document command)
       : operation(server, "compact " + ns.toString(), ns, std::move(command)) {}
@@ -63,9 +63,9 @@ StatusWith<int64_t> targetBytes(const Request& request) {
 }
 
 /// On a primary it competes with all that clients do, and is to be asked for expressly.
-Status checkForce(Request& request, const storage::Namespace& ns) {
-  if (!request.server().operations.replicated || request.flag("force")) return Status::OK();
-  if (!checkRoleForWriting(request, ns.db()).isOK()) return Status::OK();
+Status checkForce(const Request& request) {
+  const replication::Membership* membership = request.server().membership;
+  if (!membership || request.flag("force") || !membership->view()->isWritable()) return Status::OK();
   return {ErrorCode::kIllegalOperation,
           "compact slows down the other operations of this primary: run it on a secondary, or use force: true"};
 }
@@ -73,10 +73,11 @@ Status checkForce(Request& request, const storage::Namespace& ns) {
 Task<Status> compact(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
   TROUPE_CO_ASSIGN(const int64_t target, targetBytes(request));
-  TROUPE_CO_TRY(checkForce(request, ns));
+  TROUPE_CO_TRY(checkForce(request));
   ServerContext& server = request.server();
   const auto compaction = std::make_shared<Compaction>(server, ns, bson::Document(request.body()));
-  compaction->lock = collectionLock(*compaction->operation, ns, storage::LockMode::kIS);
+  compaction->lock = storage::HeldLock::inEveryRole(*compaction->operation, storage::ResourceType::kCollection,
+                                                    ns.toString(), storage::LockMode::kIS);
   TROUPE_CO_TRY(co_await lockForWork(request, operationOf(compaction), compaction->lock));
   const CollectionPtr collection = server.catalog.find(ns);
   if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "collection does not exist: " + ns.toString());

@@ -111,4 +111,59 @@ TEST_F(BlockingWorkTest, AnIndexBecomesUniqueOnlyAsItWasChecked) {
   EXPECT_TRUE(answers(R"({"listIndexes": "c"})", R"({"cursor": {"firstBatch": [{}, {"unique": true}]}})"));
 }
 
+/// A change of the role asks for the state transition lock, and all reads queue behind it.
+TEST_F(BlockingWorkTest, NoChangeOfTheRoleWaitsForIt) {
+  fill("c", 300);
+  ASSERT_TRUE(succeeds(kPrepared));
+  for (const auto& [command, db] :
+       {std::pair(R"({"validate": "c"})", "test"), std::pair(R"({"validate": "c", "background": true})", "test"),
+        std::pair(R"({"dbHash": 1})", "test"), std::pair(R"({"fsync": 1})", "admin"),
+        std::pair(R"({"collMod": "c", "index": {"name": "i", "unique": true}})", "test")}) {
+    const auto exchange = beginWork(command, db);
+    ASSERT_FALSE(exchange->done) << command;
+    {
+      storage::Locker transition(server.locks);
+      EXPECT_TRUE(transition.tryAcquire(storage::ResourceId::stateTransition(), storage::LockMode::kX)) << command;
+    }
+    server.node.run();
+    ASSERT_TRUE(exchange->done) << command;
+    EXPECT_TRUE(exchange->takeReply()["ok"].truthy()) << command;
+  }
+}
+
+TEST_F(BlockingWorkTest, NoChangeOfTheRoleWaitsForACompaction) {
+  fill("c", 3);
+  LockHolder other(server.locks, "test.c", storage::LockMode::kX);
+  const auto compaction = server.begin(parse(R"({"compact": "c"})"));
+  ASSERT_FALSE(compaction->done) << "it waits for the collection";
+  {
+    storage::Locker transition(server.locks);
+    EXPECT_TRUE(transition.tryAcquire(storage::ResourceId::stateTransition(), storage::LockMode::kX));
+  }
+  other.release();
+  server.node.run();
+  ASSERT_TRUE(compaction->done);
+  EXPECT_TRUE(compaction->takeReply()["ok"].truthy());
+}
+
+TEST_F(BlockingWorkTest, WorkThatKeepsARoleIsABrokenInvariant) {
+  const auto client = server.connect();
+  Exchange exchange(wire::buildRequest(1, "test", parse(R"({"ping": 1})")), *server.server, *client,
+                    server.time->now());
+  const auto operation = std::make_shared<storage::OperationContext>(server.server->operations);
+  storage::HeldLock lock(*operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
+  ASSERT_TRUE(lock.tryAcquire());
+  bool refused = false;
+  server.node.start([](Request* request, std::shared_ptr<storage::OperationContext> work, bool* broken) -> Task<void> {
+    const BlockingBody nothing = [](auto&) { return Status::OK(); };
+    try {
+      (void)co_await runBlocking(*request, std::move(work), "test", nothing);
+    } catch (const BrokenInvariant&) {
+      *broken = true;
+    }
+  }(&exchange.request, operation, &refused));
+  server.node.run();
+  EXPECT_TRUE(refused);
+}
+
 }  // namespace troupe::commands

@@ -1,5 +1,5 @@
 // dbHash, top, compact, validateDBMetadata and their like.
-#include "test/unit/actors/commands/command_fixture.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -77,6 +77,20 @@ TEST_F(DiagnosticsTest, ParametersAreShownByWhenTheyCanBeSet) {
   EXPECT_FALSE(names("runtime").view().has("maxSessions"));
   EXPECT_EQ(code(R"({"getParameter": {"allParameters": true, "setAt": "now"}})", "admin"), 2);
   EXPECT_EQ(code(R"({"getParameter": {"allParameters": "yes"}})", "admin"), 14);
+}
+
+class MemberDiagnosticsTest : public CommandTest {
+ protected:
+  MemberDiagnosticsTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {}
+};
+
+TEST_F(MemberDiagnosticsTest, APrimaryIsCompactedWhereThatIsForcedOnly) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}]})", "local"));
+  EXPECT_EQ(code(R"({"compact": "c"})", "local"), 0) << "it is no primary yet";
+  becomePrimary(server);
+  EXPECT_EQ(code(R"({"compact": "c"})", "local"), 20);
+  EXPECT_EQ(code(R"({"compact": "missing"})", "test"), 20);
+  EXPECT_EQ(code(R"({"compact": "c", "force": true})", "local"), 0);
 }
 
 }  // namespace troupe::commands
