@@ -74,7 +74,9 @@ Status admit(Request& request, const auth::SaslConversation& sasl) {
 }
 
 Task<Status> saslStart(Request& request) {
-  TROUPE_CO_ASSIGN(const auto answer, begin(request, request.body(), request.db()));
+  auto attempt = [&] { return begin(request, request.body(), request.db()); };
+  ServerContext& server = request.server();
+  TROUPE_CO_ASSIGN(const auto answer, co_await server.users.read(server.node, request.operation(), attempt));
   request.reply().appendAll(answer);
   co_return Status::OK();
 }
@@ -91,7 +93,9 @@ Task<Status> saslContinue(Request& request) {
     co_return shown;
   }
   if (sasl->done()) {
-    const Status admitted = admit(request, *sasl);
+    ServerContext& server = request.server();
+    auto attempt = [&] { return admit(request, *sasl); };
+    const Status admitted = co_await server.users.read(server.node, request.operation(), attempt);
     sasl.reset();
     if (!admitted.isOK()) co_return admitted;
   }

@@ -214,8 +214,10 @@ Task<Status> createUser(Request& request) {
     if (before)
       return Status(ErrorCode(51003), "User \"" + user + "@" + std::string(request.db()) + "\" already exists");
     // Two local clients may both have found no user: only one of them makes the first.
-    if (first && request.server().users.anyUser())
-      return Status(ErrorCode::kUnauthorized, "a user exists by now: log in");
+    if (first) {
+      TROUPE_ASSIGN(const bool any, request.server().users.anyUser());
+      if (any) return Status(ErrorCode::kUnauthorized, "a user exists by now: log in");
+    }
     return std::optional<bson::Document>(document);
   };
   co_return co_await changeUser(request, id, change);
@@ -313,7 +315,9 @@ Task<Status> dropUser(Request& request) {
 }
 
 Task<Status> dropAllUsers(Request& request) {
-  TROUPE_CO_ASSIGN(const auto users, request.server().users.list(request.db()));
+  ServerContext& server = request.server();
+  auto attempt = [&] { return server.users.list(request.db()); };
+  TROUPE_CO_ASSIGN(const auto users, co_await server.users.read(server.node, request.operation(), attempt));
   int32_t n = 0;
   for (const bson::Document& user : users) {
     const std::string id(user["_id"].toStringOr());

@@ -71,7 +71,9 @@ StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
 }
 
 Task<Status> usersInfo(Request& request) {
-  TROUPE_CO_ASSIGN(const auto users, chosenUsers(request));
+  ServerContext& server = request.server();
+  auto attempt = [&] { return chosenUsers(request); };
+  TROUPE_CO_ASSIGN(const auto users, co_await server.users.read(server.node, request.operation(), attempt));
   bson::Builder& reply = request.reply();
   reply.openArray("users");
   for (const bson::Document& user : users) {

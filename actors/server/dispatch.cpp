@@ -104,10 +104,14 @@ Status checkApiVersion(const Request& request) {
 }
 
 /// The localhost exception: while there is no user at all, a local client may make the first, in `admin`.
-bool makesFirstUser(const Request& request) {
+StatusWith<bool> makesFirstUser(const Request& request) {
   const ServerContext& server = request.server();
-  return request.command->name == "createUser" && request.db() == "admin" && request.client().fromLoopback &&
-         !request.client().authenticated() && server.parameters.enableLocalhostAuthBypass && !server.users.anyUser();
+  const bool mayMake = request.command->name == "createUser" && request.db() == "admin" &&
+                       request.client().fromLoopback && !request.client().authenticated() &&
+                       server.parameters.enableLocalhostAuthBypass;
+  if (!mayMake) return false;
+  TROUPE_ASSIGN(const bool any, server.users.anyUser());
+  return !any;
 }
 
 /// Reads the client's users again when the users collection has changed: new roles count at once, dropped users are
@@ -134,10 +138,11 @@ Status checkRights(Request& request) {
   using Target = Requirement::Target;
   if (!server.identity.authentication) return Status::OK();
   const Status refreshed = refreshUsers(request);
-  request.client().localhostException =
-      makesFirstUser(request);                                // also where nothing is asked: the last command's is over
+  const auto makesFirst = makesFirstUser(request);
+  request.client().localhostException = makesFirst.isOK() && *makesFirst;  // of this command alone
   if (needed.target == Target::kNobody) return Status::OK();  // a connection may always log out, or in as another
   TROUPE_TRY(refreshed);
+  TROUPE_TRY(makesFirst.status());
   if (request.client().localhostException) return Status::OK();
   if (!request.client().authenticated()) {
     return {ErrorCode::kUnauthorized, "Command " + std::string(request.command->name) + " requires authentication"};
@@ -318,6 +323,10 @@ Task<void> dispatch(Request& request) {
   operation.command = request.body();
   const Running running(request);  // others may look from now on
   Status status = checkCommand(request);
+  while (status == ErrorCode::kLockTimeout) {  // users cannot be read at the moment
+    status = co_await request.server().users.untilReadable(request.server().node, operation);
+    if (status.isOK()) status = checkCommand(request);
+  }
   const bool admitted = status.isOK();
   if (status.isOK() && request.flag("help")) {  // a question about the command: it does not run
     request.reply().append("help", request.command->summary).append("ok", 1.0);

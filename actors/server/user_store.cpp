@@ -1,5 +1,7 @@
 #include "actors/server/user_store.hpp"
 
+#include "actors/storage/storage_waits.hpp"
+#include "messaging/errors/invariant.hpp"
 #include "storage/catalog/catalog.hpp"
 #include "storage/operation/held_lock.hpp"
 #include "storage/records/checked_document.hpp"
@@ -8,7 +10,12 @@ namespace troupe::server {
 
 namespace {
 
-/// An operation that reads users, under the intent lock of every reader.
+/// The lock under which users are read, in every role: a change of the role keeps nobody from logging in.
+storage::HeldLock lockToRead(storage::OperationContext& operation) {
+  return storage::HeldLock::inEveryRole(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
+}
+
+/// An operation that reads users.
 class UserRead {
  public:
   explicit UserRead(const storage::OperationServices& services) : operation_(services) {
@@ -22,7 +29,7 @@ class UserRead {
 
  private:
   storage::OperationContext operation_;
-  storage::HeldLock lock_{operation_, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS};
+  storage::HeldLock lock_ = lockToRead(operation_);
 };
 
 /// Calls `use` with each user's document until it answers false.
@@ -103,13 +110,24 @@ StatusWith<std::vector<bson::Document>> UserStore::list(std::string_view databas
   return all;
 }
 
-bool UserStore::anyUser() const {
+StatusWith<bool> UserStore::anyUser() const {
   bool any = false;
-  const Status status = eachUser(catalog_, services_, [&](bson::View) {
+  TROUPE_TRY(eachUser(catalog_, services_, [&](bson::View) {
     any = true;
     return false;
-  });
-  return any || !status.isOK();  // when in doubt the exception does not apply
+  }));
+  return any;
+}
+
+/// Takes the lock itself, and lets go of it: the read that follows has an operation of its own.
+Task<Status> UserStore::untilReadable(Node& node, storage::OperationContext& waiting) const {
+  invariant(!waiting.locker() || !waiting.locker()->holdsAny(), "an operation that awaits users holds no locks");
+  const storage::AdmissionPriority before = waiting.priority();
+  waiting.setPriority(storage::AdmissionPriority::kImmediate);
+  storage::HeldLock lock = lockToRead(waiting);
+  Status status = co_await acquireLock(node, waiting, lock);
+  waiting.setPriority(before);
+  co_return status;
 }
 
 StatusWith<std::optional<AuthenticatedUser>> UserStore::load(std::string_view user, std::string_view database) const {

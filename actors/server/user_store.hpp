@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "actors/kernel/task.hpp"
 #include "actors/server/client.hpp"
 #include "messaging/auth/credentials.hpp"
 #include "messaging/auth/roles.hpp"
@@ -16,6 +18,9 @@
 #include "storage/catalog/write_observer.hpp"
 #include "storage/operation/operation_context.hpp"
 
+namespace troupe {
+class Node;
+}
 namespace troupe::storage {
 class Catalog;
 }
@@ -51,9 +56,9 @@ class UserChanges final : public storage::WriteObserver {
 
 /// The users of the node: documents of `admin.system.users` ({_id: "db.user", userId, user, db, credentials, roles,
 /// customData?, mechanisms?}). Reads go to the collection, so that a change is seen by the next log-in. Each is an
-/// operation of its own, of immediate priority: an operator can log in while all tickets are out. Thread-safe; calls
-/// read storage on the caller's thread and never wait. Errors: LockTimeout while the global lock is taken exclusively
-/// (the node shuts down).
+/// operation of its own, of immediate priority: an operator can log in while all tickets are out, and while the node's
+/// role changes. Thread-safe; calls read storage on the caller's thread and never wait, but for `read`. Errors:
+/// LockTimeout while the global lock is taken exclusively (the node shuts down).
 class UserStore {
  public:
   UserStore(storage::Catalog& catalog, const storage::OperationServices& services, const UserChanges& changes)
@@ -65,17 +70,39 @@ class UserStore {
   /// All users' documents, of one database or (empty) of all.
   StatusWith<std::vector<bson::Document>> list(std::string_view database) const;
   /// Whether any user exists; while none does, a local client may make the first (the localhost exception).
-  bool anyUser() const;
+  StatusWith<bool> anyUser() const;
   /// The user with what its roles allow now; nothing when there is none. Errors: RoleNotFound for a role this server
   /// does not have.
   StatusWith<std::optional<AuthenticatedUser>> load(std::string_view user, std::string_view database) const;
   /// The privileges granted by the roles of a user's document.
   static StatusWith<auth::PrivilegeSet> privilegesOf(bson::View user);
 
+  /// Waits, without holding a thread, until users can be read once more, after a read that failed with LockTimeout.
+  /// `waiting`: the operation that needs them, which holds no locks and can be killed meanwhile. Errors: those of an
+  /// interrupt.
+  Task<Status> untilReadable(Node& node, storage::OperationContext& waiting) const;
+  /// The result of `attempt` (a callable that reads users and gives a Status or StatusWith), made again after each wait
+  /// for as long as they cannot be read. `attempt` lives in the caller's frame.
+  template <class Attempt>
+  Task<std::invoke_result_t<Attempt&>> read(Node& node, storage::OperationContext& waiting, Attempt& attempt) const {
+    for (;;) {
+      auto outcome = attempt();
+      if (!isRefused(outcome)) co_return outcome;
+      Status status = co_await untilReadable(node, waiting);
+      if (!status.isOK()) co_return status;
+    }
+  }
+
   /// As UserChanges::version.
   int64_t version() const { return changes_.version(); }
 
  private:
+  static bool isRefused(const Status& outcome) { return outcome == ErrorCode::kLockTimeout; }
+  template <class T>
+  static bool isRefused(const StatusWith<T>& outcome) {
+    return !outcome.isOK() && isRefused(outcome.status());
+  }
+
   storage::Catalog& catalog_;
   const storage::OperationServices services_;
   const UserChanges& changes_;

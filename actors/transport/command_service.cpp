@@ -57,6 +57,26 @@ Status logIn(const Job& job) {
   return Status::OK();
 }
 
+/// The operation of a log-in, which may have to wait, and can be killed as the command can.
+struct LogIn {
+  explicit LogIn(const Job& job) : run(*job.command->run), operation(job.command->server.operations) {
+    if (job.deadline != kNoDeadline) operation.setDeadline(job.deadline);
+    run.setOperation(&operation);
+  }
+  LogIn(const LogIn&) = delete;
+  ~LogIn() { run.setOperation(nullptr); }
+  RemoteRun& run;
+  storage::OperationContext operation;
+};
+
+/// Logs the client in, as soon as users can be read.
+Task<Status> logInWhenReadable(std::shared_ptr<Job> job) {
+  server::ServerContext& server = job->command->server;
+  LogIn waiting(*job);
+  auto attempt = [&] { return logIn(*job); };
+  co_return co_await server.users.read(server.node, waiting.operation, attempt);
+}
+
 /// Answers with the first batch; what comes after it is given by an actor of its own.
 Payload openCursor(Job& job, RemoteReply reply) {
   const bson::View cursor =
@@ -80,7 +100,7 @@ Payload openCursor(Job& job, RemoteReply reply) {
 }
 
 Task<void> carryOut(std::shared_ptr<Job> job) {
-  if (Status status = logIn(*job); !status.isOK()) {
+  if (Status status = co_await logInWhenReadable(job); !status.isOK()) {
     job->reply.complete(std::move(status));
     co_return;
   }

@@ -364,4 +364,19 @@ TEST_F(LoginTest, AGuessedMechanismThatTheUserLacksIsNotAnsweredSpeculatively) {
   EXPECT_TRUE(greet("nobody", "SCRAM-SHA-256").view().has("speculativeAuthenticate"));
 }
 
+TEST_F(LoginTest, RightsThatHaveToBeReadAgainAreAwaited) {
+  makeRoot();
+  const auto client = server.connect(false);
+  ASSERT_TRUE(holds(logIn(client, "root", "secret"), R"({"ok": 1, "done": true})"_json));
+  ASSERT_EQ(codeAs(client, R"({"createUser": "other", "pwd": "x", "roles": []})"), 0);  // what is known is out of date
+  storage::Locker closing(server.locks);
+  ASSERT_TRUE(closing.tryAcquire(storage::ResourceId::global(), storage::LockMode::kX));
+  const auto waiting = server.begin(R"({"rolesInfo": 1})"_json, "test", client);
+  EXPECT_FALSE(waiting->done);
+  closing.releaseAll();
+  server.node.run();
+  ASSERT_TRUE(waiting->done);
+  EXPECT_TRUE(waiting->takeReply()["ok"].truthy());
+}
+
 }  // namespace troupe::commands

@@ -26,10 +26,40 @@ TEST_F(UserStoreTest, UsersAreNotReadWhileTheDataIsAboutToBeClosed) {
   ASSERT_TRUE(closing.tryAcquire(storage::ResourceId::global(), storage::LockMode::kX));
   EXPECT_EQ(users.find("ann", "test").status().code(), ErrorCode::kLockTimeout);
   EXPECT_EQ(users.list("").status().code(), ErrorCode::kLockTimeout);
-  EXPECT_TRUE(users.anyUser()) << "in doubt the localhost exception does not apply";
+  EXPECT_EQ(users.anyUser().status().code(), ErrorCode::kLockTimeout) << "in doubt there is no localhost exception";
   closing.releaseAll();
   EXPECT_EQ(users.list("")->size(), 1u);
   EXPECT_EQ(server.locks.inUse(), 0u) << "reads release what they hold";
+}
+
+TEST_F(UserStoreTest, UsersAreReadWhileTheRoleChanges) {
+  storage::Locker transition(server.locks);
+  ASSERT_TRUE(transition.tryAcquire(storage::ResourceId::stateTransition(), storage::LockMode::kX));
+  const auto found = users.find("ann", "test");
+  ASSERT_TRUE(found.isOK()) << found.status().toString();
+  EXPECT_TRUE(found->has_value());
+  EXPECT_TRUE(*users.anyUser());
+}
+
+TEST_F(UserStoreTest, CommandsWaitUntilUsersCanBeRead) {
+  const auto start = bson::doc("saslStart", 1, "mechanism", "SCRAM-SHA-256", "payload",
+                               bson::Binary{bson::kBinaryGeneric, "n,,n=ann,r=clientnonce1234567890abc"});
+  for (const bson::Document& command : {start, parse(R"({"usersInfo": "ann"})")}) {
+    storage::Locker closing(server.locks);
+    ASSERT_TRUE(closing.tryAcquire(storage::ResourceId::global(), storage::LockMode::kX));
+    const auto waiting = server.begin(command);
+    const auto killed = server.begin(command, "test", server.connect());
+    EXPECT_FALSE(waiting->done);
+    ASSERT_FALSE(killed->done);
+    killed->operation.kill(ErrorCode::kInterruptedAtShutdown);
+    server.node.run();
+    ASSERT_TRUE(killed->done);
+    EXPECT_EQ(killed->takeReply()["code"].toInt64(), 11600);
+    closing.releaseAll();
+    server.node.run();
+    ASSERT_TRUE(waiting->done);
+    EXPECT_TRUE(waiting->takeReply()["ok"].truthy());
+  }
 }
 
 }  // namespace troupe::server
