@@ -122,6 +122,7 @@ class BulkWrite {
     TROUPE_CO_TRY(checkBatchSize(ops.size()));
     TROUPE_CO_ASSIGN(const auto entries, request_.documents("nsInfo"));
     TROUPE_CO_TRY(checkStatement("bulkWrite.cursor", kBulkCursor, request_.document("cursor")));
+    TROUPE_CO_TRY(checkBatchSizeOf(request_.document("cursor")["batchSize"]));
     TROUPE_CO_ASSIGN(auto names, namespacesOf(entries));
     std::vector<auth::ActionSet> needed(names.size());
     lastYield_ = request_.server().node.environment().now();
@@ -142,9 +143,11 @@ class BulkWrite {
       request_.operation().ns = namespaces_[operations_[next].ns]->toString();
       if (operations_[next].is(kInsertOperation)) {
         const size_t end = endOfInserts(next);
+        if (!makeRoom(next, end)) co_return Status::OK();
         TROUPE_CO_TRY(co_await insert(next, end));
         next = end;
       } else {
+        if (!makeRoom(next, next + 1)) co_return Status::OK();
         TROUPE_CO_TRY(co_await change(next));
         ++next;
       }
@@ -229,9 +232,9 @@ class BulkWrite {
     for (size_t i = first; i < end && !isOver(); ++i) {
       const auto position = static_cast<int32_t>(i);
       const auto error = failed.find(position);
-      if (error != failed.end()) TROUPE_CO_TRY(noteFailure(position, error->second));
-      else if (!status.isOK() && i - first >= outcome.settled) TROUPE_CO_TRY(noteFailure(position, status));
-      else TROUPE_CO_TRY(noteRow(bson::doc("ok", 1.0, "idx", position, "n", 1)));
+      if (error != failed.end()) noteFailure(position, error->second);
+      else if (!status.isOK() && i - first >= outcome.settled) noteFailure(position, status);
+      else noteRow(bson::doc("ok", 1.0, "idx", position, "n", 1));
     }
     co_return Status::OK();
   }
@@ -266,13 +269,15 @@ class BulkWrite {
     request_.operation().setStatements({});
     if (!outcome.isOK()) {
       if (endsCommand(outcome.status())) co_return outcome.status();
-      co_return noteFailure(position, outcome.status());
+      noteFailure(position, outcome.status());
+      co_return Status::OK();
     }
     bson::Builder row;
     row.append("ok", 1.0).append("idx", position);
     if (!updates) {
       deleted_ += outcome->modified;
-      co_return noteRow(row.append("n", static_cast<int32_t>(outcome->modified)).finish());
+      noteRow(row.append("n", static_cast<int32_t>(outcome->modified)).finish());
+      co_return Status::OK();
     }
     matched_ += outcome->matched;
     modified_ += outcome->modified;
@@ -282,10 +287,23 @@ class BulkWrite {
       ++upserted_;
       row.openDocument("upserted").append("_id", *outcome->upsertedId).close();
     }
-    co_return noteRow(row.finish());
+    noteRow(row.finish());
+    co_return Status::OK();
   }
 
-  Status noteFailure(int32_t position, Status failure) {
+  /// Charges the rows of these operations before they run: what was written cannot become the command's failure. Where
+  /// there is no room the first of them fails, and none behind it is run, also of an unordered command.
+  bool makeRoom(size_t first, size_t end) {
+    const auto rows = static_cast<int64_t>(errorsOnly_ ? 0 : end - first);
+    const int64_t wanted = rowBytes_ + rows * kRowBytes;
+    if (wanted <= rowMemory_.bytes()) return true;
+    Status room = rowMemory_.resize(&request_.operation().memory(), wanted + kRowChunk);
+    if (room.isOK()) return true;
+    noteFailure(static_cast<int32_t>(first), std::move(room));
+    return false;
+  }
+
+  void noteFailure(int32_t position, Status failure) {
     errors_.add({position, std::move(failure)});
     const Status shown = withoutHiddenValues(request_, errors_.all().back().status);
     bson::Builder row;
@@ -293,20 +311,22 @@ class BulkWrite {
     if (shown.extra()) row.appendAll(*shown.extra());
     row.append("errmsg", bson::asUtf8(shown.reason())).append("n", 0);
     if (operations_[static_cast<size_t>(position)].is(kUpdateOperation)) row.append("nModified", 0);
-    return keep(row.finish());
+    keep(row.finish());
   }
 
-  Status noteRow(bson::Document row) { return errorsOnly_ ? Status::OK() : keep(std::move(row)); }
+  void noteRow(bson::Document row) {
+    if (!errorsOnly_) keep(std::move(row));
+  }
 
-  Status keep(bson::Document row) {
+  /// A row that is larger than makeRoom expected (one `_id`, or what WriteErrors keeps of all failures) is charged with
+  /// the next ones.
+  void keep(bson::Document row) {
     rowBytes_ += static_cast<int64_t>(sizeof(bson::Document) + row.view().size());
-    if (rowBytes_ > rowMemory_.bytes())
-      TROUPE_TRY(rowMemory_.resize(&request_.operation().memory(), rowBytes_ + kRowChunk));
     rows_.push_back(std::move(row));
-    return Status::OK();
   }
 
   static constexpr int64_t kRowChunk = 64 * 1024;
+  static constexpr int64_t kRowBytes = 96;  ///< of an operation that succeeded, but for the `_id` of an upsert
 
   Request& request_;
   const bool ordered_, errorsOnly_, bypass_;

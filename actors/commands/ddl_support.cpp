@@ -76,15 +76,17 @@ StatusWith<bson::Element> batchSizeOf(const Request& request) {
   return cursor["batchSize"];
 }
 
+Status checkBatchSizeOf(const bson::Element& batchSize) {
+  if (batchSize.isNullish() || batchSize.toInt64() >= 0) return Status::OK();
+  return {ErrorCode::kInvalidComparisonRange,
+          "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'"};
+}
+
 Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows,
                            bson::Element batchSize) {
+  TROUPE_CO_TRY(checkBatchSizeOf(batchSize));
   BatchLimit limit;
-  if (!batchSize.isNullish()) {
-    if (batchSize.toInt64() < 0)
-      co_return Status(ErrorCode::kInvalidComparisonRange, "BSON field 'batchSize' value must be >= 0, actual value '" +
-                                                               std::to_string(batchSize.toInt64()) + "'");
-    limit.documents = batchSize.toInt64();
-  }
+  if (!batchSize.isNullish()) limit.documents = batchSize.toInt64();
   const auto count = static_cast<int64_t>(rows.size());
   auto cursor = newCursor(request, ns, std::make_unique<RowsStream>(std::move(rows)));
   cursor->limit = count;

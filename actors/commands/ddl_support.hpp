@@ -48,7 +48,10 @@ int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& co
 /// The batch size that the argument `cursor` of a list names; absent: none. Errors: those of checkArguments.
 StatusWith<bson::Element> batchSizeOf(const Request& request);
 
-/// Answers with a cursor over documents made at once: `batchSize` of them first, the rest by getMore.
+/// Errors: 51024, a batch size below 0.
+Status checkBatchSizeOf(const bson::Element& batchSize);
+/// Answers with a cursor over documents made at once: `batchSize` of them first, the rest by getMore. Errors: those of
+/// checkBatchSizeOf, which a command that writes asks before.
 Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows, bson::Element batchSize);
 
 }  // namespace troupe::commands

@@ -105,4 +105,34 @@ TEST_F(BulkWriteTest, IsReadAsAWholeBeforeAnythingIsWritten) {
   EXPECT_TRUE(answers(R"({"count": "a"})", R"({"n": 0})"));
 }
 
+TEST_F(BulkWriteTest, ABatchSizeBelowZeroIsRefusedBeforeAnythingIsWritten) {
+  EXPECT_EQ(code(R"({"bulkWrite": 1, "nsInfo": [{"ns": "test.a"}], "cursor": {"batchSize": -1},
+                     "ops": [{"insert": 0, "document": {"_id": 1}}]})",
+                 "admin"),
+            51024);
+  EXPECT_TRUE(answers(R"({"count": "a"})", R"({"n": 0})"));
+}
+
+TEST_F(BulkWriteTest, WhereRowsHaveNoMemoryTheNextOperationFailsAndNoneThatWasDone) {
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryLimitBytes": 1048576})", "admin"));
+  constexpr int kOperations = 30'000;  // whose rows take more
+  bson::Builder command;
+  command.append("bulkWrite", 1).append("ordered", false);
+  command.appendArray("nsInfo", bson::array(bson::doc("ns", "test.a"), bson::doc("ns", "test.b")));
+  command.openArray("ops");
+  for (int i = 0; i < kOperations; ++i) command.push(bson::doc("insert", i % 2, "document", bson::doc("_id", i)));
+  const bson::Document reply = server.run(command.close().finish(), "admin");
+  ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply).substr(0, 300);
+  EXPECT_EQ(reply["nErrors"].toInt64(), 1);
+  const int64_t done = reply["nInserted"].toInt64();
+  EXPECT_GT(done, 0);
+  EXPECT_LT(done, kOperations);
+  EXPECT_EQ(run(R"({"count": "a"})")["n"].toInt64() + run(R"({"count": "b"})")["n"].toInt64(), done);
+  bson::Document last;
+  for (const bson::Element& row : reply.view().at("cursor.firstBatch").asArray())
+    last = bson::Document(row.asDocument());
+  EXPECT_EQ(last["idx"].toInt64(), done);
+  EXPECT_EQ(last["code"].toInt64(), 146);
+}
+
 }  // namespace troupe::commands
