@@ -18,6 +18,15 @@ Status checkDatabase(const CatalogSnapshot& snapshot, std::string_view db) {
 /// Every collection has an `_id` index but those the server keeps for itself (IDX-001).
 bool wantsIdIndex(const Namespace& ns) { return !(ns.isLocal() && ns.collection().starts_with("oplog.")); }
 
+/// Ends the index builds of a collection that is about to go: other members have heard of their start. It is locked
+/// exclusively, so none begins after this.
+StatusWith<CollectionPtr> withoutBuilds(Catalog& catalog, RecoveryUnit& unit, CollectionPtr collection) {
+  for (const bson::Uuid& build : buildsIn(*collection)) {
+    TROUPE_ASSIGN(collection, takeBuildOut(catalog, unit, collection, build));
+  }
+  return collection;
+}
+
 /// Removes the row and hands the tables to the reaper.
 Status takeOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
   TROUPE_TRY(collection->checkWritable());
@@ -36,6 +45,11 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
   TROUPE_TRY(validateForCreate(ns));
   const CatalogPtr snapshot = catalog.snapshot();
   if (CollectionPtr existing = snapshot->find(ns)) {
+    const bool isOther = options.uuid && options.uuid != existing->options().uuid;
+    if (isOther && !existing->isView())
+      return Status(ErrorCode::kNamespaceExists, "namespace " + ns.toString() + " already exists, with the UUID " +
+                                                     existing->uuid().toString() + " instead of " +
+                                                     options.uuid->toString());
     if (existing->options().sameAs(options)) return existing;
     if (existing->isView()) return Status(ErrorCode::kNamespaceExists, "A view already exists. NS: " + ns.toString());
     return Status(ErrorCode::kNamespaceExists, "namespace " + ns.toString() +
@@ -63,7 +77,8 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
   return made;
 }
 
-Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
+Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& whole) {
+  TROUPE_ASSIGN(const CollectionPtr collection, withoutBuilds(catalog, unit, whole));
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
   TROUPE_TRY(takeOut(catalog, unit, collection));
   return tellObservers({collection.get()}, [&](WriteObserver& o) { return o.onDrop(unit, *collection, slot); });
@@ -87,11 +102,14 @@ StatusWith<CollectionPtr> renameCollection(Catalog& catalog, RecoveryUnit& unit,
     return Status(ErrorCode::kIllegalOperation,
                   "Cannot rename collections between a replicated and an unreplicated database");
   const CatalogPtr snapshot = catalog.snapshot();
-  const CollectionPtr target = snapshot->find(to);
+  CollectionPtr target = snapshot->find(to);
   if (target && target->isView())
     return Status(ErrorCode::kNamespaceExists, "a view already exists with that name: " + to.toString());
   if (target && !dropTarget) return Status(ErrorCode::kNamespaceExists, "target namespace exists");
   if (!target) TROUPE_TRY(checkDatabase(*snapshot, to.db()));
+  if (target) {
+    TROUPE_ASSIGN(target, withoutBuilds(catalog, unit, target));
+  }
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
   if (target) TROUPE_TRY(takeOut(catalog, unit, target));
   CatalogEntry entry = collection->toEntry();

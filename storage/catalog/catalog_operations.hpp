@@ -15,11 +15,12 @@ namespace troupe::storage {
 
 /// Makes a collection (with its `_id` index and a new UUID, unless the options name one) or a view. Errors:
 /// InvalidNamespace, NamespaceExists (with the server's words; a repeated create of the same is answered with the
-/// existing one), DatabaseDifferCase. Lock: database IX, collection X.
+/// existing one, unless the options name another UUID), DatabaseDifferCase. Lock: database IX, collection X.
 StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns,
                                            CollectionOptions options);
 
-/// First phase of a drop (CAT-023). Lock: database IX, collection X.
+/// First phase of a drop (CAT-023). Index builds of the collection are aborted before, as an operation of its own each:
+/// also by dropDatabase, and for the target that renameCollection drops. Lock: database IX, collection X.
 Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection);
 
 /// Drops every collection and view of the database. Lock: database X.

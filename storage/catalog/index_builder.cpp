@@ -57,7 +57,7 @@ Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, 
     const IndexEntry& index = *collection.findIndex(spec.name);
     if (!index.covers(document)) continue;
     TROUPE_TRY(index.access->generator().generate(document, keys, keyLimits(unit)));
-    TROUPE_TRY(collection.noteMultikey(unit, index, keys));
+    if (keys.multikey) index.state->setVisible(keys.paths);  // its row is written with the commit
     for (const auto& key : keys.keys) {
       TROUPE_ASSIGN(const bool alone, index.access->insertForBuild(unit, key, id));
       if (!alone) batch.suspects.push_back({spec.name, key});
@@ -113,7 +113,12 @@ Status IndexBuilder::commit(RecoveryUnit& unit) {
     }
   TROUPE_ASSIGN(const auto after, publishVersion(catalog_, unit, entry, collection));
   TROUPE_TRY(tell(unit, IndexBuildOperation::Step::kCommit, *after, slot));
-  return work.commit();
+  TROUPE_TRY(work.commit());
+  for (const auto& spec : specs_) {
+    const IndexEntry& index = *after->findIndex(spec.name);
+    if (index.multikey()) index.state->setDurable(index.state->paths(index.spec.fields.size()));
+  }
+  return Status::OK();
 }
 
 Status IndexBuilder::abort(RecoveryUnit& unit) { return abortIndexBuild(catalog_, unit, uuid_, buildUuid_); }
@@ -156,20 +161,8 @@ std::vector<UnfinishedBuild> unfinishedBuilds(const CatalogSnapshot& snapshot) {
 Status abortIndexBuild(Catalog& catalog, RecoveryUnit& unit, const bson::Uuid& uuid, const bson::Uuid& build) {
   const CollectionPtr collection = catalog.snapshot()->find(uuid);
   if (!collection) return Status::OK();
-  std::vector<std::string> names;
-  std::vector<IndexSpec> specs;
-  for (const auto& index : collection->indexes()) {
-    if (index->ready || index->buildUuid.value_or(bson::Uuid{}) != build) continue;
-    names.push_back(index->spec.name);
-    specs.push_back(index->spec);
-  }
-  if (names.empty()) return Status::OK();
   WriteUnitOfWork work(unit);
-  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
-  TROUPE_ASSIGN(const auto after, takeIndexesOut(catalog, unit, collection, names));
-  const IndexBuildOperation done{
-      .step = IndexBuildOperation::Step::kAbort, .collection = *after, .build = build, .specs = specs, .slot = slot};
-  TROUPE_TRY(tellObservers({after.get()}, [&](WriteObserver& o) { return o.onIndexBuild(unit, done); }));
+  TROUPE_TRY(takeBuildOut(catalog, unit, collection, build).status());
   return work.commit();
 }
 

@@ -55,6 +55,20 @@ IndexPtr entryOf(const Collection& collection, std::string_view name) {
   return *std::ranges::find_if(collection.indexes(), [&](const IndexPtr& index) { return index->spec.name == name; });
 }
 
+bson::Uuid buildOf(const IndexEntry& index) { return index.buildUuid.value_or(bson::Uuid{}); }
+
+/// The caller has reserved the slot, and tells the observers.
+StatusWith<CollectionPtr> takeIndexesOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                         const std::vector<std::string>& names) {
+  CatalogEntry entry = collection->toEntry();
+  for (const auto& name : names) {
+    const IndexPtr index = entryOf(*collection, name);
+    std::erase_if(entry.indexes, [&](const IndexMetadata& metadata) { return metadata.ident == index->ident; });
+    dropTableOnCommit(catalog, unit, index->ident, index->access);
+  }
+  return publishVersion(catalog, unit, entry, collection);
+}
+
 }  // namespace
 
 StatusWith<std::vector<IndexSpec>> newIndexes(const Catalog& catalog, const Collection& collection,
@@ -127,15 +141,29 @@ StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, cons
   return last;
 }
 
-StatusWith<CollectionPtr> takeIndexesOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
-                                         const std::vector<std::string>& names) {
-  CatalogEntry entry = collection->toEntry();
-  for (const auto& name : names) {
-    const IndexPtr index = entryOf(*collection, name);
-    std::erase_if(entry.indexes, [&](const IndexMetadata& metadata) { return metadata.ident == index->ident; });
-    dropTableOnCommit(catalog, unit, index->ident, index->access);
+std::vector<bson::Uuid> buildsIn(const Collection& collection) {
+  std::vector<bson::Uuid> builds;
+  for (const auto& index : collection.indexes())
+    if (!index->ready && std::ranges::find(builds, buildOf(*index)) == builds.end()) builds.push_back(buildOf(*index));
+  return builds;
+}
+
+StatusWith<CollectionPtr> takeBuildOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                       const bson::Uuid& build) {
+  std::vector<std::string> names;
+  std::vector<IndexSpec> specs;
+  for (const auto& index : collection->indexes()) {
+    if (index->ready || buildOf(*index) != build) continue;
+    names.push_back(index->spec.name);
+    specs.push_back(index->spec);
   }
-  return publishVersion(catalog, unit, entry, collection);
+  if (names.empty()) return collection;
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
+  TROUPE_ASSIGN(auto after, takeIndexesOut(catalog, unit, collection, names));
+  const IndexBuildOperation done{
+      .step = IndexBuildOperation::Step::kAbort, .collection = *after, .build = build, .specs = specs, .slot = slot};
+  TROUPE_TRY(tellObservers({after.get()}, [&](WriteObserver& o) { return o.onIndexBuild(unit, done); }));
+  return after;
 }
 
 StatusWith<std::vector<std::string>> indexNamesFor(const Collection& collection, const bson::Element& index) {

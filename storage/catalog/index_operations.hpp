@@ -25,9 +25,13 @@ StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit,
 StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                       const std::vector<std::string>& names);
 
-/// Removes indexes whose build is aborted. The caller has reserved the slot, and tells the observers.
-StatusWith<CollectionPtr> takeIndexesOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
-                                         const std::vector<std::string>& names);
+/// The builds that have unfinished indexes in the collection; nil for one that the catalog's row does not name.
+std::vector<bson::Uuid> buildsIn(const Collection& collection);
+
+/// Removes the unfinished indexes of a build, which is one operation: its abort. The same collection where it has none.
+/// Lock: collection X.
+StatusWith<CollectionPtr> takeBuildOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
+                                       const bson::Uuid& build);
 
 /// The names that the argument `index` of dropIndexes means: "*" (all but `_id`), a name, a key pattern, or an array of
 /// names. Errors: IndexNotFound, AmbiguousIndexKeyPattern, InvalidOptions, TypeMismatch.

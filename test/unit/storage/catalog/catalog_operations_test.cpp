@@ -55,6 +55,13 @@ TEST_P(CatalogOperationsTest, AnswersARepeatedCreateOfTheSameOnly) {
   create();
   EXPECT_EQ(createAgain({}), ErrorCode::kOK);
   EXPECT_EQ(createAgain(R"({"capped": true, "size": 4096})"_json), ErrorCode::kNamespaceExists);
+  const auto createAs = [&](const bson::Uuid& uuid) {
+    CollectionOptions options;
+    options.uuid = uuid;
+    return write([&] { return createCollection(*catalog, *unit, Namespace("test", "c"), options); }).status();
+  };
+  EXPECT_TRUE(createAs(current()->uuid()).isOK());
+  EXPECT_EQ(createAs(catalog->newUuid()).code(), ErrorCode::kNamespaceExists) << "it is another collection";
 }
 
 TEST_P(CatalogOperationsTest, RefusesADatabaseThatDiffersInCase) {

@@ -157,6 +157,33 @@ TEST_P(MultikeyTimesTest, AppliersGiveTheRowTimesThatGrow) {
   EXPECT_EQ(flagsAt(at(newest.increment + 9)), both);
 }
 
+/// What a scan derives has no time of its own: the flag comes with the index.
+TEST_P(MultikeyTimesTest, AnIndexBuildWritesItsFlagWithItsCommit) {
+  for (const WriteMode mode : {WriteMode::kReplicated, WriteMode::kApplied}) {
+    const std::string field = mode == WriteMode::kApplied ? "d" : "c";
+    begin();
+    insertAs(*operation, withArray(mode == WriteMode::kApplied ? 12 : 11, field.c_str()));
+    const auto wanted = bson::doc("key", bson::doc(field, 1), "name", field);
+    IndexBuilder builder(*catalog, current()->ns(), *newIndexes(*catalog, *current(), {wanted.view()}));
+    ASSERT_TRUE(builder.start(rec()).isOK());
+    {
+      OperationContext scan(services());
+      scan.setWriteMode(mode);
+      const auto ended = builder.step(scan.recoveryUnit(), 100);
+      ASSERT_TRUE(ended.isOK()) << ended.status().toString();
+      ASSERT_TRUE(*ended);
+    }
+    EXPECT_FALSE(flagsAt(writes->slots.newest()).contains(field));
+    ASSERT_TRUE(builder.commit(rec()).isOK());
+    const Timestamp committed = operation->lastOpTime().timestamp;
+    EXPECT_TRUE(flagsAt(committed).contains(field));
+    EXPECT_FALSE(flagsAt({committed.seconds, committed.increment - 1}).contains(field));
+    const Timestamp newest = writes->slots.newest();
+    insertAs(*operation, withArray(mode == WriteMode::kApplied ? 14 : 13, field.c_str()));
+    EXPECT_EQ(writes->slots.newest().increment, newest.increment + 1) << "no row is written once more";
+  }
+}
+
 TEST_P(MultikeyTimesTest, TimesThatARollbackHasUndoneHoldNoFlagBack) {
   ASSERT_TRUE(insertOne(1).isOK());
   const Timestamp stable = operation->lastOpTime().timestamp;

@@ -379,6 +379,46 @@ TEST_P(OplogWriterTest, EveryCommandHasItsEntry) {
   EXPECT_EQ(std::get<LoggedDropIndex>(commands["dropIndexes"]).index, "a_1");
 }
 
+/// Members that have begun a build hear of its end before its collection goes.
+TEST_P(OplogWriterTest, ACollectionThatGoesEndsItsIndexBuilds) {
+  const auto begun = [&](const char* ns, const char* name) {
+    const auto wanted = doc("key", doc(name, 1), "name", name);
+    IndexBuilder builder(*catalog, current(ns)->ns(), *newIndexes(*catalog, *current(ns), {wanted.view()}));
+    ASSERT_TRUE(builder.start(rec()).isOK());
+  };
+  const auto in = [&](auto body) {
+    const Status done = inUnit(body);
+    ASSERT_TRUE(done.isOK()) << done.toString();
+  };
+  begun("test.c", "a");
+  begun("test.c", "b");
+  in([&] { return dropCollection(*catalog, rec(), current()); });
+  for (const char* name : {"d", "e"})
+    in([&] { return createCollection(*catalog, rec(), {"test", name}, {}).status(); });
+  begun("test.e", "a");
+  in([&] { return renameCollection(*catalog, rec(), current("test.d"), {"test", "e"}, true).status(); });
+  begun("test.e", "a");
+  in([&] { return dropDatabase(*catalog, rec(), "test"); });
+  std::vector<std::string> names;
+  std::set<bson::Uuid> open;
+  for (const bson::Document& document : log()) {
+    const auto entry = OplogEntry::parse(document);
+    ASSERT_TRUE(entry.isOK()) << entry.status().toString();
+    names.emplace_back(entry->operation.object.first().name());
+    const auto command = parseCommand(entry->operation);
+    ASSERT_TRUE(command.isOK()) << command.status().toString();
+    const auto* build = std::get_if<LoggedIndexBuild>(&*command);
+    if (!build) continue;
+    if (build->step == LoggedIndexBuild::Step::kStart) open.insert(build->build);
+    else EXPECT_EQ(open.erase(build->build), 1u);
+  }
+  EXPECT_THAT(open, IsEmpty());
+  EXPECT_THAT(names, ElementsAre("startIndexBuild", "startIndexBuild", "abortIndexBuild", "abortIndexBuild", "drop",
+                                 "create", "create", "startIndexBuild", "abortIndexBuild", "renameCollection",
+                                 "startIndexBuild", "abortIndexBuild", "drop", "dropDatabase"));
+  expectUniqueGrowingTimes();
+}
+
 // OPL-001
 TEST_P(OplogWriterTest, TheLogIsACappedCollectionThatOnlyTheServerWrites) {
   ASSERT_TRUE(insertAll({1, 2}).isOK());
