@@ -44,6 +44,19 @@ BeginOptions RecoveryUnit::beginOptions() const {
   return options;
 }
 
+namespace {
+
+/// The newest data in their place would be a wrong answer, and nobody would notice.
+Status checkTimeOf(ReadSource source, const SessionPool& pool, const BeginOptions& options) {
+  const bool needsTime = source == ReadSource::kLastApplied || source == ReadSource::kMajority;
+  if (!needsTime || options.readTimestamp || !pool.isMember()) return Status::OK();
+  return {ErrorCode::kReadConcernMajorityNotAvailableYet,
+          std::string("this member does not know yet up to where its data are ") +
+              (source == ReadSource::kMajority ? "those of a majority" : "applied")};
+}
+
+}  // namespace
+
 Status RecoveryUnit::beginSlow() {
   if (!session_) {
     TROUPE_ASSIGN(session_, pool_.borrow());
@@ -53,6 +66,7 @@ Status RecoveryUnit::beginSlow() {
     TROUPE_TRY(session_->begin());
   } else {
     const BeginOptions options = beginOptions();
+    TROUPE_TRY(checkTimeOf(source_, pool_, options));
     TROUPE_TRY(session_->begin(options));
     readTimestamp_ = options.readTimestamp;
   }

@@ -13,8 +13,9 @@ namespace troupe::storage {
 
 class OperationContext;
 
-/// As of which time a unit reads (STX-001). A source whose time the node does not have reads the newest committed data:
-/// kLastApplied and kMajority do so on every node today, for want of a ReadTimes.
+/// As of which time a unit reads (STX-001). On a node that stands alone the newest committed data are those of every
+/// source but kProvided. A member of a replica set that does not know the time of kLastApplied or kMajority refuses the
+/// snapshot (ReadConcernMajorityNotAvailableYet): none does so far, for want of a ReadTimes.
 enum class ReadSource {
   kNoTimestamp,  ///< the newest committed data
   kProvided,     ///< a time named by the caller (`atClusterTime`)

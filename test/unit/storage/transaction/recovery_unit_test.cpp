@@ -109,6 +109,23 @@ TEST_F(RecoveryUnitTest, WithoutReplicationEverySourceReadsTheNewest) {
   }
 }
 
+TEST_F(RecoveryUnitTest, AMemberThatDoesNotKnowTheTimeOfASourceRefusesIt) {
+  commit("k", "10", 10);
+  pool_.setMember(true);
+  FixedTimes times;
+  for (auto source : {ReadSource::kLastApplied, ReadSource::kMajority}) {
+    RecoveryUnit unaware(pool_), early(pool_, &times);
+    for (RecoveryUnit* unit : {&unaware, &early}) {
+      ASSERT_TRUE(unit->setReadSource(source).isOK());
+      EXPECT_EQ(unit->begin().code(), ErrorCode::kReadConcernMajorityNotAvailableYet);
+    }
+    times.applied = times.majorityPoint = timeOf(15);
+    EXPECT_EQ(read(early, "k"), "10");
+    times = FixedTimes();
+  }
+  pool_.setMember(false);
+}
+
 TEST_F(RecoveryUnitTest, TheSourceIsFixedWhileASnapshotIsOpen) {
   RecoveryUnit unit(pool_);
   EXPECT_EQ(unit.setReadSource(ReadSource::kProvided).code(), ErrorCode::kBadValue);
