@@ -3,8 +3,8 @@
 #include <set>
 
 #include "actors/commands/families.hpp"
+#include "actors/commands/pipeline_environment.hpp"
 #include "actors/commands/prepared_aggregation.hpp"
-#include "actors/commands/write_support.hpp"
 #include "actors/server/collection_uuid.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/stable_api.hpp"
@@ -48,19 +48,6 @@ StatusWith<AuthorizedNamespace> aggregateTarget(Request& request) {
   TROUPE_ASSIGN(auto target, resolveInput(request, std::move(ns), request.body()));
   TROUPE_TRY(checkCollectionUuid(request));
   return target;
-}
-
-/// Holds the target of $out (X) or $merge (IX, or X when it is capped; made when missing) while the pipeline runs, but
-/// for its yields.
-Task<StatusWith<storage::HeldLock>> lockTarget(Request& request, AuthorizedNamespace target, bool out) {
-  if (Status status = storage::validateForCreate(target); !status.isOK()) co_return status;
-  if (!out) {
-    if (Status status = co_await createIfMissing(request, target); !status.isOK()) co_return status;
-  }
-  const auto collection = request.server().catalog.find(target);
-  const bool alone = out || (collection && collection->isCapped());  // an insert may remove the oldest documents
-  const auto mode = alone ? storage::LockMode::kX : storage::LockMode::kIX;
-  co_return co_await lockCollection(request.server().node, request.operation(), target, mode);
 }
 
 bool endsWith(bson::View stages, std::string_view name) {
@@ -129,13 +116,11 @@ Task<Status> aggregate(Request& request) {
     co_return co_await explainAggregate(request, *ns, request.body(), query::ExplainVerbosity::kQueryPlanner);
   auto prepared = prepareAggregation(request, *ns, request.body());
   if (!prepared.isOK()) co_return prepared.status();
-  storage::HeldLock lock;
   const bool writes = prepared->pipeline->writes();
   if (writes) {
     TROUPE_CO_TRY(checkRoleForWriting(request, prepared->target->db()));
-    auto held = co_await lockTarget(request, *prepared->target, endsWith(request.document("pipeline"), "$out"));
-    if (!held.isOK()) co_return held.status();
-    lock = std::move(*held);
+    const bool replaces = endsWith(request.document("pipeline"), "$out");
+    TROUPE_CO_TRY(co_await prepared->lock->take(request, *prepared->target, replaces));
   }
   const auto batchSize = request.document("cursor")["batchSize"];
   BatchLimit limit;

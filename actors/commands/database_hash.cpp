@@ -8,6 +8,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/namespace_resolution.hpp"
+#include "actors/server/role_check.hpp"
 #include "messaging/auth/md5.hpp"
 #include "messaging/bson/numeric.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -24,8 +25,9 @@ namespace {
 /// blocking work.
 class DatabaseHash {
  public:
-  DatabaseHash(ServerContext& server, std::vector<CollectionPtr> collections)
-      : reading_(server), left_(std::move(collections)) {}
+  explicit DatabaseHash(ServerContext& server) : reading_(server) {}
+  /// Those of the snapshot that the operation holds.
+  void begin(std::vector<CollectionPtr> collections) { left_ = std::move(collections); }
 
   storage::OperationContext& operation() { return reading_.operation; }
   storage::HeldLock& lock() { return reading_.lock; }
@@ -105,15 +107,17 @@ StatusWith<std::set<std::string, std::less<>>> wantedNames(const Request& reques
 Task<Status> dbHash(Request& request) {
   TROUPE_CO_ASSIGN(const auto wanted, wantedNames(request));
   ServerContext& server = request.server();
-  std::vector<CollectionPtr> collections;
-  for (const auto& collection : server.catalog.collections(NamespaceResolution::targetDatabase(request))) {
-    const auto name = collection->ns().collection();
-    if (collection->isView() || name == "system.profile") continue;
-    if (wanted.empty() || wanted.contains(name)) collections.push_back(collection);
-  }
   const TimePoint begun = server.node.environment().now();
-  const auto hash = std::make_shared<DatabaseHash>(server, collections);
+  const auto hash = std::make_shared<DatabaseHash>(server);
   TROUPE_CO_TRY(co_await lockForWork(request, operationOf(hash), hash->lock()));
+  TROUPE_CO_ASSIGN(const CatalogReader catalog, server.catalog.read(hash->operation().recoveryUnit()));
+  if (server.membership) TROUPE_CO_TRY(checkRole(request));  // as of the snapshot
+  TROUPE_CO_ASSIGN(auto collections, catalog.collections(NamespaceResolution::targetDatabase(request)));
+  std::erase_if(collections, [&](const CollectionPtr& collection) {
+    const auto name = collection->ns().collection();
+    return collection->isView() || name == "system.profile" || (!wanted.empty() && !wanted.contains(name));
+  });
+  hash->begin(collections);
   while (!hash->isDone()) {
     TROUPE_CO_TRY(co_await runBlocking(request, operationOf(hash), "dbHash", stepOf(hash)));
     TROUPE_CO_TRY(request.checkForInterrupt());

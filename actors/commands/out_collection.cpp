@@ -63,7 +63,7 @@ Status OutCollection::make() {
 }
 
 OutCollection::~OutCollection() {
-  if (!temporary_) return;
+  if (!temporary_ || temporary_->superseded()) return;
   query_.unit().abandonSnapshot();
   try {
     storage::HeldLock lock(*query_.operation, storage::ResourceType::kCollection, temporary_->ns().toString(),
@@ -76,7 +76,15 @@ OutCollection::~OutCollection() {
   }
 }
 
+/// No lock is held on it at yields. A later version would be met by writes as a conflict that never ends.
+Status OutCollection::checkTemporaryIsThere() const {
+  if (!temporary_->superseded()) return Status::OK();
+  return {ErrorCode::kQueryPlanKilled,
+          "the temporary collection " + temporary_->ns().toString() + " of $out was dropped or changed meanwhile"};
+}
+
 Status OutCollection::insert(bson::View document) {
+  TROUPE_TRY(checkTemporaryIsThere());
   std::deque<bson::Document> made;
   TROUPE_ASSIGN(const auto stored, documentToStore(document, server_, made, EmptyTimestamps::kFill));
   TROUPE_TRY(validator_.check(stored));
@@ -102,6 +110,7 @@ Status OutCollection::checkTargetUnchanged() const {
 }
 
 Status OutCollection::finish() {
+  TROUPE_TRY(checkTemporaryIsThere());
   // The pipeline meets a conflict for as long as the point is armed, and tries again after each pause.
   if (server_.failPoints.fires(kFailPoint)) return {ErrorCode::kWriteConflict, "held by a fail point"};
   TROUPE_TRY(checkTargetUnchanged());

@@ -23,15 +23,17 @@ class OutCollection final : public query::OutWriter {
   /// the lock can be had at once. Else, and on a node that has stepped down, the collection stays, marked as temporary.
   ~OutCollection() override;
 
-  /// Errors: DuplicateKey, DocumentValidationFailure, OutOfDiskSpace, those of documentToStore.
+  /// Errors: DuplicateKey, DocumentValidationFailure, OutOfDiskSpace, those of documentToStore; QueryPlanKilled when
+  /// the temporary collection was dropped or changed, with its database or by its name.
   Status insert(bson::View document) override;
-  /// Errors: CommandFailed when the target's options or indexes have changed since `open`.
+  /// Errors: QueryPlanKilled, as above; CommandFailed when the target's options or indexes have changed since `open`.
   Status finish() override;
 
  private:
   OutCollection(CommandPipelineEnvironment& environment, QueryResources& query, AuthorizedNamespace target)
       : environment_(environment), query_(query), server_(query.server), target_(std::move(target)) {}
   Status make();
+  Status checkTemporaryIsThere() const;
   Status checkTargetUnchanged() const;
 
   CommandPipelineEnvironment& environment_;

@@ -6,8 +6,10 @@
 #include "actors/commands/out_collection.hpp"
 #include "actors/commands/views.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/role_check.hpp"
 #include "actors/server/session_registry.hpp"
 #include "messaging/bson/collation.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
@@ -111,12 +113,47 @@ bson::Document clusterCatalogRow(const storage::Collection& collection, bool sha
 
 }  // namespace
 
+Task<Status> OutputLock::take(Request& request, AuthorizedNamespace target, bool replaces) {
+  TROUPE_CO_TRY(storage::validateForCreate(target));
+  target_ = target;
+  if (replaces) {
+    auto held = co_await lockCollection(request.server().node, request.operation(), target, storage::LockMode::kX);
+    if (!held.isOK()) co_return held.status();
+    lock_ = std::move(*held);
+    co_return Status::OK();
+  }
+  auto opened = co_await writerOf(request).open(target, IfMissing::kCreate);
+  if (!opened.isOK()) co_return opened.status();
+  lock_ = std::move(opened->lock);
+  co_return Status::OK();
+}
+
+Task<Status> OutputLock::adjust(Request& request) {
+  storage::Locker* const locker = request.operation().locker();
+  if (!target_ || !locker) co_return Status::OK();
+  const std::string name = target_->toString();
+  const bool isAlone = locker->modeOf(storage::ResourceId::collection(name)) == storage::LockMode::kX;
+  const auto collection = request.server().catalog.find(*target_);
+  if (isAlone || !collection || !collection->isCapped()) co_return Status::OK();
+  lock_.reset();
+  auto opened = co_await writerOf(request).open(*target_, IfMissing::kLeave);
+  if (!opened.isOK()) co_return opened.status();
+  lock_ = std::move(opened->lock);
+  co_return Status::OK();
+}
+
 CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, QueryResources& resources)
     : resources_(resources),
       server_(request.server()),
-      bypassesValidation_(resources.command["bypassDocumentValidation"].truthy()) {
+      bypassesValidation_(resources.command["bypassDocumentValidation"].truthy()),
+      fromSecondaries_(readsFromSecondaries(request)) {
   mayListSessions_ = request.authorize(auth::Action::kListSessions, auth::Resource::cluster()).isOK();
   inspection_ = NamespaceResolution::inspection(request);
+}
+
+Status CommandPipelineEnvironment::admitFromView(std::span<const query::NamedCollection> named) {
+  namespaces_.admitFromView(named);
+  return namespaces_.readsReplicated() ? checkRoleForReading(server_, fromSecondaries_) : Status::OK();
 }
 
 StatusWith<StagePtr> CommandPipelineEnvironment::scan(const CollectionName& from, const query::PushDown& request) {
@@ -153,7 +190,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(const AuthorizedNamesp
   context.on = {std::string(resolved.ns.db()), std::string(resolved.ns.collection())};
   context.depth = request.depth + 1;
   TROUPE_ASSIGN(auto pipeline, query::Pipeline::parse(resolved.stages, context));
-  namespaces_.admitFromView(pipeline->involved());
+  TROUPE_TRY(admitFromView(pipeline->involved()));
   TROUPE_TRY(pipeline->optimize());
   if (!pipeline->startsWithSource()) {
     TROUPE_ASSIGN(auto source, scanNamespace(resolved.ns, pipeline->takePushDown()));

@@ -13,6 +13,20 @@
 namespace troupe::commands {
 using namespace server;
 
+/// The lock of the target of $out (X) or $merge (IX; X while it is capped, since an insert may remove the oldest
+/// documents), held while the pipeline runs, but for its yields. Must not outlive the operation.
+class OutputLock {
+ public:
+  /// Makes the target of $merge where it is missing. Errors: those of CollectionWriter::open.
+  Task<Status> take(Request& request, AuthorizedNamespace target, bool replaces);
+  /// After a yield, whose locks are held again: the target may have become capped meanwhile. Errors: as before.
+  Task<Status> adjust(Request& request);
+
+ private:
+  std::optional<AuthorizedNamespace> target_;  ///< none: nothing is held
+  storage::HeldLock lock_;
+};
+
 /// Services of this node for the stages of a pipeline: other collections ($lookup, $unionWith), targets ($out, $merge)
 /// and views of the server's inside ($collStats, $currentOp, $actors ...). Lives as long as the pipeline. Writers rely
 /// on the locks the aggregate command holds for the target.
@@ -25,6 +39,8 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   bson::View stages() const { return stages_; }
   /// What the stages may open. Filled while the aggregation is prepared; views that are met later add what they name.
   PipelineNamespaces& namespaces() { return namespaces_; }
+  /// What a view names, which no client asked for. Errors: those of checkRole.
+  Status admitFromView(std::span<const query::NamedCollection> named);
   /// The target of $out or $merge. Errors: Unauthorized when it was not admitted.
   StatusWith<AuthorizedNamespace> outputTarget(const query::CollectionName& name) const;
 
@@ -68,6 +84,7 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   storage::CollectionPtr validated_;  ///< the version of $merge's target that `validator_` is of
   DocumentValidator validator_;
   bool bypassesValidation_ = false;
+  const bool fromSecondaries_;  ///< the client that opened the pipeline reads from those
   bool mayListSessions_ = false;
   std::optional<CatalogInspection> inspection_;  ///< the client may look at the server's inside
 };

@@ -44,11 +44,14 @@ class PipelineStream final : public ResultStream {
   StatusWith<query::Next> next() override { return pipeline_->next(); }
   std::optional<std::chrono::milliseconds> takeWait() override { return environment_->takeWait(); }
   void save() override { pipeline_->save(); }
+  bool readsReplicated() const override { return environment_->namespaces().readsReplicated(); }
+  Task<Status> adjustLocks(Request& request) override { return lock_.adjust(request); }
   Status restore(storage::OperationContext& operation) override {
     resources_->operation = &operation;
     TROUPE_TRY(resources_->catalog().status());
     return pipeline_->restore();
   }
+  OutputLock& lock() { return lock_; }
   query::FullScan fullScan() const override {
     return executor_ && !pipeline_->writes() ? executor_->stats().fullScan : query::FullScan::kNone;
   }
@@ -62,6 +65,7 @@ class PipelineStream final : public ResultStream {
 
  private:
   std::shared_ptr<QueryResources> resources_;
+  OutputLock lock_;
   std::unique_ptr<CommandPipelineEnvironment> environment_;
   std::unique_ptr<Pipeline> pipeline_;
   query::Executor* executor_;
@@ -124,7 +128,7 @@ StatusWith<std::unique_ptr<Pipeline>> parseResolved(Request& request, QueryResou
   if (resolved.throughView) TROUPE_TRY(admitOwnStages(request, environment, context, r.command));
   TROUPE_ASSIGN(auto pipeline, Pipeline::parse(environment.stages(), context));
   if (resolved.throughView) {
-    environment.namespaces().admitFromView(pipeline->involved());
+    TROUPE_TRY(environment.admitFromView(pipeline->involved()));
     return pipeline;
   }
   const bool bypass = r.command.view()["bypassDocumentValidation"].truthy();
@@ -180,8 +184,10 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const Autho
   TROUPE_TRY(prepared.pipeline->optimize());
   if (!prepared.pipeline->startsWithSource()) TROUPE_TRY(openSource(prepared, command, allowDisk));
   prepared.ns = ns.collection().empty() ? std::string(ns.db()) + ".$cmd.aggregate" : ns.toString();
-  prepared.stream = std::make_unique<PipelineStream>(prepared.resources, std::move(environment), std::move(pipeline),
-                                                     prepared.executor);
+  auto stream = std::make_unique<PipelineStream>(prepared.resources, std::move(environment), std::move(pipeline),
+                                                 prepared.executor);
+  prepared.lock = &stream->lock();
+  prepared.stream = std::move(stream);
   return prepared;
 }
 

@@ -10,12 +10,15 @@
 namespace troupe::commands {
 using namespace server;
 
+class OutputLock;
+
 /// An aggregation ready to run: the pipeline with views resolved, its front pushed into the collection's plan.
 struct PreparedAggregation {
   std::shared_ptr<QueryResources> resources;
   std::string ns;                             ///< as shown in the cursor
   std::optional<AuthorizedNamespace> target;  ///< of $out or $merge
   std::unique_ptr<ResultStream> stream;
+  OutputLock* lock = nullptr;           ///< the stream's, of the target; to be taken before the stream is read
   query::Pipeline* pipeline = nullptr;  ///< the stream's
   query::PushDown pushed;               ///< what the plan took over
   query::Executor* executor = nullptr;  ///< the plan that feeds it; null for pipelines that make their own documents

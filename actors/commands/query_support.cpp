@@ -56,9 +56,12 @@ class ExecutorStream final : public ResultStream {
 /// Takes up again what `suspend` gave up, in this command or the one before.
 Task<Status> resume(Request& request, ResultStream& stream) {
   TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));
+  TROUPE_CO_TRY(co_await stream.adjustLocks(request));
   TROUPE_CO_TRY(stream.restore(request.operation()));
   if (!request.server().membership) co_return Status::OK();
-  co_return checkRole(request);  // a read that this node may no longer serve ends at its next turn
+  TROUPE_CO_TRY(checkRole(request));  // a read that this node may no longer serve ends at its next turn
+  if (!stream.readsReplicated()) co_return Status::OK();
+  co_return checkRoleForReading(request.server(), readsFromSecondaries(request));
 }
 
 /// Whether an expression names a variable that has another value in each command; not within $literal.

@@ -4,6 +4,7 @@
 
 #include "actors/commands/query_support.hpp"
 #include "actors/server/collection_uuid.hpp"
+#include "actors/server/role_check.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
 
@@ -23,6 +24,7 @@ Status checkUserWrite(const Namespace& ns) {
 
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace ns, IfMissing ifMissing) {
   TROUPE_CO_TRY(checkUserWrite(ns));
+  TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));  // of the namespace: a command may name another database
   auto target = co_await writerOf(request).open(ns, ifMissing);
   if (!target.isOK()) co_return target.status();
   TROUPE_CO_TRY(checkCollectionUuid(request, ns));

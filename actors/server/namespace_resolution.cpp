@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/server/command.hpp"
+#include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
 
@@ -84,6 +85,12 @@ StatusWith<Namespace> commandNamespace(const Request& request) {
 }  // namespace
 
 StatusWith<AuthorizedNamespace> NamespaceResolution::resolve(Request& request, Namespace ns, const ActionSet& needed) {
+  if (request.command && request.command->access == Access::kRead) TROUPE_TRY(checkRoleForReading(request, ns));
+  return authorized(request, std::move(ns), needed);
+}
+
+StatusWith<AuthorizedNamespace> NamespaceResolution::authorized(Request& request, Namespace ns,
+                                                                const ActionSet& needed) {
   TROUPE_TRY(check(request, ns, needed));
   if (request.checksPrivileges() && needed.any()) request.grants.push_back({ns, needed});
   return AuthorizedNamespace(std::move(ns));
@@ -94,7 +101,9 @@ StatusWith<AuthorizedNamespace> NamespaceResolution::resolve(Request& request, c
   if (const auto action = clusterActionFor(named.use)) TROUPE_TRY(request.authorize(*action, Resource::cluster()));
   ActionSet needed = actionsFor(named.use);
   if (bypass && isWrite(named.use)) needed |= auth::actions({Action::kBypassDocumentValidation});
-  return resolve(request, Namespace(named.name.db, named.name.collection), needed);
+  Namespace ns(named.name.db, named.name.collection);
+  if (!isWrite(named.use)) TROUPE_TRY(checkRoleForReading(request, ns));
+  return authorized(request, std::move(ns), needed);
 }
 
 Status NamespaceResolution::checkTarget(Request& request) {
@@ -155,14 +164,21 @@ Status PipelineNamespaces::admit(Request& request, std::span<const NamedCollecti
   for (const NamedCollection& one : named) {
     TROUPE_ASSIGN(auto resolved, NamespaceResolution::resolve(request, one, bypass));
     admitted_.insert_or_assign(Key(one.name.full(), one.use), std::move(resolved));
+    note(one);
   }
   return Status::OK();
 }
 
+void PipelineNamespaces::note(const NamedCollection& named) {
+  readsReplicated_ |= !isWrite(named.use) && Namespace(named.name.db, named.name.collection).isReplicated();
+}
+
 void PipelineNamespaces::admitFromView(std::span<const NamedCollection> named) {
-  for (const NamedCollection& one : named)
-    if (!clusterActionFor(one.use) && !isWrite(one.use))
-      admitted_.try_emplace(Key(one.name.full(), one.use), NamespaceResolution::fromView(one.name));
+  for (const NamedCollection& one : named) {
+    if (clusterActionFor(one.use) || isWrite(one.use)) continue;
+    admitted_.try_emplace(Key(one.name.full(), one.use), NamespaceResolution::fromView(one.name));
+    note(one);
+  }
 }
 
 StatusWith<AuthorizedNamespace> PipelineNamespaces::find(const query::CollectionName& name, NamespaceUse use) const {

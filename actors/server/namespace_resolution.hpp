@@ -16,11 +16,11 @@ namespace troupe::server {
 class NamespaceResolution {
  public:
   /// The one check. `needed`: all of these actions on the collection. Also remembered for the cursor that the command
-  /// may open (`Request::grants`). Errors: Unauthorized.
+  /// may open (`Request::grants`). Errors: Unauthorized; of a command that reads, also those of checkRole.
   static StatusWith<AuthorizedNamespace> resolve(Request& request, storage::Namespace ns,
                                                  const auth::ActionSet& needed);
   /// What a stage does with a namespace it names ($lookup, $out, $collStats ...). `bypass`: without the target's
-  /// validator. Errors: Unauthorized.
+  /// validator. Errors: Unauthorized; for what is read, also those of checkRole.
   static StatusWith<AuthorizedNamespace> resolve(Request& request, const query::NamedCollection& named,
                                                  bool bypass = false);
 
@@ -51,6 +51,8 @@ class NamespaceResolution {
 
  private:
   friend class PipelineNamespaces;
+  static StatusWith<AuthorizedNamespace> authorized(Request& request, storage::Namespace ns,
+                                                    const auth::ActionSet& needed);
   static AuthorizedNamespace fromView(const query::CollectionName& name) {
     return AuthorizedNamespace({name.db, name.collection});
   }
@@ -67,9 +69,13 @@ class PipelineNamespaces {
   void admitFromView(std::span<const query::NamedCollection> named);
   /// Errors: Unauthorized for what was not admitted.
   StatusWith<AuthorizedNamespace> find(const query::CollectionName& name, query::NamespaceUse use) const;
+  /// Whether something replicated was admitted for reading: the node needs a role in which it serves that.
+  bool readsReplicated() const { return readsReplicated_; }
 
  private:
   using Key = std::pair<std::string, query::NamespaceUse>;
+  void note(const query::NamedCollection& named);
+  bool readsReplicated_ = false;
   std::map<Key, AuthorizedNamespace, std::less<>> admitted_;
 };
 

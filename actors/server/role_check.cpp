@@ -9,14 +9,9 @@ namespace troupe::server {
 
 namespace {
 
-bool readsFromSecondaries(const Request& request) {
-  const auto preference = request.document("$readPreference");
-  return !preference.empty() && preference["mode"].toStringOr("primary") != "primary";
-}
-
 /// Drivers look for a new primary when they see these.
-Status withTopologyVersion(const Request& request, ErrorCode code, std::string reason) {
-  const HelloState& hello = request.server().hello;
+Status withTopologyVersion(const ServerContext& server, ErrorCode code, std::string reason) {
+  const HelloState& hello = server.hello;
   return {code, std::move(reason),
           bson::doc("topologyVersion", bson::doc("processId", hello.processId(), "counter", hello.counter()))};
 }
@@ -28,7 +23,7 @@ Status checkRoleForWriting(const Request& request, std::string_view db) {
   const replication::Membership* membership = request.server().membership;
   if (!membership || db == "local") return Status::OK();
   if (!membership->view()->isWritable())
-    return withTopologyVersion(request, ErrorCode::kNotWritablePrimary, "not primary");
+    return withTopologyVersion(request.server(), ErrorCode::kNotWritablePrimary, "not primary");
   return {ErrorCode::kNotImplemented,
           "members of a replica set do not replicate data yet, so this one takes writes for the database 'local' only"};
 }
@@ -39,14 +34,28 @@ Status checkRole(const Request& request) {
   if (access == Access::kWrite) return checkRoleForWriting(request, request.db());
   if (!membership || request.db() == "local" || access == Access::kNone || access == Access::kAdmin)
     return Status::OK();
-  const auto view = membership->view();
+  return checkRoleForReading(request.server(), readsFromSecondaries(request));
+}
+
+bool readsFromSecondaries(const Request& request) {
+  const auto preference = request.document("$readPreference");
+  return !preference.empty() && preference["mode"].toStringOr("primary") != "primary";
+}
+
+Status checkRoleForReading(const Request& request, const storage::Namespace& ns) {
+  if (!ns.isReplicated()) return Status::OK();
+  return checkRoleForReading(request.server(), readsFromSecondaries(request));
+}
+
+Status checkRoleForReading(const ServerContext& server, bool fromSecondaries) {
+  if (!server.membership) return Status::OK();
+  const auto view = server.membership->view();
   if (view->isWritable()) return Status::OK();
   const auto state = view->state();
   if (state != replication::MemberState::kSecondary && state != replication::MemberState::kPrimary)
-    return withTopologyVersion(request, ErrorCode::kNotPrimaryOrSecondary,
-                               "node is not in primary or recovering state");
-  if (readsFromSecondaries(request)) return Status::OK();
-  return withTopologyVersion(request, ErrorCode::kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false");
+    return withTopologyVersion(server, ErrorCode::kNotPrimaryOrSecondary, "node is not in primary or recovering state");
+  if (fromSecondaries) return Status::OK();
+  return withTopologyVersion(server, ErrorCode::kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false");
 }
 
 bool mayWrite(const ServerContext& server, const storage::Namespace& ns) {

@@ -12,7 +12,14 @@ struct ServerContext;
 /// NotPrimaryOrSecondary). The database `local` belongs to the node alone and is always served. On a standalone node:
 /// OK.
 Status checkRole(const Request& request);
-/// checkRole for the writes of a command that usually reads: $out, $merge, a repairing validate.
+/// checkRole for what a command reads beside its own database: of what is replicated, whichever database it names.
+Status checkRoleForReading(const Request& request, const storage::Namespace& ns);
+/// The same for a stream that works for several requests, one after the other. `fromSecondaries`: of the present one.
+Status checkRoleForReading(const ServerContext& server, bool fromSecondaries);
+/// Whether the client wants to read from secondaries, too.
+bool readsFromSecondaries(const Request& request);
+/// checkRole for the writes of a command to a database that it need not have named: $out, $merge, a repairing validate,
+/// changes of users.
 Status checkRoleForWriting(const Request& request, std::string_view db);
 
 /// Whether services of this node may write to the namespace in its present role.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "messaging/errors/invariant.hpp"
 #include "storage/catalog/catalog_changes.hpp"
 #include "storage/keys/key_string.hpp"
 #include "storage/operation/operation_context.hpp"
@@ -18,6 +19,18 @@ IndexAccess::WriteOptions writeOptions(const IndexEntry& index) {
 
 std::optional<int32_t> statementOf(const RecoveryUnit& unit) {
   return unit.operation() ? unit.operation()->statementId(0) : std::nullopt;
+}
+
+/// The writers of a capped collection take turns: two of them would remove the same oldest documents. Work whose locks
+/// another operation holds has no locker.
+void requireAlone(const RecoveryUnit& unit, const Namespace& ns) {
+  OperationContext* const operation = unit.operation();
+  if (!operation || operation->lockerId() == 0) return;
+  const std::string name = ns.toString();
+  const auto isHeld = [&](const ResourceId& resource) { return operation->locker()->modeOf(resource) == LockMode::kX; };
+  invariant(
+      isHeld(ResourceId::collection(name)) || isHeld(ResourceId::database(ns.db())) || isHeld(ResourceId::global()),
+      "an insert into a capped collection holds its exclusive lock");
 }
 
 }  // namespace
@@ -270,6 +283,7 @@ Status Collection::removeAt(RecoveryUnit& unit, const RecordId& id, bson::View d
 /// Members remove what the primary's log says, no more.
 Status Collection::trimCapped(RecoveryUnit& unit, const RecordId& newest) const {
   if (unit.operation() && unit.operation()->writeMode() == WriteMode::kApplied) return Status::OK();
+  requireAlone(unit, ns_);
   const auto tooMuch = [&] {
     return records_->dataBytes() > options_.cappedSize ||
            (options_.cappedMax > 0 && records_->count() > options_.cappedMax);

@@ -231,6 +231,21 @@ TEST_F(ConsistentReadTest, AScanEndsWhenItsCollectionIsDroppedOrRenamedBetweenBa
   }
 }
 
+// RDS-006
+TEST_F(ConsistentReadTest, ADigestIsOfTheCollectionsOfItsSnapshot) {
+  fill("a", 3);
+  const auto digest = [&] {
+    const bson::Document reply = run(R"({"dbHash": 1})");
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+    return std::string(reply["md5"].toStringOr());
+  };
+  const std::string before = digest();
+  when(CatalogStep::kSetUp, [&] { replace("a"); });
+  EXPECT_EQ(digest(), before);
+  catalog().observeSteps(nullptr);
+  EXPECT_NE(digest(), before) << "another one has taken its place";
+}
+
 /// A long scan gives way; the schema changes before it has its next snapshot.
 TEST_F(ConsistentReadTest, ALongScanThatGivesWayEndsWithADefinedErrorWhenItsCollectionGoes) {
   for (const bool dropped : {true, false}) {
@@ -272,9 +287,10 @@ TEST_F(ReplicatedReadTest, AStepDownDuringSetUpIsNotOverlooked) {
   fill("c", 3);
   join(&membership_);
   for (const auto step : {CatalogStep::kCatalogTaken, CatalogStep::kSnapshotOpened}) {
-    for (const char* read : {R"({"find": "c"})", R"({"find": "c", "filter": {"_id": 1}})",
-                             R"({"aggregate": "c", "pipeline": [], "cursor": {}})", R"({"count": "c"})",
-                             R"({"distinct": "c", "key": "x"})", R"({"validate": "c", "background": true})"}) {
+    for (const char* read :
+         {R"({"find": "c"})", R"({"find": "c", "filter": {"_id": 1}})",
+          R"({"aggregate": "c", "pipeline": [], "cursor": {}})", R"({"count": "c"})",
+          R"({"distinct": "c", "key": "x"})", R"({"validate": "c", "background": true})", R"({"dbHash": 1})"}) {
       becomes(Phase::kPrimary);
       when(step, [&] { becomes(Phase::kFollower); });
       EXPECT_EQ(code(read), 13435) << read;
@@ -285,6 +301,43 @@ TEST_F(ReplicatedReadTest, AStepDownDuringSetUpIsNotOverlooked) {
     }
   }
   catalog().observeSteps(nullptr);
+}
+
+/// The database of the command says nothing of what it reads and writes.
+TEST_F(ReplicatedReadTest, TheRoleIsCheckedForEachNamespace) {
+  fill("c", 3);
+  const std::string join = R"({"$lookup": {"from": {"db": "test", "coll": "c"}, "pipeline": [], "as": "all"}})";
+  ASSERT_TRUE(succeeds(R"({"insert": "l", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})", "local"));
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "l", "pipeline": [)" + join + "]}", "local"));
+  this->join(&membership_);
+  const std::string reads[] = {R"({"aggregate": "l", "cursor": {"batchSize": 1}, "pipeline": [)" + join + "]}",
+                               R"({"find": "v", "batchSize": 1})",
+                               R"({"aggregate": "l", "cursor": {"batchSize": 1}, "pipeline": [
+                                   {"$lookup": {"from": "v", "pipeline": [], "as": "views"}}]})",
+                               R"({"aggregate": "l", "cursor": {"batchSize": 1}, "pipeline": [{"$unionWith": "v"}]})"};
+  for (const std::string& read : reads) {
+    becomes(Phase::kFollower);
+    EXPECT_EQ(code(read, "local"), 13435) << read;
+    EXPECT_TRUE(server.run(with(read, R"({"$readPreference": {"mode": "nearest"}})"_json), "local")["ok"].truthy());
+    becomes(Phase::kPrimary);
+    const bson::Document first = run(read, "local");
+    ASSERT_TRUE(first["ok"].truthy()) << bson::toRelaxedJson(first);
+    becomes(Phase::kFollower);
+    const auto ns = std::string(first.view().at("cursor.ns").toStringOr());
+    EXPECT_EQ(server
+                  .run(bson::doc("getMore", first.view().at("cursor.id").toInt64(), "collection",
+                                 ns.substr(ns.find('.') + 1)),
+                       "local")["code"]
+                  .toInt64(),
+              13435)
+        << read;
+  }
+  EXPECT_EQ(code(R"({"dataSize": "test.c"})", "local"), 13435);
+  EXPECT_EQ(code(R"({"dataSize": "local.l"})", "local"), 0);
+  EXPECT_EQ(code(R"({"find": "l"})", "local"), 0);
+  EXPECT_EQ(code(R"({"createUser": "u", "pwd": "p", "roles": []})", "local"), 10107) << "users are of admin";
+  this->join(nullptr);
+  server.server->cursors.killIf([](const ClientCursor&) { return true; });
 }
 
 TEST_F(ReplicatedReadTest, AGetMoreThatWaitedThroughAStepDownServesNoBatchInTheNewRole) {

@@ -186,4 +186,55 @@ TEST_F(OutputTest, ACrashBeforeTheEndLeavesTheTargetAndNoTemporaryCollection) {
   EXPECT_EQ(left.view().at("cursor.firstBatch").asArray().count(), 3);
 }
 
+/// Another writer holds the merge up, which gives its locks to the conversion meanwhile.
+TEST_F(OutputTest, MergeIsAloneWithATargetThatHasBecomeCapped) {
+  ASSERT_TRUE(succeeds(R"({"insert": "t", "documents": [{"_id": 2, "x": 0}]})"));
+  const storage::CollectionPtr target = server.catalog->find({"test", "t"});
+  auto other = std::make_unique<storage::RecoveryUnit>(server.storageSessions);
+  auto work = std::make_unique<storage::WriteUnitOfWork>(*other);
+  const auto record = target->findById(*other, bson::doc("_id", 2).view().first());
+  ASSERT_TRUE(record.isOK() && *record);
+  ASSERT_TRUE(target->update(*other, **record, bson::doc("_id", 2, "x", 0), bson::doc("_id", 2, "x", 9)).isOK());
+  const auto merge = server.begin(parse(pipeline(R"({"$merge": "t"})")), "test", server.connect());
+  ASSERT_FALSE(merge->done) << "it meets the other writer";
+  work.reset();
+  other.reset();
+  bool isCapped = false;
+  const auto conversion = server.begin(parse(R"({"convertToCapped": "t", "size": 4096})"));
+  for (int steps = 0; !(merge->done && conversion->done) && steps < 1000; ++steps) {
+    if (conversion->done && !merge->done) isCapped = true;
+    server.node.advance(1ms);
+  }
+  EXPECT_TRUE(isCapped) << "the target has become capped beside the merge";
+  const auto merged = merge->takeReply();
+  EXPECT_TRUE(merged["ok"].truthy()) << bson::toRelaxedJson(merged);
+  EXPECT_TRUE(conversion->takeReply()["ok"].truthy());
+  EXPECT_EQ(batch(R"({"find": "t"})").size(), 3u);
+}
+
+TEST_F(OutputTest, MergeIntoAViewIsRefusedAlsoWhereThereIsNothingToMerge) {
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c"})"));
+  EXPECT_EQ(code(pipeline(R"({"$match": {"_id": 99}}, {"$merge": "v"})")), 166);
+}
+
+TEST_F(OutputTest, AnInsertIntoACappedCollectionBesideOthersIsABrokenInvariant) {
+  ASSERT_TRUE(succeeds(R"({"create": "t", "capped": true, "size": 4096})"));
+  storage::OperationContext operation(server.server->operations);
+  storage::HeldLock lock(operation, storage::ResourceType::kCollection, "test.t", storage::LockMode::kIX);
+  ASSERT_TRUE(operation.tryAdmit(true) && lock.tryAcquire());
+  storage::WriteUnitOfWork work(operation.recoveryUnit());
+  EXPECT_THROW((void)server.catalog->find({"test", "t"})->insert(operation.recoveryUnit(), bson::doc("_id", 1)),
+               BrokenInvariant);
+}
+
+TEST_F(OutputTest, AnOutWhoseTemporaryCollectionIsDroppedEndsAtOnce) {
+  const auto out = held(pipeline(R"({"$out": {"db": "other", "coll": "t"}})"));
+  ASSERT_EQ(batch(R"({"listCollections": 1, "nameOnly": true})", "other").size(), 1u);
+  ASSERT_TRUE(succeeds(R"({"dropDatabase": 1})", "other"));
+  server.node.advance(200ms);
+  ASSERT_TRUE(out->done) << "no conflict that would end";
+  EXPECT_EQ(out->takeReply()["code"].toInt64(), 175);
+  letGo();
+}
+
 }  // namespace troupe::commands
