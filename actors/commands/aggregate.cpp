@@ -3,8 +3,8 @@
 #include <set>
 
 #include "actors/commands/families.hpp"
-#include "actors/commands/pipeline_environment.hpp"
 #include "actors/commands/prepared_aggregation.hpp"
+#include "actors/commands/write_support.hpp"
 #include "actors/server/collection_uuid.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/stable_api.hpp"

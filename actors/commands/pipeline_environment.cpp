@@ -9,7 +9,6 @@
 #include "actors/server/role_check.hpp"
 #include "actors/server/session_registry.hpp"
 #include "messaging/bson/collation.hpp"
-#include "messaging/errors/co_status.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/pipeline/pipeline.hpp"
@@ -112,35 +111,6 @@ bson::Document clusterCatalogRow(const storage::Collection& collection, bool sha
 }
 
 }  // namespace
-
-Task<Status> OutputLock::take(Request& request, AuthorizedNamespace target, bool replaces) {
-  TROUPE_CO_TRY(storage::validateForCreate(target));
-  target_ = target;
-  if (replaces) {
-    auto held = co_await lockCollection(request.server().node, request.operation(), target, storage::LockMode::kX);
-    if (!held.isOK()) co_return held.status();
-    lock_ = std::move(*held);
-    co_return Status::OK();
-  }
-  auto opened = co_await writerOf(request).open(target, IfMissing::kCreate);
-  if (!opened.isOK()) co_return opened.status();
-  lock_ = std::move(opened->lock);
-  co_return Status::OK();
-}
-
-Task<Status> OutputLock::adjust(Request& request) {
-  storage::Locker* const locker = request.operation().locker();
-  if (!target_ || !locker) co_return Status::OK();
-  const std::string name = target_->toString();
-  const bool isAlone = locker->modeOf(storage::ResourceId::collection(name)) == storage::LockMode::kX;
-  const auto collection = request.server().catalog.find(*target_);
-  if (isAlone || !collection || !collection->isCapped()) co_return Status::OK();
-  lock_.reset();
-  auto opened = co_await writerOf(request).open(*target_, IfMissing::kLeave);
-  if (!opened.isOK()) co_return opened.status();
-  lock_ = std::move(opened->lock);
-  co_return Status::OK();
-}
 
 CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, QueryResources& resources)
     : resources_(resources),

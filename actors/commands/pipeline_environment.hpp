@@ -13,20 +13,6 @@
 namespace troupe::commands {
 using namespace server;
 
-/// The lock of the target of $out (X) or $merge (IX; X while it is capped, since an insert may remove the oldest
-/// documents), held while the pipeline runs, but for its yields. Must not outlive the operation.
-class OutputLock {
- public:
-  /// Makes the target of $merge where it is missing. Errors: those of CollectionWriter::open.
-  Task<Status> take(Request& request, AuthorizedNamespace target, bool replaces);
-  /// After a yield, whose locks are held again: the target may have become capped meanwhile. Errors: as before.
-  Task<Status> adjust(Request& request);
-
- private:
-  std::optional<AuthorizedNamespace> target_;  ///< none: nothing is held
-  storage::HeldLock lock_;
-};
-
 /// Services of this node for the stages of a pipeline: other collections ($lookup, $unionWith), targets ($out, $merge)
 /// and views of the server's inside ($collStats, $currentOp, $actors ...). Lives as long as the pipeline. Writers rely
 /// on the locks the aggregate command holds for the target.

@@ -35,6 +35,35 @@ Task<Status> createIfMissing(Request& request, AuthorizedNamespace ns) {
   co_return co_await writerOf(request).createIfMissing(std::move(ns));
 }
 
+Task<Status> OutputLock::take(Request& request, AuthorizedNamespace target, bool replaces) {
+  TROUPE_CO_TRY(storage::validateForCreate(target));
+  target_ = target;
+  if (replaces) {
+    auto held = co_await lockCollection(request.server().node, request.operation(), target, storage::LockMode::kX);
+    if (!held.isOK()) co_return held.status();
+    lock_ = std::move(*held);
+    co_return Status::OK();
+  }
+  auto opened = co_await writerOf(request).open(target, IfMissing::kCreate);
+  if (!opened.isOK()) co_return opened.status();
+  lock_ = std::move(opened->lock);
+  co_return Status::OK();
+}
+
+Task<Status> OutputLock::adjust(Request& request) {
+  storage::Locker* const locker = request.operation().locker();
+  if (!target_ || !locker) co_return Status::OK();
+  const std::string name = target_->toString();
+  const bool isAlone = locker->modeOf(storage::ResourceId::collection(name)) == storage::LockMode::kX;
+  const auto collection = request.server().catalog.find(*target_);
+  if (isAlone || !collection || !collection->isCapped()) co_return Status::OK();
+  lock_.reset();
+  auto opened = co_await writerOf(request).open(*target_, IfMissing::kLeave);
+  if (!opened.isOK()) co_return opened.status();
+  lock_ = std::move(opened->lock);
+  co_return Status::OK();
+}
+
 auth::ActionSet bypassAction(const Request& request) {
   if (!request.flag("bypassDocumentValidation")) return {};
   return auth::actions({auth::Action::kBypassDocumentValidation});

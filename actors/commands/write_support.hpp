@@ -1,6 +1,7 @@
 #pragma once
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "actors/kernel/node.hpp"
@@ -21,6 +22,20 @@ inline CollectionWriter writerOf(Request& request) { return {request.server().wr
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace ns, IfMissing ifMissing);
 /// Makes a collection where there is none. Errors: those of CollectionWriter::createIfMissing.
 Task<Status> createIfMissing(Request& request, AuthorizedNamespace ns);
+
+/// The lock of the target of $out (X) or $merge (IX; X while it is capped, since an insert may remove the oldest
+/// documents), held while the pipeline runs, but for its yields. Must not outlive the operation.
+class OutputLock {
+ public:
+  /// Makes the target of $merge where it is missing. Errors: those of CollectionWriter::open.
+  Task<Status> take(Request& request, AuthorizedNamespace target, bool replaces);
+  /// After a yield, whose locks are held again: the target may have become capped meanwhile. Errors: as before.
+  Task<Status> adjust(Request& request);
+
+ private:
+  std::optional<AuthorizedNamespace> target_;  ///< none: nothing is held
+  storage::HeldLock lock_;
+};
 
 /// Users may not write here directly: system collections. InvalidNamespace or Unauthorized.
 Status checkUserWrite(const storage::Namespace& ns);
