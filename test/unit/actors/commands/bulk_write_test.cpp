@@ -118,7 +118,7 @@ TEST_F(BulkWriteTest, WhereRowsHaveNoMemoryTheNextOperationFailsAndNoneThatWasDo
   constexpr int kOperations = 30'000;  // whose rows take more
   bson::Builder command;
   command.append("bulkWrite", 1).append("ordered", false);
-  command.appendArray("nsInfo", bson::array(bson::doc("ns", "test.a"), bson::doc("ns", "test.b")));
+  command.append("nsInfo", bson::array(bson::doc("ns", "test.a"), bson::doc("ns", "test.b")));
   command.openArray("ops");
   for (int i = 0; i < kOperations; ++i) command.push(bson::doc("insert", i % 2, "document", bson::doc("_id", i)));
   const bson::Document reply = server.run(command.close().finish(), "admin");
