@@ -66,8 +66,9 @@ Task<Status> CollectionWriter::until(std::shared_ptr<Promise<Status>> promise, I
   const bool admitted = operation_.isAdmitted();
   operation_.returnTicket();
   {
-    auto end = [promise](const Status& why) { promise->set(why); };
+    const std::function<void(const Status&)> end = [promise](const Status& why) { promise->set(why); };
     const InterruptibleWait guard(services_.node.environment(), operation_, end, std::move(options));
+    const storage::WriteFence::Watch watch = endWithWrites(operation_, end);
     TROUPE_CO_TRY(co_await outcome);
   }
   if (!admitted) co_return Status::OK();

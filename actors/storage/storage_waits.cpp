@@ -4,6 +4,7 @@
 
 #include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe {
 
@@ -12,6 +13,7 @@ using storage::LockMode;
 using storage::LockRequest;
 using storage::OperationContext;
 using storage::ResourceId;
+using storage::WriteFence;
 
 namespace {
 
@@ -40,12 +42,21 @@ Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resou
   auto taken =
       operation.locker()->acquire(resource, mode, {}, [promise](const Status& status) { promise->set(status); });
   if (!taken.wait) co_return taken.status;
-  const auto end = [wait = taken.wait](const Status& why) { wait->fail(why); };
+  const std::function<void(const Status&)> end = [wait = taken.wait](const Status& why) { wait->fail(why); };
   const auto abandon = [wait = taken.wait, &operation] { operation.locker()->giveUp(wait); };
   InterruptibleWait guard(node.environment(), operation, end, {.abandon = abandon});
+  WriteFence::Watch watch;
+  if (!isGlobalResource(resource.type())) watch = endWithWrites(operation, end);
   Status status = co_await outcome;
   guard.settled();
   co_return status;
+}
+
+/// What is not replicated is written in every role.
+HeldLock lockIn(OperationContext& operation, const storage::Namespace& ns, storage::ResourceType lowest,
+                std::string name, LockMode mode) {
+  return ns.isReplicated() ? HeldLock(operation, lowest, std::move(name), mode)
+                           : HeldLock::inEveryRole(operation, lowest, std::move(name), mode);
 }
 
 Task<StatusWith<HeldLock>> acquired(Node& node, OperationContext& operation, HeldLock held) {
@@ -54,6 +65,15 @@ Task<StatusWith<HeldLock>> acquired(Node& node, OperationContext& operation, Hel
 }
 
 }  // namespace
+
+WriteFence::Watch endWithWrites(OperationContext& operation, std::function<void(const Status&)> end) {
+  storage::ReplicatedWrites* const replicated = operation.services().replicated;
+  if (!replicated || !operation.announcesWrites() || operation.lockerId() == 0) return {};
+  if (!covers(operation.locker()->modeOf(ResourceId::stateTransition()), LockMode::kIX)) return {};
+  return replicated->fence.whenClosed([end = std::move(end)] {
+    end({ErrorCode::kNotWritablePrimary, "not primary: this node may not write now"});
+  });
+}
 
 Task<Status> admit(Node& node, OperationContext& operation, bool write) {
   if (operation.tryAdmit(write)) co_return Status::OK();
@@ -70,9 +90,7 @@ Task<Status> acquireLock(Node& node, OperationContext& operation, HeldLock& held
 }
 
 HeldLock collectionLock(OperationContext& operation, const storage::Namespace& ns, LockMode mode) {
-  constexpr auto kLowest = storage::ResourceType::kCollection;
-  return ns.isReplicated() ? HeldLock(operation, kLowest, ns.toString(), mode)
-                           : HeldLock::inEveryRole(operation, kLowest, ns.toString(), mode);
+  return lockIn(operation, ns, storage::ResourceType::kCollection, ns.toString(), mode);
 }
 
 Task<StatusWith<HeldLock>> lockCollection(Node& node, OperationContext& operation, storage::Namespace ns,
@@ -92,7 +110,8 @@ Task<StatusWith<HeldLock>> lockCollection(Node& node, OperationContext& operatio
 }
 
 Task<StatusWith<HeldLock>> lockDatabase(Node& node, OperationContext& operation, std::string db, LockMode mode) {
-  return acquired(node, operation, HeldLock(operation, storage::ResourceType::kDatabase, std::move(db), mode));
+  return acquired(node, operation,
+                  lockIn(operation, storage::Namespace(db, ""), storage::ResourceType::kDatabase, db, mode));
 }
 
 Task<Status> resumeLocks(Node& node, OperationContext& operation) {

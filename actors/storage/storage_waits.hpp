@@ -9,14 +9,21 @@
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/operation/held_lock.hpp"
 #include "storage/operation/operation_context.hpp"
+#include "storage/oplog/write_fence.hpp"
 
 namespace troupe {
 
 // Waits of an operation in storage, without holding a thread. Waits for locks and tickets end with the failure of
 // the operation when it is killed or its deadline passes, and are given up when the waiting coroutine goes away.
 
+/// Ends a wait of a writer that has its role already (it holds the state transition lock) as soon as writes are
+/// refused, as its writes would: a change of the role, with all reads that queue behind it, would wait as long. `end`
+/// may be called from any thread, as that of InterruptibleWait. The result lives as long as the wait.
+storage::WriteFence::Watch endWithWrites(storage::OperationContext& operation, std::function<void(const Status&)> end);
 /// Acquires what is missing of the lock, after a ticket (LCK-008). Errors: Interrupted and its kin, MaxTimeMSExpired,
-/// WriteConflict (the wait would be a deadlock). Locks acquired before a failure are released with `held`.
+/// WriteConflict (the wait would be a deadlock), NotWritablePrimary (writes are refused while a writer waits for a
+/// database or collection, whose wait a change of the role must not wait for). Locks acquired before a failure are
+/// released with `held`.
 Task<Status> acquireLock(Node& node, storage::OperationContext& operation, storage::HeldLock& held);
 /// The lock of one collection with intent locks above it: IX to write documents, X to change its shape. A collection
 /// that is not replicated is written in every role: its locks leave out the state transition, which must not hold up a

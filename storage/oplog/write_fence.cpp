@@ -24,14 +24,33 @@ void WriteFence::whenOpen(std::function<void()> opened) {
   opened();
 }
 
+WriteFence::Watch WriteFence::whenClosed(std::function<void()> closed) {
+  Watch watch(this, 0);
+  {
+    const std::lock_guard lock(mutex_);
+    watch.id_ = ++lastWatch_;
+    closed_.emplace(watch.id_, closed);
+  }
+  if (!isOpen()) closed();  // it may have been closed a moment before it was watched
+  return watch;
+}
+
+void WriteFence::withdraw(uint64_t watch) {
+  const std::lock_guard lock(mutex_);
+  closed_.erase(watch);
+}
+
 void WriteFence::close(std::function<void()> drained) {
+  std::map<uint64_t, std::function<void()>> closed;
   {
     const std::lock_guard lock(mutex_);
     drained_.push_back(std::move(drained));
     // Counted in, so that leaving below is what looks whether the fence is empty.
     inside_.fetch_add(1, std::memory_order_acq_rel);
     inside_.fetch_or(kClosed, std::memory_order_acq_rel);
+    closed = closed_;
   }
+  for (const auto& [watch, tell] : closed) tell();
   leave();
 }
 

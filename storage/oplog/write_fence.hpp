@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -37,6 +38,27 @@ class WriteFence {
     int64_t term_;
   };
 
+  /// Interest in the end of the right to write; withdrawn when destroyed. Move-only; must not outlive the fence.
+  class Watch {
+   public:
+    Watch() = default;
+    Watch(Watch&& other) noexcept : fence_(std::exchange(other.fence_, nullptr)), id_(other.id_) {}
+    Watch& operator=(Watch&& other) noexcept {
+      std::swap(fence_, other.fence_);
+      std::swap(id_, other.id_);
+      return *this;
+    }
+    ~Watch() {
+      if (fence_) fence_->withdraw(id_);
+    }
+
+   private:
+    friend class WriteFence;
+    Watch(WriteFence* fence, uint64_t id) : fence_(fence), id_(id) {}
+    WriteFence* fence_ = nullptr;
+    uint64_t id_ = 0;
+  };
+
   WriteFence() = default;
   WriteFence(const WriteFence&) = delete;
   WriteFence& operator=(const WriteFence&) = delete;
@@ -56,6 +78,10 @@ class WriteFence {
   /// neither block nor throw, and stays noted if the fence is never opened.
   void whenOpen(std::function<void()> opened);
 
+  /// Calls `closed` once the fence is closed: before this returns when it is, else by the thread that closes it. It
+  /// must neither block nor throw, may be called more than once, and also while the watch is being withdrawn.
+  [[nodiscard]] Watch whenClosed(std::function<void()> closed);
+
   bool isOpen() const { return (inside_.load(std::memory_order_acquire) & kClosed) == 0; }
   /// The term in which writes are admitted; nothing when they are not.
   std::optional<int64_t> term() const;
@@ -63,6 +89,7 @@ class WriteFence {
  private:
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
   void leave();
+  void withdraw(uint64_t watch);
 
   /// Units inside, and the mark of a closed fence. A unit that enters counts itself first and backs out of a closed
   /// one.
@@ -70,6 +97,8 @@ class WriteFence {
   std::atomic<int64_t> term_{0};
   std::mutex mutex_;
   std::vector<std::function<void()>> drained_, opened_;
+  std::map<uint64_t, std::function<void()>> closed_;
+  uint64_t lastWatch_ = 0;
 };
 
 }  // namespace troupe::storage

@@ -4,6 +4,7 @@
 
 #include "actors/storage/storage_waits.hpp"
 #include "test/unit/actors/commands/command_node.hpp"
+#include "test/unit/actors/lock_holder.hpp"
 
 namespace troupe::replication {
 namespace {
@@ -91,6 +92,38 @@ TEST_F(StateTransitionTest, NobodyIsGrantedTheLockOnceTheCallHasReturned) {
   old.releaseAll();
   server.node.run();
   EXPECT_TRUE(late.tryAcquire(ResourceId::stateTransition(), LockMode::kIS));
+}
+
+/// Else all reads would wait for the lock that a writer waits for.
+TEST_F(StateTransitionTest, AWriterThatWaitsForACollectionEndsWhenWritesAreRefused) {
+  LockHolder validation(server.locks, "test.c", LockMode::kX);
+  const storage::OperationServices services{
+      .sessions = server.storageSessions, .locks = &server.locks, .replicated = &writes};
+  std::optional<ErrorCode> writer, reader, late;
+  const auto lock = [&](storage::OperationContext& operation, std::optional<ErrorCode>& outcome) {
+    server.node.start([](Node* node, storage::OperationContext* waiting, std::optional<ErrorCode>* to) -> Task<void> {
+      const storage::Namespace ns("test", "c");
+      const auto held = co_await lockCollection(*node, *waiting, ns, LockMode::kIX);
+      *to = held.status().code();
+    }(&server.node, &operation, &outcome));
+    server.node.run();
+  };
+  storage::OperationContext writing(services), other(services), behind(services);
+  writing.announceWrites();
+  behind.announceWrites();
+  lock(writing, writer);
+  ASSERT_FALSE(writer);
+  transition->refuseWrites();
+  server.node.run();
+  EXPECT_EQ(writer, ErrorCode::kNotWritablePrimary);
+  EXPECT_FALSE(transition->isUnderWay());
+  lock(behind, late);
+  EXPECT_EQ(late, ErrorCode::kNotWritablePrimary) << "they are refused still";
+  lock(other, reader);
+  EXPECT_FALSE(reader) << "no writer that the transition ends";
+  validation.release();
+  server.node.run();
+  EXPECT_EQ(reader, ErrorCode::kOK);
 }
 
 /// With transactions whose clients are silent.

@@ -78,6 +78,24 @@ TEST(WriteFence, ItsOpeningCanBeAwaited) {
   EXPECT_EQ(opened, 2) << "each is called once";
 }
 
+TEST(WriteFence, ItsClosingCanBeAwaited) {
+  WriteFence fence;
+  int closed = 0;
+  {
+    const auto already = fence.whenClosed([&] { ++closed; });
+  }
+  EXPECT_EQ(closed, 1);
+  fence.open(1);
+  auto watch = fence.whenClosed([&] { ++closed; });
+  {
+    const auto withdrawn = fence.whenClosed([&] { closed += 100; });
+  }
+  EXPECT_EQ(closed, 1);
+  const WriteFence::Watch moved = std::move(watch);
+  fence.close([] {});
+  EXPECT_EQ(closed, 2);
+}
+
 TEST(WriteFence, NobodyIsInsideOnceItIsDrained) {
   WriteFence fence;
   std::atomic<int> inside{0}, seenInside{0};
