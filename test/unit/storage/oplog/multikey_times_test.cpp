@@ -177,7 +177,7 @@ TEST_P(MultikeyTimesTest, AnIndexBuildWritesItsFlagWithItsCommit) {
     ASSERT_TRUE(builder.commit(rec()).isOK());
     const Timestamp committed = operation->lastOpTime().timestamp;
     EXPECT_TRUE(flagsAt(committed).contains(field));
-    EXPECT_FALSE(flagsAt({committed.seconds, committed.increment - 1}).contains(field));
+    EXPECT_FALSE(flagsAt(Timestamp{committed.seconds, committed.increment - 1}).contains(field));
     const Timestamp newest = writes->slots.newest();
     insertAs(*operation, withArray(mode == WriteMode::kApplied ? 14 : 13, field.c_str()));
     EXPECT_EQ(writes->slots.newest().increment, newest.increment + 1) << "no row is written once more";
