@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/commands/listed_rows.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/request.hpp"
 #include "storage/catalog/collection.hpp"
@@ -48,7 +49,8 @@ int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& co
 /// The batch size that the argument `cursor` of a list names; absent: none. Errors: those of checkArguments.
 StatusWith<bson::Element> batchSizeOf(const Request& request);
 
-/// Answers with a cursor over documents made at once: `batchSize` of them first, the rest by getMore.
-Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows, bson::Element batchSize);
+/// Answers with a cursor over documents made at once: `batchSize` of them first, the rest by getMore. `rows` are
+/// charged to the request's operation, which hands its budget on to the cursor.
+Task<Status> replyWithRows(Request& request, std::string ns, ListedRows rows, bson::Element batchSize);
 
 }  // namespace troupe::commands
