@@ -1,5 +1,7 @@
 #include "actors/commands/listed_rows.hpp"
 
+#include <utility>
+
 namespace troupe::commands {
 
 Status ListedRows::charge(int64_t bytes) {
