@@ -75,9 +75,9 @@ Task<Status> transitionLog(Request& request) {
   const int64_t limit = request.number("limit", 100);
   if (limit < 0) co_return Status(ErrorCode::kBadValue, "'limit' must be 0 (no limit) or more");
   filter.limit = static_cast<size_t>(limit == 0 ? kMostTransitions : std::min(limit, kMostTransitions));
-  std::vector<bson::Document> rows;
+  ListedRows rows(request.operation().memory());
   for (const TransitionRecord& record : request.server().node.transitions().find(filter))
-    rows.push_back(machines::toBson(record));
+    TROUPE_CO_TRY(rows.add(machines::toBson(record)));
   co_return co_await replyWithRows(request, "admin.$cmd.transitionLog", std::move(rows),
                                    request.document("cursor")["batchSize"]);
 }

@@ -123,8 +123,10 @@ Task<Status> profile(Request& request) {
 constexpr Argument kActorTreeArguments[] = {documentArg("filter"), documentArg("cursor")};
 
 Task<Status> actorTree(Request& request) {
-  co_return co_await replyWithRows(request, "admin.$cmd.actorTree",
-                                   request.server().actorRows(request.document("filter")),
+  ListedRows rows(request.operation().memory());
+  for (bson::Document& row : request.server().actorRows(request.document("filter")))
+    TROUPE_CO_TRY(rows.add(std::move(row)));
+  co_return co_await replyWithRows(request, "admin.$cmd.actorTree", std::move(rows),
                                    request.document("cursor")["batchSize"]);
 }
 

@@ -9,7 +9,6 @@
 #include "actors/commands/query_support.hpp"
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/co_status.hpp"
-#include "storage/operation/memory_budget.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -113,7 +112,8 @@ class BulkWrite {
       : request_(request),
         ordered_(request.flag("ordered", true)),
         errorsOnly_(request.flag("errorsOnly")),
-        bypass_(request.flag("bypassDocumentValidation")) {}
+        bypass_(request.flag("bypassDocumentValidation")),
+        rows_(request.operation().memory()) {}
   ~BulkWrite() { request_.operation().setStatements({}); }
 
   /// Reads all operations and resolves all namespaces they name before anything is written.
@@ -121,11 +121,15 @@ class BulkWrite {
     TROUPE_CO_ASSIGN(const auto ops, request_.documents("ops"));
     TROUPE_CO_TRY(checkBatchSize(ops.size()));
     TROUPE_CO_ASSIGN(const auto entries, request_.documents("nsInfo"));
-    TROUPE_CO_TRY(checkStatement("bulkWrite.cursor", kBulkCursor, request_.document("cursor")));
+    if (entries.size() > ops.size())
+      co_return Status(ErrorCode::kInvalidLength, "bulkWrite.nsInfo has " + std::to_string(entries.size()) +
+                                                      " entries, but there are only " + std::to_string(ops.size()) +
+                                                      " operations");
+    TROUPE_CO_TRY(checkFields("bulkWrite.cursor", kBulkCursor, request_.document("cursor")));
     TROUPE_CO_TRY(checkBatchSizeOf(request_.document("cursor")["batchSize"]));
-    TROUPE_CO_ASSIGN(auto names, namespacesOf(entries));
-    std::vector<auth::ActionSet> needed(names.size());
     lastYield_ = request_.server().node.environment().now();
+    TROUPE_CO_ASSIGN(auto names, co_await namespacesOf(entries));
+    std::vector<auth::ActionSet> needed(names.size());
     for (size_t i = 0; i < ops.size(); ++i) {
       TROUPE_CO_TRY(co_await betweenStatements(request_, lastYield_));
       TROUPE_CO_ASSIGN(const auto operation, parseOperation(ops[i], i, names.size()));
@@ -134,7 +138,7 @@ class BulkWrite {
         needed[operation.ns] |= auth::actions({auth::Action::kInsert});
       operations_.push_back(operation);
     }
-    co_return resolve(std::move(names), needed);
+    co_return co_await resolve(std::move(names), needed);
   }
 
   Task<Status> run() {
@@ -181,33 +185,41 @@ class BulkWrite {
  private:
   bool isOver() const { return ordered_ && !errors_.empty(); }
 
-  static StatusWith<std::vector<storage::Namespace>> namespacesOf(const std::vector<bson::View>& entries) {
+  static StatusWith<storage::Namespace> namespaceOf(bson::View entry) {
+    TROUPE_TRY(checkFields("bulkWrite.nsInfo", kNamespaceEntry, entry));
+    const std::string_view full = entry["ns"].toStringOr();
+    const size_t dot = full.find('.');
+    if (dot == std::string_view::npos)
+      return Status(ErrorCode::kInvalidNamespace,
+                    "'" + std::string(full) + "' is no namespace <database>.<collection>");
+    storage::Namespace ns(full.substr(0, dot), full.substr(dot + 1));
+    TROUPE_TRY(storage::validateNamespace(ns));
+    return ns;
+  }
+
+  Task<StatusWith<std::vector<storage::Namespace>>> namespacesOf(const std::vector<bson::View>& entries) {
     std::vector<storage::Namespace> names;
     for (const bson::View entry : entries) {
-      TROUPE_TRY(checkStatement("bulkWrite.nsInfo", kNamespaceEntry, entry));
-      const std::string_view full = entry["ns"].asString();
-      const size_t dot = full.find('.');
-      if (dot == std::string_view::npos)
-        return Status(ErrorCode::kInvalidNamespace,
-                      "'" + std::string(full) + "' is no namespace <database>.<collection>");
-      names.emplace_back(full.substr(0, dot), full.substr(dot + 1));
-      TROUPE_TRY(storage::validateNamespace(names.back()));
+      TROUPE_CO_TRY(co_await betweenStatements(request_, lastYield_));
+      TROUPE_CO_ASSIGN(auto ns, namespaceOf(entry));
+      names.push_back(std::move(ns));
     }
-    return names;
+    co_return names;
   }
 
   /// Namespaces that no operation names need not be allowed.
-  Status resolve(std::vector<storage::Namespace> names, const std::vector<auth::ActionSet>& needed) {
+  Task<Status> resolve(std::vector<storage::Namespace> names, const std::vector<auth::ActionSet>& needed) {
     namespaces_.resize(names.size());
     request_.furtherNamespaces = std::make_shared<std::vector<storage::Namespace>>();
     for (size_t i = 0; i < names.size(); ++i) {
+      TROUPE_CO_TRY(co_await betweenStatements(request_, lastYield_));
       if (!needed[i].any()) continue;
       auth::ActionSet actions = needed[i];
       actions |= bypassAction(request_);
       request_.furtherNamespaces->push_back(names[i]);
-      TROUPE_ASSIGN(namespaces_[i], NamespaceResolution::resolve(request_, std::move(names[i]), actions));
+      TROUPE_CO_ASSIGN(namespaces_[i], NamespaceResolution::resolve(request_, std::move(names[i]), actions));
     }
-    return Status::OK();
+    co_return Status::OK();
   }
 
   /// Inserts into one collection that follow each other are one batch.
@@ -221,7 +233,7 @@ class BulkWrite {
 
   Task<Status> insert(size_t first, size_t end) {
     InsertBatch batch{.first = static_cast<int32_t>(first), .ordered = ordered_, .bypassValidation = bypass_};
-    for (size_t i = first; i < end; ++i) batch.documents.push_back(operations_[i].body["document"].asDocument());
+    for (size_t i = first; i < end; ++i) batch.documents.push_back(partOf(operations_[i].body, "document"));
     InsertOutcome outcome;
     const AuthorizedNamespace ns = *namespaces_[operations_[first].ns];
     const Status status = co_await insertBatch(request_, ns, std::move(batch), outcome);
@@ -295,9 +307,7 @@ class BulkWrite {
   /// there is no room the first of them fails, and none behind it is run, also of an unordered command.
   bool makeRoom(size_t first, size_t end) {
     const auto rows = static_cast<int64_t>(errorsOnly_ ? 0 : end - first);
-    const int64_t wanted = rowBytes_ + rows * kRowBytes;
-    if (wanted <= rowMemory_.bytes()) return true;
-    Status room = rowMemory_.resize(&request_.operation().memory(), wanted + kRowChunk);
+    Status room = rows_.reserve(rows * kRowBytes);
     if (room.isOK()) return true;
     noteFailure(static_cast<int32_t>(first), std::move(room));
     return false;
@@ -311,21 +321,13 @@ class BulkWrite {
     if (shown.extra()) row.appendAll(*shown.extra());
     row.append("errmsg", bson::asUtf8(shown.reason())).append("n", 0);
     if (operations_[static_cast<size_t>(position)].is(kUpdateOperation)) row.append("nModified", 0);
-    keep(row.finish());
+    rows_.addReserved(row.finish());
   }
 
   void noteRow(bson::Document row) {
-    if (!errorsOnly_) keep(std::move(row));
+    if (!errorsOnly_) rows_.addReserved(std::move(row));
   }
 
-  /// A row that is larger than makeRoom expected (one `_id`, or what WriteErrors keeps of all failures) is charged with
-  /// the next ones.
-  void keep(bson::Document row) {
-    rowBytes_ += static_cast<int64_t>(sizeof(bson::Document) + row.view().size());
-    rows_.push_back(std::move(row));
-  }
-
-  static constexpr int64_t kRowChunk = 64 * 1024;
   static constexpr int64_t kRowBytes = 96;  ///< of an operation that succeeded, but for the `_id` of an upsert
 
   Request& request_;
@@ -333,9 +335,7 @@ class BulkWrite {
   TimePoint lastYield_{};
   std::vector<BulkOperation> operations_;
   std::vector<std::optional<AuthorizedNamespace>> namespaces_;  ///< as nsInfo; none where no operation needs it
-  std::vector<bson::Document> rows_;
-  storage::MemoryCharge rowMemory_;
-  int64_t rowBytes_ = 0;
+  ListedRows rows_;
   WriteErrors errors_;
   int64_t inserted_ = 0, matched_ = 0, modified_ = 0, upserted_ = 0, deleted_ = 0;
 };

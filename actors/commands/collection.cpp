@@ -268,12 +268,13 @@ Task<Status> listCollections(Request& request) {
   if (!filter.isOK()) co_return filter.status();
   TROUPE_CO_ASSIGN(const ListedCollections listed, listedCollections(request));
   const query::RowFilter wanted(filter->get());
-  std::vector<bson::Document> rows;
+  ListedRows rows(request.operation().memory());
   for (const auto& collection : server.catalog.collections(listed.database)) {
+    TROUPE_CO_TRY(resources.step());
     if (listed.onlyAllowed && !mayDoAnythingWith(request, collection->ns())) continue;
     bson::Document row = collectionRow(*collection, request.flag("nameOnly"));
     TROUPE_CO_ASSIGN(const bool passes, wanted.passes(row, &resources));
-    if (passes) rows.push_back(std::move(row));
+    if (passes) TROUPE_CO_TRY(rows.add(std::move(row)));
   }
   TROUPE_CO_ASSIGN(const auto batchSize, batchSizeOf(request));
   co_return co_await replyWithRows(request, std::string(request.db()) + ".$cmd.listCollections", std::move(rows),

@@ -15,17 +15,17 @@ namespace {
 
 class RowsStream final : public ResultStream {
  public:
-  explicit RowsStream(std::vector<bson::Document> rows) : rows_(std::move(rows)) {}
+  explicit RowsStream(ListedRows rows) : rows_(std::move(rows)) {}
   StatusWith<query::Next> next() override {
-    return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end();
+    const auto row = rows_.next();
+    return row ? query::Next::of(*row) : query::Next::end();
   }
   void save() override {}
   Status restore(storage::OperationContext&) override { return Status::OK(); }
   void report(storage::OperationMetrics&) const override {}
 
  private:
-  std::vector<bson::Document> rows_;
-  size_t at_ = 0;
+  ListedRows rows_;
 };
 
 }  // namespace
@@ -70,9 +70,7 @@ int64_t collectionDiskBytes(ServerContext& server, const storage::Collection& co
 StatusWith<bson::Element> batchSizeOf(const Request& request) {
   constexpr Argument kCursor[] = {numberArg("batchSize")};
   const bson::View cursor = request.document("cursor");
-  bson::Builder checked;
-  checked.append("cursor", 1).appendAll(cursor);
-  TROUPE_TRY(checkArguments(std::string(request.commandName()) + ".cursor", kCursor, checked.finish()));
+  TROUPE_TRY(checkFields(std::string(request.commandName()) + ".cursor", kCursor, cursor));
   return cursor["batchSize"];
 }
 
@@ -82,8 +80,7 @@ Status checkBatchSizeOf(const bson::Element& batchSize) {
           "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'"};
 }
 
-Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows,
-                           bson::Element batchSize) {
+Task<Status> replyWithRows(Request& request, std::string ns, ListedRows rows, bson::Element batchSize) {
   TROUPE_CO_TRY(checkBatchSizeOf(batchSize));
   BatchLimit limit;
   if (!batchSize.isNullish()) limit.documents = batchSize.toInt64();

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/commands/listed_rows.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/request.hpp"
 #include "storage/catalog/collection.hpp"
@@ -50,8 +51,9 @@ StatusWith<bson::Element> batchSizeOf(const Request& request);
 
 /// Errors: 51024, a batch size below 0.
 Status checkBatchSizeOf(const bson::Element& batchSize);
-/// Answers with a cursor over documents made at once: `batchSize` of them first, the rest by getMore. Errors: those of
-/// checkBatchSizeOf, which a command that writes asks before.
-Task<Status> replyWithRows(Request& request, std::string ns, std::vector<bson::Document> rows, bson::Element batchSize);
+/// Answers with a cursor over documents made at once: `batchSize` of them first, the rest by getMore. `rows` are
+/// charged to the request's operation, which hands its budget on to the cursor. Errors: those of checkBatchSizeOf, which
+/// a command that writes asks before.
+Task<Status> replyWithRows(Request& request, std::string ns, ListedRows rows, bson::Element batchSize);
 
 }  // namespace troupe::commands

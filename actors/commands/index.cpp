@@ -150,18 +150,18 @@ Task<Status> listIndexes(Request& request) {
   if (collection->isView())
     co_return Status(ErrorCode::kCommandNotSupportedOnView,
                      "Namespace " + ns.toString() + " is a view, not a collection");
-  std::vector<bson::Document> rows;
+  ListedRows rows(request.operation().memory());
   const bool withInfo = request.flag("includeIndexBuildInfo"), withUuids = request.flag("includeBuildUUIDs");
   if (withInfo && withUuids)
     co_return Status(ErrorCode::kInvalidOptions, "includeIndexBuildInfo and includeBuildUUIDs exclude each other");
   for (const auto& index : collection->accessPaths()) {
     bson::Document row = listedIndex(*collection, *index);
     if (index->ready) {
-      rows.push_back(withInfo ? bson::doc("spec", row) : std::move(row));
+      TROUPE_CO_TRY(rows.add(withInfo ? bson::doc("spec", row) : std::move(row)));
     } else if (index->buildUuid && withUuids) {
-      rows.push_back(bson::doc("spec", row, "buildUUID", *index->buildUuid));
+      TROUPE_CO_TRY(rows.add(bson::doc("spec", row, "buildUUID", *index->buildUuid)));
     } else if (index->buildUuid && withInfo) {
-      rows.push_back(bson::doc("spec", row, "indexBuildInfo", bson::doc("buildUUID", *index->buildUuid)));
+      TROUPE_CO_TRY(rows.add(bson::doc("spec", row, "indexBuildInfo", bson::doc("buildUUID", *index->buildUuid))));
     }
   }
   TROUPE_CO_ASSIGN(const auto batchSize, batchSizeOf(request));
@@ -304,9 +304,7 @@ Status checkCollMod(const Request& request, const Namespace& ns) {
   const auto given = request.arg("index");
   if (!given) return Status::OK();
   const bson::View index = given.asDocument();
-  bson::Builder checked;
-  checked.append("index", 1).appendAll(index);
-  TROUPE_TRY(checkArguments("collMod.index", kCollModIndex, checked.finish()));
+  TROUPE_TRY(checkFields("collMod.index", kCollModIndex, index));
   const bool byName = !index["name"].isNullish(), byKey = !index["keyPattern"].isNullish();
   if (byName == byKey)
     return {ErrorCode::kInvalidOptions,

@@ -19,9 +19,7 @@ constexpr Argument kApiParameters[] = {stringArg("version").required(), boolArg(
 /// What the client asks about. Flags may not be null here, as little as they may be on a command.
 StatusWith<bool> isStrict(const Request& request) {
   const bson::View given = request.document("apiParameters");
-  bson::Builder checked;
-  checked.append("apiParameters", 1).appendAll(given);
-  TROUPE_TRY(checkArguments("validateDBMetadata.apiParameters", kApiParameters, checked.finish()));
+  TROUPE_TRY(checkFields("validateDBMetadata.apiParameters", kApiParameters, given));
   for (const auto name : {"strict", "deprecationErrors"}) {
     const auto e = given[name];
     if (e && !e.is(bson::Type::kBool))

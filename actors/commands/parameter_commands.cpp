@@ -32,9 +32,7 @@ struct Shown {
 StatusWith<Shown> shownParameters(const bson::Element& what) {
   if (!what.is(bson::Type::kDocument)) return Shown{.all = what.toStringOr() == "*"};
   const bson::View options = what.asDocument();
-  bson::Builder checked;
-  checked.append("getParameter", 1).appendAll(options);
-  TROUPE_TRY(checkArguments("getParameter", kShownParameters, checked.finish()));
+  TROUPE_TRY(checkFields("getParameter", kShownParameters, options));
   Shown shown{options["showDetails"].truthy(), options["allParameters"].truthy(), options["setAt"].toStringOr()};
   if (options["setAt"].is(bson::Type::kString) && shown.setAt != "startup" && shown.setAt != "runtime")
     return Status(ErrorCode::kBadValue, "Enumeration value '" + std::string(shown.setAt) +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/commands/inspection.hpp"
+#include "actors/commands/listed_rows.hpp"
 #include "actors/commands/out_collection.hpp"
 #include "actors/commands/views.hpp"
 #include "actors/kernel/node.hpp"
@@ -25,17 +26,17 @@ namespace {
 /// Documents made at once, handed out one by one.
 class RowsStage final : public query::Stage {
  public:
-  RowsStage(std::string name, std::vector<bson::Document> rows) : name_(std::move(name)), rows_(std::move(rows)) {}
+  RowsStage(std::string name, ListedRows rows) : name_(std::move(name)), rows_(std::move(rows)) {}
   StatusWith<query::Next> next() override {
-    return at_ < rows_.size() ? query::Next::of(rows_[at_++]) : query::Next::end();
+    const auto row = rows_.next();
+    return row ? query::Next::of(*row) : query::Next::end();
   }
   std::string_view name() const override { return name_; }
   void serialize(bson::Builder& stages) const override { stages.pushDocument().openDocument(name_).close().close(); }
 
  private:
   std::string name_;
-  std::vector<bson::Document> rows_;
-  size_t at_ = 0;
+  ListedRows rows_;
 };
 
 /// A scan of another collection, in the snapshot of the whole query.
@@ -144,7 +145,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanNamespace(const AuthorizedN
 StatusWith<StagePtr> CommandPipelineEnvironment::scanView(const AuthorizedNamespace& ns,
                                                           const query::PushDown& request) {
   if (request.limit && *request.limit == 0)
-    return StagePtr(std::make_unique<RowsStage>("$limit", std::vector<bson::Document>()));
+    return StagePtr(std::make_unique<RowsStage>("$limit", ListedRows(*resources_.memory())));
   bson::Builder wanted;
   if (!request.filter.empty()) wanted.pushDocument().append("$match", request.filter).close();
   if (!request.sort.empty()) wanted.pushDocument().append("$sort", request.sort).close();
@@ -186,8 +187,10 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
                                                             const bson::Element& specification) {
   const std::string name(specification.name());
   const bson::View options = specification.isObjectLike() ? specification.asDocument() : bson::View();
-  const auto rows = [&](std::vector<bson::Document> all) {
-    return StagePtr(std::make_unique<RowsStage>(name, std::move(all)));
+  ListedRows listed(*resources_.memory());
+  const auto rows = [&](std::vector<bson::Document> more) -> StatusWith<StagePtr> {
+    for (bson::Document& row : more) TROUPE_TRY(listed.add(std::move(row)));
+    return StagePtr(std::make_unique<RowsStage>(name, std::move(listed)));
   };
   if (name == "$currentOp" || name == "$actors") {
     if (on.db != "admin")
@@ -204,20 +207,23 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
     if (on.collection.empty()) {
       TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());
       TROUPE_ASSIGN(const auto all, catalog.everything(*inspection_));
-      std::vector<bson::Document> listed;
-      for (const auto& collection : all) listed.push_back(catalogRow(*collection));
-      return rows(std::move(listed));
+      for (const auto& collection : all) {
+        TROUPE_TRY(resources_.step());
+        TROUPE_TRY(listed.add(catalogRow(*collection)));
+      }
+      return rows({});
     }
   }
   if (name == "$listClusterCatalog") {
     if (!inspection_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listClusterCatalog");
     TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());
     TROUPE_ASSIGN(const auto all, catalog.everything(*inspection_));
-    std::vector<bson::Document> listed;
-    for (const auto& collection : all)
+    for (const auto& collection : all) {
+      TROUPE_TRY(resources_.step());
       if (on.db == "admin" || collection->ns().db() == on.db)
-        listed.push_back(clusterCatalogRow(*collection, options["shards"].truthy()));
-    return rows(std::move(listed));
+        TROUPE_TRY(listed.add(clusterCatalogRow(*collection, options["shards"].truthy())));
+    }
+    return rows({});
   }
   if (name == "$listSessions" || name == "$querySettings") return rows({});
   if (name == "$listLocalSessions") {

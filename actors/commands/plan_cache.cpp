@@ -80,10 +80,16 @@ StatusWith<bool> namesShape(const Request& request) {
   return false;
 }
 
+/// Every plan of the shape looks through them.
+constexpr int kMostIndexes = storage::kMaxIndexesPerCollection;
+
 StatusWith<bson::View> indexesOf(const Request& request) {
   const bson::Element e = request.fields()["indexes"];
   if (!e.is(bson::Type::kArray) || e.asArray().empty())
     return Status(ErrorCode::kBadValue, "the field 'indexes' is required and must be an array that is not empty");
+  if (e.asArray().count() > kMostIndexes)
+    return Status(ErrorCode::kBadValue, "the field 'indexes' may name at most " + std::to_string(kMostIndexes) +
+                                            " indexes, as many as a collection has");
   for (const bson::Element& index : e.asArray()) {
     const bool isKey = index.is(bson::Type::kDocument) && !index.asDocument().empty();
     if (!isKey && !index.is(bson::Type::kString))

@@ -56,7 +56,7 @@ Modification common(const Request& request, bson::View statement) {
 }
 
 StatusWith<Modification> updateStatement(const Request& request, bson::View statement) {
-  TROUPE_TRY(checkStatement("update.updates", kUpdateStatement, statement));
+  TROUPE_TRY(checkFields("update.updates", kUpdateStatement, statement));
   Modification m = common(request, statement);
   m.update = statement["u"];
   m.arrayFilters = documentIn(statement, "arrayFilters");
@@ -67,7 +67,7 @@ StatusWith<Modification> updateStatement(const Request& request, bson::View stat
 }
 
 StatusWith<Modification> deleteStatement(const Request& request, bson::View statement) {
-  TROUPE_TRY(checkStatement("delete.deletes", kDeleteStatement, statement));
+  TROUPE_TRY(checkFields("delete.deletes", kDeleteStatement, statement));
   const int64_t limit = statement["limit"].toInt64(-1);
   if (limit != 0 && limit != 1) {
     return Status(ErrorCode::kFailedToParse,
@@ -156,13 +156,12 @@ Task<Status> remove(Request& request) {
 }
 
 constexpr Argument kFindAndModifyArguments[] = {
-    documentArg("query"),     documentArg("sort"),      flagArg("remove"),
+    documentArg("query"),     documentArg("sort"),       flagArg("remove"),
     anyArg("update"),  // checkFindAndModify
-    flagArg("new"),           documentArg("fields"),    flagArg("upsert"), flagArg("bypassDocumentValidation"),
+    flagArg("new"),           documentArg("fields"),     flagArg("upsert"), flagArg("bypassDocumentValidation"),
     documentArg("collation"), arrayArg("arrayFilters"),
     anyArg("hint"),  // checkHint
-    documentArg("let"),
-    uuidArg("collectionUUID"),
+    documentArg("let"),       uuidArg("collectionUUID"),
 };
 
 Status checkFindAndModify(const Request& request) {

@@ -83,12 +83,6 @@ bool endsCommand(const Status& status) {
   }
 }
 
-Status checkStatement(std::string_view what, ArgumentTable table, bson::View statement) {
-  bson::Builder b;
-  b.append("statement", 1).appendAll(statement);
-  return checkArguments(what, table, b.finish());
-}
-
 Status checkBatchSize(size_t count) {
   if (count >= 1 && count <= kMaxWriteBatch) return Status::OK();
   return {ErrorCode::kInvalidLength,

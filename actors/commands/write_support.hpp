@@ -45,8 +45,6 @@ auth::ActionSet bypassAction(const Request& request);
 
 /// Statements one write command may have.
 inline constexpr size_t kMaxWriteBatch = 100'000;
-/// checkArguments for a document whose first field is none of a command's own. Errors: as there.
-Status checkStatement(std::string_view what, ArgumentTable table, bson::View statement);
 /// Errors: InvalidLength.
 Status checkBatchSize(size_t count);
 /// Between two statements: a command may have very many of them, each too small to look at the clock. Errors: of an

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace troupe::server {
 
@@ -82,13 +83,67 @@ const Argument* findIn(std::span<const Argument> table, std::string_view name) {
   return nullptr;
 }
 
-Status checkDuplicate(std::string_view command, bson::View body, const Element& e) {
-  for (const Element& other : body) {
-    if (other.raw().data() == e.raw().data()) return Status::OK();
-    if (other.name() == e.name()) return {ErrorCode(40413), fieldPath(command, e.name()) + " is a duplicate field"};
+uint64_t bitOf(const Argument& argument, ArgumentTable table) { return uint64_t{1} << (&argument - table.data()); }
+
+/// Checks the fields of one document, in their order.
+class FieldChecks {
+ public:
+  FieldChecks(std::string_view command, ArgumentTable table, bool apiStrict)
+      : command_(command), table_(table), apiStrict_(apiStrict) {}
+
+  Status check(const Element& e) {
+    const Argument* argument = findIn(table_, e.name());
+    const bool isOwn = argument != nullptr;
+    if (!argument) argument = findIn(kGeneric, e.name());
+    if (!argument && findIn(table_, kAnyOther)) return Status::OK();
+    if (!argument) return {ErrorCode::kUnknownField, fieldPath(command_, e.name()) + " is an unknown field."};
+    TROUPE_TRY(isOwn ? note(*argument, table_, own_, e) : note(*argument, kGeneric, generic_, e));
+    if (apiStrict_ && !argument->isInStableApi)
+      return {ErrorCode::kAPIStrictError, fieldPath(command_, e.name()) + " is not in API Version 1"};
+    return argument->types == kAnyType || e.isNullish() ? Status::OK() : checkType(*argument, e);
   }
-  return Status::OK();
-}
+
+  /// After the last field.
+  Status checkRequired() const {
+    for (const Argument& a : table_) {
+      if (a.isRequired && !(own_.given & bitOf(a, table_)))
+        return {ErrorCode::kMissingRequiredField, fieldPath(command_, a.name) + " is missing but a required field"};
+    }
+    return Status::OK();
+  }
+
+ private:
+  /// A field that is null was seen, but not given. The two are apart so that none behind it, which nobody would read,
+  /// stands in for it.
+  struct Found {
+    uint64_t seen = 0, given = 0;
+  };
+
+  Status note(const Argument& argument, ArgumentTable table, Found& found, const Element& e) const {
+    const uint64_t bit = bitOf(argument, table);
+    if (found.seen & bit) return {ErrorCode(40413), fieldPath(command_, e.name()) + " is a duplicate field"};
+    found.seen |= bit;
+    if (argument.types == kAnyType || !e.isNullish()) found.given |= bit;
+    return Status::OK();
+  }
+
+  Status checkType(const Argument& argument, const Element& e) const {
+    const uint16_t type = argumentTypeOf(e);
+    if (!(argument.types & type)) {
+      return {ErrorCode::kTypeMismatch, fieldPath(command_, e.name()) + " is the wrong type '" +
+                                            std::string(bson::typeName(e.type())) + "', expected " +
+                                            expectedTypes(argument.types)};
+    }
+    if ((argument.types & type & kUuidArg) && e.asBinary().bytes.size() != sizeof(bson::Uuid::bytes))
+      return {ErrorCode::kInvalidUUID, fieldPath(command_, e.name()) + " must have the 16 bytes of a UUID"};
+    return Status::OK();
+  }
+
+  const std::string_view command_;
+  const ArgumentTable table_;
+  const bool apiStrict_;
+  Found own_, generic_;
+};
 
 }  // namespace
 
@@ -98,42 +153,17 @@ bool isGenericArgument(std::string_view name) { return findIn(kGeneric, name) !=
 
 Status checkArguments(std::string_view command, ArgumentTable table, bson::View body, bool apiStrict) {
   if (table.size() == 1 && table[0].name == kAnyOther) return Status::OK();
-  uint64_t seen = 0;
-  bool first = true;
-  for (const Element& e : body) {
-    if (first) {
-      first = false;
-      continue;
-    }
-    const Argument* argument = findIn(table, e.name());
-    if (argument) {
-      const auto bit = uint64_t{1} << (argument - table.data());
-      if (seen & bit) TROUPE_TRY(checkDuplicate(command, body, e));
-      if (!(argument->isRequired && argument->types != kAnyType && e.isNullish())) seen |= bit;  // null: not given
-    } else {
-      argument = findIn(kGeneric, e.name());
-    }
-    if (!argument && findIn(table, kAnyOther)) continue;
-    if (!argument) return {ErrorCode::kUnknownField, fieldPath(command, e.name()) + " is an unknown field."};
-    if (apiStrict && !argument->isInStableApi) {
-      return {ErrorCode::kAPIStrictError, fieldPath(command, e.name()) + " is not in API Version 1"};
-    }
-    if (argument->types == kAnyType || e.isNullish()) continue;
-    const uint16_t type = argumentTypeOf(e);
-    if (!(argument->types & type)) {
-      return {ErrorCode::kTypeMismatch, fieldPath(command, e.name()) + " is the wrong type '" +
-                                            std::string(bson::typeName(e.type())) + "', expected " +
-                                            expectedTypes(argument->types)};
-    }
-    if ((argument->types & type & kUuidArg) && e.asBinary().bytes.size() != sizeof(bson::Uuid::bytes))
-      return {ErrorCode::kInvalidUUID, fieldPath(command, e.name()) + " must have the 16 bytes of a UUID"};
-  }
-  for (const Argument& a : table) {
-    if (a.isRequired && !(seen & (uint64_t{1} << (&a - table.data())))) {
-      return {ErrorCode::kMissingRequiredField, fieldPath(command, a.name) + " is missing but a required field"};
-    }
-  }
-  return Status::OK();
+  FieldChecks checks(command, table, apiStrict);
+  bool isFirst = true;
+  for (const Element& e : body)
+    if (!std::exchange(isFirst, false)) TROUPE_TRY(checks.check(e));
+  return checks.checkRequired();
+}
+
+Status checkFields(std::string_view what, ArgumentTable table, bson::View document) {
+  FieldChecks checks(what, table, false);
+  for (const Element& e : document) TROUPE_TRY(checks.check(e));
+  return checks.checkRequired();
 }
 
 }  // namespace troupe::server

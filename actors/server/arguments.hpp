@@ -64,8 +64,12 @@ inline constexpr Argument kNamedFreely[] = {kAnyOtherArgs};
 
 /// Checks `body` strictly against the table: unknown fields (40415), duplicates (40413), wrong types (TypeMismatch),
 /// UUIDs that are none (InvalidUUID) and missing required fields (40414) are refused with messages that name the field.
-/// The first field, the command's own, is not checked.
+/// The first field, the command's own, is not checked. Afterwards the first field of a name is the only one, and one
+/// that is required has its type. A table has at most 64 arguments.
 Status checkArguments(std::string_view command, ArgumentTable table, bson::View body, bool apiStrict = false);
+/// The same for a document within a command, such as a statement: all of its fields are checked. `what` names it in
+/// messages.
+Status checkFields(std::string_view what, ArgumentTable table, bson::View document);
 
 /// Fields every command accepts.
 std::span<const Argument> genericArguments();

@@ -9,6 +9,9 @@
 
 namespace troupe::query {
 
+/// The steps of comparing two values or keys of so many bytes: what they have in common is read.
+constexpr int64_t stepsOfComparing(size_t a, size_t b) { return stepsFor(std::min(a, b)); }
+
 /// The steps that one comparison counts for: elements may be large.
 struct ComparisonSteps {
   template <class T>
@@ -16,7 +19,7 @@ struct ComparisonSteps {
     return 1;
   }
   int64_t operator()(const bson::Element& a, const bson::Element& b) const {
-    return stepsFor(std::min(a.valueSize(), b.valueSize()));
+    return stepsOfComparing(a.valueSize(), b.valueSize());
   }
 };
 

@@ -156,6 +156,8 @@ Status PercentileAccumulator::add(const Element& value) {
 }
 
 StatusWith<Value> PercentileAccumulator::result() const {
+  Growth copied(work_);  // values_ counts for memory(), its copy and what the sort moves it through do not
+  TROUPE_TRY(copied.reserve(values_.size() * sizeof(double)));
   std::vector<double> sorted = values_;
   TROUPE_TRY(sortStably(sorted, work_, std::less<>{}));
   const auto at = [&sorted](double fraction) {
@@ -165,7 +167,11 @@ StatusWith<Value> PercentileAccumulator::result() const {
   };
   if (request_.median) return at(0.5);
   bson::Builder out;
-  for (const double fraction : request_.fractions) out.push(at(fraction));
+  Growth growth(work_);
+  for (const double fraction : request_.fractions) {
+    out.push(at(fraction));
+    TROUPE_TRY(growth.to(out.size()));
+  }
   return out.finishArray();
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "messaging/bson/compare.hpp"
 #include "storage/query/expression/node.hpp"
@@ -30,6 +31,8 @@ class BucketExpression final : public CompoundExpression {
   StatusWith<Operand> evaluate(Variables& variables) const override {
     TROUPE_TRY(variables.step());
     TROUPE_ASSIGN(const Operand value, children_.front()->evaluate(variables));
+    const auto comparisons = static_cast<int64_t>(std::bit_width(bounds_.size()));
+    TROUPE_TRY(variables.step(comparisons * stepsFor(value.element().valueSize())));
     const auto above =
         std::upper_bound(bounds_.begin(), bounds_.end(), value.element(),
                          [&](const Element& a, const Element& b) { return bson::compareValues(a, b, collator_) < 0; });

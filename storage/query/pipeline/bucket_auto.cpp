@@ -62,9 +62,10 @@ class BucketAutoStage final : public Stage {
     variables_.setRoot(document);
     TROUPE_ASSIGN(Operand key, groupBy_->evaluate(variables_));
     if (granularity_) TROUPE_TRY(checkRoundable(key.element()));
+    bytes_ += heldBytes(document) + heldBytes(key.element());  // a computed key's own charge ends with its operand
+    TROUPE_TRY(memory_.set(bytes_));
     rows_.push_back({key.ok() ? std::move(key).take() : nullValue(), Document(document)});
-    bytes_ += document.size() + static_cast<int64_t>(sizeof(Row));
-    return memory_.set(bytes_);
+    return Status::OK();
   }
   static Status checkRoundable(const Element& key) {
     if (!key.isNumber())
@@ -80,9 +81,12 @@ class BucketAutoStage final : public Stage {
   int compare(const Row& a, const Row& b) const {
     return bson::compareValues(a.key.element(), b.key.element(), context_.parse->collator);
   }
+  static int64_t stepsOfComparingKeys(const Row& a, const Row& b) {
+    return stepsOfComparing(a.key.valueBytes().size(), b.key.valueBytes().size());
+  }
   Status sort() {
-    TROUPE_TRY(
-        sortStably(rows_, context_.parse->work, [this](const Row& a, const Row& b) { return compare(a, b) < 0; }));
+    const auto isLess = [this](const Row& a, const Row& b) { return compare(a, b) < 0; };
+    TROUPE_TRY(sortStably(rows_, context_.parse->work, isLess, stepsOfComparingKeys));
     sorted_ = true;
     size_ = std::max<size_t>(1, (rows_.size() + static_cast<size_t>(buckets_) / 2) / static_cast<size_t>(buckets_));
     return Status::OK();
@@ -90,7 +94,13 @@ class BucketAutoStage final : public Stage {
   Status fillBucket() {
     const size_t first = at_;
     size_t end = ++filled_ == buckets_ ? rows_.size() : std::min(rows_.size(), at_ + size_);
-    while (end < rows_.size() && compare(rows_[end], rows_[end - 1]) == 0) ++end;  // equal keys stay together
+    for (; end < rows_.size(); ++end) {  // equal keys stay together
+      TROUPE_TRY(variables_.step(stepsOfComparingKeys(rows_[end], rows_[end - 1])));
+      if (compare(rows_[end], rows_[end - 1]) != 0) break;
+    }
+    Growth growth(variables_.work());  // of the bounds, which are copies, and of the result
+    TROUPE_TRY(growth.reserve(rows_[first].key.valueBytes().size() +
+                              rows_[std::min(end, rows_.size() - 1)].key.valueBytes().size()));
     Value lower = rows_[first].key, upper = end < rows_.size() ? rows_[end].key : rows_.back().key;
     if (granularity_) {  // the bounds are rounded outwards, and the bucket takes in all below its new bound
       lower = filled_ == 1 ? granularity_->below(rows_[first].key.element()) : std::move(bound_);
@@ -110,12 +120,14 @@ class BucketAutoStage final : public Stage {
         const auto before = static_cast<int64_t>(states[i]->memory());
         TROUPE_TRY(states[i]->add(value.element()));
         collected += static_cast<int64_t>(states[i]->memory()) - before;
+        TROUPE_TRY(memory_.set(bytes_ + collected));
       }
-      TROUPE_TRY(memory_.set(bytes_ + collected));
+      TROUPE_TRY(variables_.step());
     }
     bson::Builder out;
     out.openDocument("_id").append("min", lower).append("max", upper).close();
     for (size_t i = 0; i < outputs_.size(); ++i) {
+      TROUPE_TRY(growth.reserve(out.size() + states[i]->memory()));
       TROUPE_ASSIGN(const Value value, states[i]->result());
       out.append(outputs_[i].first, value);
     }

@@ -35,18 +35,19 @@ class FacetStage final : public Stage {
       auto in = pull();
       if (!in.isOK() || in->kind == Next::Kind::kYield) return in;
       if (in->isEnd()) break;
+      TROUPE_TRY(memory_.set(bytes_ += heldBytes(in->document)));
       documents_.emplace_back(in->document);
-      bytes_ += in->document.size();
-      TROUPE_TRY(memory_.set(bytes_));
     }
     done_ = true;
     bson::Builder out;
+    Growth growth(context_.parse->work);
     for (auto& facet : facets_) {
       auto& pipeline = facet.second;
       pipeline->attach(std::make_unique<Replay>(documents_));
       out.openArray(facet.first);
       TROUPE_TRY(drain([&] { return pipeline->next(); }, context_,
                        [&](bson::View document) -> Status {
+                         TROUPE_TRY(growth.reserve(out.size() + static_cast<size_t>(document.size())));
                          out.push(document);
                          if (out.size() > static_cast<size_t>(bson::kMaxInternalDocumentSize))
                            return {ErrorCode::kResultTooLarge,

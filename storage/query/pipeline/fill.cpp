@@ -58,11 +58,16 @@ class FillStage final : public Stage {
     consumed_ = true;
     TROUPE_TRY(held_.sort());
     for (size_t first = 0; first < rows_.size();) {
-      const size_t end = held_.endOfPartition(first);
+      TROUPE_ASSIGN(const size_t end, held_.endOfPartition(first));
       for (const FilledField& output : spec_.outputs) TROUPE_TRY(fill(output, first, end));
       first = end;
     }
     return Status::OK();
+  }
+
+  /// Before a path is looked up in a row.
+  Status stepInto(const PartitionedRows::Row& row) {
+    return variables_.step(stepsFor(static_cast<size_t>(row.document.view().size())));
   }
 
   Status set(PartitionedRows::Row& row, const std::string& path, const Value& value) {
@@ -75,6 +80,7 @@ class FillStage final : public Stage {
     if (output.method == Method::kLinear) return interpolate(output, first, end);
     Value last = nullValue();
     for (size_t i = first; i < end; ++i) {
+      TROUPE_TRY(stepInto(rows_[i]));
       const Element present = rows_[i].document.view().at(output.path);
       if (!present.isNullish()) {
         last = Value(present);
@@ -91,6 +97,7 @@ class FillStage final : public Stage {
   Status interpolate(const FilledField& output, size_t first, size_t end) {
     std::optional<size_t> known;
     for (size_t i = first; i <= end; ++i) {
+      if (i < end) TROUPE_TRY(stepInto(rows_[i]));
       const Element present = i < end ? rows_[i].document.view().at(output.path) : Element();
       if (i < end && present.isNullish()) continue;
       if (i < end && !present.isNumber())
@@ -104,8 +111,9 @@ class FillStage final : public Stage {
   }
 
   Value between(const FilledField& output, size_t left, size_t right, size_t at) const {
-    const double x0 = position(held_.sortValue(rows_[left])), x1 = position(held_.sortValue(rows_[right])),
-                 x = position(held_.sortValue(rows_[at]));
+    const double x0 = position(held_.sortValue(rows_[left].document)),
+                 x1 = position(held_.sortValue(rows_[right].document)),
+                 x = position(held_.sortValue(rows_[at].document));
     const double y0 = rows_[left].document.view().at(output.path).toDouble(),
                  y1 = rows_[right].document.view().at(output.path).toDouble();
     return real(x1 == x0 ? y0 : y0 + (x - x0) * (y1 - y0) / (x1 - x0));

@@ -26,23 +26,31 @@ struct Group {
   std::vector<std::unique_ptr<Accumulator>> states;
 };
 
-/// Groups by key: an open-addressed table of positions over the hash of the key's bytes.
+/// Groups by key: an open-addressed table of positions over the hash of the key's bytes. A client may choose keys whose
+/// hashes are alike, so that each place that is looked at is a step. Errors: those of an interrupt.
 class GroupTable {
  public:
-  explicit GroupTable(const bson::Collator* collator) : collator_(collator) { slots_.assign(64, kFree); }
-  Group* find(uint64_t hash, const Element& key) {
+  GroupTable(const bson::Collator* collator, QueryWork* work) : collator_(collator), work_(work) {
+    slots_.assign(64, kFree);
+  }
+  /// Null: there is none of this key.
+  StatusWith<Group*> find(uint64_t hash, const Element& key) {
     const size_t mask = slots_.size() - 1;
     for (size_t at = hash & mask;; at = (at + 1) & mask) {
       if (slots_[at] == kFree) return nullptr;
       Group& group = groups[slots_[at]];
-      if (group.hash == hash && bson::compareValues(group.key.element(), key, collator_) == 0) return &group;
+      if (group.hash == hash) {
+        TROUPE_TRY(step(stepsOfAdding(key)));
+        if (bson::compareValues(group.key.element(), key, collator_) == 0) return &group;
+      }
+      TROUPE_TRY(step(1));
     }
   }
-  Group& insert(uint64_t hash, const Element& key) {
-    if ((groups.size() + 1) * 2 > slots_.size()) grow();
+  StatusWith<Group*> insert(uint64_t hash, const Element& key) {
+    if ((groups.size() + 1) * 2 > slots_.size()) TROUPE_TRY(grow());
     groups.push_back({hash, Value(key), {}});
-    place(hash, static_cast<uint32_t>(groups.size() - 1));
-    return groups.back();
+    TROUPE_TRY(place(hash, static_cast<uint32_t>(groups.size() - 1)));
+    return &groups.back();
   }
   void clear() {
     groups.clear();
@@ -52,17 +60,21 @@ class GroupTable {
 
  private:
   static constexpr uint32_t kFree = ~uint32_t{0};
-  void place(uint64_t hash, uint32_t position) {
+  Status step(int64_t steps) { return work_ ? work_->step(steps) : Status::OK(); }
+  Status place(uint64_t hash, uint32_t position) {
     const size_t mask = slots_.size() - 1;
     size_t at = hash & mask;
-    while (slots_[at] != kFree) at = (at + 1) & mask;
+    for (; slots_[at] != kFree; at = (at + 1) & mask) TROUPE_TRY(step(1));
     slots_[at] = position;
+    return Status::OK();
   }
-  void grow() {
+  Status grow() {
     slots_.assign(slots_.size() * 2, kFree);
-    for (size_t i = 0; i < groups.size(); ++i) place(groups[i].hash, static_cast<uint32_t>(i));
+    for (size_t i = 0; i < groups.size(); ++i) TROUPE_TRY(place(groups[i].hash, static_cast<uint32_t>(i)));
+    return Status::OK();
   }
   const bson::Collator* collator_;
+  QueryWork* work_;
   std::vector<uint32_t> slots_;
 };
 
@@ -78,7 +90,7 @@ class GroupStage final : public Stage {
         variables_(context_.parse->work),
         held_(context_.parse->work),
         spillAt_(spillingLimit(context_.parse->work, context_.memoryLimit)),
-        table_(context_.parse->collator) {
+        table_(context_.parse->collator, context_.parse->work) {
     variables_.random = context_.random;
     variables_.grouping = true;
   }
@@ -121,10 +133,13 @@ class GroupStage final : public Stage {
     variables_.setRoot(document);
     TROUPE_ASSIGN(const Operand id, id_->evaluate(variables_));
     const Element key = id.ok() ? id.element() : null_.element();
+    TROUPE_TRY(variables_.step(stepsOfAdding(key)));
     const uint64_t hash = bson::hashValue(key, context_.parse->collator);
-    Group* group = table_.find(hash, key);
+    TROUPE_ASSIGN(Group * group, table_.find(hash, key));
     if (!group && spilled_) return spill(hash, key);
-    if (!group) group = &open(hash, key);
+    if (!group) {
+      TROUPE_ASSIGN(group, open(hash, key));
+    }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       TROUPE_ASSIGN(const Operand value, outputs_[i].spec->evaluate(variables_));
       TROUPE_TRY(addTo(*group->states[i], value.element()));
@@ -139,13 +154,13 @@ class GroupStage final : public Stage {
     const auto before = static_cast<int64_t>(state.memory());
     TROUPE_TRY(state.add(value));
     bytes_ += static_cast<int64_t>(state.memory()) - before;
-    return Status::OK();
+    return held_.set(bytes_);  // at once: there may be very many outputs, each with a large value
   }
 
-  Group& open(uint64_t hash, const Element& key) {
-    Group& group = table_.insert(hash, key);
-    group.states.reserve(outputs_.size());
-    for (const AccumulatedField& output : outputs_) group.states.push_back(output.spec->make());
+  StatusWith<Group*> open(uint64_t hash, const Element& key) {
+    TROUPE_ASSIGN(Group * group, table_.insert(hash, key));
+    group->states.reserve(outputs_.size());
+    for (const AccumulatedField& output : outputs_) group->states.push_back(output.spec->make());
     bytes_ += kGroupOverhead + key.valueSize() + kStateOverhead * static_cast<int64_t>(outputs_.size());
     return group;
   }
@@ -179,9 +194,12 @@ class GroupStage final : public Stage {
     std::string hashBytes(8, '\0');
     for (int i = 0; i < 8; ++i) hashBytes[static_cast<size_t>(i)] = static_cast<char>(hash >> (56 - 8 * i));
     bson::Builder row;
+    Growth growth(context_.parse->work);
+    TROUPE_TRY(growth.reserve(key.valueSize()));
     row.append("k", key);
     for (size_t i = 0; i < outputs_.size(); ++i) {
       TROUPE_ASSIGN(const Operand value, outputs_[i].spec->evaluate(variables_));
+      TROUPE_TRY(growth.reserve(row.size() + value.element().valueSize()));
       if (value.ok()) row.append(std::to_string(i), value.element());
     }
     return spilled_->add(std::move(hashBytes), row.finish().bytes());
@@ -210,8 +228,11 @@ class GroupStage final : public Stage {
   Status addRow(bson::View row) {
     const Element key = row["k"];
     const uint64_t hash = bson::hashValue(key, context_.parse->collator);
-    Group* group = table_.find(hash, key);
-    if (!group) group = &open(hash, key);
+    TROUPE_TRY(variables_.step(stepsOfAdding(key)));
+    TROUPE_ASSIGN(Group * group, table_.find(hash, key));
+    if (!group) {
+      TROUPE_ASSIGN(group, open(hash, key));
+    }
     auto field =
         std::next(row.begin());  // after the key the values stand in the order of outputs, but for missing ones
     for (size_t i = 0; i < outputs_.size(); ++i) {

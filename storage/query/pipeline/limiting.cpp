@@ -143,15 +143,14 @@ class SampleStage final : public Stage {
   Status take(bson::View document) {
     ++seen_;
     if (static_cast<int64_t>(kept_.size()) < size_) {
+      TROUPE_TRY(memory_.set(bytes_ += heldBytes(document)));
       kept_.emplace_back(document);
-      bytes_ += document.size();
-      return memory_.set(bytes_);
+      return Status::OK();
     }
     const auto at = static_cast<int64_t>(randomNumber(context_) * static_cast<double>(seen_));
     if (at < size_) {
-      bytes_ += int64_t{document.size()} - kept_[static_cast<size_t>(at)].view().size();
+      TROUPE_TRY(memory_.set(bytes_ += int64_t{document.size()} - kept_[static_cast<size_t>(at)].view().size()));
       kept_[static_cast<size_t>(at)] = Document(document);
-      return memory_.set(bytes_);
     }
     return Status::OK();
   }

@@ -92,7 +92,8 @@ class LookupStage final : public Stage {
  private:
   /// The search for what belongs to one document.
   struct Join {
-    explicit Join(QueryWork* work) : growth(work) {}
+    explicit Join(QueryWork* work) : held(work), growth(work) {}
+    HeldMemory held;  ///< of what the search stands on, which pipelines nested in it do not see
     Document outer, let;
     ParseContext parse;
     std::unique_ptr<Pipeline> pipeline;
@@ -101,8 +102,10 @@ class LookupStage final : public Stage {
   };
   Status beginJoin(bson::View outer) {
     auto join = std::make_unique<Join>(context_.parse->work);
+    TROUPE_TRY(join->held.set(heldBytes(outer)));
     join->outer = Document(outer);
     TROUPE_ASSIGN(join->let, bind(join->outer));
+    TROUPE_TRY(join->held.set(heldBytes(outer) + heldBytes(join->let.view())));
     join->parse = *context_.parse;
     join->parse.let = join->let;
     TROUPE_ASSIGN(const auto filter, joinFilter(join->outer));

@@ -136,16 +136,22 @@ class MergeStage final : public OutputStage {
   StatusWith<Document> throughPipeline(bson::View existing, bson::View document) const {
     ParseContext inner = *context_.parse;
     bson::Builder let;
+    Growth growth(context_.parse->work);  // of the variables, which are held until the pipeline has run
+    TROUPE_TRY(growth.reserve(static_cast<size_t>(document.size())));
     let.append("new", document);
     Variables variables(context_.parse->work, document);
     if (spec_.let) {
       for (const Element& e : spec_.let->view()) {
         TROUPE_ASSIGN(const auto expression, parseExpression(e, *context_.parse));
         TROUPE_ASSIGN(const Operand value, static_cast<const Expression&>(*expression).evaluate(variables));
+        TROUPE_TRY(growth.reserve(let.size() + value.element().valueSize()));
         if (value.ok()) let.append(e.name(), value.element());
       }
     }
-    for (const Element& e : context_.parse->let) let.append(e);
+    for (const Element& e : context_.parse->let) {
+      TROUPE_TRY(growth.reserve(let.size() + static_cast<size_t>(e.size())));
+      let.append(e);
+    }
     const Document bound = let.finish();
     inner.let = bound;
     return applyPipelineUpdate(spec_.pipeline, existing, inner);

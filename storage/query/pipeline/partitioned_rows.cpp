@@ -16,34 +16,47 @@ PartitionedRows::PartitionedRows(std::string_view stage, ExpressionPtr partition
 
 Status PartitionedRows::add(bson::View document) {
   Row row;
+  Operand partition;
   if (partitionBy_) {
-    TROUPE_ASSIGN(row.partition, partitionBy_->evaluate(document, variables_));
+    variables_.setRoot(document);
+    TROUPE_ASSIGN(partition, static_cast<const Expression&>(*partitionBy_).evaluate(variables_));
   }
-  if (!row.partition.ok()) row.partition = nullValue();
   if (sort_) {
     TROUPE_ASSIGN(row.sortKey, sort_->key(document));
   }
+  // The charge of a computed value ends with its operand, so that the row's has to begin before.
+  TROUPE_TRY(grow(heldBytes(document) + heldBytes(partition.element()) +
+                  static_cast<int64_t>(sizeof(Row) + row.sortKey.size())));
+  row.partition = partition.ok() ? std::move(partition).take() : nullValue();
   row.document = bson::Document(document);
-  const auto bytes = document.size() + static_cast<int64_t>(sizeof(Row) + row.sortKey.size());
   rows_.push_back(std::move(row));
-  return grow(bytes);
+  return Status::OK();
 }
 
 Status PartitionedRows::sort() {
-  return sortStably(rows_, context_.parse->work, [this](const Row& a, const Row& b) {
+  const auto isLess = [this](const Row& a, const Row& b) {
     const int order = compare(a, b);
     return order != 0 ? order < 0 : a.sortKey < b.sortKey;
-  });
+  };
+  const auto steps = [](const Row& a, const Row& b) {
+    return stepsOfComparing(a.partition.valueBytes().size(), b.partition.valueBytes().size()) +
+           stepsOfComparing(a.sortKey.size(), b.sortKey.size());
+  };
+  return sortStably(rows_, context_.parse->work, isLess, steps);
 }
 
-size_t PartitionedRows::endOfPartition(size_t first) const {
+StatusWith<size_t> PartitionedRows::endOfPartition(size_t first) {
   size_t end = first;
-  while (end < rows_.size() && compare(rows_[first], rows_[end]) == 0) ++end;
+  for (; end < rows_.size(); ++end) {
+    const Row &a = rows_[first], &b = rows_[end];
+    TROUPE_TRY(variables_.step(stepsOfComparing(a.partition.valueBytes().size(), b.partition.valueBytes().size())));
+    if (compare(a, b) != 0) break;
+  }
   return end;
 }
 
-bson::Element PartitionedRows::sortValue(const Row& row) const {
-  return row.document.view().at(sort_->parts().front().path.text());
+bson::Element PartitionedRows::sortValue(bson::View document) const {
+  return document.at(sort_->parts().front().path.text());
 }
 
 int PartitionedRows::compare(const Row& a, const Row& b) const {

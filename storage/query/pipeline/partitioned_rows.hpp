@@ -29,16 +29,16 @@ class PartitionedRows {
 
   /// Errors: those of the expression and of the sort key; 292, too much memory.
   Status add(bson::View document);
-  /// Counts what rows have become larger since. Errors: as `add`.
+  /// Counts by what rows become larger, or smaller. Errors: as `add`.
   Status grow(int64_t bytes) { return memory_.set(bytes_ += bytes); }
   /// After the last row; sorts by partition and sort key, stably. Errors: those of an interrupt.
   Status sort();
-  /// The place behind the partition that begins at `first`.
-  size_t endOfPartition(size_t first) const;
+  /// The place behind the partition that begins at `first`. Errors: those of an interrupt.
+  StatusWith<size_t> endOfPartition(size_t first);
 
   const std::optional<SortPattern>& order() const { return sort_; }
-  /// Value of the first field that rows are sorted by. There is an order.
-  bson::Element sortValue(const Row& row) const;
+  /// Value, in the document of a row, of the first field that rows are sorted by. There is an order.
+  bson::Element sortValue(bson::View document) const;
   std::vector<Row>& rows() { return rows_; }
   const std::vector<Row>& rows() const { return rows_; }
 

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "messaging/bson/compare.hpp"
+#include "storage/query/expression/accumulator.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/interruptible_sort.hpp"
 #include "storage/query/pipeline/stages.hpp"
@@ -17,6 +20,7 @@ using bson::Value;
 namespace {
 
 constexpr double kRankConstant = 60;
+constexpr int kMaxPipelines = 1000;
 
 struct RankedInput {
   std::string name;
@@ -82,16 +86,22 @@ class RankFusionStage final : public Stage {
     ++position_;
     if (rank_ == 0 || key != lastKey_) rank_ = position_;
     lastKey_ = std::move(key);
-    auto [entry, isNew] = found_.try_emplace(Value(document["_id"]));
+    const Element id = document["_id"];
+    if (context_.parse->work) TROUPE_TRY(context_.parse->work->step(stepsOfAdding(id)));
+    auto [entry, isNew] = found_.try_emplace(Value(id));
     entry->second.score += inputs_[at_].weight / (kRankConstant + static_cast<double>(rank_));
     if (!isNew) return Status::OK();
-    entry->second.document = Document(document);
     bytes_ += 2 * static_cast<int64_t>(document.size()) + static_cast<int64_t>(sizeof(Found)) + kPerEntry;
-    return memory_.set(bytes_);
+    TROUPE_TRY(memory_.set(bytes_));
+    entry->second.document = Document(document);
+    return Status::OK();
   }
   /// By score, and those of one score by `_id`.
   Status fuse() {
-    for (const auto& [id, found] : found_) order_.push_back(&found);
+    for (const auto& [id, found] : found_) {
+      if (context_.parse->work) TROUPE_TRY(context_.parse->work->step());
+      order_.push_back(&found);
+    }
     fused_ = true;
     return sortStably(order_, context_.parse->work, [](const Found* a, const Found* b) { return a->score > b->score; });
   }
@@ -171,14 +181,21 @@ StatusWith<SortPattern> orderOf(const Element& input, const ParseContext& contex
 StatusWith<std::vector<RankedInput>> parseInputs(bson::View pipelines, StageParser& parser) {
   std::vector<RankedInput> inputs;
   if (pipelines.empty()) return Status(ErrorCode::kBadValue, "$rankFusion.input.pipelines must name at least one");
+  if (pipelines.count() > kMaxPipelines)
+    return Status(ErrorCode::kBadValue, "$rankFusion.input.pipelines may name at most " +
+                                            std::to_string(kMaxPipelines) + " pipelines, but names " +
+                                            std::to_string(pipelines.count()));
+  std::unordered_set<std::string_view> names;
+  QueryWork* const work = parser.parse().work;
   for (const Element& input : pipelines) {
+    if (work) TROUPE_TRY(work->step(stepsFor(input.size())));
     if (!input.is(Type::kArray)) return wrongFusionType("$rankFusion.input.pipelines", input, "array");
     for (const Element& stage : input.asArray())
       if (!stage.is(Type::kDocument)) return wrongFusionType("$rankFusion.input.pipelines", stage, "object");
     TROUPE_TRY(checkInputName(input.name()));
-    for (const auto& earlier : inputs)
-      if (earlier.name == input.name())
-        return Status(ErrorCode::kBadValue, "$rankFusion has two pipelines of the name '" + earlier.name + "'");
+    if (!names.insert(input.name()).second)
+      return Status(ErrorCode::kBadValue,
+                    "$rankFusion has two pipelines of the name '" + std::string(input.name()) + "'");
     if (input.asArray().empty())
       return Status(ErrorCode(9834300), "$rankFusion: the pipeline '" + std::string(input.name()) + "' is empty");
     PipelineContext context = parser.context;
@@ -190,14 +207,18 @@ StatusWith<std::vector<RankedInput>> parseInputs(bson::View pipelines, StagePars
   return inputs;
 }
 
-Status applyWeights(bson::View weights, std::vector<RankedInput>& inputs) {
+Status applyWeights(bson::View weights, std::vector<RankedInput>& inputs, QueryWork* work) {
   if (static_cast<size_t>(weights.count()) > inputs.size())
     return {ErrorCode(9460301), "$rankFusion.combination.weights has more weights than there are pipelines"};
+  std::unordered_map<std::string_view, RankedInput*> byName;
+  for (RankedInput& input : inputs) byName.emplace(input.name, &input);
   for (const Element& weight : weights) {
-    const auto input = std::ranges::find(inputs, weight.name(), &RankedInput::name);
-    if (input == inputs.end())
+    if (work) TROUPE_TRY(work->step(stepsFor(weight.size())));
+    const auto found = byName.find(weight.name());
+    if (found == byName.end())
       return {ErrorCode(9967500),
               "$rankFusion has a weight for '" + std::string(weight.name()) + "', but no pipeline of that name"};
+    RankedInput* const input = found->second;
     if (!weight.isNumber())
       return {ErrorCode(13118), "$rankFusion: the weight of '" + input->name + "' must be a number"};
     input->weight = weight.toDouble();
@@ -228,7 +249,7 @@ Status parseRankFusion(const Element& e, StageParser& parser) {
   }
   if (!parser.context.environment) return {ErrorCode::kInvalidOptions, "$rankFusion is not allowed here"};
   TROUPE_ASSIGN(auto inputs, parseInputs(pipelines, parser));
-  TROUPE_TRY(applyWeights(weights, inputs));
+  TROUPE_TRY(applyWeights(weights, inputs, parser.parse().work));
   parser.involved.push_back({parser.context.on, NamespaceUse::kRead});
   bson::Builder shown;
   shown.append("$rankFusion", e);

@@ -87,8 +87,9 @@ Status parseEnvironmentSource(const Element& e, StageParser& parser) {
 
 class DocumentsStage final : public Stage {
  public:
-  DocumentsStage(Document shown, std::vector<Document> documents)
-      : shown_(std::move(shown)), documents_(std::move(documents)) {}
+  /// `held`: the charge of the documents.
+  DocumentsStage(Document shown, std::vector<Document> documents, HeldMemory held)
+      : shown_(std::move(shown)), held_(std::move(held)), documents_(std::move(documents)) {}
   StatusWith<Next> next() override {
     return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end();
   }
@@ -98,6 +99,7 @@ class DocumentsStage final : public Stage {
 
  private:
   Document shown_;
+  HeldMemory held_;
   std::vector<Document> documents_;
   size_t at_ = 0;
 };
@@ -109,14 +111,18 @@ Status parseDocuments(const Element& e, StageParser& parser) {
   if (list.type() != Type::kArray)
     return {ErrorCode(5858203), "$documents must evaluate to an array of objects, found: " + show(list.element())};
   std::vector<Document> documents;
+  HeldMemory held(parser.parse().work);
+  int64_t bytes = 0;
   for (const Element& item : list.element().asArray()) {
+    TROUPE_TRY(variables.step(stepsFor(item.valueSize())));
     if (!item.is(Type::kDocument))
       return {ErrorCode(40228), "$documents must be an array of objects, found an element of type " + typeOf(item)};
+    TROUPE_TRY(held.set(bytes += heldBytes(item.asDocument())));
     documents.emplace_back(item.asDocument());
   }
   bson::Builder shown;
   shown.append("$documents", e);
-  parser.add(std::make_unique<DocumentsStage>(shown.finish(), std::move(documents)));
+  parser.add(std::make_unique<DocumentsStage>(shown.finish(), std::move(documents), std::move(held)));
   return Status::OK();
 }
 

@@ -65,13 +65,16 @@ class Stage {
   /// The stage that feeds this one, owned by the pipeline, and the operation they work for; both may be null.
   void setInput(Stage* input, QueryWork* work) {
     input_ = input;
+    operation_ = work;
     inputMemory_ = HeldMemory(work);
   }
 
  protected:
-  /// The next document of the input, which holds it until the next pull: its memory is charged here for all stages.
+  /// The next document of the input, which holds it until the next pull: its memory is charged here for all stages, and
+  /// each pull is a step, so that a stage which drops what it gets ends when its operation has to.
   StatusWith<Next> pull() {
     if (!input_) return Next::end();
+    if (operation_) TROUPE_TRY(operation_->step());
     auto next = input_->next();
     if (next.isOK() && next->isDocument()) TROUPE_TRY(inputMemory_.set(next->document.size()));
     return next;
@@ -79,6 +82,7 @@ class Stage {
   Stage* input_ = nullptr;
 
  private:
+  QueryWork* operation_ = nullptr;
   HeldMemory inputMemory_{nullptr};
 };
 

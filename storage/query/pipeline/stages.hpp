@@ -79,6 +79,16 @@ class StageMemory {
   HeldMemory held_;
 };
 
+/// The memory of a document that is held in a list: small ones take more for their place than for their bytes.
+inline int64_t heldBytes(bson::View document) {
+  constexpr int64_t kAllocation = 32;
+  return document.size() + static_cast<int64_t>(sizeof(bson::Document)) + kAllocation;
+}
+/// The same for a value that was computed, or will be a copy of `value`.
+inline int64_t heldBytes(const bson::Element& value) {
+  return value.valueSize() + static_cast<int64_t>(sizeof(bson::Value));
+}
+
 /// A random number in [0, 1) from the context.
 double randomNumber(const PipelineContext& context);
 
@@ -173,22 +183,6 @@ class SkipStage final : public Stage {
 
  private:
   int64_t skip_, left_;
-};
-
-/// Documents held in memory, as a source.
-class VectorSource final : public Stage {
- public:
-  explicit VectorSource(std::vector<bson::Document> documents) : documents_(std::move(documents)) {}
-  StatusWith<Next> next() override {
-    return at_ < documents_.size() ? Next::of(documents_[at_++].view()) : Next::end();
-  }
-  std::string_view name() const override { return "$queue"; }
-  void serialize(bson::Builder&) const override {}
-  StageTraits traits() const override { return {.source = true}; }
-
- private:
-  std::vector<bson::Document> documents_;
-  size_t at_ = 0;
 };
 
 /// Reads all of a stage; a yield is passed over. For sub-pipelines that must be complete ($lookup, $facet).

@@ -281,6 +281,8 @@ class RedactStage final : public Stage {
       auto in = pull();
       if (!in.isOK() || !in->isDocument()) return in;
       variables_.setRoot(in->document);
+      Growth growth(variables_.work());
+      TROUPE_TRY(growth.reserve(static_cast<size_t>(in->document.size())));
       TROUPE_ASSIGN(auto kept, redact(in->document));
       if (!kept) continue;
       current_ = std::move(*kept);
@@ -293,6 +295,7 @@ class RedactStage final : public Stage {
  private:
   StatusWith<std::optional<Document>> redact(bson::View level) {
     variables_.setCurrent(level);
+    TROUPE_TRY(variables_.step(stepsFor(static_cast<size_t>(level.size()))));
     TROUPE_ASSIGN(const Operand verdict, expression_->evaluate(variables_));
     const std::string_view decision = verdict.element().toStringOr();
     if (decision == "keep") return std::optional(Document(level));

@@ -88,6 +88,7 @@ class UnwindStage final : public Stage {
     }
   }
   StatusWith<Next> emit(const Element& value, int64_t position) {
+    if (work_) TROUPE_TRY(work_->step(stepsFor(static_cast<size_t>(document_.size()))));  // copied for each element
     bson::Builder out;
     out.reserve(document_.size());
     replaceAt(document_, path_.names(), 0, value, out);

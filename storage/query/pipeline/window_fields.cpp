@@ -8,6 +8,7 @@
 #include "storage/query/expression/accumulator.hpp"
 #include "storage/query/expression/calendar.hpp"
 #include "storage/query/expression/values.hpp"
+#include "storage/query/interruptible_sort.hpp"
 #include "storage/query/pipeline/partitioned_rows.hpp"
 #include "storage/query/pipeline/stages.hpp"
 
@@ -43,7 +44,7 @@ struct WindowedField {
 struct Partition {
   std::vector<Document> documents;
   std::vector<std::string> sortKeys;  ///< memcmp order
-  std::vector<Value> sortValues;      ///< of the first sort field
+  std::vector<Element> sortValues;    ///< of the first sort field, borrowed from the documents; for ranges only
 };
 
 /// The memory of values and documents that the stage has made of its input.
@@ -53,7 +54,8 @@ class MadeMemory {
   QueryWork* work() const { return work_; }
   Status step(int64_t steps = 1) { return work_ ? work_->step(steps) : Status::OK(); }
   Status add(int64_t bytes) { return held_.set(bytes_ += bytes); }
-  Status add(const Value& value) { return add(static_cast<int64_t>(sizeof value + value.valueBytes().size())); }
+  /// Before a value is held.
+  Status add(const Element& value) { return add(heldBytes(value)); }
   /// Checks that there is room for so many bytes for a moment.
   Status fits(int64_t bytes) {
     TROUPE_TRY(held_.set(bytes_ + bytes));
@@ -79,23 +81,26 @@ class WindowEvaluator {
     std::vector<Value> result;
     int64_t rank = 0, dense = 0;
     for (size_t i = 0; i < size(); ++i) {
+      TROUPE_TRY(
+          made_.step(i == 0 ? 1 : stepsOfComparing(partition_.sortKeys[i].size(), partition_.sortKeys[i - 1].size())));
       const bool tie = i > 0 && partition_.sortKeys[i] == partition_.sortKeys[i - 1];
       if (!tie) {
         rank = static_cast<int64_t>(i) + 1;
         ++dense;
       }
-      if (output_.function == "$documentNumber") result.push_back(integer(static_cast<int64_t>(i) + 1));
-      else if (output_.function == "$rank") result.push_back(integer(rank));
-      else if (output_.function == "$denseRank") result.push_back(integer(dense));
+      Operand value;
+      if (output_.function == "$documentNumber") value = integer(static_cast<int64_t>(i) + 1);
+      else if (output_.function == "$rank") value = integer(rank);
+      else if (output_.function == "$denseRank") value = integer(dense);
       else if (output_.function == "$locf") {
-        TROUPE_ASSIGN(auto value, output_.shifted->evaluate(partition_.documents[i], variables_));
-        const bool known = value.ok() && value.type() != Type::kNull;
-        result.push_back(known ? std::move(value) : result.empty() ? nullValue() : Value(result.back()));
+        TROUPE_ASSIGN(value, evaluate(*output_.shifted, i));
+        if (value.nullish() && value.type() != Type::kUndefined)
+          value = result.empty() ? Operand(nullValue()) : Operand(result.back().element());
       } else {
-        TROUPE_ASSIGN(auto value, shift(i));
-        result.push_back(std::move(value));
+        TROUPE_ASSIGN(value, shift(i));
       }
-      TROUPE_TRY(made_.add(result.back()));
+      TROUPE_TRY(made_.add(value.element()));
+      result.push_back(std::move(value).take());
     }
     return result;
   }
@@ -103,15 +108,21 @@ class WindowEvaluator {
  private:
   size_t size() const { return partition_.documents.size(); }
 
-  StatusWith<Value> shift(size_t i) {
+  /// Over the document at `i`.
+  StatusWith<Operand> evaluate(const Expression& expression, size_t i) {
+    variables_.setRoot(partition_.documents[i]);
+    return expression.evaluate(variables_);
+  }
+
+  StatusWith<Operand> shift(size_t i) {
     const auto count = static_cast<int64_t>(size());
     const int64_t at = static_cast<int64_t>(i) + std::clamp(output_.by, -count, count);
     if (at >= 0 && at < static_cast<int64_t>(size())) {
-      TROUPE_ASSIGN(auto value, output_.shifted->evaluate(partition_.documents[static_cast<size_t>(at)], variables_));
-      return value.ok() ? value : nullValue();
+      TROUPE_ASSIGN(auto value, evaluate(*output_.shifted, static_cast<size_t>(at)));
+      return value.ok() ? std::move(value) : Operand(nullValue());
     }
-    if (!output_.fallback) return nullValue();
-    return output_.fallback->evaluate(partition_.documents[i], variables_);
+    if (!output_.fallback) return Operand(nullValue());
+    return evaluate(*output_.fallback, i);
   }
 
   /// First and one past the last document of a window.
@@ -125,8 +136,7 @@ class WindowEvaluator {
     return std::pair(first, std::max(first, end));
   }
 
-  StatusWith<Value> edge(const Value& key, const Value& offset) const {
-    const Element e = key.element();
+  StatusWith<Value> edge(const Element& e, const Value& offset) const {
     if (output_.window.unit) {
       if (!e.is(Type::kDate))
         return Status(ErrorCode(5429513), "Expected the sortBy field to be a Date, but it was " + typeOf(e));
@@ -143,15 +153,15 @@ class WindowEvaluator {
     const auto& keys = partition_.sortValues;
     // Values of one partition are in the order of sortBy, so that both edges are found by bisection. The parser has
     // seen to it that sortBy is one ascending field.
-    const auto below = [](const Value& a, const Value& b) { return bson::compareValues(a.element(), b.element()) < 0; };
+    const auto below = [](const Element& a, const Element& b) { return bson::compareValues(a, b) < 0; };
     size_t first = 0, end = size();
     if (output_.window.from) {
       TROUPE_ASSIGN(const Value low, edge(keys[i], *output_.window.from));
-      first = static_cast<size_t>(std::lower_bound(keys.begin(), keys.end(), low, below) - keys.begin());
+      first = static_cast<size_t>(std::lower_bound(keys.begin(), keys.end(), low.element(), below) - keys.begin());
     }
     if (output_.window.to) {
       TROUPE_ASSIGN(const Value high, edge(keys[i], *output_.window.to));
-      end = static_cast<size_t>(std::upper_bound(keys.begin(), keys.end(), high, below) - keys.begin());
+      end = static_cast<size_t>(std::upper_bound(keys.begin(), keys.end(), high.element(), below) - keys.begin());
     }
     return std::pair(first, std::max(first, end));
   }
@@ -162,14 +172,16 @@ class WindowEvaluator {
     const int64_t before = made_.bytes();
     for (const Document& document : partition_.documents) {
       variables_.setRoot(document);
+      TROUPE_TRY(made_.step());
       TROUPE_ASSIGN(Operand value, output_.spec->evaluate(variables_));
+      TROUPE_TRY(made_.add(value.element()));
       inputs.push_back(std::move(value).take());
-      TROUPE_TRY(made_.add(inputs.back()));
     }
     const int64_t withInputs = made_.bytes();
     auto state = output_.spec->make();
     size_t first = 0, end = 0;  // what `state` has taken in: [first, end)
     for (size_t i = 0; i < size(); ++i) {
+      TROUPE_TRY(made_.step());
       TROUPE_ASSIGN(const auto wanted, bounds(i));
       // Both edges only move on for windows of documents and of ranges, so that each value is added and taken out once:
       // n steps instead of n times the window. Not all accumulators can take a value out ($min, $push ... say so).
@@ -188,11 +200,13 @@ class WindowEvaluator {
       for (; end < wanted.second; ++end) {
         TROUPE_TRY(made_.step(stepsOfAdding(inputs[end].element())));
         TROUPE_TRY(state->add(inputs[end].element()));
+        TROUPE_TRY(made_.fits(2 * static_cast<int64_t>(state->memory())));  // its values, and the result made of them
       }
-      TROUPE_TRY(made_.fits(2 * static_cast<int64_t>(state->memory())));  // its values, and the result made of them
       TROUPE_ASSIGN(auto value, state->result());
-      result.push_back(isUndefinedDeviation(value) ? nullValue() : std::move(value));
-      TROUPE_TRY(made_.add(result.back()));
+      if (isUndefinedDeviation(value)) value = nullValue();
+      TROUPE_TRY(made_.step(stepsFor(value.valueBytes().size())));
+      TROUPE_TRY(made_.add(value.element()));
+      result.push_back(std::move(value));
     }
     TROUPE_TRY(made_.add(before - withInputs));
     return result;
@@ -250,16 +264,26 @@ class WindowStage final : public Stage {
     TROUPE_TRY(held_.sort());
     auto& rows = held_.rows();
     for (size_t first = 0; first < rows.size();) {
-      const size_t end = held_.endOfPartition(first);
+      TROUPE_ASSIGN(const size_t end, held_.endOfPartition(first));
       Partition partition;
       for (; first < end; ++first) {
-        if (held_.order()) partition.sortValues.emplace_back(bson::Value(held_.sortValue(rows[first])));
+        TROUPE_TRY(made_.step());
         partition.sortKeys.push_back(std::move(rows[first].sortKey));
         partition.documents.push_back(std::move(rows[first].document));
       }
+      TROUPE_TRY(findSortValues(partition));
       TROUPE_TRY(addOutputs(partition));
     }
     rows.clear();
+    return Status::OK();
+  }
+  Status findSortValues(Partition& partition) {
+    const auto isRange = [](const WindowedField& output) { return output.window.range; };
+    if (!held_.order() || std::ranges::none_of(outputs_, isRange)) return Status::OK();
+    for (const Document& document : partition.documents) {
+      TROUPE_TRY(made_.step(stepsFor(static_cast<size_t>(document.view().size()))));
+      partition.sortValues.push_back(held_.sortValue(document));
+    }
     return Status::OK();
   }
   Status addOutputs(const Partition& partition) {
@@ -277,9 +301,9 @@ class WindowStage final : public Stage {
                               [&columns, &row, i](bson::View) -> StatusWith<Value> { return columns[i][row]; }));
     for (; row < partition.documents.size(); ++row) {
       TROUPE_ASSIGN(auto document, tree.apply(partition.documents[row]));
+      TROUPE_TRY(made_.step());
+      TROUPE_TRY(made_.fits(made += heldBytes(document.view())));
       results_.push_back(std::move(document));
-      made += results_.back().view().size();
-      TROUPE_TRY(made_.fits(made));
     }
     return made_.add(made - (made_.bytes() - before));  // the columns go
   }

@@ -181,4 +181,65 @@ TEST_F(HostileCommandsTest, AUserHasSoManyRolesAndEachMechanismOnce) {
             2);
 }
 
+/// A value of a type that the argument takes.
+void appendGiven(Builder& body, const Argument& argument) {
+  if (argument.types & kStringArg) body.append(argument.name, "a.b");
+  else if (argument.types & kNumberArg) body.append(argument.name, 1);
+  else if (argument.types & kBoolArg) body.append(argument.name, true);
+  else if (argument.types & kArrayArg) body.append(argument.name, bson::array());
+  else if (argument.types & kDocumentArg) body.append(argument.name, Document());
+  else if (argument.types & kObjectIdArg) body.append(argument.name, bson::ObjectId());
+  else if (argument.types & kTimestampArg) body.append(argument.name, bson::Timestamp());
+  else body.append(argument.name, bson::Binary{bson::kBinaryUuid, "0123456789abcdef"});
+}
+
+TEST_F(HostileCommandsTest, NoNullHidesTheArgumentBehindIt) {
+  constexpr int64_t kDuplicate = 40413;
+  size_t attacked = 0;
+  for (const Command* command : server.server->commands.all()) {
+    for (const Argument& argument : command->arguments) {
+      if (!argument.isRequired || argument.types == kAnyType) continue;
+      Builder body;
+      body.append(command->name, "c").append(argument.name, bson::Null{});
+      appendGiven(body, argument);
+      EXPECT_EQ(codeOf(body.finish(), command->adminOnly ? "admin" : "test"), kDuplicate)
+          << command->name << "." << argument.name;
+      ++attacked;
+    }
+  }
+  EXPECT_GT(attacked, 10u);
+
+  const auto bulk = [&](const Document& operation, const Document& ns) {
+    return codeOf(bson::doc("bulkWrite", 1, "ops", std::vector{operation}, "nsInfo", std::vector{ns}), "admin");
+  };
+  const bson::Null null;
+  const Document insert = bson::doc("insert", 0, "document", Document()), ns = bson::doc("ns", "test.c");
+  EXPECT_EQ(bulk(insert, bson::doc("ns", null, "ns", "test.c")), kDuplicate);
+  EXPECT_EQ(bulk(bson::doc("insert", 0, "document", null, "document", Document()), ns), kDuplicate);
+  EXPECT_EQ(bulk(bson::doc("update", 0, "filter", null, "filter", Document(), "updateMods", Document()), ns),
+            kDuplicate);
+  EXPECT_EQ(bulk(bson::doc("delete", 0, "filter", null, "filter", Document()), ns), kDuplicate);
+  EXPECT_EQ(codeOf(bson::doc("update", "c", "updates",
+                             std::vector{bson::doc("q", null, "q", Document(), "u", bson::doc("a", 1))})),
+            kDuplicate);
+  EXPECT_EQ(codeOf(bson::doc("delete", "c", "deletes", std::vector{bson::doc("q", null, "q", Document(), "limit", 1)})),
+            kDuplicate);
+  EXPECT_EQ(bulk(insert, ns), 0);
+}
+
+TEST_F(HostileCommandsTest, ABulkWriteNamesNoMoreNamespacesThanItHasOperations) {
+  const std::vector<Document> operations(2, bson::doc("insert", 0, "document", Document()));
+  std::vector<Document> namespaces;
+  for (int i = 0; i < 3; ++i) namespaces.push_back(bson::doc("ns", "test.c" + std::to_string(i)));
+  EXPECT_EQ(codeOf(bson::doc("bulkWrite", 1, "ops", operations, "nsInfo", namespaces), "admin"), 16);
+  namespaces.pop_back();
+  EXPECT_EQ(codeOf(bson::doc("bulkWrite", 1, "ops", operations, "nsInfo", namespaces), "admin"), 0);
+}
+
+TEST_F(HostileCommandsTest, AnIndexFilterNamesNoMoreIndexesThanACollectionHas) {
+  fill("c", 1);
+  EXPECT_EQ(codeOf(bson::doc("planCacheSetFilter", "c", "query", Document(), "indexes", repeated("x", 65))), 2);
+  EXPECT_EQ(codeOf(bson::doc("planCacheSetFilter", "c", "query", Document(), "indexes", repeated("x", 64))), 0);
+}
+
 }  // namespace troupe::commands

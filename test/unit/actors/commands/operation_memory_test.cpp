@@ -91,6 +91,61 @@ TEST_F(OperationMemoryTest, HostileUpdatesAndProjectionsEndAtTheBudget) {
       << "the update changed nothing";
 }
 
+TEST_F(OperationMemoryTest, RowsThatAGroupSetsAsideEndAtTheBudget) {
+  fillTexts("c", 100, 100'000);
+  std::string outputs;
+  for (int i = 0; i < 60; ++i) outputs += ", \"a" + std::to_string(i) + R"(": {"$push": "$s"})";
+  EXPECT_EQ(codeOf(R"({"$group": {"_id": "$_id")" + outputs + "}}"), kExceeded);
+}
+
+TEST_F(OperationMemoryTest, DistinctValuesEndAtTheBudget) {
+  for (int i = 0; i < 100; ++i) {
+    const auto row = bson::doc("_id", i, "s", std::to_string(i) + std::string(100'000, 'x'));
+    ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", std::vector{row}))["ok"].truthy());
+  }
+  EXPECT_EQ(code(R"({"distinct": "c", "key": "s"})"), kExceeded);
+  EXPECT_EQ(code(R"({"distinct": "c", "key": "s", "query": {"_id": {"$lt": 40}}})"), 0);
+}
+
+TEST_F(OperationMemoryTest, ListsEndAtTheBudget) {
+  for (int i = 0; i < 24; ++i) {
+    const auto validator = bson::doc("a", bson::doc("$ne", std::string(400'000, 'x')));
+    ASSERT_TRUE(server.run(bson::doc("create", "v" + std::to_string(i), "validator", validator))["ok"].truthy());
+  }
+  EXPECT_EQ(code(R"({"listCollections": 1})"), kExceeded);
+  EXPECT_EQ(code(R"({"listCollections": 1, "nameOnly": true})"), 0);
+  EXPECT_EQ(code(R"({"listCollections": 1, "filter": {"name": "v1"}})"), 0);
+  const std::string catalog = R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$listCatalog": {}}, {"$count": "n"}]})";
+  EXPECT_EQ(code(catalog, "admin"), kExceeded);
+  EXPECT_EQ(run(R"({"serverStatus": 1})").view().at("metrics.operationMemory.reservedBytes").toInt64(), 0);
+}
+
+TEST_F(OperationMemoryTest, TheRowsOfACursorAreChargedUntilTheyWereReturned) {
+  constexpr size_t kRow = 500'000;
+  const auto upserts = [](int count) {
+    bson::Builder b;
+    b.append("bulkWrite", 1).append("nsInfo", std::vector{bson::doc("ns", "test.c")});
+    b.append("cursor", bson::doc("batchSize", 1)).openArray("ops");
+    for (int i = 0; i < count; ++i)
+      b.push(bson::doc("update", 0, "filter", bson::doc("_id", std::to_string(i) + std::string(kRow, 'x')),
+                       "updateMods", bson::doc("$set", bson::doc("a", 1)), "upsert", true));
+    return b.close().finish();
+  };
+  EXPECT_EQ(server.run(upserts(20), "admin")["code"].toInt64(), kExceeded);
+  ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  const bson::Document reply = server.run(upserts(10), "admin");
+  const int64_t id = reply.view().at("cursor.id").toInt64();
+  ASSERT_NE(id, 0) << reply["errmsg"].toStringOr();
+  EXPECT_GT(governor().reserved(), static_cast<int64_t>(9 * kRow)) << "between two commands, too";
+  const auto more = [&](int rows) {
+    return server.run(bson::doc("getMore", id, "collection", "$cmd.bulkWrite", "batchSize", rows), "admin");
+  };
+  ASSERT_EQ(more(7).view().at("cursor.nextBatch").asArray().count(), 7);
+  EXPECT_LT(governor().reserved(), static_cast<int64_t>(5 * kRow));
+  ASSERT_EQ(more(7).view().at("cursor.nextBatch").asArray().count(), 2);
+  EXPECT_EQ(governor().reserved(), 0);
+}
+
 TEST_F(OperationMemoryTest, TheNodeRefusesWhatAllTogetherMayNotHold) {
   fillTexts("c", 60, 100'000);
   ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryTotalBytes": 10000000})", "admin"));

@@ -44,6 +44,24 @@ TEST(Arguments, RefusesAFieldGivenTwice) {
   EXPECT_EQ(status.reason(), "BSON field 'cmd.count' is a duplicate field");
 }
 
+TEST(Arguments, NullCountsAsSeenButNotAsGiven) {
+  const bson::Null null;
+  EXPECT_EQ(check(bson::doc("cmd", 1, "count", null)), ErrorCode::kMissingRequiredField);
+  for (const bson::Document& body :
+       {bson::doc("cmd", 1, "count", null, "count", 3), bson::doc("cmd", 1, "count", 3, "count", null),
+        bson::doc("cmd", 1, "count", 3, "name", null, "name", "x"), bson::doc("cmd", 1, "count", null, "count", null),
+        bson::doc("cmd", 1, "count", 3, "lsid", null, "lsid", bson::Document())})
+    EXPECT_EQ(static_cast<int>(check(body).code()), 40413) << bson::toRelaxedJson(body);
+}
+
+TEST(Arguments, AllFieldsOfADocumentWithinACommandAreChecked) {
+  EXPECT_TRUE(checkFields("cmd.part", kTable, R"({"count": 2, "name": "x"})"_json).isOK());
+  EXPECT_EQ(checkFields("cmd.part", kTable, R"({"other": 1, "count": 2})"_json).reason(),
+            "BSON field 'cmd.part.other' is an unknown field.");
+  EXPECT_EQ(static_cast<int>(checkFields("cmd.part", kTable, bson::doc("count", bson::Null{}, "count", 2)).code()),
+            40413);
+}
+
 TEST(Arguments, RefusesAWrongTypeAndSaysWhichItWants) {
   const Status one = check(R"({"cmd": 1, "count": 2, "name": 5})"_json);
   EXPECT_EQ(one, ErrorCode::kTypeMismatch);

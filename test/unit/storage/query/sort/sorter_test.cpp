@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "test/unit/storage/query/test_work.hpp"
+
 namespace troupe::query {
 namespace {
 
@@ -87,6 +89,44 @@ TEST(Sorter, FailsPastItsMemoryWithoutDiskUse) {
   const auto status = sorter->add("b", std::string(500, 'x'));
   EXPECT_EQ(ErrorCode(292), status.code());
   EXPECT_EQ("Sort exceeded memory limit of 1000 bytes, but did not opt in to external sorting.", status.reason());
+}
+
+TEST(Sorter, ReadsNoMoreRunsSideBySideThanItsBudgetHolds) {
+  TestWork work(8 << 20);
+  int files = 0;
+  const auto counted = [&files]() -> StatusWith<std::unique_ptr<SpillFile>> {
+    ++files;
+    return toMemory()();
+  };
+  const auto sorter = Sorter::make({.spill = counted, .work = &work});
+  const auto payloadOf = [](int i) { return std::to_string(i) + std::string(500'000, 'p'); };
+  constexpr int kItems = 60;
+  for (int i = 0; i < kItems; ++i) ASSERT_TRUE(sorter->add(std::to_string(i % 7), payloadOf(i)).isOK());
+  ASSERT_TRUE(sorter->done().isOK());
+  EXPECT_GT(sorter->stats().spills, 5u);
+  EXPECT_GT(files, 1) << "runs are merged into longer ones";
+  EXPECT_GT(work.budget.used(), 1'000'000) << "what is read ahead is charged";
+  for (int key = 0; key < 7; ++key) {
+    for (int i = key; i < kItems; i += 7) {
+      const auto next = sorter->next();
+      ASSERT_TRUE(next.isOK()) << next.status().toString();
+      ASSERT_TRUE(next->has_value());
+      EXPECT_EQ((**next).key, std::to_string(key));
+      EXPECT_EQ((**next).payload, payloadOf(i)) << "equal keys keep the order of arrival";
+    }
+  }
+  EXPECT_FALSE(sorter->next()->has_value());
+  EXPECT_EQ(work.budget.used(), 0);
+}
+
+TEST(Sorter, LooksAtItsOperationWhileItSpillsAndMerges) {
+  for (const bool killed : {false, true}) {
+    TestWork work(int64_t{64} << 20);
+    const auto sorter = Sorter::make({.memoryBytes = 100'000, .spill = toMemory(), .work = &work});
+    for (int i = 0; i < 3000; ++i) ASSERT_TRUE(sorter->add(std::to_string(i), std::string(10'000, 'p')).isOK());
+    work.killed = killed;
+    EXPECT_EQ(sorter->done().code(), killed ? ErrorCode::kInterrupted : ErrorCode::kOK);
+  }
 }
 
 }  // namespace
