@@ -29,13 +29,13 @@ class Expressions:
         return self.pick(
             lambda: {chance.choice(("$add", "$multiply")): [self.number(depth - 1) for _ in range(chance.choice((2, 3, 50)))]},
             lambda: {"$strLenCP": self.text(depth - 1)},
-            lambda: {"$size": self.array(depth - 1)},
+            lambda: {"$size": [self.array(depth - 1)]},
             lambda: {"$sum": {"$map": {"input": self.array(depth - 1), "in": {"$cond": [{"$isNumber": "$$this"}, "$$this", 1]}}}},
             lambda: {"$reduce": {"input": self.long_range(), "initialValue": 0, "in": {"$add": ["$$value", {"$strLenBytes": {"$toString": "$$this"}}]}}},
             lambda: {"$indexOfArray": [self.array(depth - 1), self.number(0)]})
 
     def long_range(self):
-        return {"$range": [0, self.chance.choice((64, 5000, 300_000, 3_000_000))]}
+        return {"$range": [0, self.chance.choice((64, 64, 5000, 300_000, 3_000_000))]}
 
     def text(self, depth):
         chance = self.chance
@@ -67,7 +67,7 @@ class Expressions:
             lambda: {chance.choice(("$setUnion", "$setIntersection")): [self.array(depth - 1), self.array(depth - 1)]},
             lambda: {"$sortArray": {"input": self.array(depth - 1), "sortBy": chance.choice((1, -1, {"v": 1}))}},
             lambda: {"$regexFindAll": {"input": self.text(depth - 1), "regex": chance.choice(PATTERNS)}},
-            lambda: {"$objectToArray": self.object(depth - 1)})
+            lambda: {"$objectToArray": [self.object(depth - 1)]})
 
     def object(self, depth):
         chance = self.chance
@@ -97,10 +97,10 @@ class Filters(Expressions):
             return chance.choice(({"n": {"$gt": 3}}, {"text": {"$regex": chance.choice(PATTERNS)}}, {"parts.v": {"$in": list(range(5000))}},
                                   {"list": {"$all": list(range(40))}}, {"deep.a.b.c.d": {"$exists": True}}, {}))
         return self.pick(
-            lambda: {chance.choice(("$and", "$or", "$nor")): [self.filter(depth - 1) for _ in range(chance.choice((2, 3, 60)))]},
+            lambda: {chance.choice(("$and", "$or", "$nor")): [self.filter(depth - 1) for _ in range(60 if depth == 1 and chance.random() < 0.2 else 2)]},
             lambda: {"$expr": {"$gt": [self.number(2), 3]}},
             lambda: {"parts": {"$elemMatch": self.filter(0)}},
-            lambda: {"text": {"$in": ["a" * i for i in range(chance.choice((10, 800)))]}},
+            lambda: {"text": {"$in": ["a" * i for i in range(chance.choice((10, 200)))]}},
             lambda: {"list": {"$not": {"$elemMatch": {"$gte": 0, "$mod": [7, 3]}}}})
 
     def stage(self, depth):
@@ -119,7 +119,7 @@ class Filters(Expressions):
             lambda: {"$bucketAuto": {"groupBy": self.number(1), "buckets": chance.choice((2, 10**6))}},
             lambda: {"$setWindowFields": {"sortBy": {"_id": 1}, "output": {"w": {chance.choice(("$push", "$addToSet", "$max")): "$$ROOT",
                                                                                 "window": {"documents": ["unbounded", "current"]}}}}},
-            lambda: {"$sortByCount": self.value(2)},
+            lambda: {"$sortByCount": {"$ifNull": [self.value(2), 0]}},
             lambda: {"$replaceWith": self.object(2)},
             lambda: {"$sample": {"size": chance.choice((1, 10**6))}})
 
@@ -152,10 +152,10 @@ class Filters(Expressions):
             lambda: [{"$replaceWith": {"$mergeObjects": ["$$ROOT", self.object(3)]}}])
 
 
-def make_command(seed, number, milliseconds):
-    """A command on the collections `c` and `u`, which may take so long."""
+def make_command(seed, number, slowness=1):
+    """A command on the collections `c` and `u`, with a limit of its time, most often a short one."""
     make = Filters(random.Random(f"{seed}/{number}"))
-    limit = {"maxTimeMS": milliseconds}
+    limit = {"maxTimeMS": int(make.chance.choice((50, 200, 200, 200, 500, 2000)) * slowness)}
     return make.pick(
         lambda: {"aggregate": "c", "pipeline": make.pipeline(), "cursor": {"batchSize": 20}, **limit},
         lambda: {"aggregate": "c", "pipeline": make.pipeline(), "cursor": {"batchSize": 20}, "allowDiskUse": make.chance.choice((True, False)), **limit},
