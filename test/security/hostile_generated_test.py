@@ -25,15 +25,20 @@ RAW = CodecOptions(document_class=RawBSONDocument)
 # What these commands may be refused with, and why.
 KNOWN = {
     2: "a number that does not fit any more ($mul)",
+    14: "a value of another type",
     28: "a path through what is no document",
     34: "an index of an array that is too far behind its end",
     50: "out of time",
     146: "out of memory",
     10334: "a document that is too large",
     11000: "two writers of one _id ($merge)",
+    16883: "$map over what is no array",
     17124: "$size of what is no array",
     17419: "a document that became too large",
+    28664: "$concatArrays of what is no array",
+    34468: "$zip of what is no array",
     34471: "$strLenCP of what is no text",
+    51185: "an array for an _id ($merge)",
 }
 
 
