@@ -4,6 +4,7 @@
 #include <bit>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "storage/locks/lock_graph.hpp"
@@ -200,9 +201,24 @@ LockStatistics LockManager::statistics() const {
   return sum;
 }
 
+/// A head that is in use though no operation holds it or waits for it was leaked: nobody will release it. It counts
+/// too.
 size_t LockManager::inUse() const {
+  const AllMutexes locks = lockAll();
   size_t count = 0;
-  for (const ResourceView& resource : inspect()) count += resource.granted.size() + resource.pending.size();
+  std::unordered_set<const LockHead*> held;
+  eachLocker([&](const Locker& locker) {
+    locker.eachEntry([&](const LockHead& head, LockMode mode, std::chrono::steady_clock::time_point) {
+      if (mode == LockMode::kNone) return;
+      held.insert(&head);
+      ++count;
+    });
+  });
+  eachHead([&](const LockHead& head) {
+    const size_t pending = head.converters.size() + head.waiters.size();
+    const bool isLeaked = pending == 0 && !held.contains(&head) && !head.word.isIdle();
+    count += pending + isLeaked;
+  });
   return count;
 }
 

@@ -31,8 +31,8 @@ bool writesAreReplicated(const RecoveryUnit& unit) {
   return operation->writeMode() == WriteMode::kReplicated || operation->writeMode() == WriteMode::kFromMigration;
 }
 
-/// The operation holds the state transition lock: its right to write cannot be taken away but for the fence. Work whose
-/// locks another operation holds (an index build on its worker) has no locker of its own.
+/// The operation holds the state transition lock: its right to write cannot be taken away but for the fence. Where
+/// there is no lock manager the work is alone on its node.
 StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
   if (ReplicatedUnit* entered = in(unit)) {
     TROUPE_TRY(entered->enterAgain());
@@ -40,7 +40,7 @@ StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
   }
   OperationContext& operation = *unit.operation();
   invariant(
-      operation.lockerId() == 0 || covers(operation.locker()->modeOf(ResourceId::stateTransition()), LockMode::kIX),
+      !operation.services().locks || covers(operation.locker()->modeOf(ResourceId::stateTransition()), LockMode::kIX),
       "a replicated write holds the state transition lock");
   ReplicatedWrites& writes = *operation.services().replicated;
   TROUPE_ASSIGN(auto pass, writes.fence.enter(operation.writeTerm()));

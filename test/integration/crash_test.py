@@ -7,7 +7,7 @@ import unittest
 
 import pymongo
 
-from support import SLOWNESS, Server, eventually
+from support import SLOWNESS, Server, ServerTest, eventually
 
 KILLS = int(os.environ.get("TROUPE_TEST_KILLS", "50"))
 LANES = 4
@@ -202,3 +202,18 @@ class Crash(unittest.TestCase):
                 self.assertTrue(result["valid"], f"round {round}: {result}")
                 if "a_1_b_1" in client.shape[name].index_information():
                     self.assertEqual(sum(1 for _ in client.shape[name].find().hint("a_1_b_1")), client.shape[name].count_documents({}))
+
+
+class JournaledWrites(ServerTest):
+    """What a SIGKILL leaves would be there without a sync, too: only the counter tells that the disk has it."""
+
+    def syncs(self):
+        return self.client.admin.command("serverStatus")["wiredTiger"]["log"]["log sync operations"]
+
+    def test_each_lone_one_syncs_the_log(self):
+        collection = self.db.get_collection("c", write_concern=JOURNALED)
+        collection.insert_one({"_id": 0})
+        for i in range(1, 21):
+            before = self.syncs()
+            collection.insert_one({"_id": i})
+            self.assertGreater(self.syncs(), before)

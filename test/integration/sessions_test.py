@@ -37,13 +37,13 @@ class Sessions(ServerTest):
         self.db.c.insert_many({"_id": i} for i in range(300))
         with self.server.raw() as raw:
             cursor = raw.command({"find": "c", "batchSize": 2, "lsid": lsid(), "$db": self.db.name})["cursor"]["id"]
-            self.assertEqual(raw.command({"getMore": bson.Int64(cursor), "collection": "c", "lsid": lsid(), "$db": self.db.name})["ok"], 0)
+            self.assertEqual(raw.command({"getMore": bson.Int64(cursor), "collection": "c", "lsid": lsid(), "$db": self.db.name})["code"], 50738)
 
     def test_malformed_ids(self):
         with self.server.raw() as raw:
-            for bad in ({"id": 5}, {"id": bson.Binary(b"short", 4)}, {"x": 1}, 5):
+            for bad, code in (({"id": 5}, 14), ({"id": bson.Binary(b"short", 4)}, 207), ({"x": 1}, 40414), (5, 14)):
                 with self.subTest(bad=bad):
-                    self.assertEqual(raw.command({"ping": 1, "lsid": bad, "$db": "admin"})["ok"], 0)
+                    self.assertEqual(raw.command({"ping": 1, "lsid": bad, "$db": "admin"})["code"], code)
 
     def test_transactions_need_a_replica_set(self):
         with self.client.start_session() as session:

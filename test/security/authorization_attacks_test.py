@@ -65,12 +65,29 @@ class AuthorizationAttacks(RestrictedTest):
         # Its maker may read both; one that may not cannot put another view on its sources.
         self.refused(self.clients["dbOwner"], "shop", {"create": "wider", "viewOn": "goods", "pipeline": lookup})
 
+    def uuid_of(self, database, name):
+        uuid = next(row["info"]["uuid"] for row in self.root[database].list_collections() if row["name"] == name)
+        return bson.Binary(uuid.bytes if hasattr(uuid, "bytes") else bytes(uuid), 4)
+
     def test_a_uuid_is_no_other_name(self):
-        uuid = next(row["info"]["uuid"] for row in self.root.vault.list_collections() if row["name"] == "codes")
-        binary = bson.Binary(uuid.bytes if hasattr(uuid, "bytes") else bytes(uuid), 4)
+        far, near = self.uuid_of("vault", "codes"), self.uuid_of("shop", "goods")
         for database in ("shop", "vault"):
-            self.refused(self.clients["read"], database, {"find": binary})
-            self.refused(self.clients["dbOwner"], database, {"listIndexes": binary})
+            self.refused(self.clients["read"], database, {"find": far})
+            self.refused(self.clients["dbOwner"], database, {"listIndexes": far})
+        self.refused(self.clients["read"], "shop", {"find": near})
+
+    def test_a_uuid_with_the_right_to_use_it_needs_the_rights_on_its_collection(self):
+        monitor = {"role": "clusterMonitor", "db": "admin"}
+        for name, roles in (("nameless", [monitor]), ("reader", [monitor, {"role": "read", "db": "shop"}])):
+            self.root.admin.command("createUser", name, pwd="x", roles=roles)
+        near, far = self.uuid_of("shop", "goods"), self.uuid_of("vault", "codes")
+        with self.server.client(username="nameless", password="x") as client:
+            for command in ({"find": near}, {"count": near}, {"distinct": near, "key": "name"}):
+                self.refused(client, "shop", command)
+            self.refused(client, "vault", {"find": far})
+        with self.server.client(username="reader", password="x") as client:
+            self.assertEqual(client.shop.command({"count": near})["n"], 300)
+            self.refused(client, "vault", {"find": far})
 
     def test_a_cursor_ends_with_the_role(self):
         self.root.admin.command("createUser", "leaver", pwd="x", roles=[{"role": "read", "db": "shop"}])

@@ -70,6 +70,11 @@ class AggregateWriteTest : public AggregateTest {
     EXPECT_TRUE(cursor.isOK() && *cursor->next());
     EXPECT_TRUE(target->update(other, cursor->id(), before, after).isOK());
   }
+  void TearDown() override {
+    work.reset();
+    other.releaseSession();
+    AggregateTest::TearDown();
+  }
   storage::RecoveryUnit other{server.storageSessions};
   std::optional<storage::WriteUnitOfWork> work;
 };

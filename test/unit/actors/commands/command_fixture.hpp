@@ -7,6 +7,7 @@
 
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/json.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 #include "test/unit/actors/commands/command_node.hpp"
 #include "test/unit/actors/lock_holder.hpp"
 
@@ -47,11 +48,20 @@ class CommandTest : public ::testing::Test {
   CommandTest() = default;
   explicit CommandTest(CommandNode::Options options) : server(std::move(options)) {}
 
-  /// No command leaves a lock or a ticket behind.
+  /// No command leaves a lock, a ticket, a slot, a pinned cursor, a session of the storage or reserved memory behind.
+  /// Idle cursors may keep sessions and memory: until they end.
   void TearDown() override {
     server.node.run();
     EXPECT_EQ(server.locks.inUse(), 0u);
     EXPECT_EQ(server.admission.read().out() + server.admission.write().out(), 0);
+    EXPECT_EQ(server.cursors.statistics().pinned, 0);
+    server.cursors.killIf([](const ClientCursor&) { return true; });
+    EXPECT_EQ(server.storageSessions.statistics().lent, 0);
+    const storage::OperationServices& services = server.server->operations;
+    EXPECT_EQ(services.memory->reserved(), 0);
+    if (services.replicated) {
+      EXPECT_EQ(services.replicated->slots.openReservations(), 0u);
+    }
   }
 
   bson::Document run(std::string_view json, std::string_view db = "test") { return server.run(parse(json), db); }

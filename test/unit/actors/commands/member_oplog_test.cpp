@@ -27,6 +27,19 @@ class MemberOplogTest : public CommandTest {
   }
 };
 
+// OPL-006
+TEST_F(MemberOplogTest, TheTimesOfItsWritesAreThoseOfItsEnvironmentsClock) {
+  becomePrimary(server);
+  for (int id = 1; id <= 3; ++id) {
+    server.node.advance(100s);
+    const int64_t before = server.wallMillis() / 1000;
+    ASSERT_TRUE(write(server, id).isOK());
+    const auto seconds = static_cast<int64_t>(entries(server).back()["ts"].asTimestamp().seconds);
+    EXPECT_GE(seconds, before);
+    EXPECT_LE(seconds, server.wallMillis() / 1000);
+  }
+}
+
 TEST_F(MemberOplogTest, AWriteThatChangedNothingHasTheOpTimeOfTheNewestOperation) {
   becomePrimary(server);
   ASSERT_TRUE(write(server, 1).isOK());

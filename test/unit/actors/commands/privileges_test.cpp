@@ -1,6 +1,8 @@
 // Every command, with each privilege it needs taken away, on each kind of resource: the lines of
 // test/security/privileges.jsonl, which docs/operators/privileges.md shows.
 #include <fstream>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "test/unit/actors/commands/command_fixture.hpp"
@@ -25,6 +27,7 @@ struct Place {
   std::string_view db, collection;
   std::string name() const { return std::string(db) + "." + std::string(collection); }
   bool isInShop() const { return db == "shop" && !collection.starts_with("system."); }
+  bool isView() const { return collection.starts_with("view_"); }
 };
 /// The own database, another one, a system collection, and a view of each.
 constexpr Place kPlaces[] = {{"shop", "c"},       {"other", "c"},       {"shop", "system.js"},
@@ -42,14 +45,30 @@ struct Row {
   bool isOpen() const { return line["needs"].toStringOr() == "nothing"; }
   /// Another set of privileges serves as well.
   bool hasAlternative() const { return line["alternative"].truthy(); }
-  bool namesCollection() const { return bson::toRelaxedJson(line).find("%c") != std::string::npos; }
+  bool namesByUuid() const { return bson::toRelaxedJson(line["command"]).find("%uuid") != std::string::npos; }
+  bool namesCollection() const {
+    return namesByUuid() || bson::toRelaxedJson(line["command"]).find("%c") != std::string::npos;
+  }
+  /// An operation that its user is allowed to may yet find nothing to do, or not be possible in this place: the codes
+  /// of "otherwise", or of "otherwiseOnViews".
+  bool mayEndWith(int64_t code, const Place& place) const {
+    const auto isListed = [&](std::string_view field) {
+      if (!line[field].is(bson::Type::kArray)) return false;
+      for (const bson::Element& e : line[field].asArray())
+        if (e.toInt64() == code) return true;
+      return false;
+    };
+    return code == 0 || isListed("otherwise") || (place.isView() && isListed("otherwiseOnViews"));
+  }
   std::string database(const Place& place) const { return std::string(line["db"].toStringOr(place.db)); }
 
-  bson::Document command(const Place& place) const {
+  /// `uuid`: of the collection, where the operation names it so.
+  bson::Document command(const Place& place, const std::optional<bson::Uuid>& uuid) const {
     std::string json = bson::toRelaxedJson(line["command"].asDocument());
     const auto fill = [&](std::string_view what, std::string_view with) {
       for (size_t at; (at = json.find(what)) != std::string::npos;) json.replace(at, what.size(), with);
     };
+    if (uuid) fill("\"%uuid\"", bson::toRelaxedJson(bson::doc("uuid", *uuid)["uuid"]));
     fill("%db", place.db);
     fill("%c", place.collection);
     return *bson::fromJson(json);
@@ -139,19 +158,30 @@ class PrivilegesTest : public CommandTest {
            text.find("$merge") != std::string::npos;
   }
 
-  /// Whether the client was allowed to; afterwards all is as before.
+  bson::Document commandOf(const Row& row, const Place& place) const {
+    std::optional<bson::Uuid> uuid;
+    if (row.namesByUuid()) uuid = server.catalog->find({place.db, place.collection})->uuid();
+    return row.command(place, uuid);
+  }
+
+  /// Whether the client was allowed to, which is the only reason to be refused; afterwards all is as before.
   bool isAllowed(const Row& row, const Place& place, std::vector<Privilege> privileges) {
-    const auto reply = runAs(std::move(privileges), row.command(place), row.database(place));
-    const bool refused = !reply["ok"].truthy() && reply["code"].toInt64() == kUnauthorized;
-    if (!refused && mayChange(row)) restore();
-    return !refused;
+    const auto reply = runAs(std::move(privileges), commandOf(row, place), row.database(place));
+    const bson::Element writeError = reply.view().at("writeErrors.0.code");
+    const int64_t code = !reply["ok"].truthy() ? reply["code"].toInt64() : writeError.ok() ? writeError.toInt64() : 0;
+    if (code == kUnauthorized) return false;
+    if (mayChange(row)) restore();
+    EXPECT_TRUE(row.mayEndWith(code, place))
+        << row.title() << " on " << place.name() << " may not end so: " << bson::toRelaxedJson(reply);
+    return true;
   }
 
   template <class Check>
   void eachPlace(const Row& row, Check check) {
     for (const Place& place : kPlaces) {
       const bool isOfDatabase = place.collection == "c";
-      if (row.namesCollection() || isOfDatabase) check(place);
+      const bool hasUuid = !place.isView();
+      if (row.namesByUuid() ? hasUuid : row.namesCollection() || isOfDatabase) check(place);
     }
   }
 
@@ -163,6 +193,14 @@ TEST_F(PrivilegesTest, TheTableHasEveryCommand) {
   for (const Row& row : rows_) named.insert(row.line["command"].asDocument().first().name());
   for (const Command* command : server.server->commands.all())
     EXPECT_TRUE(named.contains(command->name)) << command->name << " is not in " << kTable;
+}
+
+TEST_F(PrivilegesTest, TheTableHasEveryCommandThatTakesAUuid) {
+  std::set<std::string_view> named;
+  for (const Row& row : rows_)
+    if (row.namesByUuid()) named.insert(row.line["command"].asDocument().first().name());
+  for (const Command* command : server.server->commands.all())
+    EXPECT_EQ(named.contains(command->name), command->takesUuid) << command->name;
 }
 
 TEST_F(PrivilegesTest, WhatTheTableNamesIsEnough) {
@@ -231,7 +269,7 @@ TEST_F(PrivilegesTest, ADatabaseIsItsCollectionsButSystemOnes) {
 
 TEST_F(PrivilegesTest, NothingIsOpenToThoseWhoHaveNotLoggedInButWhatTheTableSays) {
   for (const Row& row : rows_) {
-    const auto reply = server.run(row.command(kPlaces[0]), row.database(kPlaces[0]), server.connect(false));
+    const auto reply = server.run(commandOf(row, kPlaces[0]), row.database(kPlaces[0]), server.connect(false));
     EXPECT_EQ(reply["code"].toInt64() == kUnauthorized, !row.isOpen()) << row.title() << bson::toRelaxedJson(reply);
   }
 }

@@ -168,6 +168,8 @@ TEST_F(ReplicatedGroupCommitTest, OneThatMetAConflictIsNotTriedAgainInALaterTerm
   {
     const auto collection = server.catalog->find(kLeases);
     storage::OperationContext other(with(server.assembly.storageAccess(), &fence).operations);
+    storage::HeldLock lock = collectionLock(other, kLeases, storage::LockMode::kIX);
+    ASSERT_TRUE(lock.tryAcquire());
     storage::WriteUnitOfWork work(other.recoveryUnit());
     ASSERT_TRUE(collection->put(other.recoveryUnit(), bson::doc("_id", 1, "by", "other"), {}).isOK());
     late.emplace(writes->write(bson::doc("_id", 1, "by", "late"), Change::kPut, Durability::kLocal, 1));

@@ -23,6 +23,8 @@ class DiscardTemporaryTest : public commands::CommandTest {
     storage::OperationContext operation(server.server->operations);
     storage::CollectionOptions options;
     options.temp = temporary;
+    storage::HeldLock lock = collectionLock(operation, ns, storage::LockMode::kX);
+    ASSERT_TRUE(lock.tryAcquire());
     storage::WriteUnitOfWork work(operation.recoveryUnit());
     ASSERT_TRUE(storage::createCollection(*server.catalog, operation.recoveryUnit(), ns, options).isOK());
     ASSERT_TRUE(work.commit().isOK());

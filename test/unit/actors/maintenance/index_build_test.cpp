@@ -77,6 +77,26 @@ TEST_F(IndexBuildTest, KilledByItsOwnOperationItEndsForItsClientToo) {
   }
 }
 
+TEST_F(IndexBuildTest, TakesNothingOfAnotherBuildOfItsCollectionWithIt) {
+  fillC();
+  hold("scanning");
+  const auto x = beginBuild();
+  const auto shown = operations();
+  ASSERT_EQ(shown.size(), 1u);
+  const auto y = beginBuild(R"({"createIndexes": "c", "indexes": [{"key": {"y": 1}, "name": "y_1"}]})");
+  ASSERT_EQ(rows().size(), 2u);
+  kill(shown[0]["opid"].toInt64());
+  EXPECT_EQ(codeOf(*x), 11601);
+  ASSERT_EQ(storage::unfinishedBuilds(*server.catalog->snapshot()).size(), 1u) << "that of y";
+  EXPECT_FALSE(y->done);
+  letGo();
+  EXPECT_EQ(codeOf(*y), 0);
+  const auto checked = run(R"({"validate": "c", "full": true})");
+  EXPECT_TRUE(commands::holds(checked, parse(R"({"valid": true, "nIndexes": 2, "keysPerIndex": {"y_1": 600}})")))
+      << bson::toRelaxedJson(checked);
+  expectNothingLeft();
+}
+
 TEST_F(IndexBuildTest, EndsWhenItsRequestIsKilledOrOutOfTime) {
   fillC();
   for (const char* phase : kPhases) {

@@ -18,6 +18,8 @@ class OplogTrimmerTest : public commands::CommandTest {
   OplogTrimmerTest() : CommandTest(member()) {
     server.server->operations.replicated->fence.open(1);
     storage::OperationContext operation(server.server->operations);
+    storage::HeldLock lock = collectionLock(operation, ns, storage::LockMode::kX);
+    EXPECT_TRUE(lock.tryAcquire());
     storage::WriteUnitOfWork work(operation.recoveryUnit());
     EXPECT_TRUE(storage::createCollection(*server.catalog, operation.recoveryUnit(), ns, {}).isOK());
     EXPECT_TRUE(work.commit().isOK());
@@ -26,6 +28,8 @@ class OplogTrimmerTest : public commands::CommandTest {
   void write(int count) {
     for (int i = 0; i < count; ++i) {
       storage::OperationContext operation(server.server->operations);
+      storage::HeldLock lock = collectionLock(operation, ns, storage::LockMode::kIX);
+      ASSERT_TRUE(lock.tryAcquire());
       storage::WriteUnitOfWork work(operation.recoveryUnit());
       const auto document = bson::doc("_id", ++last_, "filling", std::string(900, 'x'));
       ASSERT_TRUE(server.catalog->find(ns)->insert(operation.recoveryUnit(), document).isOK());

@@ -91,6 +91,12 @@ class TtlMonitorTest : public commands::CommandTest {
   int64_t admitted(storage::AdmissionPriority priority) {
     return server.admission.write().statistics(priority).startedProcessing;
   }
+  /// Waits for the end of the next pass; the wall clock by then, in milliseconds, at most 100 late.
+  int64_t endOfNextPass() {
+    const int64_t passes = metrics()["passes"].toInt64();
+    for (int steps = 0; metrics()["passes"].toInt64() == passes && steps < 700; ++steps) server.node.advance(100ms);
+    return server.wallMillis();
+  }
   /// Until the next pass has ended.
   void nextPass() {
     const int64_t passes = metrics()["passes"].toInt64();
@@ -114,6 +120,26 @@ TEST_F(TtlMonitorTest, RemovesWhatHasExpiredEachMinute) {
   EXPECT_EQ(count("c"), 0);
   EXPECT_TRUE(commands::holds(metrics(), parse(R"({"deletedDocuments": 3, "passes": 2, "subPasses": 2})")));
   EXPECT_TRUE(answers(R"({"validate": "c", "full": true})", R"({"valid": true})"));
+}
+
+TEST_F(TtlMonitorTest, WhatIsASecondPastItsLifetimeGoesAndWhatIsASecondShortOfItStays) {
+  index("c", R"({"at": 1})", 100);
+  index("d", R"({"at": -1})", 100);
+  ASSERT_TRUE(
+      succeeds(R"({"create": "k", "clusteredIndex": {"key": {"_id": 1}, "unique": true}, "expireAfterSeconds": 100})"));
+  const int64_t pass = endOfNextPass() + 60'000;  // on virtual time a pass takes none
+  const bson::Date gone{pass - 101'000}, stays{pass - 99'000};
+  for (const bson::Date& at : {gone, stays}) {
+    add("c", bson::doc("_id", at, "at", at));
+    add("d", bson::doc("_id", at, "at", at));
+    add("k", bson::doc("_id", at));
+  }
+  EXPECT_NEAR(static_cast<double>(endOfNextPass()), static_cast<double>(pass), 300);
+  for (const char* collection : {"c", "d", "k"}) {
+    EXPECT_EQ(left(collection), 1) << collection;
+    const auto kept = server.run(bson::doc("count", collection, "query", bson::doc("_id", stays)));
+    EXPECT_EQ(kept["n"].toInt64(), 1) << collection;
+  }
 }
 
 TEST_F(TtlMonitorTest, OfArraysTheEarliestDateCountsAndWhatIsNoDateStays) {

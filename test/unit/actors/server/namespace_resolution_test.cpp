@@ -96,6 +96,46 @@ TEST_F(NamespaceResolutionTest, AViewIsReadByThoseWhoMayFindTheViewAlone) {
   }
 }
 
+TEST_F(NamespaceResolutionTest, AUuidNeedsTheRightsOnTheNameThatItStandsFor) {
+  const bson::Uuid uuid = server.catalog->find({"shop", "c"})->uuid();
+  const auto nameless = with({on("shop", "", {Action::kUseUuid})});
+  const auto finder = with({on("shop", "c", {Action::kFind, Action::kListIndexes})});
+  const auto both = with({on("shop", "", {Action::kUseUuid}), on("shop", "c", {Action::kFind, Action::kListIndexes})});
+  const auto codeOf = [&](const std::shared_ptr<Client>& client, const bson::Document& command) {
+    return server.run(command, "shop", client)["code"].toInt64();
+  };
+  for (const bson::Document& command : {bson::doc("find", uuid), bson::doc("count", uuid),
+                                        bson::doc("distinct", uuid, "key", "v"), bson::doc("listIndexes", uuid)}) {
+    EXPECT_EQ(codeOf(nameless, command), 13) << bson::toRelaxedJson(command);
+    EXPECT_EQ(codeOf(finder, command), 13) << bson::toRelaxedJson(command);
+    EXPECT_EQ(codeOf(both, command), 0) << bson::toRelaxedJson(command);
+  }
+  EXPECT_EQ(codeOf(nameless, bson::doc("find", uuid, "limit", "x")), 13) << "rights come before arguments";
+  EXPECT_EQ(codeOf(both, bson::doc("find", uuid, "limit", "x")), 14);
+}
+
+TEST_F(NamespaceResolutionTest, AUuidWhoseCollectionIsRenamedOnTheWayNeedsTheRightsOnItsNewName) {
+  const bson::Uuid uuid = server.catalog->find({"shop", "c"})->uuid();
+  const auto client = with({on("shop", "", {Action::kUseUuid}), on("shop", "c", {Action::kFind})});
+  const auto findDuring = [&](const auto& meanwhile) {
+    EXPECT_EQ(codeAs(root_, R"({"configureFailPoint": "failCommand", "mode": {"times": 1}, "data":
+                {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 500}})",
+                     "admin"),
+              0);
+    const auto find = server.begin(bson::doc("find", uuid), "shop", client);
+    EXPECT_FALSE(find->done) << "its rights have been checked";
+    meanwhile();
+    server.node.advance(1s);
+    EXPECT_TRUE(find->done);
+    return find->done ? find->takeReply()["code"].toInt64() : -1;
+  };
+  EXPECT_EQ(findDuring([] {}), 0);
+  EXPECT_EQ(findDuring([&] {
+              EXPECT_EQ(codeAs(root_, R"({"renameCollection": "shop.c", "to": "shop.hidden"})", "admin"), 0);
+            }),
+            13);
+}
+
 TEST_F(NamespaceResolutionTest, AnExplanationNeedsWhatTheCommandNeeds) {
   const auto reader = withRole("read", "shop");
   const auto explain = [](const std::string& command) { return R"({"explain": )" + command + "}"; };

@@ -15,6 +15,12 @@ struct CollectionWriterTest : commands::CommandTest {
     EXPECT_TRUE(server.run(R"({"insert": "c", "documents": [{"_id": 1}]})"_json)["ok"].truthy());
   }
 
+  /// The operation outlives the check of what is left.
+  void TearDown() override {
+    operation.recoveryUnit().releaseSession();
+    CommandTest::TearDown();
+  }
+
   storage::CollectionPtr c() { return server.catalog->find({"test", "c"}); }
   storage::OperationContext operation{server.server->operations};
   CollectionWriter writer{server.server->writes, operation};
@@ -171,6 +177,11 @@ struct PreparedConflictTest : CollectionWriterTest {
   void commit() {
     EXPECT_TRUE(work->commitPrepared({10, 2}, {10, 2}).isOK());
     work.reset();
+  }
+  void TearDown() override {
+    work.reset();
+    preparer.recoveryUnit().releaseSession();
+    CollectionWriterTest::TearDown();
   }
 
   storage::OperationContext preparer{{.sessions = server.storageSessions}};

@@ -276,6 +276,24 @@ TEST(WiredTigerEngine, ABackupKeepsTheLogAndListsWhatComesLater) {
   for (const std::string& file : later) EXPECT_TRUE(std::filesystem::exists(file)) << file;
 }
 
+/// What a SIGKILL leaves would be there without a sync, too: the kernel has it. Only the counter tells that it reaches
+/// the disk.
+TEST(WiredTigerEngine, EachFlushOfTheLogSyncsItsFile) {
+  TemporaryDirectory directory;
+  auto engine = openOrFail(testOptions(directory.path()));
+  ASSERT_TRUE(engine->createTable("t", {}).isOK());
+  const Table table = *engine->openTable("t");
+  auto session = std::move(engine->openSession()).value();
+  for (int i = 0; i < 20; ++i) {
+    const int64_t before = engine->statistics().logSyncs;
+    ASSERT_TRUE(session->begin().isOK());
+    ASSERT_TRUE(std::move(session->cursor(table)).value()->put(std::to_string(i), "v").isOK());
+    ASSERT_TRUE(session->commit().isOK());
+    ASSERT_TRUE(engine->flushLog().isOK());
+    EXPECT_GT(engine->statistics().logSyncs, before) << "flush " << i;
+  }
+}
+
 TEST(WiredTigerEngine, MoreCursorsThanAreCachedWork) {
   WiredTigerHarness harness;
   std::vector<Table> tables;

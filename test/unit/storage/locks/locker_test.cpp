@@ -282,6 +282,36 @@ TEST_F(LockerTest, LocksAreNotGivenUpWithinAUnit) {
   EXPECT_THROW(a.endUnit(), std::logic_error);
 }
 
+TEST_F(LockerTest, LocksThatAreAdoptedAreHeldInTheStrongerModeToTheEndOfTheUnit) {
+  struct Modes {
+    LockMode own, others, together;
+  };
+  constexpr Modes kCases[] = {{kIS, kIX, kIX}, {kIX, kIS, kIX}, {kIS, kS, kS},
+                              {kS, kIS, kS},   {kIX, kIX, kIX}, {kNone, kX, kX}};
+  for (const auto& [own, others, together] : kCases) {
+    SCOPED_TRACE(std::string(nameOf(own)) + " and " + std::string(nameOf(others)));
+    if (own != kNone) {
+      ASSERT_TRUE(mutex('a', own));
+    }
+    ASSERT_TRUE(mutex('b', others));
+    Locker& a = (*this)['a'];
+    a.adopt((*this)['b']);
+    EXPECT_EQ(a.modeOf(ResourceId::mutex("m")), together);
+    EXPECT_FALSE((*this)['b'].holdsAny());
+    EXPECT_EQ(manager.inUse(), 1u);
+    EXPECT_EQ((*this)['c'].tryAcquire(ResourceId::mutex("m"), kIS), compatible(together, kIS));
+    (*this)['c'].releaseAll();
+    EXPECT_EQ((*this)['c'].tryAcquire(ResourceId::mutex("m"), kIX), compatible(together, kIX));
+    (*this)['c'].releaseAll();
+    if (own != kNone) a.release(ResourceId::mutex("m"));
+    a.endUnit();
+    EXPECT_FALSE(a.holdsAny());
+    EXPECT_EQ(manager.inUse(), 0u);
+    EXPECT_TRUE((*this)['c'].tryAcquire(ResourceId::mutex("m"), kX)) << "nothing of both is left in the word";
+    (*this)['c'].releaseAll();
+  }
+}
+
 // --- Yields
 
 TEST_F(LockerTest, WhatIsSavedIsReleasedAndComesBackFromTheTopDown) {

@@ -170,10 +170,19 @@ TEST_P(WriteSlotsTest, AReplicatedWriteWithoutTheTimeOfItsSlotIsABrokenInvariant
 
 TEST_P(WriteSlotsTest, AReplicatedWriteWithoutTheStateTransitionLockIsABrokenInvariant) {
   LockManager locks([] { return TimePoint(); });
-  OperationContext writer({.sessions = *pool, .locks = &locks, .replicated = writes.get()});
-  ASSERT_TRUE(writer.locker());
-  WriteUnitOfWork work(writer.recoveryUnit());
-  EXPECT_THROW((void)current()->insert(writer.recoveryUnit(), bson::doc("_id", 1)), BrokenInvariant);
+  for (const LockMode held : {LockMode::kNone, LockMode::kIS, LockMode::kIX}) {
+    OperationContext writer({.sessions = *pool, .locks = &locks, .replicated = writes.get()});
+    if (held != LockMode::kNone) {
+      ASSERT_TRUE(writer.locker()->tryAcquire(ResourceId::stateTransition(), held));
+    }
+    WriteUnitOfWork work(writer.recoveryUnit());
+    const auto insert = [&] { return current()->insert(writer.recoveryUnit(), bson::doc("_id", 1)).status(); };
+    if (held == LockMode::kIX) {
+      EXPECT_EQ(insert(), ErrorCode::kOK);
+    } else {
+      EXPECT_THROW((void)insert(), BrokenInvariant) << "holds " << nameOf(held);
+    }
+  }
 }
 
 TEST_P(WriteSlotsTest, WhatANodeKeepsForItselfIsNeitherFencedNorStamped) {
