@@ -126,7 +126,7 @@ TEST_F(TailingTest, RefusesWhatCannotBeTailed) {
   EXPECT_EQ(code(R"({"find": "plain", "tailable": true})"), 2);
   EXPECT_EQ(code(R"({"find": "view", "tailable": true})"), 168);
   EXPECT_EQ(code(R"({"find": "c", "awaitData": true})"), 9);
-  EXPECT_EQ(code(R"({"find": "c", "tailable": true, "singleBatch": true})"), 9);
+  EXPECT_EQ(code(R"({"find": "c", "tailable": true, "singleBatch": true})"), 2);
   EXPECT_EQ(code(R"({"find": "c", "tailable": true, "sort": {"_id": 1}})"), 2);
   EXPECT_EQ(code(R"({"find": "c", "tailable": true, "sort": {"$natural": -1}})"), 2);
   add(1);
