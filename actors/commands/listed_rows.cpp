@@ -23,6 +23,7 @@ Status ListedRows::reserve(int64_t bytes) { return charge(bytes_ + bytes); }
 void ListedRows::addReserved(bson::Document row) {
   bytes_ += bytesOf(row);
   rows_.push_back(std::move(row));
+  (void)charge(bytes_);  // one row may have no room: the next reservation fails then
 }
 
 std::optional<bson::View> ListedRows::next() {

@@ -21,7 +21,8 @@ class ListedRows {
   /// Charges so many bytes of rows to come, before the work that they will tell of is done.
   /// Errors: ExceededMemoryLimit.
   Status reserve(int64_t bytes);
-  /// Holds a row that was reserved for. What it has beyond its reservation is charged with the next one.
+  /// Holds a row that was reserved for. What it has beyond its reservation is charged as far as there is room, or else
+  /// with the next one.
   void addReserved(bson::Document row);
   size_t size() const { return rows_.size(); }
   /// The next row, valid until the next call; nothing at the end.

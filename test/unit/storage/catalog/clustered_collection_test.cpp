@@ -173,8 +173,8 @@ TEST_P(ClusteredCollectionTest, AnIdIndexIsNeitherAddedNorDropped) {
   ASSERT_TRUE(more.isOK()) << more.status().toString();
   EXPECT_TRUE(more->empty());
   const bson::Value name(std::string("_id_")), key(R"({"_id": 1})"_json.view());
-  EXPECT_EQ(indexNamesFor(*current(), name.element()).status().code(), ErrorCode::kInvalidOptions);
-  EXPECT_EQ(indexNamesFor(*current(), key.element()).status().code(), ErrorCode::kInvalidOptions);
+  EXPECT_EQ(indexNamesFor(*current(), name.element()).status().code(), ErrorCode(5979800));
+  EXPECT_EQ(indexNamesFor(*current(), key.element()).status().code(), ErrorCode(5979800));
 }
 
 // A directory written before records could have ids of bytes: the collection goes on with numbers and an _id index.

@@ -116,7 +116,7 @@ TEST_F(PipelineTest, SpillsGroupsThatPassTheMemoryLimit) {
 
 TEST_F(PipelineTest, StartsFromSourcesOfItsOwn) {
   expect(R"([{"$documents": [{"a": {"$add": [1, 1]}}]}])", "[]", R"([{"a": 2}])");
-  expect(R"([{"$currentOp": {}}])", "[]", R"([{"source": "$currentOp"}])");
+  expect(R"([{"$indexStats": {}}])", "[]", R"([{"source": "$indexStats"}])");
 }
 
 TEST_F(PipelineTest, HandsTheFrontToTheScan) {
