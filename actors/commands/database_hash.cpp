@@ -25,17 +25,17 @@ namespace {
 class DatabaseHash {
  public:
   DatabaseHash(ServerContext& server, std::vector<CollectionPtr> collections)
-      : reading_(server), left_(std::move(collections)) {}
+      : reading_(server), environment_(server.node.environment()), left_(std::move(collections)) {}
 
   storage::OperationContext& operation() { return reading_.operation; }
   storage::HeldLock& lock() { return reading_.lock; }
   bool isDone() const { return left_.empty(); }
 
   Status step() {
-    constexpr int kDocuments = 2000;
     const storage::Collection& collection = *left_.back();
     if (!digest_) TROUPE_TRY(open(collection));
-    for (int i = 0; i < kDocuments; ++i) {
+    PieceLimit limit(environment_);
+    for (int64_t bytes = 0; !limit.reached(bytes); bytes = records_->document().size()) {
       TROUPE_TRY(operation().checkForInterrupt({}));
       TROUPE_ASSIGN(const bool found, next());
       if (!found) {
@@ -75,6 +75,7 @@ class DatabaseHash {
   }
 
   ReadingWork reading_;
+  const Environment& environment_;
   std::vector<CollectionPtr> left_;
   std::optional<auth::Md5> digest_;
   std::optional<storage::RecordCursor> records_;
@@ -102,20 +103,34 @@ StatusWith<std::set<std::string, std::less<>>> wantedNames(const Request& reques
   return names;
 }
 
-Task<Status> dbHash(Request& request) {
-  TROUPE_CO_ASSIGN(const auto wanted, wantedNames(request));
-  ServerContext& server = request.server();
+/// The right to hash the database does not reach its system collections: those the client may not hash are left out,
+/// and refused where they are named, whether they exist or not.
+StatusWith<std::vector<CollectionPtr>> collectionsToHash(Request& request) {
+  TROUPE_ASSIGN(const auto wanted, wantedNames(request));
+  for (const std::string& name : wanted) {
+    const storage::Namespace ns(request.db(), name);
+    if (ns.isSystem())
+      TROUPE_TRY(NamespaceResolution::resolve(request, ns, auth::actions({auth::Action::kDbHash})).status());
+  }
   std::vector<CollectionPtr> collections;
-  for (const auto& collection : server.catalog.collections(NamespaceResolution::targetDatabase(request))) {
+  for (const auto& collection : request.server().catalog.collections(NamespaceResolution::targetDatabase(request))) {
     const auto name = collection->ns().collection();
     if (collection->isView() || name == "system.profile") continue;
-    if (wanted.empty() || wanted.contains(name)) collections.push_back(collection);
+    if (!wanted.empty() && !wanted.contains(name)) continue;
+    if (NamespaceResolution::coversCollection(request, auth::Action::kDbHash, collection->ns()))
+      collections.push_back(collection);
   }
+  return collections;
+}
+
+Task<Status> dbHash(Request& request) {
+  TROUPE_CO_ASSIGN(const auto collections, collectionsToHash(request));
+  ServerContext& server = request.server();
   const TimePoint begun = server.node.environment().now();
   const auto hash = std::make_shared<DatabaseHash>(server, collections);
   TROUPE_CO_TRY(co_await lockForWork(request, operationOf(hash), hash->lock()));
   while (!hash->isDone()) {
-    TROUPE_CO_TRY(co_await runBlocking(request, operationOf(hash), "dbHash", stepOf(hash)));
+    TROUPE_CO_TRY(co_await runBlocking(request, operationOf(hash), "dbHash", WorkLength::kBackground, stepOf(hash)));
     TROUPE_CO_TRY(request.checkForInterrupt());
   }
   bson::Builder& reply = request.reply();
