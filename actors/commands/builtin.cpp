@@ -25,6 +25,7 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       loginCommands(),
       sessionCommands(),
       administrationCommands(),
+      profileCommands(),
       linkCommands(),
       replicationCommands(),
       memberMessageCommands(),

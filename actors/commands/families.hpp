@@ -30,6 +30,7 @@ std::span<const Command> sessionCommands();             ///< startSession, refre
 std::span<const Command> replicationCommands();         ///< replSetGetStatus, replSetGetConfig, replSetInitiate
 std::span<const Command> memberMessageCommands();       ///< replSetRequestVotes, replSetHeartbeat
 std::span<const Command> administrationCommands();      ///< fsync, shutdown, logRotate ...
+std::span<const Command> profileCommands();             ///< profile
 std::span<const Command> renameCommands();              ///< renameCollection
 std::span<const Command> cappingCommands();             ///< convertToCapped, cloneCollectionAsCapped
 std::span<const Command> compactionCommands();          ///< compact, autoCompact

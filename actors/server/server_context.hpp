@@ -41,6 +41,7 @@ namespace troupe::server {
 class CappedWaiters;
 class CommandTable;
 class HelloState;
+class Profiler;
 class SessionRegistry;
 class UserStore;
 
@@ -90,6 +91,7 @@ struct ServerContext {
   UserStore& users;
   HelloState& hello;
   CappedWaiters& cappedWaiters;
+  Profiler& profiler;
   ServerCounters counters;
   OperationLatencies latencies;
   NamespaceUsage usage;
