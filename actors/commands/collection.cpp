@@ -91,7 +91,7 @@ Task<Status> create(Request& request) {
   }
   if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
   if (Status status = storage::validateForCreate(ns); !status.isOK()) co_return status;
-  if (ns.collection() == kProfileCollection && !options.capped)
+  if (ns.collection() == kProfileCollection && !options->capped)
     co_return Status(ErrorCode::kInvalidOptions, "the collection system.profile must be capped");
   if (Status status = writerOf(request).roomForTable(); !status.isOK()) co_return status;
   const auto lock = co_await lockCollection(request.server().node, request.operation(), ns, storage::LockMode::kX);
