@@ -54,7 +54,7 @@ class Tree(ServerTest):
     def test_the_stage(self):
         rows = list(self.client.admin.aggregate([{"$actors": {}}, {"$match": {"path": {"$regex": "^/node/storage"}}}, {"$project": {"path": 1}}, {"$sort": {"path": 1}}]))
         self.assertEqual([r["path"] for r in rows], ["/node/storage", "/node/storage/catalog", "/node/storage/checkpointer", "/node/storage/disk-watch", "/node/storage/engine", "/node/storage/ident-reaper",
-                                                     "/node/storage/journal-flusher", "/node/storage/sessions"])
+                                                     "/node/storage/journal-flusher", "/node/storage/sessions", "/node/storage/transition-keeper"])
 
     def test_cursors_over_the_tree(self):
         first = self.client.admin.command("actorTree", cursor={"batchSize": 2})
