@@ -233,11 +233,12 @@ Task<Status> controlActor(Node& node, std::string path, ControlAction action, st
     Answer answer = co_await node.ask(node.address(path), std::move(wanted), kAskTimeout, Priority::kHigh);
     co_return answer.status();
   }
-  const auto supervisor = node.registry().row(row->parent);
-  if (!supervisor || supervisor->strategy.empty())
-    co_return Status(ErrorCode::kIllegalOperation, path + " has no supervisor");
+  const Status unsupervised(ErrorCode::kIllegalOperation, path + " has no supervisor");
+  if (!node.registry().row(row->parent)) co_return unsupervised;
   Payload wanted = controlMessage(path.substr(path.rfind('/') + 1), action, reason);
   Answer answer = co_await node.ask(node.address(row->parent), std::move(wanted), kAskTimeout, Priority::kHigh);
+  // Not only supervisors control their children: the manager of links does, too. Another parent does not know how.
+  if (answer.status() == ErrorCode::kCommandNotFound) co_return unsupervised;
   co_return answer.status();
 }
 

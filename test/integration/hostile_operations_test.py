@@ -123,7 +123,8 @@ class HostileMemory(ServerTest):
         while any(thread.is_alive() for thread in threads):
             highest.append(self.server.memory_mib())
             time.sleep(0.005)
-        self.assertEqual(errors, [146] * 24)
+        self.assertEqual(len(errors), 24)
+        self.assertLessEqual(set(errors), {146, 16493})  # the budget, or sooner the size that a string may have
         self.assertLess(max(highest) - before, 320 * MEMORY_FACTOR + MEMORY_EXTRA_MIB)
         memory = self.client.admin.command("serverStatus")["metrics"]["operationMemory"]
         self.assertEqual(memory["reservedBytes"], 0)
