@@ -25,6 +25,8 @@ LATE_DOCUMENTS = 300  # of a killed server: in the log only
 NAMES = ("plain", "clustered", "arrays")
 # What a read of damaged data may be answered with: DataCorruptionDetected, and what follows when the engine gives up.
 DETECTED = (301, 91, 11600)
+# A file whose first bytes are damaged is an InternalError yet, in the engine's words.
+UNREADABLE = "does not appear to be a WiredTiger file"
 
 
 def document(name, i):
@@ -84,7 +86,8 @@ class DamagedFiles(unittest.TestCase):
                     if not result["valid"]:
                         raise Detected(f"validation: {result['errors']}")
         except pymongo.errors.OperationFailure as error:
-            self.assertIn(error.code, DETECTED, error)
+            if error.code != 1 or UNREADABLE not in str(error):
+                self.assertIn(error.code, DETECTED, error)
             raise Detected(f"error {error.code}: {error}") from error
         except pymongo.errors.ConnectionFailure as error:
             server.process.wait(30 * SLOWNESS)

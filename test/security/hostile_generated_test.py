@@ -32,16 +32,17 @@ KNOWN = {
     146: "out of memory",
     10334: "a document that is too large",
     11000: "two writers of one _id ($merge)",
+    16493: "a string in an expression that is too long",
     16883: "$map over what is no array",
+    17043: "$setUnion of what is no array",
     17124: "$size of what is no array",
     17419: "a document that became too large",
     28664: "$concatArrays of what is no array",
     34468: "$zip of what is no array",
     34471: "$strLenCP of what is no text",
+    51156: "a regular expression that takes too long",
     51185: "an array for an _id ($merge)",
 }
-
-
 Outcome = collections.namedtuple("Outcome", "number code seconds command why")
 
 
