@@ -10,7 +10,7 @@ from support import SLOWNESS, Server
 TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE_FOR_CACHE = 365, 388
 PRESSURE = 0.1  # a share of the cache: twice what eviction strives for, half of what makes writers wait
 DOCUMENTS = 400
-ROUNDS = 3 if SLOWNESS == 1 else 1
+ROUNDS = 2 if SLOWNESS == 1 else 1
 
 
 class CachePressure(unittest.TestCase):
@@ -39,7 +39,7 @@ class CachePressure(unittest.TestCase):
 
     def most_dirty(self, while_true):
         """The most dirty bytes that the cache was seen to hold meanwhile, as a share of it."""
-        most, deadline = 0, time.monotonic() + 150 * SLOWNESS
+        most, deadline = 0, time.monotonic() + 300 * SLOWNESS
         with self.server.client(socketTimeoutMS=int(60_000 * SLOWNESS)) as client:
             while while_true() and time.monotonic() < deadline:
                 cache = client.admin.command("serverStatus")["wiredTiger"]["cache"]
