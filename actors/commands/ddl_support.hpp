@@ -55,8 +55,8 @@ StatusWith<bson::Element> batchSizeOf(const Request& request);
 /// Errors: 51024, a batch size below 0.
 Status checkBatchSizeOf(const bson::Element& batchSize);
 /// Answers with a cursor over documents made at once: `batchSize` of them first, the rest by getMore. `rows` are
-/// charged to the request's operation, which hands its budget on to the cursor. Errors: those of checkBatchSizeOf, which
-/// a command that writes asks before.
+/// charged to the request's operation, which hands its budget on to the cursor. Errors: those of checkBatchSizeOf,
+/// which a command that writes asks before.
 Task<Status> replyWithRows(Request& request, std::string ns, ListedRows rows, bson::Element batchSize);
 
 }  // namespace troupe::commands
