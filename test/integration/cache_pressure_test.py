@@ -10,7 +10,7 @@ from support import SLOWNESS, Server
 TEMPORARILY_UNAVAILABLE, TRANSACTION_TOO_LARGE_FOR_CACHE = 365, 388
 PRESSURE = 0.1  # a share of the cache: twice what eviction strives for, half of what makes writers wait
 DOCUMENTS = 400
-ROUNDS = 2 if SLOWNESS == 1 else 1
+ROUNDS = 3 if SLOWNESS == 1 else 1
 
 
 class CachePressure(unittest.TestCase):
