@@ -229,4 +229,14 @@ Value Value::raw(Type type, std::string_view valueBytes) {
   return v;
 }
 
+Value Value::string(std::string_view text) {
+  Value v;
+  const auto length = static_cast<int32_t>(text.size() + 1);
+  v.bytes_.reserve(2 + sizeof length + text.size() + 1);
+  v.bytes_.assign(1, static_cast<char>(Type::kString));
+  v.bytes_.push_back('\0');
+  v.bytes_.append(reinterpret_cast<const char*>(&length), sizeof length).append(text).push_back('\0');
+  return v;
+}
+
 }  // namespace troupe::bson

@@ -166,6 +166,8 @@ class Value {
   }
   static Value array(View elements);
   static Value raw(Type type, std::string_view valueBytes);
+  /// Of any length, with one allocation and one copy.
+  static Value string(std::string_view text);
 
   bool ok() const { return !bytes_.empty(); }
   Type type() const { return ok() ? static_cast<Type>(static_cast<uint8_t>(bytes_[0])) : Type::kEnd; }

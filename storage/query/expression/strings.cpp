@@ -36,15 +36,18 @@ bson::Value lowerOrUpper(std::string s, bool lower) {
 }
 
 Result concat(Arguments& arguments, const Operator&) {
-  std::string result;
-  Growth growth(arguments.variables.work());
+  size_t whole = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Element e = arguments[i];
     if (e.isNullish()) return Operand(nullValue());
     if (!e.is(Type::kString)) return Status(ErrorCode(16702), "$concat only supports strings, not " + typeOf(e));
-    TROUPE_TRY(growth.reserve(result.size() + e.valueSize()));
-    result.append(e.asString());
+    whole += e.asString().size();
   }
+  Growth growth(arguments.variables.work());
+  TROUPE_TRY(growth.reserve(whole));
+  std::string result;
+  result.reserve(whole);
+  for (size_t i = 0; i < arguments.size(); ++i) result.append(arguments[i].asString());
   return Operand(text(result));
 }
 

@@ -20,13 +20,7 @@ Value decimal(bson::Decimal128 v) {
   return Value::raw(Type::kDecimal128, {bytes, sizeof bytes});
 }
 
-Value text(std::string_view v) {
-  std::string bytes;
-  bytes.reserve(v.size() + 5);
-  const auto length = static_cast<int32_t>(v.size() + 1);
-  bytes.append(reinterpret_cast<const char*>(&length), sizeof length).append(v).push_back('\0');
-  return Value::raw(Type::kString, bytes);
-}
+Value text(std::string_view v) { return Value::string(v); }
 
 Value document(bson::View v) { return Value::raw(Type::kDocument, v.bytes()); }
 
