@@ -1,12 +1,10 @@
-// fsync, shutdown, currentOp, killOp, profile, actorTree.
-#include "actors/commands/blocking_work.hpp"
+// shutdown, logRotate, currentOp, killOp, profile, actorTree.
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
 #include "messaging/errors/co_status.hpp"
-#include "storage/journal/checkpoint_policy.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/plan/plan_stage.hpp"
 
@@ -14,31 +12,6 @@ namespace troupe::commands {
 using namespace server;
 
 namespace {
-
-constexpr Argument kFsyncArguments[] = {flagArg("async"), flagArg("lock"),
-                                        numberArg("fsyncLockAcquisitionTimeoutMillis")};
-
-BlockingBody checkpoint(ServerContext& server) {
-  return [&server](storage::OperationContext& operation) -> Status {
-    using storage::CheckpointPolicy;
-    TROUPE_TRY(server.catalog.flush());
-    TROUPE_TRY(operation.checkForInterrupt({}));
-    const auto kind = CheckpointPolicy::kind(CheckpointPolicy::stateOf(server.engine, server.catalog.isReplicated()));
-    if (!CheckpointPolicy::takes(kind)) return server.engine.flushLog();
-    return server.engine.checkpoint(CheckpointPolicy::options(kind)).status();
-  };
-}
-
-Task<Status> fsync(Request& request) {
-  if (request.flag("lock")) {
-    co_return Status(ErrorCode::kCommandNotSupported,
-                     "fsync with lock is not supported: back up while the server runs, or stop it first");
-  }
-  ServerContext& server = request.server();
-  const Status status = co_await runBlocking(request, "fsync", checkpoint(server));
-  if (status.isOK()) request.reply().append("numFiles", 1);
-  co_return status;
-}
 
 constexpr Argument kShutdownArguments[] = {flagArg("force"), numberArg("timeoutSecs")};
 
@@ -73,7 +46,16 @@ Task<Status> currentOp(Request& request) {
     if (passes) rows.push_back(row);
   }
   request.reply().append("inprog", rows);
+  if (server.fsyncLock.count() > 0)
+    request.reply().append("fsyncLock", true).append("info", "use fsyncUnlock to let writes go on");
   co_return Status::OK();
+}
+
+Task<Status> logRotate(Request& request) {
+  const auto which = request.body().first();
+  if (which.is(bson::Type::kString) && which.asString() != "server")
+    co_return Status(ErrorCode::kNoSuchKey, "there is no log '" + std::string(which.asString()) + "': only 'server'");
+  co_return request.server().log.rotate().status();
 }
 
 constexpr Argument kKillOpArguments[] = {eitherArg("op", kNumberArg | kStringArg).required()};
@@ -131,13 +113,6 @@ Task<Status> actorTree(Request& request) {
 }
 
 constexpr Command kAdministrationCommands[] = {
-    {.name = "fsync",
-     .summary = "takes a checkpoint now",
-     .requirement = {Requirement::Target::kCluster, auth::Action::kFsync},
-     .access = Access::kAdmin,
-     .adminOnly = true,
-     .arguments = kFsyncArguments,
-     .run = fsync},
     {.name = "shutdown",
      .summary = "stops the server in order",
      .requirement = {Requirement::Target::kCluster, auth::Action::kShutdown},
@@ -145,6 +120,13 @@ constexpr Command kAdministrationCommands[] = {
      .adminOnly = true,
      .arguments = kShutdownArguments,
      .run = shutdown},
+    {.name = "logRotate",
+     .summary = "gives the log file a name with the time, and begins a new one",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kLogRotate},
+     .access = Access::kAdmin,
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = logRotate},
     {.name = "currentOp",
      .summary = "the operations that run now",
      .requirement = {Requirement::Target::kCluster, auth::Action::kInprog},

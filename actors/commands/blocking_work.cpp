@@ -49,13 +49,14 @@ void prepareToWait(Request& request) {
 
 }  // namespace
 
-Task<Status> runBlocking(Request& request, SharedOperation operation, std::string what, BlockingBody work) {
+Task<Status> runBlocking(Request& request, SharedOperation operation, std::string what, WorkLength length,
+                         BlockingBody work) {
   prepareToWait(request);
   requireNoRole(*operation);
   auto promise = std::make_shared<Promise<Status>>();
   auto outcome = promise->future();
   auto done = [promise](Status status) { promise->set(std::move(status)); };
-  request.server().blocking.run(what, jobOf(operation, std::move(work)), done);
+  request.server().blocking.run(what, length, jobOf(operation, std::move(work)), done);
   const auto end = [promise, operation](const Status& why) {
     operation->kill(why.code());
     promise->set(why);
@@ -66,9 +67,9 @@ Task<Status> runBlocking(Request& request, SharedOperation operation, std::strin
   co_return status;
 }
 
-Task<Status> runBlocking(Request& request, std::string what, BlockingBody work) {
+Task<Status> runBlocking(Request& request, std::string what, WorkLength length, BlockingBody work) {
   auto operation = std::make_shared<storage::OperationContext>(request.server().operations);
-  co_return co_await runBlocking(request, std::move(operation), std::move(what), std::move(work));
+  co_return co_await runBlocking(request, std::move(operation), std::move(what), length, std::move(work));
 }
 
 Task<Status> lockForWork(Request& request, SharedOperation operation, storage::HeldLock& lock) {

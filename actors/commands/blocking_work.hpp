@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/environment/environment.hpp"
 #include "actors/kernel/task.hpp"
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
@@ -22,9 +23,29 @@ using BlockingBody = std::function<Status(storage::OperationContext&)>;
 /// Have `work` made by an ordinary function: g++ 12 destroys the captures of a lambda that is written in a coroutine
 /// twice.
 Task<Status> runBlocking(Request& request, std::shared_ptr<storage::OperationContext> operation, std::string what,
-                         BlockingBody work);
+                         WorkLength length, BlockingBody work);
 /// The same with a new operation, which holds no locks.
-Task<Status> runBlocking(Request& request, std::string what, BlockingBody work);
+Task<Status> runBlocking(Request& request, std::string what, WorkLength length, BlockingBody work);
+
+/// How much one piece of long work does on a worker before others have a turn there.
+class PieceLimit {
+ public:
+  static constexpr int64_t kBytes = int64_t{8} << 20;
+  static constexpr Duration kTime = std::chrono::milliseconds(50);
+
+  /// The piece begins now. The environment outlives the limit.
+  explicit PieceLimit(const Environment& environment) : environment_(environment), until_(environment.now() + kTime) {}
+  /// Whether the piece is to end, after so many bytes more.
+  bool reached(int64_t bytes) {
+    bytes_ += bytes;
+    return bytes_ >= kBytes || environment_.now() >= until_;
+  }
+
+ private:
+  const Environment& environment_;
+  const TimePoint until_;
+  int64_t bytes_ = 0;
+};
 
 /// Acquires a lock of an operation that works for the request; the wait ends as runBlocking's does.
 Task<Status> lockForWork(Request& request, std::shared_ptr<storage::OperationContext> operation,

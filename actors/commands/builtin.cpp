@@ -25,6 +25,8 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       loginCommands(),
       sessionCommands(),
       administrationCommands(),
+      fsyncCommands(),
+      reindexCommands(),
       linkCommands(),
       replicationCommands(),
       memberMessageCommands(),

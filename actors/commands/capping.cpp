@@ -20,11 +20,17 @@ StatusWith<int64_t> cappedSize(const Request& request) {
   return options.cappedSize;
 }
 
+/// Those of the source, its validator among them, but for what a capped collection cannot have, and its identity.
 storage::CollectionOptions cappedOptions(const storage::Collection& source, int64_t size) {
-  storage::CollectionOptions options;
+  storage::CollectionOptions options = source.options();
+  options.uuid.reset();
+  options.temp = false;
+  options.clusteredIndex.reset();
+  options.expireAfterSeconds.reset();
+  options.timeseries.reset();
   options.capped = true;
   options.cappedSize = size;
-  options.collation = source.options().collation;
+  options.cappedMax = 0;
   return options;
 }
 
@@ -41,6 +47,7 @@ Task<Status> convertToCapped(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
   TROUPE_CO_ASSIGN(const int64_t size, cappedSize(request));
   TROUPE_CO_TRY(checkUserWrite(ns));
+  TROUPE_CO_TRY(checkUserDrop(ns));
   const CollectionPtr before = request.server().catalog.find(ns);
   TROUPE_CO_TRY(checkSource(ns, before.get()));
   std::vector<bson::Uuid> all;
@@ -74,6 +81,7 @@ Task<Status> cloneCollectionAsCapped(Request& request) {
   storage::Namespace to(request.db(), request.arg("toCollection").toStringOr());
   TROUPE_CO_TRY(storage::validateForCreate(to));
   TROUPE_CO_TRY(checkUserWrite(to));
+  TROUPE_CO_TRY(checkUserDrop(to));
   TROUPE_CO_ASSIGN(const int64_t size, cappedSize(request));
   using enum auth::Action;
   TROUPE_CO_ASSIGN(const auto target,

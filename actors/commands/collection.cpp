@@ -110,10 +110,7 @@ Task<Status> abortBuildsOf(Request& request, CollectionPtr collection) {
 Task<Status> drop(Request& request) {
   const auto ns = request.target();
   if (!ns.isOK()) co_return ns.status();
-  if (ns->isSystem() && ns->collection() != "system.js" && ns->collection() != "system.profile" &&
-      ns->collection() != "system.views" && !ns->collection().starts_with("system.buckets.")) {
-    co_return Status(ErrorCode::kIllegalOperation, "can't drop system collection " + ns->toString());
-  }
+  TROUPE_CO_TRY(checkUserDrop(*ns));
   ServerContext& server = request.server();
   TROUPE_CO_TRY(co_await abortBuildsOf(request, server.catalog.find(*ns)));
   const auto target = co_await openForChange(request, {});

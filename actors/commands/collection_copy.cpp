@@ -24,7 +24,7 @@ Task<Status> CollectionCopy::run(Wanted wanted) {
                    co_await lockCollection(request_.server().node, request_.operation(), name, storage::LockMode::kX));
   Status status = co_await make(name, wanted);
   if (status.isOK()) status = co_await copy();
-  if (status.isOK()) status = co_await takePlace(wanted.replaces);
+  if (status.isOK()) status = co_await takePlace(wanted);
   if (!status.isOK()) discard();
   co_return status;
 }
@@ -84,19 +84,27 @@ Task<Status> CollectionCopy::copy() {
   co_return Status::OK();
 }
 
-Task<Status> CollectionCopy::takePlace(bool replaces) {
-  auto body = [&]() -> Status {
-    return storage::renameCollection(request_.server().catalog.unguarded(), unit(), made_, target_, replaces).status();
-  };
+Status CollectionCopy::takePlaceOnce(const Wanted& wanted) {
+  TROUPE_TRY(storage::renameCollection(request_.server().catalog.unguarded(), unit(), made_, target_, wanted.replaces)
+                 .status());
+  if (!wanted.dropsSource) return Status::OK();
+  return storage::dropCollection(request_.server().catalog.unguarded(), unit(), source_);
+}
+
+Task<Status> CollectionCopy::takePlace(const Wanted& wanted) {
+  auto body = [&]() -> Status { return takePlaceOnce(wanted); };
   co_return co_await writerOf(request_).commit(body);
 }
 
-/// Also for an operation that has to end. What stays is temporary: the next start removes it.
+/// Also for an operation that has to end, which cannot wait any more.
 void CollectionCopy::discard() {
   if (!made_) return;
   unit().abandonSnapshot();
-  (void)writerOf(request_).once(
-      [&] { return storage::dropCollection(request_.server().catalog.unguarded(), unit(), made_); });
+  CollectionWriter writer = writerOf(request_);
+  storage::ConflictRetry retry = writer.newRetry();
+  const Status dropped = writer.attempt(
+      retry, [&] { return storage::dropCollection(request_.server().catalog.unguarded(), unit(), made_); });
+  if (!dropped.isOK()) logLeftover(request_.server(), *made_, dropped.reason());
 }
 
 }  // namespace troupe::commands

@@ -8,7 +8,8 @@ using namespace server;
 
 /// Copies the documents of one collection into another one, oldest first. They go into a temporary collection, which
 /// then takes the place of the target in one step: the target is there with all that it can hold, or nothing has
-/// changed. The caller holds the exclusive locks of source and target throughout, and this object in its frame.
+/// changed. A temporary collection that could not be removed after a failure is logged; the next start removes it. The
+/// caller holds the exclusive locks of source and target throughout, and this object in its frame.
 class CollectionCopy {
  public:
   CollectionCopy(Request& request, storage::CollectionPtr source, AuthorizedNamespace target)
@@ -18,6 +19,7 @@ class CollectionCopy {
     storage::CollectionOptions options;  ///< of the new collection
     bool withIndexes = false;            ///< also those beside the one of `_id`
     bool replaces = false;               ///< a collection in the target's place is dropped
+    bool dropsSource = false;            ///< in the same step
   };
   /// Errors: NamespaceExists, OutOfDiskSpace, those of writing and of an operation that has to end.
   Task<Status> run(Wanted wanted);
@@ -28,7 +30,8 @@ class CollectionCopy {
   Status makeOnce(const AuthorizedNamespace& name, const Wanted& wanted);
   Task<Status> copy();
   Status copyBatch();
-  Task<Status> takePlace(bool replaces);
+  Task<Status> takePlace(const Wanted& wanted);
+  Status takePlaceOnce(const Wanted& wanted);
   void discard();
 
   Request& request_;

@@ -243,7 +243,7 @@ Task<Status> runValidation(Request& request, std::shared_ptr<Validation> validat
   while (!validation->done) {
     const int64_t piece = bytesPerSecond > 0 ? bytesPerSecond / kPiecesPerSecond : kPiece;
     TROUPE_CO_TRY(co_await runBlocking(request, operationOf(validation), "validate " + request.operation().ns.text(),
-                                       pieceOf(validation, piece)));
+                                       WorkLength::kLong, pieceOf(validation, piece)));
     TROUPE_CO_TRY(request.checkForInterrupt());
     if (bytesPerSecond == 0 || validation->done) continue;
     const auto owed = std::chrono::milliseconds(validation->validator->bytesRead() * 1000 / bytesPerSecond);

@@ -101,7 +101,7 @@ Task<Status> compact(Request& request) {
   }
   while (!compaction->tables.empty()) {
     TROUPE_CO_TRY(co_await runBlocking(request, operationOf(compaction), "compact " + ns.toString(),
-                                       pieceOf(compaction, server.engine)));
+                                       WorkLength::kBackground, pieceOf(compaction, server.engine)));
     TROUPE_CO_TRY(request.checkForInterrupt());
   }
   request.reply().append("bytesFreed", bson::narrowestInteger(compaction->bytesFreed));

@@ -25,7 +25,7 @@ namespace {
 /// blocking work.
 class DatabaseHash {
  public:
-  explicit DatabaseHash(ServerContext& server) : reading_(server) {}
+  explicit DatabaseHash(ServerContext& server) : reading_(server), environment_(server.node.environment()) {}
   /// Those of the snapshot that the operation holds.
   void begin(std::vector<CollectionPtr> collections) { left_ = std::move(collections); }
 
@@ -34,10 +34,10 @@ class DatabaseHash {
   bool isDone() const { return left_.empty(); }
 
   Status step() {
-    constexpr int kDocuments = 2000;
     const storage::Collection& collection = *left_.back();
     if (!digest_) TROUPE_TRY(open(collection));
-    for (int i = 0; i < kDocuments; ++i) {
+    PieceLimit limit(environment_);
+    for (int64_t bytes = 0; !limit.reached(bytes); bytes = records_->document().size()) {
       TROUPE_TRY(operation().checkForInterrupt({}));
       TROUPE_ASSIGN(const bool found, next());
       if (!found) {
@@ -77,6 +77,7 @@ class DatabaseHash {
   }
 
   ReadingWork reading_;
+  const Environment& environment_;
   std::vector<CollectionPtr> left_;
   std::optional<auth::Md5> digest_;
   std::optional<storage::RecordCursor> records_;
@@ -104,22 +105,35 @@ StatusWith<std::set<std::string, std::less<>>> wantedNames(const Request& reques
   return names;
 }
 
+/// The right to hash the database does not reach its system collections: those the client may not hash are left out,
+/// and refused where they are named, whether they exist or not.
+StatusWith<std::vector<CollectionPtr>> collectionsToHash(Request& request, const CatalogReader& catalog) {
+  TROUPE_ASSIGN(const auto wanted, wantedNames(request));
+  for (const std::string& name : wanted) {
+    const storage::Namespace ns(request.db(), name);
+    if (ns.isSystem())
+      TROUPE_TRY(NamespaceResolution::resolve(request, ns, auth::actions({auth::Action::kDbHash})).status());
+  }
+  TROUPE_ASSIGN(auto collections, catalog.collections(NamespaceResolution::targetDatabase(request)));
+  std::erase_if(collections, [&](const CollectionPtr& collection) {
+    const auto name = collection->ns().collection();
+    return collection->isView() || name == "system.profile" || (!wanted.empty() && !wanted.contains(name)) ||
+           !NamespaceResolution::coversCollection(request, auth::Action::kDbHash, collection->ns());
+  });
+  return collections;
+}
+
 Task<Status> dbHash(Request& request) {
-  TROUPE_CO_ASSIGN(const auto wanted, wantedNames(request));
   ServerContext& server = request.server();
   const TimePoint begun = server.node.environment().now();
   const auto hash = std::make_shared<DatabaseHash>(server);
   TROUPE_CO_TRY(co_await lockForWork(request, operationOf(hash), hash->lock()));
   TROUPE_CO_ASSIGN(const CatalogReader catalog, server.catalog.read(hash->operation().recoveryUnit()));
   if (server.membership) TROUPE_CO_TRY(checkRole(request));  // as of the snapshot
-  TROUPE_CO_ASSIGN(auto collections, catalog.collections(NamespaceResolution::targetDatabase(request)));
-  std::erase_if(collections, [&](const CollectionPtr& collection) {
-    const auto name = collection->ns().collection();
-    return collection->isView() || name == "system.profile" || (!wanted.empty() && !wanted.contains(name));
-  });
+  TROUPE_CO_ASSIGN(const auto collections, collectionsToHash(request, catalog));
   hash->begin(collections);
   while (!hash->isDone()) {
-    TROUPE_CO_TRY(co_await runBlocking(request, operationOf(hash), "dbHash", stepOf(hash)));
+    TROUPE_CO_TRY(co_await runBlocking(request, operationOf(hash), "dbHash", WorkLength::kBackground, stepOf(hash)));
     TROUPE_CO_TRY(request.checkForInterrupt());
   }
   bson::Builder& reply = request.reply();

@@ -44,6 +44,11 @@ Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors erro
   co_return ChangeTarget{std::move(ns), std::move(*lock), std::move(collection)};
 }
 
+void logLeftover(ServerContext& server, const storage::Collection& temporary, std::string_view why) {
+  server.log.warning(log::Component::kCommand, 20902, "command", "A temporary collection was not removed",
+                     bson::doc("ns", temporary.ns().toString(), "error", why));
+}
+
 Task<Status> abortIndexBuilds(Request& request, bson::Uuid collection, std::vector<bson::Uuid> builds, Status why) {
   Node& node = request.server().node;
   maintenance::AbortBuilds wanted{collection, std::move(builds), std::move(why)};

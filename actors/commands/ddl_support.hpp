@@ -36,6 +36,9 @@ Task<Status> changeCatalog(Request& request, Change& change) {
   co_return co_await writerOf(request).commit(body);
 }
 
+/// Logs that a temporary collection was not removed by the command that had made it.
+void logLeftover(ServerContext& server, const storage::Collection& temporary, std::string_view why);
+
 /// Ends builds of a collection's indexes with `why`, and waits until they have ended: before what they build on goes.
 /// No builds named: all of the collection. The request holds no locks. Errors: the request has to end.
 Task<Status> abortIndexBuilds(Request& request, bson::Uuid collection, std::vector<bson::Uuid> builds, Status why);

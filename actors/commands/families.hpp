@@ -29,7 +29,9 @@ std::span<const Command> loginCommands();               ///< saslStart, saslCont
 std::span<const Command> sessionCommands();             ///< startSession, refreshSessions, endSessions, killSessions
 std::span<const Command> replicationCommands();         ///< replSetGetStatus, replSetGetConfig, replSetInitiate
 std::span<const Command> memberMessageCommands();       ///< replSetRequestVotes, replSetHeartbeat
-std::span<const Command> administrationCommands();      ///< fsync, shutdown, logRotate ...
+std::span<const Command> administrationCommands();      ///< shutdown, logRotate, currentOp ...
+std::span<const Command> fsyncCommands();               ///< fsync, fsyncUnlock
+std::span<const Command> reindexCommands();             ///< reIndex
 std::span<const Command> renameCommands();              ///< renameCollection
 std::span<const Command> cappingCommands();             ///< convertToCapped, cloneCollectionAsCapped
 std::span<const Command> compactionCommands();          ///< compact, autoCompact

@@ -5,6 +5,7 @@
 #include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/namespace_resolution.hpp"
+#include "actors/server/operation_setup.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/plan/id_lookup.hpp"
@@ -247,11 +248,12 @@ Task<Status> getMore(Request& request) {
                      "Throwing exception due to failGetMoreAfterCursorCheckout fail point.", extra.finish());
   }
   const auto wait = patience(request, **cursor);
-  if (!wait.isOK()) {
+  Status timed = wait.status();
+  if (timed.isOK() && (*cursor)->maxTimeLeft) timed = limitTime(request, *(*cursor)->maxTimeLeft);
+  if (!timed.isOK()) {
     server.cursors.unpin(*cursor, server.node.environment().now());
-    co_return wait.status();
+    co_return timed;
   }
-  if ((*cursor)->maxTimeLeft) request.operation().setDeadline(request.operation().started() + *(*cursor)->maxTimeLeft);
   BatchLimit limit;
   if (batchSize && batchSize.toInt64() > 0) limit.documents = batchSize.toInt64();
   if ((*cursor)->limit) {

@@ -390,7 +390,7 @@ Task<Status> checkUnique(Request& request, CollectionPtr collection, const stora
   const auto reading = std::make_shared<ReadingWork>(request.server());
   std::shared_ptr<storage::OperationContext> operation(reading, &reading->operation);
   TROUPE_CO_TRY(co_await lockForWork(request, operation, reading->lock));
-  const Status status = co_await runBlocking(request, operation, "collMod: look for duplicates",
+  const Status status = co_await runBlocking(request, operation, "collMod: look for duplicates", WorkLength::kLong,
                                              lookForDuplicates(collection, index, violations));
   if (!status.isOK() || violations->empty()) co_return status;
   bson::Builder extra;

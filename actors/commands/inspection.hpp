@@ -27,6 +27,8 @@ std::vector<bson::Document> indexStatistics(ServerContext& server, const storage
 bson::Document collectionRow(const storage::Collection& collection, bool nameOnly);
 /// The row of a collection or view in $listCatalog.
 bson::Document catalogRow(const storage::Collection& collection);
+/// Appends {latency: microseconds together, ops, histogram?} as `kind`; the histogram leaves out what never happened.
+void appendLatency(bson::Builder& b, std::string_view kind, const LatencyHistogram::Snapshot& read, bool histogram);
 /// The serverStatus document without its `ok`; with the histograms of latencies where wanted.
 bson::Document serverStatus(ServerContext& server, bool histograms = false);
 

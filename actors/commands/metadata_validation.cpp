@@ -95,6 +95,7 @@ Task<Status> checkDatabase(Request& request, std::string db, Findings& findings)
   if (!database) co_return Status::OK();
   for (const auto& collection : request.server().catalog.collections(*database)) {
     if (!only.empty() && collection->ns().collection() != only) continue;
+    if (!NamespaceResolution::coversCollection(request, auth::Action::kValidate, collection->ns())) continue;
     findings.check(*collection);
     TROUPE_CO_TRY(request.checkForInterrupt());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/commands/ddl_support.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/json.hpp"
 #include "storage/catalog/catalog_operations.hpp"
@@ -69,10 +70,11 @@ OutCollection::~OutCollection() {
     storage::HeldLock lock(*query_.operation, storage::ResourceType::kCollection, temporary_->ns().toString(),
                            storage::LockMode::kX);
     const auto drop = [&] { return storage::dropCollection(server_.catalog.unguarded(), query_.unit(), temporary_); };
-    if (lock.tryAcquire()) (void)environment_.writeOnce(query_.unit(), drop);
+    Status dropped(ErrorCode::kLockBusy, "the collection is locked");
+    if (lock.tryAcquire()) dropped = environment_.writeOnce(query_.unit(), drop);
+    if (!dropped.isOK()) logLeftover(server_, *temporary_, dropped.reason());
   } catch (const std::exception& failure) {
-    server_.log.warning(log::Component::kCommand, 20902, "aggregate", "A temporary collection was not removed",
-                        bson::doc("ns", temporary_->ns().toString(), "error", failure.what()));
+    logLeftover(server_, *temporary_, failure.what());
   }
 }
 

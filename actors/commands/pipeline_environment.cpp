@@ -88,6 +88,14 @@ class ViewStage final : public query::Stage {
   std::unique_ptr<query::Pipeline> pipeline_;
 };
 
+void appendLatencyStats(bson::Builder& row, const CollectionUsage& usage, bool histograms) {
+  row.openDocument("latencyStats");
+  for (const auto& [name, kind] : {std::pair("reads", LatencyKind::kReads), std::pair("writes", LatencyKind::kWrites),
+                                   std::pair("commands", LatencyKind::kCommands)})
+    appendLatency(row, name, usage.latencies[static_cast<size_t>(kind)], histograms);
+  row.close();
+}
+
 }  // namespace
 
 namespace {
@@ -241,6 +249,8 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
     if (!collection) return Status(ErrorCode::kNamespaceNotFound, "Collection [" + on.full() + "] not found.");
     bson::Builder row;
     row.append("ns", on.full()).append("host", server_.identity.host).append("localTime", resources_.context.now);
+    if (const auto latencies = givenOption(options, "latencyStats"); latencies.ok())
+      appendLatencyStats(row, server_.usage.of(on.full()), latencies.asDocument()["histograms"].truthy());
     if (const auto storage = givenOption(options, "storageStats"); storage.ok()) {
       const auto scale = storage.asDocument()["scale"];
       row.append("storageStats",

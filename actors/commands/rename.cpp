@@ -58,6 +58,13 @@ StatusWith<Namespace> parseName(std::string_view full) {
 Status checkRenaming(const Request& request, const Renaming& renaming) {
   if (renaming.from == renaming.to) return {ErrorCode::kIllegalOperation, "Can't rename a collection to itself"};
   TROUPE_TRY(storage::validateForCreate(renaming.to));
+  // Also where there is none yet: what gets such a name keeps it.
+  TROUPE_TRY(checkUserDrop(renaming.from));
+  TROUPE_TRY(checkUserDrop(renaming.to));
+  const Namespace &from = renaming.from, &to = renaming.to;
+  if (from.isReplicated() != to.isReplicated())
+    return {ErrorCode::kIllegalOperation,
+            "Cannot rename collections between a replicated and an unreplicated database"};
   const auto dropTarget = request.arg("dropTarget");
   const bool byUuid = dropTarget.is(bson::Type::kBinary);
   if (byUuid && (dropTarget.asBinary().subtype != bson::kBinaryUuid ||
@@ -85,18 +92,16 @@ StatusWith<CollectionPtr> sourceOf(const Request& request, const Renaming& renam
   return source;
 }
 
-/// Into another database: the collection is copied, with its indexes, and dropped. A crash in between leaves both.
+/// Into another database: the collection is copied, with its indexes. The copy takes the target's place in the unit of
+/// work that drops the source.
 Task<Status> moveToDatabase(Request& request, const Renaming& renaming, CollectionPtr source) {
   CollectionCopy copy(request, source, renaming.to);
   CollectionCopy::Wanted wanted;
   wanted.options = source->options();
   wanted.withIndexes = true;
   wanted.replaces = true;
-  TROUPE_CO_TRY(co_await copy.run(std::move(wanted)));
-  auto drop = [&](storage::RecoveryUnit& unit) {
-    return storage::dropCollection(request.server().catalog.unguarded(), unit, source);
-  };
-  co_return co_await changeCatalog(request, drop);
+  wanted.dropsSource = true;
+  co_return co_await copy.run(std::move(wanted));
 }
 
 Task<Status> renameWithinDatabase(Request& request, const Renaming& renaming, CollectionPtr source) {

@@ -1,4 +1,5 @@
 // serverStatus; what currentOp shows.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "actors/server/session_registry.hpp"
 #include "actors/server/shown_command.hpp"
 #include "actors/server/version.hpp"
+#include "messaging/bson/numeric.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -43,6 +45,46 @@ void appendProcess(bson::Builder& b, ServerContext& server) {
   const int64_t page = sysconf(_SC_PAGESIZE);
   b.append("mem", bson::doc("bits", 64, "resident", static_cast<int32_t>(resident * page / kMegabyte), "virtual",
                             static_cast<int32_t>(virtualPages * page / kMegabyte), "supported", true));
+}
+
+int64_t microsOf(const timeval& time) { return int64_t{time.tv_sec} * 1'000'000 + time.tv_usec; }
+
+/// Section `extra_info`: what the operating system has spent on the process.
+void appendExtraInfo(bson::Builder& b) {
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return;
+  b.openDocument("extra_info").append("note", "fields vary by platform");
+  b.append("user_time_us", microsOf(usage.ru_utime)).append("system_time_us", microsOf(usage.ru_stime));
+  for (const auto& [name, value] :
+       {std::pair("maximum_resident_set_kb", usage.ru_maxrss), std::pair("input_blocks", usage.ru_inblock),
+        std::pair("output_blocks", usage.ru_oublock), std::pair("page_reclaims", usage.ru_minflt),
+        std::pair("page_faults", usage.ru_majflt), std::pair("voluntary_context_switches", usage.ru_nvcsw),
+        std::pair("involuntary_context_switches", usage.ru_nivcsw)})
+    b.append(name, int64_t{value});
+  b.close();
+}
+
+/// Operations that have their ticket, or await it, those that write apart.
+bson::Document readersAndWriters(int64_t readers, int64_t writers) {
+  return bson::doc("total", bson::narrowestInteger(readers + writers), "readers", bson::narrowestInteger(readers),
+                   "writers", bson::narrowestInteger(writers));
+}
+
+/// Section `globalLock`: how busy the node is.
+void appendGlobalLock(bson::Builder& b, ServerContext& server) {
+  const auto uptime = server.node.environment().now() - server.startedAt;
+  const auto waiting = [](storage::TicketPool& pool) {
+    int64_t all = 0;
+    for (const auto priority : {storage::AdmissionPriority::kNormal, storage::AdmissionPriority::kLow})
+      all += pool.statistics(priority).queueLength();
+    return all;
+  };
+  storage::TicketPool &readers = server.admission.read(), &writers = server.admission.write();
+  b.openDocument("globalLock")
+      .append("totalTime", std::chrono::duration_cast<std::chrono::microseconds>(uptime).count())
+      .append("currentQueue", readersAndWriters(waiting(readers), waiting(writers)))
+      .append("activeClients", readersAndWriters(readers.out(), writers.out()))
+      .close();
 }
 
 /// Section `refusals`: what limits of unknown peers have turned away, by reason.
@@ -79,24 +121,11 @@ void appendCounters(bson::Builder& b, const ServerContext& server) {
                      c.remove.load(), "getmore", c.getMore.load(), "command", c.command.load()));
 }
 
-/// {latency: microseconds together, ops, histogram?} of each kind; the histogram leaves out what never happened.
 void appendLatencies(bson::Builder& b, const ServerContext& server, bool histograms) {
-  const auto append = [&](std::string_view kind, const LatencyHistogram& histogram) {
-    const auto read = histogram.read();
-    b.openDocument(kind);
-    if (histograms) {
-      b.openArray("histogram");
-      for (size_t i = 0; i < read.counts.size(); ++i) {
-        if (read.counts[i] > 0) b.push(bson::doc("micros", LatencyHistogram::lowerBound(i), "count", read.counts[i]));
-      }
-      b.close();
-    }
-    b.append("latency", read.micros).append("ops", read.operations).close();
-  };
   b.openDocument("opLatencies");
-  append("reads", server.latencies.reads);
-  append("writes", server.latencies.writes);
-  append("commands", server.latencies.commands);
+  appendLatency(b, "reads", server.latencies.reads.read(), histograms);
+  appendLatency(b, "writes", server.latencies.writes.read(), histograms);
+  appendLatency(b, "commands", server.latencies.commands.read(), histograms);
   b.close();
 }
 
@@ -160,6 +189,7 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
                                    "times a table was not opened", s.openTablesRefused));
   b.append("concurrentTransactions", admissionStatistics(server.admission));
   b.close();
+  appendGlobalLock(b, server);
   b.append("locks", lockStatistics(server.locks.statistics()));
   b.append("queues", bson::doc("execution", admissionStatistics(server.admission)));
   b.append("journal", bson::doc("flushes", flushes.flushes, "failedFlushes", flushes.failedFlushes, "waitersCompleted",
@@ -211,9 +241,22 @@ constexpr Command kStatusCommands[] = {
 
 }  // namespace
 
+void appendLatency(bson::Builder& b, std::string_view kind, const LatencyHistogram::Snapshot& read, bool histogram) {
+  b.openDocument(kind);
+  if (histogram) {
+    b.openArray("histogram");
+    for (size_t i = 0; i < read.counts.size(); ++i) {
+      if (read.counts[i] > 0) b.push(bson::doc("micros", LatencyHistogram::lowerBound(i), "count", read.counts[i]));
+    }
+    b.close();
+  }
+  b.append("latency", read.micros).append("ops", read.operations).close();
+}
+
 bson::Document serverStatus(ServerContext& server, bool histograms) {
   bson::Builder b;
   appendProcess(b, server);
+  appendExtraInfo(b);
   appendConnections(b, server);
   appendCounters(b, server);
   appendLatencies(b, server, histograms);

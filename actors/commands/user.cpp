@@ -154,7 +154,7 @@ Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string u
   auto made = std::make_shared<bson::Document>();
   const std::string password(request.text("pwd"));
   auto work = derivation(made, user, password, mechanisms, request.server().secrets);
-  const Status status = co_await runBlocking(request, "derive credentials", work);
+  const Status status = co_await runBlocking(request, "derive credentials", WorkLength::kShort, work);
   if (!status.isOK()) co_return status;
   co_return *made;
 }

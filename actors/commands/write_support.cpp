@@ -22,6 +22,14 @@ Status checkUserWrite(const Namespace& ns) {
   return {ErrorCode::kInvalidNamespace, "cannot write to '" + ns.toString() + "'"};
 }
 
+Status checkUserDrop(const Namespace& ns) {
+  const auto name = ns.collection();
+  if (!ns.isSystem() || name == "system.js" || name == "system.profile" || name == "system.views" ||
+      name.starts_with("system.buckets."))
+    return Status::OK();
+  return {ErrorCode::kIllegalOperation, "can't drop, rename or replace system collection " + ns.toString()};
+}
+
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace ns, IfMissing ifMissing) {
   TROUPE_CO_TRY(checkUserWrite(ns));
   TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));  // of the namespace: a command may name another database

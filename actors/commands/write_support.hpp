@@ -39,6 +39,9 @@ class OutputLock {
 
 /// Users may not write here directly: system collections. InvalidNamespace or Unauthorized.
 Status checkUserWrite(const storage::Namespace& ns);
+/// Users may not drop a system collection here, nor give it another name, nor put another collection in its place.
+/// Errors: IllegalOperation.
+Status checkUserDrop(const storage::Namespace& ns);
 
 /// The action that the argument `bypassDocumentValidation` asks for, if it is there.
 auth::ActionSet bypassAction(const Request& request);

@@ -1,5 +1,8 @@
 #include "actors/maintenance/blocking_worker.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace troupe::maintenance {
 
 namespace {
@@ -14,10 +17,26 @@ void JobQueue::push(BlockingJob job) {
 
 std::optional<BlockingJob> JobQueue::take() {
   const std::lock_guard lock(mutex_);
-  if (jobs_.empty()) return std::nullopt;
-  BlockingJob job = std::move(jobs_.front());
-  jobs_.pop_front();
+  const auto next = std::ranges::find_if(jobs_, [&](const BlockingJob& job) { return mayRun(job.length); });
+  if (next == jobs_.end()) return std::nullopt;
+  BlockingJob job = std::move(*next);
+  jobs_.erase(next);
+  ++running_[static_cast<size_t>(job.length)];
   return job;
+}
+
+void JobQueue::ended(server::WorkLength length) {
+  const std::lock_guard lock(mutex_);
+  --running_[static_cast<size_t>(length)];
+}
+
+/// Work of a length counts for all shorter ones, too: it may take what is left free by none of them.
+bool JobQueue::mayRun(server::WorkLength length) const {
+  for (int at = static_cast<int>(length); at > 0; --at) {
+    const int asLong = std::accumulate(running_.begin() + at, running_.end(), 0);
+    if (asLong >= std::max(1, workers_ - at)) return false;
+  }
+  return true;
 }
 
 size_t JobQueue::size() const {
@@ -47,7 +66,9 @@ void BlockingWorker::work() {
   Status outcome;
   try {
     outcome = job->work();
+    jobs_->ended(job->length);
   } catch (const std::exception& failure) {
+    jobs_->ended(job->length);
     job->done(Status(ErrorCode::kInternalError, job->what + " failed: " + failure.what()));
     throw;
   }
@@ -58,8 +79,9 @@ void BlockingWorker::work() {
   if (jobs_->size() > 0) tell(self(), local(LookForWork{}));
 }
 
-void WorkerPool::run(std::string_view what, std::function<Status()> work, std::function<void(Status)> done) {
-  jobs_->push({std::string(what), std::move(work), std::move(done)});
+void WorkerPool::run(std::string_view what, server::WorkLength length, std::function<Status()> work,
+                     std::function<void(Status)> done) {
+  jobs_->push({std::string(what), length, std::move(work), std::move(done)});
   for (const Address& worker : workers_) node_.tell(worker, local(LookForWork{}));
 }
 

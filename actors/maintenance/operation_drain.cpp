@@ -23,6 +23,7 @@ Task<void> OperationDrain::drain() {
     client.withOperation(
         [](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterruptedAtShutdown); });
   });
+  server_->fsyncLock.unlockAll();
   server_->operations.idleUnits->endAll(ErrorCode::kInterruptedAtShutdown);
   const auto granted = std::make_shared<Promise<Status>>();
   auto outcome = granted->future();

@@ -188,11 +188,16 @@ UsageKind usageKindOf(std::string_view command) {
   return UsageKind::kCommands;
 }
 
+LatencyKind latencyKindOf(Access access) {
+  if (access == Access::kRead) return LatencyKind::kReads;
+  return access == Access::kWrite ? LatencyKind::kWrites : LatencyKind::kCommands;
+}
+
 void noteUsage(Request& request, std::chrono::nanoseconds took) {
   const std::string ns = request.operation().ns.text();
   if (!request.command || ns.empty()) return;
   const auto exists = [&] { return request.server().catalog.exists(storage::Namespace::split(ns)); };
-  request.server().usage.note(ns, usageKindOf(request.command->name), request.command->access == Access::kWrite, took,
+  request.server().usage.note(ns, usageKindOf(request.command->name), latencyKindOf(request.command->access), took,
                               exists);
 }
 

@@ -7,8 +7,11 @@ namespace troupe::server {
 namespace {
 
 constexpr std::string_view kKnown[] = {
-    "failCommand",    "failGetMoreAfterCursorCheckout", "failIndexBuild",   "hangAfterEngineFailure",
-    "hangIndexBuild", "hangOutBeforeReplacing",         "hangWhileClosing", "hangWhileStopping",
+    "failCommand",          "failGetMoreAfterCursorCheckout",
+    "failIndexBuild",       "hangAfterEngineFailure",
+    "hangIndexBuild",       "hangOutBeforeReplacing",
+    "hangWhileClosing",     "hangWhileStopping",
+    "maxTimeAlwaysTimeOut", "maxTimeNeverTimeOut",
 };
 
 }  // namespace

@@ -17,6 +17,12 @@ class LatencyHistogram {
     int64_t operations = 0;
     int64_t micros = 0;  ///< of all together
     std::array<int64_t, kBuckets> counts{};
+
+    void note(int64_t lasted) {
+      ++operations;
+      micros += lasted;
+      ++counts[bucketOf(lasted)];
+    }
   };
 
   /// The least duration, in microseconds, that falls into the bucket.

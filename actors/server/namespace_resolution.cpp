@@ -150,6 +150,10 @@ std::optional<AuthorizedDatabase> NamespaceResolution::visibleDatabase(const Req
   return visible ? std::optional(AuthorizedDatabase(name)) : std::nullopt;
 }
 
+bool NamespaceResolution::coversCollection(const Request& request, Action action, const storage::Namespace& ns) {
+  return !ns.isSystem() || request.authorize(action, Resource::coll(ns.db(), ns.collection())).isOK();
+}
+
 std::optional<CatalogInspection> NamespaceResolution::inspection(const Request& request) {
   if (!request.authorize(Action::kInprog, Resource::cluster()).isOK()) return std::nullopt;
   return CatalogInspection();

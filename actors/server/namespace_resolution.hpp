@@ -43,6 +43,9 @@ class NamespaceResolution {
   static AuthorizedDatabase targetDatabase(const Request& request);
   /// A database for a list of what there is; nothing when the client may see none of it.
   static std::optional<AuthorizedDatabase> visibleDatabase(const Request& request, std::string_view name);
+  /// Whether a right to `action` on a whole database reaches a collection of it. System collections need a right of
+  /// their own, so that a command on a database leaves out those of them that its user may not name.
+  static bool coversCollection(const Request& request, auth::Action action, const storage::Namespace& ns);
   /// The right of operators to see every row of the catalog (the action `inprog`); nothing for other clients.
   static std::optional<CatalogInspection> inspection(const Request& request);
 

@@ -8,11 +8,15 @@
 #include <string>
 #include <string_view>
 
+#include "actors/server/latencies.hpp"
+
 namespace troupe::server {
 
 /// What an operation does to its collection, as `top` tells operations apart.
 enum class UsageKind : uint8_t { kQueries, kGetMore, kInsert, kUpdate, kRemove, kCommands };
 inline constexpr size_t kUsageKinds = 6;
+/// The same for the latencies of a collection.
+enum class LatencyKind : uint8_t { kReads, kWrites, kCommands };
 
 /// How often, and how long together, operations worked on one collection.
 struct CollectionUsage {
@@ -26,6 +30,7 @@ struct CollectionUsage {
   };
   Counter total, reads, writes;
   std::array<Counter, kUsageKinds> kinds;
+  std::array<LatencyHistogram::Snapshot, 3> latencies;  ///< by LatencyKind
 };
 
 /// The use of each collection since the node started, or since it was dropped last. Thread-safe; noting takes one of
@@ -37,7 +42,8 @@ class NamespaceUsage {
 
   /// `exists` is asked (once) about a name that has not been met: names that stand for nothing take no memory.
   template <class Exists>
-  void note(const std::string& ns, UsageKind kind, bool writes, std::chrono::nanoseconds took, const Exists& exists) {
+  void note(const std::string& ns, UsageKind kind, LatencyKind latency, std::chrono::nanoseconds took,
+            const Exists& exists) {
     const int64_t micros = std::max<int64_t>(1, took.count() / 1000);
     Shard& shard = shardOf(ns);
     const std::lock_guard lock(shard.mutex);
@@ -48,7 +54,8 @@ class NamespaceUsage {
     }
     CollectionUsage& usage = at->second;
     usage.total.note(micros);
-    (writes ? usage.writes : usage.reads).note(micros);
+    (latency == LatencyKind::kWrites ? usage.writes : usage.reads).note(micros);
+    usage.latencies[static_cast<size_t>(latency)].note(micros);
     usage.kinds[static_cast<size_t>(kind)].note(micros);
   }
   /// Zeros where it has not been used.

@@ -77,11 +77,19 @@ Status setDeadline(Request& request) {
   const int64_t millis = *exact;
   if (millis < 0 || millis > INT32_MAX)
     return {ErrorCode::kBadValue, std::to_string(millis) + " value for maxTimeMS is out of range [0, 2147483647]"};
-  if (millis > 0) request.operation().setDeadline(request.operation().started() + std::chrono::milliseconds(millis));
-  return Status::OK();
+  return millis > 0 ? limitTime(request, std::chrono::milliseconds(millis)) : Status::OK();
 }
 
 }  // namespace
+
+Status limitTime(Request& request, std::chrono::milliseconds limit) {
+  FailPoints& failPoints = request.server().failPoints;
+  const bool switchesThem = request.command->name == "configureFailPoint";
+  if (!switchesThem && failPoints.fires("maxTimeAlwaysTimeOut"))
+    return {ErrorCode::kMaxTimeMSExpired, "operation exceeded time limit: the fail point maxTimeAlwaysTimeOut is on"};
+  if (!failPoints.fires("maxTimeNeverTimeOut")) request.operation().setDeadline(request.operation().started() + limit);
+  return Status::OK();
+}
 
 Status setUpOperation(Request& request) {
   TROUPE_TRY(readSession(request));

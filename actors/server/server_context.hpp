@@ -11,6 +11,7 @@
 #include "actors/server/cursor_registry.hpp"
 #include "actors/server/disk_guard.hpp"
 #include "actors/server/fail_points.hpp"
+#include "actors/server/fsync_lock.hpp"
 #include "actors/server/guarded_catalog.hpp"
 #include "actors/server/latencies.hpp"
 #include "actors/server/message_memory.hpp"
@@ -67,12 +68,21 @@ struct ServerIdentity {
   std::vector<wire::Compressor> compressors;
 };
 
+/// How long a piece of blocking work keeps its thread. Longer work leaves threads to what is shorter: a login must not
+/// wait for a validation, nor a validation for the compaction of another collection.
+enum class WorkLength : uint8_t {
+  kShort,       ///< milliseconds, whatever the data: on any thread
+  kLong,        ///< depends on the data (checkpoint, validation): leaves one thread free
+  kBackground,  ///< a piece of work that would go on for hours (compaction, digest): leaves two threads free
+};
+
 /// Work that blocks a thread (flush, checkpoint, index scan, file copy) and therefore runs on detached actors. `done`
 /// is called on any thread with the outcome.
 class BlockingWork {
  public:
   virtual ~BlockingWork() = default;
-  virtual void run(std::string_view what, std::function<Status()> work, std::function<void(Status)> done) = 0;
+  virtual void run(std::string_view what, WorkLength length, std::function<Status()> work,
+                   std::function<void(Status)> done) = 0;
 };
 
 /// All that commands may use of their node. Owned by the node; outlives every connection. Members are thread-safe.
@@ -119,6 +129,7 @@ struct ServerContext {
   ConnectionGate gate{identity.maxConnections};  ///< admission of connections
   query::IndexFilters indexFilters{};            ///< set by planCacheSetFilter
   MessageMemory messages{parameters};            ///< of incomplete messages
+  FsyncLock fsyncLock{};                         ///< its holder has an operation of this node
 };
 
 /// Whether a client has authenticated, or need not because access control is off. Before that it gets little memory.

@@ -37,10 +37,12 @@ Task<Status> awaitTicket(Node& node, OperationContext& operation, bool write) {
 /// Within the hierarchy an operation that waits for another one holds no ticket: the other may need it to go on.
 Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resource, LockMode mode) {
   if (!isGlobalResource(resource.type())) operation.returnTicket();
+  // Writes that wait for the end of a global S (fsync with a lock) keep no reads waiting behind them.
+  const storage::LockOptions options{.compatibleFirst = isGlobalResource(resource.type()) && mode == LockMode::kIS};
   auto promise = std::make_shared<Promise<Status>>();
   auto outcome = promise->future();
   auto taken =
-      operation.locker()->acquire(resource, mode, {}, [promise](const Status& status) { promise->set(status); });
+      operation.locker()->acquire(resource, mode, options, [promise](const Status& status) { promise->set(status); });
   if (!taken.wait) co_return taken.status;
   const std::function<void(const Status&)> end = [wait = taken.wait](const Status& why) { wait->fail(why); };
   const auto abandon = [wait = taken.wait, &operation] { operation.locker()->giveUp(wait); };

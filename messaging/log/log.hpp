@@ -8,11 +8,16 @@
 #include <vector>
 
 #include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
 #include "messaging/log/verbosity.hpp"
 
 namespace spdlog {
 class logger;
+namespace sinks {
+template <class Mutex>
+class dist_sink;
 }
+}  // namespace spdlog
 
 namespace troupe::log {
 
@@ -65,6 +70,10 @@ class Log {
   int64_t linesWritten() const;
   void markStarted();
   void flush();
+  /// Gives the file a name with the present time, "trouped.log.2024-01-31T12-00-00", and begins a new one; returns the
+  /// old one's new name. A file that somebody else has moved is just begun again. *Blocks* for a moment. Errors:
+  /// IllegalOperation (the log is no file), OperationFailed (lines go on into the old file).
+  StatusWith<std::string> rotate();
 
  private:
   void put(Severity severity, int level, Component component, int id, std::string_view context,
@@ -73,7 +82,9 @@ class Log {
   const Options options_;
   const std::shared_ptr<Verbosity> verbosity_ = std::make_shared<Verbosity>();
   const std::function<int64_t()> wallMillis_;
+  const std::shared_ptr<spdlog::sinks::dist_sink<std::mutex>> output_;  ///< of one: the file, or standard output
   std::shared_ptr<spdlog::logger> sink_;
+  std::mutex rotation_;
   mutable std::mutex mutex_;
   std::deque<std::string> recent_;
   std::vector<std::string> startupWarnings_;

@@ -3,6 +3,7 @@
 #include <wiredtiger.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <map>
 #include <mutex>
 
+#include "storage/engine/checkpoint_turns.hpp"
 #include "storage/engine/data_directory.hpp"
 #include "storage/engine/ident.hpp"
 #include "storage/engine/repair_mark.hpp"
@@ -86,9 +88,9 @@ class WiredTigerEngine final : public Engine {
   DirectoryLock lock_;
   std::shared_ptr<WiredTigerConnection> connection_;
   Timestamp recovery_;
-  std::mutex checkpointMutex_;  ///< orders checkpoints and the start of backups, so that each knows its time
-  Timestamp lastCheckpoint_;    ///< under checkpointMutex_
-  std::mutex mutex_;            ///< of the table ids
+  CheckpointTurns checkpoints_;  ///< also of compactions and the start of backups: each knows its time
+  std::atomic<Timestamp> lastCheckpoint_{Timestamp{}};  ///< written within a turn
+  std::mutex mutex_;                                    ///< of the table ids
   std::map<std::string, uint32_t, std::less<>> ids_;
   uint32_t nextId_ = 1;
 };
@@ -96,7 +98,8 @@ class WiredTigerEngine final : public Engine {
 /// History before the recovered checkpoint is gone: an older read would silently see newer data, so it is refused.
 Status WiredTigerEngine::open() {
   TROUPE_TRY(connection_->open());
-  recovery_ = lastCheckpoint_ = queryTimestamp("get=recovery");
+  recovery_ = queryTimestamp("get=recovery");
+  lastCheckpoint_ = recovery_;
   if (recovery_ == Timestamp{}) return {};
   TROUPE_TRY(setOldestTimestamp(recovery_));
   return setStableTimestamp(recovery_);
@@ -254,7 +257,7 @@ StatusWith<bool> WiredTigerEngine::compactTable(const Table& table) {
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
   // It takes checkpoints of its own, stable ones.
-  const std::lock_guard lock(checkpointMutex_);
+  const CheckpointTurns::Turn turn(checkpoints_, CheckpointTurns::Kind::kCompaction);
   const int code = session->compact(session.get(), tableUri(table.ident).c_str(), "timeout=1");
   lastCheckpoint_ = queryTimestamp("get=last_checkpoint");
   if (code == ETIMEDOUT) return false;
@@ -288,18 +291,15 @@ Status WiredTigerEngine::flushLog() {
 StatusWith<Timestamp> WiredTigerEngine::checkpoint(const CheckpointOptions& options) {
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
-  const std::lock_guard lock(checkpointMutex_);
+  const CheckpointTurns::Turn turn(checkpoints_, CheckpointTurns::Kind::kCheckpoint);
   const char* config = options.stable ? "use_timestamp=true" : "use_timestamp=false";
   TROUPE_TRY(connection_->status(session->checkpoint(session.get(), config), "checkpoint"));
   // A full checkpoint leaves the engine's own answer at the stable one before it.
   lastCheckpoint_ = options.stable ? queryTimestamp("get=last_checkpoint") : Timestamp{};
-  return lastCheckpoint_;
+  return lastCheckpoint_.load();
 }
 
-Timestamp WiredTigerEngine::lastCheckpointTimestamp() {
-  const std::lock_guard lock(checkpointMutex_);
-  return lastCheckpoint_;
-}
+Timestamp WiredTigerEngine::lastCheckpointTimestamp() { return lastCheckpoint_.load(); }
 
 Status WiredTigerEngine::setTimestamp(const char* name, Timestamp ts, Timestamp current) {
   if (ts == Timestamp{}) return {ErrorCode::kBadValue, std::string(name) + " must not be zero"};
@@ -340,8 +340,8 @@ StatusWith<std::unique_ptr<Backup>> WiredTigerEngine::beginBackup() {
   if (!connection) return Status(ErrorCode::kShutdownInProgress, "the storage engine is closed");
   WT_SESSION* session = nullptr;
   TROUPE_TRY(connection_->status(connection->open_session(connection, nullptr, nullptr, &session), "begin a backup"));
-  const std::lock_guard lock(checkpointMutex_);
-  auto backup = std::make_unique<WiredTigerBackup>(connection_, session, lastCheckpoint_);
+  const CheckpointTurns::Turn turn(checkpoints_, CheckpointTurns::Kind::kCheckpoint);
+  auto backup = std::make_unique<WiredTigerBackup>(connection_, session, lastCheckpoint_.load());
   TROUPE_TRY(backup->open());
   return std::unique_ptr<Backup>(std::move(backup));
 }

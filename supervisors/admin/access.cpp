@@ -51,7 +51,7 @@ Future<Status> checkPassword(server::BlockingWork& blocking, Stored stored, Basi
   auto promise = std::make_shared<Promise<Status>>();
   auto future = promise->future();
   blocking.run(
-      "check a password",
+      "check a password", server::WorkLength::kShort,
       [stored = std::move(stored), given = std::move(given)] {
         return fits(stored.mechanism, stored.credentials, given)
                    ? Status::OK()

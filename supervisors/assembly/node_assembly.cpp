@@ -35,7 +35,7 @@ using log::Component;
 namespace {
 
 constexpr auto kDrainTime = std::chrono::seconds(15);
-constexpr int kWorkers = 2;
+constexpr int kWorkers = 3;  // two may be kept busy by long work (WorkLength)
 
 int64_t wallMillisOf(const Environment& environment) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(environment.wallNow().time_since_epoch()).count();

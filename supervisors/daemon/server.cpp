@@ -244,11 +244,18 @@ void Server::logFailure(const Status& reason) {
 Status Server::waitForStop() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  for (const int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, s);
   for (;;) {
     int received = 0;
     sigwait(&signals, &received);
     if (received == SIGHUP) continue;
+    if (received == SIGUSR1) {
+      const Status rotated = parts_->node->log().rotate().status();
+      if (!rotated.isOK())
+        parts_->node->log().warning(Component::kControl, 23168, "main", "The log file was not rotated",
+                                    bson::doc("error", rotated.reason()));
+      continue;
+    }
     {
       const std::lock_guard lock(parts_->failureMutex);
       if (!parts_->failure.isOK()) return parts_->failure;
@@ -271,7 +278,7 @@ void Server::stop() {
 void blockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  for (const int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, s);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }

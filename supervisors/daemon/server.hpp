@@ -35,8 +35,8 @@ class Server {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Makes SIGTERM, SIGINT and SIGHUP wait for `Server::waitForStop` in every thread started after it; SIGPIPE is
-/// ignored. Call first in main.
+/// Makes SIGTERM, SIGINT, SIGHUP and SIGUSR1 wait for `Server::waitForStop` in every thread started after it; SIGPIPE
+/// is ignored. Call first in main.
 void blockSignals();
 
 /// The process exit code for a failure to start, as operators' scripts know them.

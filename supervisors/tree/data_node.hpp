@@ -28,7 +28,7 @@ struct TreeParts {
   std::optional<replication::TopologyParts> topology;  ///< none: no member of a replica set
   std::optional<HttpServerOptions> admin;              ///< none: no admin endpoint
   std::vector<ChildSpec> services;                     ///< of extensions, under kServicesPath
-  int blockingWorkers = 2;
+  int blockingWorkers = 3;
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };
 

@@ -1,10 +1,14 @@
-"""What is logged can be changed while the server runs."""
+"""What is logged, and where to, can be changed while the server runs."""
 import json
+import pathlib
+import shutil
+import signal
+import tempfile
 import unittest
 
 import pymongo.errors
 
-from support import Server
+from support import Server, eventually
 
 
 class Verbosity(unittest.TestCase):
@@ -44,3 +48,49 @@ class Verbosity(unittest.TestCase):
         self.assertEqual(self.logged_operation(), [])
         with self.assertRaisesRegex(pymongo.errors.OperationFailure, "no component nobody"):
             self.set(logComponentVerbosity={"nobody": {"verbosity": 1}})
+
+
+class Rotation(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.file = self.folder / "trouped.log"
+        self.server = Server("--logpath", str(self.file))
+        self.server.start()
+        self.addCleanup(self.server.discard)
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+
+    def old_files(self):
+        return sorted(self.folder.glob("trouped.log.*"))
+
+    def ids(self, file):
+        whole = file.read_text().split("\n")[:-1]  # the last line may be on its way
+        return [json.loads(line)["id"] for line in whole]
+
+    def test_the_command_begins_a_new_file(self):
+        before = self.file.read_text()
+        self.client.admin.command("logRotate")
+        self.assertEqual(len(self.old_files()), 1)
+        self.assertTrue(self.old_files()[0].read_text().startswith(before))
+        self.assertIn(23166, self.ids(self.file))
+        self.assertFalse(set(before.splitlines()) & set(self.file.read_text().splitlines()))
+        with self.server.client() as another:
+            another.admin.command("ping")
+        self.assertTrue(eventually(lambda: 22943 in self.ids(self.file)), "a new connection has no line")
+
+    def test_the_signal_begins_a_new_file(self):
+        self.server.process.send_signal(signal.SIGUSR1)
+        self.assertTrue(eventually(lambda: len(self.old_files()) == 1 and self.file.exists() and 23166 in self.ids(self.file)))
+        self.assertEqual(self.client.admin.command("ping")["ok"], 1)
+        self.file.rename(self.folder / "moved")  # as logrotate does
+        self.server.process.send_signal(signal.SIGUSR1)
+        self.assertTrue(eventually(lambda: self.file.exists() and 23166 in self.ids(self.file)))
+        self.assertEqual(len(self.old_files()), 1)
+
+    def test_standard_output_is_not_rotated(self):
+        with Server() as server, server.client() as client:
+            with self.assertRaisesRegex(pymongo.errors.OperationFailure, "--logpath"):
+                client.admin.command("logRotate")
+            server.process.send_signal(signal.SIGUSR1)
+            self.assertTrue(eventually(lambda: any("was not rotated" in line for line in client.admin.command("getLog", "global")["log"])))

@@ -44,6 +44,59 @@ TEST_F(AdministrationTest, KillOpEndsAnOperation) {
   EXPECT_TRUE(holds(slow->takeReply(), R"({"ok": 0, "code": 11601, "codeName": "Interrupted"})"_json));
 }
 
+TEST_F(AdministrationTest, FailPointsMakeAllTimeLimitsPassOrNone) {
+  fill("c", 300);
+  const auto set = [&](const std::string& point, const std::string& mode) {
+    EXPECT_TRUE(succeeds(R"({"configureFailPoint": ")" + point + R"(", "mode": ")" + mode + R"(", "maxTimeMS": 1000})",
+                         "admin"));
+  };
+  const auto limited = run(R"({"find": "c", "batchSize": 2, "maxTimeMS": 60000})");
+  const auto getMore =
+      bson::doc("getMore", limited.view().at("cursor.id").toInt64(), "collection", "c", "batchSize", 2);
+  set("maxTimeAlwaysTimeOut", "alwaysOn");
+  EXPECT_EQ(code(R"({"find": "c", "maxTimeMS": 60000})"), 50);
+  EXPECT_EQ(code(R"({"insert": "c", "documents": [{}], "maxTimeMS": 60000})"), 50);
+  EXPECT_EQ(code(R"({"ping": 1, "maxTimeMS": 60000})"), 50);
+  EXPECT_EQ(server.run(getMore)["code"].toInt64(), 50) << "the time that the find has left";
+  EXPECT_TRUE(succeeds(R"({"find": "c"})")) << "which has no limit";
+  EXPECT_TRUE(succeeds(R"({"find": "c", "maxTimeMS": 0})"));
+  set("maxTimeAlwaysTimeOut", "off");
+  EXPECT_TRUE(server.run(getMore)["ok"].truthy());
+
+  const auto slowFindIsOver = [&] {
+    EXPECT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                             "data": {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1000}})",
+                         "admin"));
+    return code(R"({"find": "c", "maxTimeMS": 100})");
+  };
+  EXPECT_EQ(slowFindIsOver(), 50);
+  set("maxTimeNeverTimeOut", "alwaysOn");
+  EXPECT_EQ(slowFindIsOver(), 0);
+  set("maxTimeNeverTimeOut", "off");
+  EXPECT_EQ(slowFindIsOver(), 50);
+}
+
+TEST_F(AdministrationTest, ALogThatIsNoFileIsNotRotated) {
+  EXPECT_EQ(code(R"({"logRotate": 1})", "admin"), 20);
+  EXPECT_EQ(code(R"({"logRotate": "audit"})", "admin"), 4);
+}
+
+TEST_F(AdministrationTest, ServerStatusShowsTheGlobalLockAndTheProcess) {
+  const auto idle = run(R"({"serverStatus": 1})", "admin");
+  EXPECT_TRUE(holds(idle, R"({"globalLock": {"currentQueue": {"total": 0, "readers": 0, "writers": 0},
+                              "activeClients": {"total": 0, "readers": 0, "writers": 0}}})"_json));
+  EXPECT_GT(idle.view().at("extra_info.maximum_resident_set_kb").toInt64(), 1000);
+  EXPECT_GE(idle.view().at("extra_info.user_time_us").toInt64(), 0);
+  fill("c", 1);
+  const auto slow = slowFind();
+  EXPECT_TRUE(
+      answers(R"({"serverStatus": 1})", R"({"globalLock": {"activeClients": {"total": 1, "readers": 1}}})", "admin"));
+  server.node.advance(1s);
+  const auto later = run(R"({"serverStatus": 1})", "admin");
+  EXPECT_GE(later.view().at("globalLock.totalTime").toInt64(),
+            idle.view().at("globalLock.totalTime").toInt64() + 1'000'000);
+}
+
 TEST_F(AdministrationTest, KillOpOfNothingSucceeds) {
   EXPECT_TRUE(succeeds(R"({"killOp": 1, "op": 4711})", "admin"));
   EXPECT_EQ(code(R"({"killOp": 1})", "admin"), 40414);
@@ -71,7 +124,6 @@ TEST_F(AdministrationTest, FsyncTakesACheckpoint) {
   EXPECT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
   CommandNode after({.disk = server.engine->disk()});
   EXPECT_TRUE(holds(after.run(R"({"count": "c"})"_json), R"({"n": 1})"_json));
-  EXPECT_EQ(code(R"({"fsync": 1, "lock": true})", "admin"), 115);
 }
 
 TEST_F(AdministrationTest, ShutdownAsksForItAndSendsNoAnswer) {

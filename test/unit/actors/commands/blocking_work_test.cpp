@@ -84,6 +84,33 @@ TEST_F(BlockingWorkTest, AValidationThatWaitsForItsLockCanBeSeenAndKilled) {
   other.release();
 }
 
+TEST_F(BlockingWorkTest, APieceOfLongWorkEndsAfterItsBytesOrItsTime) {
+  VirtualEnvironment time;
+  PieceLimit byBytes(time), byTime(time);
+  EXPECT_FALSE(byBytes.reached(PieceLimit::kBytes - 1));
+  EXPECT_TRUE(byBytes.reached(1));
+  EXPECT_FALSE(byTime.reached(1));
+  time.advance(PieceLimit::kTime);
+  EXPECT_TRUE(byTime.reached(0));
+}
+
+TEST_F(BlockingWorkTest, ShortWorkEndsWhileADigestOfLargeDocumentsGoesOn) {
+  for (int i = 0; i < 20; ++i) {
+    const auto document = bson::doc("_id", i, "s", std::string(4'000'000, 'x'));
+    const auto insert = bson::doc("insert", "c", "documents", std::vector<bson::Document>{document});
+    ASSERT_TRUE(server.run(insert)["ok"].truthy());
+  }
+  const auto digest = beginWork(R"({"dbHash": 1})");
+  ASSERT_FALSE(digest->done);
+  const auto shorter = beginWork(R"({"createUser": "u", "pwd": "p", "roles": []})");
+  while (!shorter->done && !digest->done && server.node.step()) {
+  }
+  EXPECT_TRUE(shorter->done);
+  EXPECT_FALSE(digest->done);
+  server.node.run();
+  EXPECT_TRUE(digest->done);
+}
+
 TEST_F(BlockingWorkTest, ASlowValidationEndsWhenItsTimeIsOver) {
   fill("c", 5000);
   ASSERT_TRUE(succeeds(R"({"setParameter": 1, "maxValidateMBperSec": 1})", "admin"));

@@ -59,6 +59,7 @@ class CommandNode {
     std::string name = "n1";
     std::string replicaSet = {};      ///< empty: the node stands alone
     storage::OplogLimits oplog = {};  ///< of a member
+    std::vector<storage::WriteObserver*> observers = {};
     std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
   };
 
@@ -148,6 +149,7 @@ class CommandNode {
     made.replicated = options.replicated;
     made.replicaSet = options.replicaSet;
     made.oplog = options.oplog;
+    made.observers = options.observers;
     made.dataDirectory = "/data";
     made.spillDirectory = "/tmp";
     made.requestShutdown = [this] { ++shutdowns; };

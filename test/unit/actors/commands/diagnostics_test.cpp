@@ -35,6 +35,27 @@ TEST_F(DiagnosticsTest, TopCountsWhatIsDoneWithEachCollection) {
   EXPECT_FALSE(reply["totals"].asDocument().has("test.missing"));
 }
 
+TEST_F(DiagnosticsTest, CollectionsKnowTheLatenciesOfTheirOperations) {
+  fill("c", 3);
+  ASSERT_TRUE(succeeds(R"({"find": "c"})"));
+  ASSERT_TRUE(succeeds(R"({"count": "c"})"));
+  EXPECT_TRUE(answers(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$collStats": {"latencyStats": {}}}]})",
+                      R"({"cursor": {"firstBatch": [{"ns": "test.c", "latencyStats": {
+                          "reads": {"ops": 2}, "writes": {"ops": 1}, "commands": {"ops": 0}}}]}})"));
+  const auto reply =
+      run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$collStats": {"latencyStats": {"histograms": true}}}]})");
+  const auto reads = reply.view().at("cursor.firstBatch.0.latencyStats.reads").asDocument();
+  int64_t counted = 0;
+  for (const bson::Element& bucket : reads["histogram"].asArray()) counted += bucket.asDocument()["count"].toInt64();
+  EXPECT_EQ(counted, 3) << "those before and the aggregate before this one";
+  EXPECT_EQ(reads["ops"].toInt64(), 3);
+  EXPECT_GT(reads["latency"].toInt64(), 0);
+  ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  fill("c", 1);
+  EXPECT_TRUE(answers(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$collStats": {"latencyStats": {}}}]})",
+                      R"({"cursor": {"firstBatch": [{"latencyStats": {"reads": {"ops": 0}}}]}})"));
+}
+
 TEST_F(DiagnosticsTest, CompactionIsOfCollectionsThatExist) {
   fill("c", 1);
   ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c"})"));

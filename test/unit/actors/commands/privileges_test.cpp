@@ -98,6 +98,7 @@ struct Row {
     if (what == "the database") return {.database = std::string(place.db), .collection = {}};
     if (what == "the collection")
       return {.database = std::string(place.db), .collection = std::string(place.collection)};
+    if (what == "system.js") return {.database = std::string(place.db), .collection = what};
     if (what == "far.joined") return {.database = "far", .collection = "joined"};
     EXPECT_TRUE(kNames.contains(what)) << what;
     return {.database = std::string(place.db), .collection = kNames.at(what)};
@@ -271,6 +272,26 @@ TEST_F(PrivilegesTest, NothingIsOpenToThoseWhoHaveNotLoggedInButWhatTheTableSays
   for (const Row& row : rows_) {
     const auto reply = server.run(commandOf(row, kPlaces[0]), row.database(kPlaces[0]), server.connect(false));
     EXPECT_EQ(reply["code"].toInt64() == kUnauthorized, !row.isOpen()) << row.title() << bson::toRelaxedJson(reply);
+  }
+}
+
+/// Digests and names of indexes are told of the collections that a right on the database covers.
+TEST_F(PrivilegesTest, CommandsOnADatabaseLeaveOutItsSystemCollections) {
+  must(R"({"createIndexes": "system.js", "indexes": [{"key": {"x": 1}, "name": "secret", "sparse": true}]})", "shop");
+  using enum auth::Action;
+  const Privilege onDatabase{{.database = "shop", .collection = {}}, ActionSet().set()};
+  const Privilege onSystem{{.database = "shop", .collection = "system.js"}, auth::actions({kDbHash, kValidate})};
+  const auto tellsOf = [&](std::vector<Privilege> privileges, std::string_view command, std::string_view what) {
+    const auto reply = runAs(std::move(privileges), parse(command), "shop");
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+    return bson::toRelaxedJson(reply).find(what) != std::string::npos;
+  };
+  for (const auto& [command, what] :
+       {std::pair(R"({"dbHash": 1})", "system.js"),
+        std::pair(R"({"validateDBMetadata": 1, "db": "shop", "apiParameters": {"version": "1", "strict": true}})",
+                  "secret")}) {
+    EXPECT_FALSE(tellsOf({onDatabase}, command, what)) << command;
+    EXPECT_TRUE(tellsOf({onDatabase, onSystem}, command, what)) << command;
   }
 }
 

@@ -13,7 +13,7 @@ class BlockingWorkerTest : public ::testing::Test {
 
   void run(
       WorkerPool& workers, const std::string& job, std::function<Status()> work = [] { return Status::OK(); }) {
-    workers.run(job, std::move(work), [this, job](const Status& status) {
+    workers.run(job, server::WorkLength::kShort, std::move(work), [this, job](const Status& status) {
       told_ += (told_.empty() ? "" : ", ") + job + ": " + status.toString();
     });
   }
@@ -53,6 +53,46 @@ TEST_F(BlockingWorkerTest, JobsWaitForTheNextLifeOfTheirWorker) {
   node.spawn<BlockingWorker>("/worker", workers.jobs());
   node.run();
   EXPECT_EQ(told(), "a: OK, b: OK");
+}
+
+TEST_F(BlockingWorkerTest, LongerWorkLeavesWorkersToWhatIsShorter) {
+  using enum server::WorkLength;
+  JobQueue jobs(3);
+  for (const auto& [what, length] :
+       {std::pair("background 1", kBackground), std::pair("background 2", kBackground), std::pair("long 1", kLong),
+        std::pair("long 2", kLong), std::pair("short", kShort)})
+    jobs.push({what, length, {}, {}});
+  const auto taken = [&] {
+    const auto job = jobs.take();
+    return job ? job->what : "";
+  };
+  EXPECT_EQ(taken(), "background 1");
+  EXPECT_EQ(taken(), "long 1") << "one piece of work in the background at a time";
+  EXPECT_EQ(taken(), "short") << "the last worker is not for long work";
+  EXPECT_EQ(taken(), "");
+  jobs.ended(kBackground);
+  EXPECT_EQ(taken(), "background 2") << "first come, first served";
+  EXPECT_EQ(taken(), "");
+  jobs.ended(kLong);
+  EXPECT_EQ(taken(), "long 2");
+  EXPECT_EQ(jobs.size(), 0u);
+}
+
+TEST_F(BlockingWorkerTest, WorkThatFailedMakesRoomForTheNext) {
+  WorkerPool workers(node, {node.address("/worker")});
+  node.spawn<BlockingWorker>("/worker", workers.jobs());
+  const auto begin = [&](std::function<Status()> work) {
+    workers.run("a", server::WorkLength::kBackground, std::move(work), [](const Status&) {});
+    node.run();
+  };
+  begin([]() -> Status { throw std::runtime_error("out of luck"); });
+  node.spawn<BlockingWorker>("/worker", workers.jobs());
+  bool ran = false;
+  begin([&] {
+    ran = true;
+    return Status::OK();
+  });
+  EXPECT_TRUE(ran);
 }
 
 TEST_F(BlockingWorkerTest, AJobThatThrowsFailsWithItsReason) {

@@ -83,6 +83,17 @@ TEST_F(OperationDrainTest, AShutdownGoesBeforeWhoWaitsForTheGlobalLock) {
   writer.giveUp(waits.wait);
 }
 
+TEST_F(OperationDrainTest, AShutdownDoesNotWaitForTheUnlockOfFsync) {
+  ASSERT_TRUE(succeeds(R"({"fsync": 1, "lock": true})", "admin"));
+  const auto write = server.begin(parse(R"({"insert": "c", "documents": [{}]})"), "test", server.connect());
+  EXPECT_FALSE(write->done);
+  const TimePoint asked = server.time->now();
+  stopTheNode();
+  ASSERT_TRUE(write->done);
+  EXPECT_EQ(write->takeReply()["code"].toInt64(), 11600);
+  EXPECT_LT(server.time->now() - asked, 1s);
+}
+
 TEST_F(OperationDrainTest, AShutdownEndsTransactionsWhoseClientsAreSilent) {
   fill("c", 3);
   storage::OperationContext command(server.server->operations);

@@ -1,6 +1,10 @@
 #include "messaging/log/log.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "messaging/bson/json.hpp"
 
@@ -24,6 +28,45 @@ TEST_F(LogTest, SmallLinesAreWrittenAsTheyAre) {
   const auto line = written(bson::doc("text", "short", "n", 5));
   EXPECT_EQ(line.view().at("attr.text").toStringOr(), "short");
   EXPECT_FALSE(line["truncated"].ok());
+}
+
+std::string contentsOf(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST_F(LogTest, RotationBeginsANewFileAndKeepsTheOldOne) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("log_test." + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string file = folder / "t.log";
+  {
+    Log rotated({.file = file}, [] { return int64_t{1704067200000}; });
+    const auto say = [&](std::string_view what) { rotated.info(Component::kNetwork, 1, "test", what); };
+    say("first");
+    EXPECT_EQ(*rotated.rotate(), file + ".2024-01-01T00-00-00");
+    say("second");
+    EXPECT_EQ(*rotated.rotate(), file + ".2024-01-01T00-00-00-2") << "within the same second";
+    say("third");
+    const std::string old = contentsOf(file + ".2024-01-01T00-00-00");
+    EXPECT_NE(old.find("first"), std::string::npos);
+    EXPECT_EQ(old.find("second"), std::string::npos);
+    EXPECT_NE(contentsOf(file + ".2024-01-01T00-00-00-2").find("second"), std::string::npos);
+    EXPECT_NE(contentsOf(file).find("third"), std::string::npos);
+    EXPECT_EQ(contentsOf(file).front(), '{') << "lines look as before";
+    std::filesystem::rename(file, file + ".moved");
+    EXPECT_TRUE(rotated.rotate().isOK()) << "another program has moved it";
+    say("fourth");
+    EXPECT_NE(contentsOf(file).find("fourth"), std::string::npos);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(LogTest, WhatIsNoFileIsNotRotated) {
+  EXPECT_EQ(log.rotate().status().code(), ErrorCode::kIllegalOperation);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  Log standard({}, [] { return 0; });
+  EXPECT_EQ(standard.rotate().status().code(), ErrorCode::kIllegalOperation);
 }
 
 TEST_F(LogTest, LongTextsAreCutAndSaySo) {

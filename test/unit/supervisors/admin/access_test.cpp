@@ -65,7 +65,8 @@ TEST(IsForged, WantsTheHeaderAndTheSameOrigin) {
 struct InlineWork final : server::BlockingWork {
   int jobs = 0;
   bool lost = false;
-  void run(std::string_view, std::function<Status()> work, std::function<void(Status)> done) override {
+  void run(std::string_view, server::WorkLength, std::function<Status()> work,
+           std::function<void(Status)> done) override {
     ++jobs;
     if (!lost) done(work());
   }

@@ -1,0 +1,89 @@
+// fsync with a lock, fsyncUnlock: writes wait, reads go on.
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+class FsyncTest : public CommandTest {
+ protected:
+  static constexpr const char* kLock = R"({"fsync": 1, "lock": true})";
+  static constexpr const char* kUnlock = R"({"fsyncUnlock": 1})";
+  std::shared_ptr<Exchange> begin(std::string_view json, std::string_view db = "test") {
+    return server.begin(parse(json), db, server.connect());
+  }
+};
+
+TEST_F(FsyncTest, WritesWaitForTheUnlockAndReadsGoOn) {
+  fill("c", 3);
+  EXPECT_TRUE(answers(kLock, R"({"ok": 1, "lockCount": 1})", "admin"));
+  EXPECT_TRUE(answers(R"({"currentOp": 1})", R"({"fsyncLock": true})", "admin"));
+  const std::vector<std::shared_ptr<Exchange>> writes = {
+      begin(R"({"insert": "c", "documents": [{"_id": 10}]})"), begin(R"({"create": "made"})"),
+      begin(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})")};
+  server.node.advance(10s);
+  for (const auto& write : writes) EXPECT_FALSE(write->done);
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 3})"));
+  EXPECT_TRUE(answers(R"({"find": "c", "filter": {"_id": 1}})", R"({"cursor": {"firstBatch": [{"_id": 1}]}})"));
+  EXPECT_EQ(code(R"({"insert": "c", "documents": [{"_id": 11}], "maxTimeMS": 50})"), 50);
+  EXPECT_TRUE(answers(kUnlock, R"({"ok": 1, "lockCount": 0})", "admin"));
+  server.node.advance(1s);
+  for (const auto& write : writes) {
+    ASSERT_TRUE(write->done);
+    EXPECT_TRUE(write->takeReply()["ok"].truthy());
+  }
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 4})"));
+  EXPECT_FALSE(run(R"({"currentOp": 1})", "admin")["fsyncLock"].ok());
+}
+
+TEST_F(FsyncTest, LocksAreCounted) {
+  EXPECT_EQ(code(kUnlock, "admin"), 20);
+  EXPECT_TRUE(answers(kLock, R"({"lockCount": 1})", "admin"));
+  EXPECT_TRUE(answers(kLock, R"({"lockCount": 2})", "admin"));
+  EXPECT_TRUE(answers(kUnlock, R"({"lockCount": 1})", "admin"));
+  const auto write = begin(R"({"insert": "c", "documents": [{}]})");
+  EXPECT_FALSE(write->done);
+  EXPECT_TRUE(answers(kUnlock, R"({"lockCount": 0})", "admin"));
+  server.node.advance(1s);
+  EXPECT_TRUE(write->done);
+  EXPECT_EQ(code(kUnlock, "admin"), 20);
+}
+
+TEST_F(FsyncTest, TheLockWaitsForWritesUnderWayAsLongAsItIsAskedTo) {
+  fill("c", 1);
+  LockHolder writer(server.locks, "test.c", storage::LockMode::kIX);
+  EXPECT_EQ(code(R"({"fsync": 1, "lock": true, "fsyncLockAcquisitionTimeoutMillis": 200})", "admin"), 24);
+  EXPECT_TRUE(succeeds(R"({"count": "c"})"));
+  const auto lock = begin(kLock, "admin");
+  EXPECT_FALSE(lock->done);
+  lock->operation.kill(ErrorCode::kInterrupted);
+  server.node.run();
+  ASSERT_TRUE(lock->done);
+  EXPECT_EQ(lock->takeReply()["code"].toInt64(), 11601);
+  const auto again = begin(kLock, "admin");
+  EXPECT_FALSE(again->done);
+  writer.release();
+  server.node.run();
+  EXPECT_TRUE(again->done);
+  EXPECT_TRUE(succeeds(kUnlock, "admin"));
+  EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}]})"));
+}
+
+TEST_F(FsyncTest, ALockWhoseCheckpointFailsIsReleased) {
+  fill("c", 1);
+  server.engine->setDiskFault([](storage::DeterministicEngine::DiskOperation) {
+    return Status(ErrorCode::kOperationFailed, "the disk is broken");
+  });
+  EXPECT_NE(code(kLock, "admin"), 0);
+  server.engine->setDiskFault({});
+  EXPECT_EQ(code(kUnlock, "admin"), 20);
+  EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}]})"));
+}
+
+TEST_F(FsyncTest, ItsArgumentsAreChecked) {
+  EXPECT_EQ(code(R"({"fsync": 1, "lock": true, "async": true})", "admin"), 72);
+  EXPECT_EQ(code(R"({"fsync": 1, "lock": true, "fsyncLockAcquisitionTimeoutMillis": 0})", "admin"), 2);
+  EXPECT_EQ(code(R"({"fsync": 1, "lock": "yes"})", "admin"), 14);
+  EXPECT_TRUE(answers(R"({"fsync": 1})", R"({"numFiles": 1})", "admin"));
+}
+
+}  // namespace troupe::commands
