@@ -88,7 +88,10 @@ class ViewStage final : public query::Stage {
   std::unique_ptr<query::Pipeline> pipeline_;
 };
 
-void appendLatencyStats(bson::Builder& row, const CollectionUsage& usage, bool histograms) {
+/// Nothing where the option was not given.
+void appendLatencyStats(bson::Builder& row, const CollectionUsage& usage, const bson::Element& option) {
+  if (!option.ok()) return;
+  const bool histograms = option.asDocument()["histograms"].truthy();
   row.openDocument("latencyStats");
   for (const auto& [name, kind] : {std::pair("reads", LatencyKind::kReads), std::pair("writes", LatencyKind::kWrites),
                                    std::pair("commands", LatencyKind::kCommands)})
@@ -249,8 +252,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
     if (!collection) return Status(ErrorCode::kNamespaceNotFound, "Collection [" + on.full() + "] not found.");
     bson::Builder row;
     row.append("ns", on.full()).append("host", server_.identity.host).append("localTime", resources_.context.now);
-    if (const auto latencies = givenOption(options, "latencyStats"); latencies.ok())
-      appendLatencyStats(row, server_.usage.of(on.full()), latencies.asDocument()["histograms"].truthy());
+    appendLatencyStats(row, server_.usage.of(on.full()), givenOption(options, "latencyStats"));
     if (const auto storage = givenOption(options, "storageStats"); storage.ok()) {
       const auto scale = storage.asDocument()["scale"];
       row.append("storageStats",
