@@ -1,4 +1,4 @@
-// shutdown, logRotate, currentOp, killOp, profile, actorTree.
+// shutdown, logRotate, currentOp, killOp, actorTree.
 #include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
@@ -69,39 +69,6 @@ Task<Status> killOp(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kProfileArguments[] = {numberArg("slowms"), numberArg("sampleRate"), anyArg("filter")};
-
-Status checkProfile(const Request& request) {
-  if (const double rate = request.arg("sampleRate").toDouble(1); !(rate >= 0 && rate <= 1))
-    return {ErrorCode::kBadValue, "'sampleRate' must be between 0.0 and 1.0 inclusive"};
-  const auto filter = request.fields()["filter"];
-  if (filter && !filter.is(bson::Type::kDocument) && filter.toStringOr() != "unset")
-    return {ErrorCode::kBadValue, "Expected an object, or the string 'unset' for 'filter'"};
-  return Status::OK();
-}
-
-/// Slow operations are logged, all of them; none are kept in system.profile.
-Task<Status> profile(Request& request) {
-  const auto level = request.body().first();
-  if (!level.isNumber())
-    co_return Status(ErrorCode::kTypeMismatch, "'profile' must be a number: -1 shows, 0 sets slowms");
-  TROUPE_CO_TRY(checkProfile(request));
-  if (level.toInt64() > 0) {
-    co_return Status(ErrorCode::kCommandNotSupported,
-                     "this server keeps no system.profile: slow operations are in the log (see slowms, and getLog)");
-  }
-  if (request.arg("filter") || request.arg("sampleRate").toDouble(1) != 1)
-    co_return Status(ErrorCode::kCommandNotSupported,
-                     "every slow operation is logged: 'filter' and 'sampleRate' are not supported");
-  Parameters& parameters = request.server().parameters;
-  const int64_t was = parameters.slowOperationMillis;
-  if (const auto slow = request.arg("slowms"); slow && level.toInt64() == 0) {
-    TROUPE_CO_ASSIGN(const auto set, parameters.set("slowOpThresholdMs", slow, false));
-  }
-  request.reply().append("was", 0).append("slowms", static_cast<int32_t>(was)).append("sampleRate", 1.0);
-  co_return Status::OK();
-}
-
 constexpr Argument kActorTreeArguments[] = {documentArg("filter"), documentArg("cursor")};
 
 Task<Status> actorTree(Request& request) {
@@ -140,12 +107,6 @@ constexpr Command kAdministrationCommands[] = {
      .adminOnly = true,
      .arguments = kKillOpArguments,
      .run = killOp},
-    {.name = "profile",
-     .summary = "shows (-1) or sets (0, with slowms) from when on operations are logged as slow",
-     .requirement = {Requirement::Target::kDatabase, auth::Action::kEnableProfiler},
-     .access = Access::kAdmin,
-     .arguments = kProfileArguments,
-     .run = profile},
     {.name = "actorTree",
      .summary = "the rows of the live actor tree",
      .requirement = {Requirement::Target::kCluster, auth::Action::kViewActors},

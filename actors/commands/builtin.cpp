@@ -27,6 +27,7 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       administrationCommands(),
       fsyncCommands(),
       reindexCommands(),
+      profileCommands(),
       linkCommands(),
       replicationCommands(),
       memberMessageCommands(),

@@ -8,6 +8,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/views.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/profiler.hpp"
 #include "actors/server/stable_api.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
@@ -90,6 +91,8 @@ Task<Status> create(Request& request) {
   }
   if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
   if (Status status = storage::validateForCreate(ns); !status.isOK()) co_return status;
+  if (ns.collection() == kProfileCollection && !options->capped)
+    co_return Status(ErrorCode::kInvalidOptions, "the collection system.profile must be capped");
   if (Status status = writerOf(request).roomForTable(); !status.isOK()) co_return status;
   const auto lock = co_await lockCollection(request.server().node, request.operation(), ns, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
@@ -112,6 +115,8 @@ Task<Status> drop(Request& request) {
   if (!ns.isOK()) co_return ns.status();
   TROUPE_CO_TRY(checkUserDrop(*ns));
   ServerContext& server = request.server();
+  if (ns->collection() == kProfileCollection && server.profiler.isOn(ns->db()))
+    co_return Status(ErrorCode::kIllegalOperation, "turn off profiling before dropping the system.profile collection");
   TROUPE_CO_TRY(co_await abortBuildsOf(request, server.catalog.find(*ns)));
   const auto target = co_await openForChange(request, {});
   if (!target.isOK()) co_return target.status();
@@ -151,6 +156,10 @@ Task<Status> dropDatabase(Request& request) {
   if (db == "admin" || db == "config" || db == "local") {
     if (db != "config")
       co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
+  }
+  if (server.profiler.isOn(db)) {  // else the record of this command would make the database again
+    server.profiler.set(db, nullptr);
+    co_await settleProfile(request);
   }
   const AuthorizedDatabase target = NamespaceResolution::targetDatabase(request);
   const auto doomed = server.catalog.collections(target);

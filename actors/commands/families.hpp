@@ -32,6 +32,7 @@ std::span<const Command> memberMessageCommands();       ///< replSetRequestVotes
 std::span<const Command> administrationCommands();      ///< shutdown, logRotate, currentOp ...
 std::span<const Command> fsyncCommands();               ///< fsync, fsyncUnlock
 std::span<const Command> reindexCommands();             ///< reIndex
+std::span<const Command> profileCommands();             ///< profile
 std::span<const Command> renameCommands();              ///< renameCollection
 std::span<const Command> cappingCommands();             ///< convertToCapped, cloneCollectionAsCapped
 std::span<const Command> compactionCommands();          ///< compact, autoCompact

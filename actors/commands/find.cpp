@@ -132,6 +132,7 @@ Status answerWithDocument(Request& request, const AuthorizedNamespace& ns, const
   metrics.planSummary = "IDHACK";
   metrics.keysExamined = match.keyFound;
   metrics.docsExamined = metrics.returned = static_cast<bool>(match.record);
+  request.cursorExhausted = true;
   server.counters.documentsReturned.fetch_add(metrics.returned, std::memory_order_relaxed);
   server.counters.keysExamined.fetch_add(metrics.keysExamined, std::memory_order_relaxed);
   server.counters.documentsExamined.fetch_add(metrics.docsExamined, std::memory_order_relaxed);
@@ -247,6 +248,7 @@ Task<Status> getMore(Request& request) {
     co_return Status(static_cast<ErrorCode>(code),
                      "Throwing exception due to failGetMoreAfterCursorCheckout fail point.", extra.finish());
   }
+  request.originatingCommand = (*cursor)->command;
   const auto wait = patience(request, **cursor);
   Status timed = wait.status();
   if (timed.isOK() && (*cursor)->maxTimeLeft) timed = limitTime(request, *(*cursor)->maxTimeLeft);

@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "actors/server/lock_statistics.hpp"
 #include "actors/server/server_context.hpp"
 #include "messaging/bson/document.hpp"
 #include "storage/locks/lock_view.hpp"
@@ -13,9 +14,6 @@ using namespace server;
 /// is locked now. The operation cannot end meanwhile (Client::withOperation).
 void appendLocks(bson::Builder& row, const std::vector<storage::ResourceView>& resources,
                  const storage::OperationContext& operation);
-/// serverStatus.locks and lockStats: by type of resource {acquireCount, acquireWaitCount, timeAcquiringMicros,
-/// deadlockCount: {r, w, R, W}}; figures that are zero are left out.
-bson::Document lockStatistics(const storage::LockStatistics& statistics);
 /// serverStatus.wiredTiger.concurrentTransactions and queues.execution: the pools of tickets and their queues.
 bson::Document admissionStatistics(storage::ExecutionAdmission& admission);
 /// Holders and waiters of every resource, for lockInfo and the admin page: {resourceId, granted: [{mode, lockerId,

@@ -353,6 +353,8 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
     }
     id = request.server().cursors.add(std::move(cursor));
   }
+  request.cursorId = id;
+  request.cursorExhausted = id == 0;
   reply.append("id", id).append("ns", ns).close();
   co_return Status::OK();
 }
@@ -369,6 +371,7 @@ Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::uniq
   if (Status status = co_await fillBatch(request, unregistered, limit, state); !status.isOK()) co_return status;
   reply.close();
   noteResults(request, unregistered, state.returned);
+  request.cursorExhausted = true;
   reply.append("id", int64_t{0}).append("ns", ns).close();
   co_return Status::OK();
 }
@@ -397,6 +400,11 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
     open = cursors.unpin(cursor, request.server().node.environment().now());
     guard.dismiss();
   }
+  request.cursorId = id;
+  request.cursorExhausted = !open;
+  // A client that allows it gets all batches unasked. A cursor that tails without waiting would be asked all the time.
+  const bool mayStream = open && (state.returned > 0 || patience);
+  if (mayStream && request.wire().has(wire::kExhaustAllowed)) request.streamOn = bson::Document(request.body());
   reply.append("id", open ? id : int64_t{0}).append("ns", ns).close();
   co_return Status::OK();
 }

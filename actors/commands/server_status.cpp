@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <unordered_map>
 
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/lock_inspection.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
+#include "actors/server/finished_operation.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/server/shown_command.hpp"
 #include "actors/server/version.hpp"
@@ -200,14 +202,21 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
   b.append("logicalSessionRecordCache", bson::doc("activeSessionsCount", static_cast<int64_t>(server.sessions.size())));
 }
 
+/// CursorRegistry::inUse
+using CursorsInUse = std::unordered_map<int64_t, bson::Document>;
+
 void appendOperation(bson::Builder& b, ServerContext& server, const std::vector<storage::ResourceView>& resources,
-                     const storage::OperationContext& operation) {
+                     const storage::OperationContext& operation, const CursorsInUse& cursors) {
   const auto running = server.node.environment().now() - operation.started();
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(running).count();
-  b.append("active", true).append("opid", operation.id()).append("op", "command").append("ns", operation.shownNs());
+  b.append("active", true)
+      .append("opid", operation.id())
+      .append("op", shownKind(operation.commandName))
+      .append("ns", operation.shownNs());
   b.append("secs_running", static_cast<int64_t>(micros / 1'000'000))
       .append("microsecs_running", static_cast<int64_t>(micros));
   appendShownCommand(b, operation.command);
+  if (const auto at = cursors.find(operation.id()); at != cursors.end()) b.append("cursor", at->second);
   if (operation.killed()) b.append("killPending", true);
   appendLocks(b, resources, operation);
   b.append("numYields", operation.metrics.yields.load(std::memory_order_relaxed));
@@ -269,6 +278,7 @@ bson::Document serverStatus(ServerContext& server, bool histograms) {
 std::vector<bson::Document> currentOperations(ServerContext& server, const OperationQuery& query) {
   std::vector<bson::Document> rows;
   const auto resources = server.locks.inspect();
+  const CursorsInUse cursors = server.cursors.inUse();
   server.clients.each([&](Client& client) {
     bson::Builder b;
     b.append("type", "op").append("host", server.identity.host).append("desc", client.description());
@@ -279,7 +289,7 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
     if (!metadata.empty()) b.append("clientMetadata", metadata);
     if (const auto users = client.userNames(); !users.empty()) b.append("effectiveUsers", users);
     const bool active = client.withOperation(
-        [&](storage::OperationContext& operation) { appendOperation(b, server, resources, operation); });
+        [&](storage::OperationContext& operation) { appendOperation(b, server, resources, operation, cursors); });
     if (!active && !query.idleConnections) return;
     if (!active) b.append("active", false);
     rows.push_back(b.finish());
@@ -288,9 +298,7 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
   server.cursors.each([&](const ClientCursor& cursor) {
     bson::Builder b;
     b.append("type", "idleCursor").append("host", server.identity.host).append("ns", cursor.ns);
-    b.append("cursor",
-             bson::doc("cursorId", cursor.id, "nDocsReturned", cursor.returned, "nBatchesReturned", cursor.batches,
-                       "noCursorTimeout", cursor.noTimeout, "originatingCommand", cursor.command));
+    b.append("cursor", shownCursor(cursor));
     rows.push_back(b.finish());
   });
   return rows;

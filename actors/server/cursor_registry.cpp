@@ -28,6 +28,11 @@ bool owns(const std::vector<std::string>& users, const std::vector<std::string>&
 ClientCursor::ClientCursor() = default;
 ClientCursor::~ClientCursor() = default;
 
+bson::Document shownCursor(const ClientCursor& cursor) {
+  return bson::doc("cursorId", cursor.id, "nDocsReturned", cursor.returned, "nBatchesReturned", cursor.batches,
+                   "noCursorTimeout", cursor.noTimeout, "originatingCommand", cursor.command);
+}
+
 int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
   const std::lock_guard lock(mutex_);
   int64_t id = 0;
@@ -68,6 +73,7 @@ StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::s
                   "cursor id " + std::to_string(id) + " was ended: its collection was dropped or renamed");
   }
   slot.operation = operation;
+  slot.shown = shownCursor(*slot.cursor);
   return std::move(slot.cursor);
 }
 
@@ -91,6 +97,14 @@ bool CursorRegistry::unpin(std::unique_ptr<ClientCursor>& cursor, TimePoint now)
   cursor->lastUsed = now;
   it->second.cursor = std::move(cursor);
   return true;
+}
+
+std::unordered_map<int64_t, bson::Document> CursorRegistry::inUse() const {
+  std::unordered_map<int64_t, bson::Document> used;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, slot] : slots_)
+    if (slot.operation) used.emplace(slot.operation->id(), slot.shown);
+  return used;
 }
 
 void CursorRegistry::forget(int64_t id) {

@@ -50,6 +50,9 @@ struct ClientCursor {
   std::optional<bson::Document> held;  ///< a result that did not fit into the last batch
 };
 
+/// A cursor as currentOp shows it: {cursorId, nDocsReturned, nBatchesReturned, noCursorTimeout, originatingCommand}.
+bson::Document shownCursor(const ClientCursor& cursor);
+
 /// The node's open cursors. Thread-safe. An idle cursor ends after `cursorTimeoutMillis`.
 class CursorRegistry {
  public:
@@ -90,12 +93,15 @@ class CursorRegistry {
   };
   Statistics statistics() const;
   void each(const std::function<void(const ClientCursor&)>& visitIdle) const;
+  /// What each cursor in use was when its command took it, as currentOp shows it, by the id of that operation.
+  std::unordered_map<int64_t, bson::Document> inUse() const;
 
  private:
   struct Slot {
     std::unique_ptr<ClientCursor> cursor;  ///< null while pinned
     std::string ns;
     storage::OperationContext* operation = nullptr;  ///< the operation that has pinned it
+    bson::Document shown;                            ///< while pinned: `shownCursor`
     bson::Document session;
     std::vector<std::string> owners;
     bool killed = false;

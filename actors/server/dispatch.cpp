@@ -5,12 +5,13 @@
 #include "actors/kernel/node.hpp"
 #include "actors/server/collection_uuid.hpp"
 #include "actors/server/command.hpp"
+#include "actors/server/finished_operation.hpp"
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/operation_setup.hpp"
+#include "actors/server/profiler.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/session_registry.hpp"
-#include "actors/server/slow_log.hpp"
 #include "actors/server/user_store.hpp"
 #include "actors/server/write_concern.hpp"
 #include "actors/storage/interruptible_wait.hpp"
@@ -25,6 +26,14 @@ namespace troupe::server {
 
 namespace {
 
+/// Whether the client is of that application. Its first hello, which has not been carried out yet, says so itself.
+bool isOfApplication(const Request& request, std::string_view name) {
+  const bson::Document known = request.client().metadata();
+  const bool isGreeting = request.command->name == "hello" || request.command->name == "isMaster";
+  const bson::View metadata = isGreeting && known.empty() ? request.document("client") : known.view();
+  return metadata.at("application.name").toStringOr() == name;
+}
+
 /// `failCommand`: does its data speak of this request? Fields: failCommands, appName, namespace, failInternalCommands.
 bool failCommandApplies(const Request& request, bson::View data) {
   const auto names = data["failCommands"];
@@ -35,10 +44,7 @@ bool failCommandApplies(const Request& request, bson::View data) {
            (!request.command->alias.empty() && name == request.command->alias);
   });
   if (!named) return false;
-  if (const auto app = data["appName"]; app) {
-    const bson::Document metadata = request.client().metadata();
-    if (metadata.view().at("application.name").toStringOr() != app.toStringOr()) return false;
-  }
+  if (const auto app = data["appName"]; app && !isOfApplication(request, app.toStringOr())) return false;
   if (const auto ns = data["namespace"]; ns) {
     const std::string mine = std::string(request.db()) + "." + std::string(request.body().first().toStringOr());
     if (ns.toStringOr() != mine) return false;
@@ -214,8 +220,13 @@ Task<Status> runOwnBody(Request& request) {
   co_return co_await request.command->run(request);
 }
 
+bool readsProfile(const Request& request) {
+  return request.command->access == Access::kRead && request.body().first().toStringOr() == kProfileCollection;
+}
+
 /// Runs the command's body, or what `failCommand` asks for in its place.
 Task<Status> runBody(Request& request) {
+  if (readsProfile(request)) co_await settleProfile(request);
   storage::HeldLock lock;
   // Nobody reads the answer of a client that has gone; its writes may have been meant to be made without one.
   const auto& isPeerGone = request.client().isPeerGone;
@@ -356,7 +367,7 @@ Task<void> dispatch(Request& request) {
   const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
   noteLatency(request, took);
   noteUsage(request, took);
-  logOperation(request, status, took);
+  reportOperation({request, status, took});
 }
 
 }  // namespace troupe::server

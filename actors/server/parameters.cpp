@@ -17,6 +17,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   limits();
   integer("cursorTimeoutMillis", cursorTimeoutMillis, 1, kMax);
   integer("slowOpThresholdMs", slowOperationMillis, -1, kMax);
+  share("slowOpSampleRate", slowOpSampleRate);
   integer("journalCommitInterval", journalCommitIntervalMillis, 1, 500);
   integer("syncdelay", syncPeriodSeconds, 0, 9'000'000);
   logging();
@@ -49,15 +50,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);
   flag("enableElectionHandoff", enableElectionHandoff, true);
-  entries_.push_back({"transactionTooLargeForCacheThreshold", true,
-                      [this] { return Value(transactionTooLargeForCacheThreshold.load()); },
-                      [this](const Element& e) -> Status {
-                        const double v = e.toDouble(-1);
-                        if (!e.isNumber() || !(v >= 0 && v <= 1))
-                          return {ErrorCode::kBadValue, "transactionTooLargeForCacheThreshold must be between 0 and 1"};
-                        transactionTooLargeForCacheThreshold = v;
-                        return Status::OK();
-                      }});
+  share("transactionTooLargeForCacheThreshold", transactionTooLargeForCacheThreshold);
   readOnly("authenticationMechanisms", bson::array("SCRAM-SHA-1", "SCRAM-SHA-256"));
   readOnly("featureCompatibilityVersion", Value(bson::doc("version", "7.0")));
   readOnly("allowDiskUseByDefault", Value(true));
@@ -119,6 +112,17 @@ void Parameters::flag(std::string_view name, std::atomic<bool>& target, bool run
                         if (!e.is(bson::Type::kBool) && !e.isNumber())
                           return {ErrorCode::kTypeMismatch, std::string(name) + " must be a bool"};
                         target = e.truthy();
+                        return Status::OK();
+                      }});
+}
+
+void Parameters::share(std::string_view name, std::atomic<double>& target) {
+  entries_.push_back({name, true, [&target] { return Value(target.load()); },
+                      [&target, name](const Element& e) -> Status {
+                        const double v = e.toDouble(-1);
+                        if (!e.isNumber() || !(v >= 0 && v <= 1))
+                          return {ErrorCode::kBadValue, std::string(name) + " must be between 0 and 1"};
+                        target = v;
                         return Status::OK();
                       }});
 }

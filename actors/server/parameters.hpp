@@ -38,6 +38,7 @@ class Parameters {
   // At any time.
   std::atomic<int64_t> cursorTimeoutMillis{600'000};
   std::atomic<int64_t> slowOperationMillis{100};
+  std::atomic<double> slowOpSampleRate{1};  ///< share of the slow operations that is recorded
   std::atomic<int64_t> journalCommitIntervalMillis{100};
   std::atomic<int64_t> syncPeriodSeconds{60};
   std::atomic<int64_t> maxQueryMemoryBytes{100 * 1024 * 1024};
@@ -93,6 +94,8 @@ class Parameters {
   const Entry* find(std::string_view name) const;
   void integer(std::string_view name, std::atomic<int64_t>& target, int64_t low, int64_t high, bool runtime = true);
   void flag(std::string_view name, std::atomic<bool>& target, bool runtime);
+  /// A number from 0 to 1.
+  void share(std::string_view name, std::atomic<double>& target);
   void readOnly(std::string_view name, bson::Value value);
 
   const std::shared_ptr<log::Verbosity> verbosity_;

@@ -146,6 +146,11 @@ class Request {
   std::optional<RawBatch> rawBatch;  ///< set by askers that take batches so
   bool dropReply = false;            ///< send nothing (the connection closes)
 
+  // --- For the profiler
+  int64_t cursorId = 0;               ///< of the cursor that stays open, or that was read
+  bool cursorExhausted = false;       ///< that cursor has no more results
+  bson::Document originatingCommand;  ///< of a getMore: what opened its cursor
+
   /// The request is going to wait long without giving anything to its client: when the client is gone meanwhile, the
   /// operation is killed (HostUnreachable), at most about `within` later. On the request's own coroutine.
   void endWithClient(Duration within = std::chrono::milliseconds(200)) const {

@@ -42,6 +42,7 @@ namespace troupe::server {
 class CappedWaiters;
 class CommandTable;
 class HelloState;
+class Profiler;
 class SessionRegistry;
 class UserStore;
 
@@ -100,6 +101,7 @@ struct ServerContext {
   UserStore& users;
   HelloState& hello;
   CappedWaiters& cappedWaiters;
+  Profiler& profiler;
   ServerCounters counters;
   OperationLatencies latencies;
   NamespaceUsage usage;

@@ -1,12 +1,10 @@
 #pragma once
-#include <chrono>
-
-#include "actors/server/request.hpp"
+#include "actors/server/finished_operation.hpp"
 
 namespace troupe::server {
 
-/// Writes the "Slow query" line when the operation `took` longer than `slowOpThresholdMs`. Where the verbosity of
-/// commands is at least 1, all others get a debug line as well.
-void logOperation(const Request& request, const Status& outcome, std::chrono::nanoseconds took);
+/// Writes the "Slow query" line of an operation that is `noteworthy`. Where the verbosity of commands is at least 1,
+/// all others get a debug line as well.
+void logOperation(const FinishedOperation& finished, bool noteworthy);
 
 }  // namespace troupe::server

@@ -166,7 +166,7 @@ bool Connection::refuse(std::string_view frame, const Status& why, std::string& 
   }
   wire::MessageBuilder message;
   server::writeError(message, why);
-  reply = wire::replyToMalformed(frame, std::move(message), nextReply_++);
+  reply = wire::replyToMalformed(frame, std::move(message), nextReply_++, why.reason());
   return true;
 }
 
@@ -174,6 +174,7 @@ Task<bool> Connection::runRequest(wire::Request wire) {
   int32_t inReplyTo = 0;
   bson::Document next;  // owns the body of an exhaust stream's later rounds
   for (;;) {
+    if (inReplyTo != 0) co_await node().nextTurn();  // batches may be so small that none of them lets others run
     server::Execution execution(wire, server_, *client_);
     Request& request = execution.request;
     co_await execution.run();

@@ -32,10 +32,12 @@ Listener::~Listener() = default;
 void Listener::onStart() {
   for (const auto& address : options_.addresses)
     ports_.push_back(network_->listen(node(), address, options_.port, options_.tls));
+  if (!options_.localSocket.empty())
+    ports_.push_back(network_->listenLocally(node(), options_.localSocket, options_.localSocketPermissions));
   for (const auto& port : ports_) start(acceptFrom(port.get()));
   server_->log.info(log::Component::kNetwork, 23016, "listener", "Waiting for connections",
                     bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "tls",
-                              tls::tlsModeName(options_.tls.mode)));
+                              tls::tlsModeName(options_.tls.mode), "localSocket", options_.localSocket));
   every(kLookForOverdueEvery, [this] { closeOverdue(); });
   setPhase("listening", "taking connections");
 }
@@ -188,9 +190,9 @@ Task<void> Listener::acceptFrom(Port* port) {
 }
 
 bson::Document Listener::describe() const {
-  return bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "accepted", accepted_,
-                   "refused", server_->gate.refusals(), "undecided", static_cast<int64_t>(undecided_.size()), "open",
-                   server_->clients.current());
+  return bson::doc("port", static_cast<int32_t>(options_.port), "addresses", options_.addresses, "localSocket",
+                   options_.localSocket, "accepted", accepted_, "refused", server_->gate.refusals(), "undecided",
+                   static_cast<int64_t>(undecided_.size()), "open", server_->clients.current());
 }
 
 }  // namespace troupe::transport

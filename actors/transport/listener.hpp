@@ -17,13 +17,15 @@ struct ListenerOptions {
   std::vector<std::string> addresses{"127.0.0.1"};
   uint16_t port = 27017;
   tls::TlsOptions tls;
+  std::string localSocket = {};            ///< path of a UNIX domain socket; empty: none
+  unsigned localSocketPermissions = 0700;  ///< of that file, as chmod takes them
 };
 
-/// Takes connections on the node's port, as far as the server's `ConnectionGate` admits them, and starts a connection
-/// actor for each ("<own path>/conn<N>"). Connections that do not finish their handshake or first message in time are
-/// closed. A restart opens the port again; connections that stand are not touched. An orderly stop drains: no new
-/// connections, idle ones end, busy ones answer what they are at, and what takes longer than a few seconds is
-/// interrupted.
+/// Takes connections on the node's port and on its UNIX domain socket, as far as the server's `ConnectionGate` admits
+/// them, and starts a connection actor for each ("<own path>/conn<N>"). Connections that do not finish their handshake
+/// or first message in time are closed. A restart opens the port again; connections that stand are not touched. An
+/// orderly stop drains: no new connections, idle ones end, busy ones answer what they are at, and what takes longer
+/// than a few seconds is interrupted.
 class Listener final : public Actor {
  public:
   Listener(ListenerOptions options, std::shared_ptr<Network> network, server::ServerContext* server);

@@ -47,6 +47,11 @@ class Network {
   /// Opens a port. Throws std::runtime_error when the address cannot be listened on or a TLS file cannot be used.
   virtual std::unique_ptr<Port> listen(Node& node, const std::string& address, uint16_t port,
                                        const tls::TlsOptions& tls) = 0;
+  /// Opens a UNIX domain socket at `path`, which clients on this machine may connect to as its `permissions` (the bits
+  /// of chmod) say; their connections have no TLS. A socket that a dead process left there is replaced, and the file
+  /// goes when the port closes. Throws std::runtime_error when the path cannot be used: it is too long, is no socket,
+  /// or another process listens there.
+  virtual std::unique_ptr<Port> listenLocally(Node& node, const std::string& path, unsigned permissions);
   /// Opens connections for links. `loopbackOnly`: addresses of other machines are refused. Errors: those of the TLS
   /// files.
   virtual StatusWith<link::Connector> connector(Node& node, const tls::TlsOptions& tls, bool loopbackOnly) = 0;

@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "actors/transport/connector.hpp"
 #include "actors/transport/network.hpp"
 
@@ -34,6 +36,10 @@ class NoNetwork final : public Network {
 };
 
 }  // namespace
+
+std::unique_ptr<Port> Network::listenLocally(Node&, const std::string&, unsigned) {
+  throw std::runtime_error("this network has no local sockets");
+}
 
 std::shared_ptr<Network> makeNoNetwork() { return std::make_shared<NoNetwork>(); }
 

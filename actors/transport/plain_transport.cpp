@@ -21,12 +21,13 @@ using asio::ip::tcp;
 
 constexpr int kKeepAliveIdleSeconds = 120, kKeepAliveIntervalSeconds = 30, kKeepAliveProbes = 4;
 
-class PlainTransport final : public Transport, public std::enable_shared_from_this<PlainTransport> {
+/// `Socket`: of TCP, or a UNIX domain socket.
+template <class Socket>
+class PlainTransport final : public Transport, public std::enable_shared_from_this<PlainTransport<Socket>> {
  public:
-  explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {
+  explicit PlainTransport(Socket socket) : socket_(std::move(socket)) {
     boost::system::error_code ignored;
     socket_.non_blocking(true, ignored);
-    prepareSocket(socket_);
   }
 
   // With a buffer at hand Asio registers the socket once; waiting for readability would cost an epoll_ctl each time.
@@ -35,7 +36,7 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
     auto future = promise.future();
     const auto room = into->prepare();
     socket_.async_read_some(asio::buffer(room.data(), room.size()),
-                            [promise = std::move(promise), into = std::move(into), self = shared_from_this()](
+                            [promise = std::move(promise), into = std::move(into), self = this->shared_from_this()](
                                 const boost::system::error_code& error, size_t n) mutable {
                               into->commit(n);
                               StatusWith<size_t> outcome(n);
@@ -57,18 +58,17 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
   Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) override {
     auto promise = std::make_shared<Promise<Status>>();
     auto future = promise->future();
-    asio::async_write(socket_, asio::buffer(bytes->data() + from, bytes->size() - from), countInto(written_),
-                      [promise, bytes, self = shared_from_this()](const boost::system::error_code& error, size_t) {
-                        Node::runAsTurn([&] { promise->set(error ? lost(error) : Status::OK()); });
-                      });
+    asio::async_write(
+        socket_, asio::buffer(bytes->data() + from, bytes->size() - from), countInto(written_),
+        [promise, bytes, self = this->shared_from_this()](const boost::system::error_code& error, size_t) {
+          Node::runAsTurn([&] { promise->set(error ? lost(error) : Status::OK()); });
+        });
     return future;
   }
 
-  void limitBacklog(size_t bytes) override { limitSocketBacklog(socket_, bytes); }
-  int64_t bytesTaken() const override {
-    return written_.load(std::memory_order_relaxed) - unsentBytes(const_cast<tcp::socket&>(socket_));
-  }
-  bool isPeerGone() const override { return hasHungUp(const_cast<tcp::socket&>(socket_)); }
+  void limitBacklog(size_t bytes) override { limitSocketBacklog(descriptor(), bytes); }
+  int64_t bytesTaken() const override { return written_.load(std::memory_order_relaxed) - unsentBytes(descriptor()); }
+  bool isPeerGone() const override { return hasHungUp(descriptor()); }
 
   // The descriptor is closed with the last operation that uses the socket: a write may be about to go on, on another
   // thread.
@@ -78,7 +78,9 @@ class PlainTransport final : public Transport, public std::enable_shared_from_th
   }
 
  private:
-  tcp::socket socket_;
+  int descriptor() const { return const_cast<Socket&>(socket_).native_handle(); }
+
+  Socket socket_;
   std::atomic<int64_t> written_{0};
 };
 
@@ -96,24 +98,29 @@ void prepareSocket(tcp::socket& socket) {
   set(TCP_KEEPCNT, kKeepAliveProbes);
 }
 
-int64_t unsentBytes(tcp::socket& socket) {
+int64_t unsentBytes(int descriptor) {
   int bytes = 0;
-  return ::ioctl(socket.native_handle(), SIOCOUTQ, &bytes) == 0 ? bytes : 0;
+  return ::ioctl(descriptor, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
 
-void limitSocketBacklog(tcp::socket& socket, size_t bytes) {
-  boost::system::error_code ignored;
-  socket.set_option(asio::socket_base::receive_buffer_size(static_cast<int>(bytes)), ignored);
-  socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(bytes)), ignored);
+void limitSocketBacklog(int descriptor, size_t bytes) {
+  const int value = static_cast<int>(bytes);
+  (void)::setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &value, sizeof value);
+  (void)::setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &value, sizeof value);
 }
 
-bool hasHungUp(tcp::socket& socket) {
-  pollfd watched{socket.native_handle(), POLLRDHUP, 0};
+bool hasHungUp(int descriptor) {
+  pollfd watched{descriptor, POLLRDHUP, 0};
   return ::poll(&watched, 1, 0) > 0 && (watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 std::shared_ptr<Transport> makePlainTransport(tcp::socket socket) {
-  return std::make_shared<PlainTransport>(std::move(socket));
+  prepareSocket(socket);
+  return std::make_shared<PlainTransport<tcp::socket>>(std::move(socket));
+}
+
+std::shared_ptr<Transport> makeLocalTransport(asio::local::stream_protocol::socket socket) {
+  return std::make_shared<PlainTransport<asio::local::stream_protocol::socket>>(std::move(socket));
 }
 
 }  // namespace troupe::transport

@@ -7,6 +7,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/transport/connector.hpp"
+#include "actors/transport/local_port.hpp"
 #include "actors/transport/network.hpp"
 #include "actors/transport/transports.hpp"
 #include "messaging/tls/context.hpp"
@@ -139,6 +140,10 @@ class TcpNetwork final : public Network {
       context = *made;
     }
     return std::make_unique<TcpPort>(openAcceptor(node.io(), address, port), tls.mode, std::move(context));
+  }
+
+  std::unique_ptr<Port> listenLocally(Node& node, const std::string& path, unsigned permissions) override {
+    return openLocalPort(node.io(), path, permissions);
   }
 
   StatusWith<link::Connector> connector(Node& node, const tls::TlsOptions& tls, bool loopbackOnly) override {

@@ -40,11 +40,9 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
   }
 
   bool encrypted() const override { return true; }
-  void limitBacklog(size_t bytes) override { limitSocketBacklog(stream_.next_layer(), bytes); }
-  int64_t bytesTaken() const override {
-    return written_.load(std::memory_order_relaxed) - unsentBytes(const_cast<tcp::socket&>(stream_.next_layer()));
-  }
-  bool isPeerGone() const override { return hasHungUp(const_cast<tcp::socket&>(stream_.next_layer())); }
+  void limitBacklog(size_t bytes) override { limitSocketBacklog(descriptor(), bytes); }
+  int64_t bytesTaken() const override { return written_.load(std::memory_order_relaxed) - unsentBytes(descriptor()); }
+  bool isPeerGone() const override { return hasHungUp(descriptor()); }
 
   Future<StatusWith<size_t>> read(std::shared_ptr<wire::ReadBuffer> into) override {
     auto promise = std::make_shared<Promise<StatusWith<size_t>>>();
@@ -84,6 +82,8 @@ class TlsTransport final : public Transport, public std::enable_shared_from_this
   }
 
  private:
+  int descriptor() const { return const_cast<tcp::socket&>(stream_.next_layer()).native_handle(); }
+
   /// Runs `next` once the handshake is over; the first caller begins it. On the strand.
   void greet(std::function<void(const boost::system::error_code&)> next) {
     if (greeted_) return next(greeting_);

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <memory>
 #include <utility>
 
@@ -15,12 +16,12 @@ inline Status lost(const boost::system::error_code& error) { return {ErrorCode::
 /// Small messages are sent at once, and a peer that has vanished without a word is noticed after some minutes: its
 /// connection would keep its place for ever.
 void prepareSocket(boost::asio::ip::tcp::socket& socket);
-/// Bytes that wait in the kernel for the peer's machine to take them.
-int64_t unsentBytes(boost::asio::ip::tcp::socket& socket);
+/// Bytes that wait in the kernel for the peer's machine to take them. `descriptor`: of a socket, as for the next two.
+int64_t unsentBytes(int descriptor);
 /// Transport::limitBacklog of a socket: the kernel's buffers, which otherwise grow to megabytes.
-void limitSocketBacklog(boost::asio::ip::tcp::socket& socket, size_t bytes);
+void limitSocketBacklog(int descriptor, size_t bytes);
 /// Whether the peer has closed its side, also while bytes of it are unread.
-bool hasHungUp(boost::asio::ip::tcp::socket& socket);
+bool hasHungUp(int descriptor);
 
 /// The completion condition of a write of all bytes that counts them while it goes on.
 inline auto countInto(std::atomic<int64_t>& written) {
@@ -33,6 +34,9 @@ inline auto countInto(std::atomic<int64_t>& written) {
 
 /// A TCP connection without encryption; the socket is made non-blocking.
 std::shared_ptr<Transport> makePlainTransport(boost::asio::ip::tcp::socket socket);
+
+/// The same for a client of a UNIX domain socket.
+std::shared_ptr<Transport> makeLocalTransport(boost::asio::local::stream_protocol::socket socket);
 
 /// A TCP connection under TLS that another side has opened. The handshake runs with the first `readable()`.
 std::shared_ptr<Transport> makeTlsTransport(boost::asio::ip::tcp::socket socket,

@@ -62,7 +62,7 @@ std::string MessageBuilder::finishAsOpReply(const Envelope& envelope) && {
   // Once a connection: the larger prefix is not worth a second way to build bodies.
   frame.replace(0, kMsgPrefix, kReplyPrefix, '\0');
   fixHeader(frame, envelope, OpCode::kReply);
-  put32(frame, kHeaderSize, kAwaitCapable);
+  put32(frame, kHeaderSize, kAwaitCapable | envelope.flags);
   put32(frame, kReplyPrefix - 4, kNumberReturned);
   return frame;
 }

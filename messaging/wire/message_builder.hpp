@@ -9,11 +9,15 @@
 
 namespace troupe::wire {
 
+/// In the flags of OP_REPLY: the query failed, and the document tells why in `$err`.
+inline constexpr uint32_t kQueryFailure = 2;
+
 /// Framing of a message that is sent: its header, flags and checksum.
 struct Envelope {
   int32_t requestId = 0;
   int32_t responseTo = 0;
-  uint32_t flags = 0;  ///< kMoreToCome, kExhaustAllowed; with kChecksumPresent a checksum is computed
+  /// Of OP_MSG: kMoreToCome, kExhaustAllowed; with kChecksumPresent a checksum is computed. Of OP_REPLY: kQueryFailure.
+  uint32_t flags = 0;
 };
 
 /// Writes a message into one buffer: the header's bytes are reserved, the body is built behind them, `finish` fills in

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "messaging/bson/validate.hpp"
 #include "messaging/wire/op_query.hpp"
 
 namespace troupe::wire {
@@ -66,18 +67,20 @@ StatusWith<Request> parseRequest(std::string_view frame, int32_t largest) {
   }
 }
 
-std::string replyToMalformed(std::string_view frame, MessageBuilder&& answer, int32_t replyId) {
+std::string replyToMalformed(std::string_view frame, MessageBuilder&& answer, int32_t replyId, std::string_view why) {
   const auto header = parseFrameHeader(frame);
   if (!header.isOK()) return {};
   if (header->opCode == OpCode::kCompressed) {
     // Whether an answer is wanted, and in which form, is known from the packed message only.
     const auto inner = decompress(frame);
-    if (inner.isOK()) return replyToMalformed(*inner, std::move(answer), replyId);
+    if (inner.isOK()) return replyToMalformed(*inner, std::move(answer), replyId, why);
   }
   if (!expectsReply(frame)) return {};
-  const Envelope envelope{replyId, header->requestId, 0};
-  return header->opCode == OpCode::kQuery ? std::move(answer).finishAsOpReply(envelope)
-                                          : std::move(answer).finish(envelope);
+  Envelope envelope{replyId, header->requestId, 0};
+  if (header->opCode != OpCode::kQuery) return std::move(answer).finish(envelope);
+  envelope.flags = kQueryFailure;
+  answer.body().append("$err", bson::asUtf8(std::string(why)));
+  return std::move(answer).finishAsOpReply(envelope);
 }
 
 }  // namespace troupe::wire

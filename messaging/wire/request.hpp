@@ -41,7 +41,8 @@ struct Request {
 /// ProtocolError for other opcodes. A compressed message may unpack to `largest` bytes.
 StatusWith<Request> parseRequest(std::string_view frame, int32_t largest = kMaxMessageSize);
 
-/// The answer to a frame that `parseRequest` refused, written from `answer`; empty when the client wants none.
-std::string replyToMalformed(std::string_view frame, MessageBuilder&& answer, int32_t replyId);
+/// The answer to a frame that `parseRequest` refused, written from `answer`; empty when the client wants none. OP_QUERY
+/// is told of the failure as OP_REPLY does: by the flag kQueryFailure, with `why` as `$err`.
+std::string replyToMalformed(std::string_view frame, MessageBuilder&& answer, int32_t replyId, std::string_view why);
 
 }  // namespace troupe::wire

@@ -13,6 +13,7 @@
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/hello_state.hpp"
+#include "actors/server/profiler.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/server/user_store.hpp"
@@ -121,6 +122,7 @@ struct NodeAssembly::Parts {
   server::HelloState hello;
   server::UserChanges userChanges;
   server::CappedWaiters cappedWaiters;
+  server::Profiler profiler;
   machines::DocumentRemovals removals;
   storage::LockManager locks{[this] { return environment->now(); }, [this] { return environment->coarseNow(); }};
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
@@ -257,6 +259,7 @@ void NodeAssembly::Parts::makeContext() {
       .users = *users,
       .hello = hello,
       .cappedWaiters = cappedWaiters,
+      .profiler = profiler,
       .counters = {},
       .latencies = {},
       .objectIds = objectIds,

@@ -11,6 +11,7 @@
 #include "messaging/bson/json.hpp"
 #include "messaging/link/node_name.hpp"
 #include "supervisors/arguments/argument_parser.hpp"
+#include "supervisors/daemon/settings.hpp"
 
 namespace troupe::supervisors {
 
@@ -36,6 +37,12 @@ const std::vector<std::string> kTlsModes = {"disabled", "allowTLS", "preferTLS",
 const OptionRow kRows[] = {
     {"--port", "net.port", &Options::port, "port to listen on"},
     {"--bind_ip", "net.bindIp", &Options::bindIp, "addresses to listen on, separated by commas"},
+    {"--unixsocket,!--nounixsocket", "net.unixDomainSocket.enabled", &Options::unixSocket,
+     "also listen on the UNIX domain socket mongodb-<port>.sock, if this machine's own address is listened on"},
+    {"--unixSocketPrefix", "net.unixDomainSocket.pathPrefix", &Options::unixSocketPrefix,
+     "folder of the UNIX domain socket"},
+    {"--filePermissions", "net.unixDomainSocket.filePermissions", &Options::filePermissions,
+     "permissions of the UNIX domain socket, as an octal number"},
     {"--maxConns", "net.maxIncomingConnections", &Options::maxConnections,
      "connections served at once; fewer where the limit of open files (`ulimit -n`) does not allow them"},
     {"--networkMessageCompressors", "net.compression.compressors", &Options::compressors,
@@ -223,6 +230,7 @@ Status checkValues(const Options& options) {
   TROUPE_TRY(between("--openFilesReserve", options.openFilesReserve, 0, 1'000'000));
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
   TROUPE_TRY(checkChoices(options));
+  TROUPE_TRY(localSocketPermissions(options).status());
   if (options.clusterAuthMode == "none" && !options.keyFile.empty())
     return {ErrorCode::kBadValue, "--clusterAuthMode none contradicts --keyFile"};
   if (options.repair && !options.replSet.empty())

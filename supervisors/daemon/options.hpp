@@ -19,6 +19,9 @@ struct Options {
   int64_t port = 27017;
   std::string bindIp = "127.0.0.1";
   int64_t maxConnections = 10'000;
+  bool unixSocket = true;
+  std::string unixSocketPrefix = "/tmp";
+  std::string filePermissions = "0700";  ///< of the UNIX domain socket; octal
   std::string compressors = "snappy,zstd,zlib";
   std::string tlsMode = "disabled";
   std::string tlsCertificateKeyFile;

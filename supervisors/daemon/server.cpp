@@ -110,6 +110,8 @@ StatusWith<AssemblyOptions> assemblyOptions(Options& options, const DescriptorSh
   made.repair = options.repair;
   made.listener.addresses = splitList(options.bindIp);
   made.listener.port = static_cast<uint16_t>(options.port);
+  made.listener.localSocket = localSocketPath(options);
+  TROUPE_ASSIGN(made.listener.localSocketPermissions, localSocketPermissions(options));
   TROUPE_ASSIGN(made.listener.tls, tlsOptions(options));
   TROUPE_ASSIGN(made.links, linkOptions(options));
   if (options.adminPort > 0) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <sstream>
 
@@ -66,6 +67,24 @@ std::string reachableName(const Options& options) {
   }
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
   return host + ":" + std::to_string(options.port);
+}
+
+std::string localSocketPath(const Options& options) {
+  constexpr std::string_view kOwn[] = {"localhost", "127.0.0.1", "::1", "0.0.0.0", "::", "*"};
+  const auto addresses = splitList(options.bindIp);
+  const bool servesThisMachine = std::ranges::find_first_of(addresses, kOwn) != addresses.end();
+  if (!options.unixSocket || !servesThisMachine) return {};
+  return options.unixSocketPrefix + "/mongodb-" + std::to_string(options.port) + ".sock";
+}
+
+StatusWith<unsigned> localSocketPermissions(const Options& options) {
+  constexpr unsigned kAll = 0777;
+  constexpr int kOctal = 8;
+  const std::string& text = options.filePermissions;
+  unsigned bits = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits, kOctal);
+  if (error == std::errc() && end == text.data() + text.size() && bits <= kAll) return bits;
+  return Status(ErrorCode::kBadValue, "--filePermissions must be an octal number up to 0777, not '" + text + "'");
 }
 
 StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names) {

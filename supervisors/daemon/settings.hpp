@@ -24,6 +24,11 @@ log::Options logOptions(const Options& options);
 /// The name by which other members reach this node if nothing else is said: an address it listens on, or its host's
 /// name.
 std::string reachableName(const Options& options);
+/// Path of the UNIX domain socket; empty where there is none: it was turned off, or clients on this machine are not
+/// served on its own address either.
+std::string localSocketPath(const Options& options);
+/// Errors: BadValue (no octal number up to 0777).
+StatusWith<unsigned> localSocketPermissions(const Options& options);
 /// Errors: BadValue (a name that is none).
 StatusWith<std::vector<wire::Compressor>> compressors(const std::string& names);
 

@@ -9,6 +9,7 @@
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/maintenance/operation_drain.hpp"
 #include "actors/maintenance/oplog_trimmer.hpp"
+#include "actors/maintenance/profile_keeper.hpp"
 #include "actors/maintenance/scrubber.hpp"
 #include "actors/maintenance/transition_keeper.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
@@ -75,7 +76,8 @@ Tree dataNodeTree(const TreeParts& parts) {
   Tree services = oneForOne(
       "services", permanent<IdleSweeper>("idle-sweeper", s), permanent<ConcurrencyTuner>("concurrency-tuner", s),
       permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace),
-      permanent<TtlMonitor>("ttl-monitor", s).onOwnThread(), permanent<Scrubber>("scrubber", s).onOwnThread());
+      permanent<TtlMonitor>("ttl-monitor", s).onOwnThread(), permanent<Scrubber>("scrubber", s).onOwnThread(),
+      permanent<ProfileKeeper>("profile-keeper", s).onOwnThread());
   services.children.insert(services.children.end(), parts.services.begin(), parts.services.end());
   tree.children.push_back(std::move(services));
   tree.children.push_back(front(parts));

@@ -33,7 +33,7 @@ void handle(std::string_view frame) {
   wire::MessageBuilder answer;
   answer.body().append("ok", request.isOK() ? 1.0 : 0.0);
   if (!request.isOK()) {
-    const auto reply = wire::replyToMalformed(frame, std::move(answer), 1);
+    const auto reply = wire::replyToMalformed(frame, std::move(answer), 1, "refused");
     require(reply.empty() || wire::parseFrameHeader(reply).isOK());
     return;
   }

@@ -9,7 +9,7 @@ import bson
 from bson import Int64
 
 import support
-from support import EXHAUST_ALLOWED, MORE_TO_COME, OP_COMPRESSED, OP_MSG, OP_QUERY, OP_REPLY, SLOWNESS, ServerTest, eventually, frame, op_msg_payload, op_query_payload
+from support import EXHAUST_ALLOWED, MORE_TO_COME, OP_COMPRESSED, OP_MSG, OP_QUERY, OP_REPLY, QUERY_FAILURE, SLOWNESS, ServerTest, eventually, frame, op_msg_payload, op_query_payload
 
 
 class Handshake(ServerTest):
@@ -40,7 +40,38 @@ class Handshake(ServerTest):
         with self.server.raw() as raw:
             raw.send(frame(op_query_payload({"find": "c"}), OP_QUERY))
             reply = raw.reply()
-            self.assertTrue(reply is None or reply.body["ok"] == 0)
+            self.assertEqual((reply.opcode, reply.flags & QUERY_FAILURE, reply.body["ok"], reply.body["code"]), (OP_REPLY, QUERY_FAILURE, 0, 352))
+            self.assertEqual(reply.body["$err"], reply.body["errmsg"])
+            raw.send(frame(op_query_payload({"hello": 1}), OP_QUERY))
+            self.assertEqual(raw.reply().flags & QUERY_FAILURE, 0)
+
+    def test_a_getMore_that_allows_it_streams_all_batches(self):
+        self.db.c.insert_many({"_id": i} for i in range(25))
+        with self.server.raw() as raw:
+            cursor = raw.command({"find": "c", "batchSize": 5, "$db": self.db.name})["cursor"]
+            raw.send(frame(op_msg_payload({"getMore": Int64(cursor["id"]), "collection": "c", "batchSize": 5, "$db": self.db.name}, EXHAUST_ALLOWED), OP_MSG, 500))
+            answered, batches = 500, []
+            while not batches or more:
+                reply = raw.reply()
+                self.assertEqual(reply.response_to, answered)
+                answered, more = reply.request_id, reply.flags & MORE_TO_COME
+                batches.append(len(reply.body["cursor"]["nextBatch"]))
+                self.assertEqual(bool(more), reply.body["cursor"]["id"] != 0)
+            self.assertEqual(sum(batches), 20)
+            self.assertEqual(raw.command({"ping": 1, "$db": "admin"})["ok"], 1)
+
+    def test_the_end_of_its_cursor_ends_a_stream(self):
+        self.db.create_collection("capped", capped=True, size=4096)
+        self.db.capped.insert_one({"_id": 1})
+        with self.server.raw() as raw:
+            cursor = raw.command({"find": "capped", "tailable": True, "awaitData": True, "$db": self.db.name})["cursor"]["id"]
+            raw.send(frame(op_msg_payload({"getMore": Int64(cursor), "collection": "capped", "maxTimeMS": 60_000, "$db": self.db.name}, EXHAUST_ALLOWED)))
+            self.db.capped.insert_one({"_id": 2})
+            reply = raw.reply()
+            self.assertEqual((reply.body["cursor"]["nextBatch"], reply.flags & MORE_TO_COME), ([{"_id": 2}], MORE_TO_COME))
+            self.db.command("killCursors", "capped", cursors=[cursor])
+            reply = raw.reply()
+            self.assertEqual((reply.body["ok"], reply.flags & MORE_TO_COME), (0, 0))
 
     def test_client_metadata_comes_once(self):
         with self.server.raw() as raw:

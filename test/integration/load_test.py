@@ -25,7 +25,7 @@ EXPLAINED = {NAMESPACE_NOT_FOUND, INDEX_NOT_FOUND, CURSOR_NOT_FOUND, NAMESPACE_E
 # What replaces whole collections, or stops everything for a moment, is done five times less often.
 RARE = {"do_create", "do_drop", "do_rename", "do_restart_an_actor", "do_sync"}
 RESTARTABLE = ("storage/journal-flusher", "storage/checkpointer", "storage/ident-reaper", "storage/disk-watch", "workers/worker0", "services/idle-sweeper", "services/index-builds",
-               "services/ttl-monitor", "services/scrubber")
+               "services/ttl-monitor", "services/scrubber", "services/profile-keeper")
 
 
 class Lane:

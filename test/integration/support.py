@@ -71,7 +71,8 @@ class Server:
         self.process = None
 
     def arguments(self):
-        return ["--dbpath", str(self.dbpath), "--port", str(self.port), "--admin-port", str(self.admin_port), *self.options]
+        own = ["--dbpath", str(self.dbpath), "--port", str(self.port), "--admin-port", str(self.admin_port), "--unixSocketPrefix", str(self.folder)]
+        return [*own, *self.options]
 
     def start(self):
         log = open(self.log_path, "ab")
@@ -202,6 +203,7 @@ class ServerTest(unittest.TestCase):
 
 OP_REPLY, OP_QUERY, OP_COMPRESSED, OP_MSG = 1, 2004, 2012, 2013
 MORE_TO_COME, CHECKSUM, EXHAUST_ALLOWED = 2, 1, 1 << 16
+QUERY_FAILURE = 2  # in the flags of OP_REPLY
 
 
 def header(length, request_id, response_to, opcode):

@@ -35,6 +35,24 @@ TEST_F(AdministrationTest, CurrentOpShowsIdleCursorsWhenAsked) {
                       "admin"));
 }
 
+TEST_F(AdministrationTest, CurrentOpShowsWhatOpenedTheCursorOfAGetMore) {
+  ASSERT_TRUE(succeeds(R"({"create": "c", "capped": true, "size": 4096})"));
+  fill("c", 1);
+  const int64_t id =
+      run(R"({"find": "c", "tailable": true, "awaitData": true, "comment": "mine"})").view().at("cursor.id").toInt64();
+  const auto waiting = server.begin(bson::doc("getMore", id, "collection", "c", "maxTimeMS", 5000));
+  ASSERT_FALSE(waiting->done);
+  const auto other = server.connect();
+  const auto shown = server.run(R"({"currentOp": 1, "op": "getmore"})"_json, "admin", other);
+  EXPECT_TRUE(holds(
+      shown, bson::doc("inprog", std::vector{bson::doc(
+                                     "ns", "test.c", "cursor",
+                                     bson::doc("cursorId", id, "nDocsReturned", 1, "nBatchesReturned", 1,
+                                               "originatingCommand", bson::doc("find", "c", "comment", "mine")))})));
+  server.node.advance(5s);
+  EXPECT_TRUE(waiting->done);
+}
+
 TEST_F(AdministrationTest, KillOpEndsAnOperation) {
   fill("c", 3);
   const auto slow = slowFind();
@@ -209,17 +227,6 @@ TEST_F(AdministrationTest, HelpTellsOfACommandWithoutRunningIt) {
   EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 3})"));
   EXPECT_TRUE(succeeds(R"({"drop": "c", "help": false})"));
   EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 0})"));
-}
-
-TEST_F(AdministrationTest, ProfileShowsAndSetsWhatIsSlow) {
-  EXPECT_TRUE(answers(R"({"profile": -1})", R"({"was": 0, "slowms": 100, "sampleRate": 1})"));
-  EXPECT_TRUE(answers(R"({"profile": -1, "slowms": 5})", R"({"slowms": 100})"));
-  EXPECT_TRUE(answers(R"({"profile": 0, "slowms": 20})", R"({"was": 0, "slowms": 100})"));
-  EXPECT_TRUE(answers(R"({"profile": -1})", R"({"slowms": 20})"));
-  EXPECT_EQ(server.parameters.slowOperationMillis, 20);
-  EXPECT_EQ(code(R"({"profile": 2})"), 115);
-  EXPECT_EQ(code(R"({"profile": 0, "sampleRate": 0.5})"), 115);
-  EXPECT_EQ(code(R"({"profile": "on"})"), 14);
 }
 
 TEST_F(AdministrationTest, AStandaloneNodeSaysThatItIsNotReplicated) {

@@ -113,6 +113,15 @@ TEST_F(DispatchTest, FailCommandCanNameAnApplication) {
   EXPECT_EQ(server.run(R"({"ping": 1})"_json, "admin", shop)["code"].toInt64(), 8);
 }
 
+TEST_F(DispatchTest, FailCommandKnowsTheApplicationOfTheHelloItself) {
+  ASSERT_TRUE(
+      armFailCommand(R"("alwaysOn")", R"({"failCommands": ["hello"], "errorCode": 8, "appName": "shop"})").isOK());
+  EXPECT_TRUE(succeeds(R"({"hello": 1, "client": {"application": {"name": "other"}}})", "admin"));
+  const auto shop = server.connect();
+  const auto hello = R"({"hello": 1, "client": {"application": {"name": "shop"}}})"_json;
+  EXPECT_EQ(server.run(hello, "admin", shop)["code"].toInt64(), 8);
+}
+
 TEST_F(DispatchTest, FailCommandCanCloseTheConnection) {
   ASSERT_TRUE(armFailCommand(R"({"times": 1})", R"({"failCommands": ["ping"], "closeConnection": true})").isOK());
   const auto client = server.connect();

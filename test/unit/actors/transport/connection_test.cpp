@@ -267,6 +267,37 @@ TEST_F(ConnectionTest, AStreamOfHellosAnswersEachChange) {
   }
 }
 
+TEST_F(ConnectionTest, AStreamOfGetMoresAnswersEachBatchOfACursor) {
+  bson::Builder insert;
+  insert.append("insert", "c").openArray("documents");
+  for (int i = 0; i < 7; ++i) insert.push(bson::doc("_id", i));
+  insert.close();
+  ASSERT_TRUE(server.run(insert.finish())["ok"].truthy());
+  const auto id = server.run(R"({"find": "c", "batchSize": 2})"_json).view().at("cursor.id").toInt64();
+  arrive(wire::buildRequest(7, "test", bson::doc("getMore", id, "collection", "c", "batchSize", 2), {},
+                            wire::kExhaustAllowed));
+  const auto frames = transport->sent();
+  ASSERT_EQ(frames.size(), 3u);
+  int32_t inReplyTo = 7;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const bool isLast = i + 1 == frames.size();
+    const auto reply = body(frames[i], inReplyTo);
+    EXPECT_EQ(reply.view().at("cursor.nextBatch").asArray().count(), isLast ? 1 : 2) << bson::toRelaxedJson(reply);
+    EXPECT_EQ(bson::load<uint32_t>(frames[i].data() + 16) & wire::kMoreToCome, isLast ? 0u : wire::kMoreToCome);
+    inReplyTo = bson::load<int32_t>(frames[i].data() + 4);
+  }
+}
+
+TEST_F(ConnectionTest, AStreamOfGetMoresThatFindNothingEndsUnlessTheyWait) {
+  ASSERT_TRUE(server.run(R"({"create": "c", "capped": true, "size": 4096})"_json)["ok"].truthy());
+  ASSERT_TRUE(server.run(R"({"insert": "c", "documents": [{"_id": 1}]})"_json)["ok"].truthy());
+  const auto id = server.run(R"({"find": "c", "tailable": true})"_json).view().at("cursor.id").toInt64();
+  arrive(wire::buildRequest(7, "test", bson::doc("getMore", id, "collection", "c"), {}, wire::kExhaustAllowed));
+  const auto frames = transport->sent();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(bson::load<uint32_t>(frames[0].data() + 16) & wire::kMoreToCome, 0u);
+}
+
 /// A hello that waits for the topology to change.
 class AwaitingConnection : public ConnectionTest {
  protected:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "messaging/wire/client.hpp"
+#include "messaging/wire/op_query.hpp"
 
 namespace troupe::wire {
 namespace {
@@ -79,13 +80,16 @@ TEST(Request, OfARemovedOrUnknownOpcodeClosesTheConnection) {
 TEST(MalformedRequest, IsAnsweredInItsFormUnlessNoAnswerIsWanted) {
   const auto failure = doc("ok", 0.0, "code", 22);
   const auto broken = buildRequest(5, "test", doc("ping", 1), {}, 0);
-  EXPECT_EQ(*parseReply(replyToMalformed(broken, answer(failure), 9), 5), failure.view());
-  EXPECT_EQ(replyToMalformed(buildRequest(5, "test", doc("ping", 1), {}, kMoreToCome), answer(failure), 9), "");
-  EXPECT_EQ(parseHeader(replyToMalformed(buildOpQuery(5, "t", doc("find", 1)), answer(failure), 9))->opCode,
+  EXPECT_EQ(*parseReply(replyToMalformed(broken, answer(failure), 9, "why"), 5), failure.view());
+  EXPECT_EQ(replyToMalformed(buildRequest(5, "test", doc("ping", 1), {}, kMoreToCome), answer(failure), 9, "why"), "");
+  EXPECT_EQ(parseHeader(replyToMalformed(buildOpQuery(5, "t", doc("find", 1)), answer(failure), 9, "why"))->opCode,
             OpCode::kReply);
+  const auto refused = replyToMalformed(buildOpQuery(5, "t", doc("find", 1)), answer(failure), 9, "why");
+  EXPECT_EQ(parseOpReply(refused)->flags & kQueryFailure, kQueryFailure);
+  EXPECT_EQ(parseOpReply(refused)->document["$err"].toStringOr(), "why");
   const auto packed = compress(buildRequest(5, "t", doc("ping", 1), {}, kMoreToCome), Compressor::kZlib).value();
-  EXPECT_EQ(replyToMalformed(packed, answer(failure), 9), "");
-  EXPECT_EQ(replyToMalformed("short", answer(failure), 9), "");
+  EXPECT_EQ(replyToMalformed(packed, answer(failure), 9, "why"), "");
+  EXPECT_EQ(replyToMalformed("short", answer(failure), 9, "why"), "");
 }
 
 }  // namespace

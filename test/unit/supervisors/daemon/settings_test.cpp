@@ -32,5 +32,33 @@ TEST(Settings, ANodeIsReachedByAnAddressItListensOn) {
   EXPECT_EQ(reachableName(options), "[::1]:7000");
 }
 
+TEST(Settings, TheLocalSocketStandsBesideThisMachinesOwnAddress) {
+  Options options;
+  options.port = 7000;
+  EXPECT_EQ(localSocketPath(options), "/tmp/mongodb-7000.sock");
+  options.unixSocketPrefix = "/run/troupe";
+  options.bindIp = "10.0.0.7,localhost";
+  EXPECT_EQ(localSocketPath(options), "/run/troupe/mongodb-7000.sock");
+  options.bindIp = "10.0.0.7";
+  EXPECT_EQ(localSocketPath(options), "");
+  options.bindIp = "0.0.0.0";
+  EXPECT_NE(localSocketPath(options), "");
+  options.unixSocket = false;
+  EXPECT_EQ(localSocketPath(options), "");
+}
+
+TEST(Settings, PermissionsOfTheLocalSocketAreOctal) {
+  Options options;
+  EXPECT_EQ(localSocketPermissions(options).value(), 0700u);
+  for (const auto& [text, bits] : {std::pair{"0770", 0770u}, {"666", 0666u}, {"0", 0u}}) {
+    options.filePermissions = text;
+    EXPECT_EQ(localSocketPermissions(options).value(), bits);
+  }
+  for (const auto* wrong : {"", "0888", "1000", "-1", "0700 ", "u=rwx"}) {
+    options.filePermissions = wrong;
+    EXPECT_EQ(localSocketPermissions(options).status().code(), ErrorCode::kBadValue) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::supervisors
