@@ -21,6 +21,7 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       indexCommands(),
       statisticsCommands(),
       userCommands(),
+      roleCommands(),
       userInfoCommands(),
       loginCommands(),
       sessionCommands(),

@@ -24,6 +24,7 @@ std::span<const Command> collectionCommands();          ///< create, drop, dropD
 std::span<const Command> indexCommands();               ///< createIndexes, listIndexes, dropIndexes
 std::span<const Command> statisticsCommands();          ///< collStats, dbStats, dataSize, validate
 std::span<const Command> userCommands();                ///< createUser, updateUser, dropUser, grants
+std::span<const Command> roleCommands();                ///< createRole, updateRole, dropRole, grants
 std::span<const Command> userInfoCommands();            ///< usersInfo, rolesInfo
 std::span<const Command> loginCommands();               ///< saslStart, saslContinue, logout, authenticate
 std::span<const Command> sessionCommands();             ///< startSession, refreshSessions, endSessions, killSessions

@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "actors/commands/blocking_work.hpp"
-#include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
-#include "actors/commands/write_support.hpp"
+#include "actors/commands/role_support.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/bson/ids.hpp"
@@ -42,64 +41,6 @@ StatusWith<std::string> userName(const Request& request) {
   return std::string(name.asString());
 }
 
-/// Roles that a user may have, and a command may name: each log-in takes them all.
-constexpr size_t kMaxRoles = 1000;
-
-Status checkRoleCount(size_t count) {
-  if (count <= kMaxRoles) return Status::OK();
-  return {ErrorCode::kBadValue, "A user may have at most " + std::to_string(kMaxRoles) + " roles, not " +
-                                    std::to_string(count) + ": grant a role of a larger scope instead"};
-}
-
-/// The roles as stored: [{role, db}]. A plain string names a role of the command's database.
-StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson::View roles) {
-  std::vector<auth::RoleName> result;
-  TROUPE_TRY(checkRoleCount(static_cast<size_t>(roles.count())));
-  for (const bson::Element& e : roles) {
-    auth::RoleName name{std::string(e.toStringOr()), std::string(request.db())};
-    if (e.is(bson::Type::kDocument))
-      name = {std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())};
-    if (name.role.empty() || name.database.empty())
-      return Status(ErrorCode::kBadValue, "Role names must be strings or {role: <name>, db: <database>}");
-    if (!auth::isBuiltinRole(name.role, name.database))
-      return Status(ErrorCode::kRoleNotFound, "Could not find role: " + name.role + "@" + name.database);
-    if (std::find(result.begin(), result.end(), name) == result.end()) result.push_back(std::move(name));
-  }
-  return result;
-}
-
-/// Granting a role needs the right to grant in the role's database.
-Status authorizeRoles(const Request& request, const std::vector<auth::RoleName>& roles, auth::Action action) {
-  for (const auto& role : roles) TROUPE_TRY(request.authorize(action, auth::Resource::db(role.database)));
-  return Status::OK();
-}
-
-std::vector<auth::RoleName> storedRoles(bson::View user) {
-  std::vector<auth::RoleName> roles;
-  for (const bson::Element& e : user["roles"].asArray())
-    roles.push_back({std::string(e.asDocument()["role"].toStringOr()), std::string(e.asDocument()["db"].toStringOr())});
-  return roles;
-}
-
-/// Other roles in place of the old ones: those that come are granted, those that go are revoked.
-Status authorizeNewRoles(const Request& request, const std::vector<auth::RoleName>& before,
-                         const std::vector<auth::RoleName>& after) {
-  const auto without = [](const std::vector<auth::RoleName>& some, const std::vector<auth::RoleName>& others) {
-    std::vector<auth::RoleName> left;
-    for (const auto& role : some)
-      if (std::ranges::find(others, role) == others.end()) left.push_back(role);
-    return left;
-  };
-  TROUPE_TRY(authorizeRoles(request, without(after, before), auth::Action::kGrantRole));
-  return authorizeRoles(request, without(before, after), auth::Action::kRevokeRole);
-}
-
-void appendRoles(bson::Builder& b, const std::vector<auth::RoleName>& roles) {
-  b.openArray("roles");
-  for (const auto& role : roles) b.push(bson::doc("role", role.role, "db", role.database));
-  b.close();
-}
-
 StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request) {
   const auto given = request.document("mechanisms");
   std::vector<auth::Mechanism> result;
@@ -113,13 +54,6 @@ StatusWith<std::vector<auth::Mechanism>> parseMechanisms(const Request& request)
     result.push_back(*mechanism);
   }
   return result;
-}
-
-/// The address a user must come from is not checked at a log-in, so that no user is made to whom one is promised.
-Status refuseRestrictions(const Request& request) {
-  if (request.document("authenticationRestrictions").empty()) return Status::OK();
-  return {ErrorCode::kNotImplemented,
-          "authenticationRestrictions are not supported yet: restrict addresses with bind_ip or a firewall"};
 }
 
 /// The stored credentials of the mechanisms in `wanted` alone. Errors: BadValue for one that the user has none for,
@@ -159,27 +93,11 @@ Task<StatusWith<bson::Document>> makeCredentials(Request& request, std::string u
   co_return *made;
 }
 
-/// Changes the one document of a user: `change` gets it (or null) and gives its next version, or nothing to remove it.
+/// Changes the one document of a user, as changeRightsDocument.
 template <class Change>
 Task<Status> changeUser(Request& request, std::string id, Change& change) {
-  TROUPE_CO_ASSIGN(auto target, co_await openForWrite(request, NamespaceResolution::users(), IfMissing::kCreate));
-  const storage::CollectionPtr collection = target.collection;
-  const bson::Document key = bson::doc("_id", id);
-  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
-  auto body = [&]() -> Status {
-    TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
-    std::optional<bson::Document> before;
-    if (record)
-      TROUPE_TRY(
-          collection->find(unit, *record, [&](bson::View document) { before = bson::Document(document); }).status());
-    TROUPE_ASSIGN(const auto after, change(before ? &*before : nullptr));
-    if (before && after) return collection->update(unit, *record, *before, *after);
-    if (before) return collection->remove(unit, *record, *before);
-    if (after) return collection->insert(unit, *after).status();
-    return Status::OK();
-  };
-  request.operation().writeConcern.journaled = true;  // a crash must not undo a change of users
-  co_return co_await writerOf(request).commit(body);
+  TROUPE_CO_ASSIGN(const auto lock, co_await lockRights(request));
+  co_return co_await changeRightsDocument(request, NamespaceResolution::users(), std::move(id), change);
 }
 
 Status userNotFound(const Request& request, const std::string& user) {
@@ -218,6 +136,7 @@ Task<Status> createUser(Request& request) {
       TROUPE_ASSIGN(const bool any, request.server().users.anyUser());
       if (any) return Status(ErrorCode::kUnauthorized, "a user exists by now: log in");
     }
+    TROUPE_TRY(checkUserRoles(request, roles, roles));
     return std::optional<bson::Document>(document);
   };
   co_return co_await changeUser(request, id, change);
@@ -264,7 +183,10 @@ Task<Status> updateUser(Request& request) {
     if (fewer) {
       TROUPE_ASSIGN(credentials, onlyFor(mechanisms, before->view()["credentials"].asDocument()));
     }
-    if (roles) TROUPE_TRY(authorizeNewRoles(request, storedRoles(*before), *roles));
+    if (roles) {
+      TROUPE_TRY(authorizeNewRoles(request, storedRoles(*before), *roles));
+      TROUPE_TRY(checkUserRoles(request, *roles, *roles));
+    }
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
       if (e.name() == "credentials" && credentials) b.append("credentials", *credentials);
@@ -291,7 +213,7 @@ Task<Status> changeRoles(Request& request, bool grant) {
       if (grant && at == roles.end()) roles.push_back(role);
       if (!grant && at != roles.end()) roles.erase(at);
     }
-    if (grant) TROUPE_TRY(checkRoleCount(roles.size()));
+    if (grant) TROUPE_TRY(checkUserRoles(request, wanted, roles));
     bson::Builder b;
     for (const bson::Element& e : before->view()) {
       if (e.name() == "roles") appendRoles(b, roles);

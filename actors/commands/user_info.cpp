@@ -5,6 +5,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
+#include "messaging/auth/privilege_documents.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
@@ -19,6 +20,11 @@ Status mayAnswerMore(const Request& request, size_t bytes) {
   if (bytes <= static_cast<size_t>(bson::kMaxDocumentSize)) return Status::OK();
   return {ErrorCode::kBSONObjectTooLarge, "the reply would be larger than " + std::to_string(bson::kMaxDocumentSize) +
                                               " bytes: ask for fewer names at a time"};
+}
+
+/// There are none yet, of users or roles: see refuseRestrictions.
+void appendNoRestrictions(bson::Builder& b) {
+  b.openArray("authenticationRestrictions").close().openArray("inheritedAuthenticationRestrictions").close();
 }
 
 constexpr Argument kUsersInfoArguments[] = {flagArg("showCredentials"), flagArg("showPrivileges"),
@@ -86,9 +92,11 @@ Task<Status> usersInfo(Request& request) {
     for (const bson::Element& e : user["credentials"].asDocument()) reply.push(e.name());
     reply.close();
     if (request.flag("showPrivileges")) {
-      const auto privileges = UserStore::privilegesOf(user);
-      if (privileges.isOK()) reply.append("inheritedPrivileges", privileges->toArray());
+      TROUPE_CO_ASSIGN(const auto resolved, request.server().users.rolesOf(user));
+      reply.append("inheritedRoles", resolved.rolesArray());
+      reply.append("inheritedPrivileges", resolved.privileges.toArray());
     }
+    if (request.flag("showAuthenticationRestrictions")) appendNoRestrictions(reply);
     reply.close();
   }
   reply.close();
@@ -98,40 +106,71 @@ Task<Status> usersInfo(Request& request) {
 constexpr Argument kRolesInfoArguments[] = {flagArg("showBuiltinRoles"), flagArg("showPrivileges"),
                                             flagArg("showAuthenticationRestrictions")};
 
-/// One role that rolesInfo was asked for by name; unknown ones are left out.
-Status appendRole(Request& request, const bson::Element& what) {
-  const bool named = what.is(bson::Type::kDocument);
-  const auto role = named ? what.asDocument()["role"].toStringOr() : what.toStringOr();
-  const auto db = named ? what.asDocument()["db"].toStringOr() : request.db();
-  if (role.empty() || db.empty())
-    return {ErrorCode::kBadValue, "rolesInfo takes 1, a role's name, {role, db}, or an array of these"};
-  const auto known = auth::builtinRoleNames(db);
-  if (std::find(known.begin(), known.end(), role) == known.end()) return Status::OK();
+/// A role is shown to those who hold it and to those who may view the roles of its database. Decided by the name alone,
+/// before the role is looked for. Errors: Unauthorized.
+Status mayViewRole(const Request& request, const auth::RoleName& role) {
+  for (const auto& user : request.client().users) {
+    for (const bson::Element& held : user.roles.view())
+      if (held.is(bson::Type::kDocument) && auth::roleNameOf(held.asDocument()) == role) return Status::OK();
+  }
+  return request.authorize(auth::Action::kViewRole, auth::Resource::db(role.database));
+}
+
+/// One role, whether it is built in or not; left out when there is none.
+Status appendRole(Request& request, const auth::RoleName& name) {
   bson::Builder& reply = request.reply();
   TROUPE_TRY(mayAnswerMore(request, reply.size()));
-  reply.pushDocument().append("role", role).append("db", db).append("isBuiltin", true);
-  reply.openArray("roles").close().openArray("inheritedRoles").close();
-  auth::PrivilegeSet privileges;
-  if (request.flag("showPrivileges") && privileges.addRole(role, db).isOK()) {
-    reply.append("privileges", privileges.toArray());
-    reply.append("inheritedPrivileges", privileges.toArray());
+  const RoleStore& store = request.server().users.roles();
+  const bool isBuiltin = auth::isBuiltinRole(name.role, name.database);
+  RoleDefinition role{.name = name};
+  if (!isBuiltin) {
+    TROUPE_ASSIGN(auto found, store.find(name));
+    if (!found) return Status::OK();
+    role = std::move(*found);
   }
+  TROUPE_ASSIGN(const auto inherited, store.resolve(role.roles));
+  reply.pushDocument();
+  if (!isBuiltin) reply.append("_id", role.id());
+  reply.append("role", name.role).append("db", name.database).append("isBuiltin", isBuiltin);
+  reply.openArray("roles");
+  for (const auto& direct : role.roles) reply.push(auth::toDocument(direct));
+  reply.close().append("inheritedRoles", inherited.rolesArray());
+  if (request.flag("showPrivileges")) {
+    auth::PrivilegeSet own, all;
+    if (isBuiltin) TROUPE_TRY(own.addRole(name.role, name.database));
+    for (const auto& privilege : role.privileges) own.add(privilege.resource, privilege.actions);
+    for (const auto* part : {&own, &inherited.privileges})
+      for (const auto& privilege : part->privileges()) all.add(privilege.resource, privilege.actions);
+    reply.append("privileges", own.toArray()).append("inheritedPrivileges", all.toArray());
+  }
+  if (request.flag("showAuthenticationRestrictions")) appendNoRestrictions(reply);
   reply.close();
   return Status::OK();
+}
+
+/// One role that rolesInfo was asked for by name.
+Status appendNamedRole(Request& request, const bson::Element& what) {
+  auth::RoleName name{std::string(what.toStringOr()), std::string(request.db())};
+  if (what.is(bson::Type::kDocument)) name = auth::roleNameOf(what.asDocument());
+  if (name.role.empty() || name.database.empty())
+    return {ErrorCode::kBadValue, "rolesInfo takes 1, a role's name, {role, db}, or an array of these"};
+  TROUPE_TRY(mayViewRole(request, name));
+  return appendRole(request, name);
 }
 
 Status appendRoles(Request& request) {
   const auto what = request.body().first();
   if (what.is(bson::Type::kArray)) {
-    for (const bson::Element& e : what.asArray()) TROUPE_TRY(appendRole(request, e));
+    for (const bson::Element& e : what.asArray()) TROUPE_TRY(appendNamedRole(request, e));
     return Status::OK();
   }
-  if (!what.isNumber()) return appendRole(request, what);
+  if (!what.isNumber()) return appendNamedRole(request, what);
+  TROUPE_TRY(request.authorize(auth::Action::kViewRole, auth::Resource::db(request.db())));
+  TROUPE_ASSIGN(const auto defined, request.server().users.roles().names(request.db()));
+  for (const auto& name : defined) TROUPE_TRY(appendRole(request, name));
   if (!request.flag("showBuiltinRoles")) return Status::OK();
-  for (const auto name : auth::builtinRoleNames(request.db())) {
-    const bson::Value element{std::string(name)};
-    TROUPE_TRY(appendRole(request, element.element()));
-  }
+  for (const auto name : auth::builtinRoleNames(request.db()))
+    TROUPE_TRY(appendRole(request, {std::string(name), std::string(request.db())}));
   return Status::OK();
 }
 
@@ -150,8 +189,8 @@ constexpr Command kUserInfoCommands[] = {
      .arguments = kUsersInfoArguments,
      .run = usersInfo},
     {.name = "rolesInfo",
-     .summary = "the built-in roles",
-     .requirement = {Target::kAuthenticated},
+     .summary = "roles, what they inherit and what they allow",
+     .requirement = {Target::kArguments},
      .arguments = kRolesInfoArguments,
      .run = rolesInfo},
 };

@@ -4,6 +4,7 @@
 
 #include "actors/commands/query_support.hpp"
 #include "actors/server/collection_uuid.hpp"
+#include "actors/server/rights_collection.hpp"
 #include "actors/server/role_check.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
@@ -16,8 +17,7 @@ using storage::Namespace;
 Status checkUserWrite(const Namespace& ns) {
   if (!ns.isSystem()) return Status::OK();
   const auto name = ns.collection();
-  if (name == "system.js" || name == "system.users" || name == "system.version" || name == "system.roles" ||
-      name.starts_with("system.buckets."))
+  if (keepsRights(ns) || name == "system.js" || name == "system.version" || name.starts_with("system.buckets."))
     return Status::OK();
   return {ErrorCode::kInvalidNamespace, "cannot write to '" + ns.toString() + "'"};
 }

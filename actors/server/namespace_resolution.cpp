@@ -5,7 +5,7 @@
 #include "actors/server/command.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/user_store.hpp"
+#include "actors/server/rights_collection.hpp"
 
 namespace troupe::server {
 
@@ -135,6 +135,7 @@ AuthorizedNamespace NamespaceResolution::temporaryOf(const AuthorizedNamespace& 
 }
 
 AuthorizedNamespace NamespaceResolution::users() { return AuthorizedNamespace(kUsers); }
+AuthorizedNamespace NamespaceResolution::roles() { return AuthorizedNamespace(kRoles); }
 
 AuthorizedDatabase NamespaceResolution::targetDatabase(const Request& request) {
   invariant(request.command->requirement.target == Requirement::Target::kDatabase,

@@ -36,8 +36,10 @@ class NamespaceResolution {
   static AuthorizedNamespace below(const storage::Collection& view);
   /// The temporary collection whose documents will replace those of `target`.
   static AuthorizedNamespace temporaryOf(const AuthorizedNamespace& target, std::string_view collection);
-  /// `admin.system.users`, for user commands, whose privileges are those on users.
+  /// `admin.system.users` and `admin.system.roles`, for the commands of users and roles, whose privileges are those on
+  /// users and roles.
   static AuthorizedNamespace users();
+  static AuthorizedNamespace roles();
 
   /// The database of the command, whose requirement is an action on it.
   static AuthorizedDatabase targetDatabase(const Request& request);

@@ -10,6 +10,8 @@
 
 #include "actors/kernel/task.hpp"
 #include "actors/server/client.hpp"
+#include "actors/server/rights_collection.hpp"
+#include "actors/server/role_store.hpp"
 #include "messaging/auth/credentials.hpp"
 #include "messaging/auth/roles.hpp"
 #include "messaging/bson/document.hpp"
@@ -27,11 +29,8 @@ class Catalog;
 
 namespace troupe::server {
 
-/// Where users are kept.
-inline const storage::Namespace kUsers("admin", "system.users");
-
-/// Counts committed changes of `admin.system.users`, so that connections notice when the rights they remember are out
-/// of date. Thread-safe.
+/// Counts committed changes of `admin.system.users` and `admin.system.roles`, so that connections notice when the rights
+/// they remember are out of date. Thread-safe.
 class UserChanges final : public storage::WriteObserver {
  public:
   /// Grows once a change has been committed.
@@ -55,14 +54,12 @@ class UserChanges final : public storage::WriteObserver {
 };
 
 /// The users of the node: documents of `admin.system.users` ({_id: "db.user", userId, user, db, credentials, roles,
-/// customData?, mechanisms?}). Reads go to the collection, so that a change is seen by the next log-in. Each is an
-/// operation of its own, of immediate priority: an operator can log in while all tickets are out, and while the node's
-/// role changes. Thread-safe; calls read storage on the caller's thread and never wait, but for `read`. Errors:
-/// LockTimeout while the global lock is taken exclusively (the node shuts down).
+/// customData?, mechanisms?}), and their roles. Reads go to the collections, so that a change is seen by the next
+/// log-in. Thread-safe; reads, threads and errors as those of RightsCollection, but for `read`, which waits.
 class UserStore {
  public:
   UserStore(storage::Catalog& catalog, const storage::OperationServices& services, const UserChanges& changes)
-      : catalog_(catalog), services_(services), changes_(changes) {}
+      : stored_(catalog, services, kUsers), roles_(catalog, services), changes_(changes) {}
 
   static constexpr std::string_view kCollection = "admin.system.users";
   /// The user's document; nothing when there is none.
@@ -71,11 +68,12 @@ class UserStore {
   StatusWith<std::vector<bson::Document>> list(std::string_view database) const;
   /// Whether any user exists; while none does, a local client may make the first (the localhost exception).
   StatusWith<bool> anyUser() const;
-  /// The user with what its roles allow now; nothing when there is none. Errors: RoleNotFound for a role this server
-  /// does not have.
+  /// The user with what its roles allow now; nothing when there is none.
   StatusWith<std::optional<AuthenticatedUser>> load(std::string_view user, std::string_view database) const;
-  /// The privileges granted by the roles of a user's document.
-  static StatusWith<auth::PrivilegeSet> privilegesOf(bson::View user);
+  /// What the roles of a user's document come to.
+  StatusWith<ResolvedRoles> rolesOf(bson::View user) const;
+
+  const RoleStore& roles() const { return roles_; }
 
   /// Waits, without holding a thread, until users can be read once more, after a read that failed with LockTimeout.
   /// `waiting`: the operation that needs them, which holds no locks and can be killed meanwhile. Errors: those of an
@@ -103,8 +101,8 @@ class UserStore {
     return !outcome.isOK() && isRefused(outcome.status());
   }
 
-  storage::Catalog& catalog_;
-  const storage::OperationServices services_;
+  const RightsCollection stored_;
+  const RoleStore roles_;
   const UserChanges& changes_;
 };
 

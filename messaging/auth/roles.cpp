@@ -33,6 +33,7 @@ bson::Document toDocument(const ResourcePattern& pattern) {
 }
 
 std::vector<std::string_view> sortedNames(const ActionSet& set) {
+  if (set.all()) return {"anyAction"};
   std::vector<std::string_view> names;
   for (size_t i = 0; i < kActionCount; ++i)
     if (set.test(i)) names.push_back(kActionNames[i]);

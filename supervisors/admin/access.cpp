@@ -3,7 +3,6 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "actors/kernel/future.hpp"
-#include "actors/server/user_store.hpp"
 #include "messaging/auth/credentials.hpp"
 #include "messaging/auth/crypto.hpp"
 
@@ -155,7 +154,7 @@ void UserAccess::forget(const std::string& key) {
 Identity UserAccess::identityOf(const Session& session) const {
   const auto user = options_.find(session.user, session.database);
   if (!user.isOK() || !*user || credentialBytes(**user) != session.credentials) return {};
-  const auto privileges = server::UserStore::privilegesOf(**user);
+  const auto privileges = options_.privilegesOf(**user);
   Identity who{Identity::Outcome::kKnown, session.user + "@" + session.database};
   if (!privileges.isOK()) return who;
   who.mayLook = privileges->allows(auth::Action::kViewActors, auth::Resource::cluster());

@@ -48,8 +48,11 @@ class UserAccess final : public Access {
  public:
   using FindUser =
       std::function<StatusWith<std::optional<bson::Document>>(std::string_view user, std::string_view database)>;
+  /// What the roles of a user's document allow.
+  using PrivilegesOf = std::function<StatusWith<auth::PrivilegeSet>(bson::View user)>;
   struct Options {
     FindUser find;
+    PrivilegesOf privilegesOf;
     server::BlockingWork* blocking = nullptr;  ///< outlives this
     Environment* environment = nullptr;        ///< outlives this
     auth::RandomSource random;

@@ -45,6 +45,10 @@ std::shared_ptr<Access> accessOf(server::ServerContext* server) {
   options.find = [users = &server->users](std::string_view user, std::string_view database) {
     return users->find(user, database);
   };
+  options.privilegesOf = [users = &server->users](bson::View user) -> StatusWith<auth::PrivilegeSet> {
+    TROUPE_ASSIGN(auto resolved, users->rolesOf(user));
+    return std::move(resolved.privileges);
+  };
   options.blocking = &server->blocking;
   options.environment = &server->node.environment();
   options.random = server->secrets;

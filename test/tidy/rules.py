@@ -127,8 +127,8 @@ def units_of_work(sources):
 _CATALOG_LOOKUP = re.compile(r"\bCatalogView::open\b|\bunguarded\(\)\s*[^,)\s]|\b(?:storage::)?Catalog\s*&\s*\w+|\bwrites\.catalog\b|"
                              r"\bwriterOf\(\w+\)\s*\.\s*(?:open|createIfMissing)\(")
 _CLIENTS_WORK = ("actors/commands/", "actors/server/", "actors/transport/")
-_GUARDS = ("actors/server/namespace_resolution.cpp", "actors/server/guarded_catalog.hpp", "actors/server/user_store.",
-           "actors/commands/write_support.")
+_GUARDS = ("actors/server/namespace_resolution.cpp", "actors/server/guarded_catalog.hpp", "actors/server/rights_collection.",
+           "actors/server/user_store.", "actors/server/role_store.", "actors/commands/write_support.")
 
 
 def guarded_catalog(sources):

@@ -99,6 +99,7 @@ struct Row {
     if (what == "the collection")
       return {.database = std::string(place.db), .collection = std::string(place.collection)};
     if (what == "system.js") return {.database = std::string(place.db), .collection = what};
+    if (what == "every database") return {.database = {}, .collection = {}};
     if (what == "far.joined") return {.database = "far", .collection = "joined"};
     EXPECT_TRUE(kNames.contains(what)) << what;
     return {.database = std::string(place.db), .collection = kNames.at(what)};
@@ -133,7 +134,7 @@ class PrivilegesTest : public CommandTest {
   }
   static Privilege everything() { return {{.kind = ResourcePattern::Kind::kAny}, ActionSet().set()}; }
 
-  /// All collections, views and users that commands meet, as they were before the last of them.
+  /// All collections, views, users and roles that commands meet, as they were before the last of them.
   void restore() {
     for (const auto db : kDatabases) {
       must(R"({"dropDatabase": 1})", db);
@@ -142,6 +143,7 @@ class PrivilegesTest : public CommandTest {
       must(R"({"create": "view_of", "viewOn": "c"})", db);
       must(R"({"create": "view_of_system", "viewOn": "system.js"})", db);
       must(R"({"create": "seen", "viewOn": "c"})", db);
+      restoreRole(db);
       const std::string id = std::string(db) + ".clerk";
       must(R"({"update": "system.users", "updates": [{"q": {"_id": ")" + id +
                R"("}, "upsert": true, "u": {"user": "clerk",
@@ -150,6 +152,18 @@ class PrivilegesTest : public CommandTest {
                R"("}]}}]})",
            "admin");
     }
+  }
+
+  void restoreRole(std::string_view db) {
+    const auto role =
+        bson::doc("role", "teller", "db", db, "privileges",
+                  bson::array(bson::doc("resource", bson::doc("db", db, "collection", "c"), "actions",
+                                        bson::array("find"))),
+                  "roles", bson::array(bson::doc("role", "read", "db", db)));
+    const auto update = bson::doc("q", bson::doc("_id", std::string(db) + ".teller"), "u", role, "upsert", true);
+    const auto reply =
+        runAs({everything()}, bson::doc("update", "system.roles", "updates", bson::array(update)), "admin");
+    ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
   }
 
   bool mayChange(const Row& row) const {

@@ -81,6 +81,12 @@ class UserAccessTest : public KernelTest {
          const auto found = users.find(std::string(user) + "@" + std::string(database));
          return found == users.end() ? std::nullopt : std::optional(found->second);
        },
+       .privilegesOf = [](bson::View user) -> StatusWith<auth::PrivilegeSet> {
+         auth::PrivilegeSet all;
+         for (const bson::Element& role : user["roles"].asArray())
+           TROUPE_TRY(all.addRole(role.asDocument()["role"].toStringOr(), role.asDocument()["db"].toStringOr()));
+         return all;
+       },
        .blocking = &work,
        .environment = time.get(),
        .random = auth::secureRandom(),

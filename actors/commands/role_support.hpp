@@ -1,0 +1,70 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/commands/write_support.hpp"
+#include "actors/server/role_store.hpp"
+#include "actors/server/user_store.hpp"
+#include "messaging/errors/co_status.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+/// The roles that an array of a command names, each once. A plain string names a role of the command's database.
+/// Errors: BadValue (no name, or more than RoleStore::kMaxRoles), RoleNotFound.
+StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson::View roles);
+/// Errors: BadValue for more than RoleStore::kMaxRoles.
+Status checkRoleCount(size_t count);
+/// The roles of a stored document of a user.
+std::vector<auth::RoleName> storedRoles(bson::View holder);
+void appendRoles(bson::Builder& b, std::span<const auth::RoleName> roles);
+
+/// Granting or revoking a role needs the right to do so in the role's database. Errors: Unauthorized.
+Status authorizeRoles(const Request& request, std::span<const auth::RoleName> roles, auth::Action action);
+/// Other roles in place of the old ones: those that come are granted, those that go are revoked. Errors: Unauthorized.
+Status authorizeNewRoles(const Request& request, std::span<const auth::RoleName> before,
+                         std::span<const auth::RoleName> after);
+/// The argument authenticationRestrictions: the address a client comes from is not checked, so that no user or role is
+/// made to which that is promised. Errors: NotImplemented unless it is empty.
+Status refuseRestrictions(const Request& request);
+
+/// For callers that hold `lockRights`, so that it stays so. Errors: RoleNotFound.
+Status checkRolesExist(const Request& request, std::span<const auth::RoleName> roles);
+/// Errors: BadValue where roles inherit more than RoleStore looks at.
+Status checkComplete(const ResolvedRoles& resolved);
+/// Whether a user may be given the roles `granted`, and hold `all` then. For callers that hold `lockRights`. Errors:
+/// RoleNotFound, BadValue.
+Status checkUserRoles(const Request& request, std::span<const auth::RoleName> granted,
+                      std::span<const auth::RoleName> all);
+
+/// Changes of users and roles take turns: each sees the roles that are there, and no two together close a circle.
+/// Errors: those of lockCollection.
+Task<StatusWith<storage::HeldLock>> lockRights(Request& request);
+
+/// Changes the one document of a user or role: `change` gets it (or null) and gives its next version, or nothing to
+/// remove it; it may be called again. The caller holds `lockRights`.
+template <class Change>
+Task<Status> changeRightsDocument(Request& request, AuthorizedNamespace ns, std::string id, Change& change) {
+  TROUPE_CO_ASSIGN(auto target, co_await openForWrite(request, std::move(ns), IfMissing::kCreate));
+  const storage::CollectionPtr collection = target.collection;
+  const bson::Document key = bson::doc("_id", id);
+  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
+  auto body = [&]() -> Status {
+    TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
+    std::optional<bson::Document> before;
+    if (record)
+      TROUPE_TRY(
+          collection->find(unit, *record, [&](bson::View document) { before = bson::Document(document); }).status());
+    TROUPE_ASSIGN(const auto after, change(before ? &*before : nullptr));
+    if (before && after) return collection->update(unit, *record, *before, *after);
+    if (before) return collection->remove(unit, *record, *before);
+    if (after) return collection->insert(unit, *after).status();
+    return Status::OK();
+  };
+  request.operation().writeConcern.journaled = true;  // a crash must not undo a change of rights
+  co_return co_await writerOf(request).commit(body);
+}
+
+}  // namespace troupe::commands
