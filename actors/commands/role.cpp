@@ -113,8 +113,7 @@ Status checkScope(const RoleDefinition& role) {
 }
 
 /// Whether the role may be stored so; `granted`: roles that it gets now. The caller holds `lockRights`.
-Status checkDefinition(const Request& request, const RoleDefinition& role,
-                       const std::vector<auth::RoleName>& granted) {
+Status checkDefinition(const Request& request, const RoleDefinition& role, const std::vector<auth::RoleName>& granted) {
   TROUPE_TRY(checkScope(role));
   TROUPE_TRY(checkPrivilegeCount(role.privileges.size()));
   TROUPE_TRY(checkRoleCount(role.roles.size()));
@@ -189,8 +188,8 @@ Task<Status> changePrivileges(Request& request, bool granting) {
   if (privileges.empty())
     co_return Status(ErrorCode::kBadValue,
                      std::string(request.commandName()) + " needs a privilege in its array \"privileges\"");
-  TROUPE_CO_TRY(authorizePrivileges(request, privileges, granting ? auth::Action::kGrantRole
-                                                                  : auth::Action::kRevokeRole));
+  TROUPE_CO_TRY(
+      authorizePrivileges(request, privileges, granting ? auth::Action::kGrantRole : auth::Action::kRevokeRole));
   auto change = [&](RoleDefinition& role) {
     for (const auto& privilege : privileges) {
       if (granting) grant(role.privileges, privilege);
@@ -272,8 +271,7 @@ class RoleRemoval {
         TROUPE_TRY(request_.checkForInterrupt());
         TROUPE_ASSIGN(const bool found, cursor.next());
         if (!found) break;
-        TROUPE_ASSIGN(const bson::View document,
-                      storage::checkedDocument(cursor.bytes(), collection.ns().toString()));
+        TROUPE_ASSIGN(const bson::View document, storage::checkedDocument(cursor.bytes(), collection.ns().toString()));
         if ((ofRoles && goes(auth::roleNameOf(document))) || holdsOne(document)) concerned.push_back(cursor.id());
       }
     }
@@ -313,11 +311,9 @@ class RoleRemoval {
 
 Task<Status> removeRoles(Request& request, RoleRemoval& removal) {
   TROUPE_CO_ASSIGN(const auto lock, co_await lockRights(request));
-  TROUPE_CO_ASSIGN(const auto roles,
-                   co_await openForWrite(request, NamespaceResolution::roles(), IfMissing::kLeave));
+  TROUPE_CO_ASSIGN(const auto roles, co_await openForWrite(request, NamespaceResolution::roles(), IfMissing::kLeave));
   if (!roles.collection) co_return Status::OK();
-  TROUPE_CO_ASSIGN(const auto users,
-                   co_await openForWrite(request, NamespaceResolution::users(), IfMissing::kLeave));
+  TROUPE_CO_ASSIGN(const auto users, co_await openForWrite(request, NamespaceResolution::users(), IfMissing::kLeave));
   auto body = [&]() -> Status { return removal.run(*roles.collection, users.collection.get()); };
   request.operation().writeConcern.journaled = true;  // a crash must not undo a change of rights
   co_return co_await writerOf(request).commit(body);

@@ -10,7 +10,7 @@ using namespace server;
 
 namespace {
 
-Status roleNotFound(const auth::RoleName& name) {
+Status unknownRole(const auth::RoleName& name) {
   return {ErrorCode::kRoleNotFound, "Could not find role: " + auth::toString(name)};
 }
 
@@ -38,7 +38,7 @@ StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson:
     if (name.role.empty() || name.database.empty())
       return Status(ErrorCode::kBadValue, "Role names must be strings or {role: <name>, db: <database>}");
     TROUPE_ASSIGN(const bool exists, request.server().users.roles().exists(name));
-    if (!exists) return roleNotFound(name);
+    if (!exists) return unknownRole(name);
     if (std::ranges::find(result, name) == result.end()) result.push_back(std::move(name));
   }
   return result;
@@ -76,7 +76,7 @@ Status refuseRestrictions(const Request& request) {
 Status checkRolesExist(const Request& request, std::span<const auth::RoleName> roles) {
   for (const auto& role : roles) {
     TROUPE_ASSIGN(const bool exists, request.server().users.roles().exists(role));
-    if (!exists) return roleNotFound(role);
+    if (!exists) return unknownRole(role);
   }
   return Status::OK();
 }

@@ -139,7 +139,8 @@ Status appendRole(Request& request, const auth::RoleName& name) {
     auth::PrivilegeSet own, all;
     if (isBuiltin) TROUPE_TRY(own.addRole(name.role, name.database));
     for (const auto& privilege : role.privileges) own.add(privilege.resource, privilege.actions);
-    for (const auto* part : {&own, &inherited.privileges})
+    const auth::PrivilegeSet* const parts[] = {&own, &inherited.privileges};
+    for (const auto* part : parts)
       for (const auto& privilege : part->privileges()) all.add(privilege.resource, privilege.actions);
     reply.append("privileges", own.toArray()).append("inheritedPrivileges", all.toArray());
   }
@@ -158,7 +159,7 @@ Status appendNamedRole(Request& request, const bson::Element& what) {
   return appendRole(request, name);
 }
 
-Status appendRoles(Request& request) {
+Status appendAskedRoles(Request& request) {
   const auto what = request.body().first();
   if (what.is(bson::Type::kArray)) {
     for (const bson::Element& e : what.asArray()) TROUPE_TRY(appendNamedRole(request, e));
@@ -170,13 +171,13 @@ Status appendRoles(Request& request) {
   for (const auto& name : defined) TROUPE_TRY(appendRole(request, name));
   if (!request.flag("showBuiltinRoles")) return Status::OK();
   for (const auto name : auth::builtinRoleNames(request.db()))
-    TROUPE_TRY(appendRole(request, {std::string(name), std::string(request.db())}));
+    TROUPE_TRY(appendRole(request, auth::RoleName{std::string(name), std::string(request.db())}));
   return Status::OK();
 }
 
 Task<Status> rolesInfo(Request& request) {
   request.reply().openArray("roles");
-  const Status status = appendRoles(request);
+  const Status status = appendAskedRoles(request);
   if (status.isOK()) request.reply().close();
   co_return status;
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "actors/server/command.hpp"
+#include "actors/server/rights_collection.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/rights_collection.hpp"
 
 namespace troupe::server {
 

@@ -22,12 +22,14 @@ inline const storage::Namespace kRoles("admin", "system.roles");
 /// Whether its documents say what users may do.
 inline bool keepsRights(const storage::Namespace& ns) { return ns == kUsers || ns == kRoles; }
 
-/// The lock under which users and roles are read, in every role of the node: a change of it keeps nobody from logging in.
+/// The lock under which users and roles are read, in every role of the node: a change of it keeps nobody from logging
+/// in.
 storage::HeldLock lockToReadRights(storage::OperationContext& operation);
 
 /// Reads of one of these collections. Each is an operation of its own, of immediate priority: an operator can log in
-/// while all tickets are out, and while the node's role changes. Thread-safe; calls read storage on the caller's thread and never wait. Errors:
-/// LockTimeout while the global lock is taken exclusively (the node shuts down), DataCorruptionDetected.
+/// while all tickets are out, and while the node's role changes. Thread-safe; calls read storage on the caller's thread
+/// and never wait. Errors: LockTimeout while the global lock is taken exclusively (the node shuts down),
+/// DataCorruptionDetected.
 class RightsCollection {
  public:
   RightsCollection(storage::Catalog& catalog, const storage::OperationServices& services, storage::Namespace ns)

@@ -29,8 +29,8 @@ class Catalog;
 
 namespace troupe::server {
 
-/// Counts committed changes of `admin.system.users` and `admin.system.roles`, so that connections notice when the rights
-/// they remember are out of date. Thread-safe.
+/// Counts committed changes of `admin.system.users` and `admin.system.roles`, so that connections notice when the
+/// rights they remember are out of date. Thread-safe.
 class UserChanges final : public storage::WriteObserver {
  public:
   /// Grows once a change has been committed.

@@ -12,8 +12,8 @@ namespace troupe::auth {
 // keep them.
 
 /// {resource: {db, collection} | {cluster: true} | {anyResource: true}, actions: [...]}. The action "anyAction" stands
-/// for all. Errors: TypeMismatch, FailedToParse (fields that are missing or unknown), BadValue (actions that are unknown,
-/// or none at all; names longer than those of collections).
+/// for all. Errors: TypeMismatch, FailedToParse (fields that are missing or unknown), BadValue (actions that are
+/// unknown, or none at all; names longer than those of collections).
 StatusWith<Privilege> parsePrivilege(const bson::Element& given);
 /// The same of a stored document. Actions that this server does not know, as other versions have them, grant nothing;
 /// nothing is given for what is no privilege.

@@ -155,11 +155,10 @@ class PrivilegesTest : public CommandTest {
   }
 
   void restoreRole(std::string_view db) {
-    const auto role =
-        bson::doc("role", "teller", "db", db, "privileges",
-                  bson::array(bson::doc("resource", bson::doc("db", db, "collection", "c"), "actions",
-                                        bson::array("find"))),
-                  "roles", bson::array(bson::doc("role", "read", "db", db)));
+    const auto role = bson::doc(
+        "role", "teller", "db", db, "privileges",
+        bson::array(bson::doc("resource", bson::doc("db", db, "collection", "c"), "actions", bson::array("find"))),
+        "roles", bson::array(bson::doc("role", "read", "db", db)));
     const auto update = bson::doc("q", bson::doc("_id", std::string(db) + ".teller"), "u", role, "upsert", true);
     const auto reply =
         runAs({everything()}, bson::doc("update", "system.roles", "updates", bson::array(update)), "admin");

@@ -28,9 +28,9 @@ class RoleTest : public CommandTest {
   int64_t asRoot(std::string_view json, std::string_view db = "test") { return codeAs(root, json, db); }
   /// A user of the database test that holds the roles.
   std::shared_ptr<Client> userWith(std::string_view name, std::string_view roles) {
-    EXPECT_EQ(asRoot(R"({"createUser": ")" + std::string(name) + R"(", "pwd": "x", "roles": )" + std::string(roles) +
-                     "}"),
-              0);
+    EXPECT_EQ(
+        asRoot(R"({"createUser": ")" + std::string(name) + R"(", "pwd": "x", "roles": )" + std::string(roles) + "}"),
+        0);
     return loggedIn(name);
   }
   /// A role of the database test that may find in one collection.
@@ -116,8 +116,8 @@ TEST_F(RoleTest, OneThatIsDroppedIsHeldByNobody) {
   ASSERT_EQ(asRoot(R"({"dropRole": "reader"})"), 0);
   EXPECT_TRUE(holds(infoOf(R"({"usersInfo": "ann"})"),
                     R"({"users": [{"roles": [{"role": "readWrite", "db": "test"}]}]})"_json));
-  EXPECT_TRUE(holds(infoOf(R"({"rolesInfo": "other"})"),
-                    R"({"roles": [{"roles": [{"role": "read", "db": "test"}]}]})"_json));
+  EXPECT_TRUE(
+      holds(infoOf(R"({"rolesInfo": "other"})"), R"({"roles": [{"roles": [{"role": "read", "db": "test"}]}]})"_json));
   EXPECT_EQ(asRoot(R"({"dropRole": "reader"})"), 31);
   ASSERT_EQ(asRoot(R"({"revokeRolesFromUser": "ann", "roles": ["readWrite"]})"), 0);
   EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13);
@@ -235,9 +235,9 @@ TEST_F(RoleTest, HoldsAThousandPrivilegesAndNoMore) {
   EXPECT_EQ(run(bson::doc("grantPrivilegesToRole", "r", "privileges", privileges(1000, 1))), 2);
   EXPECT_EQ(run(bson::doc("grantPrivilegesToRole", "r", "privileges", privileges(0, 1))), 0) << "the same resource";
   for (int i = 1; i < 4; ++i)
-    EXPECT_EQ(run(bson::doc("createRole", "r" + std::to_string(i), "privileges", privileges(1000 * i, 1000), "roles",
-                            none)),
-              0);
+    EXPECT_EQ(
+        run(bson::doc("createRole", "r" + std::to_string(i), "privileges", privileges(1000 * i, 1000), "roles", none)),
+        0);
   EXPECT_EQ(run(bson::doc("createRole", "four", "privileges", none, "roles", bson::array("r", "r1", "r2", "r3"))), 0);
   EXPECT_EQ(run(bson::doc("createRole", "more", "privileges", privileges(4000, 1), "roles", bson::array("four"))), 2);
   EXPECT_EQ(run(bson::doc("createRole", "one", "privileges", privileges(4000, 1), "roles", none)), 0);
@@ -279,7 +279,8 @@ TEST_F(RoleTest, ARightIsGrantedByThoseWhoMayGrantWhereItReaches) {
   EXPECT_EQ(codeAs(clerk, R"({"createRole": "far", "privileges": [{"resource": {"cluster": true},
                               "actions": ["top"]}], "roles": []})"),
             13);
-  EXPECT_EQ(codeAs(clerk, R"({"createRole": "far", "privileges": [], "roles": [{"role": "root", "db": "admin"}]})"), 13);
+  EXPECT_EQ(codeAs(clerk, R"({"createRole": "far", "privileges": [], "roles": [{"role": "root", "db": "admin"}]})"),
+            13);
   EXPECT_EQ(codeAs(clerk, R"({"updateRole": "own", "roles": []})"), 13) << "needs the right to revoke everywhere";
   EXPECT_EQ(codeAs(clerk, R"({"grantRolesToRole": "own", "roles": [{"role": "read", "db": "other"}]})"), 13);
   const auto creator = userWith("creator", R"(["own"])");
@@ -338,7 +339,6 @@ TEST_F(RoleTest, WhatAUserMayDoIsShownWithWhatItsRolesInherit) {
 TEST_F(RoleTest, TheirCollectionIsTheServersOwn) {
   makeReader("reader", "c");
   EXPECT_EQ(asRoot(R"({"drop": "system.roles"})", "admin"), 20);
-  EXPECT_EQ(asRoot(R"({"insert": "system.roles", "documents": [{}]})"), 73) << "of another database";
   const auto writer = userWith("writer", R"([{"role": "readWrite", "db": "admin"}])");
   EXPECT_EQ(codeAs(writer, R"({"find": "system.roles"})", "admin"), 13);
   EXPECT_EQ(codeAs(writer, R"({"insert": "system.roles", "documents": [{}]})", "admin"), 13);
@@ -354,6 +354,17 @@ TEST_F(RoleTest, AnyActionIsAllOfThem) {
   EXPECT_TRUE(holds(infoOf(R"({"rolesInfo": "god", "showPrivileges": true})", "admin"),
                     R"({"roles": [{"privileges": [{"resource": {"anyResource": true},
                         "actions": ["anyAction"]}]}]})"_json));
+}
+
+/// Without authentication nothing but the name decides.
+class OpenRoleTest : public CommandTest {};
+
+TEST_F(OpenRoleTest, UsersAndRolesAreKeptInAdminAlone) {
+  for (const auto name : {"system.users", "system.roles"}) {
+    const std::string insert = R"({"insert": ")" + std::string(name) + R"(", "documents": [{"_id": 1}]})";
+    EXPECT_EQ(code(insert, "admin"), 0) << name;
+    EXPECT_EQ(code(insert, "test"), 73) << name;
+  }
 }
 
 }  // namespace troupe::commands
