@@ -14,10 +14,9 @@ using namespace server;
 namespace {
 
 /// Codes that drivers know.
-constexpr auto kInvalidRoleModification = ErrorCode(49);
 constexpr auto kRoleAlreadyExists = ErrorCode(51002);
 
-Status invalidModification(std::string why) { return {kInvalidRoleModification, std::move(why)}; }
+Status invalidModification(std::string why) { return {ErrorCode::kInvalidRoleModification, std::move(why)}; }
 
 StatusWith<auth::RoleName> roleName(const Request& request) {
   const auto name = request.body().first();
