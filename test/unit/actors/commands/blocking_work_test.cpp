@@ -184,7 +184,7 @@ TEST_F(BlockingWorkTest, WorkThatKeepsARoleIsABrokenInvariant) {
   server.node.start([](Request* request, std::shared_ptr<storage::OperationContext> work, bool* broken) -> Task<void> {
     const BlockingBody nothing = [](auto&) { return Status::OK(); };
     try {
-      (void)co_await runBlocking(*request, std::move(work), "test", nothing);
+      (void)co_await runBlocking(*request, std::move(work), "test", WorkLength::kLong, nothing);
     } catch (const BrokenInvariant&) {
       *broken = true;
     }
