@@ -77,7 +77,8 @@ Task<Status> reIndex(Request& request) {
   TROUPE_CO_TRY(collectionToReindex(request, ns).status());
   TROUPE_CO_TRY(writerOf(request).roomForTable());
   const auto work = std::make_shared<Reindexing>(server, ns, bson::Document(request.body()));
-  work->lock = collectionLock(*work->operation, ns, storage::LockMode::kX);
+  work->lock = storage::HeldLock::inEveryRole(*work->operation, storage::ResourceType::kCollection, ns.toString(),
+                                              storage::LockMode::kX);
   TROUPE_CO_TRY(co_await lockForWork(request, operationOf(work), work->lock));
   TROUPE_CO_ASSIGN(const CollectionPtr before, collectionToReindex(request, ns));
   work->rebuild.emplace(server.catalog.unguarded(), before);

@@ -153,7 +153,8 @@ TEST_F(ProfileTest, IsACappedCollectionThatClientsCannotWriteTo) {
   EXPECT_TRUE(answers(R"({"listCollections": 1, "filter": {"name": "system.profile"}})",
                       R"({"cursor": {"firstBatch": [{"options": {"capped": true, "size": 1048576}}]}})"));
   EXPECT_EQ(code(R"({"insert": "system.profile", "documents": [{"_id": 1}]})"), 73);
-  EXPECT_EQ(code(R"({"delete": "system.profile", "deletes": [{"q": {}, "limit": 0}]})"), 73);
+  EXPECT_TRUE(answers(R"({"delete": "system.profile", "deletes": [{"q": {}, "limit": 0}]})",
+                      R"({"n": 0, "writeErrors": [{"index": 0, "code": 73}]})"));
 }
 
 TEST_F(ProfileTest, IsDroppedOnlyWhileProfilingIsOffAndStaysSo) {
@@ -187,11 +188,13 @@ TEST_F(ProfileTest, AKeeperThatIsAwayHoldsNobodyUpAndWritesLater) {
                    R"({"ok": 1})", "admin");
   };
   ASSERT_TRUE(control("park"));
+  const auto recorded = count();  // of what came before
+  ASSERT_LE(recorded, 1);
   const TimePoint before = server.time->now();
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(succeeds(R"({"find": "c"})"));
   EXPECT_LE(server.time->now() - before, 200ms);
-  EXPECT_EQ(count(), -1);
-  EXPECT_TRUE(records().empty()) << "a reader does not wait for ever";
+  EXPECT_EQ(count(), recorded);
+  EXPECT_LE(records().size(), 1u) << "a reader does not wait for ever";
   ASSERT_TRUE(control("resume"));
   server.node.advance(5s);
   EXPECT_GE(count(), 10);
@@ -214,7 +217,8 @@ TEST_F(ProfileTest, SecretsAndLongFieldsAreNotShown) {
 TEST_F(ProfileTest, ACommandThatNestsAsDeeplyAsItMayIsRecordedWithoutIt) {
   ASSERT_TRUE(succeeds(R"({"profile": 2})"));
   bson::Document deep = bson::doc("a", 1);
-  for (int i = 0; i < bson::kMaxNestingDepth - 3; ++i) deep = bson::doc("a", deep);
+  const int most = bson::ValidateOptions{}.maxDepth;
+  for (int i = 0; i < most - 2; ++i) deep = bson::doc("a", deep);
   (void)server.run(bson::doc("find", "c", "comment", deep));
   const auto found = records(R"({"ns": "test.c"})");
   ASSERT_EQ(found.size(), 1u);
