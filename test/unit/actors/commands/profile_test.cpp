@@ -1,5 +1,6 @@
 // profile, and what the profiler records in system.profile.
 #include "actors/server/profiler.hpp"
+#include "messaging/bson/validate.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
