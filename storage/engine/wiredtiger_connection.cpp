@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "storage/engine/journal_compressor.hpp"
+#include "storage/engine/wiredtiger_rescue.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -59,11 +60,18 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 /// A line of the dump of a damaged block: it holds bytes of documents, which do not belong into a log.
 bool showsContents(std::string_view line) { return line.find(": (chunk ") != std::string_view::npos; }
 
-/// A line that says a block was read which is not what had been written.
+/// A line that says that what was read is not what had been written, or that a file has an end before it.
 bool reportsDamage(std::string_view line) {
-  for (const std::string_view sign : {"read checksum error", "block decompression failed", "fatal read error"})
+  for (const std::string_view sign :
+       {"read checksum error", "block decompression failed", "fatal read error", "not appear to be a WiredTiger file",
+        "unsupported WiredTiger file version", "unsupported checkpoint version", "handle-read: pread: failed to read"})
     if (line.find(sign) != std::string_view::npos) return true;
   return false;
+}
+
+/// Whether an open failed because of what is on the disk.
+bool isOfDamage(const Status& opened) {
+  return opened == ErrorCode::kDataCorruptionDetected || opened == ErrorCode::kManualInterventionRequired;
 }
 
 }  // namespace
@@ -84,13 +92,30 @@ WiredTigerConnection::~WiredTigerConnection() {
   if (connection_) (void)close();
 }
 
+/// Within a repair first the tables are mended that stop the recovery; only if that does not help the engine may cut
+/// its log, which costs all tables what came last.
 Status WiredTigerConnection::open() {
-  const Status opened = openWith("");
-  const bool damaged = opened == ErrorCode::kDataCorruptionDetected || opened == ErrorCode::kManualInterventionRequired;
-  if (!damaged || !options_.salvageMetadata) return opened;
-  if (options_.onMessage)
-    options_.onMessage(WiredTigerOptions::Level::kNotice,
-                       "The engine's own files are damaged and are rebuilt as far as possible: " + opened.reason());
+  const auto tell = [this](const std::string& line) {
+    if (options_.onMessage) options_.onMessage(WiredTigerOptions::Level::kNotice, line);
+  };
+  if (options_.salvageMetadata && options_.journalEnabled) {
+    const Status sound = checkLogEnd(options_);
+    if (!sound.isOK()) tell("What follows in the log is given up, writes of any collection: " + sound.reason());
+  }
+  Status opened = openWith("");
+  if (!isOfDamage(opened) || !options_.salvageMetadata) return opened;
+  if (options_.journalEnabled) {
+    const auto rescued = rescueTablesBeforeRecovery(options_, RepairMark(options_.path));
+    if (rescued.status() == ErrorCode::kOutOfDiskSpace) return rescued.status();
+    if (rescued.isOK() && *rescued > 0) {
+      tell("Damaged tables stopped the recovery; what can be read of them was kept, and the log goes on from there: " +
+           std::to_string(*rescued) + " tables");
+      opened = openWith("");
+      if (!isOfDamage(opened)) return opened;
+    }
+    if (!rescued.isOK()) tell("Damaged tables cannot be mended before the recovery: " + rescued.status().reason());
+  }
+  tell("The engine's own files are damaged and are rebuilt as far as possible: " + opened.reason());
   return openWith(",salvage=true");
 }
 
@@ -187,8 +212,14 @@ Status WiredTigerConnection::status(int code, std::string_view what) {
     case EINVAL:
     case ENOTSUP: return {ErrorCode::kBadValue, std::move(reason)};
     case WT_PANIC: panic(); return panicStatus();
-    default: return {ErrorCode::kInternalError, std::move(reason)};
+    default: break;
   }
+  // Opening a table fails without a code of its own only for what is in its file.
+  const bool inFile = reportsDamage(reason) || contains(reason, "WT_SESSION.open_cursor: ");
+  if (code == WT_TRY_SALVAGE || (code == WT_ERROR && inFile))
+    return {ErrorCode::kDataCorruptionDetected,
+            reason + "; the file is damaged: restore a backup or resync, or start with --repair"};
+  return {ErrorCode::kInternalError, std::move(reason)};
 }
 
 Status WiredTigerConnection::rollbackStatus(int64_t transactionBytes, bool waitedInVain) {

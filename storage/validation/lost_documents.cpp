@@ -1,5 +1,7 @@
 #include "storage/validation/lost_documents.hpp"
 
+#include <set>
+
 #include "messaging/bson/validate.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
@@ -41,19 +43,20 @@ StatusWith<bool> indexSome(RecoveryUnit& unit, const Collection& collection, con
 
 }  // namespace
 
-StatusWith<MissingRecords> missingRecords(RecoveryUnit& unit, const Collection& collection) {
+StatusWith<MissingRecords> missingRecords(RecoveryUnit& unit, const Collection& collection, const IndexEntry& index) {
   MissingRecords missing;
-  const IndexAccess& ids = *collection.idIndex()->access;
+  std::set<RecordId> counted;  // an index has several keys of a document with an array
   TROUPE_ASSIGN(auto records, collection.records().cursor(unit));
   records.acceptDamaged();
-  TROUPE_ASSIGN(auto rows, ids.cursor(unit));
+  TROUPE_ASSIGN(auto rows, index.access->cursor(unit));
   for (;;) {
     TROUPE_ASSIGN(const bool more, rows.next());
     if (!more) return missing;
     TROUPE_ASSIGN(const bool found, records.seekExact(rows.id()));
-    if (found) continue;
+    if (found || !counted.insert(rows.id()).second) continue;
     if (++missing.count <= static_cast<int64_t>(kNamedAtMost))
-      missing.first.push_back(ids.generator().describe({std::string(rows.key()), std::string(rows.typeBits())}));
+      missing.first.push_back(
+          index.access->generator().describe({std::string(rows.key()), std::string(rows.typeBits())}));
   }
 }
 

@@ -58,7 +58,7 @@ class CollectionRepair {
   const std::string name_;
   const int64_t before_;  ///< how many documents there were, as stored last
   OperationContext operation_{{.sessions = catalog_.pool()}};
-  std::optional<MissingRecords> missing_;  ///< none where there is no sound `_id` index
+  std::optional<MissingRecords> missing_;  ///< none where there is no sound index of all documents
   int64_t removed_ = 0;                    ///< records that were no documents
 };
 
@@ -75,11 +75,18 @@ Status CollectionRepair::run(RepairReport& report) {
   return {};
 }
 
-/// Before the indexes forget the documents.
+/// Before the indexes forget the documents. The `_id` index comes first, since it names them; others only count.
 Status CollectionRepair::countLost() {
-  const IndexEntry* ids = collection_->idIndex();
-  if (!ids || isDamaged(ids->ident)) return {};
-  TROUPE_ASSIGN(missing_, missingRecords(operation_.recoveryUnit(), *collection_));
+  const auto tells = [this](const IndexEntry& index) {
+    return index.ready && !isDamaged(index.ident) && !index.spec.sparse && !index.spec.partialFilter;
+  };
+  const IndexEntry* const ids = collection_->idIndex();
+  const IndexEntry* known = ids && tells(*ids) ? ids : nullptr;
+  for (const IndexPtr& index : collection_->indexes())
+    if (!known && tells(*index)) known = index.get();
+  if (!known) return {};
+  TROUPE_ASSIGN(missing_, missingRecords(operation_.recoveryUnit(), *collection_, *known));
+  if (known != ids) missing_->first.clear();
   return {};
 }
 

@@ -28,7 +28,8 @@ StatusWith<std::set<std::string>> salvageDamagedTables(Engine& engine, const Rep
 struct LostDocuments {
   std::string ns;
   int64_t documents = 0;
-  /// Counted by the `_id` index; otherwise the difference from the number that was stored last.
+  /// Counted by an index of all documents; otherwise the difference from the number that was stored last, which is too
+  /// low after a kill.
   bool exact = false;
 };
 

@@ -2,6 +2,8 @@
 import json
 import unittest
 
+import pymongo
+
 from support import Server, run_server
 
 
@@ -18,6 +20,7 @@ class Repair(unittest.TestCase):
 
     def repair(self):
         log = self.server.folder / "repair.log"
+        log.unlink(missing_ok=True)
         code, said = run_server("--repair", "--dbpath", str(self.server.dbpath), "--port", str(self.server.port), "--logpath", str(log),
                                 timeout=120)
         self.assertEqual(code, 0, said)
@@ -82,10 +85,48 @@ class Repair(unittest.TestCase):
         self.check("a", 1)
         self.check("b", 5000)
 
-    def test_without_the_index_the_stored_number_says_how_many_are_lost(self):
+    def test_without_the_index_of_ids_another_one_says_how_many_are_lost(self):
         records, ids = self.table("a"), self.table("a", "_id_")
         self.damage(records)
         ids.unlink()
+        lines = self.repair()
+        self.server.start()
+        self.assertEqual(self.report(lines)["lost"], [{"ns": "t.a", "documents": 5000 - self.count("a"), "exact": True}])
+        self.check("a", 1)
+
+    def test_after_a_kill_a_damaged_table_costs_no_other_table_what_the_log_holds(self):
+        for damaged in ("x_1", "_id_", None):
+            with self.subTest(damaged=damaged):
+                path = self.table("a", damaged)
+                self.server.start()
+                with self.server.client() as client:
+                    client.admin.command("fsync")
+                    for name in ("a", "b"):
+                        journaled = client.t.get_collection(name, write_concern=pymongo.WriteConcern(j=True))
+                        before = journaled.count_documents({})
+                        journaled.insert_many({"_id": i, "x": i % 10} for i in range(before, before + 1000))
+                self.server.kill()
+                content = bytearray(path.read_bytes())
+                for at in range(len(content) // 2, len(content), 512):  # the log meets it
+                    content[at + 100] ^= 1
+                path.write_bytes(content)
+                lines = self.repair()
+                self.server.start()
+                left = self.count("a")
+                self.assertEqual(self.count("b"), before + 1000)
+                lost = [] if damaged else [{"ns": "t.a", "documents": before + 1000 - left, "exact": True}]
+                self.assertEqual(self.report(lines)["lost"], lost)
+                self.assertEqual(left < before + 1000, damaged is None)
+                with self.server.client() as client:
+                    for name in ("a", "b"):
+                        self.assertTrue(client.t.command("validate", name, full=True)["valid"])
+                self.server.stop()
+
+    def test_without_an_index_the_stored_number_says_how_many_are_lost(self):
+        records, indexes = self.table("a"), [self.table("a", "_id_"), self.table("a", "x_1")]
+        self.damage(records)
+        for index in indexes:
+            index.unlink()
         lines = self.repair()
         self.server.start()
         self.assertEqual(self.report(lines)["lost"], [{"ns": "t.a", "documents": 5000 - self.count("a"), "exact": False}])

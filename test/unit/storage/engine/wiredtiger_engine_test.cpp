@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <random>
 
+#include "storage/engine/repair_mark.hpp"
 #include "test/unit/storage/engine/engine_harness.hpp"
 
 namespace troupe::storage {
@@ -101,6 +103,118 @@ TEST(WiredTigerEngine, ADamagedTableIsFoundByVerifyAndRescuedBySalvage) {
   while (*cursor->next()) ++rows;
   EXPECT_GT(rows, 4000);
   EXPECT_LT(rows, 5000);
+}
+
+/// What a kill leaves of two tables with 3000 rows in a checkpoint, 2000 more in the log, and a table made since.
+std::unique_ptr<TemporaryDirectory> killedDirectory() {
+  TemporaryDirectory directory;
+  auto engine = openOrFail(testOptions(directory.path()));
+  const auto put = [&](const char* ident, int from, int to) {
+    const Table table = *engine->openTable(ident);
+    Transaction t(*engine, table);
+    for (int i = from; i < to; ++i) t.put("key" + std::to_string(100000 + i), std::string(200, 'v'));
+    EXPECT_TRUE(t.commit().isOK());
+  };
+  for (const char* ident : {"a", "b"}) EXPECT_TRUE(engine->createTable(ident, {}).isOK());
+  for (const char* ident : {"a", "b"}) put(ident, 0, 3000);
+  EXPECT_TRUE(engine->checkpoint({}).isOK());
+  EXPECT_TRUE(engine->createTable("late", {}).isOK());
+  for (const char* ident : {"a", "b", "late"}) put(ident, 3000, 5000);
+  EXPECT_TRUE(engine->flushLog().isOK());
+  return frozenCopy(directory.path());
+}
+
+int rowsOf(Engine& engine, const char* ident) {
+  EXPECT_EQ(engine.verifyTable(ident).toString(), Status::OK().toString()) << ident;
+  const Table table = *engine.openTable(ident);
+  Transaction t(engine, table);
+  auto cursor = t.cursor();
+  int rows = 0;
+  while (*cursor->next()) ++rows;
+  return rows;
+}
+
+/// Changes the killed directory, which then must not open, and opens it for a repair. Returns its rows of the tables.
+std::vector<int> rowsAfterARepair(const std::function<void(const std::string&)>& change, const std::string& damaged) {
+  const auto directory = killedDirectory();
+  change(directory->path());
+  WiredTigerOptions options = testOptions(directory->path());
+  const Status refused = openWiredTiger(options).status();
+  EXPECT_TRUE(refused == ErrorCode::kDataCorruptionDetected || refused == ErrorCode::kManualInterventionRequired)
+      << refused.toString();
+  options.salvageMetadata = true;
+  auto engine = openOrFail(options);
+  EXPECT_EQ(RepairMark(options.path).damaged(), std::set<std::string>{damaged});
+  EXPECT_FALSE(std::filesystem::exists(options.path + "/troupe.rescue"));
+  std::vector<int> rows;
+  for (const char* ident : {"a", "b", "late"}) rows.push_back(engine ? rowsOf(*engine, ident) : -1);
+  return rows;
+}
+
+TEST(WiredTigerEngine, ADamagedTableCostsNoOtherTableWhatTheLogHolds) {
+  const std::vector<int> rows = rowsAfterARepair(
+      [](const std::string& path) {
+        const std::string file = path + "/b.wt";
+        std::string content;
+        {
+          std::ifstream in(file, std::ios::binary);
+          content.assign(std::istreambuf_iterator<char>(in), {});
+        }
+        // All but the first blocks of rows: the log's first row for the table meets one.
+        for (size_t at = content.size() / 3; at < content.size(); at += 512) content[at + 100] ^= 1;
+        std::ofstream(file, std::ios::binary) << content;
+      },
+      "b");
+  EXPECT_EQ(rows[0], 5000);
+  EXPECT_GE(rows[1], 2000) << "what the log holds";
+  EXPECT_LT(rows[1], 5000);
+  EXPECT_EQ(rows[2], 2000);
+}
+
+TEST(WiredTigerEngine, ATableWithDamagedFirstBytesIsRescuedWhole) {
+  EXPECT_EQ(rowsAfterARepair(
+                [](const std::string& path) {
+                  std::fstream(path + "/b.wt", std::ios::in | std::ios::out | std::ios::binary) << "XXXXXXXX";
+                },
+                "b"),
+            (std::vector<int>{5000, 5000, 2000}));
+}
+
+TEST(WiredTigerEngine, OfAMissingTableTheLogIsKept) {
+  EXPECT_EQ(rowsAfterARepair([](const std::string& path) { std::filesystem::remove(path + "/b.wt"); }, "b"),
+            (std::vector<int>{5000, 2000, 2000}));
+}
+
+TEST(WiredTigerEngine, ADamagedTableThatNoCheckpointKnowsIsMadeOfTheLog) {
+  EXPECT_EQ(
+      rowsAfterARepair([](const std::string& path) { std::filesystem::resize_file(path + "/late.wt", 300); }, "late"),
+      (std::vector<int>{5000, 5000, 2000}));
+}
+
+TEST(WiredTigerEngine, OpeningADamagedFileIsDataCorruption) {
+  for (const int from : {0, 512}) {  // its header, or all but that: the table's root is not to be had
+    SCOPED_TRACE(from);
+    TemporaryDirectory directory;
+    {
+      auto engine = openOrFail(testOptions(directory.path()));
+      const Table table = *engine->createTable("t", {});
+      Transaction t(*engine, table);
+      t.put("k", "v");
+      ASSERT_TRUE(t.commit().isOK());
+    }
+    const std::string path = directory.path() + "/t.wt";
+    const auto bytes = std::filesystem::file_size(path);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(from);
+    file << std::string(from == 0 ? 8 : bytes - static_cast<size_t>(from), '\0');
+    file.close();
+    auto engine = openOrFail(testOptions(directory.path()));
+    const Table table = *engine->openTable("t");
+    auto session = std::move(engine->openSession()).value();
+    ASSERT_TRUE(session->begin({}).isOK());
+    const Status opened = session->cursor(table).status();
+    EXPECT_EQ(opened, ErrorCode::kDataCorruptionDetected) << opened.toString();
+  }
 }
 
 TEST(WiredTigerEngine, ReadingADamagedBlockPanicsOnceAndClosesCleanly) {
