@@ -35,12 +35,21 @@ constexpr Argument kCreateIndexesArguments[] = {
     uuidArg("collectionUUID"),
 };
 
+/// A command may name indexes that exist already, but none has a use for so many.
+constexpr size_t kMostSpecifications = 1000;
+/// Every plan of a query parses and compares the partial filters of the collection's indexes.
+constexpr int kMostPartialFilterBytes = 64 * 1024;
+
 /// Partial filters belong to the query language: they must parse before they are stored.
 Status checkPartialFilters(const Request& request, const std::vector<storage::IndexSpec>& specs) {
   QueryResources resources(request.server(), request.operation());
   TROUPE_TRY(prepareContext(resources, request, {}, {}));
   for (const auto& spec : specs) {
     if (!spec.partialFilter) continue;
+    if (spec.partialFilter->view().size() > kMostPartialFilterBytes)
+      return {ErrorCode::kCannotCreateIndex, "Error in specification " + spec.name +
+                                                 " :: caused by :: the partialFilterExpression is larger than " +
+                                                 std::to_string(kMostPartialFilterBytes) + " bytes"};
     const auto parsed = query::parseMatch(*spec.partialFilter, resources.context);
     const Status status = parsed.isOK() ? query::checkPartialFilter(**parsed) : parsed.status();
     if (!status.isOK())
@@ -53,6 +62,9 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
 /// Refuses specifications before anything is done about them.
 Status checkSpecifications(const Request& request, const std::vector<bson::View>& specs) {
   if (specs.empty()) return {ErrorCode::kBadValue, "Must specify at least one index to create"};
+  if (specs.size() > kMostSpecifications)
+    return {ErrorCode::kBadValue,
+            "createIndexes takes no more than " + std::to_string(kMostSpecifications) + " specifications at a time"};
   for (const bson::View spec : specs) {
     if (spec["name"].isNullish())
       return {ErrorCode::kFailedToParse,
