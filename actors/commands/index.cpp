@@ -35,10 +35,8 @@ constexpr Argument kCreateIndexesArguments[] = {
     uuidArg("collectionUUID"),
 };
 
-/// A command may name indexes that exist already, but none has a use for so many.
-constexpr size_t kMostSpecifications = 1000;
-/// Every plan of a query parses and compares the partial filters of the collection's indexes.
-constexpr int kMostPartialFilterBytes = 64 * 1024;
+constexpr size_t kMostSpecifications = 1000;        // indexes that exist already may be named, but nobody needs so many
+constexpr int kMostPartialFilterBytes = 64 * 1024;  // every plan of a query parses and compares partial filters
 
 /// Partial filters belong to the query language: they must parse before they are stored.
 Status checkPartialFilters(const Request& request, const std::vector<storage::IndexSpec>& specs) {
@@ -47,9 +45,7 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
   for (const auto& spec : specs) {
     if (!spec.partialFilter) continue;
     if (spec.partialFilter->view().size() > kMostPartialFilterBytes)
-      return {ErrorCode::kCannotCreateIndex, "Error in specification " + spec.name +
-                                                 " :: caused by :: the partialFilterExpression is larger than " +
-                                                 std::to_string(kMostPartialFilterBytes) + " bytes"};
+      return {ErrorCode::kCannotCreateIndex, "the partial filter of index " + spec.name + " is larger than 64 KiB"};
     const auto parsed = query::parseMatch(*spec.partialFilter, resources.context);
     const Status status = parsed.isOK() ? query::checkPartialFilter(**parsed) : parsed.status();
     if (!status.isOK())
@@ -63,8 +59,7 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
 Status checkSpecifications(const Request& request, const std::vector<bson::View>& specs) {
   if (specs.empty()) return {ErrorCode::kBadValue, "Must specify at least one index to create"};
   if (specs.size() > kMostSpecifications)
-    return {ErrorCode::kBadValue,
-            "createIndexes takes no more than " + std::to_string(kMostSpecifications) + " specifications at a time"};
+    return {ErrorCode::kBadValue, "createIndexes takes no more than 1000 specifications at a time"};
   for (const bson::View spec : specs) {
     if (spec["name"].isNullish())
       return {ErrorCode::kFailedToParse,

@@ -193,6 +193,18 @@ Status CommandPipelineEnvironment::addLocalSessions(ListedRows& rows) const {
   return Status::OK();
 }
 
+Status CommandPipelineEnvironment::addNodeRows(std::string_view stage, bson::View options, ListedRows& rows) const {
+  if (stage == "$currentOp")
+    return currentOperations(server_,
+                             {.allUsers = options["allUsers"].truthy(),
+                              .idleConnections = options["idleConnections"].truthy(),
+                              .idleCursors = options["idleCursors"].truthy()},
+                             rows);
+  TROUPE_TRY(rows.reserve(actorRowBytes(server_)));
+  for (bson::Document& row : server_.actorRows(options)) TROUPE_TRY(rows.add(std::move(row)));
+  return Status::OK();
+}
+
 StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName& on,
                                                             const bson::Element& specification) {
   const std::string name(specification.name());
@@ -207,14 +219,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
       return Status(ErrorCode::kInvalidNamespace,
                     name + " must be run against the 'admin' database with {aggregate: 1}");
     if (!inspection_) return Status(ErrorCode::kUnauthorized, "not authorized on admin to use " + name);
-    if (name == "$actors") {
-      TROUPE_TRY(listed.reserve(actorRowBytes(server_)));
-      return rows(server_.actorRows(options));
-    }
-    const OperationQuery shown{.allUsers = options["allUsers"].truthy(),
-                               .idleConnections = options["idleConnections"].truthy(),
-                               .idleCursors = options["idleCursors"].truthy()};
-    TROUPE_TRY(currentOperations(server_, shown, listed));
+    TROUPE_TRY(addNodeRows(name, options, listed));
     return rows({});
   }
   if (name == "$listCatalog") {

@@ -59,6 +59,8 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   StatusWith<storage::CollectionPtr> target(const query::CollectionName& name);
   StatusWith<const DocumentValidator*> validatorOf(const storage::CollectionPtr& target);
   Status addLocalSessions(ListedRows& rows) const;
+  /// The rows of $currentOp or $actors.
+  Status addNodeRows(std::string_view stage, bson::View options, ListedRows& rows) const;
   StatusWith<query::StagePtr> scanNamespace(const AuthorizedNamespace& ns, const query::PushDown& request);
   StatusWith<query::StagePtr> scanView(const AuthorizedNamespace& ns, const query::PushDown& request);
 
