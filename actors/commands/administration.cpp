@@ -40,12 +40,14 @@ Task<Status> currentOp(Request& request) {
   TROUPE_CO_TRY(prepareContext(resources, request, {}, {}));
   TROUPE_CO_ASSIGN(const auto filter, query::parseMatch(filterDocument, resources.context));
   const query::RowFilter wanted(filter.get());
-  std::vector<bson::Document> rows;
-  for (const auto& row : currentOperations(server, {.idleConnections = idle, .idleCursors = idle})) {
-    TROUPE_CO_ASSIGN(const bool passes, wanted.passes(row, &resources));
-    if (passes) rows.push_back(row);
+  ListedRows rows(request.operation().memory());
+  TROUPE_CO_TRY(currentOperations(server, {.idleConnections = idle, .idleCursors = idle}, rows));
+  bson::Builder shown;
+  while (const auto row = rows.next()) {
+    TROUPE_CO_ASSIGN(const bool passes, wanted.passes(*row, &resources));
+    if (passes) shown.push(*row);
   }
-  request.reply().append("inprog", rows);
+  request.reply().append("inprog", shown.finishArray());
   if (server.fsyncLock.count() > 0)
     request.reply().append("fsyncLock", true).append("info", "use fsyncUnlock to let writes go on");
   co_return Status::OK();
@@ -73,6 +75,7 @@ constexpr Argument kActorTreeArguments[] = {documentArg("filter"), documentArg("
 
 Task<Status> actorTree(Request& request) {
   ListedRows rows(request.operation().memory());
+  TROUPE_CO_TRY(rows.reserve(actorRowBytes(request.server())));
   for (bson::Document& row : request.server().actorRows(request.document("filter")))
     TROUPE_CO_TRY(rows.add(std::move(row)));
   co_return co_await replyWithRows(request, "admin.$cmd.actorTree", std::move(rows),

@@ -35,12 +35,17 @@ constexpr Argument kCreateIndexesArguments[] = {
     uuidArg("collectionUUID"),
 };
 
+constexpr size_t kMostSpecifications = 1000;        // indexes that exist already may be named, but nobody needs so many
+constexpr int kMostPartialFilterBytes = 64 * 1024;  // every plan of a query parses and compares partial filters
+
 /// Partial filters belong to the query language: they must parse before they are stored.
 Status checkPartialFilters(const Request& request, const std::vector<storage::IndexSpec>& specs) {
   QueryResources resources(request.server(), request.operation());
   TROUPE_TRY(prepareContext(resources, request, {}, {}));
   for (const auto& spec : specs) {
     if (!spec.partialFilter) continue;
+    if (spec.partialFilter->view().size() > kMostPartialFilterBytes)
+      return {ErrorCode::kCannotCreateIndex, "the partial filter of index " + spec.name + " is larger than 64 KiB"};
     const auto parsed = query::parseMatch(*spec.partialFilter, resources.context);
     const Status status = parsed.isOK() ? query::checkPartialFilter(**parsed) : parsed.status();
     if (!status.isOK())
@@ -53,6 +58,8 @@ Status checkPartialFilters(const Request& request, const std::vector<storage::In
 /// Refuses specifications before anything is done about them.
 Status checkSpecifications(const Request& request, const std::vector<bson::View>& specs) {
   if (specs.empty()) return {ErrorCode::kBadValue, "Must specify at least one index to create"};
+  if (specs.size() > kMostSpecifications)
+    return {ErrorCode::kBadValue, "createIndexes takes no more than 1000 specifications at a time"};
   for (const bson::View spec : specs) {
     if (spec["name"].isNullish())
       return {ErrorCode::kFailedToParse,

@@ -2,6 +2,7 @@
 #include <optional>
 #include <vector>
 
+#include "actors/commands/listed_rows.hpp"
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
 #include "storage/catalog/collection.hpp"
@@ -16,7 +17,12 @@ struct OperationQuery {
   bool idleCursors = false;
   bool localOps = true;
 };
-std::vector<bson::Document> currentOperations(ServerContext& server, const OperationQuery& query);
+/// One row for each, added while they are made: there may be as many as connections and cursors. Errors:
+/// ExceededMemoryLimit.
+Status currentOperations(ServerContext& server, const OperationQuery& query, ListedRows& rows);
+
+/// What the rows of all actors take, about, to be reserved before they are made.
+int64_t actorRowBytes(const ServerContext& server);
 
 /// The storage figures of one collection, as collStats and $collStats {storageStats: {}} show them; sizes divided by
 /// `scale`.

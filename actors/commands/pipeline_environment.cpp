@@ -181,17 +181,28 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(const AuthorizedNamesp
   return StagePtr(std::make_unique<ViewStage>(std::move(resolved.stages), std::move(pipeline)));
 }
 
-std::vector<bson::Document> CommandPipelineEnvironment::localSessions() const {
-  std::vector<bson::Document> rows;
+Status CommandPipelineEnvironment::addLocalSessions(ListedRows& rows) const {
   const TimePoint now = server_.node.environment().now();
   const int64_t wall = wallMillis(server_);
   for (const auto& [key, used] : server_.sessions.uses()) {
     const auto id = std::string_view(key).substr(0, SessionRegistry::kIdBytes);
     const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(now - used).count();
-    rows.push_back(
-        bson::doc("_id", bson::doc("id", bson::Binary{bson::kBinaryUuid, id}), "lastUse", bson::Date{wall - idle}));
+    TROUPE_TRY(rows.add(
+        bson::doc("_id", bson::doc("id", bson::Binary{bson::kBinaryUuid, id}), "lastUse", bson::Date{wall - idle})));
   }
-  return rows;
+  return Status::OK();
+}
+
+Status CommandPipelineEnvironment::addNodeRows(std::string_view stage, bson::View options, ListedRows& rows) const {
+  if (stage == "$currentOp")
+    return currentOperations(server_,
+                             {.allUsers = options["allUsers"].truthy(),
+                              .idleConnections = options["idleConnections"].truthy(),
+                              .idleCursors = options["idleCursors"].truthy()},
+                             rows);
+  TROUPE_TRY(rows.reserve(actorRowBytes(server_)));
+  for (bson::Document& row : server_.actorRows(options)) TROUPE_TRY(rows.add(std::move(row)));
+  return Status::OK();
 }
 
 StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName& on,
@@ -208,10 +219,8 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
       return Status(ErrorCode::kInvalidNamespace,
                     name + " must be run against the 'admin' database with {aggregate: 1}");
     if (!inspection_) return Status(ErrorCode::kUnauthorized, "not authorized on admin to use " + name);
-    if (name == "$actors") return rows(server_.actorRows(options));
-    return rows(currentOperations(server_, {.allUsers = options["allUsers"].truthy(),
-                                            .idleConnections = options["idleConnections"].truthy(),
-                                            .idleCursors = options["idleCursors"].truthy()}));
+    TROUPE_TRY(addNodeRows(name, options, listed));
+    return rows({});
   }
   if (name == "$listCatalog") {
     if (!inspection_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listCatalog");
@@ -239,7 +248,8 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
   if (name == "$listSessions" || name == "$querySettings") return rows({});
   if (name == "$listLocalSessions") {
     if (!mayListSessions_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listLocalSessions");
-    return rows(localSessions());
+    TROUPE_TRY(addLocalSessions(listed));
+    return rows({});
   }
   TROUPE_ASSIGN(const auto ns, namespaces_.find(on, query::useOfSource(name).value_or(query::NamespaceUse::kRead)));
   TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());

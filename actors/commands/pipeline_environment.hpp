@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "actors/commands/listed_rows.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/namespace_resolution.hpp"
@@ -57,7 +58,9 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   CollectionWriter writer() { return {server_.writes, *resources_.operation}; }
   StatusWith<storage::CollectionPtr> target(const query::CollectionName& name);
   StatusWith<const DocumentValidator*> validatorOf(const storage::CollectionPtr& target);
-  std::vector<bson::Document> localSessions() const;
+  Status addLocalSessions(ListedRows& rows) const;
+  /// The rows of $currentOp or $actors.
+  Status addNodeRows(std::string_view stage, bson::View options, ListedRows& rows) const;
   StatusWith<query::StagePtr> scanNamespace(const AuthorizedNamespace& ns, const query::PushDown& request);
   StatusWith<query::StagePtr> scanView(const AuthorizedNamespace& ns, const query::PushDown& request);
 

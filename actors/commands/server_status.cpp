@@ -275,11 +275,12 @@ bson::Document serverStatus(ServerContext& server, bool histograms) {
   return b.finish();
 }
 
-std::vector<bson::Document> currentOperations(ServerContext& server, const OperationQuery& query) {
-  std::vector<bson::Document> rows;
+Status currentOperations(ServerContext& server, const OperationQuery& query, ListedRows& rows) {
+  Status added;
   const auto resources = server.locks.inspect();
   const CursorsInUse cursors = server.cursors.inUse();
   server.clients.each([&](Client& client) {
+    if (!added.isOK()) return;
     bson::Builder b;
     b.append("type", "op").append("host", server.identity.host).append("desc", client.description());
     if (client.connectionId > 0)
@@ -292,16 +293,22 @@ std::vector<bson::Document> currentOperations(ServerContext& server, const Opera
         [&](storage::OperationContext& operation) { appendOperation(b, server, resources, operation, cursors); });
     if (!active && !query.idleConnections) return;
     if (!active) b.append("active", false);
-    rows.push_back(b.finish());
+    added = rows.add(b.finish());
   });
-  if (!query.idleCursors) return rows;
+  if (!query.idleCursors) return added;
   server.cursors.each([&](const ClientCursor& cursor) {
+    if (!added.isOK()) return;
     bson::Builder b;
     b.append("type", "idleCursor").append("host", server.identity.host).append("ns", cursor.ns);
     b.append("cursor", shownCursor(cursor));
-    rows.push_back(b.finish());
+    added = rows.add(b.finish());
   });
-  return rows;
+  return added;
+}
+
+int64_t actorRowBytes(const ServerContext& server) {
+  constexpr int64_t kRowBytes = 512;
+  return kRowBytes * static_cast<int64_t>(server.node.registry().size());
 }
 
 std::span<const Command> statusCommands() { return kStatusCommands; }

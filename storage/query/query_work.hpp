@@ -46,12 +46,16 @@ class Growth {
  public:
   /// `work` null: nothing is counted.
   explicit Growth(QueryWork* work) : work_(work) {}
-  /// After each piece of the value, with its size so far. Errors: ExceededMemoryLimit, those of an interrupt.
+  QueryWork* work() const { return work_; }
+  /// After each piece of the value, with its size so far: the steps are those of writing the piece. Errors:
+  /// ExceededMemoryLimit, those of an interrupt.
   Status to(size_t size) {
     if (!work_) return Status::OK();
     if (size > covered_) [[unlikely]]
       TROUPE_TRY(extend(size));
-    return work_->step();
+    const size_t piece = size > written_ ? size - written_ : 0;
+    written_ = size;
+    return work_->step(stepsFor(piece));
   }
   /// Before a value of a known size is made.
   Status reserve(size_t size) {
@@ -70,6 +74,7 @@ class Growth {
   QueryWork* work_;
   storage::MemoryCharge charge_;
   size_t covered_ = storage::MemoryBudget::kFree;
+  size_t written_ = 0;  ///< told to `to`
 };
 
 /// The memory that a stage holds from one call to the next: rows, groups, results. Charged in chunks of 64 KiB, and not

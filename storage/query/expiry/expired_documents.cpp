@@ -33,7 +33,7 @@ KeyRanges expiredKeys(const Expiry& expiry, bson::Date now) {
   dates.low = bson::Value(bson::Date{kEarliest});
   dates.high = bson::Value(bson::Date{latest});
   const bool descending = expiry.index->spec.fields.front().descending;
-  return {{{dates}}, {descending}, !descending};
+  return {{{dates}}, {descending}, !descending, nullptr};
 }
 
 /// Ids of the first records within the ranges, each once. `cursor` walks an index or a clustered collection; `key` and

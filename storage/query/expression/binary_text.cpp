@@ -152,7 +152,7 @@ StatusWith<bson::Value> textToBinary(std::string_view text, BinaryFormat format,
   if (format == BinaryFormat::kUuid && subtype != bson::kBinaryUuid)
     return failure("format 'uuid' makes binary data of subtype 4 only, not of subtype " + std::to_string(subtype));
   const auto bytes = bytesOf(text, format);
-  if (!bytes) return failure("Failed to parse BinData '" + std::string(text) + "'");
+  if (!bytes) return failure("Failed to parse BinData '" + shortened(text) + "'");
   return binaryValue(*bytes, subtype);
 }
 

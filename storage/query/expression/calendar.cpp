@@ -125,7 +125,7 @@ StatusWith<Zone> Zone::parse(std::string_view name) {
   auto rules = std::make_shared<Rules>();
   rules->zone.reset(icu::TimeZone::createTimeZone(id));
   if (name.empty() || !rules->zone || *rules->zone == icu::TimeZone::getUnknown())
-    return Status(ErrorCode(40485), "unrecognized time zone identifier: \"" + std::string(name) + "\"");
+    return Status(ErrorCode(40485), "unrecognized time zone identifier: \"" + shortened(name) + "\"");
   if (known.size() > 256) known.clear();
   known.emplace(name, rules);
   zone.rules_ = std::move(rules);
@@ -140,19 +140,20 @@ int64_t Zone::offsetAt(int64_t instant) const {
   return int64_t{raw} + saving;
 }
 
-int64_t Zone::toLocal(int64_t instant) const {
-  const int64_t offset = offsetAt(instant);
-  int64_t local = 0;
-  if (!__builtin_add_overflow(instant, offset, &local)) return local;
-  return offset < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+int64_t shiftedDate(int64_t millis, int64_t by) {
+  int64_t result = 0;
+  if (!__builtin_add_overflow(millis, by, &result)) return result;
+  return by < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
+int64_t Zone::toLocal(int64_t instant) const { return shiftedDate(instant, offsetAt(instant)); }
+
 int64_t Zone::toInstant(int64_t local) const {
-  if (!rules_) return local - fixed_;
+  if (!rules_) return shiftedDate(local, -fixed_);
   int32_t raw = 0, saving = 0;
   UErrorCode error = U_ZERO_ERROR;
   rules_->zone->getOffset(static_cast<UDate>(local), true, raw, saving, error);
-  return local - raw - saving;
+  return shiftedDate(local, -(int64_t{raw} + saving));
 }
 
 StatusWith<std::optional<Zone>> zoneOf(const Element& e) {
@@ -183,7 +184,7 @@ StatusWith<Unit> unitOf(const Element& e, std::string_view op) {
                                          "hour", "minute",  "second", "millisecond"};
   for (size_t i = 0; i < std::size(kNames); ++i)
     if (kNames[i] == e.asString()) return static_cast<Unit>(i);
-  return Status(ErrorCode::kFailedToParse, "unknown time unit value: " + std::string(e.asString()));
+  return Status(ErrorCode::kFailedToParse, "unknown time unit value: " + shortened(e.asString()));
 }
 
 int64_t millisIn(Unit unit) {

@@ -35,6 +35,9 @@ int dayOfYear(int64_t localMillis);
 int dayOfWeek(int64_t localMillis);
 int64_t floorDivide(int64_t a, int64_t b);
 
+/// The date moved by so many milliseconds; the first or last that can be told where 64 bits do not hold it.
+int64_t shiftedDate(int64_t millis, int64_t by);
+
 /// A time zone: UTC, a fixed offset ("+02:30", "-0330", "+05") or an Olson name ("Europe/Paris"), through ICU.
 class Zone {
  public:
@@ -43,7 +46,7 @@ class Zone {
   static StatusWith<Zone> parse(std::string_view name);
   /// Offset from an instant to local time, in milliseconds.
   int64_t offsetAt(int64_t instant) const;
-  /// At the ends of 64 bits: the first or last that can be told.
+  /// At the ends of 64 bits, here and back: the first or last that can be told.
   int64_t toLocal(int64_t instant) const;
   int64_t toInstant(int64_t local) const;
   /// UTC or an offset of nothing, not a named zone that has none.

@@ -38,7 +38,7 @@ StatusWith<int> startOfWeek(const Arguments& arguments, size_t i, const std::str
   if (!arguments[i].is(Type::kString))
     return Status(ErrorCode(5439015), name + " requires 'startOfWeek' to be a string, but got " + typeOf(arguments[i]));
   const auto day = weekDay(arguments[i].asString());
-  if (!day) return Status(ErrorCode(5439016), "unknown day of week value: " + std::string(arguments[i].asString()));
+  if (!day) return Status(ErrorCode(5439016), "unknown day of week value: " + shortened(arguments[i].asString()));
   return *day;
 }
 
@@ -76,7 +76,8 @@ Result dateDiff(Arguments& arguments, const Operator& op) {
   }
   const bool exact = unit >= Unit::kHour;  // hours and below count on the instants, so that clock changes do not matter
   const int64_t offset = exact ? zone->offsetAt(*from) : 0;
-  const int64_t first = exact ? *from + offset : zone->toLocal(*from), last = exact ? *to + offset : zone->toLocal(*to);
+  const int64_t first = exact ? shiftedDate(*from, offset) : zone->toLocal(*from);
+  const int64_t last = exact ? shiftedDate(*to, offset) : zone->toLocal(*to);
   int64_t difference = 0;
   if (__builtin_sub_overflow(boundaries(last, unit, week), boundaries(first, unit, week), &difference))
     return Status(ErrorCode::kOverflow, "$dateDiff: the difference in units is too large");
@@ -87,18 +88,24 @@ constexpr NamedArgument kTruncArguments[] = {
     {"date", true, 5439009}, {"unit", true, 5439010}, {"binSize"}, {"timezone"}, {"startOfWeek"}};
 constexpr int64_t kReferenceYear = 2000;
 
-/// The start of the bin, counted from 2000-01-01 (or the first week's start thereafter).
-int64_t truncate(int64_t local, Unit unit, int64_t bin, int weekStart) {
-  const DateParts p = partsOf(local);
+/// The start of the bin, counted from 2000-01-01 (or the first week's start thereafter). Errors: Overflow.
+StatusWith<int64_t> truncate(int64_t local, Unit unit, int64_t bin, int weekStart) {
+  const Status overflow(ErrorCode::kOverflow, "$dateTrunc: the bin begins before any date");
+  int64_t result = 0;
   if (unit <= Unit::kMonth) {
+    const DateParts p = partsOf(local);
     const int64_t size = bin * (unit == Unit::kYear ? 12 : unit == Unit::kQuarter ? 3 : 1);
     const int64_t months = (p.year - kReferenceYear) * 12 + p.month - 1;
-    return daysFromCivil(kReferenceYear, 1 + floorDivide(months, size) * size, 1) * kDayMillis;
+    const int64_t days = daysFromCivil(kReferenceYear, 1 + floorDivide(months, size) * size, 1);
+    if (__builtin_mul_overflow(days, kDayMillis, &result)) return overflow;
+    return result;
   }
   int64_t origin = daysFromCivil(kReferenceYear, 1, 1);
   if (unit == Unit::kWeek) origin += (weekStart - 6 + 7) % 7;  // 2000-01-01 was a Saturday
   const int64_t size = bin * millisIn(unit);
-  return origin * kDayMillis + floorDivide(local - origin * kDayMillis, size) * size;
+  if (__builtin_sub_overflow(local, origin * kDayMillis, &result)) return overflow;
+  if (__builtin_mul_overflow(floorDivide(result, size), size, &result)) return overflow;
+  return origin * kDayMillis + result;
 }
 
 Result dateTrunc(Arguments& arguments, const Operator& op) {
@@ -132,9 +139,11 @@ Result dateTrunc(Arguments& arguments, const Operator& op) {
   }
   if (unit >= Unit::kHour) {
     const int64_t offset = zone->offsetAt(*instant);
-    return Operand(date(truncate(*instant + offset, unit, bin, week) - offset));
+    TROUPE_ASSIGN(const int64_t start, truncate(shiftedDate(*instant, offset), unit, bin, week));
+    return Operand(date(shiftedDate(start, -offset)));
   }
-  return Operand(date(zone->toInstant(truncate(zone->toLocal(*instant), unit, bin, week))));
+  TROUPE_ASSIGN(const int64_t start, truncate(zone->toLocal(*instant), unit, bin, week));
+  return Operand(date(zone->toInstant(start)));
 }
 
 constexpr Operator kDateArithmeticOperators[] = {

@@ -37,12 +37,14 @@ std::string offsetText(int64_t offset) {
 
 }  // namespace
 
-StatusWith<std::string> formatDate(std::string_view format, int64_t instant, const Zone& zone) {
+StatusWith<std::string> formatDate(std::string_view format, int64_t instant, const Zone& zone, QueryWork* work) {
   const int64_t offset = zone.offsetAt(instant), local = zone.toLocal(instant);
   const DateParts p = partsOf(local);
   const IsoWeek iso = isoWeekOf(local);
   std::string out;
+  Growth growth(work);
   for (size_t i = 0; i < format.size(); ++i) {
+    TROUPE_TRY(growth.to(out.size()));
     if (format[i] != '%') {
       out += format[i];
       continue;
@@ -145,7 +147,7 @@ class Reader {
 };
 
 Status unreadable(std::string_view text, std::string_view why) {
-  return {ErrorCode::kConversionFailure, "Error parsing date string '" + std::string(text) + "'; " + std::string(why)};
+  return {ErrorCode::kConversionFailure, "Error parsing date string '" + shortened(text) + "'; " + std::string(why)};
 }
 
 /// Reads one letter of a format into the parts.
@@ -206,9 +208,9 @@ StatusWith<int64_t> parseDate(std::string_view text, std::string_view format, co
   for (size_t i = 0; i < format.size(); ++i) {
     const bool letter = format[i] == '%' && i + 1 < format.size();
     const bool read = letter ? readLetter(format[++i], in, target) : in.take(format[i]);
-    if (!read) return unreadable(text, "the text does not follow the format '" + std::string(format) + "'");
+    if (!read) return unreadable(text, "the text does not follow the format '" + shortened(format) + "'");
   }
-  if (!in.done()) return unreadable(text, "Trailing data '" + std::string(in.rest()) + "'");
+  if (!in.done()) return unreadable(text, "Trailing data '" + shortened(in.rest()) + "'");
   if (!inRange(target.parts)) return unreadable(text, "a part is out of range");
   int64_t local = millisOf(target.parts);
   const int64_t time = local - floorDivide(local, kDayMillis) * kDayMillis;
@@ -259,7 +261,7 @@ StatusWith<int64_t> parseIsoDate(std::string_view text, const std::optional<Zone
   const int64_t local = millisOf(p);
   if (in.done()) return zone.value_or(Zone()).toInstant(local);
   const auto named = Zone::parse(in.word());
-  if (!named.isOK() || !in.done()) return unreadable(text, "Trailing data '" + std::string(in.rest()) + "'");
+  if (!named.isOK() || !in.done()) return unreadable(text, "Trailing data '" + shortened(in.rest()) + "'");
   if (zone) return unreadable(text, kTwoZones);
   return named->toInstant(local);
 }
@@ -281,7 +283,7 @@ Result dateToString(Arguments& arguments, const Operator&) {
   const std::string_view format = arguments.given(1) ? arguments[1].asString()
                                   : zone->isUtc()    ? "%Y-%m-%dT%H:%M:%S.%LZ"
                                                      : "%Y-%m-%dT%H:%M:%S.%L";
-  TROUPE_ASSIGN(const auto result, formatDate(format, *instant, *zone));
+  TROUPE_ASSIGN(const auto result, formatDate(format, *instant, *zone, arguments.variables.work()));
   return Operand(text(result));
 }
 

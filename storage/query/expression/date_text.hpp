@@ -6,11 +6,12 @@
 
 #include "messaging/errors/status.hpp"
 #include "storage/query/expression/calendar.hpp"
+#include "storage/query/query_work.hpp"
 
 namespace troupe::query {
 
 /// Formats a date in a zone: %Y %m %d %H %M %S %L %j %u %w %U %V %G %z %Z %b %B %%. Errors: 18535, 18536.
-StatusWith<std::string> formatDate(std::string_view format, int64_t instant, const Zone& zone);
+StatusWith<std::string> formatDate(std::string_view format, int64_t instant, const Zone& zone, QueryWork* work);
 /// Reads a date by a format of the same letters. A text that names its zone must not be given another; without either
 /// it is in UTC. Errors: ConversionFailure (241).
 StatusWith<int64_t> parseDate(std::string_view text, std::string_view format, const std::optional<Zone>& zone);

@@ -9,14 +9,12 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "storage/query/expression/operand.hpp"
+#include "storage/query/nesting.hpp"
 #include "storage/query/query_work.hpp"
 
 namespace troupe::query {
 
 struct ParseContext;
-
-/// Overflow, of a computed value.
-Status nestedTooDeeply();
 
 /// Input of an evaluation: the document, and the variables bound by enclosing expressions; and the operation that it
 /// works for. Not thread-safe; one per evaluating thread, reused from document to document.
@@ -46,14 +44,14 @@ class Variables {
   /// Counts the work that made a result, and charges the result's memory if it is large. Errors: ExceededMemoryLimit,
   /// those of an interrupt; Overflow for one that is nested too deeply.
   Status account(Operand& result) {
-    if (result.nestsTooDeeply()) [[unlikely]]
-      return nestedTooDeeply();
-    if (!work_) return Status::OK();
-    if (result.ownedBytes() > storage::MemoryBudget::kFree) [[unlikely]] {
+    constexpr size_t kShallow = 1024;  // bytes that hold no such depth
+    if (work_ && result.ownedBytes() > storage::MemoryBudget::kFree) [[unlikely]] {
       TROUPE_TRY(result.charge(work_->memory()));
-      return work_->step(stepsFor(result.ownedBytes()));
+      TROUPE_TRY(work_->step(stepsFor(result.ownedBytes())));
     }
-    return work_->step();
+    if (result.ownedBytes() > kShallow) [[unlikely]]
+      TROUPE_TRY(checkNesting(result.element(), Operand::kMaxDepth, work_));
+    return step();
   }
   /// A value found by walking `bytes` of another one, accounted for.
   StatusWith<Operand> found(Operand value, size_t bytes) {

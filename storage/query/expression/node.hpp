@@ -57,7 +57,9 @@ using Function = StatusWith<Operand> (*)(Arguments& arguments, const Operator& o
 /// Parses nested expressions: the context, and the variables in scope.
 class Parser {
  public:
-  explicit Parser(const ParseContext& context) : context(context) {}
+  explicit Parser(const ParseContext& context) : context(context), held_(context.work) {}
+  /// Parses a whole expression, which holds the charge of its nodes.
+  StatusWith<ExpressionPtr> parseRoot(const bson::Element& e);
   StatusWith<ExpressionPtr> parse(const bson::Element& e);
   StatusWith<ExpressionPtr> parseObject(bson::View object);
   StatusWith<ExpressionPtr> parseArray(bson::View array);
@@ -89,6 +91,8 @@ class Parser {
   std::vector<std::vector<size_t>*> scope_;                     ///< the lists in `slots_`, in the order of entering
   size_t nextSlot_ = 0;
   int depth_ = 0;
+  HeldMemory held_;
+  int64_t bytes_ = 0;  ///< about what the nodes take that are not folded
 };
 
 using ParseFunction = StatusWith<ExpressionPtr> (*)(Parser& parser, const bson::Element& e, const Operator& op);

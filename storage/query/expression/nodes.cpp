@@ -8,11 +8,6 @@ namespace troupe::query {
 using bson::Builder;
 using bson::Value;
 
-Status nestedTooDeeply() {
-  return {ErrorCode::kOverflow,
-          "a computed value would be nested deeper than " + std::to_string(Operand::kMaxDepth) + " levels"};
-}
-
 ExpressionPtr makeConstant(Operand value) { return std::make_unique<ConstantExpression>(std::move(value)); }
 
 void ConstantExpression::serialize(std::string_view name, Builder& out) const {

@@ -26,11 +26,7 @@ class Operand {
   bool owned() const { return owned_.ok(); }
   /// Bytes of an owned value; 0 of others.
   size_t ownedBytes() const { return owned_.valueBytes().size(); }
-  /// Is the owned value nested too deeply for any document? Whatever walks values does so by recursion.
-  bool nestsTooDeeply() const {
-    constexpr size_t kShallow = 1024;  // bytes that hold no such depth
-    return ownedBytes() > kShallow && bson::nestsDeeper(owned_.element(), kMaxDepth);
-  }
+  /// Whatever walks values does so by recursion.
   static constexpr int kMaxDepth = bson::kMaxNestingDepth + 20;
   /// Charges the owned value, until this operand ends. Errors: ExceededMemoryLimit.
   Status charge(storage::MemoryBudget* budget) { return charge_.resize(budget, static_cast<int64_t>(ownedBytes())); }

@@ -22,6 +22,23 @@ std::unordered_map<std::string_view, const Operator*> indexOperators() {
   return index;
 }
 
+constexpr int64_t kNodeBytes = 160;        ///< of an expression, with its place in another one
+constexpr int64_t kFreeBytes = 64 * 1024;  ///< what HeldMemory does not count
+
+/// An expression of so many nodes that they are charged.
+class LargeExpression final : public Expression {
+ public:
+  LargeExpression(ExpressionPtr root, HeldMemory held) : held_(std::move(held)), root_(std::move(root)) {}
+  StatusWith<Operand> evaluate(Variables& variables) const override { return root_->evaluate(variables); }
+  void addDependencies(Dependencies& dependencies) const override { root_->addDependencies(dependencies); }
+  void serialize(std::string_view name, bson::Builder& out) const override { root_->serialize(name, out); }
+  std::string_view fieldPath() const override { return root_->fieldPath(); }
+
+ private:
+  HeldMemory held_;
+  ExpressionPtr root_;
+};
+
 /// A constant in place of an expression that depends on nothing. One that fails stays, so that it fails when used.
 /// Errors: those of an interrupt.
 template <class T>
@@ -118,7 +135,14 @@ const Operator* findOperator(std::string_view name) {
 bool isExpressionOperator(std::string_view name) { return findOperator(name) != nullptr; }
 
 StatusWith<ExpressionPtr> parseExpression(const Element& expression, const ParseContext& context) {
-  return Parser(context).parse(expression);
+  return Parser(context).parseRoot(expression);
+}
+
+StatusWith<ExpressionPtr> Parser::parseRoot(const Element& e) {
+  auto root = parse(e);
+  if (!root.isOK() || (*root)->constant() || bytes_ <= kFreeBytes) return root;
+  TROUPE_TRY(held_.set(bytes_));
+  return ExpressionPtr(std::make_unique<LargeExpression>(std::move(*root), std::move(held_)));
 }
 
 StatusWith<Value> Expression::evaluate(bson::View root, Variables& variables) const {
@@ -148,10 +172,17 @@ StatusWith<ExpressionPtr> Parser::parse(const Element& e) {
     ~Leave() { --depth; }
   } leave{depth_};
   if (context.work) TROUPE_TRY(context.work->step());
+  const int64_t before = bytes_;
+  bytes_ += kNodeBytes + static_cast<int64_t>(e.name().size() + (e.isObjectLike() ? 0 : e.valueSize()));
+  TROUPE_TRY(held_.set(bytes_));
   switch (e.type()) {
     case Type::kString: TROUPE_TRY(checkStringSize(e)); return parseString(e.asString());
-    case Type::kDocument: return parseObject(e.asDocument());
-    case Type::kArray: return parseArray(e.asArray());
+    case Type::kDocument:
+    case Type::kArray: {
+      auto parsed = e.is(Type::kArray) ? parseArray(e.asArray()) : parseObject(e.asDocument());
+      if (parsed.isOK() && (*parsed)->constant()) bytes_ = before + kNodeBytes;  // its value has a charge of its own
+      return parsed;
+    }
     default: return makeConstant(Operand(Value(e)));
   }
 }

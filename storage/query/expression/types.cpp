@@ -91,9 +91,9 @@ StatusWith<T> parseNumber(std::string_view s) {
   }
   const auto [at, error] = read;
   if (error == std::errc::result_out_of_range)
-    return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Out of range");
+    return failure("Failed to parse number '" + shortened(s) + "'" + kNoOnError + ": Out of range");
   if (error != std::errc() || at != end)
-    return failure("Failed to parse number '" + std::string(s) + "'" + kNoOnError + ": Did not consume whole string.");
+    return failure("Failed to parse number '" + shortened(s) + "'" + kNoOnError + ": Did not consume whole string.");
   return v;
 }
 
@@ -160,7 +160,7 @@ Result toDecimalValue(const Element& e) {
   if (!e.is(Type::kString)) return unsupported(e, Type::kDecimal128);
   const auto v = bson::decimalFromString(e.asString());
   if (!v.isOK())
-    return failure("Failed to parse number '" + std::string(e.asString()) + "'" + kNoOnError + ": " +
+    return failure("Failed to parse number '" + shortened(e.asString()) + "'" + kNoOnError + ": " +
                    v.status().reason());
   return Operand(decimal(*v));
 }
@@ -230,14 +230,14 @@ Result toObjectIdValue(const Element& e) {
   const std::string_view s = e.asString();
   bson::ObjectId id;
   const auto bad = [&] {
-    return failure("Failed to parse objectId '" + std::string(s) + "'" + kNoOnError +
+    return failure("Failed to parse objectId '" + shortened(s) + "'" + kNoOnError +
                    ": Invalid string length for parsing to OID, expected 24 but found " + std::to_string(s.size()));
   };
   if (s.size() != 24) return bad();
   for (size_t i = 0; i < 12; ++i) {
     const auto [at, error] = std::from_chars(s.data() + 2 * i, s.data() + 2 * i + 2, id.bytes[i], 16);
     if (error != std::errc() || at != s.data() + 2 * i + 2)
-      return failure("Failed to parse objectId '" + std::string(s) + "'" + kNoOnError +
+      return failure("Failed to parse objectId '" + shortened(s) + "'" + kNoOnError +
                      ": Invalid character found in hex string");
   }
   return Operand(bson::Value(id));
@@ -283,7 +283,7 @@ StatusWith<Type> targetType(const Element& e) {
   if (e.is(Type::kString)) {
     for (const auto& [name, type] : kTypes)
       if (name == e.asString()) return type;
-    return Status(ErrorCode::kBadValue, "Unknown type name: " + std::string(e.asString()));
+    return Status(ErrorCode::kBadValue, "Unknown type name: " + shortened(e.asString()));
   }
   if (!e.isNumber())
     return Status(ErrorCode::kFailedToParse,

@@ -30,7 +30,39 @@ Value integer(int64_t v) {
              : int64(v);
 }
 
-std::string show(const Element& e) { return e.ok() ? bson::toRelaxedJson(e) : "missing"; }
+namespace {
+
+/// Bytes of a value, or of a text, that a message shows at most: it may be made again for each document.
+constexpr size_t kMostShown = 1024;
+
+/// The first items of a document or array as JSON, which ends in "...".
+std::string firstItems(const Element& e) {
+  bson::Builder shown;
+  for (const Element& item : e.asDocument()) {
+    if (shown.size() + item.size() > kMostShown) break;
+    shown.append(item);
+  }
+  const Value first = e.is(Type::kArray) ? Value::array(shown.finish()) : Value(shown.finish());
+  std::string text = bson::toRelaxedJson(first.element());
+  return text.insert(text.size() - 1, "...");
+}
+
+}  // namespace
+
+std::string show(const Element& e) {
+  if (!e.ok()) return "missing";
+  if (e.valueSize() <= kMostShown) return bson::toRelaxedJson(e);
+  if (e.isObjectLike()) return firstItems(e);
+  if (e.is(Type::kString)) return bson::toRelaxedJson(text(shortened(e.asString())).element());
+  return typeOf(e) + " of " + std::to_string(e.valueSize()) + " bytes";
+}
+
+std::string shortened(std::string_view text) {
+  if (text.size() <= kMostShown) return std::string(text);
+  size_t end = kMostShown;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
+  return std::string(text.substr(0, end)) + "...";
+}
 
 std::string typeOf(const Element& e) { return std::string(bson::typeName(e.type())); }
 

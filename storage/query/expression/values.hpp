@@ -26,8 +26,10 @@ bson::Value document(bson::View v);
 /// int32 where it fits, else int64.
 bson::Value integer(int64_t v);
 
-/// The value for messages: relaxed JSON; "missing" for none.
+/// The value for messages: relaxed JSON, of a large value its beginning and "..."; "missing" for none.
 std::string show(const bson::Element& e);
+/// A text for messages: of a long one its beginning and "...".
+std::string shortened(std::string_view text);
 /// The type's alias for messages.
 std::string typeOf(const bson::Element& e);
 /// The number as int32 when it is one exactly, of any numeric type.

@@ -114,6 +114,8 @@ class MatchExpression {
   void setPredicate(std::unique_ptr<Predicate> predicate) { predicate_ = std::move(predicate); }
   Children takeChildren() { return std::move(children_); }
   void addChild(std::unique_ptr<MatchExpression> child) { children_.push_back(std::move(child)); }
+  /// At the root: what the whole tree takes, charged to the operation that it was parsed for.
+  void keep(HeldMemory held) { held_ = std::move(held); }
 
  private:
   bool matchesAll(bson::View document, MatchDetails& details) const;
@@ -129,6 +131,7 @@ class MatchExpression {
   bson::Value operand_;
   Children children_;
   std::unique_ptr<Predicate> predicate_;
+  HeldMemory held_{nullptr};
 };
 
 /// The operator's name in filters: "$eq", "$and" ...

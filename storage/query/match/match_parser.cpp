@@ -1,10 +1,10 @@
 #include "storage/query/match/match_parser.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <unordered_map>
 
-#include "messaging/bson/json.hpp"
 #include "messaging/bson/numeric.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/match/json_schema.hpp"
@@ -20,7 +20,7 @@ using bson::View;
 using Node = std::unique_ptr<MatchExpression>;
 
 Status bad(std::string reason) { return {ErrorCode::kBadValue, std::move(reason)}; }
-std::string describe(const Element& e) { return std::string(e.name()) + ": " + bson::toRelaxedJson(e); }
+std::string describe(const Element& e) { return shortened(e.name()) + ": " + show(e); }
 
 bool isDbRefName(std::string_view name) { return name == "$ref" || name == "$id" || name == "$db"; }
 
@@ -29,10 +29,6 @@ bool isOperatorDocument(const Element& e) {
   if (!e.is(Type::kDocument)) return false;
   const auto name = e.asDocument().first().name();
   return name.starts_with('$') && !isDbRefName(name);
-}
-
-Node leaf(MatchKind kind, std::string_view path, Value operand, std::unique_ptr<Predicate> predicate) {
-  return std::make_unique<MatchExpression>(kind, path, std::move(operand), std::move(predicate));
 }
 
 Node logic(MatchKind kind, Node child) {
@@ -66,8 +62,15 @@ StatusWith<int64_t> naturalNumber(const Element& e) {
 
 class Parser {
  public:
-  explicit Parser(const ParseContext& context) : context_(context) {}
+  explicit Parser(const ParseContext& context) : context_(context), held_(context.work) {}
 
+  /// What has been parsed holds its charge from now on. Errors: ExceededMemoryLimit.
+  StatusWith<Node> finish(StatusWith<Node> root) {
+    TROUPE_TRY(root.status());
+    TROUPE_TRY(charge());
+    (*root)->keep(std::move(held_));
+    return root;
+  }
   StatusWith<Node> document(View filter, bool topLevel);
   StatusWith<Node> operators(std::string_view path, View document);
 
@@ -83,6 +86,19 @@ class Parser {
     if (depth_ <= context_.limits.filterDepth) return Status::OK();
     return {ErrorCode::kOverflow,
             "exceeded the maximum nesting depth of a filter, " + std::to_string(context_.limits.filterDepth)};
+  }
+
+  Node leaf(MatchKind kind, std::string_view path, Value operand, std::unique_ptr<Predicate> predicate) {
+    const auto components = 1 + std::count(path.begin(), path.end(), '.');
+    bytes_ +=
+        kNodeBytes + components * kComponentBytes + static_cast<int64_t>(path.size() + operand.valueBytes().size());
+    return std::make_unique<MatchExpression>(kind, path, std::move(operand), std::move(predicate));
+  }
+  /// To be called for each condition: a node takes many times the bytes of what a client wrote. Errors:
+  /// ExceededMemoryLimit, those of an interrupt.
+  Status charge() {
+    if (context_.work) TROUPE_TRY(context_.work->step());
+    return held_.set(bytes_);
   }
 
   StatusWith<Node> topLevelOperator(const Element& e, bool topLevel);
@@ -117,7 +133,12 @@ class Parser {
 
   static Handler handler(std::string_view name);
 
+  static constexpr int64_t kNodeBytes = sizeof(MatchExpression) + 96;  ///< with its predicate
+  static constexpr int64_t kComponentBytes = 16;                       ///< of a path
+  static constexpr int64_t kSchemaFactor = 16;  ///< that the rules of a schema are larger than its text, about
   const ParseContext& context_;
+  HeldMemory held_;
+  int64_t bytes_ = 0;  ///< about what has been parsed takes
   int depth_ = 0;
 };
 
@@ -134,6 +155,7 @@ StatusWith<Node> Parser::document(View filter, bool topLevel) {
       continue;
     }
     TROUPE_ASSIGN(auto child, field(e));
+    TROUPE_TRY(charge());
     // Several operators on one field are conditions of their own; nesting them would only slow matching down.
     if (child->kind() == MatchKind::kAnd && isOperatorDocument(e)) {
       for (auto& condition : child->takeChildren()) children.push_back(std::move(condition));
@@ -162,6 +184,8 @@ StatusWith<Node> Parser::topLevelOperator(const Element& e, bool topLevel) {
   }
   if (name == "$jsonSchema") {
     if (!e.is(Type::kDocument)) return {ErrorCode::kTypeMismatch, "$jsonSchema must be an object"};
+    bytes_ += kSchemaFactor * e.valueSize();
+    TROUPE_TRY(charge());
     TROUPE_ASSIGN(auto predicate, schemaPredicate(e.asDocument(), context_));
     return leaf(MatchKind::kJsonSchema, "", Value(e), std::move(predicate));
   }
@@ -178,6 +202,8 @@ StatusWith<Node> Parser::list(MatchKind kind, const Element& e, bool topLevel) {
   for (const auto& item : e.asArray()) {
     if (!item.is(Type::kDocument)) return bad("$or/$and/$nor entries need to be full objects");
     TROUPE_ASSIGN(auto child, document(item.asDocument(), topLevel));
+    bytes_ += kNodeBytes;
+    TROUPE_TRY(charge());
     children.push_back(std::move(child));
   }
   if (children.empty()) return bad("$and/$or/$nor must be a nonempty array");
@@ -225,6 +251,7 @@ StatusWith<Node> Parser::operators(std::string_view path, View conditions) {
       return bad("unknown operator: " + std::string(name));
     }
     if (!child.isOK()) return child.status();
+    TROUPE_TRY(charge());
     children.push_back(std::move(child).value());
   }
   return conjunction(std::move(children));
@@ -333,6 +360,7 @@ StatusWith<Node> Parser::all(std::string_view path, const Element& e) {
                  : item.is(Type::kRegex) ? regexLiteral(path, item)
                                          : equality(path, item);
     if (!child.isOK()) return child.status();
+    TROUPE_TRY(charge());
     children.push_back(std::move(child).value());
   }
   if (children.empty()) return std::make_unique<MatchExpression>(MatchKind::kAlwaysFalse, std::move(children));
@@ -409,10 +437,14 @@ Parser::Handler Parser::handler(std::string_view name) {
 
 }  // namespace
 
-StatusWith<Node> parseMatch(View filter, const ParseContext& context) { return Parser(context).document(filter, true); }
+StatusWith<Node> parseMatch(View filter, const ParseContext& context) {
+  Parser parser(context);
+  return parser.finish(parser.document(filter, true));
+}
 
 StatusWith<Node> parseValueMatch(View conditions, const ParseContext& context) {
-  return Parser(context).operators("", conditions);
+  Parser parser(context);
+  return parser.finish(parser.operators("", conditions));
 }
 
 }  // namespace troupe::query

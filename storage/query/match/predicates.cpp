@@ -8,6 +8,7 @@
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/numeric.hpp"
 #include "storage/query/expression/values.hpp"
+#include "storage/query/interruptible_sort.hpp"
 #include "storage/query/match/regex.hpp"
 
 namespace troupe::query {
@@ -35,11 +36,21 @@ bool holds(MatchKind op, int order) {
 
 bool allowsEqual(MatchKind op) { return op == MatchKind::kEq || op == MatchKind::kLte || op == MatchKind::kGte; }
 
+/// Counts the steps of comparing so many bytes; small ones are covered by the step of the visit. False once the
+/// operation has to end.
+bool countsComparing(MatchDetails* details, size_t bytes) {
+  constexpr size_t kSmall = 4096;
+  return bytes <= kSmall || !details || details->goesOn(stepsFor(bytes));
+}
+
 class Compare final : public Predicate {
  public:
   Compare(MatchKind op, const Element& operand, const bson::Collator* collator)
       : op_(op), operand_(operand), collator_(collator) {}
-  bool test(const Element& e, MatchDetails*) const override { return compareMatches(op_, e, operand_, collator_); }
+  bool test(const Element& e, MatchDetails* details) const override {
+    return countsComparing(details, std::min<size_t>(e.valueSize(), operand_.valueSize())) &&
+           compareMatches(op_, e, operand_, collator_);
+  }
 
  private:
   MatchKind op_;
@@ -68,24 +79,27 @@ class RegexTest final : public Predicate {
 /// Membership by binary search; null and regular expressions apart.
 class In final : public Predicate {
  public:
-  In(const Element& array, const bson::Collator* collator) : collator_(collator) {
+  In(const bson::Collator* collator, QueryWork* work) : collator_(collator), held_(work) {}
+  /// Errors: ExceededMemoryLimit, those of regular expressions and of an interrupt.
+  Status fill(const Element& array, QueryWork* work) {
     for (const auto& e : array.asArray()) {
-      if (isNullRank(e)) hasNull_ = true;
-      else if (!e.is(Type::kRegex)) values_.push_back(e);
+      if (work) TROUPE_TRY(work->step());
+      if (isNullRank(e)) {
+        hasNull_ = true;
+      } else if (e.is(Type::kRegex)) {
+        TROUPE_ASSIGN(auto regex, CompiledRegex::compile(e.asRegex().pattern, e.asRegex().options, work));
+        regexes_.emplace_back(std::move(regex));
+      } else {
+        values_.push_back(e);
+        TROUPE_TRY(held_.set(static_cast<int64_t>(2 * sizeof(Element) * values_.size())));  // the sort copies them
+      }
     }
-    std::sort(values_.begin(), values_.end(),
-              [&](const Element& a, const Element& b) { return bson::compareValues(a, b, collator_) < 0; });
-  }
-  Status compileRegexes(const Element& array, QueryWork* work) {
-    for (const auto& e : array.asArray()) {
-      if (!e.is(Type::kRegex)) continue;
-      TROUPE_ASSIGN(auto regex, CompiledRegex::compile(e.asRegex().pattern, e.asRegex().options, work));
-      regexes_.emplace_back(std::move(regex));
-    }
-    return Status::OK();
+    return sortStably(values_, work,
+                      [&](const Element& a, const Element& b) { return bson::compareValues(a, b, collator_) < 0; });
   }
   bool test(const Element& e, MatchDetails* details) const override {
     if (isNullRank(e)) return hasNull_;
+    if (!countsComparing(details, e.valueSize())) return false;
     const auto at = std::lower_bound(values_.begin(), values_.end(), e, [&](const Element& a, const Element& b) {
       return bson::compareValues(a, b, collator_) < 0;
     });
@@ -100,6 +114,7 @@ class In final : public Predicate {
   std::vector<RegexTest> regexes_;
   bool hasNull_ = false;
   const bson::Collator* collator_;
+  HeldMemory held_;
 };
 
 class Exists final : public Predicate {
@@ -199,8 +214,8 @@ StatusWith<std::unique_ptr<Predicate>> inPredicate(const Element& array, const P
     }
     if (e.is(Type::kUndefined)) return {ErrorCode::kBadValue, "InMatchExpression equality cannot be undefined"};
   }
-  auto in = std::make_unique<In>(array, context.collator);
-  TROUPE_TRY(in->compileRegexes(array, context.work));
+  auto in = std::make_unique<In>(context.collator, context.work);
+  TROUPE_TRY(in->fill(array, context.work));
   return std::unique_ptr<Predicate>(std::move(in));
 }
 

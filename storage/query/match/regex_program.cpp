@@ -45,6 +45,71 @@ constexpr size_t kBytesPerLook = 128 * kBytesPerStep;
 constexpr int64_t kMostSteps = 20'000'000;
 constexpr uint32_t kMostBacktracks = 10'000'000;
 
+/// A class of characters beyond Latin-1 is a list of ranges that is walked for each character. Such a class is watched
+/// where its bytes times those of the text pass this: some tenth of a second.
+constexpr size_t kLargeClass = 256;
+constexpr size_t kMostClassWork = size_t{1} << 28;
+constexpr size_t kClassBytesPerByte = 4;  ///< of a class that is walked while a byte of text is compared
+
+/// The end of the class that begins at `at` with '[', behind its ']'; npos when it does not end.
+size_t endOfClass(std::string_view pattern, size_t at) {
+  size_t i = at + 1;
+  if (i < pattern.size() && pattern[i] == '^') ++i;
+  if (i < pattern.size() && pattern[i] == ']') ++i;  // at the beginning it stands for itself
+  for (; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\') {
+      ++i;
+    } else if (pattern.substr(i).starts_with("[:")) {
+      const size_t end = pattern.find(":]", i + 2);
+      if (end != std::string_view::npos) i = end + 1;
+    } else if (pattern[i] == ']') {
+      return i + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+/// Calls `visit` with the beginning and end of each class; text that only looks like one may be taken for one.
+template <class Visit>
+void visitClasses(std::string_view pattern, const Visit& visit) {
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\') {
+      ++i;
+    } else if (pattern[i] == '[') {
+      const size_t end = endOfClass(pattern, i);
+      if (end == std::string_view::npos) return;
+      visit(i, end);
+      i = end - 1;
+    }
+  }
+}
+
+/// Bytes of the largest class, if that is a large one, else 0.
+size_t largestClass(std::string_view pattern) {
+  if (pattern.size() <= kLargeClass) return 0;
+  size_t largest = 0;
+  visitClasses(pattern, [&](size_t from, size_t to) { largest = std::max(largest, to - from); });
+  return largest > kLargeClass ? largest : 0;
+}
+
+/// The pattern with a callout behind each character that a large class takes: `(?:[...](?C))*` for `[...]*`.
+std::string withWatchedClasses(const std::string& pattern) {
+  std::string out;
+  size_t copied = 0;
+  visitClasses(pattern, [&](size_t from, size_t to) {
+    if (to - from <= kLargeClass) return;
+    out.append(pattern, copied, from - copied).append("(?:").append(pattern, from, to - from).append("(?C))");
+    copied = to;
+  });
+  return out.append(pattern, copied);
+}
+
+/// Whether brackets may stand for themselves outside of classes: in quotes and comments.
+bool mayHideBrackets(std::string_view pattern, uint32_t flags) {
+  const auto has = [&](std::string_view part) { return pattern.find(part) != std::string_view::npos; };
+  return has("\\Q") || (has("#") && (has("(?") || (flags & PCRE2_EXTENDED) != 0));
+}
+
 Status tooExpensive() {
   return {ErrorCode(51156),
           "the regular expression takes too much time or memory to match: make it simpler, without repetitions within "
@@ -74,6 +139,7 @@ struct Machine {
 struct Watch {
   QueryWork* work;
   bool refersBack;  ///< an item may compare all that a group has taken, without showing it by its position
+  size_t bytesPerItem = kBytesPerItem;
   size_t position = 0;
   size_t start = 0;     ///< of the match that is tried
   size_t farthest = 0;  ///< position reached from there
@@ -87,7 +153,7 @@ struct Watch {
     if (watch.start != block->start_match) watch.farthest = watch.start = block->start_match;
     watch.farthest = std::max(watch.farthest, at);
     const size_t unseen = watch.refersBack ? watch.farthest - watch.start : 0;
-    watch.bytes += kBytesPerItem + unseen + (std::max(at, watch.position) - std::min(at, watch.position));
+    watch.bytes += watch.bytesPerItem + unseen + (std::max(at, watch.position) - std::min(at, watch.position));
     watch.position = at;
     return watch.bytes < kBytesPerLook ? 0 : watch.look();
   }
@@ -225,7 +291,8 @@ StatusWith<std::shared_ptr<const RegexProgram>> RegexProgram::compile(std::strin
 const pcre2_code* RegexProgram::watchedForm() const {
   std::call_once(watchedMade_, [this] {
     int error = 0;
-    watched_ = compileForm(pattern_, PCRE2_AUTO_CALLOUT, error);
+    const bool rewrites = largestClass(pattern_) > 0 && !mayHideBrackets(pattern_, flags_);
+    watched_ = compileForm(rewrites ? withWatchedClasses(pattern_) : pattern_, PCRE2_AUTO_CALLOUT, error);
   });
   return watched_;
 }
@@ -264,7 +331,7 @@ int RegexProgram::runByPlaces(const Attempt& attempt, QueryWork* work, Status& s
 
 int RegexProgram::runWatched(const Attempt& attempt, QueryWork* work, Status& stopped) const {
   pcre2_match_context* const context = Machine::ofThread().context;
-  Watch watch{work, refersBack_, attempt.from};
+  Watch watch{work, refersBack_, kBytesPerItem + largestClass(pattern_) / kClassBytesPerByte, attempt.from};
   pcre2_set_callout(context, &Watch::beforeItem, &watch);
   const int outcome = run(attempt);
   pcre2_set_callout(context, nullptr, nullptr);
@@ -292,8 +359,10 @@ StatusWith<int> RegexProgram::search(std::string_view text, size_t from, RegexMa
   Attempt attempt{plain_, text, from, match.data_, limitForShort(text.size())};
   int outcome = PCRE2_ERROR_MATCHLIMIT;
   Status stopped;
+  const bool walksClass = text.size() > kShortText && largestClass(pattern_) > kMostClassWork / text.size();
+  if (walksClass && (mayHideBrackets(pattern_, flags_) || !watchedForm())) return tooExpensive();
   if (text.size() <= kShortText) outcome = run(attempt);
-  if (outcome == PCRE2_ERROR_MATCHLIMIT && placesForm())
+  if (outcome == PCRE2_ERROR_MATCHLIMIT && !walksClass && placesForm())
     outcome = runByPlaces({placesForm(), text, from, match.data_, limitAtPlace(text.size())}, work, stopped);
   if (outcome == PCRE2_ERROR_MATCHLIMIT) {
     if (const pcre2_code* const watched = watchedForm()) {

@@ -25,6 +25,9 @@ class Replay final : public Stage {
   size_t at_ = 0;
 };
 
+/// Each is parsed, and has stages, before any document is read.
+constexpr size_t kMostPipelines = 1000;
+
 class FacetStage final : public Stage {
  public:
   FacetStage(std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets, PipelineContext context)
@@ -84,6 +87,8 @@ Status parseFacet(const Element& e, StageParser& parser) {
     return {ErrorCode(40169), "the $facet specification must be a non-empty object"};
   std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets;
   for (const Element& facet : e.asDocument()) {
+    if (facets.size() == kMostPipelines)
+      return {ErrorCode::kFailedToParse, "$facet takes no more than " + std::to_string(kMostPipelines) + " pipelines"};
     const std::string name(facet.name());
     if (name.starts_with('$') || name.find('.') != std::string::npos)
       return {ErrorCode::kFailedToParse, "$facet field names may not start with '$' or contain '.': " + name};

@@ -250,7 +250,7 @@ class GroupStage final : public Stage {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       TROUPE_TRY(growth.reserve(out.size() + group.states[i]->memory()));
       TROUPE_ASSIGN(const Value value, group.states[i]->result());
-      if (bson::nestsDeeper(value.element(), Operand::kMaxDepth - out.depth())) return nestedTooDeeply();
+      TROUPE_TRY(checkNesting(value.element(), Operand::kMaxDepth - out.depth(), context_.parse->work));
       out.append(outputs_[i].name, value);
     }
     group = Group{};  // gives the memory back while results are read

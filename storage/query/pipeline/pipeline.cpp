@@ -52,6 +52,7 @@ StatusWith<std::unique_ptr<Pipeline>> Pipeline::parse(bson::View stages, const P
     return Status(ErrorCode(7749501), "Pipeline length must be no longer than 1000 stages");
   std::unique_ptr<Pipeline> pipeline(new Pipeline);
   pipeline->parse_ = context.parse;
+  TROUPE_TRY(pipeline->charge(stages));
   StageParser parser{context, pipeline->stages_, pipeline->involved_};
   for (const Element& e : stages) {
     if (!e.is(Type::kDocument))
@@ -70,6 +71,15 @@ StatusWith<std::unique_ptr<Pipeline>> Pipeline::parse(bson::View stages, const P
   TROUPE_TRY(checkPlaces(pipeline->stages_));
   pipeline->link();
   return pipeline;
+}
+
+/// There may be very many small ones: $facet and the joins have pipelines of their own.
+Status Pipeline::charge(bson::View stages) {
+  constexpr int64_t kPipelineBytes = 512, kStageBytes = 1024;
+  QueryWork* const work = parse_ ? parse_->work : nullptr;
+  if (!work) return Status::OK();
+  TROUPE_TRY(work->step(stepsFor(stages.size())));
+  return charge_.resize(work->memory(), kPipelineBytes + stages.count() * kStageBytes + stages.size());
 }
 
 Pipeline::~Pipeline() = default;

@@ -73,11 +73,13 @@ class Pipeline {
   friend class PipelineOptimizer;
   Pipeline() = default;
   void link();
+  Status charge(bson::View stages);
 
   StagePtr source_;
   std::vector<StagePtr> stages_;
   std::vector<NamedCollection> involved_;
   const ParseContext* parse_ = nullptr;
+  storage::MemoryCharge charge_;
 };
 
 /// The pipeline form of an update: parsed once, applied to documents. Only $set/$addFields, $unset/$project and

@@ -18,7 +18,7 @@ ClusteredScan::ClusteredScan(PlanContext& plan, std::shared_ptr<const IndexPlan>
     : PlanStage(plan),
       access_(std::move(access)),
       filter_(allConditions(*access_, std::move(filter))),
-      ranges_(rangesOf(*access_)) {}
+      ranges_(rangesOf(*access_, plan.parse.work)) {}
 
 StatusWith<bool> ClusteredScan::move() {
   if (target_.empty()) return cursor_.next();
@@ -29,6 +29,7 @@ StatusWith<bool> ClusteredScan::move() {
 }
 
 StatusWith<PlanStage::Step> ClusteredScan::advance(Row& row) {
+  TROUPE_TRY(ranges_.interrupt());
   if (done_ || ranges_.empty()) return Step::kEnd;
   if (!open_) {
     TROUPE_ASSIGN(cursor_, plan_.records().cursor(*plan_.unit, access_->forward));
@@ -72,7 +73,7 @@ void ClusteredScan::describe(bson::Builder& out, bool counters) const {
     const Intervals& bounds = access_->bounds.front();
     if (!bounds.front().low.element().is(bson::Type::kMinKey)) out.append("minRecord", bounds.front().low);
     if (!bounds.back().high.element().is(bson::Type::kMaxKey)) out.append("maxRecord", bounds.back().high);
-    access_->explainBounds(out);
+    access_->explainBounds(out, plan_.parse.work);
   }
   if (counters) out.append("docsExamined", documents_);
 }

@@ -84,6 +84,7 @@ StatusWith<PlanStage::Step> UnionRows::advance(Row& row) {
     TROUPE_ASSIGN(const Step step, inputs_[at_]->work(row));
     if (step == Step::kAgain) return step;
     if (step == Step::kEnd) {
+      inputs_[at_]->save();  // gives up its cursor: an ended branch is not asked again
       ++at_;
       continue;
     }
@@ -91,6 +92,11 @@ StatusWith<PlanStage::Step> UnionRows::advance(Row& row) {
     ++repeats_;
   }
   return Step::kEnd;
+}
+
+/// Only the branch at hand: there may be a hundred thousand others, which are not open yet, or have ended.
+std::span<const PlanStagePtr> UnionRows::held() const {
+  return std::span<const PlanStagePtr>(inputs_).subspan(at_, at_ < inputs_.size() ? 1 : 0);
 }
 
 void UnionRows::describe(bson::Builder& out, bool counters) const {

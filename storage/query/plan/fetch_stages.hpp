@@ -59,6 +59,7 @@ class UnionRows final : public PlanStage {
  protected:
   StatusWith<Step> advance(Row& row) override;
   void describe(bson::Builder& out, bool counters) const override;
+  std::span<const PlanStagePtr> held() const override;
 
  private:
   size_t at_ = 0;

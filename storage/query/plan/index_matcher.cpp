@@ -65,6 +65,8 @@ class Matcher {
       arrays_.push_back(index_->state->path(i));
       TROUPE_TRY(assignField(i));
     }
+    for (const Intervals& intervals : plan_.bounds)
+      TROUPE_TRY(query_.step(static_cast<int64_t>(intervals.size() / kPointsPerStep)));
     while (plan_.equalities < static_cast<int>(fields.size()) && arePoints(plan_.bounds[plan_.equalities]))
       ++plan_.equalities;
     while (plan_.bounded < static_cast<int>(fields.size()) && !isAll(plan_.bounds[plan_.bounded])) ++plan_.bounded;
@@ -133,6 +135,7 @@ class Matcher {
     for (const QueryPredicate& predicate : query_.predicates.on(index_->spec.fields[field].path)) {
       TROUPE_ASSIGN(auto bounds, boundsFor(predicate, field));
       if (!bounds) continue;
+      TROUPE_TRY(query_.step(static_cast<int64_t>(bounds->intervals.size() / kPointsPerStep)));
       const int narrow = narrowness(bounds->intervals);
       offers.push_back({&predicate, std::move(*bounds), narrow});
     }
@@ -141,8 +144,8 @@ class Matcher {
     for (const auto& [predicate, bounds, narrow] : offers) {
       TROUPE_TRY(query_.step(static_cast<int64_t>(1 + used_.size() / 8)));
       if (!combinesWithUsed(*predicate, field)) continue;
-      TROUPE_TRY(query_.step(static_cast<int64_t>((intervals.size() + bounds.intervals.size()) / 4)));
-      intervals = intersect(intervals, bounds.intervals);
+      intervals = intersect(intervals, bounds.intervals, query_.work);
+      TROUPE_TRY(query_.step());
       used_.push_back({predicate, field, bounds.tightness});
       if (predicate->number < 64) plan_.used |= uint64_t{1} << predicate->number;
     }
@@ -204,6 +207,7 @@ class Matcher {
     return true;
   }
 
+  static constexpr size_t kPointsPerStep = 16;  ///< of intervals that are only asked whether they are points
   const storage::IndexPtr& index_;
   const IndexQuery& query_;
   bool sameCollation_;

@@ -1,7 +1,5 @@
 #include "storage/query/plan/index_plan.hpp"
 
-#include <algorithm>
-
 namespace troupe::query {
 
 namespace {
@@ -21,20 +19,22 @@ Status IndexPlan::charge(QueryWork* work, size_t free) {
   return bytes > free ? memory.resize(work->memory(), static_cast<int64_t>(bytes)) : Status::OK();
 }
 
-void IndexPlan::explainBounds(bson::Builder& out) const {
+void IndexPlan::explainBounds(bson::Builder& out, QueryWork* work) const {
   const bool collated = index->access && index->access->collator() != nullptr;
   out.openDocument("indexBounds");
   for (size_t i = 0; i < bounds.size(); ++i) {
     out.openArray(index->spec.fields[i].path);
-    Intervals shown = bounds[i];
-    if (isDescending(i) == forward) {
-      std::reverse(shown.begin(), shown.end());
-      for (Interval& interval : shown) {
-        std::swap(interval.low, interval.high);
-        std::swap(interval.lowInclusive, interval.highInclusive);
+    const bool backward = isDescending(i) == forward;
+    for (size_t n = 0; n < bounds[i].size(); ++n) {
+      const Interval& next = backward ? bounds[i][bounds[i].size() - 1 - n] : bounds[i][n];
+      const size_t bytes = next.low.valueBytes().size() + next.high.valueBytes().size();
+      if (out.size() + bytes > kMostExplained || (work && !work->step(stepsFor(4 * bytes)).isOK())) {
+        out.push("...");
+        break;
       }
+      const Interval turned{next.high, next.low, next.highInclusive, next.lowInclusive};
+      out.push((backward ? turned : next).text(collated));
     }
-    for (const Interval& interval : shown) out.push(interval.text(collated));
     out.close();
   }
   out.close();

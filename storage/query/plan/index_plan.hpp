@@ -30,8 +30,8 @@ struct IndexPlan {
   /// Every key is read.
   bool isUnbounded() const { return keyRange ? from.empty() && to.empty() : bounded == 0; }
   bool isDescending(size_t field) const { return index->spec.fields[field].descending; }
-  /// `{a: ["[1, 5)"]}`, in the direction of the scan.
-  void explainBounds(bson::Builder& out) const;
+  /// `{a: ["[1, 5)"]}`, in the direction of the scan; up to an interrupt of `work`, or kMostExplained bytes of `out`.
+  void explainBounds(bson::Builder& out, QueryWork* work) const;
 };
 
 }  // namespace troupe::query

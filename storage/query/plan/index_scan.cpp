@@ -17,11 +17,11 @@ bool isOneKey(const IndexPlan& access) {
 
 }  // namespace
 
-KeyRanges rangesOf(const IndexPlan& access) {
+KeyRanges rangesOf(const IndexPlan& access, QueryWork* work) {
   if (access.keyRange) return {access.from, access.to, access.forward};
   std::vector<bool> descending;
   for (size_t i = 0; i < access.bounds.size(); ++i) descending.push_back(access.isDescending(i));
-  return {access.bounds, descending, access.forward};
+  return {access.bounds, descending, access.forward, work};
 }
 
 IndexScan::IndexScan(PlanContext& plan, std::shared_ptr<const IndexPlan> access, bool countOnly)
@@ -30,11 +30,12 @@ IndexScan::IndexScan(PlanContext& plan, std::shared_ptr<const IndexPlan> access,
       index_(access_->index.get()),
       countOnly_(countOnly),
       filter_(access_->keyFilter),
-      ranges_(rangesOf(*access_)),
+      ranges_(rangesOf(*access_, plan.parse.work)),
       removesRepeats_(!isOneKey(*access_)) {}
 
 Status IndexScan::open() {
   open_ = true;
+  if (plan_.restores > 0) TROUPE_TRY(checkIndex());  // a branch of an $or is not restored before its turn
   if (!plan_.trial) index_->state->accesses.fetch_add(1, std::memory_order_relaxed);
   TROUPE_ASSIGN(cursor_, index_->access->cursor(*plan_.unit, access_->forward));
   target_ = ranges_.start();
@@ -66,6 +67,7 @@ StatusWith<bool> IndexScan::passes() {
 }
 
 StatusWith<PlanStage::Step> IndexScan::advance(Row& row) {
+  TROUPE_TRY(ranges_.interrupt());
   if (done_ || ranges_.empty()) return Step::kEnd;
   if (!open_) TROUPE_TRY(open());
   for (; plan_.spend(); ++works_) {
@@ -96,12 +98,17 @@ void IndexScan::onSave() {
   else cursor_.save();
 }
 
-Status IndexScan::onRestore() {
+Status IndexScan::checkIndex() const {
   // The index may have been dropped while nobody held a cursor on it.
   const auto current = plan_.collection->indexes();
   const auto it = std::find_if(current.begin(), current.end(),
                                [&](const storage::IndexPtr& index) { return index->ident == index_->ident; });
   if (it == current.end()) return {ErrorCode::kQueryPlanKilled, "index '" + index_->spec.name + "' dropped"};
+  return Status::OK();
+}
+
+Status IndexScan::onRestore() {
+  TROUPE_TRY(checkIndex());
   if (!open_ || done_) return Status::OK();
   return cursor_.restore(*plan_.unit).status();
 }
@@ -132,7 +139,7 @@ void IndexScan::describe(bson::Builder& out, bool counters) const {
       .append("isSparse", spec.sparse)
       .append("isPartial", spec.partialFilter.has_value());
   out.append("indexVersion", 2).append("direction", access_->forward ? "forward" : "backward");
-  if (!access_->keyRange) access_->explainBounds(out);
+  if (!access_->keyRange) access_->explainBounds(out, plan_.parse.work);
   if (counters)
     out.append("keysExamined", keys_)
         .append("seeks", seeks_)

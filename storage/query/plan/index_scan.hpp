@@ -28,6 +28,8 @@ class IndexScan : public PlanStage {
 
  private:
   Status open();
+  /// QueryPlanKilled when the index has been dropped.
+  Status checkIndex() const;
   /// Moves to the next key; false at the end.
   StatusWith<bool> move();
   StatusWith<bool> passes();
@@ -48,6 +50,6 @@ class IndexScan : public PlanStage {
 };
 
 /// The ranges an access plan reads.
-KeyRanges rangesOf(const IndexPlan& access);
+KeyRanges rangesOf(const IndexPlan& access, QueryWork* work);
 
 }  // namespace troupe::query

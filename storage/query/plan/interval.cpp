@@ -6,6 +6,7 @@
 
 #include "messaging/bson/compare.hpp"
 #include "storage/index/document_text.hpp"
+#include "storage/query/interruptible_sort.hpp"
 
 namespace troupe::query {
 
@@ -37,6 +38,10 @@ bool meets(const Interval& a, const Interval& b) {
   const int order = compare(b.low, a.high);
   return order < 0 || (order == 0 && (a.highInclusive || b.lowInclusive));
 }
+
+size_t bytesOf(const Interval& i) { return i.low.valueBytes().size() + i.high.valueBytes().size(); }
+
+bool goesOn(QueryWork* work, int64_t steps) { return !work || work->step(steps).isOK(); }
 
 Value empty(Type type) { return type == Type::kArray ? Value::array(bson::View()) : Value(bson::View()); }
 
@@ -87,12 +92,19 @@ bool arePoints(const Intervals& intervals) {
   return std::all_of(intervals.begin(), intervals.end(), [](const Interval& i) { return i.isPoint(); });
 }
 
-Intervals unite(Intervals intervals) {
-  std::erase_if(intervals, isEmpty);
-  std::sort(intervals.begin(), intervals.end(),
-            [](const Interval& a, const Interval& b) { return compareLows(a, b) < 0; });
+Intervals unite(Intervals intervals, QueryWork* work) {
+  std::vector<Interval*> sorted;
+  for (Interval& i : intervals) {
+    if (!goesOn(work, stepsFor(bytesOf(i)))) return {};
+    if (!isEmpty(i)) sorted.push_back(&i);
+  }
+  const auto less = [](const Interval* a, const Interval* b) { return compareLows(*a, *b) < 0; };
+  const auto steps = [](const Interval* a, const Interval* b) { return stepsOfComparing(bytesOf(*a), bytesOf(*b)); };
+  if (!sortStably(sorted, work, less, steps).isOK()) return {};
   Intervals out;
-  for (Interval& next : intervals) {
+  for (Interval* const one : sorted) {
+    Interval& next = *one;
+    if (!goesOn(work, stepsFor(bytesOf(next)))) return {};
     if (out.empty() || !meets(out.back(), next)) {
       out.push_back(std::move(next));
     } else if (compareHighs(next, out.back()) > 0) {
@@ -103,9 +115,10 @@ Intervals unite(Intervals intervals) {
   return out;
 }
 
-Intervals intersect(const Intervals& a, const Intervals& b) {
+Intervals intersect(const Intervals& a, const Intervals& b, QueryWork* work) {
   Intervals out;
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (!goesOn(work, stepsFor(bytesOf(a[i]) + bytesOf(b[j])))) return {};
     const Interval& low = compareLows(a[i], b[j]) >= 0 ? a[i] : b[j];
     const bool aEndsFirst = compareHighs(a[i], b[j]) <= 0;
     const Interval& high = aEndsFirst ? a[i] : b[j];
@@ -116,10 +129,11 @@ Intervals intersect(const Intervals& a, const Intervals& b) {
   return out;
 }
 
-Intervals complement(const Intervals& intervals) {
+Intervals complement(const Intervals& intervals, QueryWork* work) {
   Intervals out;
   Interval gap = Interval::all();
   for (const Interval& i : intervals) {
+    if (!goesOn(work, stepsFor(bytesOf(i)))) return {};
     out.push_back({gap.low, i.low, gap.lowInclusive, !i.lowInclusive});
     gap.low = i.high;
     gap.lowInclusive = !i.highInclusive;

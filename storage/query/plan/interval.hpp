@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "messaging/bson/document.hpp"
+#include "storage/query/query_work.hpp"
 
 namespace troupe::query {
 
@@ -24,11 +25,14 @@ struct Interval {
 /// Disjoint, not empty, in ascending order.
 using Intervals = std::vector<Interval>;
 
+// Lists may hold a million intervals, so that each takes steps of `work` (null: none). An interrupt ends the loop: the
+// result means nothing then, and the caller's next step says so.
+
 /// Puts intervals in order and joins those that meet.
-Intervals unite(Intervals intervals);
-Intervals intersect(const Intervals& a, const Intervals& b);
+Intervals unite(Intervals intervals, QueryWork* work);
+Intervals intersect(const Intervals& a, const Intervals& b, QueryWork* work);
 /// All values that are in none of them.
-Intervals complement(const Intervals& intervals);
+Intervals complement(const Intervals& intervals, QueryWork* work);
 bool isAll(const Intervals& intervals);
 bool arePoints(const Intervals& intervals);
 

@@ -25,30 +25,36 @@ bool isPoint(const auto& range) { return range.low == range.high && range.lowInc
 
 }  // namespace
 
-KeyRanges::KeyRanges(const std::vector<Intervals>& bounds, const std::vector<bool>& descending, bool forward)
+KeyRanges::KeyRanges(const std::vector<Intervals>& bounds, const std::vector<bool>& descending, bool forward,
+                     QueryWork* work)
     : forward_(forward) {
   firstDescending_ = !descending.empty() && descending.front();
-  for (size_t i = 0; i < bounds.size(); ++i) {
-    Field field;
-    field.descending = descending[i];
-    field.all = isAll(bounds[i]);
-    for (const Interval& interval : bounds[i]) {
-      Range range{encode(interval.low, field.descending), encode(interval.high, field.descending),
-                  interval.lowInclusive, interval.highInclusive};
-      if (field.descending) {
-        std::swap(range.low, range.high);
-        std::swap(range.lowInclusive, range.highInclusive);
-      }
-      field.ranges.push_back(std::move(range));
-    }
-    if (field.descending) std::reverse(field.ranges.begin(), field.ranges.end());
-    empty_ = empty_ || field.ranges.empty();
-    fields_.push_back(std::move(field));
-  }
+  for (size_t i = 0; i < bounds.size() && interrupt_.isOK(); ++i) interrupt_ = addField(bounds[i], descending[i], work);
+  if (!interrupt_.isOK()) return;
   while (!fields_.empty() && fields_.back().all) fields_.pop_back();
   if (empty_) return;
   single_ = makeSingle();
   if (!single_) appendStart(0, forward_ ? lower_ : upper_);
+}
+
+Status KeyRanges::addField(const Intervals& intervals, bool descending, QueryWork* work) {
+  Field field;
+  field.descending = descending;
+  field.all = isAll(intervals);
+  for (const Interval& interval : intervals) {
+    Range range{encode(interval.low, descending), encode(interval.high, descending), interval.lowInclusive,
+                interval.highInclusive};
+    if (work) TROUPE_TRY(work->step(stepsFor(range.low.size() + range.high.size())));
+    if (descending) {
+      std::swap(range.low, range.high);
+      std::swap(range.lowInclusive, range.highInclusive);
+    }
+    field.ranges.push_back(std::move(range));
+  }
+  if (descending) std::reverse(field.ranges.begin(), field.ranges.end());
+  empty_ = empty_ || field.ranges.empty();
+  fields_.push_back(std::move(field));
+  return Status::OK();
 }
 
 /// Points on all fields but the last make one stretch of keys.

@@ -14,12 +14,14 @@ class KeyRanges {
   enum class Verdict { kInside, kSeek, kEnd };
 
   KeyRanges() = default;
-  /// `bounds` for each field of the index, `descending` its direction.
-  KeyRanges(const std::vector<Intervals>& bounds, const std::vector<bool>& descending, bool forward);
+  /// `bounds` for each field of the index, `descending` its direction. Each takes steps of `work` (null: none).
+  KeyRanges(const std::vector<Intervals>& bounds, const std::vector<bool>& descending, bool forward, QueryWork* work);
   /// Whole keys between two byte strings, exclusive; empty is open.
   KeyRanges(std::string lower, std::string upper, bool forward)
       : forward_(forward), single_(true), lower_(std::move(lower)), upper_(std::move(upper)) {}
 
+  /// The interrupt that ended the making of the ranges; they mean nothing then.
+  const Status& interrupt() const { return interrupt_; }
   /// No key is within.
   bool empty() const { return empty_; }
   /// Where the scan begins: a byte string before or behind (backward) all keys within; empty: at the very end.
@@ -40,10 +42,12 @@ class KeyRanges {
     bool all = false;
   };
 
+  Status addField(const Intervals& intervals, bool descending, QueryWork* work);
   bool makeSingle();
   /// Appends the first bounds, in the scan's direction, of the fields from `field` on.
   void appendStart(size_t field, std::string& out) const;
 
+  Status interrupt_;
   std::vector<Field> fields_;  ///< up to the last with bounds
   bool firstDescending_ = false;
   bool forward_ = true;

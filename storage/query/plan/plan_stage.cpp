@@ -71,12 +71,12 @@ StatusWith<PlanStage::Step> PlanStage::work(Row& row) {
 void PlanStage::save() {
   ++saves_;
   onSave();
-  for (const auto& input : inputs_) input->save();
+  for (const auto& input : held()) input->save();
 }
 
 Status PlanStage::restore() {
   ++restores_;
-  for (const auto& input : inputs_) TROUPE_TRY(input->restore());
+  for (const auto& input : held()) TROUPE_TRY(input->restore());
   return onRestore();
 }
 
@@ -105,6 +105,10 @@ void PlanStage::explainCounters(bson::Builder& out) const {
 
 void PlanStage::explain(bson::Builder& out, bool counters) const {
   out.append("stage", name());
+  if (out.size() > kMostExplained || (plan_.parse.work && !plan_.parse.work->step().isOK())) {
+    out.append("warning", "stats tree exceeded BSON size limit for explain");
+    return;
+  }
   if (const RowFilter* filter = shownFilter(); filter && !filter->empty()) out.append("filter", filter->toBson());
   if (counters) explainCounters(out);
   describe(out, counters);

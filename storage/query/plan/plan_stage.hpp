@@ -61,6 +61,9 @@ struct PlanContext {
   }
 };
 
+/// Bytes of an explanation after which further stages and bounds are left out.
+inline constexpr size_t kMostExplained = size_t{10} << 20;
+
 /// An index key as it lies in the index, with the index that can decode it.
 struct IndexRow {
   std::string_view key;
@@ -126,6 +129,8 @@ class PlanStage {
   std::span<const std::unique_ptr<PlanStage>> inputs() const { return inputs_; }
 
  protected:
+  /// The inputs that hold anything of the storage between two pieces of work.
+  virtual std::span<const std::unique_ptr<PlanStage>> held() const { return inputs_; }
   virtual StatusWith<Step> advance(Row& row) = 0;
   virtual void onSave() {}
   virtual Status onRestore() { return Status::OK(); }

@@ -60,7 +60,7 @@ class BoundsMaker {
   }
 
   PredicateBounds nothing() const {
-    return {unite({typeBracket(Type::kUndefined), typeBracket(Type::kNull)}), Tightness::kInexactFetch};
+    return {unite({typeBracket(Type::kUndefined), typeBracket(Type::kNull)}, context_.work), Tightness::kInexactFetch};
   }
 
   Interval hash(const Element& e) const {
@@ -75,7 +75,7 @@ class BoundsMaker {
     const Element first = e.asArray().first();
     const Interval byElement = first ? Interval::point(indexed(first).element()) : typeBracket(Type::kUndefined);
     Intervals both{byElement, Interval::point(indexed(e).element())};
-    return PredicateBounds{unite(std::move(both)), Tightness::kInexactFetch};
+    return PredicateBounds{unite(std::move(both), context_.work), Tightness::kInexactFetch};
   }
 
   Bounds range(MatchKind op, const Element& e) const {
@@ -93,7 +93,8 @@ class BoundsMaker {
     }
     // The bracket of code is shared by code with scope, which does not compare with it.
     const bool shared = e.is(Type::kCode) || e.is(Type::kCodeWithScope);
-    return PredicateBounds{unite({std::move(interval)}), shared ? Tightness::kInexactFetch : Tightness::kExact};
+    return PredicateBounds{unite({std::move(interval)}, context_.work),
+                           shared ? Tightness::kInexactFetch : Tightness::kExact};
   }
 
   Bounds in(const Element& array) const {
@@ -105,7 +106,7 @@ class BoundsMaker {
       out.intervals.insert(out.intervals.end(), one->intervals.begin(), one->intervals.end());
       worsen(out.tightness, one->tightness);
     }
-    out.intervals = unite(std::move(out.intervals));
+    out.intervals = unite(std::move(out.intervals), context_.work);
     return out;
   }
 
@@ -120,7 +121,7 @@ class BoundsMaker {
         strings.high = Value(prefix);
       }
     }
-    out.intervals = unite({std::move(strings), Interval::point(Value(regex).element())});
+    out.intervals = unite({std::move(strings), Interval::point(Value(regex).element())}, context_.work);
     return out;
   }
 
@@ -141,7 +142,7 @@ class BoundsMaker {
         out.intervals.push_back(Interval::point(Value(std::numeric_limits<double>::quiet_NaN()).element()));
       }
     }
-    out.intervals = unite(std::move(out.intervals));
+    out.intervals = unite(std::move(out.intervals), context_.work);
     return out;
   }
 
@@ -156,7 +157,7 @@ class BoundsMaker {
       case MatchKind::kEq:
         if (e.isNullish()) {
           if (context_.multikey) return {};
-          return PredicateBounds{complement({typeBracket(Type::kNull)}), Tightness::kInexactFetch};
+          return PredicateBounds{complement({typeBracket(Type::kNull)}, context_.work), Tightness::kInexactFetch};
         }
         if (!plain(e)) return {};
         break;
@@ -175,7 +176,7 @@ class BoundsMaker {
     }
     Bounds positive = make(node);
     if (!positive || positive->tightness != Tightness::kExact) return {};
-    positive->intervals = complement(positive->intervals);
+    positive->intervals = complement(positive->intervals, context_.work);
     if (context_.multikey) positive->tightness = Tightness::kInexactFetch;
     return positive;
   }
@@ -196,7 +197,7 @@ class BoundsMaker {
     size_t left = kMostOfOneElement;
     for (const auto& child : node.children()) {
       if (left-- == 0 || !goesOn()) return out;
-      out.intervals = intersect(out.intervals, element(*child)->intervals);
+      out.intervals = intersect(out.intervals, element(*child)->intervals, context_.work);
     }
     return out;
   }

@@ -43,7 +43,7 @@ StatusWith<bson::Document> withNestedValue(bson::View document, std::string_view
   Placing placing{FieldPath(path), value, {}};
   TROUPE_TRY(checkDepth(placing.path));
   const int levels = Operand::kMaxDepth - static_cast<int>(placing.path.size());
-  if (bson::nestsDeeper(value.element(), levels)) return nestedTooDeeply();
+  TROUPE_TRY(checkNesting(value.element(), levels, work));
   const size_t bytes = document.size() + path.size() * 8 + value.valueBytes().size();
   Growth growth(work);
   TROUPE_TRY(growth.reserve(bytes));

@@ -69,7 +69,7 @@ class ProjectionTree {
     bson::Builder builder;
     Growth growth;
     Status append(std::string_view name, const bson::Value& value) {
-      if (bson::nestsDeeper(value.element(), Operand::kMaxDepth - builder.depth())) return nestedTooDeeply();
+      TROUPE_TRY(checkNesting(value.element(), Operand::kMaxDepth - builder.depth(), growth.work()));
       TROUPE_TRY(growth.reserve(builder.size() + value.valueBytes().size()));
       builder.append(name, value);
       return Status::OK();

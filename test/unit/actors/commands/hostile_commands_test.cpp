@@ -236,6 +236,44 @@ TEST_F(HostileCommandsTest, ABulkWriteNamesNoMoreNamespacesThanItHasOperations) 
   EXPECT_EQ(codeOf(bson::doc("bulkWrite", 1, "ops", operations, "nsInfo", namespaces), "admin"), 0);
 }
 
+TEST_F(HostileCommandsTest, ACommandCreatesOnlySoManyIndexesWithFiltersOfALimitedSize) {
+  const auto create = [&](const std::vector<Document>& indexes) {
+    return codeOf(bson::doc("createIndexes", "c", "indexes", indexes));
+  };
+  const Document one = bson::doc("key", bson::doc("a", 1), "name", "a");
+  EXPECT_EQ(create(std::vector<Document>(1001, one)), 2);
+  EXPECT_EQ(create(std::vector<Document>(1000, one)), 0) << "it is one index";
+  const auto partial = [&](size_t bytes) {
+    return bson::doc("key", bson::doc("b", 1), "name", "b", "partialFilterExpression",
+                     bson::doc("x", std::string(bytes, 'x')));
+  };
+  EXPECT_EQ(create({partial(70'000)}), 67);
+  EXPECT_EQ(create({partial(60'000)}), 0);
+}
+
+TEST_F(HostileCommandsTest, VeryManyPipelinesOfAFacetAreRefused) {
+  const auto facet = [&](int count) {
+    Builder b;
+    b.openDocument("$facet");
+    for (int i = 0; i < count; ++i) b.openArray("f" + std::to_string(i)).close();
+    return codeOfPipeline({documents(Document()), b.close().finish()});
+  };
+  EXPECT_EQ(facet(1001), 9);
+  EXPECT_EQ(facet(1000), 0);
+}
+
+TEST_F(HostileCommandsTest, ConditionsOfAFilterAreCharged) {
+  Builder b;
+  b.openArray("$or");
+  for (int i = 0; i < 500'000; ++i) b.push(bson::doc("a", i));
+  const Document filter = b.close().finish();
+  fill("c", 1);
+  EXPECT_EQ(codeOf(bson::doc("find", "c", "filter", filter)), kExceeded);
+  EXPECT_EQ(codeOf(bson::doc("delete", "c", "deletes", std::vector{bson::doc("q", filter, "limit", 0)})), kExceeded);
+  EXPECT_EQ(codeOfPipeline({documents(Document()), bson::doc("$match", filter)}), kExceeded);
+  EXPECT_EQ(codeOf(bson::doc("collMod", "c", "validator", filter)), kExceeded);
+}
+
 TEST_F(HostileCommandsTest, AnIndexFilterNamesNoMoreIndexesThanACollectionHas) {
   fill("c", 1);
   EXPECT_EQ(codeOf(bson::doc("planCacheSetFilter", "c", "query", Document(), "indexes", repeated("x", 65))), 2);

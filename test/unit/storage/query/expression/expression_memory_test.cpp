@@ -6,6 +6,7 @@
 
 #include "messaging/bson/json.hpp"
 #include "storage/query/expression/expression.hpp"
+#include "storage/query/expression/values.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/parse_context.hpp"
 #include "storage/query/update/update.hpp"
@@ -110,6 +111,160 @@ TEST_F(HostileExpressions, EndWithTheirOperation) {
     work.killed = true;
     EXPECT_EQ(evaluate(loop, document).code(), ErrorCode::kInterrupted) << loop;
   }
+}
+
+bson::Document withNumbers(int count) {
+  bson::Builder b;
+  b.openArray("list");
+  for (int i = 0; i < count; ++i) b.push(i);
+  return b.close().finish();
+}
+
+TEST_F(HostileExpressions, TheDepthOfALargeValueIsCheckedInSteps) {
+  const bson::Document large = withNumbers(1'000'000);
+  ASSERT_TRUE(checkNesting(large["list"], 200, &work).isOK());
+  EXPECT_GE(work.looks, 1);
+  work.killed = true;
+  EXPECT_EQ(checkNesting(large["list"], 200, &work).code(), ErrorCode::kInterrupted);
+  EXPECT_TRUE(checkNesting(large["list"], 200, nullptr).isOK());
+}
+
+TEST_F(HostileExpressions, ValuesNestAsDeepAsTheLimitSays) {
+  bson::Document deep = bson::doc("a", std::string(100, 'x'));
+  for (int i = 0; i < 9; ++i) deep = bson::doc("a", deep, "b", std::string(100, 'x'));
+  const auto holder = bson::doc("v", deep);  // a value of ten levels
+  EXPECT_TRUE(checkNesting(holder["v"], 10, &work).isOK());
+  EXPECT_EQ(checkNesting(holder["v"], 9, &work).code(), ErrorCode::kOverflow);
+  EXPECT_EQ(checkNesting(holder["v"], 0, nullptr).code(), ErrorCode::kOverflow);
+}
+
+TEST_F(HostileExpressions, LargeItemsOfAMapCountAsManySteps) {
+  TestWork rich(int64_t{1} << 30);
+  const auto spec = bson::fromJson(R"({"v": {"$map": {"input": {"$range": [0, {"$size": "$few"}]}, "in": "$list"}}})");
+  context.work = &rich;
+  const auto expression = parseExpression(spec->view()["v"], context);
+  bson::Builder b;
+  b.appendAll(withNumbers(100'000)).openArray("few");
+  for (int i = 0; i < 64; ++i) b.push(0);
+  const bson::Document document = b.close().finish();
+  Variables variables(&rich);
+  EXPECT_TRUE((*expression)->evaluate(document, variables).isOK());
+  const int64_t written = 64 * int64_t{document["list"].valueSize()};
+  EXPECT_GE(rich.looks, 2 * written / (2048 * 4096)) << "each item is copied, and the result walked";
+}
+
+TEST_F(HostileExpressions, DateToStringIsChargedAsItGrows) {
+  bson::Builder b;
+  b.append("date", bson::Date{0});
+  std::string format;
+  for (int i = 0; i < 2'000'000; ++i) format += "%B";
+  b.append("format", format);
+  const bson::Document document = b.finish();
+  const std::string toString = R"({"$dateToString": {"date": "$date", "format": "$format"}})";
+  PeakMemory peak;
+  peak.restart();
+  EXPECT_EQ(evaluate(toString, document).code(), ErrorCode::kExceededMemoryLimit);
+  EXPECT_LT(peak.grown(), 2 * kBudget);
+  work.killed = true;
+  EXPECT_EQ(evaluate(toString, document).code(), ErrorCode::kInterrupted);
+}
+
+TEST_F(HostileExpressions, MessagesShowTheBeginningOfALargeValue) {
+  const std::string text(1'000'000, 'x');
+  EXPECT_EQ(show(bson::doc("v", 5)["v"]), "5");
+  EXPECT_EQ(show(bson::doc("v", text)["v"]).size(), 1024 + 5);
+  EXPECT_TRUE(show(withNumbers(100'000)["list"]).starts_with("[ 0, 1, 2")) << show(withNumbers(100'000)["list"]);
+  EXPECT_TRUE(show(withNumbers(100'000)["list"]).ends_with("...]"));
+  EXPECT_LT(show(withNumbers(100'000)["list"]).size(), 2048u);
+  std::string euros;
+  for (int i = 0; i < 1000; ++i) euros += "\u20ac";
+  EXPECT_EQ(shortened(euros).size(), 1023u + 3) << "cut between characters";
+  const bson::Document document = bson::doc("text", text, "date", bson::Date{0});
+  for (const char* failing : {
+           R"({"$add": [{"$reduce": {"input": "$text", "initialValue": 0, "in": 1}}]})",
+           R"({"$dateFromString": {"dateString": "$text"}})",
+           R"({"$dateFromString": {"dateString": "$text", "format": "%Y"}})",
+           R"({"$year": {"date": "$date", "timezone": "$text"}})",
+           R"({"$dateAdd": {"startDate": "$date", "unit": "$text", "amount": 1}})",
+           R"({"$toInt": "$text"})",
+           R"({"$toDecimal": "$text"})",
+           R"({"$convert": {"input": 1, "to": "$text"}})",
+       }) {
+    const Status status = evaluate(failing, document);
+    EXPECT_FALSE(status.isOK()) << failing;
+    EXPECT_LT(status.reason().size(), 4096u) << failing;
+  }
+}
+
+TEST_F(HostileExpressions, DatesAtTheEndsOfTimeStayThere) {
+  const auto dates = bson::doc("first", bson::Date{INT64_MIN}, "last", bson::Date{INT64_MAX});
+  const auto valueOf = [&](std::string_view json) {
+    const auto spec = bson::fromJson("{\"v\": " + std::string(json) + "}");
+    const auto expression = parseExpression(spec->view()["v"], context);
+    Variables variables(&work);
+    return (*expression)->evaluate(dates, variables);
+  };
+  const auto millis = [&](std::string_view json) { return valueOf(json)->element().asDate().millis; };
+  EXPECT_EQ(millis(R"({"$dateAdd": {"startDate": "$last", "unit": "day", "amount": 0, "timezone": "-12:00"}})"),
+            INT64_MAX);
+  for (const char* unit : {"year", "month", "week", "day", "hour", "second"}) {
+    for (const char* zone : {"UTC", "+14:00", "-12:00", "Europe/Paris"}) {
+      for (const char* date : {"$first", "$last"}) {
+        const auto spec = [&](const char* op, const std::string& rest) {
+          return std::string("{\"") + op + "\": {" + rest + ", \"unit\": \"" + unit + "\", \"timezone\": \"" + zone +
+                 "\"}}";
+        };
+        const std::string quoted = std::string("\"") + date + "\"";
+        const auto truncated = valueOf(spec("$dateTrunc", "\"date\": " + quoted));
+        if (truncated.isOK()) {
+          const int64_t at = truncated->element().asDate().millis;
+          EXPECT_EQ(at < 0, date == std::string("$first")) << unit << zone << date;
+        } else {
+          EXPECT_EQ(truncated.status().code(), ErrorCode::kOverflow);
+        }
+        const auto none = valueOf(spec("$dateDiff", "\"startDate\": " + quoted + ", \"endDate\": " + quoted));
+        ASSERT_TRUE(none.isOK());
+        EXPECT_EQ(none->element().toInt64(), 0);
+      }
+    }
+  }
+}
+
+TEST_F(HostileExpressions, WhatIsParsedIsCharged) {
+  bson::Builder b;
+  b.openArray("$or");
+  for (int i = 0; i < 10'000; ++i) b.push(bson::doc("a", i));
+  const bson::Document filter = b.close().finish();
+  {
+    const auto parsed = parseMatch(filter, context);
+    ASSERT_TRUE(parsed.isOK());
+    EXPECT_GE(work.budget.used(), 10'000 * 200);
+  }
+  EXPECT_EQ(work.budget.used(), 0);
+  TestWork poor(1'000'000);
+  context.work = &poor;
+  EXPECT_EQ(parseMatch(filter, context).status().code(), ErrorCode::kExceededMemoryLimit);
+  EXPECT_EQ(poor.budget.used(), 0);
+
+  bson::Builder sum;
+  sum.openDocument("v").openArray("$add");
+  for (int i = 0; i < 10'000; ++i) sum.push("$a");
+  const bson::Document spec = sum.close().close().finish();
+  EXPECT_EQ(parseExpression(spec["v"], context).status().code(), ErrorCode::kExceededMemoryLimit);
+  EXPECT_EQ(poor.budget.used(), 0);
+  context.work = &work;
+  const auto expression = parseExpression(spec["v"], context);
+  ASSERT_TRUE(expression.isOK());
+  EXPECT_GE(work.budget.used(), 10'000 * 100);
+  Variables variables(&work);
+  EXPECT_EQ((*expression)->evaluate(bson::doc("a", 2), variables)->element().toInt64(), 20'000);
+}
+
+TEST_F(HostileExpressions, ALongListOfValuesIsSortedInSteps) {
+  const bson::Document filter = bson::doc("a", bson::doc("$in", withNumbers(100'000)["list"]));
+  work.killAtLook = 10;
+  EXPECT_EQ(parseMatch(filter, context).status().code(), ErrorCode::kInterrupted);
+  EXPECT_EQ(work.looks, 10);
 }
 
 TEST_F(HostileExpressions, AFilterOverAGiantArrayEndsWithItsOperation) {

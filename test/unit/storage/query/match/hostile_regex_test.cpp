@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "storage/query/expression/expression.hpp"
 #include "storage/query/match/match_parser.hpp"
@@ -72,6 +74,54 @@ TEST_F(HostileRegexes, EndWithTheirOperation) {
     work.killed = false;
     EXPECT_EQ(evaluate(op, kBacktracking, text).status().code(), ErrorCode::kInterrupted) << op;
     EXPECT_EQ(work.looks, 3);
+  }
+}
+
+TEST_F(HostileRegexes, ALargeClassOverALongTextEndsWithItsOperation) {
+  const auto utf8 = [](int codePoint) {
+    std::string out;
+    for (const int bits : {0xE0 | codePoint >> 12, 0x80 | (codePoint >> 6 & 63), 0x80 | (codePoint & 63)})
+      out += static_cast<char>(bits);
+    return out;
+  };
+  std::string ranges;
+  for (int i = 0; i < 3000; ++i) ranges += utf8(0x1000 + 2 * i);
+  std::string longText;
+  for (int i = 0; i < 500'000; ++i) longText += utf8(0x1001 + 2 * (i % 3000));
+  for (const std::string& pattern : {"^[^" + ranges + "]*$", "[^" + ranges + "]+z", "x|[" + ranges + "a]{2,}?b"}) {
+    work.killed = false;
+    work.killAtLook = 0;
+    const auto document = bson::doc("a", longText);
+    const auto parsed = parseMatch(bson::doc("a", bson::Regex{pattern, ""}), context);
+    ASSERT_TRUE(parsed.isOK());
+    work.looks = 0;
+    work.killAtLook = 4;
+    MatchDetails details;
+    details.work = &work;
+    (*parsed)->matches(document, &details);
+    EXPECT_EQ(details.error.code(), ErrorCode::kInterrupted) << pattern.substr(0, 4);
+    EXPECT_EQ(work.looks, 4);
+  }
+}
+
+TEST_F(HostileRegexes, ALargeClassMatchesTheSameWhereItIsWatched) {
+  std::string ranges;
+  for (int i = 0; i < 300; ++i) ranges += std::string("\u00e9\\]\\[[:digit:]");
+  const std::string padding(400'000, '-');
+  for (const auto& [pattern, text, matches] : std::vector<std::tuple<std::string, std::string, bool>>{
+           {"a[" + ranges + "]+b", padding + "a5]b", true},
+           {"a[" + ranges + "]+b", padding + "a5xb", false},
+           {"a[]" + ranges + "]{2}b", padding + "a5]b", true},
+           {"a[^" + ranges + "]*+b", padding + "axyb", false},
+           {"a(?<=[" + ranges + "a])b", padding + "ab", true},
+           {"\\[[" + ranges + "]\\]", padding + "[7]", true},
+       }) {
+    const auto regex = CompiledRegex::compile(pattern, "", nullptr);
+    ASSERT_TRUE(regex.isOK()) << regex.status().toString();
+    const auto answer = (*regex)->matches(text, nullptr);
+    ASSERT_TRUE(answer.isOK()) << answer.status().toString();
+    EXPECT_EQ(*answer, matches) << pattern.substr(0, 6) << " " << text.substr(text.size() - 6);
+    EXPECT_EQ(*(*regex)->matches(text.substr(padding.size()), nullptr), matches);
   }
 }
 

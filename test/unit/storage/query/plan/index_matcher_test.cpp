@@ -35,7 +35,7 @@ TEST_P(IndexBounds, AreDerivedFromTheFilter) {
   ASSERT_EQ(plan.has_value(), std::string_view(given.bounds) != "-") << given.filter;
   if (!plan) return;
   bson::Builder out;
-  plan->explainBounds(out);
+  plan->explainBounds(out, nullptr);
   std::string text;
   const bson::Document explained = out.finish();
   for (const auto& field : explained["indexBounds"].asDocument()) {

@@ -1,3 +1,6 @@
+#include <functional>
+
+#include "storage/query/plan/key_ranges.hpp"
 #include "storage/query/plan/planned_indexes.hpp"
 #include "test/unit/storage/query/plan/query_fixture.hpp"
 #include "test/unit/storage/query/test_work.hpp"
@@ -138,6 +141,66 @@ TEST_F(PlannerWork, ChargesPlansAndDoesWithoutAChoiceWhenTheyAreLarge) {
   EXPECT_EQ(rejectedOf(int64_t{1} << 30).value(), 19);
   EXPECT_LT(rejectedOf(int64_t{8} << 20).value(), 6);
   EXPECT_EQ(rejectedOf(int64_t{1} << 20).status().code(), ErrorCode::kExceededMemoryLimit);
+}
+
+Intervals points(int count) {
+  Intervals out;
+  for (int i = 0; i < count; ++i) out.push_back(Interval::point(bson::doc("", i).view().first()));
+  return out;
+}
+
+TEST_F(PlannerWork, ListsOfIntervalsAreMadeInSteps) {
+  const Intervals many = points(20'000);
+  const std::vector<Intervals> bounds{many};
+  const std::vector<std::pair<const char*, std::function<void(QueryWork*)>>> makers{
+      {"unite", [&](QueryWork* work) { unite(many, work); }},
+      {"intersect", [&](QueryWork* work) { intersect(many, many, work); }},
+      {"complement", [&](QueryWork* work) { complement(many, work); }},
+      {"encode", [&](QueryWork* work) { KeyRanges(bounds, {false}, true, work); }},
+  };
+  for (const auto& [name, make] : makers) {
+    TestWork work;
+    make(&work);
+    EXPECT_GE(work.looks, 4) << name;
+    TestWork killed;
+    killed.killAtLook = 2;
+    make(&killed);
+    EXPECT_EQ(killed.checkForInterrupt().code(), ErrorCode::kInterrupted) << name << " began";
+    EXPECT_LE(killed.looks, 4) << name << " ended";
+  }
+  EXPECT_EQ(unite(many, nullptr).size(), many.size());
+  TestWork killed;
+  killed.killed = true;
+  EXPECT_FALSE(KeyRanges(bounds, {false}, true, &killed).interrupt().isOK());
+}
+
+TEST_F(PlannerWork, AnExplanationHasALimitAndEndsWithTheOperation) {
+  bson::Builder filter;
+  filter.openDocument("a").openArray("$in");
+  for (int i = 0; i < 50'000; ++i) filter.push(1'000'000 + i);
+  filter.close().close();
+  for (int i = 0; i < 20; ++i) {
+    const std::string field = "f" + std::to_string(i);
+    index(bson::doc("key", bson::doc("a", 1, field, 1), "name", field));
+    filter.append(field, 1);
+  }
+  const auto parsed = parseMatch(filter.finish(), context);
+  TestWork work(int64_t{1} << 30);
+  ParseContext planning = context;
+  planning.work = &work;
+  unit->abandonSnapshot();
+  const auto executor = openScan(collection(), **parsed, {}, *unit, planning);
+  ASSERT_TRUE(executor.isOK());
+  work.looks = 0;
+  bson::Builder out;
+  (*executor)->explainPlanner(out);
+  EXPECT_LT(out.size(), size_t{16} << 20);
+  EXPECT_THAT(bson::toRelaxedJson(out.finish()), ::testing::HasSubstr("exceeded BSON size limit"));
+  EXPECT_GE(work.looks, 20) << "some 400,000 bounds";
+  work.killed = true;
+  bson::Builder none;
+  (*executor)->explainPlanner(none);
+  EXPECT_LT(none.size(), size_t{4} << 20) << "the filter, and no bounds";
 }
 
 TEST_F(PlannerWork, ParsesAPartialFilterOnce) {
