@@ -6,7 +6,7 @@ source "$root/packaging/dev/conformance.sh"
 source "$root/packaging/dev/sanitizers.sh"
 
 readonly kSkipped=77
-readonly kFuzzBudgetSeconds=300  # for all fuzzers together
+readonly kFuzzBudgetSeconds=120  # for all fuzzers together, as many at once as there are cores
 
 # chosen STEP: whether --only lets it run. `--only asan` means asan-build, asan-unit and asan-integration.
 chosen() { [[ -z $only || ",$only," == *",$1,"* || ",$only," == *",${1%%-*},"* ]]; }
@@ -84,12 +84,13 @@ singly_tests() {
 }
 
 fuzz_tests() {
-  local programs seconds
+  local programs rounds seconds
   ensure fuzz
   build fuzz fuzzers
   mapfile -t programs < <(fuzz_programs "$filter")
   [[ ${#programs[@]} -gt 0 ]] || return "$kSkipped"
-  seconds=$((kFuzzBudgetSeconds * $(cores) / ${#programs[@]}))
+  rounds=$(((${#programs[@]} + $(cores) - 1) / $(cores)))
+  seconds=$((kFuzzBudgetSeconds / rounds))
   [[ $seconds -le 60 ]] || seconds=60
   fuzz_all "$seconds" "$filter"
   echo "${#programs[@]} 0" >"$results/fuzz.counts"

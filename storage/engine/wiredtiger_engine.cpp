@@ -89,8 +89,9 @@ class WiredTigerEngine final : public Engine {
   std::shared_ptr<WiredTigerConnection> connection_;
   Timestamp recovery_;
   CheckpointTurns checkpoints_;  ///< also of compactions and the start of backups: each knows its time
-  std::atomic<Timestamp> lastCheckpoint_{Timestamp{}};  ///< written within a turn
-  std::mutex mutex_;                                    ///< of the table ids
+  std::atomic<uint64_t> lastCheckpoint_{
+      0};             ///< a Timestamp, which is not aligned as atomics must be; written within a turn
+  std::mutex mutex_;  ///< of the table ids
   std::map<std::string, uint32_t, std::less<>> ids_;
   uint32_t nextId_ = 1;
 };
@@ -99,7 +100,7 @@ class WiredTigerEngine final : public Engine {
 Status WiredTigerEngine::open() {
   TROUPE_TRY(connection_->open());
   recovery_ = queryTimestamp("get=recovery");
-  lastCheckpoint_ = recovery_;
+  lastCheckpoint_ = recovery_.asUint64();
   if (recovery_ == Timestamp{}) return {};
   TROUPE_TRY(setOldestTimestamp(recovery_));
   return setStableTimestamp(recovery_);
@@ -259,7 +260,7 @@ StatusWith<bool> WiredTigerEngine::compactTable(const Table& table) {
   // It takes checkpoints of its own, stable ones.
   const CheckpointTurns::Turn turn(checkpoints_, CheckpointTurns::Kind::kCompaction);
   const int code = session->compact(session.get(), tableUri(table.ident).c_str(), "timeout=1");
-  lastCheckpoint_ = queryTimestamp("get=last_checkpoint");
+  lastCheckpoint_ = queryTimestamp("get=last_checkpoint").asUint64();
   if (code == ETIMEDOUT) return false;
   TROUPE_TRY(tableStatus(code, "compact", table.ident));
   return true;
@@ -295,11 +296,12 @@ StatusWith<Timestamp> WiredTigerEngine::checkpoint(const CheckpointOptions& opti
   const char* config = options.stable ? "use_timestamp=true" : "use_timestamp=false";
   TROUPE_TRY(connection_->status(session->checkpoint(session.get(), config), "checkpoint"));
   // A full checkpoint leaves the engine's own answer at the stable one before it.
-  lastCheckpoint_ = options.stable ? queryTimestamp("get=last_checkpoint") : Timestamp{};
-  return lastCheckpoint_.load();
+  const Timestamp last = options.stable ? queryTimestamp("get=last_checkpoint") : Timestamp{};
+  lastCheckpoint_ = last.asUint64();
+  return last;
 }
 
-Timestamp WiredTigerEngine::lastCheckpointTimestamp() { return lastCheckpoint_.load(); }
+Timestamp WiredTigerEngine::lastCheckpointTimestamp() { return Timestamp::fromUint64(lastCheckpoint_); }
 
 Status WiredTigerEngine::setTimestamp(const char* name, Timestamp ts, Timestamp current) {
   if (ts == Timestamp{}) return {ErrorCode::kBadValue, std::string(name) + " must not be zero"};
@@ -341,7 +343,7 @@ StatusWith<std::unique_ptr<Backup>> WiredTigerEngine::beginBackup() {
   WT_SESSION* session = nullptr;
   TROUPE_TRY(connection_->status(connection->open_session(connection, nullptr, nullptr, &session), "begin a backup"));
   const CheckpointTurns::Turn turn(checkpoints_, CheckpointTurns::Kind::kCheckpoint);
-  auto backup = std::make_unique<WiredTigerBackup>(connection_, session, lastCheckpoint_.load());
+  auto backup = std::make_unique<WiredTigerBackup>(connection_, session, lastCheckpointTimestamp());
   TROUPE_TRY(backup->open());
   return std::unique_ptr<Backup>(std::move(backup));
 }

@@ -14,6 +14,8 @@ ROUNDS = 3 if SLOWNESS == 1 else 1
 
 
 class CachePressure(unittest.TestCase):
+    ALONE = "takes all of the machine, and a write that takes a minute counts as hanging"
+
     @classmethod
     def setUpClass(cls):
         cls.server = Server("--wiredTigerCacheSizeGB", "0.25", "--setParameter", "temporarilyUnavailableBackoffBaseMs=20",
@@ -70,6 +72,8 @@ class CachePressure(unittest.TestCase):
 
 class LargeTransactions(unittest.TestCase):
     """One document with many keys in many indexes is one transaction, of whatever size one likes."""
+
+    ALONE = "takes all of the machine, and a write that takes two minutes counts as hanging"
 
     def setUp(self):
         self.server = Server("--wiredTigerCacheSizeGB", "0.25", "--setParameter", "temporarilyUnavailableBackoffBaseMs=20",

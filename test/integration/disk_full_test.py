@@ -16,6 +16,8 @@ class DiskFull(unittest.TestCase):
     """The data directory lies on a small file system of its own (in memory), which needs the right to mount. Half of it
     is taken by the journal's three files, which are filled beforehand."""
 
+    ALONE = "the disk must not fill up faster than it is looked at"
+
     def setUp(self):
         self.disk = Path(tempfile.mkdtemp(prefix="troupe-small-disk-"))
         self.addCleanup(shutil.rmtree, self.disk, ignore_errors=True)

@@ -26,6 +26,8 @@ GROWING = [
 
 
 class HostileOperations(ServerTest):
+    ALONE = "measures how long others wait"
+
     def running(self):
         operations = self.client.admin.command("currentOp")["inprog"]
         return [o for o in operations if o.get("command", {}).get("aggregate") == 1 or "getMore" in o.get("command", {})]
@@ -102,6 +104,7 @@ class HostileOperations(ServerTest):
 
 
 class HostileMemory(ServerTest):
+    ALONE = "measures memory while it takes all of the machine"
     OPTIONS = ("--setParameter", f"operationMemoryLimitBytes={64 << 20}", "--setParameter", f"operationMemoryTotalBytes={128 << 20}")
 
     def test_the_memory_they_take_is_bounded(self):

@@ -164,6 +164,8 @@ class Connections(ServerTest):
 
 
 class ManyConnections(ServerTest):
+    ALONE = "measures memory"
+
     def test_a_thousand_idle_connections_are_cheap(self):
         before = self.server.memory_mib()
         raws = [self.server.raw() for _ in range(1000)]
@@ -179,6 +181,7 @@ class ManyConnections(ServerTest):
 class ExpensiveQueries(ServerTest):
     """One thread serves everybody: a query whose every row takes milliseconds must give way between them."""
 
+    ALONE = "measures how long others wait"
     OPTIONS = ("--threads", "1")
     COSTLY = {"$expr": {"$lt": [{"$size": {"$filter": {"input": {"$range": [0, int(20_000 / SLOWNESS)]}, "cond": {"$gt": ["$$this", 1]}}}}, 0]}}
 

@@ -207,6 +207,8 @@ WORKS = {name for name in dir(Lane) if name.startswith("do_")}
 
 
 class Load(unittest.TestCase):
+    ALONE = "takes all of the machine"
+
     def test_many_clients_do_everything_at_once(self):
         # All lanes ask the admin endpoint from one address, as fast as they can: its rate would refuse some of them on a fast machine.
         server = Server("--setParameter", "ttlMonitorSleepSecs=1", "--setParameter", "adminRequestsPerSecondPerAddress=0")

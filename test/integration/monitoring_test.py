@@ -82,8 +82,7 @@ class Monitoring(unittest.TestCase):
         with Set(2) as members:
             members.initiate()
             primary = members.settled()
-            linked = lambda: "troupe_link_round_trip_seconds" in scrape(primary)
-            self.assertTrue(eventually(linked))
+            self.assertTrue(eventually(lambda: scrape(primary).keys() >= {"troupe_link_round_trip_seconds", "troupe_disk_free_bytes"}))
             self.check(scrape(primary))
             self.check_role(primary, members.others(primary)[0])
 
@@ -103,6 +102,7 @@ class Monitoring(unittest.TestCase):
 
     def test_a_server_that_stands_alone_has_all_but_those_of_sets_and_links(self):
         with Server() as server:
+            self.assertTrue(eventually(lambda: "troupe_disk_free_bytes" in scrape(server)), "the disk is looked at soon")
             samples = scrape(server)
             self.check(samples, lambda name: not name.startswith(("troupe_replica_", "troupe_link_")))
             self.assertFalse(any(name.startswith("troupe_replica_") for name in samples))

@@ -1,98 +1,134 @@
-"""Finds the tests of this folder and of test/security, runs them one after the other and prints one line for each."""
+"""Runs the tests of this folder and of test/security (or of other folders) and prints one line for each. Their classes run side by side in as many
+worker processes (worker.py) as there are cores, for most wait for processes and clocks. Then those run, one at a time, that
+measure time or memory, or take all of the machine: they say why by an attribute ALONE.
+
+usage: runner.py [--filter TEXT] [--jobs N] [FOLDER...]    only tests whose name contains the text; N workers
+"""
 import argparse
+import collections
+import os
+import select
+import subprocess
 import sys
-import time
-import unittest
-from pathlib import Path
+import threading
 
-HERE = Path(__file__).resolve().parent
+from worker import COUNTS, END, HERE, find_classes, matching
+
 FOLDERS = (HERE, HERE.parent / "security")
+# They begin first, so that none is left at the end that all others wait for: half a minute and more each.
+LONGEST = ("damaged_files_test.DamagedFiles", "crash_test.Crash", "replica_set_test.Elections", "shutdown_test.Shutdown", "extension_test.Extension",
+           "repair_test.Repair", "replica_votes_test.Asking", "drivers_test.Drivers", "replica_step_down_test.Asked", "links_test.Links",
+           "replica_partition_test.TheyKeepTheirPrimary", "limits_test.Limits")
 
 
-class OneLine(unittest.TestResult):
-    """Prints a line per test with its time; details of failures at once, for long runs are watched."""
+class Worker:
+    """A process that runs one class after the other."""
 
-    def __init__(self):
-        super().__init__()
-        self.passed = 0
-        self.skips = 0
+    def __init__(self, share, wanted, folders):
+        """`share`: its number, and of how many, of what workers must not share (support.py)."""
+        command = [sys.executable, "-B", str(HERE / "worker.py"), wanted, *folders]
+        self._process = subprocess.Popen(command, env={**os.environ, "TROUPE_TEST_WORKER": share}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT)
 
-    def startTest(self, test):
-        super().startTest(test)
-        self._started = time.monotonic()
-        self._bad = False
+    def run(self, name, show):
+        """Runs a class and shows what it prints, test by test. Returns (passed, failed, skipped), or None: the process has ended."""
+        try:
+            self._process.stdin.write(f"{name}\n".encode())
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        for text in self._texts():
+            if text.startswith(COUNTS):
+                return tuple(int(count) for count in text[1:].split())
+            show(text)
+        return None
 
-    def _say(self, verdict, test, detail=""):
-        seconds = time.monotonic() - getattr(self, "_started", time.monotonic())
-        print(f"{verdict:4} {seconds:6.1f}s  {name_of(test)}", flush=True)
-        if detail:
-            print("      " + own_frames(detail).replace("\n", "\n      "), flush=True)
+    def _texts(self):
+        rest, output = b"", self._process.stdout.fileno()
+        while True:
+            # A process that it started may hold its output open for longer than it lives.
+            ready, _, _ = select.select([output], [], [], 1)
+            part = os.read(output, 1 << 16) if ready else b""
+            if not part and (ready or self._process.poll() is not None):
+                if rest.strip():
+                    yield rest.decode(errors="replace")
+                return
+            *whole, rest = (rest + part).split(END.encode())
+            yield from (each.decode(errors="replace") for each in whole)
 
-    def addSuccess(self, test):
-        self.passed += 1
-        self._say("ok", test)
-
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self._say("FAIL", test, self.failures[-1][1])
-
-    def addError(self, test, err):
-        super().addError(test, err)
-        self._say("FAIL", test, self.errors[-1][1])
-
-    def addSubTest(self, test, subtest, err):
-        super().addSubTest(test, subtest, err)
-        if err is not None:
-            where = self.failures if issubclass(err[0], test.failureException) else self.errors
-            self._say("FAIL", subtest, where[-1][1])
-
-    def addSkip(self, test, reason):
-        super().addSkip(test, reason)
-        self.skips += 1
-        self._say("skip", test, reason)
+    def end(self):
+        """Lets it end; returns its exit code."""
+        self._process.stdin.close()
+        return self._process.wait()
 
 
-def name_of(test):
-    return test.id() if hasattr(test, "id") else str(test)
+class Run:
+    """The classes to run, and what came of those that have run."""
 
+    def __init__(self, wanted, jobs, folders):
+        self._wanted, self._jobs, self._folders = wanted, jobs, folders
+        self._lock = threading.Lock()
+        self.passed, self.failed, self.skipped = 0, 0, 0
 
-def own_frames(traceback):
-    """A traceback without the frames that lie outside of these folders."""
-    kept, keep = [], True
-    for line in traceback.rstrip().splitlines():
-        if line.startswith('  File "'):
-            keep = any(str(folder) in line for folder in FOLDERS)
-        elif not line.startswith("  "):
-            keep = True
-        if keep:
-            kept.append(line)
-    return "\n".join(kept)
+    def _show(self, text):
+        with self._lock:
+            print(text.rstrip("\n"), flush=True)
 
+    def _count(self, passed, failed, skipped):
+        with self._lock:
+            self.passed += passed
+            self.failed += failed
+            self.skipped += skipped
 
-def flatten(suite):
-    for item in suite:
-        if isinstance(item, unittest.TestSuite):
-            yield from flatten(item)
-        else:
-            yield item
+    def _lane(self, number, names):
+        """Takes classes until none is left. One in which the worker ends has failed, and another worker goes on."""
+        worker = None
+        while names:
+            try:
+                name = names.popleft()
+            except IndexError:
+                break
+            worker = worker or Worker(f"{number}/{self._jobs}", self._wanted, self._folders)
+            counts = worker.run(name, self._show)
+            if counts is None:
+                self._show(f"FAIL         {name}\n      its process ended with {worker.end()}")
+                worker = None
+            self._count(*(counts or (0, 1, 0)))
+        if worker:
+            worker.end()
+
+    def run(self, names, jobs):
+        """Runs these classes, so many at once."""
+        names = collections.deque(names)
+        lanes = [threading.Thread(target=self._lane, args=(number, names), daemon=True) for number in range(min(jobs, len(names)))]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
 
 
 def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--filter", default="", help="only tests whose name contains this")
-    wanted = options.parse_args().filter.lower()
-    tests = []
-    for folder in FOLDERS:
-        sys.path.insert(0, str(folder))
-        tests += flatten(unittest.TestLoader().discover(str(folder), pattern="*_test.py"))
-    chosen = unittest.TestSuite(t for t in tests if wanted in name_of(t).lower())
-    result = OneLine()
-    chosen.run(result)
-    failed = len(result.failures) + len(result.errors)
-    if result.skips:
-        print(f"{result.skips} skipped")
-    print(f"{result.passed} passed, {failed} failed")
-    return 0 if failed == 0 and result.passed > 0 else 1
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--filter", default="", help="only tests whose name contains this")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many classes run at once")
+    parser.add_argument("folders", nargs="*", help="where the tests are")
+    options = parser.parse_args()
+    folders = options.folders or [str(folder) for folder in FOLDERS]
+    classes = find_classes(folders)
+    unknown = set(LONGEST) - set(classes)
+    if unknown and not options.folders:
+        sys.exit(f"LONGEST names classes that are not there: {', '.join(unknown)}")
+    classes = matching(classes, options.filter)
+    alone = [name for name, tests in classes.items() if hasattr(tests[0], "ALONE")]
+    together = sorted((name for name in classes if name not in alone),
+                      key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
+    run = Run(options.filter, options.jobs, folders)
+    run.run(together, options.jobs)
+    run.run(alone, 1)
+    if run.skipped:
+        print(f"{run.skipped} skipped")
+    print(f"{run.passed} passed, {run.failed} failed")
+    return 0 if run.failed == 0 and run.passed > 0 else 1
 
 
 if __name__ == "__main__":

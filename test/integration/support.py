@@ -32,18 +32,26 @@ def eventually(check, seconds=20):
     return True
 
 
+# Ports of servers: below those that the system gives to outgoing connections, so that a server that is started again finds its own
+# free. Of these each worker of runner.py has its share.
+PORTS = range(10_000, 27_000)
+SHARE, SHARES = (int(number) for number in os.environ.get("TROUPE_TEST_WORKER", "0/1").split("/"))
 _given = set()
 
 
 def free_port():
     """A port that nobody listens on, and that was not given away before: a server may take a while to bind its own."""
     while True:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-        if port not in _given:
-            _given.add(port)
-            return port
+        port = random.choice(PORTS)
+        if port % SHARES != SHARE or port in _given:
+            continue
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _given.add(port)
+        return port
 
 
 def run_server(*arguments, timeout=30):

@@ -79,6 +79,7 @@ class Innocent:
 
 
 class HostileGenerated(ServerTest):
+    ALONE = "measures how long others wait, and memory"
     OPTIONS = ("--wiredTigerCacheSizeGB", str(CACHE_MIB / 1024), "--setParameter", f"operationMemoryLimitBytes={ALLOWANCE_MIB << 20}",
                "--setParameter", f"operationMemoryTotalBytes={ALLOWANCE_MIB << 20}")
 

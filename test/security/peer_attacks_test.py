@@ -74,6 +74,7 @@ class ManyIdleConnections(PeerTest):
 
 
 class FewFiles(PeerTest):
+    ALONE = "measures how many databases come and go in a few seconds"
     OPEN_FILES = 700
     OPTIONS = ("--syncdelay", "5")  # a table is closed once its rows are written
 
@@ -133,6 +134,7 @@ class FewFiles(PeerTest):
 
 
 class Storm(PeerTest):
+    ALONE = "measures how long others wait"
     OPTIONS = ("--setParameter", "maxNewConnectionsPerSecondPerAddress=20")
 
     def test_established_clients_do_not_notice_it(self):
@@ -168,6 +170,7 @@ class Storm(PeerTest):
 
 
 class OneAddressBesideAnother(PeerTest):
+    ALONE = "measures how long another waits"
     OPTIONS = ("--setParameter", "maxNewConnectionsPerSecondPerAddress=5", "--setParameter", "maxNewConnectionsPerSecond=20")
 
     def test_what_one_is_refused_is_not_taken_from_the_rate_of_all(self):
@@ -236,6 +239,7 @@ class AuthorizedPeerTest(PeerTest):
 
 
 class BeforeAuthentication(AuthorizedPeerTest):
+    ALONE = "measures memory"
     OPTIONS = ("--auth", "--setParameter", "preAuthMessageMemoryMB=4")
 
     def test_sessions_are_not_stored(self):
@@ -355,6 +359,7 @@ class StrangersThatWait(FullServerTest):
 
 
 class LongTexts(AuthorizedPeerTest):
+    ALONE = "measures memory"
     OPTIONS = ("--auth",)
 
     def test_of_strangers_do_not_fill_the_log(self):

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import {parseArgs} from "node:util";
 import {kPatience, serverOf, startBrowser, stopServers, tests} from "./harness.mjs";
+import "./accessibility.mjs";
 import "./actors.mjs";
 import "./locks.mjs";
 import "./machine.mjs";

@@ -12,7 +12,7 @@ node=$(find_node)
 place=$root/build/tools/browser
 mkdir -p "$place"
 cp "$root"/test/integration/browser/{package.json,*.mjs} "$place/"
-if [[ ! -d $place/node_modules/playwright-core || ! -d $place/node_modules/mongodb ]]; then
+if [[ ! -d $place/node_modules/axe-core || ! -d $place/node_modules/playwright-core || ! -d $place/node_modules/mongodb ]]; then
   npm install --prefix "$place" --no-audit --no-fund --no-package-lock >/dev/null </dev/null
 fi
 export TROUPE_BIN=${TROUPE_BIN:-$root/build/bin} TROUPE_CHROMIUM=${TROUPE_CHROMIUM:-$(command -v chromium)}

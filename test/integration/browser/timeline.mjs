@@ -27,7 +27,7 @@ converge_within = "30s"
 
 let recorded = null;
 /** A run that the simulator has just recorded: {file, trace}. */
-function recording() {
+export function recording() {
   if (recorded) return recorded;
   const [scenario, file] = [join(scratch, "scenario.toml"), join(scratch, "trace.json")];
   writeFileSync(scenario, kScenario);
@@ -50,7 +50,7 @@ const drawn = async (page) => Object.fromEntries(Object.entries(await canvas(pag
 const chosen = async (page) => Number(await page.locator("#trace-chosen").getAttribute("data-event"));
 const told = async (page, name) => Number(await page.locator(`#trace-facts [data-count="${name}"]`).getAttribute("data-value"));
 
-async function open(page, file) {
+export async function open(page, file) {
   await page.click("#view-timeline");
   await page.setInputFiles("#trace-file", file);
   await page.waitForSelector('#timeline[data-state="shown"] #trace-canvas[data-lanes]');
