@@ -12,9 +12,14 @@
 namespace troupe::storage {
 namespace {
 
-/// An index that is not ready may be under construction by a scan beside us.
-IndexAccess::WriteOptions writeOptions(const IndexEntry& index) {
-  return {.checkUnique = true, .building = !index.ready};
+bool isApplied(const RecoveryUnit& unit) {
+  return unit.operation() && unit.operation()->writeMode() == WriteMode::kApplied;
+}
+
+/// An index that is not ready may be under construction by a scan beside us. What is applied was unique where it was
+/// written: entries that are applied side by side, or again, may meet in between.
+IndexAccess::WriteOptions writeOptions(const RecoveryUnit& unit, const IndexEntry& index) {
+  return {.checkUnique = !isApplied(unit), .building = !index.ready};
 }
 
 std::optional<int32_t> statementOf(const RecoveryUnit& unit) {
@@ -36,9 +41,8 @@ void requireAlone(const RecoveryUnit& unit, const Namespace& ns) {
 }  // namespace
 
 KeyLimits keyLimits(const RecoveryUnit& unit) {
-  OperationContext* const operation = unit.operation();
-  if (operation && operation->writeMode() == WriteMode::kApplied) return KeyLimits::none();
-  return {.operation = operation};
+  if (isApplied(unit)) return KeyLimits::none();
+  return {.operation = unit.operation()};
 }
 
 MultikeyPaths IndexState::paths(size_t fields) const {
@@ -105,7 +109,7 @@ Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, co
   if (!index.covers(document)) return Status::OK();
   TROUPE_TRY(index.access->generator().generate(document, scratch, keyLimits(unit)));
   TROUPE_TRY(noteMultikey(unit, index, scratch));
-  return index.access->insertKeys(unit, scratch, id, writeOptions(index));
+  return index.access->insertKeys(unit, scratch, id, writeOptions(unit, index));
 }
 
 RecordId Collection::clusteredId(const bson::Element& id) const {
@@ -231,7 +235,7 @@ Status Collection::tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::Vie
 StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before,
                                              bson::View after) const {
   TROUPE_TRY(checkWritable());
-  if (options_.capped && after.size() > before.size() &&
+  if (options_.capped && !isApplied(unit) && after.size() > before.size() &&
       records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
     return Status(ErrorCode::kCannotGrowDocumentInCappedNamespace,
                   "Cannot change the size of a document in a capped collection: " + std::to_string(before.size()) +
@@ -250,7 +254,7 @@ StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId&
     if (index->covers(before)) TROUPE_TRY(index->access->generator().generate(before, oldKeys));
     if (index->covers(after)) TROUPE_TRY(index->access->generator().generate(after, newKeys, limits));
     TROUPE_TRY(noteMultikey(unit, *index, newKeys));
-    TROUPE_TRY(index->access->updateKeys(unit, oldKeys, newKeys, id, writeOptions(*index)));
+    TROUPE_TRY(index->access->updateKeys(unit, oldKeys, newKeys, id, writeOptions(unit, *index)));
   }
   return slot;
 }
@@ -260,7 +264,7 @@ Status Collection::removeKeys(RecoveryUnit& unit, const RecordId& id, bson::View
   for (const auto& index : indexes_) {
     if (!index->covers(document)) continue;
     TROUPE_TRY(index->access->generator().generate(document, keys));
-    TROUPE_TRY(index->access->removeKeys(unit, keys, id, writeOptions(*index)));
+    TROUPE_TRY(index->access->removeKeys(unit, keys, id, writeOptions(unit, *index)));
   }
   return Status::OK();
 }
@@ -282,7 +286,7 @@ Status Collection::removeAt(RecoveryUnit& unit, const RecordId& id, bson::View d
 
 /// Members remove what the primary's log says, no more.
 Status Collection::trimCapped(RecoveryUnit& unit, const RecordId& newest) const {
-  if (unit.operation() && unit.operation()->writeMode() == WriteMode::kApplied) return Status::OK();
+  if (isApplied(unit)) return Status::OK();
   requireAlone(unit, ns_);
   const auto tooMuch = [&] {
     return records_->dataBytes() > options_.cappedSize ||

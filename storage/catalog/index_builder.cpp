@@ -30,6 +30,11 @@ Status IndexBuilder::start(RecoveryUnit& unit) {
   return Status::OK();
 }
 
+void IndexBuilder::takeUp(const bson::Uuid& collection) {
+  uuid_ = collection;
+  isChecked_ = true;
+}
+
 Status IndexBuilder::tell(RecoveryUnit& unit, IndexBuildOperation::Step step, const Collection& collection,
                           const OpTime& slot) const {
   const IndexBuildOperation done{
@@ -92,7 +97,7 @@ StatusWith<bool> IndexBuilder::step(RecoveryUnit& unit, int maxDocuments) {
   last_ = batch.last;
   scanned_ += batch.documents;
   inserted_ += batch.keys;
-  std::move(batch.suspects.begin(), batch.suspects.end(), std::back_inserter(suspects_));
+  if (!isChecked_) std::move(batch.suspects.begin(), batch.suspects.end(), std::back_inserter(suspects_));
   return batch.atEnd;
 }
 
@@ -123,7 +128,7 @@ Status IndexBuilder::commit(RecoveryUnit& unit) {
 
 Status IndexBuilder::abort(RecoveryUnit& unit) { return abortIndexBuild(catalog_, unit, uuid_, buildUuid_); }
 
-Status IndexBuilder::runSteps(RecoveryUnit& unit) {
+Status IndexBuilder::finish(RecoveryUnit& unit) {
   constexpr int kBatch = 500;
   constexpr int kMaxConflicts = 100;
   for (int conflicts = 0; conflicts < kMaxConflicts;) {
@@ -138,7 +143,7 @@ Status IndexBuilder::runSteps(RecoveryUnit& unit) {
 
 Status IndexBuilder::buildAll(RecoveryUnit& unit) {
   TROUPE_TRY(start(unit));
-  Status status = runSteps(unit);
+  Status status = finish(unit);
   if (!status.isOK()) TROUPE_TRY(abort(unit));
   return status;
 }

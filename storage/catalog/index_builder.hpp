@@ -32,7 +32,12 @@ class IndexBuilder {
   Status commit(RecoveryUnit& unit);
   /// Removes the unfinished indexes. Lock: collection X.
   Status abort(RecoveryUnit& unit);
-  /// start, all steps, commit (or abort); for a caller that holds the exclusive lock throughout.
+  /// In place of `start`: goes on with the unfinished indexes of this build, which lie in the collection. That they
+  /// hold no duplicates has been checked by the node that logged the commit.
+  void takeUp(const bson::Uuid& collection);
+  /// All steps and the commit; for a caller that holds the exclusive lock throughout.
+  Status finish(RecoveryUnit& unit);
+  /// start, finish (or abort); likewise.
   Status buildAll(RecoveryUnit& unit);
 
   int64_t documentsScanned() const { return scanned_; }
@@ -58,7 +63,6 @@ class IndexBuilder {
   StatusWith<Batch> scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const;
   Status indexOne(RecoveryUnit& unit, const Collection& collection, const RecordId& id, bson::View document,
                   Batch& batch) const;
-  Status runSteps(RecoveryUnit& unit);
 
   Catalog& catalog_;
   Namespace ns_;
@@ -69,6 +73,7 @@ class IndexBuilder {
   int64_t scanned_ = 0;
   int64_t inserted_ = 0;
   std::vector<Suspect> suspects_;
+  bool isChecked_ = false;  ///< its indexes hold no duplicates: nothing is suspect
 };
 
 /// Indexes that a build has left unfinished.

@@ -188,6 +188,9 @@ class OperationContext {
   bool announcesWrites() const { return announcesWrites_.load(std::memory_order_acquire); }
   WriteMode writeMode() const { return writeMode_; }
   void setWriteMode(WriteMode mode) { writeMode_ = mode; }
+  /// WriteMode::kApplied: the time of the entry that is being applied, which its units of work carry (write_slots.hpp).
+  std::optional<bson::Timestamp> appliedTime() const { return appliedTime_; }
+  void setAppliedTime(bson::Timestamp time) { appliedTime_ = time; }
   /// Whether a unit of work of this operation committed writes: then there is something to await.
   bool hasWritten() const { return hasWritten_; }
   void noteWritten() { hasWritten_ = true; }
@@ -270,6 +273,7 @@ class OperationContext {
   const OperationServices services_;
   const OperationOrigin origin_;
   WriteMode writeMode_ = WriteMode::kReplicated;
+  std::optional<bson::Timestamp> appliedTime_;
   bool hasWritten_ = false;
   bool reliesOnOthers_ = false;
   std::atomic<bool> announcesWrites_{false};

@@ -6,10 +6,10 @@
 
 #include "messaging/errors/invariant.hpp"
 #include "storage/catalog/collection.hpp"
-#include "storage/catalog/collection_modification.hpp"
 #include "storage/catalog/durable_catalog.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/document_delta.hpp"
+#include "storage/oplog/logged_modification.hpp"
 #include "storage/oplog/write_slots.hpp"
 
 namespace troupe::storage {
@@ -34,35 +34,6 @@ bson::Document idOf(bson::View document) {
   const bson::Element id = document["_id"];
   invariant(id.ok(), "a replicated document has an _id");
   return bson::doc("_id", id);
-}
-
-/// collMod's arguments as the command has them.
-bson::Document argumentsOf(const CollectionChange& change) {
-  bson::Builder arguments;
-  const auto add = [&](std::string_view name, const auto& value) {
-    if (value) arguments.append(name, *value);
-  };
-  if (!change.index.empty()) {
-    arguments.openDocument("index").append("name", change.index);
-    add("hidden", change.indexChange.hidden);
-    add("unique", change.indexChange.unique);
-    add("prepareUnique", change.indexChange.prepareUnique);
-    add("expireAfterSeconds", change.indexChange.expireAfterSeconds);
-    arguments.close();
-  }
-  add("validator", change.validator);
-  add("validationLevel", change.validationLevel);
-  add("validationAction", change.validationAction);
-  add("cappedSize", change.cappedSize);
-  add("cappedMax", change.cappedMax);
-  if (const auto& lifetime = change.expireAfterSeconds; lifetime && !lifetime->seconds)
-    arguments.append("expireAfterSeconds", "off");
-  else if (lifetime) add("expireAfterSeconds", lifetime->seconds);
-  if (change.recordPreImages)
-    arguments.append("changeStreamPreAndPostImages", bson::doc("enabled", *change.recordPreImages));
-  add("viewOn", change.viewOn);
-  if (change.pipeline) arguments.appendArray("pipeline", *change.pipeline);
-  return arguments.finish();
 }
 
 std::string nameOf(const Collection& collection) { return std::string(collection.ns().collection()); }

@@ -23,6 +23,12 @@ bool timesAreGiven(const RecoveryUnit& unit) {
   return operation->writeMode() == WriteMode::kApplied || operation->writeMode() == WriteMode::kAside;
 }
 
+/// Of the entry that the operation applies; nothing where the caller stamps its units itself, or there is none.
+std::optional<bson::Timestamp> timeApplied(const RecoveryUnit& unit) {
+  const OperationContext* operation = unit.operation();
+  return operation && operation->writeMode() == WriteMode::kApplied ? operation->appliedTime() : std::nullopt;
+}
+
 }  // namespace
 
 bool writesAreReplicated(const RecoveryUnit& unit) {
@@ -86,6 +92,10 @@ WriteSlots ReplicatedUnit::reserve(size_t count) {
 }
 
 StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, size_t count) {
+  if (const auto given = timeApplied(unit)) {
+    TROUPE_TRY(unit.setCommitTimestamp(*given));
+    return WriteSlots();
+  }
   if (!writesAreReplicated(unit) || !ns.isReplicated()) return WriteSlots();
   TROUPE_TRY(unit.begin());
   TROUPE_ASSIGN(ReplicatedUnit* const entered, ReplicatedUnit::enter(unit));

@@ -41,6 +41,7 @@ class WriteSlots {
 /// Gate of replicated writes: admits a unit of work and reserves the times of its next `count` operations on documents,
 /// collections or indexes of the namespace. The snapshot is opened before, so that of two writes
 /// to one document the one that commits later has the later time (OPL-006). Called within a unit of work.
+/// A unit that applies an entry of the log is stamped with the entry's time instead (`appliedTime`).
 /// Errors: NotWritablePrimary, InterruptedDueToReplStateChange (the operation began to write in an earlier term).
 StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, size_t count);
 

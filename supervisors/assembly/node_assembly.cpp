@@ -20,6 +20,7 @@
 #include "messaging/bson/ids.hpp"
 #include "messaging/tls/context.hpp"
 #include "storage/oplog/oplog_collection.hpp"
+#include "storage/oplog/oplog_replay.hpp"
 #include "storage/oplog/oplog_writer.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
@@ -147,6 +148,7 @@ struct NodeAssembly::Parts {
 
   Status openStorage();
   Status openOplog();
+  Status replayOplog();
   void makeNode();
   void makeContext();
   StatusWith<TreeParts> treeParts();
@@ -221,8 +223,22 @@ Status NodeAssembly::Parts::openOplog() {
                                                  catalog->sizes().of(storage::OplogStore::kIdent)));
   TROUPE_ASSIGN(const auto shown, storage::showOplog(*catalog, options.oplog));
   oplogWriter.attach(*oplog);
+  if (options.replicated) TROUPE_TRY(replayOplog());
   replicated->slots.resetTo(replicated->visibility.get());
   cappedWaiters.followOplog(replicated->visibility, shown->uuid());
+  return Status::OK();
+}
+
+/// Replicated tables are as of the last stable checkpoint: the log brings them up to its end.
+Status NodeAssembly::Parts::replayOplog() {
+  const bson::Timestamp from = engine->recoveryTimestamp();
+  const auto tell = [this, from](const char* message, const storage::Replayed& done) {
+    log.info(Component::kRecovery, 21550, "main", message,
+             bson::doc("from", from, "to", done.last, "entries", done.entries));
+  };
+  TROUPE_ASSIGN(const auto done, storage::replayOplog(*catalog, *oplog, {.sessions = *storageSessions}, from,
+                                                      [&](const auto& so) { tell("Replaying the oplog", so); }));
+  tell("Replayed the oplog", done);
   return Status::OK();
 }
 

@@ -195,4 +195,25 @@ TEST_F(MemberOplogTest, AfterACrashTheLogGoesOnBehindItsNewestEntry) {
   EXPECT_GT(after.back()["t"].asInt64(), before.back()["t"].asInt64()) << "it was elected anew";
 }
 
+// REC-007: its replicated tables are not logged, so a crash leaves the last checkpoint and the log.
+TEST(ReplicatedMember, HasAfterACrashWhatItsLogHolds) {
+  const auto write = [](CommandNode& node, int id) {
+    machines::CollectionStore store(node.assembly.storageAccess(), storage::Namespace("config", "things"));
+    store.serveIn(termOf(node));
+    return machines::done(node, store.put(bson::doc("_id", id), machines::Durability::kLocal));
+  };
+  const auto find = bson::doc("count", "things");
+  CommandNode first({.replicated = true, .name = "n1:1", .replicaSet = "rs"});
+  becomePrimary(first);
+  ASSERT_TRUE(write(first, 1).isOK());
+  ASSERT_TRUE(write(first, 2).isOK());
+  ASSERT_TRUE(first.engine->flushLog().isOK());
+  ASSERT_TRUE(write(first, 3).isOK()) << "not durable";
+  CommandNode second({.disk = first.engine->disk(), .replicated = true, .name = "n1:1", .replicaSet = "rs"});
+  EXPECT_EQ(second.catalog->find({"config", "things"})->records().count(), 2);
+  untilPrimary(second);
+  ASSERT_TRUE(write(second, 4).isOK());
+  EXPECT_EQ(second.run(find, "config")["n"].toInt64(), 3);
+}
+
 }  // namespace troupe::commands

@@ -1,0 +1,99 @@
+#include "storage/oplog/oplog_replay.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/oplog/operation_applier.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+
+namespace troupe::storage {
+
+namespace {
+
+/// Entries that are read, and documents that are written, at a time.
+constexpr size_t kBatchEntries = 1000;
+constexpr size_t kBatchBytes = size_t{8} << 20;
+
+/// Reads the log behind a time in batches; its entries, copied, outlive the snapshot that they were read in.
+class LogReader {
+ public:
+  LogReader(const OplogStore& log, const OperationServices& services, bson::Timestamp after)
+      : log_(log), operation_(services, OperationOrigin::kApplier), last_(after) {}
+
+  /// Empty at the end of the log.
+  StatusWith<std::vector<bson::Document>> next() {
+    RecoveryUnit& unit = operation_.recoveryUnit();
+    std::vector<bson::Document> batch;
+    {
+      TROUPE_ASSIGN(OplogCursor cursor, log_.cursor(unit));
+      TROUPE_TRY(cursor.seek(last_).status());
+      for (size_t bytes = 0; batch.size() < kBatchEntries && bytes < kBatchBytes;) {
+        TROUPE_ASSIGN(const bool found, cursor.next());
+        if (!found) break;
+        if (cursor.time() <= last_) continue;
+        batch.emplace_back(cursor.entry());
+        last_ = cursor.time();
+        bytes += batch.back().view().size();
+      }
+    }
+    unit.abandonSnapshot();
+    return batch;
+  }
+
+ private:
+  const OplogStore& log_;
+  OperationContext operation_;
+  bson::Timestamp last_;
+};
+
+std::string nameOf(const OplogEntry& entry) {
+  const bson::Timestamp time = entry.opTime.timestamp;
+  return "the entry of Timestamp(" + std::to_string(time.seconds) + ", " + std::to_string(time.increment) + ")";
+}
+
+bool isAlone(const OplogEntry& entry) { return entry.operation.kind == OplogKind::kCommand; }
+
+/// Writes entries of one batch: those of documents together, commands each by itself.
+Status writeBatch(const OperationApplier& applier, const OperationServices& services,
+                  const std::vector<OplogEntry>& entries) {
+  for (size_t i = 0; i < entries.size();) {
+    OperationContext operation(services, OperationOrigin::kApplier);
+    if (isAlone(entries[i])) {
+      TROUPE_TRY(applier.apply(operation, entries[i]).withContext(nameOf(entries[i])));
+      ++i;
+      continue;
+    }
+    WriteUnitOfWork together(operation.recoveryUnit());
+    for (; i < entries.size() && !isAlone(entries[i]); ++i)
+      TROUPE_TRY(applier.apply(operation, entries[i]).withContext(nameOf(entries[i])));
+    TROUPE_TRY(together.commit());
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const OperationServices& services,
+                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress) {
+  // Data of an unknown time may be later than an entry.
+  const ApplyMode mode = after == bson::Timestamp() ? ApplyMode::kReplaying : ApplyMode::kFollowing;
+  const OperationApplier applier(catalog, mode);
+  LogReader reader(log, services, after);
+  Replayed done;
+  for (;;) {
+    TROUPE_ASSIGN(const auto batch, reader.next());
+    if (batch.empty()) return done;
+    std::vector<OplogEntry> entries;
+    for (const bson::Document& document : batch) {
+      TROUPE_ASSIGN(auto entry, OplogEntry::parse(document));
+      entries.push_back(std::move(entry));
+    }
+    TROUPE_TRY(writeBatch(applier, services, entries).withContext("the log could not be replayed"));
+    done.entries += static_cast<int64_t>(entries.size());
+    done.last = entries.back().opTime.timestamp;
+    if (progress) progress(done);
+  }
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+
+#include "messaging/clock/op_time.hpp"
+#include "storage/catalog/catalog.hpp"
+#include "storage/operation/operation_context.hpp"
+#include "storage/oplog/oplog_store.hpp"
+
+namespace troupe::storage {
+
+/// What a replay has done.
+struct Replayed {
+  int64_t entries = 0;
+  bson::Timestamp last;  ///< time of the last entry; zero: there was none
+};
+
+/// Carries out what the log holds behind `after`, to its end (REC-007, SRC-007): at the start of a member, whose
+/// replicated tables are as of its last stable checkpoint, while the log is complete. `after` zero: all of the log,
+/// over data that may be later. `progress` (may be empty) is called now and then with what has been done. Alone on the
+/// node, without locks; *blocks*. Errors: what OperationApplier finds, with the time of the entry: the node must not
+/// serve these data.
+StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const OperationServices& services,
+                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress = {});
+
+}  // namespace troupe::storage
