@@ -1,5 +1,4 @@
 // aggregate, count, distinct.
-#include <algorithm>
 #include <set>
 
 #include "actors/commands/families.hpp"
@@ -87,23 +86,11 @@ Status checkAggregate(const Request& request) {
   return Status::OK();
 }
 
-/// Stages that show the node as it is take no read concern but the weakest.
-Status checkReadConcernOfStages(const Request& request) {
-  constexpr std::string_view kLocalOnly[] = {"$currentOp", "$listLocalSessions", "$planCacheStats",
-                                             "$listClusterCatalog"};
-  if (request.operation().readConcern.level == storage::ReadConcernLevel::kLocal) return Status::OK();
-  const bson::Element first = request.document("pipeline").first();
-  const auto stage = first.is(bson::Type::kDocument) ? first.asDocument().first().name() : std::string_view();
-  if (std::ranges::count(kLocalOnly, stage) == 0) return Status::OK();
-  return {ErrorCode::kInvalidOptions, std::string(stage) + " takes only the read concern 'local'"};
-}
-
 Task<Status> aggregate(Request& request) {
   const auto ns = aggregateTarget(request);
   if (!ns.isOK()) co_return ns.status();
   request.operation().ns = ns->collection().empty() ? std::string(request.db()) + ".$cmd.aggregate" : ns->toString();
   TROUPE_CO_TRY(checkAggregate(request));
-  TROUPE_CO_TRY(checkReadConcernOfStages(request));
   for (const bson::Element& stage : request.document("pipeline")) {
     if (!stage.is(bson::Type::kDocument))
       co_return Status(ErrorCode::kTypeMismatch, "Each element of the 'pipeline' array must be an object");

@@ -26,15 +26,16 @@ bson::Document collectionStatistics(ServerContext& server, const storage::Collec
   const auto& records = collection.records();
   const int64_t count = records.count(), bytes = records.dataBytes();
   const int64_t storageBytes = server.engine.tableBytes(records.table());
-  b.append("size", bytes / scale)
-      .append("count", count)
-      .append("storageSize", storageBytes / scale)
-      .append("freeStorageSize", int64_t{0});
-  if (count > 0) b.append("avgObjSize", bytes / count);
+  const auto scaled = [scale](int64_t size) { return bson::narrowestInteger(size / scale); };
+  b.append("size", scaled(bytes))
+      .append("count", bson::narrowestInteger(count))
+      .append("storageSize", scaled(storageBytes))
+      .append("freeStorageSize", 0);
+  if (count > 0) b.append("avgObjSize", bson::narrowestInteger(bytes / count));
   b.append("capped", collection.isCapped());
   if (collection.isCapped())
     b.append("max", bson::narrowestInteger(collection.options().cappedMax))
-        .append("maxSize", collection.options().cappedSize / scale);
+        .append("maxSize", scaled(collection.options().cappedSize));
   b.append("nindexes", static_cast<int32_t>(collection.indexes().size()));
   int64_t total = 0;
   b.openArray("indexBuilds");
@@ -45,12 +46,12 @@ bson::Document collectionStatistics(ServerContext& server, const storage::Collec
   for (const auto& index : collection.indexes()) {
     const int64_t size = server.engine.tableBytes(index->access->table());
     total += size;
-    b.append(index->spec.name, size / scale);
+    b.append(index->spec.name, scaled(size));
   }
   b.close()
-      .append("totalIndexSize", total / scale)
-      .append("totalSize", (storageBytes + total) / scale)
-      .append("scaleFactor", scale);
+      .append("totalIndexSize", scaled(total))
+      .append("totalSize", scaled(storageBytes + total))
+      .append("scaleFactor", bson::narrowestInteger(scale));
   return b.finish();
 }
 
@@ -109,7 +110,8 @@ Task<Status> collStats(Request& request) {
         .append("storageSize", 0)
         .append("totalSize", 0)
         .append("nindexes", 0);
-    request.reply().append("totalIndexSize", 0).append("indexSizes", bson::Document()).append("scaleFactor", scale);
+    request.reply().append("totalIndexSize", 0).append("indexSizes", bson::Document());
+    request.reply().append("scaleFactor", bson::narrowestInteger(scale));
   }
   co_return Status::OK();
 }

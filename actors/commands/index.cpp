@@ -417,6 +417,12 @@ Status checkViewChange(Request& request, const storage::Collection& view) {
   return checkViewDefinition(request, changed);
 }
 
+/// What $indexStats counted says nothing of an index that was hidden, or is used again.
+void countAccessesAnew(Request& request, const storage::IndexEntry& index) {
+  index.state->accesses = 0;
+  index.state->sinceMillis = wallMillis(request.server());
+}
+
 /// Changes the collection under its lock, unless it is another version than `checked`, whose keys were looked at: then
 /// nothing is done, and the answer is false.
 Task<StatusWith<bool>> modify(Request& request, CollectionPtr checked) {
@@ -437,6 +443,8 @@ Task<StatusWith<bool>> modify(Request& request, CollectionPtr checked) {
     return storage::modifyCollection(request.server().catalog.unguarded(), unit, collection, change).status();
   };
   TROUPE_CO_TRY(co_await changeCatalog(request, apply));
+  if (index && change.indexChange.hidden && *change.indexChange.hidden != index->spec.hidden)
+    countAccessesAnew(request, *index);
   co_return true;
 }
 

@@ -96,7 +96,13 @@ void appendLatencyStats(bson::Builder& row, const CollectionUsage& usage, const 
   for (const auto& [name, kind] : {std::pair("reads", LatencyKind::kReads), std::pair("writes", LatencyKind::kWrites),
                                    std::pair("commands", LatencyKind::kCommands)})
     appendLatency(row, name, usage.latencies[static_cast<size_t>(kind)], histograms);
+  appendLatency(row, "transactions", {}, histograms);  // of many documents: there are none
   row.close();
+}
+
+void appendQueryExecStats(bson::Builder& row, const CollectionUsage& usage) {
+  row.append("queryExecStats", bson::doc("collectionScans", bson::doc("total", usage.collectionScans, "nonTailable",
+                                                                      usage.nonTailableScans)));
 }
 
 }  // namespace
@@ -119,6 +125,23 @@ bson::Document clusterCatalogRow(const storage::Collection& collection, bool sha
     if (e.name() != "name") row.append(e);
   row.append("sharded", false);
   if (shards) row.openArray("shards").close();
+  return row.finish();
+}
+
+/// A row of $collStats: what its options ask for.
+bson::Document collStatsRow(ServerContext& server, const storage::Collection& collection, const std::string& ns,
+                            bson::View options, bson::Date now) {
+  bson::Builder row;
+  row.append("ns", ns).append("host", server.identity.host).append("localTime", now);
+  appendLatencyStats(row, server.usage.of(ns), givenOption(options, "latencyStats"));
+  if (const auto storage = givenOption(options, "storageStats"); storage.ok()) {
+    const auto scale = storage.asDocument()["scale"];
+    row.append("storageStats",
+               collectionStatistics(server, collection, std::clamp<int64_t>(scale.toInt64(1), 1, INT32_MAX)));
+  }
+  if (givenOption(options, "count").ok())
+    row.append("count", query::integer(collection.isView() ? 0 : collection.records().count()));
+  if (givenOption(options, "queryExecStats").ok()) appendQueryExecStats(row, server.usage.of(ns));
   return row.finish();
 }
 
@@ -260,17 +283,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
   }
   if (name == "$collStats") {
     if (!collection) return Status(ErrorCode::kNamespaceNotFound, "Collection [" + on.full() + "] not found.");
-    bson::Builder row;
-    row.append("ns", on.full()).append("host", server_.identity.host).append("localTime", resources_.context.now);
-    appendLatencyStats(row, server_.usage.of(on.full()), givenOption(options, "latencyStats"));
-    if (const auto storage = givenOption(options, "storageStats"); storage.ok()) {
-      const auto scale = storage.asDocument()["scale"];
-      row.append("storageStats",
-                 collectionStatistics(server_, *collection, std::clamp<int64_t>(scale.toInt64(1), 1, INT32_MAX)));
-    }
-    if (givenOption(options, "count").ok())
-      row.append("count", query::integer(collection->isView() ? 0 : collection->records().count()));
-    return rows({row.finish()});
+    return rows({collStatsRow(server_, *collection, on.full(), options, resources_.context.now)});
   }
   return Status(ErrorCode::kUnrecognizedPipelineStageName, "Unrecognized pipeline stage name: '" + name + "'");
 }

@@ -14,10 +14,18 @@ namespace {
 /// Feeds a pipeline from a plan.
 class ExecutorStage final : public query::Stage {
  public:
-  ExecutorStage(QueryResources& resources, std::unique_ptr<query::Executor> executor)
-      : resources_(resources), executor_(std::move(executor)) {}
+  /// `givesKeys`: each document comes with the index key that led to it, as the metadata of `$meta`.
+  ExecutorStage(QueryResources& resources, std::unique_ptr<query::Executor> executor, bool givesKeys)
+      : resources_(resources), executor_(std::move(executor)), givesKeys_(givesKeys) {}
 
-  StatusWith<query::Next> next() override { return executor_->next(); }
+  StatusWith<query::Next> next() override {
+    auto next = executor_->next();
+    if (!givesKeys_ || !next.isOK() || !next->isDocument()) return next;
+    TROUPE_ASSIGN(const bson::Document key, executor_->indexKey());
+    if (key.view().empty()) return next;
+    metadata_ = bson::doc("indexKey", key);
+    return query::Next::of(next->document, metadata_.view());
+  }
   std::string_view name() const override { return "$cursor"; }
   void serialize(bson::Builder& stages) const override {
     stages.pushDocument().openDocument("$cursor").close().close();
@@ -29,6 +37,8 @@ class ExecutorStage final : public query::Stage {
  private:
   QueryResources& resources_;
   std::unique_ptr<query::Executor> executor_;
+  bool givesKeys_;
+  bson::Document metadata_;  ///< of the last document
 };
 
 /// A pipeline's results with everything it borrows.
@@ -82,6 +92,7 @@ Status openSource(PreparedAggregation& prepared, bson::View command, bool natura
   QueryResources& r = *prepared.resources;
   prepared.pushed = prepared.pipeline->takePushDown();
   query::FindRequest find;
+  find.keepKeys = prepared.pipeline->readsIndexKey();
   find.filter = prepared.pushed.filter;
   find.sort = prepared.pushed.sort;
   find.skip = prepared.pushed.skip;
@@ -92,7 +103,7 @@ Status openSource(PreparedAggregation& prepared, bson::View command, bool natura
   find.spill = query::spillToDirectory(r.server.spillDirectory);
   TROUPE_ASSIGN(auto executor, query::openFind(r.collection, find, r.unit(), r.context));
   prepared.executor = executor.get();
-  prepared.pipeline->attach(std::make_unique<ExecutorStage>(r, std::move(executor)));
+  prepared.pipeline->attach(std::make_unique<ExecutorStage>(r, std::move(executor), find.keepKeys));
   return Status::OK();
 }
 

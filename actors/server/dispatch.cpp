@@ -199,12 +199,20 @@ LatencyKind latencyKindOf(Access access) {
   return access == Access::kWrite ? LatencyKind::kWrites : LatencyKind::kCommands;
 }
 
+/// A cursor's scan counts once, with the command that opens it.
+CollectionScanUse scanOf(Request& request) {
+  if (request.command->name == "getMore") return CollectionScanUse::kNone;
+  const std::string plan = request.operation().metrics.planSummary.text();
+  if (plan.find("COLLSCAN") == std::string::npos) return CollectionScanUse::kNone;
+  return request.body()["tailable"].truthy() ? CollectionScanUse::kTailable : CollectionScanUse::kNonTailable;
+}
+
 void noteUsage(Request& request, std::chrono::nanoseconds took) {
   const std::string ns = request.operation().ns.text();
   if (!request.command || ns.empty()) return;
   const auto exists = [&] { return request.server().catalog.exists(storage::Namespace::split(ns)); };
-  request.server().usage.note(ns, usageKindOf(request.command->name), latencyKindOf(request.command->access), took,
-                              exists);
+  request.server().usage.note(ns, usageKindOf(request.command->name), latencyKindOf(request.command->access),
+                              scanOf(request), took, exists);
 }
 
 /// Reads hold the global lock (RDS-001): what closes the data waits for them. They take no other lock, since they see a
@@ -222,6 +230,14 @@ Task<Status> runOwnBody(Request& request) {
 
 bool readsProfile(const Request& request) {
   return request.command->access == Access::kRead && request.body().first().toStringOr() == kProfileCollection;
+}
+
+/// The `ok` of distinct over a view is an integer: there it is answered by an aggregation, whose reply is put together
+/// anew. Clients compare replies with its type.
+void appendSuccess(Request& request) {
+  const bool throughView = request.furtherNamespaces && !request.furtherNamespaces->empty();
+  if (throughView && request.command->name == "distinct") request.reply().append("ok", 1);
+  else request.reply().append("ok", 1.0);
 }
 
 /// Runs the command's body, or what `failCommand` asks for in its place.
@@ -352,7 +368,7 @@ Task<void> dispatch(Request& request) {
   if (status.isOK()) status = co_await runBody(request);
   if (status.isOK()) status = checkReplySize(request);
   if (status.isOK()) {
-    request.reply().append("ok", 1.0);
+    appendSuccess(request);
   } else {
     request.server().counters.userAsserts.fetch_add(1, std::memory_order_relaxed);
     if (status == ErrorCode::kDataCorruptionDetected)

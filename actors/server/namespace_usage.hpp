@@ -17,6 +17,8 @@ enum class UsageKind : uint8_t { kQueries, kGetMore, kInsert, kUpdate, kRemove, 
 inline constexpr size_t kUsageKinds = 6;
 /// The same for the latencies of a collection.
 enum class LatencyKind : uint8_t { kReads, kWrites, kCommands };
+/// Whether an operation read a whole collection for its result, and with a cursor that waits at its end.
+enum class CollectionScanUse : uint8_t { kNone, kNonTailable, kTailable };
 
 /// How often, and how long together, operations worked on one collection.
 struct CollectionUsage {
@@ -31,6 +33,8 @@ struct CollectionUsage {
   Counter total, reads, writes;
   std::array<Counter, kUsageKinds> kinds;
   std::array<LatencyHistogram::Snapshot, 3> latencies;  ///< by LatencyKind
+  int64_t collectionScans = 0;
+  int64_t nonTailableScans = 0;  ///< of collectionScans
 };
 
 /// The use of each collection since the node started, or since it was dropped last. Thread-safe; noting takes one of
@@ -42,8 +46,8 @@ class NamespaceUsage {
 
   /// `exists` is asked (once) about a name that has not been met: names that stand for nothing take no memory.
   template <class Exists>
-  void note(const std::string& ns, UsageKind kind, LatencyKind latency, std::chrono::nanoseconds took,
-            const Exists& exists) {
+  void note(const std::string& ns, UsageKind kind, LatencyKind latency, CollectionScanUse scan,
+            std::chrono::nanoseconds took, const Exists& exists) {
     const int64_t micros = std::max<int64_t>(1, took.count() / 1000);
     Shard& shard = shardOf(ns);
     const std::lock_guard lock(shard.mutex);
@@ -57,6 +61,8 @@ class NamespaceUsage {
     (latency == LatencyKind::kWrites ? usage.writes : usage.reads).note(micros);
     usage.latencies[static_cast<size_t>(latency)].note(micros);
     usage.kinds[static_cast<size_t>(kind)].note(micros);
+    usage.collectionScans += scan != CollectionScanUse::kNone;
+    usage.nonTailableScans += scan == CollectionScanUse::kNonTailable;
   }
   /// Zeros where it has not been used.
   CollectionUsage of(const std::string& ns) const;

@@ -1,5 +1,7 @@
 #include "actors/server/operation_setup.hpp"
 
+#include <algorithm>
+
 #include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
 #include "messaging/bson/numeric.hpp"
@@ -42,6 +44,25 @@ Status checkReadConcern(const Command& command, const storage::ReadConcern& conc
   return Status::OK();
 }
 
+/// Stages that show the node as it is take no read concern but the weakest, and those that write no linearizable one.
+/// This holds whatever the node is, so it is said first.
+Status checkReadConcernOfStages(bson::View pipeline, ReadConcernLevel level) {
+  constexpr std::string_view kLocalOnly[] = {"$currentOp", "$listLocalSessions", "$planCacheStats",
+                                             "$listClusterCatalog"};
+  constexpr std::string_view kWriting[] = {"$out", "$merge"};
+  if (level == ReadConcernLevel::kLocal) return Status::OK();
+  bool first = true;
+  for (const bson::Element& e : pipeline) {
+    const auto stage = e.is(bson::Type::kDocument) ? e.asDocument().first().name() : std::string_view();
+    if (first && std::ranges::count(kLocalOnly, stage) > 0)
+      return {ErrorCode::kInvalidOptions, std::string(stage) + " takes only the read concern 'local'"};
+    if (level == ReadConcernLevel::kLinearizable && std::ranges::count(kWriting, stage) > 0)
+      return {ErrorCode::kInvalidOptions, std::string(stage) + " cannot be used with a 'linearizable' read concern"};
+    first = false;
+  }
+  return Status::OK();
+}
+
 Status checkWriteConcern(const storage::WriteConcern& concern, bool replicated) {
   if (concern.w > 1) return {ErrorCode::kBadValue, "cannot use 'w' > 1 when a host is not replicated"};
   if (replicated && (concern.named || concern.tagged))
@@ -57,6 +78,8 @@ Status readConcerns(Request& request) {
   storage::OperationContext& operation = request.operation();
   if (const auto given = request.document("readConcern"); !given.empty()) {
     TROUPE_ASSIGN(operation.readConcern, storage::ReadConcern::parse(given));
+    if (request.command->name == "aggregate")
+      TROUPE_TRY(checkReadConcernOfStages(request.document("pipeline"), operation.readConcern.level));
     TROUPE_TRY(checkReadConcern(*request.command, operation.readConcern));
   }
   if (request.arg("writeConcern") && request.command->access != Access::kWrite && !request.command->mayWrite)

@@ -27,6 +27,9 @@ class Variables {
   explicit Variables(bson::View root) { setRoot(root); }
   void setRoot(bson::View root) { root_ = current_ = root; }
   void setCurrent(bson::View current) { current_ = current; }
+  /// What is known of the document beside its fields, by the names of `$meta`; holds until it is set again.
+  void setMetadata(bson::View metadata) { metadata_ = metadata; }
+  bson::View metadata() const { return metadata_; }
   bson::View root() const { return root_; }
   bson::View current() const { return current_; }
 
@@ -75,6 +78,7 @@ class Variables {
  private:
   bson::View root_;
   bson::View current_;
+  bson::View metadata_;
   QueryWork* work_ = nullptr;
   std::deque<Operand> slots_;  // stable: results may borrow from a slot while another is added
 };
@@ -84,6 +88,7 @@ struct Dependencies {
   std::set<std::string> paths;  ///< dotted paths
   bool wholeDocument = false;   ///< `$$ROOT` or the like: every field
   bool random = false;          ///< not a function of its input
+  bool indexKey = false;        ///< {$meta: "indexKey"}: the source has to decode the key of each document
 };
 
 class Expression;

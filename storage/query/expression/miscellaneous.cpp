@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <random>
 
 #include "messaging/bson/compare.hpp"
@@ -22,11 +23,33 @@ StatusWith<ExpressionPtr> parseLiteral(Parser&, const Element& e, const Operator
   return makeConstant(Operand(bson::Value(e)));
 }
 
+/// `$meta`: missing where the stages before have not given the document that metadata.
+class MetaExpression final : public Expression {
+ public:
+  explicit MetaExpression(std::string_view name) : name_(name) {}
+  StatusWith<Operand> evaluate(Variables& variables) const override {
+    const bson::View metadata = variables.metadata();
+    if (metadata.empty()) return Operand();
+    return variables.found(Operand(metadata[name_]), metadata.size());
+  }
+  void addDependencies(Dependencies& dependencies) const override { dependencies.indexKey |= name_ == "indexKey"; }
+  void serialize(std::string_view name, bson::Builder& out) const override {
+    out.append(name, bson::doc("$meta", name_));
+  }
+
+ private:
+  std::string name_;
+};
+
 StatusWith<ExpressionPtr> parseMeta(Parser&, const Element& e, const Operator&) {
+  constexpr std::string_view kNames[] = {
+      "textScore",       "indexKey",     "recordId", "sortKey",           "searchScore",        "searchHighlights",
+      "geoNearDistance", "geoNearPoint", "randVal",  "vectorSearchScore", "searchScoreDetails", "searchSequenceToken",
+      "score",           "scoreDetails"};
   if (!e.is(Type::kString)) return Status(ErrorCode(17307), "$meta only supports string arguments");
-  for (const auto known : {"textScore", "indexKey", "recordId", "sortKey", "searchScore", "geoNearDistance", "randVal"})
-    if (e.asString() == known) return makeConstant(Operand());
-  return Status(ErrorCode(17308), "Unsupported argument to $meta: " + std::string(e.asString()));
+  if (std::ranges::count(kNames, e.asString()) == 0)
+    return Status(ErrorCode(17308), "Unsupported argument to $meta: " + std::string(e.asString()));
+  return ExpressionPtr(std::make_unique<MetaExpression>(e.asString()));
 }
 
 StatusWith<ExpressionPtr> parseRandom(Parser& parser, const Element& e, const Operator& op) {

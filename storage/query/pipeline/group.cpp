@@ -103,6 +103,7 @@ class GroupStage final : public Stage {
         consumed_ = true;
         if (spilled_) TROUPE_TRY(spilled_->done());
       } else {
+        variables_.setMetadata(in->metadata);
         TROUPE_TRY(consume(in->document));
       }
     }

@@ -67,13 +67,17 @@ StatusWith<Next> SortStage::next() {
       sorted_ = true;
       break;
     }
-    TROUPE_ASSIGN(auto key, pattern_.key(in->document));
-    TROUPE_TRY(sorter_->add(std::move(key), std::string(in->document.bytes())));
+    TROUPE_ASSIGN(auto key, pattern_.key(in->document, {.score = in->metadata["score"]}));
+    std::string held(in->document.bytes());
+    if (!in->metadata.empty()) held += in->metadata.bytes();
+    TROUPE_TRY(sorter_->add(std::move(key), std::move(held)));
   }
   TROUPE_ASSIGN(auto item, sorter_->next());
   if (!item) return Next::end();
   current_ = std::move(item->payload);
-  return Next::of(bson::View(current_.data()));
+  const bson::View document(current_.data());
+  const auto size = static_cast<size_t>(document.size());
+  return Next::of(document, current_.size() > size ? bson::View(current_.data() + size) : bson::View());
 }
 
 namespace {
@@ -167,6 +171,8 @@ Status parseSort(const Element& e, StageParser& parser) {
   if (!e.is(Type::kDocument)) return {ErrorCode(15973), "the $sort key specification must be an object"};
   TROUPE_ASSIGN(auto pattern, SortPattern::parse(e.asDocument(), parser.parse()));
   if (pattern.parts().empty()) return {ErrorCode(15976), "$sort stage must have at least one sort key"};
+  for (const auto& part : pattern.parts())
+    if (part.meta == SortPattern::Meta::kRecordId) return {ErrorCode(31138), "Illegal $meta sort: $meta: \"recordId\""};
   parser.add(std::make_unique<SortStage>(Document(e.asDocument()), std::move(pattern), parser.context));
   return Status::OK();
 }

@@ -57,6 +57,7 @@ class LookupStage final : public Stage {
       auto in = pull();
       if (!in.isOK() || !in->isDocument()) return in;
       TROUPE_TRY(beginJoin(in->document));
+      metadata_ = in->metadata;
     }
     for (;;) {
       TROUPE_ASSIGN(const Next found, join_->pipeline->next());
@@ -70,7 +71,7 @@ class LookupStage final : public Stage {
     }
     const auto join = std::move(join_);
     TROUPE_ASSIGN(current_, withNestedValue(join->outer, spec_.as, join->found.finishArray(), context_.parse->work));
-    return Next::of(current_.view());
+    return Next::of(current_.view(), metadata_);
   }
   void save() override {
     Stage::save();
@@ -168,6 +169,7 @@ class LookupStage final : public Stage {
   ValuePath local_, foreign_;
   Variables variables_;
   std::unique_ptr<Join> join_;  ///< the one under way
+  bson::View metadata_;         ///< of its document; borrowed from the input until it is asked for the next
   Document current_;
 };
 

@@ -54,4 +54,26 @@ class PartitionedRows {
   int64_t bytes_ = 0;
 };
 
+/// The memory of values and documents that a stage has made of its input.
+class MadeMemory {
+ public:
+  explicit MadeMemory(QueryWork* work) : work_(work), held_(work) {}
+  QueryWork* work() const { return work_; }
+  Status step(int64_t steps = 1) { return work_ ? work_->step(steps) : Status::OK(); }
+  Status add(int64_t bytes) { return held_.set(bytes_ += bytes); }
+  /// Before a value is held.
+  Status add(const bson::Element& value) { return add(heldBytes(value)); }
+  /// Checks that there is room for so many bytes for a moment.
+  Status fits(int64_t bytes) {
+    TROUPE_TRY(held_.set(bytes_ + bytes));
+    return Status::OK();
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  QueryWork* work_;
+  HeldMemory held_;
+  int64_t bytes_ = 0;
+};
+
 }  // namespace troupe::query

@@ -19,9 +19,10 @@ constexpr int kMaxDepth = 20;
 
 std::unordered_map<std::string_view, const StageRow*> indexStages() {
   std::unordered_map<std::string_view, const StageRow*> index;
-  for (const auto family : {transformStages(), limitingStages(), groupStages(), bucketStages(), bucketAutoStages(),
-                            unwindStages(), lookupStages(), graphLookupStages(), sourceStages(), facetStages(),
-                            outputStages(), mergeStages(), windowStages(), fillStages(), rankFusionStages()})
+  for (const auto family :
+       {transformStages(), limitingStages(), groupStages(), bucketStages(), bucketAutoStages(), unwindStages(),
+        lookupStages(), graphLookupStages(), sourceStages(), facetStages(), outputStages(), mergeStages(),
+        windowStages(), fillStages(), densifyStages(), rankFusionStages()})
     for (const StageRow& row : family) index.emplace(row.name, &row);
   return index;
 }
@@ -104,6 +105,12 @@ Dependencies Pipeline::dependencies() const {
     if (!stage->addDependencies(result)) return result;
   result.wholeDocument = true;
   return result;
+}
+
+bool Pipeline::readsIndexKey() const {
+  Dependencies all;
+  for (const auto& stage : stages_) stage->addDependencies(all);
+  return all.indexKey;
 }
 
 NamespaceUse Pipeline::useOfInput(bson::View stages) {

@@ -44,6 +44,8 @@ class Pipeline {
   PushDown takePushDown();
   /// The fields of the source's documents that the remaining stages read.
   Dependencies dependencies() const;
+  /// True when a stage reads {$meta: "indexKey"}: the source then gives each document that metadata.
+  bool readsIndexKey() const;
 
   /// True when the first stage produces documents itself ($documents, $collStats ...): attach nothing then.
   bool startsWithSource() const;

@@ -31,9 +31,10 @@ struct RankedInput {
 
 class RankFusionStage final : public Stage {
  public:
-  RankFusionStage(Document shown, std::vector<RankedInput> inputs, PipelineContext context)
+  RankFusionStage(Document shown, std::vector<RankedInput> inputs, bool detailed, PipelineContext context)
       : shown_(std::move(shown)),
         inputs_(std::move(inputs)),
+        detailed_(detailed),
         context_(std::move(context)),
         memory_(context_, "$rankFusion"),
         found_(Less{context_.parse->collator}) {}
@@ -57,7 +58,10 @@ class RankFusionStage final : public Stage {
       running_.reset();
       ++at_;
     }
-    return shownSoFar_ < order_.size() ? Next::of(order_[shownSoFar_++]->document.view()) : Next::end();
+    if (shownSoFar_ == order_.size()) return Next::end();
+    const Found& found = *order_[shownSoFar_++];
+    TROUPE_ASSIGN(metadata_, metadataOf(found));
+    return Next::of(found.document.view(), metadata_.view());
   }
   std::string_view name() const override { return "$rankFusion"; }
   void serialize(bson::Builder& stages) const override { stages.push(shown_); }
@@ -71,6 +75,7 @@ class RankFusionStage final : public Stage {
   struct Found {
     Document document;
     double score = 0;
+    std::vector<int64_t> ranks;  ///< by input, 0 where the input has not found it; empty without details
   };
   struct Less {
     const bson::Collator* collator;
@@ -90,11 +95,37 @@ class RankFusionStage final : public Stage {
     if (context_.parse->work) TROUPE_TRY(context_.parse->work->step(stepsOfAdding(id)));
     auto [entry, isNew] = found_.try_emplace(Value(id));
     entry->second.score += inputs_[at_].weight / (kRankConstant + static_cast<double>(rank_));
-    if (!isNew) return Status::OK();
-    bytes_ += 2 * static_cast<int64_t>(document.size()) + static_cast<int64_t>(sizeof(Found)) + kPerEntry;
-    TROUPE_TRY(memory_.set(bytes_));
-    entry->second.document = Document(document);
+    if (isNew) {
+      bytes_ += 2 * static_cast<int64_t>(document.size()) + static_cast<int64_t>(sizeof(Found)) + kPerEntry;
+      if (detailed_) bytes_ += static_cast<int64_t>(inputs_.size() * sizeof(int64_t));
+      TROUPE_TRY(memory_.set(bytes_));
+      entry->second.document = Document(document);
+      if (detailed_) entry->second.ranks.resize(inputs_.size());
+    }
+    if (detailed_) entry->second.ranks[at_] = rank_;
     return Status::OK();
+  }
+  /// `{score, scoreDetails?}`: what `$meta` reads of a result.
+  StatusWith<Document> metadataOf(const Found& found) const {
+    bson::Builder out;
+    out.append("score", found.score);
+    if (!detailed_) return out.finish();
+    Growth growth(context_.parse->work);
+    out.openDocument("scoreDetails").append("value", found.score);
+    out.append("description",
+               "value output by reciprocal rank fusion algorithm, computed as sum of (weight * (1 / (60 + rank))) "
+               "across input pipelines from which this document is output, from:");
+    out.openArray("details");
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (context_.parse->work) TROUPE_TRY(context_.parse->work->step());
+      TROUPE_TRY(growth.reserve(out.size() + inputs_[i].name.size() + kPerDetail));
+      out.pushDocument().append("inputPipelineName", inputs_[i].name);
+      if (found.ranks[i] == 0) out.append("rank", "NA");
+      else out.append("rank", integer(found.ranks[i])).append("weight", inputs_[i].weight).openArray("details").close();
+      out.close();
+    }
+    out.close().close();
+    return out.finish();
   }
   /// By score, and those of one score by `_id`.
   Status fuse() {
@@ -107,13 +138,16 @@ class RankFusionStage final : public Stage {
   }
 
   static constexpr int64_t kPerEntry = 160;  ///< of the map, about
+  static constexpr size_t kPerDetail = 96;   ///< of the details of one input, beside its name
   Document shown_;
   std::vector<RankedInput> inputs_;
+  bool detailed_;
   PipelineContext context_;
   StageMemory memory_;
   std::map<Value, Found, Less> found_;
   std::vector<const Found*> order_;
   std::unique_ptr<Pipeline> running_;
+  Document metadata_;  ///< of the last result
   std::string lastKey_;
   size_t at_ = 0, shownSoFar_ = 0;
   int64_t position_ = 0, rank_ = 0, bytes_ = 0;
@@ -233,13 +267,14 @@ Status parseRankFusion(const Element& e, StageParser& parser) {
     return {ErrorCode::kFailedToParse, "the $rankFusion stage specification must be an object, found " + typeOf(e)};
   if (!parser.stages.empty())
     return {ErrorCode(10170100), "$rankFusion is only valid as the first stage in a pipeline"};
-  Element input, combination;
+  Element input, combination, details;
   for (const Element& field : e.asDocument()) {
     if (field.name() == "input") input = field;
     else if (field.name() == "combination") combination = field;
     else if (field.name() != "scoreDetails") return unknownFusionField("$rankFusion", field);
     else if (!field.is(Type::kBool) && !field.isNullish())
       return wrongFusionType("$rankFusion.scoreDetails", field, "bool");
+    else details = field;
   }
   if (input.isNullish()) return missingFusionField("$rankFusion.input");
   TROUPE_ASSIGN(const bson::View pipelines, onlyDocument(input, "$rankFusion.input", "pipelines"));
@@ -253,7 +288,7 @@ Status parseRankFusion(const Element& e, StageParser& parser) {
   parser.involved.push_back({parser.context.on, NamespaceUse::kRead});
   bson::Builder shown;
   shown.append("$rankFusion", e);
-  parser.add(std::make_unique<RankFusionStage>(shown.finish(), std::move(inputs), parser.context));
+  parser.add(std::make_unique<RankFusionStage>(shown.finish(), std::move(inputs), details.truthy(), parser.context));
   return Status::OK();
 }
 

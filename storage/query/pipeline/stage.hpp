@@ -10,7 +10,8 @@
 
 namespace troupe::query {
 
-/// Outcome of one pull from a stage. The document is borrowed: valid until the next call of `next` on the same stage.
+/// Outcome of one pull from a stage. The document and its metadata are borrowed: valid until the next call of `next` on
+/// the same stage.
 struct Next {
   enum class Kind : uint8_t {
     kDocument,
@@ -19,10 +20,12 @@ struct Next {
   };
   Kind kind = Kind::kEnd;
   bson::View document;
+  /// What `$meta` reads of the document, by its names: `{score: 0.5, scoreDetails: {...}}`. Empty for most.
+  bson::View metadata{};
 
-  static Next of(bson::View document) { return {Kind::kDocument, document}; }
+  static Next of(bson::View document, bson::View metadata = {}) { return {Kind::kDocument, document, metadata}; }
   static Next end() { return {}; }
-  static Next yield() { return {Kind::kYield, {}}; }
+  static Next yield() { return {Kind::kYield, {}, {}}; }
   bool isDocument() const { return kind == Kind::kDocument; }
   bool isEnd() const { return kind == Kind::kEnd; }
 };
@@ -76,7 +79,8 @@ class Stage {
     if (!input_) return Next::end();
     if (operation_) TROUPE_TRY(operation_->step());
     auto next = input_->next();
-    if (next.isOK() && next->isDocument()) TROUPE_TRY(inputMemory_.set(next->document.size()));
+    if (next.isOK() && next->isDocument())
+      TROUPE_TRY(inputMemory_.set(int64_t{next->document.size()} + next->metadata.size()));
     return next;
   }
   Stage* input_ = nullptr;

@@ -59,6 +59,7 @@ std::span<const StageRow> outputStages();
 std::span<const StageRow> mergeStages();
 std::span<const StageRow> windowStages();
 std::span<const StageRow> fillStages();
+std::span<const StageRow> densifyStages();
 std::span<const StageRow> rankFusionStages();
 
 const StageRow* findStage(std::string_view name);
@@ -112,7 +113,8 @@ class MatchStage final : public Stage {
 /// $project, $addFields, $set, $unset, $replaceRoot: one result for each document.
 class TransformStage final : public Stage {
  public:
-  using Apply = std::function<StatusWith<bson::Document>(bson::View document)>;
+  /// `in`: the document, and the metadata that its expressions may read.
+  using Apply = std::function<StatusWith<bson::Document>(const Next& in)>;
   struct Effects {
     std::vector<std::string> written;  ///< top-level fields that are set, computed or removed
     bool keepsOthers = false;          ///< fields not written pass through unchanged
@@ -156,7 +158,7 @@ class SortStage final : public Stage {
   std::optional<int64_t> limit_;
   std::unique_ptr<Sorter> sorter_;
   bool sorted_ = false;
-  std::string current_;
+  std::string current_;  ///< a document, and its metadata behind it if there is any
 };
 
 class LimitStage final : public Stage {

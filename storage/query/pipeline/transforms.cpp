@@ -57,13 +57,14 @@ bool MatchStage::addDependencies(Dependencies& dependencies) const {
 StatusWith<Next> TransformStage::next() {
   auto in = pull();
   if (!in.isOK() || !in->isDocument()) return in;
-  TROUPE_ASSIGN(current_, apply_(in->document));
-  return Next::of(current_.view());
+  TROUPE_ASSIGN(current_, apply_(*in));
+  return Next::of(current_.view(), in->metadata);
 }
 
 bool TransformStage::addDependencies(Dependencies& dependencies) const {
   dependencies.paths.insert(effects_.reads.paths.begin(), effects_.reads.paths.end());
   dependencies.wholeDocument |= effects_.reads.wholeDocument;
+  dependencies.indexKey |= effects_.reads.indexKey;
   return effects_.keepsOthers;
 }
 
@@ -116,7 +117,11 @@ class ProjectionParser {
   StagePtr stage(std::string name, Document shown) {
     effects.keepsOthers = tree_->mode() != ProjectionTree::Mode::kInclude;
     return std::make_unique<TransformStage>(
-        std::move(name), std::move(shown), [tree = tree_](bson::View document) { return tree->apply(document); },
+        std::move(name), std::move(shown),
+        [tree = tree_, variables = variables_](const Next& in) {
+          variables->setMetadata(in.metadata);
+          return tree->apply(in.document);
+        },
         std::move(effects));
   }
 
@@ -146,6 +151,7 @@ StatusWith<bool> excludes(bson::View spec) {
     for (const Element& e : fields) {
       const std::string path = prefix + std::string(e.name());
       TROUPE_TRY(ValuePath::check(e.name()));
+      if (e.is(Type::kDocument) && e.asDocument().first().name() == "$meta") continue;  // stands in either kind
       if (e.is(Type::kDocument) && !e.asDocument().empty() && !e.asDocument().first().name().starts_with('$')) {
         TROUPE_TRY(walk(e.asDocument(), path + "."));
       } else if (!isFlag(e)) {
@@ -236,8 +242,9 @@ Status addReplaceRoot(const Element& shown, const Element& expression, StagePars
   auto variables = std::make_shared<Variables>(parser.parse().work);
   variables->random = parser.context.random;
   const std::shared_ptr<const Expression> shared = std::move(parsed);
-  const auto apply = [shared, variables](bson::View document) -> StatusWith<Document> {
-    variables->setRoot(document);
+  const auto apply = [shared, variables](const Next& in) -> StatusWith<Document> {
+    variables->setRoot(in.document);
+    variables->setMetadata(in.metadata);
     TROUPE_ASSIGN(const Operand root, static_cast<const Expression&>(*shared).evaluate(*variables));
     if (root.type() != Type::kDocument)
       return Status(ErrorCode(40228), "'newRoot' expression  must evaluate to an object, but resulting value was: " +
@@ -281,12 +288,13 @@ class RedactStage final : public Stage {
       auto in = pull();
       if (!in.isOK() || !in->isDocument()) return in;
       variables_.setRoot(in->document);
+      variables_.setMetadata(in->metadata);
       Growth growth(variables_.work());
       TROUPE_TRY(growth.reserve(static_cast<size_t>(in->document.size())));
       TROUPE_ASSIGN(auto kept, redact(in->document));
       if (!kept) continue;
       current_ = std::move(*kept);
-      return Next::of(current_.view());
+      return Next::of(current_.view(), in->metadata);
     }
   }
   std::string_view name() const override { return "$redact"; }

@@ -51,6 +51,7 @@ class UnwindStage final : public Stage {
       auto in = pull();
       if (!in.isOK() || !in->isDocument()) return in;
       document_ = in->document;
+      metadata_ = in->metadata;
       const Element value = find();
       if (value.is(Type::kArray) && !value.asArray().empty()) {
         inArray_ = true;
@@ -97,13 +98,13 @@ class UnwindStage final : public Stage {
       const Value index = position < 0 ? Value(bson::Null{}) : Value(position);
       TROUPE_ASSIGN(current_, withNestedValue(current_, indexField_, index, work_));
     }
-    return Next::of(current_.view());
+    return Next::of(current_.view(), metadata_);
   }
   ValuePath path_;
   std::string indexField_;
   bool keepEmpty_;
   QueryWork* work_;
-  bson::View document_;  // borrowed from the input until it is asked for the next
+  bson::View document_, metadata_;  // borrowed from the input until it is asked for the next
   bool inArray_ = false;
   bson::View::Iterator item_;
   int64_t position_ = 0;

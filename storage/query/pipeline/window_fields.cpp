@@ -11,6 +11,7 @@
 #include "storage/query/interruptible_sort.hpp"
 #include "storage/query/pipeline/partitioned_rows.hpp"
 #include "storage/query/pipeline/stages.hpp"
+#include "storage/query/pipeline/window_series.hpp"
 
 // $setWindowFields: partitions are read in order, one at a time; each output is computed over a window of documents
 // around each, or of a range of values of the sort key.
@@ -38,35 +39,15 @@ struct WindowedField {
   std::unique_ptr<AccumulatorSpec> spec;  ///< for accumulators
   ExpressionPtr shifted, fallback;        ///< for $shift, the first also for $locf
   int64_t by = 0;
+  std::optional<SeriesFunction> series;  ///< for $derivative and its kind
   Window window;
 };
 
 struct Partition {
   std::vector<Document> documents;
   std::vector<std::string> sortKeys;  ///< memcmp order
-  std::vector<Element> sortValues;    ///< of the first sort field, borrowed from the documents; for ranges only
-};
-
-/// The memory of values and documents that the stage has made of its input.
-class MadeMemory {
- public:
-  explicit MadeMemory(QueryWork* work) : work_(work), held_(work) {}
-  QueryWork* work() const { return work_; }
-  Status step(int64_t steps = 1) { return work_ ? work_->step(steps) : Status::OK(); }
-  Status add(int64_t bytes) { return held_.set(bytes_ += bytes); }
-  /// Before a value is held.
-  Status add(const Element& value) { return add(heldBytes(value)); }
-  /// Checks that there is room for so many bytes for a moment.
-  Status fits(int64_t bytes) {
-    TROUPE_TRY(held_.set(bytes_ + bytes));
-    return Status::OK();
-  }
-  int64_t bytes() const { return bytes_; }
-
- private:
-  QueryWork* work_;
-  HeldMemory held_;
-  int64_t bytes_ = 0;
+  std::vector<Element>
+      sortValues;  ///< of the first sort field, borrowed from the documents; for ranges and series only
 };
 
 /// The values of one output for all documents of a partition.
@@ -78,6 +59,7 @@ class WindowEvaluator {
 
   StatusWith<std::vector<Value>> run() {
     if (output_.spec) return accumulate();
+    if (output_.series) return overSeries();
     std::vector<Value> result;
     int64_t rank = 0, dense = 0;
     for (size_t i = 0; i < size(); ++i) {
@@ -164,6 +146,27 @@ class WindowEvaluator {
       end = static_cast<size_t>(std::upper_bound(keys.begin(), keys.end(), high.element(), below) - keys.begin());
     }
     return std::pair(first, std::max(first, end));
+  }
+
+  StatusWith<std::vector<Value>> overSeries() {
+    std::vector<Value> inputs;
+    const int64_t before = made_.bytes();
+    for (size_t i = 0; i < size(); ++i) {
+      TROUPE_TRY(made_.step());
+      TROUPE_ASSIGN(Operand value, evaluate(*output_.series->input, i));
+      TROUPE_TRY(made_.add(value.element()));
+      inputs.push_back(std::move(value).take());
+    }
+    // Of results there are numbers only.
+    constexpr auto kPerResult = static_cast<int64_t>(sizeof(Value) + sizeof(bson::Decimal128));
+    const int64_t made = static_cast<int64_t>(size()) * kPerResult;
+    TROUPE_TRY(made_.fits(2 * made));
+    TROUPE_ASSIGN(auto result, seriesValues(*output_.series, {.places = partition_.sortValues,
+                                                              .inputs = inputs,
+                                                              .window = [this](size_t i) { return bounds(i); },
+                                                              .step = [this] { return made_.step(); }}));
+    TROUPE_TRY(made_.add(made - (made_.bytes() - before)));
+    return result;
   }
 
   /// Slides the accumulator along where it can give values back, else computes each window anew.
@@ -278,8 +281,8 @@ class WindowStage final : public Stage {
     return Status::OK();
   }
   Status findSortValues(Partition& partition) {
-    const auto isRange = [](const WindowedField& output) { return output.window.range; };
-    if (!held_.order() || std::ranges::none_of(outputs_, isRange)) return Status::OK();
+    const auto looks = [](const WindowedField& output) { return output.window.range || output.series; };
+    if (!held_.order() || std::ranges::none_of(outputs_, looks)) return Status::OK();
     for (const Document& document : partition.documents) {
       TROUPE_TRY(made_.step(stepsFor(static_cast<size_t>(document.view().size()))));
       partition.sortValues.push_back(held_.sortValue(document));
@@ -423,6 +426,10 @@ StatusWith<WindowedField> parseOutput(const Element& e, const SortPattern* sort,
     if (!sort) return Status(ErrorCode::kFailedToParse, "$locf must be specified with a sortBy");
     if (e.asDocument().has("window")) return Status(ErrorCode::kFailedToParse, "$locf takes no window");
     TROUPE_ASSIGN(output.shifted, parseExpression(only.view().first(), context));
+    return output;
+  }
+  if (isSeriesFunction(output.function)) {
+    TROUPE_ASSIGN(output.series, parseSeriesFunction(only.view().first(), e.asDocument().has("window"), sort, context));
     return output;
   }
   const Document holder = bson::doc("x", only);

@@ -30,6 +30,7 @@ struct FindRequest {
   int64_t skip = 0;
   std::optional<int64_t> limit;
   bool returnKey = false;
+  bool keepKeys = false;  ///< `indexKey` of the executor is going to be asked for
   bool showRecordId = false;
   bool rowsOnly = false;  ///< results are only counted: their documents may be left empty (COUNT_SCAN)
   bool allowDiskUse = true;
@@ -66,6 +67,9 @@ class Executor {
   virtual StatusWith<Next> next() = 0;
   /// The record the last result came from; none (0) after a blocking projection. For updates and deletes.
   virtual const storage::RecordId& recordId() const = 0;
+  /// The key by which the last result was found, by the fields of its index; empty where it was found without one.
+  /// Behind a blocking sort only with `keepKeys`. Errors: those of decoding.
+  virtual StatusWith<bson::Document> indexKey() const = 0;
   /// Where in an array the filter matched the last result (positional updates); looks for it again. Errors: those of
   /// expressions, of an interrupt.
   virtual StatusWith<int64_t> matchedArrayIndex() const = 0;

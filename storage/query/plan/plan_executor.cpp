@@ -1,6 +1,7 @@
 #include "storage/query/plan/plan_executor.hpp"
 
 #include "storage/catalog/catalog_view.hpp"
+#include "storage/keys/key_string.hpp"
 #include "storage/query/plan/id_lookup.hpp"
 #include "storage/query/plan/plan_shape.hpp"
 #include "storage/query/shape/query_shape.hpp"
@@ -44,6 +45,12 @@ StatusWith<Next> PlanExecutor::next() {
 Next PlanExecutor::endSlice() {
   plan_.sliceEnd.reset();
   return Next::yield();
+}
+
+StatusWith<bson::Document> PlanExecutor::indexKey() const {
+  const IndexRow& key = row_.key;
+  if (!key.index) return bson::Document();
+  return storage::key_string::decodeWithNames(key.key, key.typeBits, key.index->spec.key);
 }
 
 StatusWith<int64_t> PlanExecutor::matchedArrayIndex() const {

@@ -20,6 +20,7 @@ class PlanExecutor final : public Executor {
 
   StatusWith<Next> next() override;
   const storage::RecordId& recordId() const override { return row_.id; }
+  StatusWith<bson::Document> indexKey() const override;
   StatusWith<int64_t> matchedArrayIndex() const override;
   void save() override;
   Status restore(storage::RecoveryUnit& unit, storage::Catalog& catalog) override;

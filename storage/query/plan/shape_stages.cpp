@@ -26,7 +26,7 @@ StatusWith<PlanStage::Step> ProjectRows::advance(Row& row) {
   ProjectionInput in{.document = row.document, .recordId = &row.id};
   bson::Document sortKey;
   if (plan_.projection->needsSortKey() && plan_.sort) {
-    TROUPE_ASSIGN(const bson::Document values, plan_.sort->keyValues(row.document, 0, row.id));
+    TROUPE_ASSIGN(const bson::Document values, plan_.sort->keyValues(row.document, {.recordId = &row.id}));
     bson::Builder array;
     for (const bson::Element& value : values.view()) array.push(value);
     sortKey = array.finish();

@@ -21,7 +21,7 @@ SortRows::SortRows(PlanContext& plan, PlanStagePtr input, SorterOptions options)
     : PlanStage(plan, std::move(input)), options_(std::move(options)), sorter_(Sorter::make(options_)) {}
 
 Status SortRows::add(const Row& row) {
-  TROUPE_ASSIGN(auto key, plan_.sort->key(row.document, 0, row.id));
+  TROUPE_ASSIGN(auto key, plan_.sort->key(row.document, {.recordId = &row.id}));
   Header header{row.id.number(), nullptr, 0, 0, static_cast<uint32_t>(row.id.bytes().size())};
   if (plan_.keepKeys && row.key.index) {
     header.index = row.key.index;

@@ -26,6 +26,22 @@ int compareForSort(const Element& a, const Element& b, const bson::Collator* col
   return bson::compareValues(a.ok() ? a : null.element(), b.ok() ? b : null.element(), collator);
 }
 
+struct SortMeta {
+  SortPattern::Meta meta;
+  std::string_view name;
+};
+
+constexpr SortMeta kSortMetas[] = {{SortPattern::Meta::kTextScore, "textScore"},
+                                   {SortPattern::Meta::kRecordId, "recordId"},
+                                   {SortPattern::Meta::kScore, "score"},
+                                   {SortPattern::Meta::kRandomValue, "randVal"},
+                                   {SortPattern::Meta::kSearchScore, "searchScore"}};
+
+/// Metadata that no document has here: all sort alike by it, and it takes no place in a key.
+bool isNeverThere(SortPattern::Meta meta) {
+  return meta == SortPattern::Meta::kRandomValue || meta == SortPattern::Meta::kSearchScore;
+}
+
 StatusWith<SortPattern::Part> parsePart(const Element& e) {
   if (e.name().empty()) return {ErrorCode::kFieldPathEmpty, "FieldPath cannot be constructed with empty string"};
   SortPattern::Part part;
@@ -35,9 +51,10 @@ StatusWith<SortPattern::Part> parsePart(const Element& e) {
       return {ErrorCode::kFailedToParse, "a $meta sort key may have no other fields"};
     if (!meta.ok()) return {ErrorCode(17312), "$meta is the only expression supported by $sort right now"};
     const auto name = meta.toStringOr();
-    if (name != "textScore" && name != "recordId")
+    const auto* const known = std::ranges::find(kSortMetas, name, &SortMeta::name);
+    if (known == std::end(kSortMetas))
       return {ErrorCode(31138), "Illegal $meta sort: $meta: \"" + std::string(name) + "\""};
-    part.meta = name == "textScore" ? SortPattern::Meta::kTextScore : SortPattern::Meta::kRecordId;
+    part.meta = known->meta;
     part.ascending = part.meta == SortPattern::Meta::kRecordId;
     part.path = FieldPath(e.name());
     return part;
@@ -60,6 +77,10 @@ StatusWith<SortPattern::Part> parsePart(const Element& e) {
   if (part.path.size() > bson::kMaxNestingDepth) return {ErrorCode::kOverflow, "FieldPath is too long"};
   part.ascending = direction > 0;
   return part;
+}
+
+Value recordIdValue(const SortPattern::Metadata& metadata) {
+  return metadata.recordId ? metadata.recordId->toValue() : storage::RecordId().toValue();
 }
 
 }  // namespace
@@ -138,9 +159,11 @@ StatusWith<SortPattern> SortPattern::parse(View spec, const ParseContext& contex
   SortPattern pattern;
   pattern.collator_ = context.collator;
   pattern.work_ = context.work;
+  size_t places = 0;
   for (const auto& e : spec) {
-    if (pattern.parts_.size() == storage::key_string::kMaxFields) return {ErrorCode(13103), "too many compound keys"};
     TROUPE_ASSIGN(auto part, parsePart(e));
+    if (!isNeverThere(part.meta) && ++places > storage::key_string::kMaxFields)
+      return {ErrorCode(13103), "too many compound keys"};
     for (const auto& earlier : pattern.parts_)
       if (earlier.path.text() == part.path.text())
         return {ErrorCode(7472500),
@@ -155,7 +178,8 @@ bson::Document SortPattern::toBson() const {
   bson::Builder out;
   for (const auto& part : parts_) {
     if (part.meta == Meta::kNone) out.append(part.path.text(), part.ascending ? 1 : -1);
-    else out.append(part.path.text(), bson::doc("$meta", part.meta == Meta::kTextScore ? "textScore" : "recordId"));
+    else
+      out.append(part.path.text(), bson::doc("$meta", std::ranges::find(kSortMetas, part.meta, &SortMeta::meta)->name));
   }
   return out.finish();
 }
@@ -213,35 +237,44 @@ Status SortPattern::selectElement(const Element& array, const std::vector<OfArra
   return Status::OK();
 }
 
-StatusWith<std::string> SortPattern::key(View document, double textScore, const storage::RecordId& recordId) const {
+StatusWith<std::string> SortPattern::key(View document, const Metadata& metadata) const {
   std::vector<Element> values;
   TROUPE_TRY(select(document, values));
   uint32_t descending = 0;
-  for (size_t i = 0; i < parts_.size(); ++i)
-    if (!parts_[i].ascending) descending |= uint32_t{1} << i;
+  uint32_t place = 1;
+  for (const Part& part : parts_) {
+    if (isNeverThere(part.meta)) continue;
+    if (!part.ascending) descending |= place;
+    place <<= 1;
+  }
   storage::key_string::Builder builder{storage::Ordering(descending)};
   Growth growth(work_);  // parts may hold each other: {"a": 1, "a.b": 1}
   for (size_t i = 0; i < parts_.size(); ++i) {
     TROUPE_TRY(growth.to(builder.size()));
     switch (parts_[i].meta) {
       case Meta::kNone: builder.append(values[i], collator_); break;
-      case Meta::kTextScore: builder.append(Value(textScore).element()); break;
-      case Meta::kRecordId: builder.append(recordId.toValue().element()); break;
+      case Meta::kTextScore: builder.append(Value(metadata.textScore).element()); break;
+      case Meta::kRecordId: builder.append(recordIdValue(metadata).element()); break;
+      case Meta::kScore: builder.append(metadata.score); break;
+      case Meta::kRandomValue:
+      case Meta::kSearchScore: break;
     }
   }
   return std::string(builder.bytes());
 }
 
-StatusWith<bson::Document> SortPattern::keyValues(View document, double textScore,
-                                                  const storage::RecordId& recordId) const {
+StatusWith<bson::Document> SortPattern::keyValues(View document, const Metadata& metadata) const {
   std::vector<Element> values;
   TROUPE_TRY(select(document, values));
   bson::Builder out;
   for (size_t i = 0; i < parts_.size(); ++i) {
     switch (parts_[i].meta) {
       case Meta::kNone: values[i].ok() ? out.append("", values[i]) : out.append("", bson::Null{}); break;
-      case Meta::kTextScore: out.append("", textScore); break;
-      case Meta::kRecordId: out.append("", recordId.toValue()); break;
+      case Meta::kTextScore: out.append("", metadata.textScore); break;
+      case Meta::kRecordId: out.append("", recordIdValue(metadata)); break;
+      case Meta::kScore: metadata.score.ok() ? out.append("", metadata.score) : out.append("", bson::Null{}); break;
+      case Meta::kRandomValue:
+      case Meta::kSearchScore: out.append("", bson::Null{}); break;
     }
   }
   return out.finish();

@@ -15,7 +15,13 @@ namespace troupe::query {
 /// and the operation, whose steps the values are that it looks at.
 class SortPattern {
  public:
-  enum class Meta { kNone, kTextScore, kRecordId };
+  enum class Meta { kNone, kTextScore, kRecordId, kScore, kRandomValue, kSearchScore };
+  /// What a key may hold beside the document's fields. Borrowed.
+  struct Metadata {
+    double textScore = 0;
+    const storage::RecordId* recordId = nullptr;
+    bson::Element score{};  ///< of $rankFusion; absent for others
+  };
   struct Part {
     FieldPath path;  ///< empty for $meta
     bool ascending = true;
@@ -32,10 +38,11 @@ class SortPattern {
   /// included. An array counts as its least element when ascending, its greatest when descending; an empty array as
   /// undefined, a missing field as null; fields of one array are taken from the same element. Errors: BadValue for
   /// parallel arrays, ExceededMemoryLimit, those of an interrupt.
-  StatusWith<std::string> key(bson::View document, double textScore = 0, const storage::RecordId& recordId = {}) const;
+  StatusWith<std::string> key(bson::View document, const Metadata& metadata) const;
+  StatusWith<std::string> key(bson::View document) const { return key(document, Metadata()); }
   /// The same as values, `{"": v, ...}` in pattern order: for {$meta: "sortKey"} and merging across shards.
-  StatusWith<bson::Document> keyValues(bson::View document, double textScore = 0,
-                                       const storage::RecordId& recordId = {}) const;
+  StatusWith<bson::Document> keyValues(bson::View document, const Metadata& metadata) const;
+  StatusWith<bson::Document> keyValues(bson::View document) const { return keyValues(document, Metadata()); }
   /// -1, 0, 1 for two results of keyValues.
   int compareKeyValues(bson::View a, bson::View b) const;
 

@@ -250,6 +250,53 @@ TEST_F(AggregateTest, RankFusionOrdersByReciprocalRanks) {
   EXPECT_EQ(fused(R"({"p": 2})"), (Lines{R"({ "_id" : 1 })", R"({ "_id" : 2 })", R"({ "_id" : 3 })"}));
 }
 
+TEST_F(AggregateTest, DocumentsThatAnIndexFindsHaveItsKeyAsMetadata) {
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1, "b": -1}, "name": "ab"}]})"));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "a": [4, 10], "b": 5}, {"_id": 2, "a": 1}]})"));
+  const auto keys = [&](const char* before) {
+    return batch(R"({"aggregate": "c", "cursor": {}, "pipeline": [)" + std::string(before) +
+                 R"(, {"$project": {"k": {"$meta": "indexKey"}}}]})");
+  };
+  EXPECT_EQ(keys(R"({"$match": {"a": {"$gt": 5}}})"), (Lines{R"({ "_id" : 1, "k" : { "a" : 10, "b" : 5 } })"}));
+  EXPECT_EQ(keys(R"({"$match": {"a": {"$gt": 5}}}, {"$sort": {"z": 1}})"),
+            (Lines{R"({ "_id" : 1, "k" : { "a" : 10, "b" : 5 } })"}))
+      << "behind a blocking sort";
+  EXPECT_EQ(keys(R"({"$match": {"b": 5}})"), (Lines{R"({ "_id" : 1 })"})) << "a scan has no keys";
+}
+
+TEST_F(AggregateTest, StagesRefuseReadConcernsBeforeTheNodeDoes) {
+  const auto refused = [&](const char* level, const char* stage) {
+    return code(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$match": {}}, )" + std::string(stage) +
+                R"(], "readConcern": {"level": ")" + level + R"("}})");
+  };
+  EXPECT_EQ(refused("linearizable", R"({"$out": "o"})"), 72);
+  EXPECT_EQ(refused("linearizable", R"({"$merge": "o"})"), 72);
+  EXPECT_EQ(refused("linearizable", R"({"$limit": 1})"), 123) << "a node alone serves none";
+  EXPECT_EQ(code(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$planCacheStats": {}}],
+                     "readConcern": {"level": "snapshot"}})"),
+            72);
+}
+
+TEST_F(AggregateTest, CollStatsShowsSmallFiguresAsInts) {
+  fill("c", 3);
+  const auto shown = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [
+      {"$collStats": {"storageStats": {"scale": 2.9}, "latencyStats": {"histograms": true}}}]})");
+  const auto row = shown.view().at("cursor.firstBatch.0").asDocument();
+  for (const auto* figure :
+       {"size", "count", "avgObjSize", "storageSize", "totalIndexSize", "totalSize", "scaleFactor"})
+    EXPECT_TRUE(row.at("storageStats." + std::string(figure)).is(bson::Type::kInt32)) << figure;
+  EXPECT_EQ(row.at("storageStats.scaleFactor").asInt32(), 2);
+  EXPECT_EQ(row.at("latencyStats.transactions.ops").asInt64(), 0);
+  EXPECT_TRUE(row.at("latencyStats.transactions.histogram").asArray().empty());
+}
+
+TEST_F(AggregateTest, DistinctOverAViewAnswersWithAnInt) {
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c"})"));
+  EXPECT_TRUE(run(R"({"distinct": "c", "key": "x"})")["ok"].is(bson::Type::kDouble));
+  EXPECT_TRUE(run(R"({"distinct": "v", "key": "x"})")["ok"].is(bson::Type::kInt32));
+}
+
 TEST_F(AggregateTest, ListCatalogIsOneSnapshotHoweverLongItsCursorIsRead) {
   for (const auto* name : {"a", "b", "c"}) fill(name, 1);
   const auto first =

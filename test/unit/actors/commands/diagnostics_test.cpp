@@ -56,6 +56,27 @@ TEST_F(DiagnosticsTest, CollectionsKnowTheLatenciesOfTheirOperations) {
                       R"({"cursor": {"firstBatch": [{"latencyStats": {"reads": {"ops": 0}}}]}})"));
 }
 
+TEST_F(DiagnosticsTest, CollectionsKnowHowOftenTheyWereScanned) {
+  fill("c", 3);
+  ASSERT_TRUE(succeeds(R"({"create": "k", "capped": true, "size": 4096})"));
+  fill("k", 1);
+  const auto scans = [&](const std::string& name) {
+    const auto reply =
+        run(R"({"aggregate": ")" + name + R"(", "cursor": {}, "pipeline": [{"$collStats": {"queryExecStats": {}}}]})");
+    const auto shown = reply.view().at("cursor.firstBatch.0.queryExecStats.collectionScans").asDocument();
+    EXPECT_TRUE(shown["total"].is(bson::Type::kInt64));
+    return std::pair(shown["total"].toInt64(), shown["nonTailable"].toInt64());
+  };
+  EXPECT_EQ(scans("c"), std::pair(int64_t{0}, int64_t{0}));
+  ASSERT_TRUE(succeeds(R"({"find": "c", "filter": {"_id": 1}})"));
+  EXPECT_EQ(scans("c"), std::pair(int64_t{0}, int64_t{0})) << "found by its key";
+  ASSERT_TRUE(succeeds(R"({"find": "c", "filter": {"no": 1}})"));
+  ASSERT_TRUE(succeeds(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$match": {"no": 1}}]})"));
+  EXPECT_EQ(scans("c"), std::pair(int64_t{2}, int64_t{2}));
+  ASSERT_TRUE(succeeds(R"({"find": "k", "tailable": true})"));
+  EXPECT_EQ(scans("k"), std::pair(int64_t{1}, int64_t{0}));
+}
+
 TEST_F(DiagnosticsTest, CompactionIsOfCollectionsThatExist) {
   fill("c", 1);
   ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c"})"));

@@ -124,6 +124,25 @@ TEST_F(IndexTest, CollModHidesAndShows) {
   EXPECT_EQ(code(R"({"find": "c", "hint": "x_1"})"), 2);
 }
 
+TEST_F(IndexTest, AccessesCountAnewOnceItIsHiddenOrShown) {
+  fill("c", 1);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  const auto accesses = [&] {
+    const auto reply = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$indexStats": {}},
+                                                                           {"$match": {"name": "x_1"}}]})");
+    return reply.view().at("cursor.firstBatch.0.accesses.ops").toInt64(-1);
+  };
+  ASSERT_TRUE(succeeds(R"({"find": "c", "filter": {"x": 1}})"));
+  EXPECT_EQ(accesses(), 1);
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "hidden": false}})"));
+  EXPECT_EQ(accesses(), 1) << "it was not hidden";
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "hidden": true}})"));
+  EXPECT_EQ(accesses(), 0);
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "hidden": false}})"));
+  ASSERT_TRUE(succeeds(R"({"find": "c", "filter": {"x": 1}})"));
+  EXPECT_EQ(accesses(), 1);
+}
+
 TEST_F(IndexTest, CollModMakesAnIndexUniqueWhenItIs) {
   fill("c", 20);
   ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
