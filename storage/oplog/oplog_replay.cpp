@@ -27,14 +27,14 @@ class LogReader {
     std::vector<bson::Document> batch;
     {
       TROUPE_ASSIGN(OplogCursor cursor, log_.cursor(unit));
-      TROUPE_TRY(cursor.seek(last_).status());
-      for (size_t bytes = 0; batch.size() < kBatchEntries && bytes < kBatchBytes;) {
-        TROUPE_ASSIGN(const bool found, cursor.next());
-        if (!found) break;
-        if (cursor.time() <= last_) continue;
-        batch.emplace_back(cursor.entry());
-        last_ = cursor.time();
-        bytes += batch.back().view().size();
+      TROUPE_ASSIGN(bool found, cursor.seek(last_));
+      for (size_t bytes = 0; found && batch.size() < kBatchEntries && bytes < kBatchBytes;) {
+        if (cursor.time() > last_) {
+          batch.emplace_back(cursor.entry());
+          last_ = cursor.time();
+          bytes += batch.back().view().size();
+        }
+        TROUPE_ASSIGN(found, cursor.next());
       }
     }
     unit.abandonSnapshot();
