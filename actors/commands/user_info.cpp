@@ -106,8 +106,8 @@ Task<Status> usersInfo(Request& request) {
 constexpr Argument kRolesInfoArguments[] = {flagArg("showBuiltinRoles"), flagArg("showPrivileges"),
                                             flagArg("showAuthenticationRestrictions")};
 
-/// A role is shown to those who hold it and to those who may view the roles of its database. Decided by the name alone,
-/// before the role is looked for. Errors: Unauthorized.
+/// Users may view the roles that they hold, and those of databases for which they have `viewRole`. The role need not
+/// exist: refusals do not tell whether it does. Errors: Unauthorized.
 Status mayViewRole(const Request& request, const auth::RoleName& role) {
   for (const auto& user : request.client().users) {
     for (const bson::Element& held : user.roles.view())

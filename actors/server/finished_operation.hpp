@@ -9,8 +9,8 @@
 
 namespace troupe::server {
 
-/// A command that has run, as those who record it see it: the log of slow operations and the profiler. Borrows from
-/// the request's frame.
+/// A command that has ended, with its outcome: for the log of slow operations and the profiler. Borrows from the
+/// request's frame.
 struct FinishedOperation {
   const Request& request;
   const Status& outcome;

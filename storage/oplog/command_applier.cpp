@@ -177,6 +177,8 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation&, const L
 Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operation,
                              const LoggedIndexBuild& build) const {
   TROUPE_ASSIGN(const CollectionPtr collection, target(unit, operation, build.collection));
+  if (build.step == LoggedIndexBuild::Step::kCommit)
+    return {ErrorCode::kFailedToParse, "oplog entry: a group must not hold the commit of an index build"};
   if (!collection) return missing(notThere(operation, build.collection));
   if (build.step == LoggedIndexBuild::Step::kAbort)
     return takeBuildOut(catalog_, unit, collection, build.build).status();

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Ends what is to be shown together: all that a test printed, and its line. The counts of a class begin with COUNTS.
+# A worker separates its tests' outputs with END: each is printed whole. The line of a class's counts begins with COUNTS.
 END, COUNTS = "\x1e", "\x1d"
 
 

@@ -144,8 +144,19 @@ class DensifyStage final : public Stage {
     }
     return false;
   }
-  /// The place after so many steps from the start: steps are not added up, so that neither months nor fractions drift.
+  /// Goes to the place that lies `steps_` from the start. Errors: a step so small that it leads nowhere.
   Status nextPlace() {
+    if (steps_ == 0) {
+      place_ = start_;
+      return Status::OK();
+    }
+    const Value before = std::move(place_);
+    TROUPE_TRY(findPlace());
+    if (compareAxis(place_, before) > 0) return Status::OK();
+    return {ErrorCode::kFailedToParse, "$densify: the step is too small for the precision of the values"};
+  }
+  /// Steps are not added up, so that neither months nor fractions drift.
+  Status findPlace() {
     if (spec_.unit) {
       int64_t amount = 0;
       if (__builtin_mul_overflow(steps_, spec_.step.element().toInt64(), &amount))

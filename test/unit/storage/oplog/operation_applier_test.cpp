@@ -300,6 +300,23 @@ TEST_P(OperationApplierTest, AUniqueKeyMayMoveBetweenDocumentsInAnyOrder) {
   EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
 }
 
+// The commit scans the collection in units of work of its own, so that it cannot be a part of a larger one.
+TEST_P(OperationApplierTest, AGroupHoldsNoCommitOfAnIndexBuild) {
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  const bson::Document commit = doc("commitIndexBuild", "c", "indexBuildUUID", current("test.c")->uuid(), "indexes",
+                                    bson::array(doc("v", 2, "key", doc("a", 1), "name", "a_1")));
+  bson::Builder operation;
+  LoggedOperation{.kind = OplogKind::kCommand, .ns = "test.$cmd", .uuid = current("test.c")->uuid(), .object = commit}
+      .appendTo(operation);
+  const CommandObjects group = encode(LoggedGroup{{operation.finish()}});
+  OplogEntry entry;
+  entry.operation = {.kind = OplogKind::kCommand, .ns = "admin.$cmd", .object = group.object};
+  entry.opTime = {1, {2000, 1}};
+  EXPECT_EQ(member.apply(entry.toDocument()).code(), ErrorCode::kFailedToParse);
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool)) << "nothing was started in its place";
+}
+
 TROUPE_ON_BOTH_ENGINES(OperationApplierTest);
 
 }  // namespace troupe::storage
