@@ -87,8 +87,9 @@ StatusWith<std::vector<DescribedTable>> describeTables(WiredTigerConnection& con
     table.ident = uri.substr(kTablePrefix.size());
     table.options.appMetadata = configValue(config, "app_metadata").value_or("");
     const auto file = entries.find(fileUri(table.ident));
-    table.checksummed = file == entries.end() || configValue(file->second, "checksum") == "on";
-    if (file != entries.end()) {
+    table.whole = file != entries.end();
+    table.checksummed = !table.whole || configValue(file->second, "checksum") == "on";
+    if (table.whole) {
       table.options.logged = configValue(file->second, "log.enabled") != "false";
       const std::string compressor = configValue(file->second, "block_compressor").value_or("");
       table.options.blockCompressor = compressor.empty() ? "none" : compressor;

@@ -36,6 +36,9 @@ struct DescribedTable {
   std::string ident;
   TableOptions options;
   bool checksummed = false;  ///< all blocks that are written from now on have a checksum
+  /// The metadata describe its file. A kill leaves a table without one where it cuts a creation, whose entries are
+  /// written before the file is made, or a drop, whose file's entry goes first. No collection has such a table.
+  bool whole = false;
 };
 /// All tables, in the order of their idents. One whose file is not described counts as checksummed.
 StatusWith<std::vector<DescribedTable>> describeTables(WiredTigerConnection& connection);

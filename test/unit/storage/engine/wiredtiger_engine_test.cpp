@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <wiredtiger.h>
 
 #include <atomic>
 #include <fstream>
@@ -51,6 +52,36 @@ TEST(WiredTigerEngine, ForeignAndNewerDataIsRefused) {
 
 TEST(WiredTigerEngine, AMissingDirectoryIsAClearError) {
   EXPECT_EQ(openWiredTiger(testOptions("/nonexistent/data")).status().code(), ErrorCode::kNonExistentPath);
+}
+
+TEST(WiredTigerEngine, AMissingFileIsAClearError) {
+  TemporaryDirectory directory;
+  auto engine = openOrFail(testOptions(directory.path()));
+  ASSERT_TRUE(engine->createTable("t", {}).isOK());
+  engine.reset();
+  std::filesystem::remove(directory.path() + "/t.wt");
+  const Status opened = openWiredTiger(testOptions(directory.path())).status();
+  EXPECT_EQ(opened.code(), ErrorCode::kDataCorruptionDetected);
+  EXPECT_NE(opened.reason().find("lacks files of tables: t.wt"), std::string::npos) << opened.reason();
+}
+
+/// A table of declared column groups has no file until these are made, as one has whose creation a kill cut short.
+TEST(WiredTigerEngine, ATableWhoseCreationWasCutShortStopsNoStart) {
+  TemporaryDirectory directory;
+  openOrFail(testOptions(directory.path())).reset();
+  WT_CONNECTION* connection = nullptr;
+  WT_SESSION* session = nullptr;
+  const char* config = "extensions=[local={entry=troupe_journal_compressor}],log=(enabled=true,path=journal)";
+  ASSERT_EQ(wiredtiger_open(directory.path().c_str(), nullptr, config, &connection), 0);
+  ASSERT_EQ(connection->open_session(connection, nullptr, nullptr, &session), 0);
+  ASSERT_EQ(session->create(session, "table:cut", "key_format=u,value_format=u,columns=(k,v),colgroups=(rows)"), 0);
+  ASSERT_EQ(connection->close(connection, nullptr), 0);
+
+  const auto engine = openOrFail(testOptions(directory.path()));
+  ASSERT_TRUE(engine);
+  EXPECT_EQ(engine->listTables(), std::vector<std::string>{"cut"});
+  EXPECT_TRUE(engine->dropTable("cut").isOK());
+  EXPECT_TRUE(engine->listTables().empty());
 }
 
 TEST(WiredTigerEngine, DamagedMetadataIsAClearError) {
