@@ -44,11 +44,11 @@ Status MemoryBudget::reserve(int64_t bytes) {
 }
 
 Status MemoryBudget::charge(int64_t bytes) {
-  const int64_t now = used() + bytes;
   if (bytes > limit_ - used())
     return {ErrorCode::kExceededMemoryLimit, "the operation needs more than " + megabytes(limit_) +
                                                  " of memory (parameter operationMemoryLimitBytes). Narrow the query, "
                                                  "or make smaller values in its expressions"};
+  const int64_t now = used() + bytes;
   TROUPE_TRY(reserve(now));
   used_.store(now, std::memory_order_relaxed);
   if (now > peak()) peak_.store(now, std::memory_order_relaxed);
