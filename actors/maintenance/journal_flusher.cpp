@@ -5,7 +5,9 @@
 namespace troupe::maintenance {
 
 Behaviour JournalFlusher::behaviour() {
-  return {on<FlushNow>([this](const FlushNow&) { flush(); })};
+  return {on<FlushNow>([this](const FlushNow&) { flush(); }), on<LogMoved>([this](const LogMoved&) {
+            if (awaitsHoles_) awaitHoles();
+          })};
 }
 
 void JournalFlusher::onStart() {
@@ -23,34 +25,61 @@ void JournalFlusher::armTimer() {
 
 void JournalFlusher::flush() {
   if (flushing_ || !tracker_->hasWork()) return;
-  setPhase("flushing", "writing the log to the disk");
-  const TimePoint begun = environment().now();
-  tracker_->beginFlush();
-  flushing_ = true;
-  if (!pace_) return finish(begun);
-  after(pace_(), [this, begun] { finish(begun); });
+  begin();
+  awaitHoles();
 }
 
-void JournalFlusher::finish(TimePoint begun) {
+void JournalFlusher::begin() {
+  begun_ = environment().now();
+  tracker_->beginFlush();
+  flushing_ = true;
+  if (log_.end) lastCovered_ = log_.writes->slots.lastHandedOut();
+}
+
+bool JournalFlusher::hasHoles() const { return log_.end && log_.writes->visibility.get() < lastCovered_; }
+
+/// Slots are open for as long as a unit of work commits. What is acknowledged as durable must not be cut off at a start
+/// because of another write's hole before it.
+void JournalFlusher::awaitHoles() {
+  awaitsHoles_ = hasHoles();
+  if (awaitsHoles_) {
+    setPhase("waiting", "for writes that have an earlier place in the log");
+    const auto wake = [node = &node(), to = self()] { node->tell(to, local(LogMoved{})); };
+    const auto last = bson::Timestamp::fromUint64(lastCovered_.asUint64() - 1);
+    waiter_ = log_.writes->visibility.whenPast(last, wake);
+    return;
+  }
+  setPhase("flushing", "writing the log to the disk");
+  if (!pace_) return finish();
+  after(pace_(), [this] { finish(); });
+}
+
+Status JournalFlusher::writeOut() {
+  if (log_.end) TROUPE_TRY(log_.end->set(log_.writes->visibility.get()));
+  return kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint().status();
+}
+
+void JournalFlusher::finish() {
   flushing_ = false;
-  const Status status = kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint().status();
-  tracker_->endFlush(status, std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun));
+  const Status status = writeOut();
+  tracker_->endFlush(status, std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun_));
   setPhase("idle", "waiting for commits to make durable");
   if (!status.isOK()) throw std::runtime_error("the log could not be flushed: " + status.reason());
   if (pace_) flush();  // for commits made during the last one
 }
 
 /// An orderly stop leaves nothing behind that a client might still wait for. A flush that has begun is ended in any
-/// case: the next life begins its own.
+/// case: the next life begins its own. Where a hole is open nothing becomes durable: a start may cut off what follows.
 void JournalFlusher::onStop(const Status& reason) {
-  if (flushing_) {
-    flushing_ = false;
-    tracker_->endFlush(reason.isOK() ? engine_->flushLog() : reason, std::chrono::microseconds(0));
-  } else if (reason.isOK() && tracker_->hasWork()) {
-    tracker_->beginFlush();
-    const Status status = kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint().status();
-    tracker_->endFlush(status, std::chrono::microseconds(0));
+  if (waiter_ != 0) log_.writes->visibility.withdraw(waiter_);
+  if (!flushing_) {
+    if (!reason.isOK() || !tracker_->hasWork()) return;
+    begin();
   }
+  Status outcome = reason;
+  if (hasHoles())
+    outcome = {ErrorCode::kInterruptedAtShutdown, "the node stopped before the write could be made durable"};
+  tracker_->endFlush(outcome.isOK() ? writeOut() : outcome, std::chrono::microseconds(0));
 }
 
 bson::Document JournalFlusher::describe() const {

@@ -35,9 +35,8 @@ Status OplogTrimmer::trimOnce() {
   }
   const auto now = node().environment().wallNow().time_since_epoch();
   const int64_t millis = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-  // Nothing pins entries yet: tables are logged, so no recovery replays the oplog.
   for (;;) {
-    TROUPE_ASSIGN(const bool went, oplog_->truncateOldest(unit, millis, std::nullopt));
+    TROUPE_ASSIGN(const bool went, oplog_->truncateOldest(unit, millis, needed_ ? needed_() : std::nullopt));
     if (!went) return Status::OK();
     ++truncated_;
   }

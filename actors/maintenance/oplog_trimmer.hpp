@@ -1,5 +1,8 @@
 #pragma once
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "actors/kernel/actor.hpp"
 #include "storage/operation/operation_context.hpp"
@@ -11,8 +14,12 @@ namespace troupe::maintenance {
 /// then truncates the oldest stretch for as long as one has expired (TRN-005). Runs on its own thread.
 class OplogTrimmer final : public Actor {
  public:
-  /// Both outlive it.
-  OplogTrimmer(storage::OplogStore* oplog, storage::OperationServices services) : oplog_(oplog), services_(services) {}
+  /// The time from which on entries are needed, for the replay after a crash; a zero time: all are.
+  using Needed = std::function<std::optional<bson::Timestamp>()>;
+
+  /// All outlive it. `needed` may be null: none are.
+  OplogTrimmer(storage::OplogStore* oplog, storage::OperationServices services, Needed needed = nullptr)
+      : oplog_(oplog), services_(services), needed_(std::move(needed)) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override {
@@ -25,6 +32,7 @@ class OplogTrimmer final : public Actor {
 
   storage::OplogStore* oplog_;
   const storage::OperationServices services_;
+  const Needed needed_;
   bool counted_ = false;
   int64_t truncated_ = 0;
   std::string lastError_;

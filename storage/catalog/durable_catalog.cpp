@@ -140,23 +140,30 @@ StatusWith<CatalogEntry> CatalogEntry::fromDocument(int64_t catalogId, View docu
   return entry;
 }
 
-DurableCatalog::DurableCatalog(Table table, std::function<uint64_t()> random)
-    : table_(std::move(table)), random_(std::move(random)), identSuffix_(random_()) {}
+DurableCatalog::DurableCatalog(Table table, Table localTable, std::function<uint64_t()> random)
+    : table_(std::move(table)),
+      localTable_(std::move(localTable)),
+      random_(std::move(random)),
+      identSuffix_(random_()) {}
 
-StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
-  auto table = engine.openTable(kIdent);
-  if (!table.isOK()) table = engine.createTable(kIdent, {.essential = true});
-  if (!table.isOK()) return table.status();
-  table->essential = true;
-  return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(*table), std::move(random)));
+static StatusWith<Table> openOrCreate(Engine& engine, std::string_view ident) {
+  auto table = engine.openTable(ident);
+  if (!table.isOK()) table = engine.createTable(ident, {.essential = true});
+  if (table.isOK()) table->essential = true;
+  return table;
 }
 
-StatusWith<std::vector<CatalogEntry>> DurableCatalog::entries(RecoveryUnit& unit) const {
-  std::vector<CatalogEntry> entries;
-  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
+  TROUPE_ASSIGN(Table table, openOrCreate(engine, kIdent));
+  TROUPE_ASSIGN(Table local, openOrCreate(engine, kLocalIdent));
+  return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(table), std::move(local), std::move(random)));
+}
+
+Status DurableCatalog::readEntries(RecoveryUnit& unit, const Table& table, std::vector<CatalogEntry>& entries) const {
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table));
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor->next());
-    if (!found) return entries;
+    if (!found) return {};
     if (cursor->key().size() != RecordKey::kNumberSize) return damagedRow(0, "its key is no number");
     const int64_t id = RecordKey::number(cursor->key());
     TROUPE_ASSIGN(const View row, checkedRow(id, cursor->value()));
@@ -165,10 +172,31 @@ StatusWith<std::vector<CatalogEntry>> DurableCatalog::entries(RecoveryUnit& unit
   }
 }
 
+StatusWith<std::vector<CatalogEntry>> DurableCatalog::entries(RecoveryUnit& unit) const {
+  std::vector<CatalogEntry> entries;
+  TROUPE_TRY(readEntries(unit, table_, entries));
+  TROUPE_TRY(readEntries(unit, localTable_, entries));
+  return entries;
+}
+
 StatusWith<std::vector<CatalogEntry>> DurableCatalog::readAll(RecoveryUnit& unit) {
   TROUPE_ASSIGN(auto all, entries(unit));
-  if (!all.empty()) lastId_ = std::max(lastId_.load(), all.back().catalogId);
+  for (const CatalogEntry& entry : all) {
+    auto& last = isLocal(entry.catalogId) ? lastLocalId_ : lastId_;
+    last = std::max(last.load(), entry.catalogId);
+  }
   return all;
+}
+
+Status DurableCatalog::moveLocalRows(RecoveryUnit& unit) {
+  TROUPE_ASSIGN(const auto all, readAll(unit));
+  WriteUnitOfWork work(unit);
+  for (CatalogEntry entry : all) {
+    if (isLocal(entry.catalogId) || entry.ns.isReplicated()) continue;
+    TROUPE_TRY(remove(unit, entry.ns, entry.catalogId));
+    TROUPE_TRY(add(unit, entry));
+  }
+  return work.commit();
 }
 
 StatusWith<std::optional<CatalogEntry>> DurableCatalog::readEntry(RecoveryUnit& unit, int64_t catalogId) const {
@@ -179,7 +207,7 @@ StatusWith<std::optional<CatalogEntry>> DurableCatalog::readEntry(RecoveryUnit& 
 }
 
 StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& unit, int64_t catalogId) const {
-  TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
+  TROUPE_ASSIGN(auto cursor, unit.cursor(tableOf(catalogId)));
   TROUPE_ASSIGN(const bool found, cursor->seek(RecordKey(catalogId)));
   if (!found) return std::optional<bson::Document>();
   TROUPE_ASSIGN(const View row, checkedRow(catalogId, cursor->value()));
@@ -187,7 +215,7 @@ StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& uni
 }
 
 Status DurableCatalog::add(RecoveryUnit& unit, CatalogEntry& entry) {
-  entry.catalogId = ++lastId_;
+  entry.catalogId = entry.ns.isReplicated() ? ++lastId_ : ++lastLocalId_;
   TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns, entry.catalogId));
   return cursor->insert(RecordKey(entry.catalogId), entry.toDocument().bytes());
 }
@@ -216,7 +244,7 @@ StatusWith<Session::CursorLease> DurableCatalog::writeCursor(RecoveryUnit& unit,
     });
   }
   ++writes_;
-  return unit.writeCursor(table_);
+  return unit.writeCursor(tableOf(catalogId));
 }
 
 /// What a rollback has undone must not hold later versions back.
@@ -255,7 +283,7 @@ Status DurableCatalog::remove(RecoveryUnit& unit, const Namespace& ns, int64_t c
 Status DurableCatalog::discardAtStart(RecoveryUnit& unit, const CatalogEntry& entry) {
   invariant(starting_.load(std::memory_order_acquire), "indexes are discarded while the catalog is read");
   ++writes_;
-  TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
+  TROUPE_ASSIGN(auto cursor, unit.writeCursor(tableOf(entry.catalogId)));
   return cursor->update(RecordKey(entry.catalogId), entry.toDocument().bytes());
 }
 

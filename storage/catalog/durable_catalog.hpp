@@ -42,19 +42,27 @@ struct CatalogEntry {
   static StatusWith<CatalogEntry> fromDocument(int64_t catalogId, bson::View document);
 };
 
-/// The table `_mdb_catalog`: catalog id (8 bytes, big-endian) -> entry. Thread-safe; every call works in the caller's
-/// recovery unit, and writes need a unit of work, so that an entry changes together with what it describes.
+/// The tables `_mdb_catalog` and `_mdb_catalog_local`: catalog id (8 bytes, big-endian) -> entry. Thread-safe; every
+/// call works in the caller's recovery unit, and writes need a unit of work, so that an entry changes together with
+/// what it describes. Rows of unreplicated collections have a table of their own, which is always logged, as their
+/// tables are: the other one is recovered from the oplog where replicated collections are (table_logging.hpp). Ids of
+/// both are apart, so that an id tells the table.
 /// On a member of a replica set each version of a replicated collection's row has a time: that of the unit's slot
 /// (write_slots.hpp), or a given one. A write without either throws BrokenInvariant. The only exception is
 /// `discardAtStart`.
 class DurableCatalog {
  public:
   static constexpr std::string_view kIdent = "_mdb_catalog";
-  /// Opens or creates the table. `random` gives the random part of idents.
+  static constexpr std::string_view kLocalIdent = "_mdb_catalog_local";  ///< of unreplicated collections
+  static bool isIdent(std::string_view ident) { return ident == kIdent || ident == kLocalIdent; }
+  /// Opens or creates the tables. `random` gives the random part of idents.
   static StatusWith<std::unique_ptr<DurableCatalog>> open(Engine& engine, std::function<uint64_t()> random);
 
+  /// The table of replicated collections' rows.
   const Table& table() const { return table_; }
-  /// Reads all entries in the order of their ids and remembers the highest id.
+  /// Moves rows of unreplicated collections out of the table of the others, where versions before had them.
+  Status moveLocalRows(RecoveryUnit& unit);
+  /// Reads all entries in the order of their ids and remembers the highest ids.
   StatusWith<std::vector<CatalogEntry>> readAll(RecoveryUnit& unit);
   /// All entries as the unit's snapshot has them.
   StatusWith<std::vector<CatalogEntry>> entries(RecoveryUnit& unit) const;
@@ -89,17 +97,25 @@ class DurableCatalog {
   std::string newIdent(std::string_view kind);
 
  private:
-  DurableCatalog(Table table, std::function<uint64_t()> random);
+  static constexpr int64_t kFirstLocalId = int64_t{1} << 62;
+
+  DurableCatalog(Table table, Table localTable, std::function<uint64_t()> random);
+  static bool isLocal(int64_t catalogId) { return catalogId >= kFirstLocalId; }
+  const Table& tableOf(int64_t catalogId) const { return isLocal(catalogId) ? localTable_ : table_; }
+  /// Appends the entries of one table.
+  Status readEntries(RecoveryUnit& unit, const Table& table, std::vector<CatalogEntry>& entries) const;
   /// For a write of the row, whose commit time is remembered.
   StatusWith<Session::CursorLease> writeCursor(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId);
   Timestamp lastTimeOf(int64_t catalogId) const;
   Status write(RecoveryUnit& unit, const CatalogEntry& entry);
 
   Table table_;
+  Table localTable_;
   std::function<uint64_t()> random_;
   uint64_t identSuffix_;
   std::atomic<bool> starting_{false};
   std::atomic<int64_t> lastId_{0};
+  std::atomic<int64_t> lastLocalId_{kFirstLocalId - 1};
   std::atomic<int64_t> writes_{0};
   std::mutex multikeyMutex_;  ///< held for one small transaction in memory
   mutable std::mutex timesMutex_;

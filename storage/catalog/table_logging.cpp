@@ -15,6 +15,7 @@ Status applyTableLogging(Engine& engine, const std::vector<CatalogEntry>& entrie
   };
   // A rollback to a stable time must take the catalog back together with the collections.
   want(std::string(DurableCatalog::kIdent), !replicated);
+  want(std::string(DurableCatalog::kLocalIdent), true);
   for (const CatalogEntry& entry : entries) {
     const bool logged = isTableLogged(entry.ns, replicated);
     want(entry.ident, logged);

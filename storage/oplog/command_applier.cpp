@@ -46,7 +46,18 @@ bool mayHold(const Collection& holder, const LoggedOperation& operation, const s
   return holder.uuid() == operation.uuid || holder.uuid() == dropped;
 }
 
-bool isEmpty(const Collection& collection) { return collection.records().count() == 0; }
+/// By its records: counters may be of another time than the data.
+StatusWith<bool> isEmpty(RecoveryUnit& unit, const Collection& collection) {
+  TROUPE_ASSIGN(RecordCursor cursor, collection.records().cursor(unit));
+  TROUPE_ASSIGN(const bool found, cursor.next());
+  return !found;
+}
+
+/// An index of that name, but of a later entry: the one that the change was made to has gone since.
+bool isOfAnotherIndex(const Status& refused) {
+  return refused == ErrorCode::kIndexNotFound || refused == ErrorCode::kInvalidOptions ||
+         refused == ErrorCode::kCannotConvertIndexToUnique;
+}
 
 }  // namespace
 
@@ -119,7 +130,7 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operatio
   if (!collection) return missing(notThere(operation, modify.collection));
   TROUPE_ASSIGN(const CollectionChange change, changeOf(modify.change));
   const Status done = modifyCollection(catalog_, unit, collection, change).status();
-  return done == ErrorCode::kIndexNotFound ? missing(done) : done;
+  return isOfAnotherIndex(done) ? missing(done) : done;
 }
 
 /// Its collections have been dropped by entries of their own; views and what a replay has put aside may be left.
@@ -133,7 +144,8 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operatio
   if (!collection) return missing(notThere(operation, create.collection));
   TROUPE_ASSIGN(const IndexSpec spec, parseIndexSpec(create.spec, {}, false));
   if (collection->findIndex(spec.name)) return Status::OK();
-  if (isEmpty(*collection)) return createEmptyIndex(catalog_, unit, collection, spec).status();
+  TROUPE_ASSIGN(const bool empty, isEmpty(unit, *collection));
+  if (empty) return createEmptyIndex(catalog_, unit, collection, spec).status();
   return {ErrorCode::kIllegalOperation,
           "the data of this node are not those of the log: " + collection->ns().toString() + " is not empty"};
 }
@@ -141,9 +153,13 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operatio
 Status OperationApplier::buildIndex(RecoveryUnit& unit, const LoggedOperation& operation,
                                     const LoggedCreateIndex& create) const {
   TROUPE_ASSIGN(const CollectionPtr collection, target(unit, operation, create.collection));
-  unit.abandonSnapshot();
   TROUPE_ASSIGN(IndexSpec spec, parseIndexSpec(create.spec, {}, false));
-  const bool isNeeded = collection && !collection->findIndex(spec.name) && !isEmpty(*collection);
+  bool isNeeded = collection && !collection->findIndex(spec.name);
+  if (isNeeded) {
+    TROUPE_ASSIGN(const bool empty, isEmpty(unit, *collection));
+    isNeeded = !empty;
+  }
+  unit.abandonSnapshot();
   if (!isReplay() || !isNeeded) return inUnit(unit, operation, create);
   IndexBuilder builder(catalog_, collection->ns(), {std::move(spec)});
   TROUPE_TRY(builder.start(unit));

@@ -1,9 +1,7 @@
 #include "storage/oplog/oplog_collection.hpp"
 
-#include "storage/catalog/catalog_publish.hpp"
-#include "storage/operation/operation_context.hpp"
+#include "storage/catalog/shown_table.hpp"
 #include "storage/oplog/oplog_entry.hpp"
-#include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -27,25 +25,10 @@ StatusWith<OpTime> lastLogged(const Catalog& catalog, RecoveryUnit& unit) {
 }
 
 StatusWith<CollectionPtr> showOplog(Catalog& catalog, const OplogLimits& limits) {
-  const Namespace ns = oplogName();
-  if (CollectionPtr shown = catalog.find(ns)) {
-    if (showsTheLog(*shown)) return shown;
-    return Status(ErrorCode::kUnsupportedFormat,
-                  "the collection " + ns.toString() +
-                      " was made by a client and would hide the log of the replica set: start the server without a "
-                      "replica set, rename or drop it, and start again");
-  }
-  OperationContext operation({.sessions = catalog.pool()});
-  RecoveryUnit& unit = operation.recoveryUnit();
-  CatalogEntry entry{.catalogId = 0, .ns = ns, .ident = std::string(OplogStore::kIdent), .options = {}, .indexes = {}};
-  entry.options.uuid = catalog.newUuid();
-  entry.options.capped = true;
-  entry.options.cappedSize = limits.maxBytes;
-  WriteUnitOfWork work(unit);
-  TROUPE_TRY(catalog.durable().add(unit, entry));
-  TROUPE_ASSIGN(auto shown, publishVersion(catalog, unit, entry, nullptr));
-  TROUPE_TRY(work.commit());
-  return shown;
+  CollectionOptions options;
+  options.capped = true;
+  options.cappedSize = limits.maxBytes;
+  return showTable(catalog, oplogName(), OplogStore::kIdent, std::move(options));
 }
 
 }  // namespace troupe::storage

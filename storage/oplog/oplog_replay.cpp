@@ -47,9 +47,20 @@ class LogReader {
   bson::Timestamp last_;
 };
 
-std::string nameOf(const OplogEntry& entry) {
-  const bson::Timestamp time = entry.opTime.timestamp;
-  return "the entry of Timestamp(" + std::to_string(time.seconds) + ", " + std::to_string(time.increment) + ")";
+std::string nameOf(bson::Timestamp time) {
+  return "Timestamp(" + std::to_string(time.seconds) + ", " + std::to_string(time.increment) + ")";
+}
+
+std::string nameOf(const OplogEntry& entry) { return "the entry of " + nameOf(entry.opTime.timestamp); }
+
+/// Entries between the data and the beginning of the log would be left out in silence.
+Status checkIsComplete(const OplogStore& log, const OperationServices& services, bson::Timestamp after) {
+  OperationContext operation(services, OperationOrigin::kApplier);
+  TROUPE_ASSIGN(const auto oldest, log.oldest(operation.recoveryUnit()));
+  if (!oldest || *oldest <= after) return {};
+  return {ErrorCode::kManualInterventionRequired, "the oplog begins at " + nameOf(*oldest) +
+                                                      ", behind the data, which are of " + nameOf(after) +
+                                                      ": this member has to be resynced from another one"};
 }
 
 bool isAlone(const OplogEntry& entry) { return entry.operation.kind == OplogKind::kCommand; }
@@ -79,6 +90,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
   // Data of an unknown time may be later than an entry.
   const ApplyMode mode = after == bson::Timestamp() ? ApplyMode::kReplaying : ApplyMode::kFollowing;
   const OperationApplier applier(catalog, mode);
+  if (mode == ApplyMode::kFollowing) TROUPE_TRY(checkIsComplete(log, services, after));
   LogReader reader(log, services, after);
   Replayed done;
   for (;;) {

@@ -62,25 +62,20 @@ SlotReserver::Slots SlotReserver::reserveLocked(int64_t term, size_t count, uint
   Timestamp first{newest_.seconds, newest_.increment + 1};
   if (now > newest_.seconds) first = {now, 1};
   else if (!fits) first = {newest_.seconds + 1, 1};
-  newest_ = {first.seconds, first.increment + static_cast<uint32_t>(count) - 1};
+  newest_ = lastHandedOut_ = {first.seconds, first.increment + static_cast<uint32_t>(count) - 1};
   open_.insert(first);
   return {this, term, first, count};
 }
 
 void SlotReserver::advanceTo(Timestamp time) {
-  Timestamp reached;
-  {
-    const std::lock_guard lock(mutex_);
-    newest_ = std::max(newest_, time);
-    reached = withoutHolesLocked();
-  }
-  visibility_.advance(reached);
+  const std::lock_guard lock(mutex_);
+  newest_ = std::max(newest_, time);
 }
 
 void SlotReserver::resetTo(Timestamp time) {
   const std::lock_guard lock(mutex_);
   invariant(open_.empty(), "slots go back when none is open");
-  newest_ = time;
+  newest_ = lastHandedOut_ = time;
   visibility_.reset(time);
 }
 
@@ -89,7 +84,12 @@ Timestamp SlotReserver::newest() const {
   return newest_;
 }
 
-Timestamp SlotReserver::withoutHolesLocked() const { return open_.empty() ? newest_ : before(*open_.begin()); }
+Timestamp SlotReserver::lastHandedOut() const {
+  const std::lock_guard lock(mutex_);
+  return lastHandedOut_;
+}
+
+Timestamp SlotReserver::withoutHolesLocked() const { return open_.empty() ? lastHandedOut_ : before(*open_.begin()); }
 
 Timestamp SlotReserver::withoutHoles() const {
   const std::lock_guard lock(mutex_);

@@ -60,7 +60,7 @@ class SlotReserver {
   /// which stays a hole as long as the result lives, or else a new one. For writes beside units of work that are under
   /// way.
   Slots reserveBeforeAll(int64_t term);
-  /// Nothing up to `time` is handed out any more: it was seen on another node.
+  /// Nothing up to `time` is handed out any more: it was seen on another node. The clock moves, not the log.
   void advanceTo(bson::Timestamp time);
   /// The log ends at `time`: found so at a start, or cut off there by a rollback, after which later times may be handed
   /// out again. Moves the visibility point too, also back. Nothing may be open (BrokenInvariant), nor a unit of work be
@@ -69,7 +69,10 @@ class SlotReserver {
 
   /// The last time handed out or seen.
   bson::Timestamp newest() const;
-  /// The newest time at and below which nothing is open: everything up to it can be read without missing a write.
+  /// The last time handed out, or the end of the log at which a start or a rollback has set it.
+  bson::Timestamp lastHandedOut() const;
+  /// The newest time handed out at and below which nothing is open: everything up to it can be read without missing a
+  /// write of this node.
   bson::Timestamp withoutHoles() const;
   size_t openReservations() const;
 
@@ -81,7 +84,8 @@ class SlotReserver {
   const std::function<uint32_t()> wallSeconds_;
   OplogVisibility& visibility_;
   mutable std::mutex mutex_;
-  bson::Timestamp newest_;
+  bson::Timestamp newest_;               ///< the clock: handed out or seen
+  bson::Timestamp lastHandedOut_;        ///< the end of the log, as far as this node writes it
   std::multiset<bson::Timestamp> open_;  ///< the first time of each open reservation
 };
 

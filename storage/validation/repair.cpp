@@ -13,7 +13,7 @@ namespace {
 
 /// Whether a table holds what is nowhere else.
 bool holdsOriginals(const std::string& ident) {
-  return ident.starts_with("collection-") || ident == DurableCatalog::kIdent || ident.starts_with("oplog");
+  return ident.starts_with("collection-") || DurableCatalog::isIdent(ident) || ident.starts_with("oplog");
 }
 
 Status salvageOne(Engine& engine, const std::string& ident, const RepairTeller& tell) {

@@ -22,6 +22,7 @@
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_replay.hpp"
 #include "storage/oplog/oplog_writer.hpp"
+#include "storage/oplog/truncate_after_point.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
 #include "supervisors/assembly/topology_wiring.hpp"
@@ -136,7 +137,8 @@ struct NodeAssembly::Parts {
   std::set<std::string> damagedTables;  ///< found by a repair
   std::unique_ptr<storage::SessionPool> storageSessions;
   std::unique_ptr<storage::Catalog> catalog;
-  std::unique_ptr<storage::OplogStore> oplog;  ///< of a member
+  std::unique_ptr<storage::OplogStore> oplog;             ///< of a member
+  std::unique_ptr<storage::TruncateAfterPoint> endOfLog;  ///< where the log recovers the data
   std::unique_ptr<server::UserStore> users;
   std::unique_ptr<Node> node;
   std::unique_ptr<server::DiskGuard> disk;
@@ -148,6 +150,7 @@ struct NodeAssembly::Parts {
 
   Status openStorage();
   Status openOplog();
+  Status cutOplog();
   Status replayOplog();
   void makeNode();
   void makeContext();
@@ -209,7 +212,7 @@ Status NodeAssembly::Parts::openStorage() {
   if (replicated) hooks.observers.push_back(&oplogWriter);
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
-  hooks.keepUnreferenced = damagedTables.contains(std::string(storage::DurableCatalog::kIdent));
+  hooks.keepUnreferenced = std::ranges::any_of(damagedTables, storage::DurableCatalog::isIdent);
   hooks.warn = [this](const std::string& finding) { log.warning(Component::kRecovery, 22259, "main", finding); };
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   if (replicated) TROUPE_TRY(openOplog());
@@ -223,10 +226,25 @@ Status NodeAssembly::Parts::openOplog() {
                                                  catalog->sizes().of(storage::OplogStore::kIdent)));
   TROUPE_ASSIGN(const auto shown, storage::showOplog(*catalog, options.oplog));
   oplogWriter.attach(*oplog);
-  if (options.replicated) TROUPE_TRY(replayOplog());
+  if (options.replicated) {
+    TROUPE_TRY(cutOplog());
+    TROUPE_TRY(replayOplog());
+    TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
+  }
   replicated->slots.resetTo(replicated->visibility.get());
   cappedWaiters.followOplog(replicated->visibility, shown->uuid());
   return Status::OK();
+}
+
+/// What a kill has left behind the end of the log without holes: others may have what is missing in it.
+Status NodeAssembly::Parts::cutOplog() {
+  TROUPE_ASSIGN(endOfLog, storage::TruncateAfterPoint::open(*catalog));
+  const bson::Timestamp end = endOfLog->get(), newest = oplog->visibility().get();
+  if (end == bson::Timestamp{} || end >= newest) return {};
+  log.info(Component::kRecovery, 21557, "main", "Cutting off the end of the oplog, which may have holes",
+           bson::doc("after", end, "newest", newest));
+  storage::OperationContext operation({.sessions = *storageSessions});
+  return oplog->cutAfter(operation.recoveryUnit(), end);
 }
 
 /// Replicated tables are as of the last stable checkpoint: the log brings them up to its end.
@@ -310,6 +328,7 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
   TreeParts parts;
   parts.server = context.get();
   parts.oplog = oplog.get();
+  parts.endOfLog = endOfLog.get();
   parts.flushKind = storage::flushKind(options.journal);
   parts.flushPace = options.flushPace;
   parts.jobs = workers->jobs();
@@ -349,7 +368,9 @@ void NodeAssembly::Parts::closeStorage() {
       log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved",
                   bson::doc("error", flushed.reason()));
   }
+  if (endOfLog && replicated->slots.openReservations() == 0) (void)endOfLog->set({});  // nothing is to be cut
   users.reset();
+  endOfLog.reset();
   oplog.reset();
   catalog.reset();
   storageSessions.reset();

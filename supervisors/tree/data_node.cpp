@@ -56,7 +56,8 @@ Tree dataNodeTree(const TreeParts& parts) {
   Tree storage =
       restForOne("storage",
                  permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
-                                           &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace)
+                                           &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace,
+                                           JournalFlusher::MemberLog{s->operations.replicated, parts.endOfLog})
                      .onOwnThread(),
                  permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
                                          &std::as_const(s->parameters.syncPeriodSeconds))
@@ -65,8 +66,12 @@ Tree dataNodeTree(const TreeParts& parts) {
                  permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
   // Before the machines of replication, so that it hears of their first steps.
   storage.children.push_back(permanent<TransitionKeeper>("transition-keeper", s).onOwnThread());
-  if (parts.oplog)
-    storage.children.push_back(permanent<OplogTrimmer>("oplog-trimmer", parts.oplog, s->operations).onOwnThread());
+  if (parts.oplog) {
+    OplogTrimmer::Needed needed;
+    if (parts.endOfLog) needed = [engine] { return std::optional(engine->lastCheckpointTimestamp()); };
+    storage.children.push_back(
+        permanent<OplogTrimmer>("oplog-trimmer", parts.oplog, s->operations, std::move(needed)).onOwnThread());
+  }
   Tree tree = oneForOne("node", std::move(storage), workers(parts.blockingWorkers, parts.jobs),
                         permanent<OperationDrain>("operation-drain", s).withGrace(kDrainGrace));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));

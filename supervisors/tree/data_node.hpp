@@ -11,6 +11,7 @@
 #include "actors/transport/listener.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/oplog/oplog_store.hpp"
+#include "storage/oplog/truncate_after_point.hpp"
 #include "supervisors/admin/http_server.hpp"
 #include "supervisors/supervision/tree.hpp"
 
@@ -19,7 +20,8 @@ namespace troupe::supervisors {
 /// Dependencies of the actors of a node's tree; outlives the tree.
 struct TreeParts {
   server::ServerContext* server = nullptr;
-  storage::OplogStore* oplog = nullptr;  ///< null: no member of a replica set
+  storage::OplogStore* oplog = nullptr;             ///< null: no member of a replica set
+  storage::TruncateAfterPoint* endOfLog = nullptr;  ///< null: the log recovers no data
   storage::FlushKind flushKind = storage::FlushKind::kLog;
   maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
   transport::ListenerOptions listener;

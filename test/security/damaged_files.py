@@ -13,7 +13,7 @@ def weight(path):
     name = path.name
     if name.startswith(("collection-", "index-")):
         return 6
-    if name in ("_mdb_catalog.wt", "sizeStorer.wt", "WiredTiger.wt", "WiredTiger.turtle") or "journal" in path.parts:
+    if name in ("_mdb_catalog.wt", "_mdb_catalog_local.wt", "sizeStorer.wt", "WiredTiger.wt", "WiredTiger.turtle") or "journal" in path.parts:
         return 3
     return 1
 

@@ -195,32 +195,76 @@ TEST_F(MemberOplogTest, AfterACrashTheLogGoesOnBehindItsNewestEntry) {
   EXPECT_GT(after.back()["t"].asInt64(), before.back()["t"].asInt64()) << "it was elected anew";
 }
 
-// REC-007: its replicated tables are not logged, so a crash leaves the last checkpoint and the log.
-TEST(ReplicatedMember, HasAfterACrashWhatItsLogHolds) {
-  const auto write = [](CommandNode& node, int id) {
+/// A member whose replicated tables are not logged: a crash leaves the last checkpoint, the log and what is local.
+class ReplicatedMemberTest : public ::testing::Test {
+ protected:
+  static CommandNode::Options member(storage::DeterministicDisk disk, int seed) {
+    return {.disk = std::move(disk),
+            .replicated = true,
+            .name = "n1:1",
+            .replicaSet = "rs",
+            .time = std::make_shared<VirtualEnvironment>(seed)};  // each draws other names for its tables
+  }
+  static Status write(CommandNode& node, int id, machines::Durability durability = machines::Durability::kJournaled) {
     machines::CollectionStore store(node.assembly.storageAccess(), storage::Namespace("config", "things"));
     store.serveIn(termOf(node));
-    return machines::done(node, store.put(bson::doc("_id", id), machines::Durability::kLocal));
-  };
-  const auto find = bson::doc("count", "things");
-  CommandNode first({.replicated = true, .name = "n1:1", .replicaSet = "rs"});
+    return machines::done(node, store.put(bson::doc("_id", id), durability));
+  }
+  static int64_t count(CommandNode& node) {
+    const auto things = node.catalog->find({"config", "things"});
+    return things ? things->records().count() : -1;
+  }
+  static bson::Timestamp endOfLog(CommandNode& node) {
+    const auto reply = node.run(R"({"find": "replset.oplogTruncateAfterPoint"})"_json, "local");
+    return reply.view().at("cursor.firstBatch.0.oplogTruncateAfterPoint").asTimestamp();
+  }
+};
+
+// REC-003, REC-007
+TEST_F(ReplicatedMemberTest, HasAfterACrashWhatItsLogHolds) {
+  CommandNode first(member({}, 1));
   becomePrimary(first);
-  ASSERT_TRUE(first.engine->checkpoint().isOK());  // with its vote and its config
   ASSERT_TRUE(write(first, 1).isOK());
   ASSERT_TRUE(write(first, 2).isOK());
-  ASSERT_TRUE(first.engine->flushLog().isOK());
-  ASSERT_TRUE(write(first, 3).isOK()) << "not durable";
-  CommandNode second({.disk = first.engine->disk(),
-                      .replicated = true,
-                      .name = "n1:1",
-                      .replicaSet = "rs",
-                      .time = std::make_shared<VirtualEnvironment>(2)});  // it draws other names for its tables
-  const auto survived = second.catalog->find({"config", "things"});
-  ASSERT_NE(survived, nullptr);
-  EXPECT_EQ(survived->records().count(), 2);
+  ASSERT_TRUE(write(first, 3, machines::Durability::kLocal).isOK());
+  CommandNode second(member(first.engine->disk(), 2));
+  EXPECT_EQ(count(second), 2);
   untilPrimary(second);
   ASSERT_TRUE(write(second, 4).isOK());
-  EXPECT_EQ(second.run(find, "config")["n"].toInt64(), 3);
+  EXPECT_EQ(count(second), 3);
+}
+
+// REC-005: of two concurrent writes the later one may reach the disk first; others may have got the earlier one.
+TEST_F(ReplicatedMemberTest, ACrashLeavesNoHoleInItsLog) {
+  CommandNode first(member({}, 1));
+  becomePrimary(first);
+  ASSERT_TRUE(write(first, 1).isOK());
+  auto hole = first.server->operations.replicated->slots.reserve(termOf(first), 1);
+  ASSERT_TRUE(write(first, 2, machines::Durability::kLocal).isOK());
+  ASSERT_TRUE(first.engine->flushLog().isOK());  // the system wrote the journal before its flush
+  CommandNode second(member(first.engine->disk(), 2));
+  EXPECT_EQ(count(second), 1) << "cut off behind the hole";
+  hole.release();
+  first.node.advance(std::chrono::seconds(1));
+  EXPECT_EQ(endOfLog(first), first.server->operations.replicated->visibility.get());
+  CommandNode third(member(first.engine->disk(), 3));
+  EXPECT_EQ(count(third), 2);
+}
+
+TEST_F(ReplicatedMemberTest, AWriteBehindAHoleIsNotDurable) {
+  CommandNode node(member({}, 1));
+  becomePrimary(node);
+  auto hole = node.server->operations.replicated->slots.reserve(termOf(node), 1);
+  machines::CollectionStore store(node.assembly.storageAccess(), storage::Namespace("config", "things"));
+  store.serveIn(termOf(node));
+  bool durable = false;
+  auto keep = [](bool* to, Task<Status> from) -> Task<void> { *to = (co_await std::move(from)).isOK(); };
+  node.node.start(keep(&durable, store.put(bson::doc("_id", 1), machines::Durability::kJournaled)));
+  node.node.advance(std::chrono::seconds(5));
+  EXPECT_FALSE(durable) << "a start would cut it off";
+  hole.release();
+  node.node.advance(std::chrono::seconds(1));
+  EXPECT_TRUE(durable);
 }
 
 }  // namespace troupe::commands

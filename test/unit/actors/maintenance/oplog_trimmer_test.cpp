@@ -15,7 +15,7 @@ class OplogTrimmerTest : public commands::CommandTest {
   static commands::CommandNode::Options member() {
     return {.name = "n1:1", .replicaSet = "rs", .oplog = {.maxBytes = kLimit}};
   }
-  OplogTrimmerTest() : CommandTest(member()) {
+  explicit OplogTrimmerTest(const commands::CommandNode::Options& options = member()) : CommandTest(options) {
     server.server->operations.replicated->fence.open(1);
     storage::OperationContext operation(server.server->operations);
     storage::HeldLock lock = collectionLock(operation, ns, storage::LockMode::kX);
@@ -64,6 +64,30 @@ TEST_F(OplogTrimmerTest, EntriesOfAnEarlierLifeGoToo) {
   commands::CommandNode again(options);
   again.node.advance(3s);
   EXPECT_LE(entries(again), 120);
+}
+
+class ReplayedOplogTest : public OplogTrimmerTest {
+ protected:
+  ReplayedOplogTest() : OplogTrimmerTest(replayed()) {}
+  static commands::CommandNode::Options replayed() {
+    auto options = member();
+    options.replicated = true;
+    return options;
+  }
+};
+
+// TRN-006: a start after a crash replays the log from the last checkpoint on.
+TEST_F(ReplayedOplogTest, WhatAReplayNeedsStays) {
+  write(300);
+  server.node.advance(2s);
+  EXPECT_EQ(entries(server), 301) << "there is no stable checkpoint";
+  const auto newest = server.server->operations.replicated->slots.newest();
+  ASSERT_TRUE(server.engine->setStableTimestamp(newest).isOK());
+  ASSERT_TRUE(server.engine->checkpoint({.stable = true}).isOK());
+  write(1);
+  server.node.advance(2s);
+  EXPECT_LE(entries(server), 121);
+  EXPECT_GE(entries(server), 2) << "the checkpoint's and the one behind it";
 }
 
 }  // namespace troupe::maintenance

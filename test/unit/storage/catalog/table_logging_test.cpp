@@ -71,6 +71,40 @@ TEST_P(TableLoggingTest, AStandalonesDirectoryKeepsItsDataAsAMemberAndBack) {
   EXPECT_TRUE(findById(4));
 }
 
+/// The oplog recovers none of these, and no checkpoint has them.
+TEST_P(TableLoggingTest, AMembersLocalCollectionsSurviveACrashAndSoDoTheirDrops) {
+  restartAs(true);
+  create("local.vote");
+  create("local.gone");
+  ASSERT_TRUE(engine().checkpoint().isOK());
+  create("local.late");
+  ASSERT_TRUE(insert(R"({"_id": 1})"_json, "local.late").isOK());
+  ASSERT_TRUE(write([&] { return dropCollection(*catalog, *unit, current("local.gone")); }).isOK());
+  crash();
+  EXPECT_TRUE(current("local.vote"));
+  EXPECT_FALSE(current("local.gone"));
+  ASSERT_TRUE(current("local.late"));
+  EXPECT_TRUE(findById(1, "local.late"));
+}
+
+/// As versions before kept them.
+TEST_P(TableLoggingTest, RowsOfLocalCollectionsMoveIntoTheirOwnTable) {
+  create("test.c");
+  CatalogEntry entry = create("local.own")->toEntry();
+  ASSERT_TRUE(insert(R"({"_id": 1})"_json, "local.own").isOK());
+  const Table rows = *engine().openTable(DurableCatalog::kIdent);
+  ASSERT_TRUE(write([&]() -> Status {
+                TROUPE_TRY(catalog->durable().remove(*unit, entry.ns, entry.catalogId));
+                return (*unit->writeCursor(rows))->put(RecordKey(77), entry.toDocument().bytes());
+              }).isOK());
+  restart();
+  EXPECT_TRUE(findById(1, "local.own"));
+  EXPECT_EQ(current("local.own")->uuid(), entry.options.uuid);
+  const auto cursor = std::move(unit->cursor(rows)).value();
+  EXPECT_FALSE(*cursor->seek(RecordKey(77)));
+  EXPECT_EQ(catalog->durable().entries(*unit)->size(), 2u);
+}
+
 TEST_P(TableLoggingTest, AnUnchangedRoleTakesNoCheckpoint) {
   create();
   restart();

@@ -141,6 +141,13 @@ class OperationApplierTest : public OplogWriterFixture {
     rec().abandonSnapshot();
     return IndexBuilder(*catalog, Namespace::split(ns), specs).buildAll(rec());
   }
+  Status giveUpABuild(const char* ns, const bson::Document& spec) {
+    TROUPE_ASSIGN(auto specs, newIndexes(*catalog, *current(ns), {spec.view()}));
+    rec().abandonSnapshot();
+    IndexBuilder builder(*catalog, Namespace::split(ns), specs, catalog->newUuid());
+    TROUPE_TRY(builder.start(rec()));
+    return builder.abort(rec());
+  }
   Status modify(const char* ns, const CollectionChange& change) {
     return inUnit([&] { return modifyCollection(*catalog, rec(), current(ns), change).status(); });
   }
@@ -196,6 +203,7 @@ void OperationApplierTest::workOnTheCatalog() {
   for (int i = 0; i < 10; ++i)
     ASSERT_TRUE(addDocument("test.a", doc("_id", i, "u", i, "t", bson::array(i, i + 1))).isOK());
   ASSERT_TRUE(buildIndex("test.a", doc("key", doc("t", 1), "name", "t_1")).isOK());
+  ASSERT_TRUE(giveUpABuild("test.a", doc("key", doc("g", 1), "name", "g_1")).isOK());
   ASSERT_TRUE(removeOne("test.a", 3).isOK());
   ASSERT_TRUE(addDocument("test.a", doc("_id", 33, "u", 3)).isOK());
   CollectionChange change;
@@ -279,6 +287,19 @@ TEST_P(OperationApplierTest, AFollowerNoticesThatItsDataAreNotThoseOfTheLog) {
   EXPECT_EQ(member.apply(entries[1]).code(), ErrorCode::kNamespaceNotFound);
   ASSERT_TRUE(member.apply(entries[0]).isOK());
   EXPECT_EQ(member.apply(entries[2]).code(), ErrorCode::kNoSuchKey);
+  const auto refusedOf = [&](const bson::Document& entry) { return member.apply(entry).code(); };
+  workOnTheCatalog();
+  int commands = 0;
+  for (const bson::Document& entry : log()) {
+    const bson::View object = entry["o"].asDocument();
+    const std::string_view name = object.empty() ? "" : object.first().name();
+    if (entry["op"].asString() != "c" || name == "create" || name == "dropDatabase" || name == "applyOps") continue;
+    ++commands;
+    const ErrorCode refused = refusedOf(entry);
+    EXPECT_TRUE(refused == ErrorCode::kNamespaceNotFound || refused == ErrorCode::kIndexNotFound)
+        << bson::toRelaxedJson(entry);
+  }
+  EXPECT_GE(commands, 9) << "drop, rename, collMod, emptycapped, createIndexes, dropIndexes, start, commit, abort";
   Member other;
   other.makeAnother("test.d");
   EXPECT_EQ(other.apply(entries[0]).code(), ErrorCode::kNamespaceExists) << "of another UUID";

@@ -54,18 +54,66 @@ TEST_P(OplogReplayTest, ACrashIsMadeUpForFromTheLastCheckpointOn) {
   EXPECT_EQ(operations().back(), R"(i{ "_id" : 6 })");
 }
 
-// Its first entry may be later than the recovery time: older ones have been truncated, or there was no checkpoint.
-TEST_P(OplogReplayTest, ItBeginsWithTheFirstEntryThatIsThere) {
+TEST_P(OplogReplayTest, WithoutACheckpointItBeginsWithTheFirstEntryThatIsThere) {
   ASSERT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"test", "d"}, {}).status(); }).isOK());
   ASSERT_TRUE(insertOne(1, "test.d").isOK());
   crashAndOpen();
   ASSERT_EQ(current("test.d"), nullptr);
-  operation.reset();
-  const auto done = replayOplog(*catalog, *store, {.sessions = *pool}, {1, 1});
-  begin();
+  const auto done = replay();
   ASSERT_TRUE(done.isOK()) << done.status().toString();
   EXPECT_EQ(done->entries, 2);
   EXPECT_THAT(ids("test.d"), ElementsAre(1));
+}
+
+TEST_P(OplogReplayTest, ALogThatBeginsBehindTheDataIsRefused) {
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  checkpointAt(writes->slots.newest());
+  ASSERT_TRUE(insertAll({3}).isOK());
+  crashAndOpen();
+  operation.reset();
+  const auto done = replayOplog(*catalog, *store, {.sessions = *pool}, {1, 1});
+  begin();
+  EXPECT_EQ(done.status().code(), ErrorCode::kManualInterventionRequired);
+  EXPECT_THAT(ids(), ElementsAre(1, 2)) << "nothing was written";
+}
+
+// REC-007: a start whose data are of an unknown time replays all of the log over them.
+TEST_P(OplogReplayTest, OverLaterDataItEndsWithTheDataOfTheLastEntry) {
+  ASSERT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"test", "d"}, {}).status(); }).isOK());
+  ASSERT_TRUE(insertOne(1, "test.d").isOK());
+  ASSERT_TRUE(inUnit([&] { return dropCollection(*catalog, rec(), current("test.d")); }).isOK());
+  ASSERT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"test", "d"}, {}).status(); }).isOK());
+  ASSERT_TRUE(insertOne(2, "test.d").isOK());
+  ASSERT_TRUE(inUnit([&] {
+                return renameCollection(*catalog, rec(), current("test.d"), {"test", "e"}, false).status();
+              }).isOK());
+  ASSERT_TRUE(insertAll({3, 4}).isOK());
+  operation.reset();
+  const auto done = replayOplog(*catalog, *store, {.sessions = *pool}, {});
+  begin();
+  ASSERT_TRUE(done.isOK()) << done.status().toString();
+  EXPECT_EQ(current("test.d"), nullptr);
+  EXPECT_THAT(ids("test.e"), ElementsAre(2));
+  EXPECT_THAT(ids(), ElementsAre(3, 4));
+}
+
+// Counters are written at other times than checkpoints: they say nothing of what is there.
+TEST_P(OplogReplayTest, AnIndexOfAnEmptiedCollectionIsMadeWhateverItsCounterSays) {
+  ASSERT_TRUE(insertAll({0}).isOK());
+  checkpointAt(writes->slots.newest());
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  ASSERT_TRUE(inUnit([&] { return current()->truncate(rec()); }).isOK());
+  ASSERT_TRUE(inUnit([&] {
+                return createEmptyIndex(*catalog, rec(), current(),
+                                        *parseIndexSpec(doc("key", doc("a", 1), "name", "a")))
+                    .status();
+              }).isOK());
+  crashAndOpen();
+  current()->records().correctSize(10, 1000);
+  const auto done = replay();
+  ASSERT_TRUE(done.isOK()) << done.status().toString();
+  EXPECT_TRUE(current()->findIndex("a"));
+  EXPECT_THAT(ids(), IsEmpty());
 }
 
 TEST_P(OplogReplayTest, AReplayIsNotLogged) {
@@ -103,7 +151,29 @@ TEST_P(OplogReplayTest, LargeLogsAreReadInBatches) {
   begin();
   ASSERT_TRUE(done.isOK()) << done.status().toString();
   EXPECT_EQ(told, 3);
-  EXPECT_EQ(ids().size(), 2501u);
+  EXPECT_EQ(done->entries, 2500);
+  wanted.insert(wanted.begin(), 0);
+  EXPECT_EQ(ids(), wanted);
+  const auto entries = log();
+  for (size_t i = 0; i < entries.size(); i += 250)
+    EXPECT_EQ(countAt(entries[i]["ts"].asTimestamp()), static_cast<int64_t>(i) + 1) << "each at its own time";
+}
+
+TEST_P(OplogReplayTest, BatchesAreLimitedByTheirBytes) {
+  ASSERT_TRUE(insertAll({0}).isOK());
+  checkpointAt(writes->slots.newest());
+  const std::string large(size_t{1} << 20, 'x');
+  for (int i = 1; i <= 20; ++i)
+    ASSERT_TRUE(inUnit([&] { return current()->insert(rec(), doc("_id", i, "x", large)).status(); }).isOK());
+  crashAndOpen();
+  int told = 0;
+  operation.reset();
+  const auto done = replayOplog(*catalog, *store, {.sessions = *pool}, harness->engine().recoveryTimestamp(),
+                                [&](const Replayed&) { ++told; });
+  begin();
+  ASSERT_TRUE(done.isOK()) << done.status().toString();
+  EXPECT_EQ(told, 3) << "of 8 MiB each";
+  EXPECT_EQ(ids().size(), 21u);
 }
 
 // Data and log that do not belong together: nothing is made up.

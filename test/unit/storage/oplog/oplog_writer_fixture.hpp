@@ -31,7 +31,7 @@ class OplogWriterFixture : public ReplicatedFixture {
     store = std::move(opened).value();
     ASSERT_TRUE(showOplog(*catalog, {}).isOK());
     writer.attach(*store);
-    writes->slots.advanceTo(writes->visibility.get());
+    writes->slots.resetTo(writes->visibility.get());
     begin();
   }
 

@@ -1,0 +1,56 @@
+#include "storage/oplog/truncate_after_point.hpp"
+
+#include "messaging/bson/document.hpp"
+#include "messaging/bson/validate.hpp"
+#include "storage/catalog/shown_table.hpp"
+#include "storage/records/record_id.hpp"
+
+namespace troupe::storage {
+namespace {
+
+constexpr int64_t kRow = 1;
+
+}  // namespace
+
+StatusWith<std::unique_ptr<TruncateAfterPoint>> TruncateAfterPoint::open(Catalog& catalog) {
+  Engine& engine = catalog.engine();
+  auto table = engine.openTable(kIdent);
+  if (table.status() == ErrorCode::kNoSuchKey) table = engine.createTable(kIdent, {.logged = true, .essential = true});
+  if (!table.isOK()) return table.status();
+  table->essential = true;
+  std::unique_ptr<TruncateAfterPoint> point(new TruncateAfterPoint(engine, std::move(*table)));
+  TROUPE_TRY(point->load());
+  TROUPE_TRY(showTable(catalog, {"local", "replset.oplogTruncateAfterPoint"}, kIdent, {}).status());
+  return point;
+}
+
+Status TruncateAfterPoint::load() {
+  TROUPE_ASSIGN(auto session, engine_.openSession());
+  TROUPE_TRY(session->begin());
+  TROUPE_ASSIGN(auto cursor, session->cursor(table_));
+  TROUPE_ASSIGN(const bool found, cursor->seek(RecordKey(kRow)));
+  if (!found) return {};
+  const auto damaged = [] {
+    return Status(ErrorCode::kDataCorruptionDetected,
+                  "the document of local.replset.oplogTruncateAfterPoint is damaged; resync this member");
+  };
+  if (!bson::validate(cursor->value()).isOK()) return damaged();
+  const bson::Element stored = bson::View(cursor->value().data())[kIdent];
+  if (!stored.is(bson::Type::kTimestamp)) return damaged();
+  point_ = stored.asTimestamp();
+  return {};
+}
+
+Status TruncateAfterPoint::set(bson::Timestamp point) {
+  if (point == point_) return {};
+  TROUPE_ASSIGN(auto session, engine_.openSession());
+  TROUPE_TRY(session->begin());
+  TROUPE_ASSIGN(auto cursor, session->cursor(table_));
+  TROUPE_TRY(cursor->put(RecordKey(kRow), bson::doc("_id", kIdent, kIdent, point).bytes()));
+  cursor.reset();
+  TROUPE_TRY(session->commit());
+  point_ = point;
+  return {};
+}
+
+}  // namespace troupe::storage
