@@ -22,7 +22,8 @@ def _missing(proof, parts, tests, scripts):
             return
         # Words with blanks between them describe; single ones are names.
         yield from (f"{proof} ({part})" for part in re.split(r", ", parts or "")
-                    if part and " " not in part and part not in scripts[proof])
+                    if part and " " not in part
+                    and not re.search(rf"(?:def test_\w*|class \w*){re.escape(part)}", scripts[proof]))
     elif re.fullmatch(r"\w+\.[\w*]+|\w+\*", proof):
         pattern = proof if "." in proof else proof + ".*"
         if not any(fnmatchcase(test, pattern) for test in tests):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace troupe::storage {
@@ -18,15 +19,18 @@ struct ExecutionAdmissionTest : testing::Test {
 
   int64_t tickets() { return admission.read().total() + admission.write().total(); }
 
+  TicketPool* busy = &admission.read();  ///< whose operations wait when there are too few tickets
+  TicketPool* other = &admission.write();
+
   /// So many operations finish; with `isQueued` one of them had to wait for its ticket.
   void finish(int64_t operations, bool isQueued) {
     std::vector<Ticket> taken;
     if (isQueued) {
-      while (Ticket ticket = admission.read().tryTake(AdmissionPriority::kNormal)) taken.push_back(std::move(ticket));
-      EXPECT_FALSE(admission.read().wait(AdmissionPriority::kNormal, nullptr)->giveUp());
+      while (Ticket ticket = busy->tryTake(AdmissionPriority::kNormal)) taken.push_back(std::move(ticket));
+      EXPECT_FALSE(busy->wait(AdmissionPriority::kNormal, nullptr)->giveUp());
     }
     for (int64_t i = static_cast<int64_t>(taken.size()); i < operations; ++i)
-      EXPECT_TRUE(admission.write().tryTake(AdmissionPriority::kNormal));
+      EXPECT_TRUE(other->tryTake(AdmissionPriority::kNormal));
   }
   /// A machine on which most operations finish with `best` tickets. Measurements take one or two seconds: what counts
   /// is the rate.
@@ -52,6 +56,12 @@ TEST_F(ExecutionAdmissionTest, ThePoolsGrowAndShrinkToTheNumberWithWhichMostOper
   EXPECT_NEAR(static_cast<double>(tickets()), 20, 4);
   EXPECT_GT(admission.statistics().totalAmountDecreased - grown.totalAmountDecreased, 60);
   EXPECT_EQ(admission.read().out() + admission.write().out(), 0);
+}
+
+TEST_F(ExecutionAdmissionTest, TheyGrowForWritersThatWaitToo) {
+  std::swap(busy, other);
+  runOnAMachineWhoseBestIs(100);
+  EXPECT_NEAR(static_cast<double>(tickets()), 100, 15);
 }
 
 TEST_F(ExecutionAdmissionTest, PoolsThatAreFixedDoNotFollowTheThroughput) {
