@@ -181,15 +181,32 @@ TEST_F(FindTest, AnIdleCursorOfAKilledSessionIsGone) {
   EXPECT_EQ(getMore(id)["code"].toInt64(), 43);
 }
 
+// RDS-001, LCK-002
 TEST_F(FindTest, ReadsWaitForNoLock) {
   fill("c", 3);
-  LockHolder held(server.locks, "test.c", storage::LockMode::kX);
-  EXPECT_TRUE(server.begin(R"({"find": "c"})"_json)->done);
-  EXPECT_TRUE(server.begin(R"({"count": "c", "query": {"x": 1}})"_json)->done);
-  EXPECT_TRUE(server.begin(R"({"distinct": "c", "key": "x"})"_json)->done);
-  EXPECT_TRUE(server.begin(R"({"aggregate": "c", "pipeline": [], "cursor": {}})"_json)->done);
+  fill("d", 3);
+  const auto opened = run(R"({"find": "c", "batchSize": 1})");
+  ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c", "pipeline": []})"));
+  storage::Locker whole(server.locks);  // the database, and with it all collections
+  ASSERT_TRUE(whole.tryAcquire(storage::ResourceId::global(), storage::LockMode::kIX));
+  ASSERT_TRUE(whole.tryAcquire(storage::ResourceId::database("test"), storage::LockMode::kX));
+  for (const char* read :
+       {R"({"find": "c"})", R"({"find": "c", "filter": {"_id": 1}})", R"({"find": "c", "filter": {"x": {"$gt": 1}}})",
+        R"({"find": "v"})", R"({"count": "c", "query": {"x": 1}})", R"({"distinct": "c", "key": "x"})",
+        R"({"aggregate": "c", "pipeline": [], "cursor": {}})",
+        R"({"aggregate": "c", "pipeline": [{"$lookup": {"from": "d", "localField": "x", "foreignField": "x",
+                                                        "as": "l"}}], "cursor": {}})",
+        R"({"aggregate": "c", "pipeline": [{"$unionWith": "d"}], "cursor": {}})",
+        R"({"aggregate": "c", "pipeline": [{"$graphLookup": {"from": "d", "startWith": "$x", "connectFromField": "x",
+            "connectToField": "_id", "as": "g"}}], "cursor": {}})",
+        R"({"listIndexes": "c"})", R"({"explain": {"find": "c"}})"}) {
+    const auto answered = server.begin(parse(read));
+    ASSERT_TRUE(answered->done) << read;
+    EXPECT_TRUE(answered->takeReply()["ok"].truthy()) << read;
+  }
+  EXPECT_EQ(getMore(opened.view().at("cursor.id").toInt64())["cursor"].asDocument()["nextBatch"].asArray().count(), 2u);
   EXPECT_FALSE(server.begin(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})"_json)->done) << "a write waits";
-  held.release();
+  whole.releaseAll();
 }
 
 TEST_F(FindTest, ACollectionIsReadByItsUuid) {
