@@ -106,7 +106,8 @@ Status WiredTigerConnection::open() {
   if (!isOfDamage(opened) || !options_.salvageMetadata) return opened;
   if (options_.journalEnabled) {
     const auto rescued = rescueTablesBeforeRecovery(options_, RepairMark(options_.path));
-    if (rescued.status() == ErrorCode::kOutOfDiskSpace) return rescued.status();
+    // Only damage is a reason to cut the log, and not what the system has run out of.
+    if (!rescued.isOK() && rescued.status() != ErrorCode::kDataCorruptionDetected) return rescued.status();
     if (rescued.isOK() && *rescued > 0) {
       tell("Damaged tables stopped the recovery; what can be read of them was kept, and the log goes on from there: " +
            std::to_string(*rescued) + " tables");
@@ -164,6 +165,15 @@ Status WiredTigerConnection::openFailure(int code) {
   }
   if (code == EACCES || code == EPERM || contains(cause, std::strerror(EACCES))) {
     return {ErrorCode::kUnauthorized, directory + " may not be written; give the server's user that right: " + cause};
+  }
+  // None of these two is damage: a repair that took them for it would cut the log.
+  for (const int limit : {EMFILE, ENFILE}) {
+    if (code == limit || contains(cause, std::strerror(limit)))
+      return {ErrorCode::kTooManyFilesOpen,
+              directory + " needs more open files than are allowed; raise the limit with `ulimit -n`: " + cause};
+  }
+  if (code == ENOMEM || contains(cause, std::strerror(ENOMEM))) {
+    return {ErrorCode::kOperationFailed, "no memory left to open " + directory + "; free some and start again"};
   }
   if (!damage_.empty()) {
     return {ErrorCode::kDataCorruptionDetected, directory +

@@ -33,6 +33,9 @@ bool isTableFile(std::string_view name) { return name.ends_with(kTableSuffix) &&
 
 std::string identOf(std::string_view name) { return std::string(name.substr(0, name.size() - kTableSuffix.size())); }
 
+/// Whether the system lacks something, which says nothing of what is on the disk.
+bool isOfLimit(int code) { return code == ENOSPC || code == EMFILE || code == ENFILE || code == ENOMEM; }
+
 /// A connection without a log: nothing is recovered. What the engine says of damage shows bytes of documents and is
 /// dropped; results tell enough.
 class LoglessDatabase {
@@ -65,7 +68,7 @@ class LoglessDatabase {
 
   static Status status(int code, const std::string& what) {
     if (code == 0) return {};
-    if (code == ENOSPC) return systemError(code, "cannot", what);
+    if (isOfLimit(code)) return systemError(code, "cannot", what);
     return cannotRescue("cannot " + what + ": " + wiredtiger_strerror(code));
   }
 
@@ -212,6 +215,7 @@ Status Rescue::findDamaged() {
     WT_SESSION* const session = database.session();
     const int code = session->verify(session, std::string(kFilePrefix).append(name).c_str(), nullptr);
     if (code == 0) continue;
+    if (isOfLimit(code)) return LoglessDatabase::status(code, "verify " + name);
     damaged_.push_back({name, config});
     if (code == WT_PANIC) TROUPE_TRY(database.open(path_, "readonly=true"));
   }

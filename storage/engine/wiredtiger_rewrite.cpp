@@ -88,6 +88,12 @@ Status Rewriting::finishInterrupted() {
       TROUPE_TRY(replace(ident));
       continue;
     }
+    // A kill cut the drop of the original, which goes after a checkpoint that holds the copy.
+    if (!original->whole && table.whole) {
+      TROUPE_TRY(drop(ident));
+      TROUPE_TRY(replace(ident));
+      continue;
+    }
     // Originals are those without checksums: here a table was made after the original had gone.
     if (original->checksummed)
       return {ErrorCode::kManualInterventionRequired,

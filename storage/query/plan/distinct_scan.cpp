@@ -38,6 +38,7 @@ class DistinctScan {
     Row row;
     while (plan_.stats.keysExamined < kMostKeys) {
       plan_.budget = 128;
+      if (plan_.parse.work) TROUPE_TRY(plan_.parse.work->step());
       TROUPE_ASSIGN(const auto step, scan_.work(row));
       if (step == PlanStage::Step::kEnd) return true;
       if (step == PlanStage::Step::kAgain) continue;
@@ -58,16 +59,19 @@ class DistinctScan {
       return true;
     }
     bool there = false;
+    size_t bytes = 0;
     Status added;
     TROUPE_TRY(plan_.records()
                    .find(*plan_.unit, row.id,
                          [&](bson::View document) {
+                           bytes = document.size();
                            const bson::Element e = document.at(field_);
                            there = e.ok();
                            if (there) added = add(e);
                          })
                    .status());
     TROUPE_TRY(added);
+    if (plan_.parse.work) TROUPE_TRY(plan_.parse.work->step(stepsFor(bytes)));
     return there;
   }
 

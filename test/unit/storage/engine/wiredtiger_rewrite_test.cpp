@@ -55,6 +55,10 @@ class RawDatabase {
     }
     cursor->close(cursor);
   }
+  /// Its metadata only, as a kill within a drop may leave a table.
+  void forgetFile(const std::string& ident) {
+    ASSERT_EQ(session_->drop(session_, ("file:" + ident + ".wt").c_str(), "remove_files=false"), 0);
+  }
   std::string metadata(const std::string& uri) {
     WT_CURSOR* cursor = nullptr;
     EXPECT_EQ(session_->open_cursor(session_, "metadata:", nullptr, nullptr, &cursor), 0);
@@ -159,6 +163,19 @@ TEST_F(RewriteTest, AFileThatADroppedOriginalLeftIsNotInTheWay) {
   std::ofstream(directory_.path() + "/old.wt") << "what a kill left";
   auto engine = open();
   EXPECT_EQ(rows(*engine, "old"), sampleRows());
+}
+
+TEST_F(RewriteTest, ACopyTakesThePlaceOfAnOriginalWhoseDropWasCutShort) {
+  {
+    RawDatabase raw(directory_.path());
+    raw.create("rewritten-old", kOldConfig, sampleRows());
+    raw.create("old", kOldConfig, {});
+  }
+  RawDatabase(directory_.path()).forgetFile("old");
+  auto engine = open();
+  ASSERT_TRUE(engine);
+  EXPECT_EQ(rows(*engine, "old"), sampleRows());
+  EXPECT_EQ(engine->listTables(), std::vector<std::string>{"old"});
 }
 
 TEST_F(RewriteTest, ACopyWhoseFileWasRenamedBeforeItsMetadataIsFound) {

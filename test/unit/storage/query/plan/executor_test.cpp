@@ -3,6 +3,7 @@
 #include "storage/catalog/node_state.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "test/unit/storage/query/plan/query_fixture.hpp"
+#include "test/unit/storage/query/test_work.hpp"
 
 namespace troupe::query {
 namespace {
@@ -306,6 +307,19 @@ TEST_F(Queries, JumpFromOneDistinctValueToTheNext) {
   EXPECT_FALSE(distinct(R"({"c": 1})"_json));
   insertAll({R"({"_id": 300, "a": [1, 2]})"_json});
   EXPECT_FALSE(distinct({})) << "multikey";
+}
+
+TEST_F(Queries, AJumpOverManyDocumentsWithoutAValueEndsWhenItsOperationHasTo) {
+  index(R"({"key": {"a": 1}, "name": "a"})"_json);
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(insert(bson::doc("_id", i)).isOK());
+  TestWork work;
+  work.killAtLook = 1;
+  ParseContext killed = context;
+  killed.work = &work;
+  const auto all = parseMatch({}, killed);
+  const auto add = [](const bson::Element&) { return Status::OK(); };
+  EXPECT_EQ(distinctScan(*collection(), "a", **all, *unit, killed, add).status(), ErrorCode::kInterrupted);
+  EXPECT_EQ(work.looks, 1);
 }
 
 class Pauses : public Queries {};
