@@ -6,6 +6,18 @@
 namespace troupe::server {
 namespace {
 
+/// Takes the lock if its holders permit it, before all that wait for it: those may wait for an operator who has to log
+/// in first (fsyncUnlock).
+bool tryOvertaking(storage::Locker& locker, storage::HeldLock& lock) {
+  while (!lock.tryAcquire()) {
+    const auto taken = locker.acquire(lock.next(), lock.nextMode(), {.compatibleFirst = true}, [](const Status&) {});
+    if (taken.wait) locker.giveUp(taken.wait);
+    if (taken.wait || !taken.status.isOK()) return false;
+    lock.granted();
+  }
+  return true;
+}
+
 /// An operation that reads rights.
 class RightsRead {
  public:
@@ -13,7 +25,8 @@ class RightsRead {
     operation_.setPriority(storage::AdmissionPriority::kImmediate);
   }
   Status begin() {
-    if (operation_.tryAdmit(false) && lock_.tryAcquire()) return Status::OK();
+    if (operation_.tryAdmit(false) && (lock_.tryAcquire() || tryOvertaking(*operation_.locker(), lock_)))
+      return Status::OK();
     return {ErrorCode::kLockTimeout, "users and roles cannot be read: the data is about to be closed"};
   }
   storage::RecoveryUnit& unit() { return operation_.recoveryUnit(); }
