@@ -36,6 +36,12 @@ class RightsRead {
   storage::HeldLock lock_ = lockToReadRights(operation_);
 };
 
+/// Nothing makes a view of that name; a catalog that names one has no rights to read.
+Status checkIsCollection(const storage::Collection& collection) {
+  if (!collection.isView()) return Status::OK();
+  return {ErrorCode::kDataCorruptionDetected, collection.ns().toString() + " is a view: drop it"};
+}
+
 }  // namespace
 
 storage::HeldLock lockToReadRights(storage::OperationContext& operation) {
@@ -47,6 +53,7 @@ StatusWith<std::optional<bson::Document>> RightsCollection::find(std::string_vie
   TROUPE_TRY(read.begin());
   const auto collection = catalog_.find(ns_);
   if (!collection) return std::optional<bson::Document>();
+  TROUPE_TRY(checkIsCollection(*collection));
   storage::RecoveryUnit& unit = read.unit();
   const bson::Document key = bson::doc("_id", id);
   TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
@@ -63,6 +70,7 @@ Status RightsCollection::each(const std::function<bool(bson::View)>& use) const 
   TROUPE_TRY(read.begin());
   const auto collection = catalog_.find(ns_);
   if (!collection) return Status::OK();
+  TROUPE_TRY(checkIsCollection(*collection));
   TROUPE_ASSIGN(auto cursor, collection->records().cursor(read.unit()));
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor.next());
