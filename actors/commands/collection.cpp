@@ -9,6 +9,7 @@
 #include "actors/commands/views.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/profiler.hpp"
+#include "actors/server/rights_collection.hpp"
 #include "actors/server/stable_api.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
@@ -81,6 +82,15 @@ Status checkQueryParts(Request& request, const storage::CollectionOptions& optio
   return options.isView() ? checkViewDefinition(request, options) : Status::OK();
 }
 
+/// The server reads system collections by itself: none of them is a view, and those of rights are as it makes them.
+Status checkSystemOptions(const Namespace& ns, const storage::CollectionOptions& options) {
+  if (!ns.isSystem() || ns.collection().starts_with("system.buckets.")) return Status::OK();
+  if (options.isView()) return {ErrorCode::kInvalidNamespace, "a view cannot be called " + ns.toString()};
+  if (keepsRights(ns) && !options.sameAs({}))
+    return {ErrorCode::kInvalidOptions, "the collection " + ns.toString() + " takes no options"};
+  return Status::OK();
+}
+
 Task<Status> create(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
   auto options = storage::parseCollectionOptions(ownOptions(request));
@@ -91,6 +101,7 @@ Task<Status> create(Request& request) {
   }
   if (Status status = checkQueryParts(request, *options); !status.isOK()) co_return status;
   if (Status status = storage::validateForCreate(ns); !status.isOK()) co_return status;
+  TROUPE_CO_TRY(checkSystemOptions(ns, *options));
   if (ns.collection() == kProfileCollection && !options->capped)
     co_return Status(ErrorCode::kInvalidOptions, "the collection system.profile must be capped");
   if (Status status = writerOf(request).roomForTable(); !status.isOK()) co_return status;
@@ -110,11 +121,16 @@ Task<Status> abortBuildsOf(Request& request, CollectionPtr collection) {
   co_return co_await abortIndexBuilds(request, collection->uuid(), std::move(all), std::move(why));
 }
 
+/// A view in the place of a system collection keeps nothing: it may always go.
+Status checkDrop(const Namespace& ns, const CollectionPtr& there) {
+  return there && there->isView() ? Status::OK() : checkUserDrop(ns);
+}
+
 Task<Status> drop(Request& request) {
   const auto ns = request.target();
   if (!ns.isOK()) co_return ns.status();
-  TROUPE_CO_TRY(checkUserDrop(*ns));
   ServerContext& server = request.server();
+  TROUPE_CO_TRY(checkDrop(*ns, server.catalog.find(*ns)));
   if (ns->collection() == kProfileCollection && server.profiler.isOn(ns->db()))
     co_return Status(ErrorCode::kIllegalOperation, "turn off profiling before dropping the system.profile collection");
   TROUPE_CO_TRY(co_await abortBuildsOf(request, server.catalog.find(*ns)));
@@ -122,6 +138,7 @@ Task<Status> drop(Request& request) {
   if (!target.isOK()) co_return target.status();
   const CollectionPtr& collection = target->collection;
   if (!collection) co_return Status::OK();  // as of 7.0 dropping what does not exist succeeds
+  TROUPE_CO_TRY(checkDrop(*ns, collection));
   const auto indexes = static_cast<int32_t>(collection->accessPaths().size());
   auto change = [&](storage::RecoveryUnit& unit) {
     return storage::dropCollection(server.catalog.unguarded(), unit, collection);

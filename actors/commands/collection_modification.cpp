@@ -113,6 +113,14 @@ Status checkPrepareUnique(storage::SpecChange& change, const storage::IndexSpec&
   return Status::OK();
 }
 
+/// What storage would refuse after the scan for duplicates, said before it.
+Status mayBecomeUnique(const storage::IndexSpec& spec) {
+  if (spec.idIndex) return {ErrorCode::kBadValue, "can't change options of the _id index"};
+  if (spec.unique || spec.prepareUnique) return Status::OK();
+  return {ErrorCode::kInvalidOptions,
+          "Cannot make index unique with 'prepareUnique=false'. Run collMod to set it first."};
+}
+
 StatusWith<storage::CollectionChange> collModChange(Request& request, const storage::Collection& collection,
                                                     const storage::IndexEntry*& index) {
   storage::CollectionChange change;
@@ -127,6 +135,7 @@ StatusWith<storage::CollectionChange> collModChange(Request& request, const stor
       TROUPE_ASSIGN(change.indexChange.expireAfterSeconds, newLifetime(e));
     }
     TROUPE_TRY(checkPrepareUnique(change.indexChange, index->spec));
+    if (change.indexChange.unique.value_or(false)) TROUPE_TRY(mayBecomeUnique(index->spec));
   }
   if (request.arg("validator")) change.validator = bson::Document(request.document("validator"));
   if (const auto e = request.arg("validationLevel"); e) change.validationLevel = std::string(e.asString());
@@ -235,7 +244,8 @@ Task<Status> collMod(Request& request) {
     if (!collection) co_return Status(ErrorCode::kNamespaceNotFound, "ns does not exist: " + ns.toString());
     const storage::IndexEntry* index = nullptr;
     TROUPE_CO_ASSIGN(const auto change, collModChange(request, *collection, index));
-    if (change.indexChange.unique.value_or(false)) TROUPE_CO_TRY(co_await checkUnique(request, collection, index));
+    if (change.indexChange.unique.value_or(false) && !index->spec.unique)
+      TROUPE_CO_TRY(co_await checkUnique(request, collection, index));
     TROUPE_CO_ASSIGN(const bool done, co_await modify(request, collection));
     if (done) co_return Status::OK();
     TROUPE_CO_TRY(co_await request.yield());

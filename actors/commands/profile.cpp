@@ -1,5 +1,6 @@
 // profile: what is recorded of a database's operations.
 #include "actors/commands/families.hpp"
+#include "actors/commands/query_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/server_context.hpp"
@@ -15,6 +16,8 @@ namespace {
 constexpr std::string_view kNoteOfFilter =
     "When a filter expression is set, slowms and sampleRate are not used for profiling and slow-query log lines.";
 
+constexpr uint32_t kMostFilterBytes = 64 * 1024;  // each operation of the database is matched
+
 constexpr Argument kProfileArguments[] = {numberArg("slowms"), numberArg("sampleRate"), anyArg("filter")};
 
 Status checkProfile(const Request& request) {
@@ -23,6 +26,8 @@ Status checkProfile(const Request& request) {
   const auto filter = request.fields()["filter"];
   if (filter && !filter.is(bson::Type::kDocument) && filter.toStringOr() != "unset")
     return {ErrorCode::kBadValue, "Expected an object, or the string 'unset' for 'filter'"};
+  if (filter.is(bson::Type::kDocument) && filter.asDocument().size() > kMostFilterBytes)
+    return {ErrorCode::kBadValue, "the filter of a profile may have 64 KiB"};
   return Status::OK();
 }
 
@@ -42,6 +47,10 @@ StatusWith<ProfileSettingPtr> newSetting(const Request& request, ProfileLevel le
   ProfileSetting made{level, before.filter, before.rule};
   if (const auto filter = request.arg("filter"); filter.is(bson::Type::kDocument)) {
     made.filter = bson::Document(filter.asDocument());
+    // Once for this command, which can be killed and pays for the memory; what stays knows nothing of it.
+    QueryResources resources(request.server(), request.operation());
+    TROUPE_TRY(prepareContext(resources, request, {}, {}));
+    TROUPE_TRY(query::parseMatch(made.filter, resources.context).status());
     TROUPE_ASSIGN(auto rule, query::parseMatch(made.filter, {}));
     made.rule = std::move(rule);
   } else if (filter) {

@@ -52,6 +52,8 @@ BlockingBody pieceOf(std::shared_ptr<Reindexing> work) {
     PieceLimit limit(work->server.node.environment());
     for (int pieces = 0; !work->after && pieces < 50 && !limit.reached(0); ++pieces) {
       TROUPE_TRY(operation.checkForInterrupt({}));
+      work->server.disk.look();  // nobody knows how many keys a document has
+      TROUPE_TRY(work->server.writes.roomFor(0));
       TROUPE_ASSIGN(const bool scanned, work->rebuild->step(operation.recoveryUnit(), kDocuments));
       if (!scanned) continue;
       TROUPE_ASSIGN(work->after, work->rebuild->commit(operation.recoveryUnit()));

@@ -147,7 +147,7 @@ Task<Status> createRole(Request& request) {
   TROUPE_CO_TRY(refuseRestrictions(request));
   TROUPE_CO_ASSIGN(const auto privileges, parsePrivileges(request));
   TROUPE_CO_TRY(authorizePrivileges(request, privileges, auth::Action::kGrantRole));
-  TROUPE_CO_ASSIGN(const auto roles, parseRoles(request, request.document("roles")));
+  TROUPE_CO_ASSIGN(const auto roles, co_await parseRoles(request, request.document("roles")));
   TROUPE_CO_TRY(authorizeRoles(request, roles, auth::Action::kGrantRole));
   const RoleDefinition role{name, privileges, roles};
   TROUPE_CO_ASSIGN(const auto lock, co_await lockRights(request));
@@ -171,7 +171,7 @@ Task<Status> updateRole(Request& request) {
   TROUPE_CO_TRY(refuseRestrictions(request));
   TROUPE_CO_ASSIGN(const auto privileges, parsePrivileges(request));
   TROUPE_CO_TRY(authorizePrivileges(request, privileges, auth::Action::kGrantRole));
-  TROUPE_CO_ASSIGN(const auto roles, parseRoles(request, request.document("roles")));
+  TROUPE_CO_ASSIGN(const auto roles, co_await parseRoles(request, request.document("roles")));
   TROUPE_CO_TRY(authorizeRoles(request, roles, auth::Action::kGrantRole));
   auto change = [&](RoleDefinition& role) {
     if (newPrivileges) role.privileges = privileges;
@@ -205,7 +205,7 @@ Task<Status> revokePrivileges(Request& request) { return changePrivileges(reques
 
 Task<Status> grantRolesToRole(Request& request) {
   TROUPE_CO_ASSIGN(const auto name, changeableRole(request));
-  TROUPE_CO_ASSIGN(const auto wanted, parseRoles(request, request.document("roles")));
+  TROUPE_CO_ASSIGN(const auto wanted, co_await parseRoles(request, request.document("roles")));
   if (wanted.empty()) co_return Status(ErrorCode::kBadValue, "grantRolesToRole needs a role in its array \"roles\"");
   TROUPE_CO_TRY(authorizeRoles(request, wanted, auth::Action::kGrantRole));
   auto change = [&](RoleDefinition& role) {
@@ -218,7 +218,7 @@ Task<Status> grantRolesToRole(Request& request) {
 
 Task<Status> revokeRolesFromRole(Request& request) {
   TROUPE_CO_ASSIGN(const auto name, changeableRole(request));
-  TROUPE_CO_ASSIGN(const auto unwanted, parseRoles(request, request.document("roles")));
+  TROUPE_CO_ASSIGN(const auto unwanted, co_await parseRoles(request, request.document("roles")));
   if (unwanted.empty())
     co_return Status(ErrorCode::kBadValue, "revokeRolesFromRole needs a role in its array \"roles\"");
   TROUPE_CO_TRY(authorizeRoles(request, unwanted, auth::Action::kRevokeRole));

@@ -29,7 +29,9 @@ Status checkRoleCount(size_t count) {
                                     std::to_string(count) + ": grant a role of a larger scope instead"};
 }
 
-StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson::View roles) {
+namespace {
+
+StatusWith<std::vector<auth::RoleName>> rolesNamed(const Request& request, bson::View roles) {
   std::vector<auth::RoleName> result;
   TROUPE_TRY(checkRoleCount(static_cast<size_t>(roles.count())));
   for (const bson::Element& e : roles) {
@@ -42,6 +44,21 @@ StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson:
     if (std::ranges::find(result, name) == result.end()) result.push_back(std::move(name));
   }
   return result;
+}
+
+/// A callable with a name: g++ 12 destroys the captures of a lambda that is written in a coroutine twice.
+struct RolesNamed {
+  Request& request;
+  bson::View roles;
+  StatusWith<std::vector<auth::RoleName>> operator()() const { return rolesNamed(request, roles); }
+};
+
+}  // namespace
+
+Task<StatusWith<std::vector<auth::RoleName>>> parseRoles(Request& request, bson::View roles) {
+  ServerContext& server = request.server();
+  const RolesNamed attempt{request, roles};
+  co_return co_await server.users.read(server.node, request.operation(), attempt);
 }
 
 std::vector<auth::RoleName> storedRoles(bson::View holder) {

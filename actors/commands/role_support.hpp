@@ -14,7 +14,8 @@ using namespace server;
 
 /// The roles that an array of a command names, each once. A plain string names a role of the command's database.
 /// Errors: BadValue (no name, or more than RoleStore::kMaxRoles), RoleNotFound.
-StatusWith<std::vector<auth::RoleName>> parseRoles(const Request& request, bson::View roles);
+/// Waits while roles cannot be read: the operation holds no locks. `roles` is the request's.
+Task<StatusWith<std::vector<auth::RoleName>>> parseRoles(Request& request, bson::View roles);
 /// Errors: BadValue for more than RoleStore::kMaxRoles.
 Status checkRoleCount(size_t count);
 /// The roles of a stored document of a user.

@@ -112,7 +112,7 @@ Task<Status> createUser(Request& request) {
         ErrorCode::kBadValue,
         "Must provide a 'pwd' field for all user documents, except those with '$external' as the user's source db");
   TROUPE_CO_TRY(refuseRestrictions(request));
-  TROUPE_CO_ASSIGN(const auto roles, parseRoles(request, request.document("roles")));
+  TROUPE_CO_ASSIGN(const auto roles, co_await parseRoles(request, request.document("roles")));
   TROUPE_CO_TRY(authorizeRoles(request, roles, auth::Action::kGrantRole));
   TROUPE_CO_ASSIGN(const auto credentials, co_await makeCredentials(request, user));
   Environment& environment = request.server().node.environment();
@@ -168,7 +168,7 @@ Task<Status> updateUser(Request& request) {
   TROUPE_CO_TRY(refuseRestrictions(request));
   std::optional<std::vector<auth::RoleName>> roles;
   if (request.arg("roles")) {
-    TROUPE_CO_ASSIGN(auto parsed, parseRoles(request, request.document("roles")));
+    TROUPE_CO_ASSIGN(auto parsed, co_await parseRoles(request, request.document("roles")));
     roles = std::move(parsed);
   }
   std::optional<bson::Document> credentials;
@@ -201,7 +201,7 @@ Task<Status> updateUser(Request& request) {
 
 Task<Status> changeRoles(Request& request, bool grant) {
   TROUPE_CO_ASSIGN(const auto user, userName(request));
-  TROUPE_CO_ASSIGN(const auto wanted, parseRoles(request, request.document("roles")));
+  TROUPE_CO_ASSIGN(const auto wanted, co_await parseRoles(request, request.document("roles")));
   if (wanted.empty())
     co_return Status(ErrorCode::kBadValue, std::string(request.commandName()) + " needs a role in its array \"roles\"");
   TROUPE_CO_TRY(authorizeRoles(request, wanted, grant ? auth::Action::kGrantRole : auth::Action::kRevokeRole));

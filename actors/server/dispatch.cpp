@@ -337,7 +337,9 @@ void writeError(wire::MessageBuilder& reply, const Status& status) {
       .append("errmsg", bson::asUtf8(status.reason()))
       .append("code", static_cast<int32_t>(status.code()));
   body.append("codeName", errorName(status.code()));
-  if (status.extra()) body.appendAll(*status.extra());
+  // What clients could not read is left out: the code and the reason have to reach them.
+  if (status.extra() && status.extra()->view().size() <= uint32_t{bson::kMaxDocumentSize})
+    body.appendAll(*status.extra());
 }
 
 /// Every command has a limit of its own, below that of a message, which no client could read.

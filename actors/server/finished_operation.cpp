@@ -60,7 +60,8 @@ void reportOperation(const FinishedOperation& finished) {
   const ProfileSettingPtr setting = server.profiler.settingOf(request.db());
   std::optional<bson::Document> record;
   bool isNoteworthy = false;
-  if (setting && setting->rule) {
+  // The filter costs time: strangers do not decide how often it is looked at.
+  if (setting && setting->rule && isTrusted(server, request.client())) {
     record = profileRecord(finished);
     isNoteworthy = setting->admits(*record);
   } else {

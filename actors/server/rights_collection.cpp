@@ -6,6 +6,18 @@
 namespace troupe::server {
 namespace {
 
+/// Takes the lock if its holders permit it, before all that wait for it: those may wait for an operator who has to log
+/// in first (fsyncUnlock).
+bool tryOvertaking(storage::Locker& locker, storage::HeldLock& lock) {
+  while (!lock.tryAcquire()) {
+    const auto taken = locker.acquire(lock.next(), lock.nextMode(), {.compatibleFirst = true}, [](const Status&) {});
+    if (taken.wait) locker.giveUp(taken.wait);
+    if (taken.wait || !taken.status.isOK()) return false;
+    lock.granted();
+  }
+  return true;
+}
+
 /// An operation that reads rights.
 class RightsRead {
  public:
@@ -13,7 +25,8 @@ class RightsRead {
     operation_.setPriority(storage::AdmissionPriority::kImmediate);
   }
   Status begin() {
-    if (operation_.tryAdmit(false) && lock_.tryAcquire()) return Status::OK();
+    if (operation_.tryAdmit(false) && (lock_.tryAcquire() || tryOvertaking(*operation_.locker(), lock_)))
+      return Status::OK();
     return {ErrorCode::kLockTimeout, "users and roles cannot be read: the data is about to be closed"};
   }
   storage::RecoveryUnit& unit() { return operation_.recoveryUnit(); }
@@ -22,6 +35,12 @@ class RightsRead {
   storage::OperationContext operation_;
   storage::HeldLock lock_ = lockToReadRights(operation_);
 };
+
+/// Nothing makes a view of that name; a catalog that names one has no rights to read.
+Status checkIsCollection(const storage::Collection& collection) {
+  if (!collection.isView()) return Status::OK();
+  return {ErrorCode::kDataCorruptionDetected, collection.ns().toString() + " is a view: drop it"};
+}
 
 }  // namespace
 
@@ -34,6 +53,7 @@ StatusWith<std::optional<bson::Document>> RightsCollection::find(std::string_vie
   TROUPE_TRY(read.begin());
   const auto collection = catalog_.find(ns_);
   if (!collection) return std::optional<bson::Document>();
+  TROUPE_TRY(checkIsCollection(*collection));
   storage::RecoveryUnit& unit = read.unit();
   const bson::Document key = bson::doc("_id", id);
   TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
@@ -50,6 +70,7 @@ Status RightsCollection::each(const std::function<bool(bson::View)>& use) const 
   TROUPE_TRY(read.begin());
   const auto collection = catalog_.find(ns_);
   if (!collection) return Status::OK();
+  TROUPE_TRY(checkIsCollection(*collection));
   TROUPE_ASSIGN(auto cursor, collection->records().cursor(read.unit()));
   for (;;) {
     TROUPE_ASSIGN(const bool found, cursor.next());

@@ -1,5 +1,6 @@
 #include "actors/server/user_store.hpp"
 
+#include "actors/kernel/node.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/auth/privilege_documents.hpp"
 #include "messaging/errors/invariant.hpp"
@@ -71,6 +72,10 @@ Task<Status> UserStore::untilReadable(Node& node, storage::OperationContext& wai
   storage::HeldLock lock = lockToReadRights(waiting);
   Status status = co_await acquireLock(node, waiting, lock);
   waiting.setPriority(before);
+  lock.reset();
+  // The caller tries again until it succeeds: others get a turn between two attempts, whatever makes them fail.
+  if (status.isOK()) co_await node.nextTurn();
+  if (status.isOK()) status = waiting.checkForInterrupt(node.environment().coarseNow());
   co_return status;
 }
 

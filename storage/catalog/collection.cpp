@@ -317,6 +317,7 @@ std::string_view Collection::shownName(const IndexEntry& index) const {
 }
 
 StatusWith<std::optional<RecordId>> Collection::findById(RecoveryUnit& unit, const bson::Element& id) const {
+  if (!records_) return Status(ErrorCode::kCommandNotSupportedOnView, ns_.toString() + " is a view");
   if (clusterKey_) {
     RecordId record = clusteredId(id);
     TROUPE_ASSIGN(auto cursor, unit.cursor(records_->table()));

@@ -191,6 +191,9 @@ StatusWith<std::vector<std::string>> indexNamesFor(const Collection& collection,
   return names;
 }
 
+/// The answer of a command has to hold them: an operator who has resolved these asks again.
+constexpr size_t kMostViolationBytes = size_t{8} << 20;
+
 StatusWith<bson::Document> uniqueViolations(RecoveryUnit& unit, const Collection& collection, const IndexEntry& index) {
   bson::Builder out;
   TROUPE_ASSIGN(auto rows, index.access->cursor(unit));
@@ -198,27 +201,31 @@ StatusWith<bson::Document> uniqueViolations(RecoveryUnit& unit, const Collection
   std::string key;
   RecordId first;
   bool open = false;
+  bool full = false;
   const auto addId = [&](const RecordId& id) -> Status {
     TROUPE_ASSIGN(const bool found, records.seekExact(id));
-    if (found) out.push(records.document()["_id"]);
+    if (!found) return Status::OK();
+    const bson::Element shown = records.document()["_id"];
+    full = out.size() + static_cast<size_t>(shown.size()) > kMostViolationBytes;
+    if (!full) out.push(shown);
     return Status::OK();
   };
   for (;;) {
     if (unit.operation()) TROUPE_TRY(unit.operation()->checkForInterrupt({}));  // killed; its waiter minds the time
     TROUPE_ASSIGN(const bool found, rows.next());
     const bool same = found && rows.key() == key;
-    if (open && !same) {
+    if (open && (full || !same)) {
       out.close().close();
       open = false;
     }
-    if (!found) return out.finish();
+    if (full || !found) return out.finish();
     if (same) {
       if (!open) {
         out.pushDocument().openArray("ids");
         TROUPE_TRY(addId(first));
       }
       open = true;
-      TROUPE_TRY(addId(rows.id()));
+      if (!full) TROUPE_TRY(addId(rows.id()));
     } else {
       key = rows.key();
       first = rows.id();

@@ -6,6 +6,8 @@ using namespace server;
 
 class FsyncTest : public CommandTest {
  protected:
+  FsyncTest() = default;
+  explicit FsyncTest(CommandNode::Options options) : CommandTest(std::move(options)) {}
   static constexpr const char* kLock = R"({"fsync": 1, "lock": true})";
   static constexpr const char* kUnlock = R"({"fsyncUnlock": 1})";
   std::shared_ptr<Exchange> begin(std::string_view json, std::string_view db = "test") {
@@ -77,6 +79,53 @@ TEST_F(FsyncTest, ALockWhoseCheckpointFailsIsReleased) {
   server.engine->setDiskFault({});
   EXPECT_EQ(code(kUnlock, "admin"), 20);
   EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}]})"));
+}
+
+/// With access control: the operator who unlocks has to log in first.
+class FsyncOfUsersTest : public FsyncTest {
+ protected:
+  FsyncOfUsersTest() : FsyncTest({.authentication = true}) {
+    EXPECT_TRUE(succeeds(R"({"createUser": "root", "pwd": "secret", "roles": ["root"]})", "admin"));
+    root = loggedIn();
+  }
+  std::shared_ptr<Client> loggedIn() {
+    auto client = server.connect();
+    client->users.push_back(std::move(**server.users->load("root", "admin")));
+    return client;
+  }
+  bson::Document as(const std::shared_ptr<Client>& who, std::string_view json) {
+    return server.run(parse(json), "admin", who);
+  }
+  std::shared_ptr<Client> root;
+};
+
+TEST_F(FsyncOfUsersTest, UsersLogInBeforeTheWritesThatWait) {
+  ASSERT_TRUE(as(root, kLock)["ok"].truthy());
+  const auto write = server.begin(parse(R"({"insert": "c", "documents": [{"_id": 1}]})"), "test", root);
+  ASSERT_FALSE(write->done);
+  const auto start = bson::doc("saslStart", 1, "mechanism", "SCRAM-SHA-256", "payload",
+                               bson::Binary{bson::kBinaryGeneric, "n,,n=root,r=clientnonce1234567890abc"});
+  EXPECT_TRUE(holds(server.run(start, "admin", server.connect()), R"({"ok": 1, "done": false})"_json));
+  const auto unlocker = loggedIn();
+  EXPECT_TRUE(holds(as(unlocker, R"({"rolesInfo": "root"})"), R"({"ok": 1, "roles": [{"role": "root"}]})"_json));
+  EXPECT_TRUE(holds(as(unlocker, R"({"usersInfo": "root"})"), R"({"ok": 1, "users": [{"user": "root"}]})"_json));
+  EXPECT_TRUE(holds(as(unlocker, kUnlock), R"({"ok": 1, "lockCount": 0})"_json));
+  server.node.advance(1s);
+  ASSERT_TRUE(write->done);
+  EXPECT_TRUE(write->takeReply()["ok"].truthy());
+}
+
+TEST_F(FsyncOfUsersTest, OldConnectionsReadTheirRightsAgainBeforeTheWritesThatWait) {
+  const auto old = loggedIn();
+  ASSERT_TRUE(as(root, R"({"createUser": "ann", "pwd": "x", "roles": []})")["ok"].truthy());
+  ASSERT_TRUE(as(root, kLock)["ok"].truthy());
+  const auto write = server.begin(parse(R"({"insert": "c", "documents": [{"_id": 1}]})"), "test", root);
+  ASSERT_FALSE(write->done);
+  EXPECT_TRUE(as(old, R"({"ping": 1})")["ok"].truthy());
+  EXPECT_TRUE(as(old, R"({"count": "c"})")["ok"].truthy());
+  EXPECT_TRUE(as(old, kUnlock)["ok"].truthy());
+  server.node.advance(1s);
+  EXPECT_TRUE(write->done);
 }
 
 TEST_F(FsyncTest, ItsArgumentsAreChecked) {

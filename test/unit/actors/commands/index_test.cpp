@@ -166,6 +166,30 @@ TEST_F(IndexTest, CollModNamesTheDocumentsThatKeepAnIndexFromBecomingUnique) {
                       R"({"ok": 0, "violations": [{"ids": [1, 11]}]})"));
 }
 
+TEST_F(IndexTest, CollModNamesNoMoreDuplicatesThanAnAnswerHolds) {
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = std::to_string(100 + i) + std::string(1 << 20, 'i');
+    const auto documents = std::vector{bson::doc("_id", id, "x", 1)};
+    ASSERT_TRUE(holds(server.run(bson::doc("insert", "c", "documents", documents)), R"({"n": 1})"_json));
+  }
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "prepareUnique": true}})"));
+  const bson::Document reply = run(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})");
+  EXPECT_EQ(reply["code"].toInt64(), 359);
+  EXPECT_LT(reply.bytes().size(), size_t{9} << 20);
+  const auto ids = reply.view().at("violations.0.ids");
+  ASSERT_TRUE(ids.is(bson::Type::kArray));
+  EXPECT_EQ(ids.asArray().count(), 7) << "8 MiB have room for so many";
+}
+
+TEST_F(IndexTest, CollModLooksForNoDuplicatesWhereItWouldBeRefusedAnyway) {
+  fill("c", 20);
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  const bson::Document reply = run(R"({"collMod": "c", "index": {"name": "x_1", "unique": true}})");
+  EXPECT_EQ(reply["code"].toInt64(), 72);
+  EXPECT_FALSE(reply["violations"].ok());
+}
+
 TEST_F(IndexTest, CollModNamesOneIndexThatExists) {
   fill("c", 1);
   EXPECT_EQ(code(R"({"collMod": "c", "index": {"name": "no", "hidden": true}})"), 27);

@@ -61,6 +61,15 @@ TEST_F(ProfileTest, RefusesWhatIsNoSetting) {
   EXPECT_TRUE(answers(R"({"profile": -1})", R"({"was": 0, "slowms": 100})")) << "a refused command changes nothing";
 }
 
+TEST_F(ProfileTest, TakesFiltersOfUpTo64KiB) {
+  const auto filter = [&](size_t bytes) {
+    const auto command = bson::doc("profile", 1, "filter", bson::doc("op", std::string(bytes, 'x')));
+    return server.run(command)["code"].toInt64(0);
+  };
+  EXPECT_EQ(filter(60 * 1024), 0);
+  EXPECT_EQ(filter(64 * 1024), 2);
+}
+
 TEST_F(ProfileTest, AtLevelTwoEveryOperationIsRecorded) {
   ASSERT_TRUE(server.run(R"({"hello": 1, "client": {"application": {"name": "shop"}}})"_json, "admin")["ok"].truthy());
   fill("c", 5);

@@ -89,6 +89,26 @@ TEST_F(ReindexTest, AKilledOneLeavesTheOldIndexes) {
   EXPECT_TRUE(succeeds(R"({"reIndex": "c"})"));
 }
 
+TEST_F(ReindexTest, ItEndsBeforeItTakesTheReserveOfTheDisk) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  server.parameters.diskSpaceReserveMB = 100;
+  fill("c", 300);
+  ASSERT_TRUE(succeeds(kIndexes));
+  const auto before = idents();
+  LockHolder other(server.locks, "test.c", storage::LockMode::kIX);
+  const auto waiting = server.begin(parse(R"({"reIndex": "c"})"), "test", server.connect());
+  ASSERT_FALSE(waiting->done);
+  server.time->setDiskSpace(DiskSpace{99 * kMiB, 10'000 * kMiB});  // after the command looked at it
+  other.release();
+  server.node.advance(1s);
+  ASSERT_TRUE(waiting->done);
+  EXPECT_EQ(waiting->takeReply()["code"].toInt64(), 14031);
+  EXPECT_EQ(idents(), before);
+  server.time->setDiskSpace(DiskSpace{1'000 * kMiB, 10'000 * kMiB});
+  server.disk.look();
+  EXPECT_TRUE(succeeds(R"({"reIndex": "c"})"));
+}
+
 TEST_F(ReindexTest, ItIsOfCollectionsThatExist) {
   fill("c", 1);
   ASSERT_TRUE(succeeds(R"({"create": "v", "viewOn": "c"})"));

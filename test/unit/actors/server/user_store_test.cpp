@@ -1,5 +1,7 @@
 #include "actors/server/user_store.hpp"
 
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::server {
@@ -39,6 +41,34 @@ TEST_F(UserStoreTest, UsersAreReadWhileTheRoleChanges) {
   ASSERT_TRUE(found.isOK()) << found.status().toString();
   EXPECT_TRUE(found->has_value());
   EXPECT_TRUE(*users.anyUser());
+}
+
+TEST_F(UserStoreTest, WhatKeepsRightsIsMadeAsAPlainCollection) {
+  EXPECT_EQ(server.run(parse(R"({"create": "system.roles", "viewOn": "c"})"), "admin")["code"].toInt64(), 73);
+  EXPECT_EQ(server.run(parse(R"({"create": "system.views", "viewOn": "c"})"), "test")["code"].toInt64(), 73);
+  for (const auto* options : {R"("capped": true, "size": 4096)", R"("collation": {"locale": "fr"})",
+                              R"("clusteredIndex": {"key": {"_id": 1}, "unique": true})"})
+    EXPECT_EQ(code(R"({"create": "system.roles", )" + std::string(options) + "}", "admin"), 72) << options;
+  EXPECT_TRUE(succeeds(R"({"create": "system.roles"})", "admin"));
+}
+
+TEST_F(UserStoreTest, AViewInThePlaceOfRolesIsDamageAndCanBeDropped) {
+  {
+    storage::OperationContext operation({.sessions = server.storageSessions});
+    storage::WriteUnitOfWork work(operation.recoveryUnit());
+    storage::CollectionOptions options;
+    options.viewOn = "c";
+    ASSERT_TRUE(storage::createCollection(*server.catalog, operation.recoveryUnit(), kRoles, options).isOK());
+    ASSERT_TRUE(work.commit().isOK());
+    const bson::Document key = bson::doc("_id", "x");
+    const auto view = server.catalog->find(kRoles);
+    EXPECT_EQ(view->findById(operation.recoveryUnit(), key.view().first()).status().code(), ErrorCode(166));
+  }
+  EXPECT_EQ(users.roles().find({"r", "test"}).status().code(), ErrorCode::kDataCorruptionDetected);
+  EXPECT_EQ(users.roles().names("test").status().code(), ErrorCode::kDataCorruptionDetected);
+  EXPECT_EQ(code(R"({"drop": "system.users"})", "admin"), 20);
+  EXPECT_TRUE(succeeds(R"({"drop": "system.roles"})", "admin"));
+  EXPECT_TRUE(succeeds(R"({"createRole": "r", "privileges": [], "roles": []})"));
 }
 
 TEST_F(UserStoreTest, CommandsWaitUntilUsersCanBeRead) {
