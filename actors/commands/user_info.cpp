@@ -3,10 +3,13 @@
 #include <set>
 
 #include "actors/commands/families.hpp"
+#include "actors/commands/query_support.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/auth/privilege_documents.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/query/match/match_parser.hpp"
+#include "storage/query/plan/plan_stage.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -76,28 +79,50 @@ StatusWith<std::vector<bson::Document>> chosenUsers(const Request& request) {
   return found;
 }
 
+/// A user as the client may see it. Errors: those of reading roles.
+StatusWith<bson::Document> shownUser(const Request& request, bson::View user) {
+  bson::Builder b;
+  for (const bson::Element& e : user) {
+    const bool isHidden = (e.name() == "credentials" && !request.flag("showCredentials")) ||
+                          (e.name() == "customData" && !request.flag("showCustomData", true));
+    if (!isHidden) b.append(e);
+  }
+  b.openArray("mechanisms");
+  for (const bson::Element& e : user["credentials"].asDocument()) b.push(e.name());
+  b.close();
+  if (request.flag("showPrivileges")) {
+    TROUPE_ASSIGN(const auto resolved, request.server().users.rolesOf(user));
+    b.append("inheritedRoles", resolved.rolesArray());
+    b.append("inheritedPrivileges", resolved.privileges.toArray());
+  }
+  if (request.flag("showAuthenticationRestrictions")) appendNoRestrictions(b);
+  return b.finish();
+}
+
+Status checkUserFilter(const Request& request) {
+  const auto what = request.body().first();
+  const bool namesUsers = !what.isNumber() && !(what.is(bson::Type::kDocument) && what.asDocument().has("forAllDBs"));
+  if (!request.arg("filter") || !namesUsers) return Status::OK();
+  return {ErrorCode::kInvalidOptions, "'filter' goes with usersInfo of a database or of all, not with users by name"};
+}
+
+/// The filter sees what the client does.
 Task<Status> usersInfo(Request& request) {
+  TROUPE_CO_TRY(checkUserFilter(request));
   ServerContext& server = request.server();
+  QueryResources resources(server, request.operation());
+  TROUPE_CO_TRY(prepareContext(resources, request, {}, {}));
+  TROUPE_CO_ASSIGN(const auto filter, query::parseMatch(request.document("filter"), resources.context));
+  const query::RowFilter wanted(filter.get());
   auto attempt = [&] { return chosenUsers(request); };
   TROUPE_CO_ASSIGN(const auto users, co_await server.users.read(server.node, request.operation(), attempt));
   bson::Builder& reply = request.reply();
   reply.openArray("users");
   for (const bson::Document& user : users) {
     TROUPE_CO_TRY(mayAnswerMore(request, reply.size()));
-    reply.pushDocument();
-    for (const bson::Element& e : user.view()) {
-      if (e.name() != "credentials" || request.flag("showCredentials")) reply.append(e);
-    }
-    reply.openArray("mechanisms");
-    for (const bson::Element& e : user["credentials"].asDocument()) reply.push(e.name());
-    reply.close();
-    if (request.flag("showPrivileges")) {
-      TROUPE_CO_ASSIGN(const auto resolved, request.server().users.rolesOf(user));
-      reply.append("inheritedRoles", resolved.rolesArray());
-      reply.append("inheritedPrivileges", resolved.privileges.toArray());
-    }
-    if (request.flag("showAuthenticationRestrictions")) appendNoRestrictions(reply);
-    reply.close();
+    TROUPE_CO_ASSIGN(const bson::Document shown, shownUser(request, user));
+    TROUPE_CO_ASSIGN(const bool passes, wanted.passes(shown, &resources));
+    if (passes) reply.push(shown);
   }
   reply.close();
   co_return Status::OK();

@@ -77,6 +77,19 @@ TEST_F(RoleTest, InheritsFromOtherRoles) {
   EXPECT_EQ(codeAs(ann, R"({"insert": "x", "documents": [{}]})"), 0) << "a built-in one";
 }
 
+TEST_F(RoleTest, WhatIsTooLargeCanBeMadeSmaller) {
+  makeReader("r0", "c");
+  for (int i = 1; i <= 20; ++i) makeReader("r" + std::to_string(i), "c", R"(["r)" + std::to_string(i - 1) + R"("])");
+  makeReader("below", "c");
+  ASSERT_EQ(asRoot(R"({"grantRolesToRole": "r0", "roles": ["below"]})"), 0) << "r0 itself inherits little";
+  EXPECT_EQ(asRoot(R"({"grantRolesToRole": "r20", "roles": ["read"]})"), 2);
+  EXPECT_EQ(asRoot(R"({"revokePrivilegesFromRole": "r20", "privileges": [
+      {"resource": {"db": "test", "collection": "c"}, "actions": ["find"]}]})"),
+            0);
+  EXPECT_EQ(asRoot(R"({"revokeRolesFromRole": "r20", "roles": ["r19"]})"), 0);
+  EXPECT_EQ(asRoot(R"({"grantRolesToRole": "r20", "roles": ["read"]})"), 0);
+}
+
 TEST_F(RoleTest, AChangeIsFeltByThoseWhoAreLoggedIn) {
   makeReader("reader", "c");
   const auto ann = userWith("ann", R"(["reader"])");

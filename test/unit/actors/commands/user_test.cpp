@@ -76,6 +76,24 @@ TEST_F(UserTest, WhoeverWritesTheUsersChangesWhatConnectionsMayDo) {
   EXPECT_EQ(codeAs(ann, R"({"find": "c"})"), 13);
 }
 
+TEST_F(UserTest, UsersInfoFiltersWhatItShows) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  for (const auto* user : {R"({"createUser": "ann", "pwd": "x", "roles": [], "customData": {"team": 1}})",
+                           R"({"createUser": "bob", "pwd": "x", "roles": [], "customData": {"team": 2}})"})
+    ASSERT_EQ(codeAs(root, user), 0);
+  const auto info = [&](std::string_view json) { return server.run(parse(json), "test", root); };
+  EXPECT_TRUE(holds(info(R"({"usersInfo": 1, "filter": {"customData.team": 2}})"),
+                    R"({"users": [{"user": "bob", "customData": {"team": 2}}]})"_json));
+  EXPECT_TRUE(holds(info(R"({"usersInfo": {"forAllDBs": true}, "filter": {"user": "ann"}, "showCustomData": false})"),
+                    R"({"users": [{"user": "ann"}]})"_json));
+  EXPECT_FALSE(info(R"({"usersInfo": "ann", "showCustomData": false})").view().at("users.0.customData").ok());
+  EXPECT_TRUE(info(R"({"usersInfo": "ann"})").view().at("users.0.customData").ok());
+  EXPECT_TRUE(info(R"({"usersInfo": 1, "filter": {"credentials": {"$exists": true}}})")["users"].asArray().empty())
+      << "it does not reach what is not shown";
+  EXPECT_EQ(info(R"({"usersInfo": "ann", "filter": {"user": "ann"}})")["code"].toInt64(), 72);
+}
+
 TEST_F(UserTest, AChangeOfUsersThatIsUndoneChangesNothing) {
   makeRoot();
   const int64_t version = server.users->version();
