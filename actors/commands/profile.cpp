@@ -44,20 +44,16 @@ StatusWith<int64_t> wantedLevel(const Request& request) {
 
 /// The settings as the command wants them; a filter that it does not name stays. Errors: those of parsing the filter.
 StatusWith<ProfileSettingPtr> newSetting(const Request& request, ProfileLevel level, const ProfileSetting& before) {
-  ProfileSetting made{level, before.filter, before.rule};
+  ProfileSetting made{level, before.filter};
   if (const auto filter = request.arg("filter"); filter.is(bson::Type::kDocument)) {
     made.filter = bson::Document(filter.asDocument());
-    // Once for this command, which can be killed and pays for the memory; what stays knows nothing of it.
     QueryResources resources(request.server(), request.operation());
     TROUPE_TRY(prepareContext(resources, request, {}, {}));
-    TROUPE_TRY(query::parseMatch(made.filter, resources.context).status());
-    TROUPE_ASSIGN(auto rule, query::parseMatch(made.filter, {}));
-    made.rule = std::move(rule);
+    TROUPE_TRY(query::parseMatch(*made.filter, resources.context).status());
   } else if (filter) {
-    made.filter = bson::Document();
-    made.rule = nullptr;
+    made.filter.reset();
   }
-  if (made.level == ProfileLevel::kOff && !made.rule) return ProfileSettingPtr();
+  if (made.level == ProfileLevel::kOff && !made.filter) return ProfileSettingPtr();
   return ProfileSettingPtr(std::make_shared<const ProfileSetting>(std::move(made)));
 }
 
@@ -100,7 +96,7 @@ Task<Status> profile(Request& request) {
   bson::Builder& reply = request.reply();
   reply.append("was", static_cast<int32_t>(before.level)).append("slowms", static_cast<int32_t>(slowMillis));
   reply.append("sampleRate", sampleRate);
-  if (before.rule) reply.append("filter", before.filter).append("note", kNoteOfFilter);
+  if (before.filter) reply.append("filter", *before.filter).append("note", kNoteOfFilter);
   co_return Status::OK();
 }
 

@@ -61,7 +61,7 @@ void reportOperation(const FinishedOperation& finished) {
   std::optional<bson::Document> record;
   bool isNoteworthy = false;
   // The filter costs time: strangers do not decide how often it is looked at.
-  if (setting && setting->rule && isTrusted(server, request.client())) {
+  if (setting && setting->filter && isTrusted(server, request.client())) {
     record = profileRecord(finished);
     isNoteworthy = setting->admits(*record);
   } else {

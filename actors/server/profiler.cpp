@@ -14,10 +14,33 @@ namespace {
 /// How long a client waits for the records of earlier operations.
 constexpr std::chrono::seconds kLongestSettling(1);
 
+/// Ends by itself.
+class BoundedWork final : public query::QueryWork {
+ public:
+  std::chrono::steady_clock::time_point coarseNow() const override { return {}; }  // there are no slices
+  Status checkForInterrupt() override {
+    if (++looks_ < kMostLooks) return Status::OK();
+    return {ErrorCode::kExceededTimeLimit, "the filter of the profile takes too long"};
+  }
+  storage::MemoryBudget* memory() override { return &budget_; }
+
+ private:
+  static constexpr int kMostLooks = 25;  ///< about 100,000 steps
+  static constexpr int64_t kMostBytes = int64_t{1} << 20;
+  int looks_ = 0;
+  storage::MemoryBudget budget_{kMostBytes};
+};
+
 }  // namespace
 
 bool ProfileSetting::admits(bson::View record) const {
-  const auto passes = query::RowFilter(rule.get()).passes(record, nullptr);
+  if (!filter) return false;
+  BoundedWork work;
+  query::ParseContext context;
+  context.work = &work;
+  const auto rule = query::parseMatch(*filter, context);
+  if (!rule.isOK()) return false;
+  const auto passes = query::RowFilter(rule->get()).passes(record, &work);
   return passes.isOK() && *passes;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,10 +16,6 @@
 #include "actors/kernel/task.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
-
-namespace troupe::query {
-class MatchExpression;
-}
 
 namespace troupe::server {
 
@@ -32,10 +29,11 @@ enum class ProfileLevel : uint8_t { kOff = 0, kNoteworthy = 1, kAll = 2 };
 /// What is recorded of one database's operations. Immutable.
 struct ProfileSetting {
   ProfileLevel level = ProfileLevel::kOff;
-  bson::Document filter;                               ///< empty: none
-  std::shared_ptr<const query::MatchExpression> rule;  ///< the parsed filter; null: none
+  std::optional<bson::Document> filter;  ///< valid; none: threshold and sample rate decide
 
-  /// Whether the filter matches the record of an operation. False when it fails on it.
+  /// Whether the filter matches the record of an operation. False when it fails on it, or takes more than about a
+  /// millisecond or a mebibyte: nobody can kill it, and each operation of the database passes it. It is parsed each
+  /// time, since a parsed expression belongs to the operation that it works for.
   bool admits(bson::View record) const;
 };
 using ProfileSettingPtr = std::shared_ptr<const ProfileSetting>;

@@ -140,6 +140,20 @@ TEST_F(ProfileTest, AFilterThatFailsAdmitsNothing) {
   EXPECT_EQ(count(), -1);
 }
 
+// Each operation of the database passes the filter, and nobody can kill that.
+TEST_F(ProfileTest, AFilterThatTakesTooMuchMatchesNothing) {
+  for (const char* filter :
+       {R"({"$expr": {"$reduce": {"input": {"$range": [0, 64]}, "initialValue": "$op",
+                                  "in": {"$concat": ["$$value", "$$value"]}}}})",
+        R"({"$expr": {"$reduce": {"input": {"$range": [0, 100000]}, "initialValue": "$millis", "in": {"$reduce": {
+            "input": {"$range": [0, 100000]}, "initialValue": "$$value", "in": {"$add": ["$$value", 1]}}}}}})"}) {
+    ASSERT_TRUE(succeeds(std::string(R"({"profile": 1, "filter": )") + filter + "}")) << filter;
+    EXPECT_TRUE(succeeds(R"({"count": "c"})"));
+    EXPECT_TRUE(succeeds(R"({"profile": 0, "filter": "unset"})"));
+    EXPECT_TRUE(records(R"({"command.count": "c"})").empty());
+  }
+}
+
 TEST_F(ProfileTest, ItsOwnWritesAreNotRecorded) {
   ASSERT_TRUE(succeeds(R"({"profile": 2})"));
   ASSERT_TRUE(succeeds(R"({"find": "c"})"));

@@ -5,7 +5,7 @@
 namespace troupe::server {
 namespace {
 
-ProfileSettingPtr all() { return std::make_shared<const ProfileSetting>(ProfileSetting{ProfileLevel::kAll, {}, {}}); }
+ProfileSettingPtr all() { return std::make_shared<const ProfileSetting>(ProfileSetting{ProfileLevel::kAll, {}}); }
 
 bool isSettled(Profiler& profiler) {
   const auto settled = std::make_shared<Promise<Done>>();
