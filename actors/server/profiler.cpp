@@ -4,7 +4,7 @@
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/storage/interruptible_wait.hpp"
-#include "storage/query/match/match_expression.hpp"
+#include "storage/query/match/match_parser.hpp"
 #include "storage/query/plan/plan_stage.hpp"
 
 namespace troupe::server {

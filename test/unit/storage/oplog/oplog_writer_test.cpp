@@ -302,7 +302,8 @@ TEST_P(OplogWriterTest, AChangeOfALifetimeIsLoggedAsItsCommandHasIt) {
     change.expireAfterSeconds.emplace(LifetimeChange{seconds});
     ASSERT_TRUE(inUnit([&] { return modifyCollection(*catalog, rec(), current("test.k"), change).status(); }).isOK());
     EXPECT_EQ(current("test.k")->options().expireAfterSeconds, seconds);
-    const auto entry = OplogEntry::parse(log().back());
+    const bson::Document last = log().back();
+    const auto entry = OplogEntry::parse(last);
     ASSERT_TRUE(entry.isOK());
     EXPECT_EQ(std::get<LoggedModify>(*parseCommand(entry->operation)).change, logged);
   }
