@@ -1,6 +1,9 @@
 #include "actors/maintenance/journal_flusher.hpp"
 
 #include <stdexcept>
+#include <utility>
+
+#include "actors/kernel/node.hpp"
 
 namespace troupe::maintenance {
 
