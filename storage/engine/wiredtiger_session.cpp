@@ -17,8 +17,10 @@ WiredTigerSession::~WiredTigerSession() {
   session_->close(session_, nullptr);
 }
 
+/// EBUSY: a page or a file is held exclusively for a moment, under a full cache too. The unit begins anew, as after a
+/// conflict.
 Status WiredTigerSession::failure(int code, std::string_view what) {
-  if (code == WT_ROLLBACK || code == WT_CACHE_FULL)
+  if (code == WT_ROLLBACK || code == WT_CACHE_FULL || code == EBUSY)
     return connection_->rollbackStatus(bytesWritten_, code == WT_CACHE_FULL);
   return connection_->status(code, what);
 }
