@@ -113,14 +113,6 @@ Status checkPrepareUnique(storage::SpecChange& change, const storage::IndexSpec&
   return Status::OK();
 }
 
-/// What storage would refuse after the scan for duplicates, said before it.
-Status mayBecomeUnique(const storage::IndexSpec& spec) {
-  if (spec.idIndex) return {ErrorCode::kBadValue, "can't change options of the _id index"};
-  if (spec.unique || spec.prepareUnique) return Status::OK();
-  return {ErrorCode::kInvalidOptions,
-          "Cannot make index unique with 'prepareUnique=false'. Run collMod to set it first."};
-}
-
 StatusWith<storage::CollectionChange> collModChange(Request& request, const storage::Collection& collection,
                                                     const storage::IndexEntry*& index) {
   storage::CollectionChange change;
@@ -135,7 +127,7 @@ StatusWith<storage::CollectionChange> collModChange(Request& request, const stor
       TROUPE_ASSIGN(change.indexChange.expireAfterSeconds, newLifetime(e));
     }
     TROUPE_TRY(checkPrepareUnique(change.indexChange, index->spec));
-    if (change.indexChange.unique.value_or(false)) TROUPE_TRY(mayBecomeUnique(index->spec));
+    if (change.indexChange.unique) TROUPE_TRY(storage::checkIndexChange(index->spec, change.indexChange));
   }
   if (request.arg("validator")) change.validator = bson::Document(request.document("validator"));
   if (const auto e = request.arg("validationLevel"); e) change.validationLevel = std::string(e.asString());

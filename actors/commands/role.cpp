@@ -125,18 +125,17 @@ Status checkDefinition(const Request& request, const RoleDefinition& role, const
   return checkComplete(resolved);
 }
 
-/// Changes the role that the command names: `change` takes its definition and gives a Status; `granted`: roles that it
-/// gets then.
+/// Changes the role that the command names: `change` takes its definition and gives a Status. `granted`: roles that it
+/// gets then; null: nothing is granted, so that a role beyond the limits can become smaller, by several commands too.
 template <class Change>
-Task<Status> changeRole(Request& request, const auth::RoleName& name, const std::vector<auth::RoleName>& granted,
+Task<Status> changeRole(Request& request, const auth::RoleName& name, const std::vector<auth::RoleName>* granted,
                         Change& change) {
   TROUPE_CO_ASSIGN(const auto lock, co_await lockRights(request));
   auto changeDocument = [&](const bson::Document* before) -> StatusWith<std::optional<bson::Document>> {
     if (!before) return roleNotFound(name);
     RoleDefinition role = RoleDefinition::of(*before);
     TROUPE_TRY(change(role));
-    // What is too large already becomes smaller by revoking alone, perhaps in several commands.
-    if (!request.commandName().starts_with("revoke")) TROUPE_TRY(checkDefinition(request, role, granted));
+    if (granted) TROUPE_TRY(checkDefinition(request, role, *granted));
     return std::optional(role.toDocument());
   };
   const std::string id = name.database + "." + name.role;
@@ -180,7 +179,7 @@ Task<Status> updateRole(Request& request) {
     if (newRoles) role.roles = roles;
     return Status::OK();
   };
-  co_return co_await changeRole(request, name, roles, change);
+  co_return co_await changeRole(request, name, &roles, change);
 }
 
 Task<Status> changePrivileges(Request& request, bool granting) {
@@ -199,7 +198,7 @@ Task<Status> changePrivileges(Request& request, bool granting) {
     return Status::OK();
   };
   const std::vector<auth::RoleName> none;
-  co_return co_await changeRole(request, name, none, change);
+  co_return co_await changeRole(request, name, granting ? &none : nullptr, change);
 }
 
 Task<Status> grantPrivileges(Request& request) { return changePrivileges(request, true); }
@@ -215,7 +214,7 @@ Task<Status> grantRolesToRole(Request& request) {
       if (std::ranges::find(role.roles, more) == role.roles.end()) role.roles.push_back(more);
     return Status::OK();
   };
-  co_return co_await changeRole(request, name, wanted, change);
+  co_return co_await changeRole(request, name, &wanted, change);
 }
 
 Task<Status> revokeRolesFromRole(Request& request) {
@@ -228,8 +227,7 @@ Task<Status> revokeRolesFromRole(Request& request) {
     for (const auto& less : unwanted) std::erase(role.roles, less);
     return Status::OK();
   };
-  const std::vector<auth::RoleName> none;
-  co_return co_await changeRole(request, name, none, change);
+  co_return co_await changeRole(request, name, nullptr, change);
 }
 
 /// Removes user-defined roles, and takes them from all users and roles that hold them: otherwise a later role of the

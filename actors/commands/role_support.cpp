@@ -46,18 +46,11 @@ StatusWith<std::vector<auth::RoleName>> rolesNamed(const Request& request, bson:
   return result;
 }
 
-/// A callable with a name: g++ 12 destroys the captures of a lambda that is written in a coroutine twice.
-struct RolesNamed {
-  Request& request;
-  bson::View roles;
-  StatusWith<std::vector<auth::RoleName>> operator()() const { return rolesNamed(request, roles); }
-};
-
 }  // namespace
 
 Task<StatusWith<std::vector<auth::RoleName>>> parseRoles(Request& request, bson::View roles) {
   ServerContext& server = request.server();
-  const RolesNamed attempt{request, roles};
+  auto attempt = [&] { return rolesNamed(request, roles); };
   co_return co_await server.users.read(server.node, request.operation(), attempt);
 }
 

@@ -15,9 +15,9 @@ namespace troupe::maintenance {
 struct FlushNow {};
 
 /// Makes commits durable in groups (JRN-002, JRN-003): one log flush for all who wait, and one every commit interval
-/// for those who do not. On a member whose log recovers its data a flush covers what has no holes before it, and notes
-/// where that ends: it first awaits the writes that have an earlier place in the log (REC-005). Blocks in the disk, so
-/// it runs on its own thread. Crashing loses nothing: the next life flushes what is still due.
+/// for those who do not. On a member whose data a start recovers from the log, a flush first waits until all slots that
+/// precede its commits are closed, and then sets the truncate-after point (REC-005). Blocks in the disk, so it runs on
+/// its own thread. Crashing loses nothing: the next life flushes what is still due.
 class JournalFlusher final : public Actor {
  public:
   /// How long the next flush takes on a simulated disk, which cannot block: what it covers is known when it begins, and

@@ -104,8 +104,7 @@ Status Catalog::dropUnreferenced(const std::set<std::string>& tables, const std:
 Status Catalog::adoptRole() {
   OperationContext operation({.sessions = pool_});
   RecoveryUnit& unit = operation.recoveryUnit();
-  TROUPE_TRY(durable_->moveLocalRows(unit));
-  TROUPE_ASSIGN(const auto entries, durable_->entries(unit));
+  TROUPE_ASSIGN(const auto entries, durable_->moveLocalRows(unit));
   unit.releaseSession();
   pool_.forgetTable(durable_->table());
   return applyTableLogging(engine_, entries, hooks_.replicated);

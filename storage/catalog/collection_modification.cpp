@@ -14,18 +14,8 @@ Status changeIndex(const Collection& collection, const CollectionChange& change,
   const IndexEntry* index = collection.findIndex(change.index);
   if (!index)
     return {ErrorCode::kIndexNotFound, "cannot find index " + change.index + " for ns " + collection.ns().toString()};
-  const SpecChange& wanted = change.indexChange;
-  if (index->spec.idIndex && (wanted.hidden || wanted.prepareUnique || wanted.unique || wanted.expireAfterSeconds))
-    return {ErrorCode::kBadValue, "can't change options of the _id index"};
-  if (wanted.unique && !*wanted.unique) return {ErrorCode::kBadValue, "Cannot make index non-unique"};
-  if (wanted.unique && !index->spec.unique && !index->spec.prepareUnique)
-    return invalidChange("Cannot make index unique with 'prepareUnique=false'. Run collMod to set it first.");
-  if (wanted.expireAfterSeconds && index->spec.fields.size() > 1)
-    return invalidChange("TTL indexes are single-field indexes, compound indexes do not support TTL");
-  if (wanted.expireAfterSeconds && (*wanted.expireAfterSeconds < 0 || *wanted.expireAfterSeconds > INT32_MAX))
-    return invalidChange(
-        "TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number");
-  const IndexSpec next = changedSpec(index->spec, wanted);
+  TROUPE_TRY(checkIndexChange(index->spec, change.indexChange));
+  const IndexSpec next = changedSpec(index->spec, change.indexChange);
   for (auto& metadata : entry.indexes)
     if (metadata.ident == index->ident) metadata.spec = next.stored;
   return Status::OK();
@@ -70,6 +60,20 @@ Status changeView(const Collection& collection, const CollectionChange& change, 
 }
 
 }  // namespace
+
+Status checkIndexChange(const IndexSpec& spec, const SpecChange& wanted) {
+  if (spec.idIndex && (wanted.hidden || wanted.prepareUnique || wanted.unique || wanted.expireAfterSeconds))
+    return {ErrorCode::kBadValue, "can't change options of the _id index"};
+  if (wanted.unique && !*wanted.unique) return {ErrorCode::kBadValue, "Cannot make index non-unique"};
+  if (wanted.unique && !spec.unique && !spec.prepareUnique)
+    return invalidChange("Cannot make index unique with 'prepareUnique=false'. Run collMod to set it first.");
+  if (wanted.expireAfterSeconds && spec.fields.size() > 1)
+    return invalidChange("TTL indexes are single-field indexes, compound indexes do not support TTL");
+  if (wanted.expireAfterSeconds && (*wanted.expireAfterSeconds < 0 || *wanted.expireAfterSeconds > INT32_MAX))
+    return invalidChange(
+        "TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number");
+  return Status::OK();
+}
 
 StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const CollectionChange& change) {

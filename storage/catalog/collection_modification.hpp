@@ -27,6 +27,10 @@ struct CollectionChange {
   std::optional<std::string> viewOn;
   std::optional<bson::Document> pipeline;
 };
+/// Whether an index may be changed so, whatever its collection holds: `modifyCollection` asks it too, commands do
+/// before they scan for duplicates. Errors: BadValue, InvalidOptions.
+Status checkIndexChange(const IndexSpec& spec, const SpecChange& wanted);
+
 /// Errors: IndexNotFound, InvalidOptions (for instance unique without prepareUnique). `indexChange.unique` must have
 /// been preceded by `uniqueViolations` without findings under the same lock (IDX-004). Lock: collection X.
 StatusWith<CollectionPtr> modifyCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,

@@ -5,6 +5,7 @@
 
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/invariant.hpp"
+#include "storage/engine/essential_table.hpp"
 #include "storage/engine/ident.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/write_slots.hpp"
@@ -146,16 +147,9 @@ DurableCatalog::DurableCatalog(Table table, Table localTable, std::function<uint
       random_(std::move(random)),
       identSuffix_(random_()) {}
 
-static StatusWith<Table> openOrCreate(Engine& engine, std::string_view ident) {
-  auto table = engine.openTable(ident);
-  if (!table.isOK()) table = engine.createTable(ident, {.essential = true});
-  if (table.isOK()) table->essential = true;
-  return table;
-}
-
 StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
-  TROUPE_ASSIGN(Table table, openOrCreate(engine, kIdent));
-  TROUPE_ASSIGN(Table local, openOrCreate(engine, kLocalIdent));
+  TROUPE_ASSIGN(Table table, openEssentialTable(engine, kIdent));
+  TROUPE_ASSIGN(Table local, openEssentialTable(engine, kLocalIdent));
   return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(table), std::move(local), std::move(random)));
 }
 
@@ -188,15 +182,16 @@ StatusWith<std::vector<CatalogEntry>> DurableCatalog::readAll(RecoveryUnit& unit
   return all;
 }
 
-Status DurableCatalog::moveLocalRows(RecoveryUnit& unit) {
-  TROUPE_ASSIGN(const auto all, readAll(unit));
+StatusWith<std::vector<CatalogEntry>> DurableCatalog::moveLocalRows(RecoveryUnit& unit) {
+  TROUPE_ASSIGN(auto all, readAll(unit));
   WriteUnitOfWork work(unit);
-  for (CatalogEntry entry : all) {
+  for (CatalogEntry& entry : all) {
     if (isLocal(entry.catalogId) || entry.ns.isReplicated()) continue;
     TROUPE_TRY(remove(unit, entry.ns, entry.catalogId));
     TROUPE_TRY(add(unit, entry));
   }
-  return work.commit();
+  TROUPE_TRY(work.commit());
+  return all;
 }
 
 StatusWith<std::optional<CatalogEntry>> DurableCatalog::readEntry(RecoveryUnit& unit, int64_t catalogId) const {

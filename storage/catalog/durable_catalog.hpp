@@ -60,8 +60,9 @@ class DurableCatalog {
 
   /// The table of replicated collections' rows.
   const Table& table() const { return table_; }
-  /// Moves rows of unreplicated collections out of the table of the others, where versions before had them.
-  Status moveLocalRows(RecoveryUnit& unit);
+  /// Moves rows of unreplicated collections out of the table of the others, where earlier versions had them. All
+  /// entries, as they are then.
+  StatusWith<std::vector<CatalogEntry>> moveLocalRows(RecoveryUnit& unit);
   /// Reads all entries in the order of their ids and remembers the highest ids.
   StatusWith<std::vector<CatalogEntry>> readAll(RecoveryUnit& unit);
   /// All entries as the unit's snapshot has them.

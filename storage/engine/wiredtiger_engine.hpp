@@ -49,8 +49,8 @@ struct WiredTigerOptions {
 };
 
 /// The version of everything below the data directory that `openWiredTiger` writes to its file `troupe.format`. 2:
-/// record ids may be bytes (clustered collections). 3: every block of every table has a checksum. 4:
-/// the catalog's rows of unreplicated collections have a table of their own.
+/// record ids may be bytes (clustered collections). 3: every block of every table has a checksum. 4: the catalog's rows
+/// of unreplicated collections have a table of their own.
 inline constexpr int kDataFormatVersion = 4;
 
 /// Opens, creates or recovers the database (*blocks*). Errors, each with a reason of one line that says what to do:

@@ -53,7 +53,7 @@ StatusWith<bool> isEmpty(RecoveryUnit& unit, const Collection& collection) {
   return !found;
 }
 
-/// An index of that name, but of a later entry: the one that the change was made to has gone since.
+/// How a change of an index is refused that has gone since, or whose name a later index has.
 bool isOfAnotherIndex(const Status& refused) {
   return refused == ErrorCode::kIndexNotFound || refused == ErrorCode::kInvalidOptions ||
          refused == ErrorCode::kCannotConvertIndexToUnique;
@@ -130,7 +130,7 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operatio
   if (!collection) return missing(notThere(operation, modify.collection));
   TROUPE_ASSIGN(const CollectionChange change, changeOf(modify.change));
   const Status done = modifyCollection(catalog_, unit, collection, change).status();
-  return isOfAnotherIndex(done) ? missing(done) : done;
+  return !change.index.empty() && isOfAnotherIndex(done) ? missing(done) : done;
 }
 
 /// Its collections have been dropped by entries of their own; views and what a replay has put aside may be left.

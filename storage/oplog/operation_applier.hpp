@@ -28,10 +28,10 @@ class OperationApplier {
   OperationApplier(Catalog& catalog, ApplyMode mode) : catalog_(catalog), mode_(mode) {}
 
   /// `operation` writes in WriteMode::kApplied from here on. Entries of documents may share a unit of work of the
-  /// caller, each is stamped with its own time; for a command none may be open. *Blocks* for the
-  /// commit of an index build, which scans its collection. Errors: FailedToParse; NamespaceNotFound, NoSuchKey,
-  /// IndexNotFound, NamespaceExists (only kFollowing: this node's data are not those of the log); WriteConflict and its
-  /// kin (to be applied again); the engine's.
+  /// caller, each is stamped with its own time; for a command none may be open. *Blocks* for the commit of an index
+  /// build, which scans its collection. Errors: FailedToParse; NamespaceNotFound, NoSuchKey, IndexNotFound,
+  /// NamespaceExists (only kFollowing: this node's data are not those of the log); WriteConflict and its kin (to be
+  /// applied again); the engine's.
   Status apply(OperationContext& operation, const OplogEntry& entry) const;
 
  private:

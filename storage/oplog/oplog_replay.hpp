@@ -16,11 +16,11 @@ struct Replayed {
 };
 
 /// Carries out what the log holds behind `after`, to its end (REC-007, SRC-007): at the start of a member, whose
-/// replicated tables are as of its last stable checkpoint. The log has to hold the entry of that time, so that
-/// none behind it is missing: truncation leaves it (OplogTrimmer). `after` zero: all of the log,
-/// over data that may be later. `progress` (may be empty) is called now and then with what has been done. Alone on the
-/// node, without locks; *blocks*. Errors: ManualInterventionRequired, when the log begins behind `after`; what
-/// OperationApplier finds, with the time of the entry. Then the node must not serve these data.
+/// replicated tables are as of its last stable checkpoint. The log must hold the entry of that time, which truncation
+/// leaves (OplogTrimmer): then none behind it is missing. `after` zero: all of the log, over data that may be later.
+/// `progress` (may be empty) is called now and then with what has been done. Alone on the node, without locks;
+/// *blocks*. Errors: ManualInterventionRequired, when the log begins behind `after`; what OperationApplier finds, with
+/// the time of the entry. Then the node must not serve these data.
 StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const OperationServices& services,
                                  bson::Timestamp after, const std::function<void(const Replayed&)>& progress = {});
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "messaging/bson/validate.hpp"
+#include "storage/engine/essential_table.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
@@ -25,13 +26,8 @@ int64_t wallMillisOf(bson::Timestamp time, std::string_view entry) {
 
 StatusWith<std::unique_ptr<OplogStore>> OplogStore::open(Engine& engine, SessionPool& pool, const OplogLimits& limits,
                                                          OplogVisibility& visibility, std::shared_ptr<SizeInfo> size) {
-  auto table = engine.openTable(kIdent);
-  if (table.status() == ErrorCode::kNoSuchKey)
-    table = engine.createTable(kIdent,
-                               {.logged = true, .essential = true, .appMetadata = "formatVersion=1,recordIds=times"});
-  if (!table.isOK()) return table.status();
-  table->essential = true;
-  std::unique_ptr<OplogStore> store(new OplogStore(std::move(*table), std::move(size), limits, visibility));
+  TROUPE_ASSIGN(Table table, openEssentialTable(engine, kIdent, {.appMetadata = "formatVersion=1,recordIds=times"}));
+  std::unique_ptr<OplogStore> store(new OplogStore(std::move(table), std::move(size), limits, visibility));
   OperationContext operation({.sessions = pool});
   RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const auto newest, store->newest(unit));

@@ -3,6 +3,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/bson/validate.hpp"
 #include "storage/catalog/shown_table.hpp"
+#include "storage/engine/essential_table.hpp"
 #include "storage/records/record_id.hpp"
 
 namespace troupe::storage {
@@ -14,11 +15,8 @@ constexpr int64_t kRow = 1;
 
 StatusWith<std::unique_ptr<TruncateAfterPoint>> TruncateAfterPoint::open(Catalog& catalog) {
   Engine& engine = catalog.engine();
-  auto table = engine.openTable(kIdent);
-  if (table.status() == ErrorCode::kNoSuchKey) table = engine.createTable(kIdent, {.logged = true, .essential = true});
-  if (!table.isOK()) return table.status();
-  table->essential = true;
-  std::unique_ptr<TruncateAfterPoint> point(new TruncateAfterPoint(engine, std::move(*table)));
+  TROUPE_ASSIGN(Table table, openEssentialTable(engine, kIdent));
+  std::unique_ptr<TruncateAfterPoint> point(new TruncateAfterPoint(engine, std::move(table)));
   TROUPE_TRY(point->load());
   TROUPE_TRY(showTable(catalog, {"local", "replset.oplogTruncateAfterPoint"}, kIdent, {}).status());
   return point;

@@ -2,15 +2,13 @@
 
 #include "messaging/bson/document.hpp"
 #include "messaging/bson/validate.hpp"
+#include "storage/engine/essential_table.hpp"
 
 namespace troupe::storage {
 
 StatusWith<std::unique_ptr<SizeStorer>> SizeStorer::open(Engine& engine) {
-  auto table = engine.openTable(kIdent);
-  if (!table.isOK()) table = engine.createTable(kIdent, {.essential = true});
-  if (!table.isOK()) return table.status();
-  table->essential = true;
-  std::unique_ptr<SizeStorer> storer(new SizeStorer(engine, std::move(*table)));
+  TROUPE_ASSIGN(Table table, openEssentialTable(engine, kIdent));
+  std::unique_ptr<SizeStorer> storer(new SizeStorer(engine, std::move(table)));
   TROUPE_TRY(storer->load());
   return storer;
 }

@@ -211,6 +211,13 @@ void OperationApplierTest::workOnTheCatalog() {
   change.indexChange.hidden = true;
   change.validationLevel = "off";
   ASSERT_TRUE(modify("test.a", change).isOK());
+  ASSERT_TRUE(buildIndex("test.a", doc("key", doc("l", 1), "name", "l")).isOK());
+  CollectionChange lifetime;  // an index of that name which comes later cannot have one
+  lifetime.index = "l";
+  lifetime.indexChange.expireAfterSeconds = 10;
+  ASSERT_TRUE(modify("test.a", lifetime).isOK());
+  ASSERT_TRUE(inUnit([&] { return dropIndexes(*catalog, rec(), current("test.a"), {"l"}).status(); }).isOK());
+  ASSERT_TRUE(buildIndex("test.a", doc("key", doc("l", 1, "m", 1), "name", "l")).isOK());
   make("test.b");
   ASSERT_TRUE(addDocument("test.b", doc("_id", 1)).isOK());
   ASSERT_TRUE(rename("test.a", "test.b").isOK());

@@ -25,12 +25,16 @@ class OplogReplayTest : public OplogWriterFixture {
     ASSERT_TRUE(harness->engine().setStableTimestamp(stable).isOK());
     ASSERT_TRUE(harness->engine().checkpoint({.stable = true}).isOK());
   }
-  StatusWith<Replayed> replay() {
+  StatusWith<Replayed> replay() { return replay(harness->engine().recoveryTimestamp()); }
+  StatusWith<Replayed> replay(bson::Timestamp after) {
     operation.reset();
-    auto done = replayOplog(*catalog, *store, {.sessions = *pool}, harness->engine().recoveryTimestamp());
+    batches = 0;
+    auto done = replayOplog(*catalog, *store, {.sessions = *pool}, after, [&](const Replayed&) { ++batches; });
     begin();
     return done;
   }
+
+  int batches = 0;  ///< of the last replay
 };
 
 // REC-007, SRC-007.
@@ -70,9 +74,7 @@ TEST_P(OplogReplayTest, ALogThatBeginsBehindTheDataIsRefused) {
   checkpointAt(writes->slots.newest());
   ASSERT_TRUE(insertAll({3}).isOK());
   crashAndOpen();
-  operation.reset();
-  const auto done = replayOplog(*catalog, *store, {.sessions = *pool}, {1, 1});
-  begin();
+  const auto done = replay({1, 1});
   EXPECT_EQ(done.status().code(), ErrorCode::kManualInterventionRequired);
   EXPECT_THAT(ids(), ElementsAre(1, 2)) << "nothing was written";
 }
@@ -88,9 +90,7 @@ TEST_P(OplogReplayTest, OverLaterDataItEndsWithTheDataOfTheLastEntry) {
                 return renameCollection(*catalog, rec(), current("test.d"), {"test", "e"}, false).status();
               }).isOK());
   ASSERT_TRUE(insertAll({3, 4}).isOK());
-  operation.reset();
-  const auto done = replayOplog(*catalog, *store, {.sessions = *pool}, {});
-  begin();
+  const auto done = replay(bson::Timestamp());
   ASSERT_TRUE(done.isOK()) << done.status().toString();
   EXPECT_EQ(current("test.d"), nullptr);
   EXPECT_THAT(ids("test.e"), ElementsAre(2));
@@ -144,13 +144,9 @@ TEST_P(OplogReplayTest, LargeLogsAreReadInBatches) {
   for (int i = 1; i <= 2500; ++i) wanted.push_back(i);
   ASSERT_TRUE(insertAll(wanted).isOK());
   crashAndOpen();
-  int told = 0;
-  operation.reset();
-  const auto done = replayOplog(*catalog, *store, {.sessions = *pool}, harness->engine().recoveryTimestamp(),
-                                [&](const Replayed&) { ++told; });
-  begin();
+  const auto done = replay();
   ASSERT_TRUE(done.isOK()) << done.status().toString();
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(batches, 3);
   EXPECT_EQ(done->entries, 2500);
   wanted.insert(wanted.begin(), 0);
   EXPECT_EQ(ids(), wanted);
@@ -166,13 +162,9 @@ TEST_P(OplogReplayTest, BatchesAreLimitedByTheirBytes) {
   for (int i = 1; i <= 20; ++i)
     ASSERT_TRUE(inUnit([&] { return current()->insert(rec(), doc("_id", i, "x", large)).status(); }).isOK());
   crashAndOpen();
-  int told = 0;
-  operation.reset();
-  const auto done = replayOplog(*catalog, *store, {.sessions = *pool}, harness->engine().recoveryTimestamp(),
-                                [&](const Replayed&) { ++told; });
-  begin();
+  const auto done = replay();
   ASSERT_TRUE(done.isOK()) << done.status().toString();
-  EXPECT_EQ(told, 3) << "of 8 MiB each";
+  EXPECT_EQ(batches, 3) << "of 8 MiB each";
   EXPECT_EQ(ids().size(), 21u);
 }
 
