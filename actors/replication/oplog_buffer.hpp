@@ -1,0 +1,59 @@
+#pragma once
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "actors/kernel/future.hpp"
+#include "actors/kernel/task.hpp"
+#include "messaging/bson/document.hpp"
+#include "messaging/clock/op_time.hpp"
+
+namespace troupe::replication {
+
+/// An entry of another member's log, as it came.
+struct FetchedEntry {
+  bson::Document document;
+  OpTime opTime;
+};
+
+/// Entries that are fetched and not yet applied, in the order of the log (REP-018). Bounded in bytes: a full buffer
+/// makes its writer wait, which then grants its source no credit. One writer (the fetcher) and one reader (the applier)
+/// at a time; any thread. Outlives both.
+class OplogBuffer {
+ public:
+  explicit OplogBuffer(size_t maxBytes) : maxBytes_(maxBytes) {}
+
+  /// Appends the entries once there is room; a batch larger than the whole buffer goes into an empty one. False when
+  /// the buffer was closed or emptied meanwhile: then none of them is in it.
+  Task<bool> push(std::vector<FetchedEntry> entries);
+  /// Completes when there is an entry, or the buffer was closed.
+  Task<void> untilFilled();
+  /// Moves up to `maxEntries` entries of up to `maxBytes` out of the front, at least one unless it is empty.
+  std::vector<FetchedEntry> take(size_t maxEntries, size_t maxBytes);
+  /// Takes no more: `push` fails, and the reader is told. What is in it stays.
+  void close();
+  /// Empty and open again: fetching begins anew, elsewhere or in another role.
+  void reopen();
+
+  bool isClosed() const;
+  /// OpTime of the newest entry that was ever pushed since `reopen`, or nothing.
+  std::optional<OpTime> newest() const;
+  struct Figures {
+    size_t entries = 0, bytes = 0, maxBytes = 0;
+  };
+  Figures figures() const;
+
+ private:
+  const size_t maxBytes_;
+  mutable std::mutex mutex_;
+  std::deque<FetchedEntry> entries_;
+  size_t bytes_ = 0;
+  bool closed_ = false;
+  uint64_t life_ = 0;  ///< counts `reopen`s: a push that waited through one has failed
+  std::optional<OpTime> newest_;
+  std::vector<Promise<Done>> awaitingRoom_, awaitingEntries_;
+};
+
+}  // namespace troupe::replication

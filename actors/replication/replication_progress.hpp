@@ -1,0 +1,105 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "messaging/clock/op_time.hpp"
+#include "messaging/errors/status.hpp"
+#include "state_machines/replication/positions.hpp"
+#include "storage/transaction/recovery_unit.hpp"
+
+namespace troupe::replication {
+
+/// The one owner of a member's times: how far it has applied and made durable the history of its set, how far the
+/// others have, and the commit point (REP-043 to 047). Decides with the rules of positions.hpp and calls those who
+/// wait. Any thread; one for each member, outlives all operations. Callbacks run on the thread that moved a time,
+/// outside of its lock; they must neither block nor throw.
+class ReplicationProgress final : public storage::ReadTimes {
+ public:
+  using Callback = std::function<void()>;
+  using WaiterId = uint64_t;
+
+  /// This node's part in its set; the topology tells it.
+  struct Role {
+    ReplicaSetConfig config;
+    NodeName self;
+    int64_t term = 0;
+    bool leads = false;  ///< as the elected primary of the term
+    bool operator==(const Role&) const = default;
+  };
+
+  // --- Times
+  OpTime applied() const;
+  OpTime durable() const;
+  OpTime commitPoint() const;
+  /// Up to where the data of this node are committed: the commit point, but not beyond `applied`. What is stable is
+  /// never rolled back.
+  OpTime stable() const;
+  Positions positions() const;
+  /// What snapshots of other operations may read: between two batches (REP-023).
+  bson::Timestamp lastApplied() const override { return load(lastApplied_); }
+  bson::Timestamp majority() const override { return load(majority_); }
+
+  // --- Moved by this node
+  /// A primary's visible writes, a member's ended batch. Moving back is ignored.
+  void noteApplied(const OpTime& applied);
+  /// A flush has ended that covered it.
+  void noteDurable(const OpTime& durable);
+  /// After a start, an initial sync or a rollback, whose end is `at`; the commit point stays, but not beyond it.
+  void resetTo(const OpTime& at);
+  void setRole(Role role);
+
+  // --- Heard of others
+  void notePosition(const NodeName& host, const Position& position);
+  void learnFromSource(const OpTime& commitPoint);
+  void learnFromHeartbeat(const OpTime& commitPoint);
+
+  // --- Waits. Each callback is called once: at once when what it waits for holds already (then the id is zero).
+  WaiterId whenApplied(bson::Timestamp time, Callback done);
+  /// The stable point is at `time` or later.
+  WaiterId whenStable(bson::Timestamp time, Callback done);
+  WaiterId whenAcknowledged(const OpTime& write, const Acknowledgement& wanted, Callback done);
+  /// Calls back when any of this node's own times or the commit point differ from these.
+  struct Times {
+    OpTime applied, durable, commitPoint;
+    bool operator==(const Times&) const = default;
+  };
+  Times times() const;
+  WaiterId whenMoved(const Times& seen, Callback done);
+  /// False when its callback has been, or is being, called.
+  bool withdraw(WaiterId waiter);
+  size_t waiters() const;
+
+  /// Hears of each move of the stable point, in any order; set before the first use. May be null.
+  void onStable(std::function<void(const OpTime&)> hear) { hearStable_ = std::move(hear); }
+
+ private:
+  struct Waiter {
+    std::function<bool()> isOver;  ///< with the lock held
+    Callback done;
+  };
+  static bson::Timestamp load(const std::atomic<uint64_t>& from) {
+    return bson::Timestamp::fromUint64(from.load(std::memory_order_acquire));
+  }
+  WaiterId wait(std::function<bool()> isOver, Callback done);
+  OpTime stableLocked() const;
+  /// Recounts, publishes and unlocks; then calls whoever need not wait any longer.
+  void moved(std::unique_lock<std::mutex> lock);
+
+  mutable std::mutex mutex_;
+  Role role_;
+  Position own_;
+  Positions others_;
+  OpTime commitPoint_;
+  OpTime toldStable_;
+  std::atomic<uint64_t> lastApplied_{0}, majority_{0};
+  uint64_t lastWaiter_ = 0;
+  std::map<WaiterId, Waiter> waiters_;
+  std::function<void(const OpTime&)> hearStable_;
+};
+
+}  // namespace troupe::replication
