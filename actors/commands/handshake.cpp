@@ -126,7 +126,9 @@ void appendTopologyVersion(Request& request) {
 /// A standalone node is always writable; a member tells what its set knows.
 void appendRole(Request& request, bool modern) {
   const replication::Membership* membership = request.server().membership;
-  if (membership) replication::appendHello(request.reply(), *membership, *membership->view(), modern);
+  if (membership)
+    replication::appendHello(request.reply(), *membership, *membership->view(), request.server().progress->times(),
+                             modern);
   else request.reply().append(modern ? "isWritablePrimary" : "ismaster", true);
 }
 

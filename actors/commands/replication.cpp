@@ -6,10 +6,14 @@
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
+#include "actors/replication/replication_progress.hpp"
+#include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/storage/collection_writer.hpp"
 #include "messaging/description/bson_archive.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
+#include "storage/oplog/oplog_store.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -42,7 +46,8 @@ Task<Status> getStatus(Request& request) {
   if (!view->config()) co_return notInitiated();
   const Environment& environment = server.node.environment();
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(environment.now() - server.startedAt).count();
-  replication::appendStatus(request.reply(), *server.membership, *view, environment.wallNow(), uptime);
+  replication::appendStatus(request.reply(), *server.membership, *view, server.progress->times(), environment.wallNow(),
+                            uptime);
   co_return Status::OK();
 }
 
@@ -135,6 +140,47 @@ Task<Status> maintenance(Request& request) {
   co_return co_await askTopology(request, replication::Maintenance{request.body().first().truthy()});
 }
 
+/// A note in the log, for tools and for nodes that wait for a time (OPL-017).
+Task<Status> appendNote(Request& request) {
+  ServerContext& server = request.server();
+  if (!server.membership) co_return notReplicated();
+  TROUPE_CO_TRY(checkRoleForWriting(request, "admin"));
+  const bson::Element until = request.arg("maxClusterTime");
+  if (until && server.progress->lastApplied() > until.asTimestamp())
+    co_return Status(ErrorCode::kStaleClusterTime,
+                     "Requested maxClusterTime is less than the time of the newest entry");
+  CollectionWriter writer(server.writes, request.operation());
+  co_return co_await writer.note(bson::Document(request.document("data")));
+}
+
+constexpr int64_t kSmallestOplogMB = 990, kLargestOplogMB = int64_t{1} << 30;
+constexpr double kMillisInHour = 3'600'000;
+
+/// Size and age of the log, at once; the trimmer takes away what is too much (OPL-011, TRN-007).
+Task<Status> resizeOplog(Request& request) {
+  const ServerContext& server = request.server();
+  if (!server.oplog) co_return notReplicated();
+  storage::OplogLimits limits = server.oplog->markers().limits();
+  const bson::Element size = request.arg("size"), hours = request.arg("minRetentionHours");
+  if (!size && !hours) co_return Status(ErrorCode::kInvalidOptions, "'size' or 'minRetentionHours' must be given");
+  if (size) {
+    const double megabytes = size.toDouble();
+    if (!(megabytes >= kSmallestOplogMB && megabytes <= kLargestOplogMB))
+      co_return Status(ErrorCode::kBadValue, "the size of the oplog must be from 990 MB to 1 PB, given in MB, and is " +
+                                                 std::to_string(megabytes));
+    limits.maxBytes = static_cast<int64_t>(megabytes * 1024 * 1024);
+  }
+  if (hours) {
+    if (!(hours.toDouble() >= 0 && hours.toDouble() < 1e9))
+      co_return Status(ErrorCode::kBadValue, "minRetentionHours must be a number of hours from 0 on");
+    limits.minRetentionMillis = static_cast<int64_t>(hours.toDouble() * kMillisInHour);
+  }
+  server.oplog->markers().setLimits(limits);
+  co_return Status::OK();
+}
+
+constexpr Argument kNoteArguments[] = {documentArg("data").required(), anyArg("maxClusterTime")};
+constexpr Argument kResizeArguments[] = {numberArg("size"), numberArg("minRetentionHours")};
 constexpr Argument kReconfigArguments[] = {flagArg("force"), numberArg("maxTimeMS")};
 constexpr Argument kStepDownArguments[] = {flagArg("force"), numberArg("secondaryCatchUpPeriodSecs")};
 constexpr Argument kStepUpArguments[] = {flagArg("skipDryRun")};
@@ -182,6 +228,19 @@ constexpr Command kReplicationCommands[] = {
      .adminOnly = true,
      .arguments = kNamedFreely,
      .run = freeze},
+    {.name = "appendOplogNote",
+     .summary = "adds a note to the log of a replica set",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kAppendOplogNote},
+     .adminOnly = true,
+     .mayWrite = true,
+     .arguments = kNoteArguments,
+     .run = appendNote},
+    {.name = "replSetResizeOplog",
+     .summary = "changes the size of this member's log, and how long its entries are kept",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetConfigure},
+     .adminOnly = true,
+     .arguments = kResizeArguments,
+     .run = resizeOplog},
     {.name = "replSetMaintenance",
      .summary = "takes a secondary out of service, or back",
      .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},

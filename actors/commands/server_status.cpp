@@ -168,7 +168,7 @@ void appendReplication(bson::Builder& b, const ServerContext& server) {
   if (!server.membership) return;
   const auto view = server.membership->view();
   b.openDocument("repl");
-  replication::appendHello(b, *server.membership, *view, true);
+  replication::appendHello(b, *server.membership, *view, server.progress->times(), true);
   b.close().openDocument("electionMetrics");
   view->figures.appendElections(b);
   b.close();

@@ -6,6 +6,7 @@
 
 #include "actors/machines/document_removals.hpp"
 #include "actors/storage/storage_waits.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/records/checked_document.hpp"
 
 namespace troupe::machines {
@@ -74,13 +75,13 @@ Task<Status> CollectionStore::write(bson::Document document, GroupCommit::Change
   // Before anything is awaited: a write that is late belongs to the term it was asked for in.
   const int64_t now = term_;
   const auto term = now == 0 ? std::nullopt : std::optional(now);
-  if (durability == Durability::kMajority && access_.majority)
-    if (Status possible = access_.majority(); !possible.isOK()) co_return possible;
   Environment& environment = access_.node.environment();
   if (environment.fires(kWriteSlow))
     co_await access_.node.sleepFor(std::chrono::milliseconds(environment.random() % 300));
   GroupCommit& lane = laneOf(document);
-  co_return co_await lane.write(std::move(document), change, durability, term);
+  TROUPE_CO_TRY(co_await lane.write(std::move(document), change, durability, term));
+  if (durability != Durability::kMajority || !access_.majority || !ns_.isReplicated()) co_return Status::OK();
+  co_return co_await access_.majority();
 }
 
 Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Document key) {

@@ -18,8 +18,9 @@ struct StorageAccess {
   storage::DurabilityTracker& durability;
   std::function<void()> wakeFlusher;
   DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: removals by others go unnoticed
-  /// Whether a write can be known to survive any failover. Null: this node is all there is, and its journal will do.
-  std::function<Status()> majority = {};
+  /// Awaits that a majority of the set has all that is written; the node loses its right to write meanwhile:
+  /// InterruptedDueToReplStateChange. Null: this node is all there is, and its journal will do.
+  std::function<Task<Status>()> majority = {};
 };
 
 }  // namespace troupe::machines

@@ -1,5 +1,6 @@
 #include "actors/maintenance/journal_flusher.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -57,9 +58,14 @@ void JournalFlusher::awaitHoles() {
   after(pace_(), [this] { finish(); });
 }
 
+/// What is applied has been committed and has no holes before it, so the flush covers it. The point is not set before
+/// it: the visible end may follow a moment later.
 Status JournalFlusher::writeOut() {
-  if (log_.end) TROUPE_TRY(log_.end->set(log_.writes->visibility.get()));
-  return kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint().status();
+  const OpTime covered = log_.progress ? log_.progress->applied() : OpTime();
+  if (log_.end) TROUPE_TRY(log_.end->set(std::max(log_.writes->visibility.get(), covered.timestamp)));
+  TROUPE_TRY(kind_ == storage::FlushKind::kLog ? engine_->flushLog() : engine_->checkpoint().status());
+  if (log_.progress) log_.progress->noteDurable(covered);
+  return Status::OK();
 }
 
 void JournalFlusher::finish() {

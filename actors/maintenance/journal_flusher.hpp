@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/kernel/actor.hpp"
+#include "actors/replication/replication_progress.hpp"
 #include "storage/engine/engine.hpp"
 #include "storage/journal/durability_tracker.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -28,11 +29,12 @@ class JournalFlusher final : public Actor {
   struct MemberLog {
     storage::ReplicatedWrites* writes;
     storage::TruncateAfterPoint* end;
+    replication::ReplicationProgress* progress;  ///< told what has become durable
   };
 
   /// `kind`: without a journal a flush is a checkpoint (JRN-004). All references outlive the actor.
   JournalFlusher(storage::Engine* engine, storage::DurabilityTracker* tracker, storage::FlushKind kind,
-                 const std::atomic<int64_t>* intervalMillis, Pace pace = nullptr, MemberLog log = {nullptr, nullptr})
+                 const std::atomic<int64_t>* intervalMillis, Pace pace = nullptr, MemberLog log = {nullptr, nullptr, nullptr})
       : engine_(engine),
         tracker_(tracker),
         kind_(kind),

@@ -38,10 +38,11 @@ void appendSelf(bson::Builder& reply, const MemberConfig& self) {
   }
 }
 
-void appendLastWrite(bson::Builder& reply, const OpTime& applied) {
+void appendLastWrite(bson::Builder& reply, const ReplicationProgress::Times& times) {
+  const OpTime committed = std::min(times.commitPoint, times.applied);
   reply.openDocument("lastWrite");
-  reply.append("opTime", shown(applied)).append("lastWriteDate", dateOf(applied));
-  reply.append("majorityOpTime", shown(applied)).append("majorityWriteDate", dateOf(applied));
+  reply.append("opTime", shown(times.applied)).append("lastWriteDate", dateOf(times.applied));
+  reply.append("majorityOpTime", shown(committed)).append("majorityWriteDate", dateOf(committed));
   reply.close();
 }
 
@@ -104,26 +105,17 @@ void appendMembers(bson::Builder& reply, const ReplicaView& view, WallTime now, 
   reply.close();
 }
 
-void appendOptimes(bson::Builder& reply, const OpTime& applied) {
+void appendOptimes(bson::Builder& reply, const ReplicationProgress::Times& times) {
   reply.openDocument("optimes");
-  for (const char* name : {"lastCommittedOpTime", "readConcernMajorityOpTime", "appliedOpTime", "durableOpTime"})
-    reply.append(name, shown(applied));
-  for (const char* name : {"lastCommittedWallTime", "lastAppliedWallTime", "lastDurableWallTime"})
-    reply.append(name, dateOf(applied));
+  reply.append("lastCommittedOpTime", shown(times.commitPoint));
+  reply.append("lastCommittedWallTime", dateOf(times.commitPoint));
+  reply.append("readConcernMajorityOpTime", shown(std::min(times.commitPoint, times.applied)));
+  reply.append("appliedOpTime", shown(times.applied)).append("durableOpTime", shown(times.durable));
+  reply.append("lastAppliedWallTime", dateOf(times.applied)).append("lastDurableWallTime", dateOf(times.durable));
   reply.close();
 }
 
 }  // namespace
-
-Status canAwaitMajority(const ReplicaView& view) {
-  int64_t withData = 0;
-  if (view.config())
-    for (const MemberConfig& member : view.config()->members) withData += !member.arbiterOnly;
-  if (withData <= 1) return Status::OK();
-  return {
-      ErrorCode::kUnsatisfiableWriteConcern,
-      "a majority of " + std::to_string(withData) + " members with data cannot be awaited: data is not replicated yet"};
-}
 
 PrimaryFinder primaryFinder(const Membership& membership) {
   return [&membership](std::string_view set) -> std::optional<std::string> {
@@ -141,7 +133,8 @@ bson::ObjectId electionIdOf(int64_t term) {
   return id;
 }
 
-void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view, bool modern) {
+void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
+                 const ReplicationProgress::Times& times, bool modern) {
   const char* writable = modern ? "isWritablePrimary" : "ismaster";
   const auto& config = view.config();
   if (!config || view.state() == MemberState::kRemoved) {
@@ -158,11 +151,11 @@ void appendHello(bson::Builder& reply, const Membership& membership, const Repli
   if (const MemberConfig* member = config->member(self)) appendSelf(reply, *member);
   reply.append("me", self);
   if (view.isWritable()) reply.append("electionId", electionIdOf(view.topology.memory.term));
-  appendLastWrite(reply, view.topology.memory.applied);
+  appendLastWrite(reply, times);
 }
 
-void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view, WallTime now,
-                  int64_t uptimeSecs) {
+void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
+                  const ReplicationProgress::Times& times, WallTime now, int64_t uptimeSecs) {
   const auto& memory = view.topology.memory;
   const ReplicaSetConfig& config = *view.config();
   reply.append("set", membership.setName()).append("date", bson::Date{millis(now)});
@@ -174,7 +167,7 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
   reply.append("writableVotingMembersCount",
                static_cast<int32_t>(std::count_if(config.members.begin(), config.members.end(),
                                                   [](const auto& m) { return m.isVoter() && !m.arbiterOnly; })));
-  appendOptimes(reply, memory.applied);
+  appendOptimes(reply, times);
   if (view.state() == MemberState::kPrimary) {
     reply.openDocument("electionCandidateMetrics").append("lastElectionReason", view.figures.lastReason());
     reply.append("lastElectionDate", bson::Date{millis(view.electedAt)}).append("electionTerm", memory.term);

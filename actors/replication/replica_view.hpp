@@ -11,6 +11,7 @@
 #include "actors/environment/environment.hpp"
 #include "actors/kernel/post_office.hpp"
 #include "actors/replication/election_figures.hpp"
+#include "actors/replication/replication_progress.hpp"
 #include "messaging/bson/document.hpp"
 #include "state_machines/replication/topology.hpp"
 #include "storage/catalog/node_state.hpp"
@@ -57,10 +58,12 @@ class Membership final : public storage::NodeState {
   void publish(ReplicaView view) {
     auto next = std::make_shared<const ReplicaView>(std::move(view));
     const std::lock_guard lock(mutex_);
+    appliesBatches_.store(!next->isWritable(), std::memory_order_release);
     if (!view_ || roleOf(*view_) != roleOf(*next)) version_.fetch_add(1, std::memory_order_acq_rel);
     view_ = std::move(next);
   }
   uint64_t version() const override { return version_.load(std::memory_order_acquire); }
+  bool appliesBatches() const override { return appliesBatches_.load(std::memory_order_acquire); }
 
  private:
   static std::tuple<MemberState, bool, int64_t> roleOf(const ReplicaView& view) {
@@ -72,20 +75,19 @@ class Membership final : public storage::NodeState {
   mutable std::mutex mutex_;  ///< for a pointer copy
   std::shared_ptr<const ReplicaView> view_;
   std::atomic<uint64_t> version_{0};
+  std::atomic<bool> appliesBatches_{true};
 };
 
-/// Whether a write of this member can be known to survive any failover: data is not replicated yet, so only where it is
-/// the set's only member with data. Errors: UnsatisfiableWriteConcern.
-Status canAwaitMajority(const ReplicaView& view);
 /// Knows the primary of the member's own set, as the member does. `membership` outlives it.
 PrimaryFinder primaryFinder(const Membership& membership);
 
 /// The `electionId` of a term: later terms have greater ones.
 bson::ObjectId electionIdOf(int64_t term);
 /// Fields of hello about the set (BOOT-005): setName, setVersion, hosts, primary, me, electionId and so on.
-void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view, bool modern);
+void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
+                 const ReplicationProgress::Times& times, bool modern);
 /// replSetGetStatus.
-void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view, WallTime now,
-                  int64_t uptimeSecs);
+void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
+                  const ReplicationProgress::Times& times, WallTime now, int64_t uptimeSecs);
 
 }  // namespace troupe::replication

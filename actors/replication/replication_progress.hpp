@@ -40,6 +40,7 @@ class ReplicationProgress final : public storage::ReadTimes {
   /// never rolled back.
   OpTime stable() const;
   Positions positions() const;
+  Role role() const;
   /// What snapshots of other operations may read: between two batches (REP-023).
   bson::Timestamp lastApplied() const override { return load(lastApplied_); }
   bson::Timestamp majority() const override { return load(majority_); }
@@ -52,6 +53,21 @@ class ReplicationProgress final : public storage::ReadTimes {
   /// After a start, an initial sync or a rollback, whose end is `at`; the commit point stays, but not beyond it.
   void resetTo(const OpTime& at);
   void setRole(Role role);
+
+  // --- Terms. A vote and a count must not miss each other: an entry that a voter did not have when it voted may be
+  // lost with the new primary, so no later report of that voter may help to commit it.
+  /// A later term was heard of: in an earlier one this node counts nobody any more.
+  void noteTerm(int64_t term);
+  /// The same, and what this node has applied at that moment, by which it judges candidates of the term.
+  OpTime appliedWhenVoting(int64_t term);
+  /// What a member reports, as of one moment: whatever was applied after a vote is reported in that vote's term.
+  struct Report {
+    NodeName self;
+    int64_t term = 0;
+    ConfigVersion config;
+    Positions positions;
+  };
+  Report report() const;
 
   // --- Heard of others
   void notePosition(const NodeName& host, const Position& position);
@@ -86,12 +102,15 @@ class ReplicationProgress final : public storage::ReadTimes {
     return bson::Timestamp::fromUint64(from.load(std::memory_order_acquire));
   }
   WaiterId wait(std::function<bool()> isOver, Callback done);
+  bool counts() const { return role_.leads && role_.term == newestTerm_; }
   OpTime stableLocked() const;
+  Positions positionsLocked() const;
   /// Recounts, publishes and unlocks; then calls whoever need not wait any longer.
   void moved(std::unique_lock<std::mutex> lock);
 
   mutable std::mutex mutex_;
   Role role_;
+  int64_t newestTerm_ = 0;  ///< heard of
   Position own_;
   Positions others_;
   OpTime commitPoint_;

@@ -70,6 +70,12 @@ Behaviour TopologyActor::behaviour() {
     };
     handlers.add({type, std::move(handle)});
   }
+  auto vote = [this, next = *handlers.find(machines::payloadTypeOf<VoteRequest>())](Context& context) {
+    const auto request = machines::fromPayload<VoteRequest>(context.payload());
+    if (request.isOK() && !request->dryRun) noteApplied(request->term);
+    next(context);
+  };
+  handlers.add({machines::payloadTypeOf<VoteRequest>(), std::move(vote)});
   handlers.add(on<Down>([this](const Down& down) { lost(down); }));
   return handlers;
 }
@@ -77,6 +83,13 @@ Behaviour TopologyActor::behaviour() {
 void TopologyActor::onStart() {
   updatePeers();
   MachineHost::onStart();
+  noteApplied(0);
+}
+
+void TopologyActor::noteApplied(int64_t votingTerm) {
+  if (!parts_.appliedWhenVoting) return;
+  const OpTime applied = parts_.appliedWhenVoting(votingTerm);
+  if (applied != OpTime{}) take(Event(AppliedAdvanced{applied}));
 }
 
 /// Between two lives this node is nothing to clients: least of all a primary.

@@ -33,6 +33,12 @@ struct TopologyParts {
   /// AppliedAdvanced, CatchUpDone and DrainDone. Null: there is no data, and both are done at once.
   std::function<void(const CatchUp&)> catchUp;
   std::function<void(const Drain&)> drain;
+  /// What this member has applied, at the moment at which it is asked to vote in that term (0: at its start). The
+  /// judgement of a candidate must not be older: what this member acknowledges afterwards counts for nobody of an
+  /// earlier term. Null: there is no data.
+  std::function<OpTime(int64_t term)> appliedWhenVoting;
+  /// A new state, before its effects. May be null.
+  std::function<void(const Snapshot<Topology>&)> adopted;
   /// The nodes it talks with, for the links; in effect when the call returns. May be null.
   std::function<void(std::vector<NodeName>)> setPeers;
   /// After each transition: for simulations. May be null.
@@ -54,7 +60,10 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
  protected:
   void unanswered(const Event& event, Context asker) override;
-  void adopted() override { updatePeers(); }
+  void adopted() override {
+    updatePeers();
+    if (parts_.adopted) parts_.adopted(snapshot());
+  }
   void answerMessage(const machines::Outcome<Topology>& outcome);
   void transitioned(const machines::Outcome<Topology>& outcome) override;
 
@@ -77,6 +86,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::optional<Event> done(const Conclude& outcome);
 
   void heardFrom(const Envelope& envelope);
+  void noteApplied(int64_t votingTerm);
   void watchMember(const NodeName& host);
   void lost(const Down& down);
   void updatePeers();

@@ -3,12 +3,14 @@
 #include <optional>
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/cluster_time.hpp"
 #include "actors/server/collection_uuid.hpp"
 #include "actors/server/command.hpp"
 #include "actors/server/finished_operation.hpp"
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/operation_setup.hpp"
 #include "actors/server/profiler.hpp"
+#include "actors/server/read_concern.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/session_registry.hpp"
@@ -172,6 +174,7 @@ Status checkCommand(Request& request) {
   TROUPE_TRY(checkRights(request));
   TROUPE_TRY(checkApiVersion(request));
   TROUPE_TRY(checkArguments(command.name, command.arguments, request.body(), request.flag("apiStrict")));
+  TROUPE_TRY(takeClusterTime(request));
   TROUPE_TRY(checkRole(request));
   return setUpOperation(request);
 }
@@ -247,12 +250,17 @@ Task<Status> runBody(Request& request) {
   // Nobody reads the answer of a client that has gone; its writes may have been meant to be made without one.
   const auto& isPeerGone = request.client().isPeerGone;
   if (request.command->access == Access::kRead && isPeerGone) request.operation().watchClient(&isPeerGone);
+  TROUPE_CO_TRY(co_await setUpReadConcern(request));
   if (request.command->access == Access::kRead && !tryLockForReading(request.operation(), lock)) {
     TROUPE_CO_TRY(co_await acquireLock(request.server().node, request.operation(), lock));
   }
   const auto data =
       request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
-  if (!data || request.command->name == "configureFailPoint") co_return co_await runOwnBody(request);
+  if (!data || request.command->name == "configureFailPoint") {
+    TROUPE_CO_TRY(co_await runOwnBody(request));
+    lock.reset();
+    co_return co_await confirmLinearizable(request);
+  }
   if (Status failed = co_await applyFailCommand(request, data->view()); !failed.isOK()) co_return failed;
   const Status status = co_await runOwnBody(request);
   if (const auto e = data->view()["writeConcernError"]; e && status.isOK())
@@ -381,6 +389,7 @@ Task<void> dispatch(Request& request) {
   // The snapshot goes first, so that neither this wait nor a slow client holds it.
   if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();
   if (admitted && awaitsWriteConcern(request, status)) co_await finishWrites(request);
+  appendTimes(request);
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
   const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
   noteLatency(request, took);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "actors/replication/replication_progress.hpp"
 #include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/write_concern.hpp"
 #include "messaging/bson/numeric.hpp"
 
 namespace troupe::server {
@@ -27,12 +29,13 @@ Status readSession(Request& request) {
 }
 
 /// Whether the command takes the level, and then whether the node can serve it.
-Status checkReadConcern(const Command& command, const storage::ReadConcern& concern) {
+Status checkReadConcern(const Command& command, const storage::ReadConcern& concern, bool isMember) {
   const bool isSnapshot = concern.level == ReadConcernLevel::kSnapshot;
   const bool taken = concern.level == ReadConcernLevel::kLocal || command.readConcerns == ReadConcerns::kAll ||
                      (command.readConcerns == ReadConcerns::kAllButSnapshot && !isSnapshot);
   if (!taken)
     return {ErrorCode::kInvalidOptions, "Command " + std::string(command.name) + " does not support this read concern"};
+  if (isMember) return Status::OK();
   if (isSnapshot)
     return {ErrorCode::kNotAReplicaSet, "Read concern snapshot is only supported on replica sets and sharded clusters"};
   if (concern.level == ReadConcernLevel::kLinearizable)
@@ -63,11 +66,19 @@ Status checkReadConcernOfStages(bson::View pipeline, ReadConcernLevel level) {
   return Status::OK();
 }
 
-Status checkWriteConcern(const storage::WriteConcern& concern, bool replicated) {
-  if (concern.w > 1) return {ErrorCode::kBadValue, "cannot use 'w' > 1 when a host is not replicated"};
-  if (replicated && (concern.named || concern.tagged))
+/// Members wait for what they ask of each other themselves.
+bool isOfCluster(const Client& client) {
+  return std::ranges::any_of(client.users, [](const auto& user) { return user.internal; });
+}
+
+/// On a member its set decides, when the write is there.
+Status checkWriteConcern(const storage::WriteConcern& concern, bool isMember) {
+  if (isMember && concern.tagged)
     return {ErrorCode::kUnknownReplWriteConcern,
-            "No write concern mode named '" + concern.mode + "' found in replica set configuration"};
+            "tags in a write concern are not supported: name a mode of the "
+            "config's settings.getLastErrorModes"};
+  if (isMember) return Status::OK();
+  if (concern.w > 1) return {ErrorCode::kBadValue, "cannot use 'w' > 1 when a host is not replicated"};
   if (concern.named)
     return {ErrorCode::kBadValue,
             "cannot use non-majority 'w' mode '" + concern.mode + "' when a host is not a member of a replica set"};
@@ -80,14 +91,16 @@ Status readConcerns(Request& request) {
     TROUPE_ASSIGN(operation.readConcern, storage::ReadConcern::parse(given));
     if (request.command->name == "aggregate")
       TROUPE_TRY(checkReadConcernOfStages(request.document("pipeline"), operation.readConcern.level));
-    TROUPE_TRY(checkReadConcern(*request.command, operation.readConcern));
+    TROUPE_TRY(checkReadConcern(*request.command, operation.readConcern, request.server().progress != nullptr));
   }
   if (request.arg("writeConcern") && request.command->access != Access::kWrite && !request.command->mayWrite)
     return {ErrorCode::kInvalidOptions,
             "Command " + std::string(request.command->name) + " does not support writeConcern"};
   if (const auto given = request.document("writeConcern"); !given.empty()) {
     TROUPE_ASSIGN(operation.writeConcern, storage::WriteConcern::parse(given));
-    TROUPE_TRY(checkWriteConcern(operation.writeConcern, request.server().operations.replicated));
+    TROUPE_TRY(checkWriteConcern(operation.writeConcern, request.server().progress != nullptr));
+  } else if (request.server().progress && !isOfCluster(request.client())) {
+    operation.writeConcern = implicitWriteConcern(request.server().progress->role().config);
   }
   return Status::OK();
 }

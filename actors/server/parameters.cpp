@@ -50,6 +50,10 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);
   flag("enableElectionHandoff", enableElectionHandoff, true);
+  integer("maxAcceptableLogicalClockDriftSecs", maxAcceptableLogicalClockDriftSecs, 1, kMax, false);
+  integer("minSnapshotHistoryWindowInSeconds", minSnapshotHistoryWindowInSeconds, 0, kMax);
+  flag("writePeriodicNoops", writePeriodicNoops, true);
+  integer("periodicNoopIntervalSecs", periodicNoopIntervalSecs, 1, kMax, false);
   share("transactionTooLargeForCacheThreshold", transactionTooLargeForCacheThreshold);
   readOnly("authenticationMechanisms", bson::array("SCRAM-SHA-1", "SCRAM-SHA-256"));
   readOnly("featureCompatibilityVersion", Value(bson::doc("version", "7.0")));

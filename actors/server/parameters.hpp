@@ -51,6 +51,10 @@ class Parameters {
   std::atomic<bool> notablescan{false};
   std::atomic<bool> requireApiVersion{false};
   std::atomic<bool> enableElectionHandoff{true};
+  std::atomic<int64_t> maxAcceptableLogicalClockDriftSecs{31'536'000};  ///< at start-up only
+  std::atomic<int64_t> minSnapshotHistoryWindowInSeconds{300};          ///< of old versions that a member keeps
+  std::atomic<bool> writePeriodicNoops{true};
+  std::atomic<int64_t> periodicNoopIntervalSecs{10};  ///< between the notes of an idle primary; at start-up only
   std::atomic<int64_t> sessionTimeoutMinutes{30};
   std::atomic<int64_t> diskSpaceReserveMB{-1};          ///< see DiskGuard
   std::atomic<int64_t> concurrentReadTransactions{0};   ///< tickets; 0: they adapt to the throughput

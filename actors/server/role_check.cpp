@@ -22,10 +22,8 @@ Status checkRoleForWriting(const Request& request, std::string_view db) {
   request.operation().announceWrites();
   const replication::Membership* membership = request.server().membership;
   if (!membership || db == "local") return Status::OK();
-  if (!membership->view()->isWritable())
-    return withTopologyVersion(request.server(), ErrorCode::kNotWritablePrimary, "not primary");
-  return {ErrorCode::kNotImplemented,
-          "members of a replica set do not replicate data yet, so this one takes writes for the database 'local' only"};
+  if (membership->view()->isWritable()) return Status::OK();
+  return withTopologyVersion(request.server(), ErrorCode::kNotWritablePrimary, "not primary");
 }
 
 Status checkRole(const Request& request) {

@@ -33,9 +33,13 @@
 namespace troupe {
 class Node;
 }
+namespace troupe::storage {
+class OplogStore;
+}
 namespace troupe::replication {
 class Membership;
-}
+class ReplicationProgress;
+}  // namespace troupe::replication
 
 namespace troupe::server {
 
@@ -125,8 +129,10 @@ struct ServerContext {
   /// An operator's action on an actor: "restart", "park", "resume", "trace" or "untrace". Errors: BadValue (no such
   /// action), NoSuchKey (no such actor), IllegalOperation.
   std::function<Task<Status>(std::string path, std::string action, std::string reason)> controlActor;
-  replication::Membership* membership = nullptr;  ///< null on a node that is no member of a replica set
-  storage::OperationServices operations;          ///< of every operation on this node
+  replication::Membership* membership = nullptr;         ///< null on a node that is no member of a replica set
+  replication::ReplicationProgress* progress = nullptr;  ///< a member's; null like `membership`
+  storage::OplogStore* oplog = nullptr;                  ///< a member's log
+  storage::OperationServices operations;                 ///< of every operation on this node
   WriteServices writes;
   ConnectionGate gate{identity.maxConnections};  ///< admission of connections
   query::IndexFilters indexFilters{};            ///< set by planCacheSetFilter

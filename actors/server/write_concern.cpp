@@ -1,16 +1,21 @@
 #include "actors/server/write_concern.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/progress_wait.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/storage/interruptible_wait.hpp"
 #include "messaging/bson/validate.hpp"
+#include "messaging/errors/co_status.hpp"
 
 namespace troupe::server {
 
 namespace {
+
+using replication::Acknowledgement;
+using replication::ReplicationProgress;
 
 /// How long the client wants to wait: `wtimeout`, none when it is 0.
 std::optional<TimePoint> limitOf(const storage::WriteConcern& concern, TimePoint now) {
@@ -23,22 +28,61 @@ Status timedOut() {
           bson::doc("errInfo", bson::doc("wtimeout", true))};
 }
 
-}  // namespace
+InterruptibleWait::Options waitOptions(const Request& request) {
+  const TimePoint now = request.server().node.environment().now();
+  return {.limit = limitOf(request.operation().writeConcern, now), .late = timedOut()};
+}
 
-Task<Status> awaitWriteConcern(Request& request) {
-  const storage::WriteConcern& concern = request.operation().writeConcern;
+/// The journal of this node has what was committed up to now.
+Task<Status> awaitJournal(Request& request) {
   ServerContext& server = request.server();
   const auto ticket = server.durability.take();
-  if (!concern.isAwaited()) co_return Status::OK();
   if (server.durability.isDurable(ticket)) co_return Status::OK();
-  Environment& environment = server.node.environment();
   const auto promise = std::make_shared<Promise<Status>>();
   auto outcome = promise->future();
   const auto end = [promise](const Status& status) { promise->set(status); };
-  const InterruptibleWait guard(environment, request.operation(), end,
-                                {.limit = limitOf(concern, environment.now()), .late = timedOut()});
+  const InterruptibleWait guard(server.node.environment(), request.operation(), end, waitOptions(request));
   if (server.durability.wait(ticket, end)) server.wakeFlusher();
   co_return co_await outcome;
+}
+
+Acknowledgement acknowledgementOf(const storage::WriteConcern& concern) {
+  return {.members = concern.w, .majority = concern.majority, .mode = concern.mode, .journaled = concern.journaled};
+}
+
+AskProgress acknowledged(const OpTime& write, const Acknowledgement& wanted) {
+  return [write, wanted](ReplicationProgress& progress, ReplicationProgress::Callback done) {
+    return progress.whenAcknowledged(write, wanted, std::move(done));
+  };
+}
+
+/// Members have the write. The own journal counts among them, so it is flushed at once.
+Task<Status> awaitMembers(Request& request) {
+  ServerContext& server = request.server();
+  const storage::OperationContext& operation = request.operation();
+  const Acknowledgement wanted = acknowledgementOf(operation.writeConcern);
+  TROUPE_CO_TRY(replication::checkSatisfiable(server.progress->role().config, wanted));
+  if (server.durability.wait(server.durability.take(), [](const Status&) {})) server.wakeFlusher();
+  co_return co_await awaitProgress(request, acknowledged(operation.lastOpTime(), wanted), waitOptions(request));
+}
+
+}  // namespace
+
+storage::WriteConcern implicitWriteConcern(const replication::ReplicaSetConfig& config) {
+  storage::WriteConcern concern;
+  const auto arbiters = std::ranges::count_if(config.members, [](const auto& member) { return member.arbiterOnly; });
+  concern.majority = arbiters == 0 || config.voters() - arbiters > config.majority();
+  return concern;
+}
+
+Task<Status> awaitWriteConcern(Request& request) {
+  const storage::OperationContext& operation = request.operation();
+  const storage::WriteConcern& concern = operation.writeConcern;
+  if (!concern.isAwaited()) co_return Status::OK();
+  const bool isReplicated = request.server().progress && operation.lastOpTime() != OpTime{};
+  const bool needsMembers = concern.majority || concern.named || concern.w > 1;
+  if (isReplicated && needsMembers) co_return co_await awaitMembers(request);
+  co_return co_await awaitJournal(request);
 }
 
 void appendWriteConcernError(Request& request, const Status& failure) {

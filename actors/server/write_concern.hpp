@@ -1,11 +1,19 @@
 #pragma once
 #include "actors/server/request.hpp"
+#include "state_machines/replication/replica_set_config.hpp"
+#include "storage/operation/concerns.hpp"
 
 namespace troupe::server {
 
+/// Write concern of a write that names none: a majority, unless arbiters make that one too hard to reach (ELE,
+/// OPL-012).
+storage::WriteConcern implicitWriteConcern(const replication::ReplicaSetConfig& config);
+
 /// Waits, without holding a thread, until what the operation has written is as safe as its write concern asks: the only
-/// place where write concerns are awaited. Gives WriteConcernFailed after `wtimeout`, the interrupt when the operation
-/// is killed or its time is over, or the failure of the flush.
+/// place where write concerns are awaited. On a member that is the OpTime of its last write, or of the newest that it
+/// may have relied on. Gives WriteConcernFailed after `wtimeout`, the interrupt when the operation is killed or its
+/// time is over, the failure of the flush; UnsatisfiableWriteConcern and UnknownReplWriteConcern of what its set cannot
+/// give.
 Task<Status> awaitWriteConcern(Request& request);
 
 /// Appends `writeConcernError: {code, codeName, errmsg, errInfo}` to the reply.

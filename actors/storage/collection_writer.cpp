@@ -35,6 +35,15 @@ Task<Status> CollectionWriter::createIfMissing(Namespace ns, storage::Collection
   co_return co_await commit(create);
 }
 
+Task<Status> CollectionWriter::note(bson::Document message) {
+  if (!services_.log) co_return Status(ErrorCode::kNoReplicationEnabled, "this node keeps no log of operations");
+  operation_.announceWrites();
+  HeldLock lock(operation_, storage::ResourceType::kGlobal, {}, LockMode::kIX);
+  TROUPE_CO_TRY(co_await acquireLock(services_.node, operation_, lock));
+  auto write = [&]() -> Status { return services_.log->note(unit(), message); };
+  co_return co_await commit(write);
+}
+
 Task<StatusWith<WriteTarget>> CollectionWriter::open(Namespace ns, IfMissing ifMissing) {
   for (LockMode mode = LockMode::kIX;;) {
     HeldLock lock = collectionLock(operation_, ns, mode);

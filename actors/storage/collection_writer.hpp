@@ -10,6 +10,7 @@
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog.hpp"
+#include "storage/oplog/oplog_writer.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
@@ -24,6 +25,7 @@ struct WriteServices {
   std::function<storage::ConflictRetryOptions()> retryOptions;
   /// Fails when the disk has no room for `bytes` more; null: no check.
   std::function<Status(size_t bytes)> roomFor;
+  storage::OplogWriter* log = nullptr;  ///< of a member of a replica set
 };
 
 /// A collection that is written to: locked in IX, so that it can neither go away nor change its shape meanwhile; in X
@@ -50,6 +52,10 @@ class CollectionWriter {
   /// Makes a collection where there is none; the operation holds no lock below the global one.
   Task<Status> createIfMissing(storage::Namespace ns) { return createIfMissing(std::move(ns), {}); }
   Task<Status> createIfMissing(storage::Namespace ns, storage::CollectionOptions options);
+
+  /// Adds a note to the log of a member, an entry that changes nothing (OPL-017); it is the operation's write. The
+  /// operation holds no lock below the global one. Errors: those of waiting for locks and of the fence.
+  Task<Status> note(bson::Document message);
 
   /// Runs `body` (a callable that gives Status) in a unit of work and commits it. A conflict is the caller's to retry.
   template <class Body>

@@ -25,7 +25,9 @@ using Positions = std::map<NodeName, Position>;
 OpTime commitPoint(const ReplicaSetConfig& config, const Positions& positions, int64_t term, const OpTime& present);
 
 /// The commit point as a member takes it over that knows `present` and has applied up to `applied`.
-/// From its source, whose history is its own (REP-047): never beyond what it has applied.
+/// From its source (REP-047): never beyond what it has applied, and nothing of a later term than its newest entry has:
+/// the source may have come to a branch of history that this entry is not on. What is committed in the entry's own term
+/// or before is on all branches that go on.
 OpTime learnedFromSource(const OpTime& told, const OpTime& applied, const OpTime& present);
 /// From a heartbeat (REP-046): only one of the term of its own newest entry, for on another branch of history it would
 /// name entries that this member does not have.

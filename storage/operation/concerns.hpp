@@ -38,7 +38,7 @@ struct WriteConcern {
   bool given = false;  ///< the command named one
 
   /// Whether a reply waits for more than the commit on this node.
-  bool isAwaited() const { return journaled || majority; }
+  bool isAwaited() const { return journaled || majority || named || w > 1; }
   /// Errors: FailedToParse (ranges, types of `w`), TypeMismatch (other types), UnknownField.
   static StatusWith<WriteConcern> parse(bson::View given);
 };

@@ -125,6 +125,15 @@ Status OplogWriter::write(RecoveryUnit& unit, std::span<const Logged> logged) {
   return store().insert(unit, rows);
 }
 
+/// A note is about no collection; it passes the gate of what is replicated like a command of `admin`.
+Status OplogWriter::note(RecoveryUnit& unit, bson::View message) {
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, Namespace("admin", "$cmd")));
+  Logged logged;
+  logged.operation = {.kind = OplogKind::kNoop, .object = message};
+  logged.slot = slot;
+  return write(unit, {&logged, 1});
+}
+
 Status OplogWriter::writeCommand(RecoveryUnit& unit, std::string_view db, const std::optional<bson::Uuid>& uuid,
                                  const LoggedCommand& command, const OpTime& slot) {
   const CommandObjects objects = encode(command);

@@ -26,6 +26,10 @@ class OplogWriter final : public WriteObserver {
   /// own collection is in the catalog, which has its observers from the start.
   void attach(OplogStore& store) { store_ = &store; }
 
+  /// Adds a note, an entry that changes nothing, at a slot of its own (OPL-017). Within a unit of work. Errors: those
+  /// of reserveSlots.
+  Status note(RecoveryUnit& unit, bson::View message);
+
   bool observes(const CatalogEntry& entry) const override;
   Status onInsert(RecoveryUnit&, const Collection&, const InsertOperation&) override;
   Status onUpdate(RecoveryUnit&, const Collection&, const UpdateOperation&) override;

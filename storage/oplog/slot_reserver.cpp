@@ -23,7 +23,8 @@ SlotReserver::Slots::Slots(Slots&& other) noexcept
     : reserver_(std::exchange(other.reserver_, nullptr)),
       term_(other.term_),
       first_(other.first_),
-      count_(std::exchange(other.count_, 0)) {}
+      count_(std::exchange(other.count_, 0)),
+      written_(std::exchange(other.written_, false)) {}
 
 SlotReserver::Slots& SlotReserver::Slots::operator=(Slots&& other) noexcept {
   if (this == &other) return *this;
@@ -32,12 +33,16 @@ SlotReserver::Slots& SlotReserver::Slots::operator=(Slots&& other) noexcept {
   term_ = other.term_;
   first_ = other.first_;
   count_ = std::exchange(other.count_, 0);
+  written_ = std::exchange(other.written_, false);
   return *this;
 }
 
 void SlotReserver::Slots::release() {
-  count_ = 0;
-  if (SlotReserver* reserver = std::exchange(reserver_, nullptr)) reserver->close(first_);
+  SlotReserver* const reserver = std::exchange(reserver_, nullptr);
+  const size_t count = std::exchange(count_, 0);
+  if (!reserver) return;
+  const Timestamp end{first_.seconds, first_.increment + static_cast<uint32_t>(count) - 1};
+  reserver->close(first_, written_ ? std::optional(end) : std::nullopt);
 }
 
 SlotReserver::Slots SlotReserver::reserve(int64_t term, size_t count) {
@@ -75,7 +80,8 @@ void SlotReserver::advanceTo(Timestamp time) {
 void SlotReserver::resetTo(Timestamp time) {
   const std::lock_guard lock(mutex_);
   invariant(open_.empty(), "slots go back when none is open");
-  newest_ = lastHandedOut_ = time;
+  newest_ = lastHandedOut_ = lastWritten_ = time;
+  written_.clear();
   visibility_.reset(time);
 }
 
@@ -96,6 +102,11 @@ Timestamp SlotReserver::withoutHoles() const {
   return withoutHolesLocked();
 }
 
+Timestamp SlotReserver::lastWritten() const {
+  const std::lock_guard lock(mutex_);
+  return lastWritten_;
+}
+
 size_t SlotReserver::openReservations() const {
   const std::lock_guard lock(mutex_);
   return open_.size();
@@ -103,12 +114,14 @@ size_t SlotReserver::openReservations() const {
 
 /// The visibility point is moved outside of the lock: it calls its waiters. Two that close at once may come to it in
 /// either order; it does not go back.
-void SlotReserver::close(Timestamp first) {
+void SlotReserver::close(Timestamp first, std::optional<Timestamp> written) {
   Timestamp reached;
   {
     const std::lock_guard lock(mutex_);
     open_.erase(open_.find(first));
     reached = withoutHolesLocked();
+    if (written) written_.insert(*written);
+    while (!written_.empty() && *written_.begin() <= reached) lastWritten_ = written_.extract(written_.begin()).value();
   }
   visibility_.advance(reached);
 }

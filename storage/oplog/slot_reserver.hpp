@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -34,6 +35,8 @@ class SlotReserver {
       return {term_, {first_.seconds, first_.increment + static_cast<uint32_t>(index)}};
     }
     OpTime last() const { return (*this)[count_ - 1]; }
+    /// Each slot has its entry, which is committed. Without it they are left empty when they close.
+    void markWritten() { written_ = true; }
     /// Closes the hole now.
     void release();
 
@@ -45,6 +48,7 @@ class SlotReserver {
     int64_t term_ = 0;
     bson::Timestamp first_;
     size_t count_ = 0;
+    bool written_ = false;
   };
 
   /// `wallSeconds`: the node's clock, seconds since 1970. `visibility` follows `withoutHoles`, and is where readers
@@ -74,19 +78,25 @@ class SlotReserver {
   /// The newest time handed out at and below which nothing is open: everything up to it can be read without missing a
   /// write of this node.
   bson::Timestamp withoutHoles() const;
+  /// The newest of the times up to `withoutHoles` that was written: slots of units that were rolled back have no entry,
+  /// and others must not be made to wait for one.
+  bson::Timestamp lastWritten() const;
   size_t openReservations() const;
 
  private:
   Slots reserveLocked(int64_t term, size_t count, uint32_t now);
-  void close(bson::Timestamp first);
+  /// `written`: the last time of the reservation, if it has entries.
+  void close(bson::Timestamp first, std::optional<bson::Timestamp> written);
   bson::Timestamp withoutHolesLocked() const;
 
   const std::function<uint32_t()> wallSeconds_;
   OplogVisibility& visibility_;
   mutable std::mutex mutex_;
-  bson::Timestamp newest_;               ///< the clock: handed out or seen
-  bson::Timestamp lastHandedOut_;        ///< the end of the log, as far as this node writes it
+  bson::Timestamp newest_;         ///< the clock: handed out or seen
+  bson::Timestamp lastHandedOut_;  ///< the end of the log, as far as this node writes it
+  bson::Timestamp lastWritten_;
   std::multiset<bson::Timestamp> open_;  ///< the first time of each open reservation
+  std::set<bson::Timestamp> written_;    ///< times with entries behind the first open reservation
 };
 
 }  // namespace troupe::storage

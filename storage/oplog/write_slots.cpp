@@ -63,6 +63,7 @@ StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
   }
   // Another operation may have taken the unit up by then.
   unit.onCommit([entered, &unit](auto) {
+    for (SlotReserver::Slots& slots : entered->slots_) slots.markWritten();
     if (entered->last_ != OpTime{}) unit.operation()->setLastOpTime(entered->last_);
   });
   return entered;

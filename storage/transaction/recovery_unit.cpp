@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "storage/catalog/node_state.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/oplog_visibility.hpp"
 #include "storage/oplog/write_slots.hpp"
@@ -20,6 +21,13 @@ Status RecoveryUnit::setReadSource(ReadSource source, std::optional<Timestamp> p
   return {};
 }
 
+/// Decided anew for each snapshot: the role may have changed during a yield.
+bool RecoveryUnit::readsWholeBatches() const {
+  if (!times_ || !operation_ || depth_ > 0 || operation_->origin() == OperationOrigin::kApplier) return false;
+  const NodeState* const node = operation_->services().node;
+  return node && node->appliesBatches();
+}
+
 BeginOptions RecoveryUnit::beginOptions() const {
   BeginOptions options;
   options.ignorePrepare = ignorePrepare_;
@@ -28,7 +36,9 @@ BeginOptions RecoveryUnit::beginOptions() const {
     options.roundUpReadTimestamp = true;  // the node's own times may lag behind oldest for a moment
   };
   switch (source_) {
-    case ReadSource::kNoTimestamp: break;
+    case ReadSource::kNoTimestamp:
+      if (readsWholeBatches()) at(times_->lastApplied());
+      break;
     case ReadSource::kProvided: options.readTimestamp = provided_; break;
     case ReadSource::kLastApplied:
       if (times_) at(times_->lastApplied());
@@ -62,7 +72,7 @@ Status RecoveryUnit::beginSlow() {
     TROUPE_ASSIGN(session_, pool_.borrow());
   }
   if (const OplogVisibility* oplog = pool_.oplogVisibility()) oplogEnd_ = oplog->get();
-  if (source_ == ReadSource::kNoTimestamp && !ignorePrepare_) {
+  if (source_ == ReadSource::kNoTimestamp && !ignorePrepare_ && !readsWholeBatches()) {
     TROUPE_TRY(session_->begin());
   } else {
     const BeginOptions options = beginOptions();

@@ -15,17 +15,16 @@ class OperationContext;
 
 /// As of which time a unit reads (STX-001). On a node that stands alone the newest committed data are those of every
 /// source but kProvided. A member of a replica set that does not know the time of kLastApplied or kMajority refuses the
-/// snapshot (ReadConcernMajorityNotAvailableYet): none does so far, for want of a ReadTimes.
+/// snapshot (ReadConcernMajorityNotAvailableYet).
 enum class ReadSource {
-  kNoTimestamp,  ///< the newest committed data
+  kNoTimestamp,  ///< the newest committed data; on a member that applies batches those of the last whole one (REP-023)
   kProvided,     ///< a time named by the caller (`atClusterTime`)
   kLastApplied,  ///< the last operation applied on this node
   kMajority,     ///< the majority commit point
   kAllDurable,   ///< the newest time without holes before it: of reserved slots, where the node has an oplog
 };
 
-/// The times that replication publishes to readers. Only tests implement it yet: nodes give their operations none.
-/// Any thread.
+/// The times that replication publishes to readers; zero: not known yet. Any thread.
 class ReadTimes {
  public:
   virtual ~ReadTimes() = default;
@@ -149,6 +148,8 @@ class RecoveryUnit {
   };
 
   Status beginSlow();
+  /// Whether the newest data may be the inside of a batch. An applier's own reads and units of work see it.
+  bool readsWholeBatches() const;
   BeginOptions beginOptions() const;
   void enterUnit(UnitLogging logging) {
     if (++depth_ == 1) unitLogging_ = logging;

@@ -25,6 +25,7 @@
 #include "storage/oplog/truncate_after_point.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
+#include "supervisors/assembly/replication_wiring.hpp"
 #include "supervisors/assembly/topology_wiring.hpp"
 #include "supervisors/supervision/root_watch.hpp"
 #include "supervisors/supervision/supervisor.hpp"
@@ -102,9 +103,11 @@ struct NodeAssembly::Parts {
         hello(objectIds.next(static_cast<uint32_t>(wallMillisOf(*environment) / 1000))) {
     if (!options.secrets) options.secrets = randomFrom(*environment);
     if (options.replicaSet.empty()) return;
+    options.replicated = true;
     replicated = std::make_unique<storage::ReplicatedWrites>(
         [this] { return static_cast<uint32_t>(wallMillisOf(*environment) / 1000); });
     membership = std::make_unique<replication::Membership>(options.replicaSet, options.name);
+    progress = std::make_unique<replication::ReplicationProgress>();
   }
 
   AssemblyOptions options;
@@ -130,8 +133,9 @@ struct NodeAssembly::Parts {
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
   storage::MemoryGovernor memory{parameters.operationMemoryTotalBytes, parameters.operationMemoryLimitBytes};
   storage::DurabilityTracker durability;
-  std::unique_ptr<storage::ReplicatedWrites> replicated;  ///< null on a node that stands alone
-  std::unique_ptr<replication::Membership> membership;    ///< null on a node that stands alone
+  std::unique_ptr<storage::ReplicatedWrites> replicated;       ///< null on a node that stands alone
+  std::unique_ptr<replication::Membership> membership;         ///< null on a node that stands alone
+  std::unique_ptr<replication::ReplicationProgress> progress;  ///< likewise
   storage::OplogWriter oplogWriter{[this] { return wallMillisOf(*environment); }};  ///< of a member
   std::unique_ptr<storage::Engine> engine;
   std::set<std::string> damagedTables;  ///< found by a repair
@@ -152,12 +156,14 @@ struct NodeAssembly::Parts {
   Status openOplog();
   Status cutOplog();
   Status replayOplog();
+  Status setTimes();
   void makeNode();
   void makeContext();
   StatusWith<TreeParts> treeParts();
   /// What every operation of the node is made with.
   storage::OperationServices operations() {
     return {.sessions = *storageSessions,
+            .times = progress.get(),
             .locks = &locks,
             .admission = &admission,
             .replicated = replicated.get(),
@@ -173,7 +179,7 @@ struct NodeAssembly::Parts {
                                    .wakeFlusher = context->wakeFlusher,
                                    .removals = &removals};
     access.operations.admission = nullptr;
-    if (membership) access.majority = [this] { return replication::canAwaitMajority(*membership->view()); };
+    if (membership) access.majority = majorityWait(*context);
     return access;
   }
   void fail(const Status& reason) const {
@@ -232,7 +238,20 @@ Status NodeAssembly::Parts::openOplog() {
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
   }
   replicated->slots.resetTo(replicated->visibility.get());
+  TROUPE_TRY(setTimes());
   cappedWaiters.followOplog(replicated->visibility, shown->uuid());
+  return Status::OK();
+}
+
+/// The data are those at the end of the log. They are consistent from the stable time on that was recovered; where
+/// there was none, the replay has made them so at its end.
+Status NodeAssembly::Parts::setTimes() {
+  storage::OperationContext operation({.sessions = *storageSessions});
+  TROUPE_ASSIGN(const OpTime end, storage::lastLogged(*catalog, operation.recoveryUnit()));
+  progress->onStable(stableTimeSetter(*engine, parameters));
+  progress->resetTo(end);
+  const bson::Timestamp recovered = engine->recoveryTimestamp();
+  engine->setInitialDataTimestamp(recovered != bson::Timestamp{} ? recovered : end.timestamp);
   return Status::OK();
 }
 
@@ -317,9 +336,12 @@ void NodeAssembly::Parts::makeContext() {
             return controlByName(*node, std::move(path), std::move(action), std::move(reason));
           },
       .membership = membership.get(),
+      .progress = progress.get(),
+      .oplog = oplog.get(),
       .operations = operations(),
       .writes = {*node, *catalog}});
   context->writes.conflicts = &context->conflicts;
+  if (membership) context->writes.log = &oplogWriter;
   context->writes.retryOptions = [this] { return conflictRetryOf(parameters); };
   context->writes.roomFor = [this](size_t bytes) { return disk->roomFor(bytes); };
 }
@@ -344,7 +366,10 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
     TROUPE_ASSIGN(parts.links, makeLinks(*node, *network, options, log));
   }
   const auto access = std::make_shared<machines::StorageAccess>(storageAccess());
-  if (membership) parts.topology = wireTopology(*context, access, *membership, parts.links, options);
+  if (membership) {
+    parts.topology = wireTopology(*context, access, *membership, parts.links, options);
+    parts.progress.emplace(wireProgress(*context));
+  }
   const ServiceParts serviceParts{access, membership.get()};
   for (const Service& service : options.services) parts.services.push_back(service.make(serviceParts));
   return parts;

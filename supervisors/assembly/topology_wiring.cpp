@@ -9,6 +9,7 @@
 #include "actors/replication/state_transition.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/role_check.hpp"
+#include "supervisors/assembly/replication_wiring.hpp"
 #include "supervisors/tree/data_node.hpp"
 
 namespace troupe::supervisors {
@@ -39,16 +40,27 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   replication::TopologyParts topology;
   topology.storage = std::move(storage);
   topology.membership = &membership;
-  topology.changed = [&server, &options](const replication::ReplicaView& now) {
+  const auto transition = std::make_shared<replication::StateTransition>(server.node, topology.storage->operations);
+  const auto role = std::make_shared<DataRole>(server, transition);
+  topology.changed = [&server, &options, role](const replication::ReplicaView& now) {
+    if (!leads(now.topology.memory.phase)) role->follow();
     server.hello.bump();
     tellServices(server.node, options.services, now);
     server.log.info(Component::kReplication, 21358, "topology", "Replica set state",
                     bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
                               now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
   };
-  const auto transition = std::make_shared<replication::StateTransition>(server.node, topology.storage->operations);
+  topology.appliedWhenVoting = [&server](int64_t term) { return server.progress->appliedWhenVoting(term); };
+  topology.adopted = [&server](const machines::Snapshot<replication::Topology>& now) {
+    server.progress->setRole({now.document.config.value_or(replication::ReplicaSetConfig{}), now.document.self,
+                              now.memory.term, leads(now.memory.phase)});
+  };
   topology.refuseWrites = [transition] { transition->refuseWrites(); };
-  topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
+  topology.acceptWrites = [role](int64_t term) { role->acceptWrites(term); };
+  topology.drain = [&server, role](const replication::Drain& drain) {
+    role->beginTerm(drain.term);
+    server.node.tell(server.node.address(replication::kTopologyPath), local(replication::DrainDone{drain.term}));
+  };
   topology.untilOldRoleEnded = [transition] { return transition->untilOver(); };
   topology.interruptOperations = [&server] {
     const auto done = server::interruptWrites(server);

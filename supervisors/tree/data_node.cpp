@@ -8,6 +8,7 @@
 #include "actors/maintenance/index_builds.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/maintenance/operation_drain.hpp"
+#include "actors/maintenance/noop_writer.hpp"
 #include "actors/maintenance/oplog_trimmer.hpp"
 #include "actors/maintenance/profile_keeper.hpp"
 #include "actors/maintenance/scrubber.hpp"
@@ -53,17 +54,17 @@ Tree dataNodeTree(const TreeParts& parts) {
   server::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog.unguarded();
-  Tree storage =
-      restForOne("storage",
-                 permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
-                                           &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace,
-                                           JournalFlusher::MemberLog{s->operations.replicated, parts.endOfLog})
-                     .onOwnThread(),
-                 permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
-                                         &std::as_const(s->parameters.syncPeriodSeconds))
-                     .onOwnThread(),
-                 permanent<IdentReaper>("ident-reaper", catalog, &s->log).onOwnThread(),
-                 permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
+  Tree storage = restForOne(
+      "storage",
+      permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
+                                &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace,
+                                JournalFlusher::MemberLog{s->operations.replicated, parts.endOfLog, s->progress})
+          .onOwnThread(),
+      permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
+                              &std::as_const(s->parameters.syncPeriodSeconds))
+          .onOwnThread(),
+      permanent<IdentReaper>("ident-reaper", catalog, &s->log).onOwnThread(),
+      permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
   // Before the machines of replication, so that it hears of their first steps.
   storage.children.push_back(permanent<TransitionKeeper>("transition-keeper", s).onOwnThread());
   if (parts.oplog) {
@@ -76,8 +77,9 @@ Tree dataNodeTree(const TreeParts& parts) {
                         permanent<OperationDrain>("operation-drain", s).withGrace(kDrainGrace));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
   if (parts.topology)
-    tree.children.push_back(
-        oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology)));
+    tree.children.push_back(oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology),
+                                      permanent<replication::ProgressReporter>("progress", *parts.progress),
+                  permanent<NoopWriter>("noop-writer", s)));
   Tree services = oneForOne(
       "services", permanent<IdleSweeper>("idle-sweeper", s), permanent<ConcurrencyTuner>("concurrency-tuner", s),
       permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace),

@@ -5,6 +5,7 @@
 
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/progress_reporter.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/transport/links.hpp"
@@ -26,10 +27,11 @@ struct TreeParts {
   maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
   transport::ListenerOptions listener;
   std::shared_ptr<transport::Network> network;
-  std::shared_ptr<link::Links> links;                  ///< to the other nodes; null: none
-  std::optional<replication::TopologyParts> topology;  ///< none: no member of a replica set
-  std::optional<HttpServerOptions> admin;              ///< none: no admin endpoint
-  std::vector<ChildSpec> services;                     ///< of extensions, under kServicesPath
+  std::shared_ptr<link::Links> links;                            ///< to the other nodes; null: none
+  std::optional<replication::TopologyParts> topology;            ///< none: no member of a replica set
+  std::optional<replication::ProgressReporter::Parts> progress;  ///< likewise
+  std::optional<HttpServerOptions> admin;                        ///< none: no admin endpoint
+  std::vector<ChildSpec> services;                               ///< of extensions, under kServicesPath
   int blockingWorkers = 3;
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };

@@ -31,6 +31,7 @@ std::shared_ptr<void> planted(Mutation<M> mutation) {
   return std::make_shared<Mutation<M>>(std::move(mutation));
 }
 
+std::vector<Mutant> commitmentMutants();
 std::vector<Mutant> electionMutants();
 std::vector<Mutant> leaseMutants();
 std::vector<Mutant> allMutants();

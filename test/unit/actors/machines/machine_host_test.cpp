@@ -275,22 +275,32 @@ TEST_F(MachineHostOnAServer, DoesNothingForADocumentThatItFoundUntilThatIsSafe) 
   EXPECT_EQ(peer->asked, 1);
 }
 
-TEST_F(MachineHostOnAServer, AMajorityThatCannotBeAwaitedEndsTheHostWithAnError) {
-  const auto store = [&](std::function<Status()> majority) {
-    StorageAccess access = server.assembly.storageAccess();
-    access.majority = std::move(majority);
-    return std::make_shared<CollectionStore>(std::move(access), storage::Namespace("config", "others"));
-  };
-  const auto put = [&](const std::shared_ptr<CollectionStore>& into, Durability durability) {
-    return server.node.wait(into->put(bson::doc("_id", "a"), durability)).code();
-  };
-  const auto member = store([] { return Status(ErrorCode::kUnsatisfiableWriteConcern, "not replicated yet"); });
-  EXPECT_EQ(put(member, Durability::kMajority), ErrorCode::kUnsatisfiableWriteConcern);
-  EXPECT_TRUE(answers(R"({"count": "others"})", R"({"n": 0})", "config")) << "and nothing is written";
-  EXPECT_EQ(put(member, Durability::kLocal), ErrorCode::kOK);
-  EXPECT_FALSE(isWorthRetrying({ErrorCode::kUnsatisfiableWriteConcern, ""}))
-      << "a host ends instead of trying for ever";
-  EXPECT_EQ(put(store([] { return Status::OK(); }), Durability::kLocal), ErrorCode::kOK);
+Task<void> storeOutcome(Task<Status> task, Status* outcome) { *outcome = co_await std::move(task); }
+Task<Status> outcomeOf(std::shared_ptr<Future<Status>> future) { co_return co_await *future; }
+
+/// A majority that says what the test wants, when it wants.
+struct SaidMajority {
+  Promise<Status> promise;
+  std::shared_ptr<Future<Status>> future = std::make_shared<Future<Status>>(promise.future());
+  std::function<Task<Status>()> wait() {
+    return [future = future] { return outcomeOf(future); };
+  }
+};
+
+TEST_F(MachineHostOnAServer, AMajorityIsAwaitedBeyondTheOwnJournal) {
+  SaidMajority majority;
+  StorageAccess access = server.assembly.storageAccess();
+  access.majority = majority.wait();
+  const auto store = std::make_shared<CollectionStore>(std::move(access), storage::Namespace("config", "others"));
+  EXPECT_TRUE(server.node.wait(store->put(bson::doc("_id", "a"), Durability::kJournaled)).isOK()) << "not asked";
+  Status outcome(ErrorCode::kInternalError, "not answered yet");
+  server.node.start(storeOutcome(store->put(bson::doc("_id", "b"), Durability::kMajority), &outcome));
+  settle();
+  EXPECT_TRUE(answers(R"({"count": "others"})", R"({"n": 2})", "config")) << "it is written";
+  EXPECT_EQ(outcome.code(), ErrorCode::kInternalError) << "and not answered";
+  majority.promise.set({ErrorCode::kInterruptedDueToReplStateChange, "stepped down"});
+  settle();
+  EXPECT_EQ(outcome.code(), ErrorCode::kInterruptedDueToReplStateChange);
 }
 
 }  // namespace

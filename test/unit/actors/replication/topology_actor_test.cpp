@@ -1,6 +1,8 @@
 #include "actors/replication/topology_actor.hpp"
 
+#include "actors/machines/message_binding.hpp"
 #include "actors/replication/replica_view.hpp"
+#include "actors/replication/replication_progress.hpp"
 #include "storage/oplog/replicated_writes.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
@@ -46,6 +48,20 @@ TEST_F(TopologyActorTest, NothingOfTheOldRoleIsLeftToAnyoneWhoHasLearntOfTheNewO
   reader.releaseAll();
   for (int steps = 0; !stepDown->done && steps < 100; ++steps) server.node.advance(std::chrono::milliseconds(100));
   EXPECT_TRUE(stepDown->done);
+}
+
+/// What it hears of itself is paced; a vote must not be: the voter may have acknowledged an entry meanwhile.
+TEST_F(TopologyActorTest, JudgesCandidatesByWhatItHasAppliedAtThatMoment) {
+  const auto applied = [this] { return server.server->membership->view()->topology.memory.applied; };
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 1}})"));
+  const OpTime newest = server.server->progress->applied();
+  ASSERT_LT(applied(), newest) << "it is told a moment later";
+  VoteRequest request{.from = "n2:1", .setName = "rs", .term = newest.term + 1};
+  server.node.tell(server.node.address(kTopologyPath), machines::toMessage(request));
+  server.node.run();
+  EXPECT_EQ(applied(), newest);
+  EXPECT_EQ(server.server->progress->report().term, newest.term + 1) << "and reports in the voter's term from then on";
 }
 
 }  // namespace troupe::replication

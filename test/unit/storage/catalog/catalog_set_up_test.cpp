@@ -194,6 +194,7 @@ TEST_P(CatalogSetUpTest, EndsHoweverOftenTheCatalogMoves) {
 }
 
 struct Role final : NodeState {
+  bool appliesBatches() const override { return false; }
   uint64_t version() const override { return term; }
   uint64_t term = 1;
 };

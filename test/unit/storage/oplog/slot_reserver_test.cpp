@@ -32,6 +32,25 @@ TEST_F(SlotReserverTest, TimesGrowWithTheClockAndWithinASecond) {
   EXPECT_EQ(reserver.reserve(2, 1)[0], (OpTime{2, {101, 2}}));
 }
 
+/// A slot whose unit was rolled back has no entry: nobody must be told to wait for that time.
+TEST_F(SlotReserverTest, KnowsTheNewestTimeThatWasWritten) {
+  auto first = reserver.reserve(1, 2), second = reserver.reserve(1, 1), third = reserver.reserve(1, 1);
+  const Timestamp endOfFirst = first.last().timestamp, endOfThird = third.last().timestamp;
+  third.markWritten();
+  third.release();
+  EXPECT_EQ(reserver.lastWritten(), Timestamp()) << "there are holes before it";
+  first.markWritten();
+  first.release();
+  EXPECT_EQ(reserver.lastWritten(), endOfFirst);
+  second.release();
+  EXPECT_EQ(reserver.lastWritten(), endOfThird);
+  reserver.reserve(1, 3).release();
+  EXPECT_EQ(reserver.lastWritten(), endOfThird) << "rolled back";
+  EXPECT_GT(reserver.withoutHoles(), endOfThird);
+  reserver.resetTo({90, 1});
+  EXPECT_EQ(reserver.lastWritten(), (Timestamp{90, 1}));
+}
+
 TEST_F(SlotReserverTest, GoesOnBehindWhatWasSeenElsewhere) {
   reserver.advanceTo({200, 7});
   EXPECT_EQ(reserver.reserve(1, 1)[0].timestamp, (Timestamp{200, 8}));

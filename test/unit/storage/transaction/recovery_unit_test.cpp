@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "storage/catalog/node_state.hpp"
 #include "storage/engine/deterministic_engine.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -75,6 +77,48 @@ TEST_F(RecoveryUnitTest, KeepsItsSnapshotUntilItIsAbandoned) {
   EXPECT_EQ(read(unit, "k"), "1");
   unit.abandonSnapshot();
   EXPECT_EQ(read(unit, "k"), "2");
+}
+
+struct Member final : NodeState {
+  bool applies = true;
+  uint64_t version() const override { return 1; }
+  bool appliesBatches() const override { return applies; }
+};
+
+TEST_F(RecoveryUnitTest, OfAMemberSeesTheLastWholeBatchUnlessItChoosesOtherwise) {  // REP-023
+  FixedTimes times;
+  Member member;
+  const OperationServices services{.sessions = pool_, .times = &times, .node = &member};
+  commit("k", "whole", 10);
+  times.applied = timeOf(10);
+  commit("k", "within", 11);
+  OperationContext reader(services);
+  EXPECT_EQ(read(reader.recoveryUnit(), "k"), "whole");
+  EXPECT_EQ(reader.recoveryUnit().readTimestamp(), timeOf(10));
+  OperationContext applier(services, OperationOrigin::kApplier);
+  EXPECT_EQ(read(applier.recoveryUnit(), "k"), "within");
+  times.applied = timeOf(11);
+  EXPECT_EQ(read(reader.recoveryUnit(), "k"), "whole") << "a snapshot stays where it is";
+  reader.recoveryUnit().abandonSnapshot();
+  EXPECT_EQ(read(reader.recoveryUnit(), "k"), "within");
+}
+
+TEST_F(RecoveryUnitTest, FollowsTheRoleOfItsNodeWithEachSnapshot) {
+  FixedTimes times;
+  Member member;
+  const OperationServices services{.sessions = pool_, .times = &times, .node = &member};
+  commit("k", "applied", 10);
+  times.applied = timeOf(10);
+  commit("k", "newest", 11);
+  OperationContext reader(services);
+  EXPECT_EQ(read(reader.recoveryUnit(), "k"), "applied");
+  member.applies = false;
+  reader.recoveryUnit().abandonSnapshot();
+  EXPECT_EQ(read(reader.recoveryUnit(), "k"), "newest");
+  member.applies = true;
+  reader.recoveryUnit().abandonSnapshot();
+  WriteUnitOfWork work(reader.recoveryUnit());
+  EXPECT_EQ(read(reader.recoveryUnit(), "k"), "newest") << "a write must not miss what it would overwrite";
 }
 
 TEST_F(RecoveryUnitTest, ReadSourcesChooseTheTime) {

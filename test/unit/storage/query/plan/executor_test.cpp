@@ -399,6 +399,7 @@ TEST_F(Pauses, AreRestoredOnACatalogThatFitsTheSnapshot) {
 /// RDS-004
 TEST_F(Pauses, AreRestoredAgainWhenTheNodesRoleChangesMeanwhile) {
   struct Role final : storage::NodeState {
+    bool appliesBatches() const override { return false; }
     uint64_t version() const override { return term; }
     uint64_t term = 1;
   } role;

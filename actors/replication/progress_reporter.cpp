@@ -1,0 +1,187 @@
+#include "actors/replication/progress_reporter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/kernel/node.hpp"
+#include "actors/machines/message_binding.hpp"
+
+namespace troupe::replication {
+
+namespace {
+
+/// Between two reports of what is applied to the topology, which decides nothing by it that is in a hurry.
+constexpr Duration kTopologyPace = std::chrono::milliseconds(100);
+constexpr Duration kAfterFailure = std::chrono::milliseconds(500);
+
+/// A handler of a described message, which may come from another node.
+template <class T, class F>
+Handler onMessage(F handle) {
+  auto run = [handle = std::move(handle)](Context& context) {
+    const auto message = machines::fromPayload<T>(context.payload());
+    if (!message.isOK()) return context.fail(message.status());
+    handle(*message, context);
+  };
+  return {machines::payloadTypeOf<T>(), std::move(run)};
+}
+
+/// The topology waits for what this member applies.
+bool isInHurry(Topology::Phase phase) {
+  return phase == Topology::Phase::kCatchingUp || phase == Topology::Phase::kSteppingDown;
+}
+
+}  // namespace
+
+Behaviour ProgressReporter::behaviour() {
+  return {on<Moved>([this](const Moved&) { moved(); }),
+          onMessage<PositionReport>([this](const PositionReport& report, Context& context) { take(report, context); }),
+          onMessage<CommitPointNews>([this](const CommitPointNews& news, Context&) { take(news); })};
+}
+
+void ProgressReporter::onStart() {
+  setPhase("reporting", "carries positions to the source and the commit point to members below");
+  moved();
+  keepAlive();
+}
+
+void ProgressReporter::onStop(const Status&) { parts_.progress.withdraw(waiter_); }
+
+Duration ProgressReporter::electionTimeout() const {
+  const auto view = parts_.membership.view();
+  return view->config() ? Duration(view->config()->settings.electionTimeoutMillis) : std::chrono::seconds(10);
+}
+
+/// Twice in an election timeout, or a reader of liveness would take silence for death; a primary as often as it sends
+/// heartbeats.
+void ProgressReporter::keepAlive() {
+  const auto view = parts_.membership.view();
+  const bool leads = view->isWritable();
+  const Duration pause = leads ? Duration(view->config()->heartbeatInterval()) : electionTimeout() / 2;
+  after(pause, [this] { keepAlive(); });
+  if (leads) tellAll();
+  else if (environment().now() - reportedAt_ >= pause / 2) report();
+}
+
+void ProgressReporter::watchProgress() {
+  const auto wake = [node = &node(), to = self()] { node->tell(to, local(Moved{})); };
+  waiter_ = parts_.progress.whenMoved(seen_, wake);
+}
+
+/// However often the times move while a message waits, it is one message.
+void ProgressReporter::moved() {
+  seen_ = parts_.progress.times();
+  tellTopology();
+  report();
+  if (std::exchange(told_, seen_.commitPoint) != seen_.commitPoint) tellBelow();
+  watchProgress();
+}
+
+void ProgressReporter::tellTopology() {
+  if (seen_.applied == toldTopology_) return;
+  const Duration since = environment().now() - toldTopologyAt_;
+  if (since < kTopologyPace && !isInHurry(parts_.membership.view()->topology.memory.phase)) {
+    if (!std::exchange(topologyTimer_, true))
+      after(kTopologyPace - since, [this] {
+        topologyTimer_ = false;
+        tellTopology();
+      });
+    return;
+  }
+  toldTopology_ = seen_.applied;
+  toldTopologyAt_ = environment().now();
+  parts_.tellTopology(seen_.applied);
+}
+
+void ProgressReporter::report() {
+  if (parts_.source().empty()) return;
+  if (reporting_) again_ = true;
+  else start(reportWhileMoving());
+}
+
+/// One report is under way at a time; what has moved meanwhile goes with the next.
+Task<void> ProgressReporter::reportWhileMoving() {
+  reporting_ = true;
+  do {
+    again_ = false;
+    const NodeName source = parts_.source();
+    if (source.empty()) break;
+    reportedAt_ = environment().now();
+    ++reports_;
+    const Answer answer =
+        co_await ask(Address(source, kProgressPath), machines::toMessage(makeReport()), electionTimeout() / 2);
+    if (!answer.isOK()) {
+      ++failedReports_;
+      after(kAfterFailure, [this] { report(); });
+      break;
+    }
+    const auto news = machines::fromPayload<CommitPointNews>(*answer);
+    if (news.isOK()) take(*news);
+  } while (again_);
+  reporting_ = false;
+}
+
+/// The own position and those that were heard from members below; of others their reports go another way.
+PositionReport ProgressReporter::makeReport() const {
+  const auto now = parts_.progress.report();
+  PositionReport report{now.self, now.term, now.config, {}};
+  for (const auto& [host, position] : now.positions)
+    if (host == now.self || below_.contains(host))
+      report.positions.push_back({host, position.applied, position.durable});
+  return report;
+}
+
+bool ProgressReporter::isOfThisConfig(const ConfigVersion& config) const {
+  return config == parts_.progress.role().config.configVersion();
+}
+
+/// What a report says about this member itself it knows better (REP-050).
+void ProgressReporter::take(const PositionReport& report, Context& context) {
+  ++received_;
+  if (!isOfThisConfig(report.config))
+    return context.fail({ErrorCode::kInvalidReplicaSetConfig, "the report is of another config of the set"});
+  parts_.progress.noteTerm(report.term);
+  const auto before = parts_.progress.positions();
+  below_[report.from] = environment().now();
+  for (const MemberPosition& each : report.positions) {
+    if (each.host != report.from) below_[each.host] = environment().now();
+    parts_.progress.notePosition(each.host, {each.applied, each.durable});
+  }
+  context.reply(machines::toMessage(news()));
+  if (parts_.progress.positions() != before) this->report();  // and on (REP-051)
+}
+
+void ProgressReporter::take(const CommitPointNews& news) {
+  if (!isOfThisConfig(news.config)) return;  // REP-028
+  if (news.from == parts_.source()) parts_.progress.learnFromSource(news.commitPoint);
+  else parts_.progress.learnFromHeartbeat(news.commitPoint);
+}
+
+CommitPointNews ProgressReporter::news() const {
+  const auto role = parts_.progress.role();
+  return {role.self, role.term, role.config.configVersion(), parts_.progress.commitPoint()};
+}
+
+void ProgressReporter::tellBelow() {
+  std::erase_if(below_, [&](const auto& each) { return each.second + 2 * electionTimeout() < environment().now(); });
+  if (below_.empty()) return;
+  const Payload told = machines::toMessage(news());
+  for (const auto& [host, when] : below_) tell(Address(host, kProgressPath), told);
+}
+
+void ProgressReporter::tellAll() {
+  const auto role = parts_.progress.role();
+  const Payload told = machines::toMessage(news());
+  for (const MemberConfig& member : role.config.members)
+    if (member.host != role.self && !member.arbiterOnly) tell(Address(member.host, kProgressPath), told);
+}
+
+bson::Document ProgressReporter::describe() const {
+  const auto times = parts_.progress.times();
+  const auto shown = [](const OpTime& at) { return bson::doc("ts", at.timestamp, "t", at.term); };
+  return bson::doc("source", parts_.source(), "applied", shown(times.applied), "durable", shown(times.durable),
+                   "commitPoint", shown(times.commitPoint), "reports", reports_, "failedReports", failedReports_,
+                   "received", received_, "membersBelow", static_cast<int64_t>(below_.size()), "waiting",
+                   static_cast<int64_t>(parts_.progress.waiters()));
+}
+
+}  // namespace troupe::replication

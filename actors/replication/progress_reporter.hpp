@@ -1,0 +1,65 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+
+#include "actors/kernel/actor.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "actors/replication/replication_progress.hpp"
+#include "state_machines/replication/position_messages.hpp"
+
+namespace troupe::replication {
+
+/// Path of the reporter on every member.
+inline constexpr const char* kProgressPath = "/node/replication/progress";
+
+/// Carries positions up and the commit point down (REP-048 to 051). A member reports to its source when it has moved,
+/// one report at a time, so that a slow link carries the newest values only, and at least every half election timeout.
+/// What members below report goes on to the own source. The commit point goes to the members below as soon as it moves,
+/// and from a primary to all members with each of its heartbeats. The topology hears of what is applied.
+class ProgressReporter final : public Actor {
+ public:
+  /// All that is referred to outlives the actor.
+  struct Parts {
+    ReplicationProgress& progress;
+    const Membership& membership;
+    std::function<NodeName()> source;          ///< that this member fetches from; empty: none
+    std::function<void(OpTime)> tellTopology;  ///< AppliedAdvanced
+  };
+
+  explicit ProgressReporter(Parts parts) : parts_(std::move(parts)) {}
+  Behaviour behaviour() override;
+  void onStart() override;
+  void onStop(const Status& reason) override;
+  bson::Document describe() const override;
+
+ private:
+  /// A time of this member has moved.
+  struct Moved {};
+
+  void moved();
+  void watchProgress();
+  void tellTopology();
+  void report();
+  Task<void> reportWhileMoving();
+  PositionReport makeReport() const;
+  void take(const PositionReport& report, Context& context);
+  void take(const CommitPointNews& news);
+  void tellBelow();
+  void tellAll();
+  CommitPointNews news() const;
+  bool isOfThisConfig(const ConfigVersion& config) const;
+  Duration electionTimeout() const;
+  void keepAlive();
+
+  const Parts parts_;
+  ReplicationProgress::Times seen_;
+  ReplicationProgress::WaiterId waiter_ = 0;
+  OpTime told_, toldTopology_;
+  bool reporting_ = false, again_ = false, topologyTimer_ = false;
+  TimePoint toldTopologyAt_{}, reportedAt_{};
+  std::map<NodeName, TimePoint> below_;  ///< members that report to this one, and when they did last
+  int64_t reports_ = 0, failedReports_ = 0, received_ = 0;
+};
+
+}  // namespace troupe::replication

@@ -1,0 +1,192 @@
+#include "actors/replication/replication_progress.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace troupe::replication {
+
+OpTime ReplicationProgress::applied() const {
+  const std::lock_guard lock(mutex_);
+  return own_.applied;
+}
+
+OpTime ReplicationProgress::durable() const {
+  const std::lock_guard lock(mutex_);
+  return own_.durable;
+}
+
+OpTime ReplicationProgress::commitPoint() const {
+  const std::lock_guard lock(mutex_);
+  return commitPoint_;
+}
+
+OpTime ReplicationProgress::stable() const {
+  const std::lock_guard lock(mutex_);
+  return stableLocked();
+}
+
+OpTime ReplicationProgress::stableLocked() const { return std::min(commitPoint_, own_.applied); }
+
+ReplicationProgress::Times ReplicationProgress::times() const {
+  const std::lock_guard lock(mutex_);
+  return {own_.applied, own_.durable, commitPoint_};
+}
+
+ReplicationProgress::Role ReplicationProgress::role() const {
+  const std::lock_guard lock(mutex_);
+  return role_;
+}
+
+Positions ReplicationProgress::positions() const {
+  const std::lock_guard lock(mutex_);
+  return positionsLocked();
+}
+
+Positions ReplicationProgress::positionsLocked() const {
+  Positions all = others_;
+  if (!role_.self.empty()) all[role_.self] = own_;
+  return all;
+}
+
+void ReplicationProgress::noteApplied(const OpTime& applied) {
+  std::unique_lock lock(mutex_);
+  if (applied <= own_.applied) return;
+  own_.applied = applied;
+  moved(std::move(lock));
+}
+
+void ReplicationProgress::noteDurable(const OpTime& durable) {
+  std::unique_lock lock(mutex_);
+  if (durable <= own_.durable) return;
+  own_.durable = durable;
+  moved(std::move(lock));
+}
+
+void ReplicationProgress::resetTo(const OpTime& at) {
+  std::unique_lock lock(mutex_);
+  own_ = {at, at};
+  commitPoint_ = std::min(commitPoint_, at);
+  moved(std::move(lock));
+}
+
+/// Members that the config no longer names do not count any more; those of a new config are heard of soon.
+void ReplicationProgress::setRole(Role role) {
+  std::unique_lock lock(mutex_);
+  if (role == role_) return;
+  role_ = std::move(role);
+  newestTerm_ = std::max(newestTerm_, role_.term);
+  std::erase_if(others_, [&](const auto& each) { return !role_.config.has(each.first) || each.first == role_.self; });
+  moved(std::move(lock));
+}
+
+void ReplicationProgress::noteTerm(int64_t term) {
+  const std::lock_guard lock(mutex_);
+  newestTerm_ = std::max(newestTerm_, term);
+}
+
+OpTime ReplicationProgress::appliedWhenVoting(int64_t term) {
+  const std::lock_guard lock(mutex_);
+  newestTerm_ = std::max(newestTerm_, term);
+  return own_.applied;
+}
+
+ReplicationProgress::Report ReplicationProgress::report() const {
+  const std::lock_guard lock(mutex_);
+  return {role_.self, newestTerm_, role_.config.configVersion(), positionsLocked()};
+}
+
+/// Reports overtake each other. Only a member that has rolled back goes back, and it does so in the term of a primary
+/// that it follows: what it reports then counts from its next advance on.
+void ReplicationProgress::notePosition(const NodeName& host, const Position& position) {
+  std::unique_lock lock(mutex_);
+  if (host == role_.self || !role_.config.has(host)) return;
+  Position& known = others_[host];
+  const Position before = known;
+  known = {std::max(known.applied, position.applied), std::max(known.durable, position.durable)};
+  if (known == before) return;
+  moved(std::move(lock));
+}
+
+void ReplicationProgress::learnFromSource(const OpTime& commitPoint) {
+  std::unique_lock lock(mutex_);
+  if (role_.leads) return;
+  const OpTime next = learnedFromSource(commitPoint, own_.applied, commitPoint_);
+  if (next == commitPoint_) return;
+  commitPoint_ = next;
+  moved(std::move(lock));
+}
+
+void ReplicationProgress::learnFromHeartbeat(const OpTime& commitPoint) {
+  std::unique_lock lock(mutex_);
+  if (role_.leads) return;
+  const OpTime next = learnedFromHeartbeat(commitPoint, own_.applied, commitPoint_);
+  if (next == commitPoint_) return;
+  commitPoint_ = next;
+  moved(std::move(lock));
+}
+
+ReplicationProgress::WaiterId ReplicationProgress::whenApplied(bson::Timestamp time, Callback done) {
+  return wait([this, time] { return own_.applied.timestamp >= time; }, std::move(done));
+}
+
+ReplicationProgress::WaiterId ReplicationProgress::whenStable(bson::Timestamp time, Callback done) {
+  return wait([this, time] { return stableLocked().timestamp >= time; }, std::move(done));
+}
+
+ReplicationProgress::WaiterId ReplicationProgress::whenAcknowledged(const OpTime& write, const Acknowledgement& wanted,
+                                                                    Callback done) {
+  auto isOver = [this, write, wanted] {
+    if (wanted.majority) return commitPoint_ >= write;
+    return isSatisfied(role_.config, positionsLocked(), commitPoint_, write, wanted);
+  };
+  return wait(std::move(isOver), std::move(done));
+}
+
+ReplicationProgress::WaiterId ReplicationProgress::whenMoved(const Times& seen, Callback done) {
+  return wait([this, seen] { return Times{own_.applied, own_.durable, commitPoint_} != seen; }, std::move(done));
+}
+
+ReplicationProgress::WaiterId ReplicationProgress::wait(std::function<bool()> isOver, Callback done) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!isOver()) {
+      waiters_.emplace(++lastWaiter_, Waiter{std::move(isOver), std::move(done)});
+      return lastWaiter_;
+    }
+  }
+  done();
+  return 0;
+}
+
+bool ReplicationProgress::withdraw(WaiterId waiter) {
+  const std::lock_guard lock(mutex_);
+  return waiters_.erase(waiter) > 0;
+}
+
+size_t ReplicationProgress::waiters() const {
+  const std::lock_guard lock(mutex_);
+  return waiters_.size();
+}
+
+void ReplicationProgress::moved(std::unique_lock<std::mutex> lock) {
+  if (counts()) commitPoint_ = replication::commitPoint(role_.config, positionsLocked(), role_.term, commitPoint_);
+  lastApplied_.store(own_.applied.timestamp.asUint64(), std::memory_order_release);
+  const OpTime stable = stableLocked();
+  majority_.store(stable.timestamp.asUint64(), std::memory_order_release);
+  const bool tell = std::exchange(toldStable_, stable) != stable && hearStable_;
+  std::vector<Callback> over;
+  for (auto it = waiters_.begin(); it != waiters_.end();) {
+    if (!it->second.isOver()) {
+      ++it;
+      continue;
+    }
+    over.push_back(std::move(it->second.done));
+    it = waiters_.erase(it);
+  }
+  lock.unlock();
+  if (tell) hearStable_(stable);
+  for (const Callback& done : over) done();
+}
+
+}  // namespace troupe::replication

@@ -1,0 +1,14 @@
+#pragma once
+#include "actors/server/request.hpp"
+
+namespace troupe::server {
+
+/// Takes the `$clusterTime` of a request over (CLK-005): from then on this member gives out later times only. Errors:
+/// ClusterTimeFailsRateLimiter (more than maxAcceptableLogicalClockDriftSecs ahead of this node's clock, CLK-007).
+Status takeClusterTime(const Request& request);
+
+/// Appends `operationTime`, the time of the newest operation that the command wrote or could see (CLK-015), and
+/// `$clusterTime`, the newest that this member knows. On a node that stands alone: nothing.
+void appendTimes(Request& request);
+
+}  // namespace troupe::server

@@ -1,0 +1,101 @@
+#include "actors/server/read_concern.hpp"
+
+#include <string>
+
+#include "actors/replication/replica_view.hpp"
+#include "actors/server/progress_wait.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/write_concern.hpp"
+#include "actors/storage/collection_writer.hpp"
+#include "messaging/errors/co_status.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+
+namespace troupe::server {
+
+namespace {
+
+using replication::ReplicationProgress;
+using storage::ReadConcernLevel;
+using storage::ReadSource;
+
+/// Times are waited for as long as the operation may last.
+constexpr bson::Timestamp kAnyTime{0, 1};
+
+std::string nameOf(bson::Timestamp time) {
+  return "Timestamp(" + std::to_string(time.seconds) + ", " + std::to_string(time.increment) + ")";
+}
+
+AskProgress applied(bson::Timestamp time) {
+  return [time](ReplicationProgress& progress, ReplicationProgress::Callback done) {
+    return progress.whenApplied(time, std::move(done));
+  };
+}
+
+AskProgress stable(bson::Timestamp time) {
+  return [time](ReplicationProgress& progress, ReplicationProgress::Callback done) {
+    return progress.whenStable(time, std::move(done));
+  };
+}
+
+/// A time that this node has neither given out nor heard of would be waited for in vain.
+Status checkIsKnown(const Request& request, std::string_view field, std::optional<bson::Timestamp> time) {
+  const bson::Timestamp now = request.server().operations.replicated->slots.newest();
+  if (!time || *time <= now) return Status::OK();
+  return {ErrorCode::kInvalidOptions, "readConcern " + std::string(field) +
+                                          " value must not be greater than the current clusterTime. Requested " +
+                                          "clusterTime: " + nameOf(*time) + "; current clusterTime: " + nameOf(now)};
+}
+
+/// A time that was told by another node may be later than anything this primary has written; a note moves its log there
+/// (CLK-017).
+Task<Status> reachTime(Request& request, bson::Timestamp time) {
+  const ReplicationProgress& progress = *request.server().progress;
+  if (progress.lastApplied() >= time || !request.server().membership->view()->isWritable()) co_return Status::OK();
+  CollectionWriter writer(request.server().writes, request.operation());
+  co_return co_await writer.note(bson::doc("msg", "a read waits for this time"));
+}
+
+Task<Status> awaitTime(Request& request, bson::Timestamp time, bool committed) {
+  TROUPE_CO_TRY(co_await reachTime(request, time));
+  co_return co_await awaitProgress(request, committed ? stable(time) : applied(time), {});
+}
+
+Task<Status> setUpSnapshot(Request& request) {
+  storage::OperationContext& operation = request.operation();
+  const auto wanted = operation.readConcern.atClusterTime;
+  TROUPE_CO_TRY(co_await awaitTime(request, wanted.value_or(kAnyTime), true));
+  const bson::Timestamp time = wanted.value_or(request.server().progress->majority());
+  co_return operation.recoveryUnit().setReadSource(ReadSource::kProvided, time);
+}
+
+}  // namespace
+
+Task<Status> setUpReadConcern(Request& request) {
+  storage::OperationContext& operation = request.operation();
+  const storage::ReadConcern& concern = operation.readConcern;
+  if (!request.server().progress || !concern.given) co_return Status::OK();
+  TROUPE_CO_TRY(checkIsKnown(request, "afterClusterTime", concern.afterClusterTime));
+  TROUPE_CO_TRY(checkIsKnown(request, "atClusterTime", concern.atClusterTime));
+  const bool committed = concern.level == ReadConcernLevel::kMajority || concern.isSnapshot();
+  if (concern.afterClusterTime) TROUPE_CO_TRY(co_await awaitTime(request, *concern.afterClusterTime, committed));
+  if (concern.isSnapshot()) co_return co_await setUpSnapshot(request);
+  if (concern.level == ReadConcernLevel::kLinearizable && !request.server().membership->view()->isWritable())
+    co_return Status(ErrorCode::kNotWritablePrimary, "cannot satisfy linearizable read concern on non-primary node");
+  if (!committed) co_return Status::OK();
+  TROUPE_CO_TRY(co_await awaitProgress(request, stable(kAnyTime), {}));
+  co_return operation.recoveryUnit().setReadSource(ReadSource::kMajority);
+}
+
+Task<Status> confirmLinearizable(Request& request) {
+  storage::OperationContext& operation = request.operation();
+  if (!request.server().progress || operation.readConcern.level != ReadConcernLevel::kLinearizable)
+    co_return Status::OK();
+  operation.recoveryUnit().releaseSession();
+  CollectionWriter writer(request.server().writes, operation);
+  TROUPE_CO_TRY(co_await writer.note(bson::doc("msg", "linearizable read")));
+  operation.writeConcern = {};
+  operation.writeConcern.majority = true;
+  co_return co_await awaitWriteConcern(request);
+}
+
+}  // namespace troupe::server

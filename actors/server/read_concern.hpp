@@ -1,0 +1,17 @@
+#pragma once
+#include "actors/server/request.hpp"
+
+namespace troupe::server {
+
+/// Sets the operation's reads up as its read concern asks, before the first of them: chooses the source of its
+/// snapshots and waits, without holding a thread or a lock, until this member's data are that new (CLK-016). On a node
+/// that stands alone there is nothing to choose. Errors: NotWritablePrimary (linearizable on another member);
+/// InvalidOptions (a time that no node of the set has given out yet); SnapshotUnavailable; the interrupt when the
+/// operation is killed or its time is over.
+Task<Status> setUpReadConcern(Request& request);
+
+/// Linearizable: what was read must not have been taken over by a later primary meanwhile. A note in the log that a
+/// majority acknowledges proves it. To be called after the read. Errors: those of a write and its wait.
+Task<Status> confirmLinearizable(Request& request);
+
+}  // namespace troupe::server

@@ -1,0 +1,122 @@
+// Commands to a member of a replica set: the concerns of reads and writes, and the times that go with them.
+#include "actors/replication/replica_view.hpp"
+#include "actors/replication/replication_progress.hpp"
+#include "storage/oplog/oplog_store.hpp"
+#include "test/unit/actors/commands/command_fixture.hpp"
+
+namespace troupe::commands {
+namespace {
+
+/// A set of one, whose only member is primary.
+class MemberTest : public CommandTest {
+ protected:
+  MemberTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {
+    EXPECT_TRUE(succeeds(R"({"replSetInitiate": {"_id": "rs", "members": [{"_id": 0, "host": "n1:1"}]}})", "admin"));
+    for (int steps = 0; !isWritable() && steps < 600; ++steps) server.node.advance(std::chrono::milliseconds(100));
+    EXPECT_TRUE(isWritable());
+    server.node.advance(std::chrono::seconds(1));
+  }
+  bool isWritable() const { return server.server->membership->view()->isWritable(); }
+  bson::Timestamp timeOf(const bson::Document& reply) { return reply["operationTime"].asTimestamp(); }
+  bson::Document insert(int id) {
+    return run(R"({"insert": "c", "documents": [{"_id": )" + std::to_string(id) + "}]}");
+  }
+  std::string stamped(const char* level, const char* field, bson::Timestamp time) {
+    return R"({"find": "c", "sort": {"_id": 1}, "readConcern": {"level": ")" + std::string(level) + "\", \"" + field +
+           R"(": {"$timestamp": {"t": )" + std::to_string(time.seconds) + R"(, "i": )" +
+           std::to_string(time.increment) + "}}}}";
+  }
+};
+
+TEST_F(MemberTest, BeginsItsLogWithTheSetAndTheTerm) {
+  const auto entries = batch(R"({"find": "oplog.rs", "projection": {"op": 1, "o": 1}})", "local");
+  ASSERT_GE(entries.size(), 2u);
+  EXPECT_NE(entries[0].find("initiating set"), std::string::npos) << entries[0];
+  EXPECT_NE(entries[1].find("new primary"), std::string::npos) << entries[1];
+}
+
+TEST_F(MemberTest, AcknowledgesAWriteWhenAMajorityHasIt) {
+  const auto reply = insert(1);
+  EXPECT_TRUE(holds(reply, parse(R"({"ok": 1, "n": 1})")));
+  EXPECT_FALSE(reply["writeConcernError"].ok()) << bson::toRelaxedJson(reply);
+  EXPECT_GE(server.server->progress->commitPoint().timestamp, timeOf(reply)) << "the default is a majority";
+  EXPECT_EQ(server.server->progress->waiters(), 1u) << "only the reporter waits";
+}
+
+TEST_F(MemberTest, SaysWhichWriteConcernItsSetCannotGive) {
+  const auto withConcern = [](const char* concern) {
+    return R"({"insert": "c", "documents": [{}], "writeConcern": )" + std::string(concern) + "}";
+  };
+  EXPECT_TRUE(answers(withConcern(R"({"w": 2})"), R"({"ok": 1, "n": 1, "writeConcernError": {"code": 100}})"));
+  EXPECT_TRUE(answers(withConcern(R"({"w": "here"})"), R"({"ok": 1, "n": 1, "writeConcernError": {"code": 79}})"));
+  EXPECT_FALSE(run(withConcern(R"({"w": 1, "j": true})"))["writeConcernError"].ok());
+  EXPECT_FALSE(run(withConcern(R"({"w": "majority"})"))["writeConcernError"].ok());
+}
+
+TEST_F(MemberTest, TellsTheTimeOfEachOperation) {  // CLK-015
+  const auto first = insert(1), second = insert(2);
+  EXPECT_GT(timeOf(second), timeOf(first));
+  const auto read = run(R"({"find": "c"})");
+  EXPECT_EQ(timeOf(read), timeOf(second));
+  EXPECT_GE(read.view().at("$clusterTime.clusterTime").asTimestamp(), timeOf(second));
+  EXPECT_TRUE(run(R"({"nonsense": 1})")["operationTime"].ok()) << "errors tell it too";
+}
+
+TEST_F(MemberTest, GoesOnFromTheTimeThatAClientHasSeen) {  // CLK-005
+  const auto now = timeOf(insert(1));
+  const bson::Timestamp later{now.seconds + 50, 7};
+  EXPECT_EQ(run(R"({"ping": 1, "$clusterTime": {"clusterTime": {"$timestamp": {"t": )" + std::to_string(later.seconds) +
+                R"(, "i": 7}}, "signature": {}}})")["ok"]
+                .toInt64(),
+            1);
+  EXPECT_GT(timeOf(insert(2)), later);
+  EXPECT_EQ(code(R"({"ping": 1, "$clusterTime": {"clusterTime": {"$timestamp": {"t": 4000000000, "i": 1}}}})"), 205);
+}
+
+TEST_F(MemberTest, ReadsWhatAMajorityHas) {
+  insert(1);
+  EXPECT_EQ(batch(R"({"find": "c", "readConcern": {"level": "majority"}})").size(), 1u);
+  EXPECT_EQ(batch(R"({"find": "c", "readConcern": {"level": "linearizable"}})").size(), 1u);
+  EXPECT_EQ(batch(R"({"find": "c", "readConcern": {"level": "available"}})").size(), 1u);
+}
+
+TEST_F(MemberTest, ReadsAsOfATime) {
+  const auto first = timeOf(insert(1));
+  insert(2);
+  EXPECT_EQ(batch(stamped("snapshot", "atClusterTime", first)).size(), 1u);
+  EXPECT_EQ(batch(R"({"find": "c", "readConcern": {"level": "snapshot"}})").size(), 2u);
+  EXPECT_EQ(batch(stamped("local", "afterClusterTime", first)).size(), 2u);
+  EXPECT_EQ(batch(stamped("majority", "afterClusterTime", first)).size(), 2u);
+  const bson::Timestamp unknown{first.seconds + 1000, 1};
+  EXPECT_EQ(code(stamped("local", "afterClusterTime", unknown)), 72);
+  EXPECT_EQ(code(stamped("snapshot", "atClusterTime", unknown)), 72);
+}
+
+/// The time was given out by another member; nothing was written here since.
+TEST_F(MemberTest, ReachesATimeThatItWasTold) {  // CLK-017
+  const auto now = timeOf(insert(1));
+  const bson::Timestamp later{now.seconds + 50, 1};
+  run(R"({"ping": 1, "$clusterTime": {"clusterTime": {"$timestamp": {"t": )" + std::to_string(later.seconds) +
+      R"(, "i": 1}}, "signature": {}}})");
+  EXPECT_EQ(batch(stamped("majority", "afterClusterTime", later)).size(), 1u);
+}
+
+TEST_F(MemberTest, KeepsNotes) {  // OPL-017
+  const auto reply = run(R"({"appendOplogNote": 1, "data": {"by": "a tool"}})", "admin");
+  EXPECT_TRUE(holds(reply, parse(R"({"ok": 1})"))) << bson::toRelaxedJson(reply);
+  const auto notes = batch(R"({"find": "oplog.rs", "filter": {"op": "n", "o.by": "a tool"}})", "local");
+  EXPECT_EQ(notes.size(), 1u);
+  EXPECT_EQ(code(R"({"appendOplogNote": 1, "data": {}, "maxClusterTime": {"$timestamp": {"t": 1, "i": 1}}})", "admin"),
+            209);
+}
+
+TEST_F(MemberTest, ResizesItsLog) {  // OPL-011
+  EXPECT_TRUE(succeeds(R"({"replSetResizeOplog": 1, "size": 2000, "minRetentionHours": 1.5})", "admin"));
+  EXPECT_EQ(server.server->oplog->markers().limits().maxBytes, int64_t{2000} << 20);
+  EXPECT_EQ(server.server->oplog->markers().limits().minRetentionMillis, 5'400'000);
+  EXPECT_EQ(code(R"({"replSetResizeOplog": 1, "size": 1})", "admin"), 2);
+  EXPECT_EQ(code(R"({"replSetResizeOplog": 1})", "admin"), 72);
+}
+
+}  // namespace
+}  // namespace troupe::commands
