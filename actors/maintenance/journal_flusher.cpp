@@ -22,13 +22,18 @@ void JournalFlusher::onStart() {
 /// Re-armed each time, so that a changed interval holds from the next flush on.
 void JournalFlusher::armTimer() {
   after(std::chrono::milliseconds(intervalMillis_->load()), [this] {
-    if (tracker_->hasWork()) flush();
+    if (hasWork()) flush();
     armTimer();
   });
 }
 
+/// Notes and applied entries have no client that takes a ticket for them.
+bool JournalFlusher::hasWork() const {
+  return tracker_->hasWork() || (log_.progress && log_.progress->durable() < log_.progress->applied());
+}
+
 void JournalFlusher::flush() {
-  if (flushing_ || !tracker_->hasWork()) return;
+  if (flushing_ || !hasWork()) return;
   begin();
   awaitHoles();
 }
@@ -82,7 +87,7 @@ void JournalFlusher::finish() {
 void JournalFlusher::onStop(const Status& reason) {
   if (waiter_ != 0) log_.writes->visibility.withdraw(waiter_);
   if (!flushing_) {
-    if (!reason.isOK() || !tracker_->hasWork()) return;
+    if (!reason.isOK() || !hasWork()) return;
     begin();
   }
   Status outcome = reason;

@@ -51,6 +51,7 @@ class JournalFlusher final : public Actor {
   /// A hole in the log has closed, or the waiters were let go.
   struct LogMoved {};
 
+  bool hasWork() const;
   void flush();
   void begin();
   /// Whether what the flush covers has an open slot before it.

@@ -33,10 +33,9 @@ InterruptibleWait::Options waitOptions(const Request& request) {
   return {.limit = limitOf(request.operation().writeConcern, now), .late = timedOut()};
 }
 
-/// The journal of this node has what was committed up to now.
-Task<Status> awaitJournal(Request& request) {
+/// The journal of this node has what was committed before the ticket was taken.
+Task<Status> awaitJournal(Request& request, storage::DurabilityTicket ticket) {
   ServerContext& server = request.server();
-  const auto ticket = server.durability.take();
   if (server.durability.isDurable(ticket)) co_return Status::OK();
   const auto promise = std::make_shared<Promise<Status>>();
   auto outcome = promise->future();
@@ -57,12 +56,12 @@ AskProgress acknowledged(const OpTime& write, const Acknowledgement& wanted) {
 }
 
 /// Members have the write. The own journal counts among them, so it is flushed at once.
-Task<Status> awaitMembers(Request& request) {
+Task<Status> awaitMembers(Request& request, storage::DurabilityTicket ticket) {
   ServerContext& server = request.server();
   const storage::OperationContext& operation = request.operation();
   const Acknowledgement wanted = acknowledgementOf(operation.writeConcern);
   TROUPE_CO_TRY(replication::checkSatisfiable(server.progress->role().config, wanted));
-  if (server.durability.wait(server.durability.take(), [](const Status&) {})) server.wakeFlusher();
+  if (server.durability.wait(ticket, [](const Status&) {})) server.wakeFlusher();
   co_return co_await awaitProgress(request, acknowledged(operation.lastOpTime(), wanted), waitOptions(request));
 }
 
@@ -78,11 +77,12 @@ storage::WriteConcern implicitWriteConcern(const replication::ReplicaSetConfig& 
 Task<Status> awaitWriteConcern(Request& request) {
   const storage::OperationContext& operation = request.operation();
   const storage::WriteConcern& concern = operation.writeConcern;
+  const auto ticket = request.server().durability.take();  // the write is due for the next flush, awaited or not
   if (!concern.isAwaited()) co_return Status::OK();
   const bool isReplicated = request.server().progress && operation.lastOpTime() != OpTime{};
   const bool needsMembers = concern.majority || concern.named || concern.w > 1;
-  if (isReplicated && needsMembers) co_return co_await awaitMembers(request);
-  co_return co_await awaitJournal(request);
+  if (isReplicated && needsMembers) co_return co_await awaitMembers(request, ticket);
+  co_return co_await awaitJournal(request, ticket);
 }
 
 void appendWriteConcernError(Request& request, const Status& failure) {

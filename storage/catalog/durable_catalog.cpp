@@ -141,16 +141,30 @@ StatusWith<CatalogEntry> CatalogEntry::fromDocument(int64_t catalogId, View docu
   return entry;
 }
 
-DurableCatalog::DurableCatalog(Table table, Table localTable, std::function<uint64_t()> random)
+namespace {
+
+/// The end of all idents of this life. Tables of an earlier life that drew the same number stand until they are reaped.
+uint64_t unusedSuffix(Engine& engine, const std::function<uint64_t()>& random) {
+  const std::vector<std::string> tables = engine.listTables();
+  for (;;) {
+    const uint64_t suffix = random();
+    const std::string end = "-" + std::to_string(suffix);
+    if (std::ranges::none_of(tables, [&](const std::string& ident) { return ident.ends_with(end); })) return suffix;
+  }
+}
+
+}  // namespace
+
+DurableCatalog::DurableCatalog(Engine& engine, Table table, Table localTable, std::function<uint64_t()> random)
     : table_(std::move(table)),
       localTable_(std::move(localTable)),
       random_(std::move(random)),
-      identSuffix_(random_()) {}
+      identSuffix_(unusedSuffix(engine, random_)) {}
 
 StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
   TROUPE_ASSIGN(Table table, openEssentialTable(engine, kIdent));
   TROUPE_ASSIGN(Table local, openEssentialTable(engine, kLocalIdent));
-  return std::unique_ptr<DurableCatalog>(new DurableCatalog(std::move(table), std::move(local), std::move(random)));
+  return std::unique_ptr<DurableCatalog>(new DurableCatalog(engine, std::move(table), std::move(local), std::move(random)));
 }
 
 Status DurableCatalog::readEntries(RecoveryUnit& unit, const Table& table, std::vector<CatalogEntry>& entries) const {

@@ -100,7 +100,7 @@ class DurableCatalog {
  private:
   static constexpr int64_t kFirstLocalId = int64_t{1} << 62;
 
-  DurableCatalog(Table table, Table localTable, std::function<uint64_t()> random);
+  DurableCatalog(Engine& engine, Table table, Table localTable, std::function<uint64_t()> random);
   static bool isLocal(int64_t catalogId) { return catalogId >= kFirstLocalId; }
   const Table& tableOf(int64_t catalogId) const { return isLocal(catalogId) ? localTable_ : table_; }
   /// Appends the entries of one table.

@@ -1,25 +1,20 @@
 #pragma once
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "test/simulation/audit.hpp"
-#include "test/simulation/operations.hpp"
+#include "test/simulation/data_sessions.hpp"
 #include "test/simulation/workload.hpp"
 
 namespace troupe::sim {
 
-inline constexpr const char* kRegistersHold = "registers that are not linearizable";
-inline constexpr const char* kSessionsHold = "sessions that do not see what their past holds";
-inline constexpr const char* kListsHold = "lists that have no serial order";
 inline constexpr const char* kContentsHold = "contents that differ from indexes, counts, or what was acknowledged";
 inline constexpr const char* kRecoveryHolds = "contents that a crash has changed";
-inline constexpr const char* kWorkIsDone = "operations that are hardly ever done";
 
-/// Sessions of drivers on a machine of their own. A session has one operation at a time; when it got no answer it goes
-/// on as another process, for nobody knows what became of the last.
+/// Sessions of drivers, on a machine of their own, at work on one node, whose contents are compared between and after
+/// crashes.
 class DataWorkload final : public Workload {
  public:
   /// `writes`: how many documents the node has written so far.
@@ -35,28 +30,14 @@ class DataWorkload final : public Workload {
   std::string whyNotDone();
 
  private:
-  struct Session {
-    std::unique_ptr<Driver> driver;
-    int process;
-    bool isBusy = false;
-  };
   /// A crash of the node by the audit itself.
   struct Crash {
     uint64_t writes;  ///< that the node had done when its contents were read
     bool isClean = false;
   };
-  /// How often one kind of operation was begun, and done.
-  struct Done {
-    uint64_t asked = 0, done = 0;
-  };
 
   void ask(const WorkSpec& work) override;
-  Session newSession();
   void heard(const DriverReply& reply);
-  Task<void> operate(Session* session, WorkSpec work, uint64_t chance);
-  Task<checkers::Outcome> onRegister(Session* session, std::string* kind, WorkSpec work, uint64_t chance);
-  Task<checkers::Outcome> onLists(Session* session, std::string* kind, uint64_t chance);
-  Task<checkers::Outcome> onItems(Session* session, std::string* kind, uint64_t chance);
   Task<void> makeCollections();
   /// Begins the audit that is due, if no operation runs.
   void auditWhenQuiet();
@@ -68,19 +49,13 @@ class DataWorkload final : public Workload {
   Task<Status> crashAndCompare();
   void planCrash(const std::shared_ptr<Crash>& crash);
   bool isQuiet() const;
-  void checkHistories();
-  void checkWorkIsDone();
   void breakIt(const char* invariant, const std::string& detail);
 
   Node& machine_;
   const std::function<uint64_t()> writes_;
-  std::vector<Session> sessions_;
-  Session auditor_;
-  int lastProcess_ = 0;
-  Registers registers_;
-  Lists lists_;
-  Items items_;
-  std::map<std::string, Done> done_;  ///< by kind of operation
+  DataSessions sessions_;
+  Driver auditor_;
+  bool auditing_ = false;
   bool prepared_ = false, auditWanted_ = false, crashWanted_ = false, historiesChecked_ = false;
   bool countsAreOld_ = false;  ///< the node has crashed since it last validated its collections
   uint64_t recoveries_ = 0;

@@ -27,6 +27,10 @@ bson::Document command(const std::string& json) {
   return std::move(*parsed);
 }
 
+bson::Document reading(const std::string& fields, const Safety& safety) {
+  return command("{" + fields + (safety.read.empty() ? "}" : R"(, "readConcern": )" + safety.read + "}"));
+}
+
 std::vector<bson::Document> batchOf(bson::View reply) {
   std::vector<bson::Document> found;
   const auto batch = reply.at("cursor.firstBatch");
@@ -53,6 +57,15 @@ Task<Outcome> untilAllIsDurable(Driver& driver) {
   co_return reply.outcome == Outcome::kOk ? Outcome::kOk : Outcome::kUnknown;
 }
 
+namespace {
+
+Task<Outcome> untilReadIsSafe(Driver& driver, const Safety* safety) {
+  if (!safety->read.empty()) co_return Outcome::kOk;
+  co_return co_await untilAllIsDurable(driver);
+}
+
+}  // namespace
+
 std::optional<int64_t> Registers::known(const std::string& key) const {
   const auto found = known_.find(key);
   return found == known_.end() ? std::nullopt : found->second;
@@ -74,19 +87,19 @@ Task<Outcome> Registers::run(Driver& driver, int process, RegisterOperation oper
 
 Task<Outcome> Registers::read(Driver& driver, RegisterOperation& operation) {
   const bson::Document find =
-      command(fmt::format(R"({{"find": "registers", "filter": {{"_id": "{}"}}}})", operation.key));
+      reading(fmt::format(R"("find": "registers", "filter": {{"_id": "{}"}})", operation.key), safety_);
   const DriverReply reply = co_await driver.run(kDatabase, find, Retry::kOnce);
   if (reply.outcome != Outcome::kOk) co_return reply.outcome;
   const auto found = batchOf(reply.body);
   if (!found.empty()) operation.read = found[0]["v"].toInt64();
-  co_return co_await untilAllIsDurable(driver);
+  co_return co_await untilReadIsSafe(driver, &safety_);
 }
 
 Task<Outcome> Registers::write(Driver& driver, const RegisterOperation& operation) {
   const bson::Document update = command(fmt::format(
       R"({{"update": "registers", "updates": [{{"q": {{"_id": "{}"}}, "u": {{"$set": {{"v": {}}}}}, "upsert": true}}],
-           "writeConcern": {{"j": true}}}})",
-      operation.key, operation.value));
+           "writeConcern": {}}})",
+      operation.key, operation.value, safety_.write));
   const DriverReply reply = co_await driver.run(kDatabase, update, Retry::kNever);
   co_return reply.outcome;
 }
@@ -95,18 +108,18 @@ Task<Outcome> Registers::compareAndSet(Driver& driver, RegisterOperation& operat
   bson::Document asked;
   if (operation.expected)
     asked = command(fmt::format(R"({{"findAndModify": "registers", "query": {{"_id": "{}", "v": {}}},
-                                     "update": {{"$set": {{"v": {}}}}}, "writeConcern": {{"j": true}}}})",
-                                operation.key, *operation.expected, operation.value));
+                                     "update": {{"$set": {{"v": {}}}}}, "writeConcern": {}}})",
+                                operation.key, *operation.expected, operation.value, safety_.write));
   else
     asked = command(fmt::format(R"({{"insert": "registers", "documents": [{{"_id": "{}", "v": {}}}],
-                                     "writeConcern": {{"j": true}}}})",
-                                operation.key, operation.value));
+                                     "writeConcern": {}}})",
+                                operation.key, operation.value, safety_.write));
   const DriverReply reply = co_await driver.run(kDatabase, asked, Retry::kNever);
   const bool collided = reply.status == ErrorCode::kDuplicateKey;
   if (reply.outcome != Outcome::kOk && !collided) co_return reply.outcome;
   operation.applied = !collided && reply.body.view().at(operation.expected ? "lastErrorObject.n" : "n").toInt64() == 1;
   if (operation.applied) co_return Outcome::kOk;
-  co_return co_await untilAllIsDurable(driver);  // what it collided with
+  co_return co_await untilReadIsSafe(driver, &safety_);  // what it collided with
 }
 
 Task<Outcome> Registers::tornCompareAndSet(Driver& driver, RegisterOperation& operation) {
@@ -141,8 +154,8 @@ Task<Outcome> Lists::run(Driver& driver, int process, Kind kind, std::vector<std
 Task<Outcome> Lists::append(Driver& driver, const ListStep& step) {
   const bson::Document update = command(fmt::format(
       R"({{"update": "lists", "updates": [{{"q": {{"_id": "{}"}}, "u": {{"$push": {{"items": {}}}}}, "upsert": true}}],
-           "writeConcern": {{"j": true}}}})",
-      step.key, step.value));
+           "writeConcern": {}}})",
+      step.key, step.value, safety_.write));
   const DriverReply reply = co_await driver.run(kDatabase, update, Retry::kNever);
   co_return reply.outcome;
 }
@@ -151,8 +164,8 @@ Task<Outcome> Lists::appendAndRead(Driver& driver, ListTransaction& transaction)
   const ListStep& step = transaction.steps[0];
   const bson::Document asked = command(fmt::format(
       R"({{"findAndModify": "lists", "query": {{"_id": "{}"}}, "update": {{"$push": {{"items": {}}}}}, "upsert": true,
-           "new": true, "writeConcern": {{"j": true}}}})",
-      step.key, step.value));
+           "new": true, "writeConcern": {}}})",
+      step.key, step.value, safety_.write));
   const DriverReply reply = co_await driver.run(kDatabase, asked, Retry::kNever);
   if (reply.outcome == Outcome::kOk) transaction.steps[1].contents = contentsOf(reply.body["value"].asDocument());
   co_return reply.outcome;
@@ -163,18 +176,19 @@ Task<Outcome> Lists::read(Driver& driver, Kind kind, ListTransaction& transactio
   for (const ListStep& step : transaction.steps) keys.push_back("\"" + step.key + "\"");
   const std::string match = fmt::format(R"({{"_id": {{"$in": [{}]}}}})", fmt::join(keys, ", "));
   bson::Document asked;
-  if (kind == Kind::kFind) asked = command(fmt::format(R"({{"find": "lists", "filter": {}}})", match));
+  if (kind == Kind::kFind) asked = reading(fmt::format(R"("find": "lists", "filter": {})", match), safety_);
   else
-    asked = command(fmt::format(R"({{"aggregate": "lists", "pipeline": [{{"$match": {}}}], "cursor": {{}}}})", match));
+    asked =
+        reading(fmt::format(R"("aggregate": "lists", "pipeline": [{{"$match": {}}}], "cursor": {{}})", match), safety_);
   const DriverReply reply = co_await driver.run(kDatabase, asked, Retry::kOnce);
   if (reply.outcome != Outcome::kOk) co_return reply.outcome;
   for (const bson::Document& found : batchOf(reply.body))
     for (ListStep& step : transaction.steps)
       if (found["_id"].toStringOr() == step.key) step.contents = contentsOf(found);
-  co_return co_await untilAllIsDurable(driver);
+  co_return co_await untilReadIsSafe(driver, &safety_);
 }
 
-Task<Outcome> Items::run(Driver& driver, Kind kind, bool journaled, uint64_t chance) {
+Task<Outcome> Items::run(Driver& driver, Kind kind, bool safe, uint64_t chance) {
   std::vector<int64_t> free;
   for (const auto& [id, item] : items_)
     if (item.isCertain && item.isThere && !item.isBusy) free.push_back(id);
@@ -193,7 +207,8 @@ Task<Outcome> Items::run(Driver& driver, Kind kind, bool journaled, uint64_t cha
     asked =
         fmt::format(R"("update": "items", "updates": [{{"q": {{"_id": {}}}, "u": {{"$set": {{"x": {}}}}}}}])", id, x);
   else asked = fmt::format(R"("delete": "items", "deletes": [{{"q": {{"_id": {}}}, "limit": 1}}])", id);
-  const bson::Document sent = command(fmt::format(R"({{{}, "writeConcern": {{"j": {}}}}})", asked, journaled));
+  const bson::Document sent =
+      command(fmt::format(R"({{{}, "writeConcern": {}}})", asked, safe ? safety_.write : R"({"w": 1})"));
   const DriverReply reply = co_await driver.run(kDatabase, sent, Retry::kNever);
   Item& item = items_[id];
   item.isBusy = false;
@@ -201,7 +216,7 @@ Task<Outcome> Items::run(Driver& driver, Kind kind, bool journaled, uint64_t cha
   if (isOk && kind == Kind::kInsert) item.isThere = true;
   if (isOk && kind == Kind::kRemove) item.isThere = false;
   if (isOk && kind != Kind::kRemove) item.x = x;
-  if (reply.outcome == Outcome::kUnknown || (isOk && !journaled)) item.isCertain = false;
+  if (reply.outcome == Outcome::kUnknown || (isOk && !safe)) item.isCertain = false;
   co_return reply.outcome;
 }
 

@@ -31,6 +31,9 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     made.emplace_back(MemberReads::kInvariant);
     made.emplace_back(LogAudit::kInvariant);
     made.emplace_back(kAnswersExplained);
+    for (const char* name :
+         {kRegistersHold, kSessionsHold, kListsHold, kWorkIsDone, SetData::kSameEverywhere, SetData::kNothingLost})
+      made.emplace_back(name);
     return made;
   }();
   return names;
@@ -154,7 +157,9 @@ std::vector<std::string> ReplicaSet::writable() const {
 }
 
 std::unique_ptr<Workload> ReplicaSet::workload(Simulation& cluster, uint64_t seed) {
-  return std::make_unique<SetWorkload>(scenario_, cluster, *this, seed);
+  auto made = std::make_unique<SetWorkload>(scenario_, cluster, *this, seed);
+  workload_ = made.get();
+  return made;
 }
 
 void ReplicaSet::calm(Simulation& cluster) {
@@ -182,7 +187,8 @@ std::string ReplicaSet::whyNotConverged() {
     const std::string why = member.host == primaries[0] ? "" : whyNotFollowing(member.host, primaries[0]);
     if (!why.empty()) return why;
   }
-  return logs_ && !logs_->isDone() ? "the logs are compared with what they tell of" : "";
+  if (logs_ && !logs_->isDone()) return "the logs are compared with what they tell of";
+  return workload_ ? workload_->whyNotDone() : "";
 }
 
 std::string ReplicaSet::whyNotFollowing(const std::string& node, const std::string& primary) const {

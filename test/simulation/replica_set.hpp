@@ -15,6 +15,8 @@
 
 namespace troupe::sim {
 
+class SetWorkload;
+
 /// The members of a replica set as a program of the simulator. Remembers what
 /// each of them is, and checks what must be true of all of them after each turn of one.
 class ReplicaSet final : public Subject {
@@ -67,7 +69,8 @@ class ReplicaSet final : public Subject {
   std::vector<machines::Invariant> invariants_;
   machines::World world_;
   Simulation* cluster_ = nullptr;
-  std::unique_ptr<LogAudit> logs_;  ///< of a scenario that writes documents, once all faults have ended
+  SetWorkload* workload_ = nullptr;  ///< the run's
+  std::unique_ptr<LogAudit> logs_;   ///< of a scenario that writes documents, once all faults have ended
   machines::Facts* facts_ = nullptr;
   bool moved_ = false, worldIsOld_ = true;
   std::string forgotten_;  ///< what a node knew, and no longer does

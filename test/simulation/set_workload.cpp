@@ -34,7 +34,14 @@ bool SetWorkload::prepare(Duration atMost) {
     cluster_.runUntil([&] { return isUp() || (*answered && !set_.seen(node).document.config); },
                       end - cluster_.elapsed());
   }
-  return isUp();
+  return isUp() && (!data_ || cluster_.runUntil([&] { return data_->isReady(); }, end - cluster_.elapsed()));
+}
+
+void SetWorkload::makeData() {
+  data_ = std::make_unique<SetData>(
+      cluster_,
+      DataSessions::Hears{[this](const std::string& refused) { countAnswer(refused); },
+                          [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); }});
 }
 
 void SetWorkload::ask(const WorkSpec& work) {
@@ -45,6 +52,11 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kFreezes: return askForFreeze(work);
     case WorkKind::kDocuments: return askForDocument();
     case WorkKind::kMemberReads: return askForRead();
+    case WorkKind::kRegisters:
+    case WorkKind::kLists:
+    case WorkKind::kItems:
+      if (data_->ask(work, random_() >> 8)) countAsked();
+      return;
     default: return;  // of another program
   }
 }

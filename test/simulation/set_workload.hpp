@@ -1,9 +1,11 @@
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "test/simulation/member_reads.hpp"
 #include "test/simulation/replica_set.hpp"
+#include "test/simulation/set_data.hpp"
 #include "test/simulation/workload.hpp"
 
 namespace troupe::sim {
@@ -12,12 +14,20 @@ namespace troupe::sim {
 class SetWorkload final : public Workload {
  public:
   SetWorkload(const Scenario& scenario, Simulation& cluster, ReplicaSet& set, uint64_t seed)
-      : Workload(scenario, cluster, seed), set_(set) {}
+      : Workload(scenario, cluster, seed), set_(set) {
+    if (std::ranges::any_of(scenario.workloads, [](const WorkSpec& work) { return isOfData(work.kind); })) makeData();
+  }
 
   /// Initiates the set and waits for its first primary.
   bool prepare(Duration atMost) override;
+  /// Empty when what it has asked for is over and the data hold; see SetData.
+  std::string whyNotDone() { return data_ ? data_->whyNotDone(scenario_.faultsEndAfter) : std::string(); }
 
  private:
+  static bool isOfData(WorkKind kind) {
+    return kind == WorkKind::kRegisters || kind == WorkKind::kLists || kind == WorkKind::kItems;
+  }
+  void makeData();
   void ask(const WorkSpec& work) override;
   void askForStepDown(const WorkSpec& work);
   void askForStepUp();
@@ -30,6 +40,7 @@ class SetWorkload final : public Workload {
   void send(const std::string& node, const char* name, Command command, std::shared_ptr<bool> answered = nullptr);
 
   ReplicaSet& set_;
+  std::unique_ptr<SetData> data_;       ///< none: the scenario does not work with data
   std::unique_ptr<MemberReads> reads_;  ///< none before the first is asked for
 };
 

@@ -276,7 +276,10 @@ TEST_F(MachineHostOnAServer, DoesNothingForADocumentThatItFoundUntilThatIsSafe) 
 }
 
 Task<void> storeOutcome(Task<Status> task, Status* outcome) { *outcome = co_await std::move(task); }
-Task<Status> outcomeOf(std::shared_ptr<Future<Status>> future) { co_return co_await *future; }
+Task<Status> outcomeOf(std::shared_ptr<Future<Status>> future) {
+  Future<Status>& said = *future;
+  co_return co_await said;
+}
 
 /// A majority that says what the test wants, when it wants.
 struct SaidMajority {

@@ -36,6 +36,11 @@ class OplogTrimmerTest : public commands::CommandTest {
       ASSERT_TRUE(work.commit().isOK());
     }
   }
+  /// What a start would begin its replay with: no earlier entry is needed.
+  void takeCheckpoint() {
+    ASSERT_TRUE(server.engine->setStableTimestamp(server.server->operations.replicated->slots.newest()).isOK());
+    ASSERT_TRUE(server.engine->checkpoint({.stable = true}).isOK());
+  }
   static int64_t entries(commands::CommandNode& node) {
     return node.run(R"({"count": "oplog.rs"})"_json, "local")["n"].toInt64();
   }
@@ -48,6 +53,7 @@ class OplogTrimmerTest : public commands::CommandTest {
 TEST_F(OplogTrimmerTest, TheOldestEntriesGoWhenTheLogHasOutgrownItsSize) {
   write(300);
   EXPECT_EQ(entries(server), 301);
+  takeCheckpoint();
   server.node.advance(2s);
   EXPECT_LE(entries(server), 120);
   EXPECT_GE(entries(server), 80);
@@ -58,6 +64,7 @@ TEST_F(OplogTrimmerTest, TheOldestEntriesGoWhenTheLogHasOutgrownItsSize) {
 // TRN-004
 TEST_F(OplogTrimmerTest, EntriesOfAnEarlierLifeGoToo) {
   write(300);
+  takeCheckpoint();
   ASSERT_TRUE(server.engine->flushLog().isOK());
   auto options = member();
   options.disk = server.engine->disk();
@@ -66,24 +73,12 @@ TEST_F(OplogTrimmerTest, EntriesOfAnEarlierLifeGoToo) {
   EXPECT_LE(entries(again), 120);
 }
 
-class ReplayedOplogTest : public OplogTrimmerTest {
- protected:
-  ReplayedOplogTest() : OplogTrimmerTest(replayed()) {}
-  static commands::CommandNode::Options replayed() {
-    auto options = member();
-    options.replicated = true;
-    return options;
-  }
-};
-
 // TRN-006: a start after a crash replays the log from the last checkpoint on.
-TEST_F(ReplayedOplogTest, WhatAReplayNeedsStays) {
+TEST_F(OplogTrimmerTest, WhatAReplayNeedsStays) {
   write(300);
   server.node.advance(2s);
   EXPECT_EQ(entries(server), 301) << "there is no stable checkpoint";
-  const auto newest = server.server->operations.replicated->slots.newest();
-  ASSERT_TRUE(server.engine->setStableTimestamp(newest).isOK());
-  ASSERT_TRUE(server.engine->checkpoint({.stable = true}).isOK());
+  takeCheckpoint();
   write(1);
   server.node.advance(2s);
   EXPECT_LE(entries(server), 121);

@@ -48,7 +48,8 @@ TEST_F(Writing, EndsWithTheTerm) {
   EXPECT_EQ(progress.applied(), newest) << "a member's batches are noted by its applier";
   primary->begin(3);
   writes.slots.advanceTo({200, 1});
-  EXPECT_EQ(write(3), progress.applied());
+  const OpTime first = write(3);
+  EXPECT_EQ(progress.applied(), first);
 }
 
 /// Each write is noted in the end, whichever thread closed the last hole.

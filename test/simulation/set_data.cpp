@@ -1,0 +1,96 @@
+#include "test/simulation/set_data.hpp"
+
+#include <map>
+#include <utility>
+
+#include "messaging/errors/co_status.hpp"
+
+namespace troupe::sim {
+
+namespace {
+
+/// Of what is begun while primaries come and go, and operations a second.
+constexpr double kLeastDone = 0.2;
+constexpr double kLeastRate = 2;
+
+/// A member that is down or no secondary answers nothing: it is asked again.
+bson::Document findAllOf(const char* collection) {
+  return bson::doc("find", collection, "sort", bson::doc("_id", 1), "batchSize", 100000, "singleBatch", true,
+                   "$readPreference", bson::doc("mode", "nearest"));
+}
+
+bson::Document majority() { return bson::doc("w", "majority"); }
+
+}  // namespace
+
+SetData::SetData(Simulation& cluster, DataSessions::Hears hears)
+    : cluster_(cluster),
+      machine_(cluster.addMachine("clients")),
+      hears_(std::move(hears)),
+      sessions_(cluster, machine_, Safety::ofSet(), hears_),
+      anyPrimary_(std::make_unique<Driver>(machine_, cluster.streams(), cluster.nodes(), nullptr)) {
+  for (const std::string& node : cluster.nodes())
+    members_.push_back(std::make_unique<Driver>(machine_, cluster.streams(), std::vector<std::string>{node}, nullptr,
+                                                Driver::Preference::kNearest));
+}
+
+bool SetData::isReady() {
+  if (!std::exchange(making_, true)) machine_.start(makeCollections());
+  return made_;
+}
+
+Task<void> SetData::makeCollections() {
+  for (const char* collection : {"lists", "registers", "items"}) {
+    for (bool exists = false; !exists;) {
+      const bson::Document create = bson::doc("create", collection, "writeConcern", majority());
+      const DriverReply reply = co_await anyPrimary_->run("test", create, Driver::Retry::kNever);
+      exists = reply.status.isOK() || reply.status == ErrorCode::kNamespaceExists;
+    }
+  }
+  while (!made_) {
+    const bson::Document index = bson::doc(
+        "createIndexes", "items", "indexes",
+        std::vector<bson::Document>{bson::doc("key", bson::doc("x", 1), "name", "x_1")}, "writeConcern", majority());
+    made_ = (co_await anyPrimary_->run("test", index, Driver::Retry::kNever)).status.isOK();
+  }
+}
+
+Task<StatusWith<checkers::Contents>> SetData::contentsOf(Driver* driver) {
+  checkers::Contents contents;
+  for (const char* collection : {"items", "lists", "registers"}) {
+    const DriverReply reply = co_await driver->run("test", findAllOf(collection), Driver::Retry::kOnce);
+    if (!reply.status.isOK()) co_return reply.status;
+    auto& found = contents[std::string("test.") + collection];
+    for (const bson::Element& e : reply.body.view().at("cursor.firstBatch").asArray())
+      found.emplace_back(e.asDocument());
+  }
+  co_return contents;
+}
+
+Task<void> SetData::compareMembers() {
+  std::map<std::string, checkers::Contents> byNode;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    auto contents = co_await contentsOf(members_[i].get());
+    if (contents.isOK()) byNode[cluster_.nodes()[i]] = std::move(*contents);
+  }
+  difference_ = "a member does not answer";
+  if (byNode.size() == members_.size()) difference_ = checkers::compareReplicas(byNode).broken;
+  same_ = difference_.empty();
+  if (same_) {
+    const std::string lost = sessions_.items().compare(byNode.begin()->second["test.items"]);
+    cluster_.note(TraceEvent::Kind::kNote, "", "audit", lost.empty() ? "finds all well" : "finds", lost);
+    if (!lost.empty()) hears_.broken(kNothingLost, lost);
+  }
+  comparing_ = false;
+}
+
+/// Members may take a moment to get the last entries: a difference counts when it does not go away in time.
+std::string SetData::whyNotDone(Duration faultsEndAfter) {
+  if (!sessions_.isQuiet()) return "an operation still runs";
+  if (!std::exchange(checked_, true)) sessions_.check(faultsEndAfter, kLeastRate, kLeastDone);
+  if (same_) return {};
+  if (!std::exchange(comparing_, true)) machine_.start(compareMembers());
+  return std::string(kSameEverywhere) + ": " + difference_;
+}
+
+}  // namespace troupe::sim

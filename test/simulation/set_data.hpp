@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "test/checkers/comparison.hpp"
+#include "test/simulation/data_sessions.hpp"
+
+namespace troupe::sim {
+
+/// Sessions of drivers that read and write the data of a replica set, acknowledged by a majority and read as of one, on
+/// whoever is primary. In the end, once nobody writes any more, all members have to hold the same, and what was
+/// acknowledged.
+class SetData {
+ public:
+  static constexpr const char* kSameEverywhere = "members that hold different data";
+  static constexpr const char* kNothingLost = "acknowledged data that are lost";
+
+  /// All that is referred to outlives it.
+  SetData(Simulation& cluster, DataSessions::Hears hears);
+
+  /// Makes the collections that are not there; true once all are.
+  bool isReady();
+  /// Begins an operation; false if the session that `chance` chooses has one.
+  bool ask(const WorkSpec& work, uint64_t chance) { return sessions_.ask(work, chance); }
+  /// Empty when no operation runs, all members hold the same, and the histories hold; to be asked again and again.
+  std::string whyNotDone(Duration faultsEndAfter);
+
+ private:
+  Task<void> makeCollections();
+  Task<void> compareMembers();
+  Task<StatusWith<checkers::Contents>> contentsOf(Driver* driver);
+
+  Simulation& cluster_;
+  Node& machine_;
+  const DataSessions::Hears hears_;
+  DataSessions sessions_;
+  std::unique_ptr<Driver> anyPrimary_;
+  std::vector<std::unique_ptr<Driver>> members_;  ///< one for each node
+  bool making_ = false, made_ = false, comparing_ = false, same_ = false, checked_ = false;
+  std::string difference_;  ///< the last one that was found: members may still be catching up
+};
+
+}  // namespace troupe::sim
