@@ -191,6 +191,10 @@ class OperationContext {
   /// WriteMode::kApplied: the time of the entry that is being applied, which its units of work carry (write_slots.hpp).
   std::optional<bson::Timestamp> appliedTime() const { return appliedTime_; }
   void setAppliedTime(bson::Timestamp time) { appliedTime_ = time; }
+  /// Likewise: the time of the first entry of those that are applied side by side, of which it is one. Nothing: they
+  /// are applied one after the other.
+  std::optional<bson::Timestamp> batchStart() const { return batchStart_; }
+  void setBatchStart(bson::Timestamp time) { batchStart_ = time; }
   /// Whether a unit of work of this operation committed writes: then there is something to await.
   bool hasWritten() const { return hasWritten_; }
   void noteWritten() { hasWritten_ = true; }
@@ -273,7 +277,7 @@ class OperationContext {
   const OperationServices services_;
   const OperationOrigin origin_;
   WriteMode writeMode_ = WriteMode::kReplicated;
-  std::optional<bson::Timestamp> appliedTime_;
+  std::optional<bson::Timestamp> appliedTime_, batchStart_;
   bool hasWritten_ = false;
   bool reliesOnOthers_ = false;
   std::atomic<bool> announcesWrites_{false};

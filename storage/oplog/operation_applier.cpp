@@ -26,7 +26,7 @@ StatusWith<bson::Element> idIn(const std::optional<bson::View>& document) {
 
 }  // namespace
 
-Status OperationApplier::apply(OperationContext& operation, const OplogEntry& entry) const {
+Status OperationApplier::apply(OperationContext& operation, const OplogEntry& entry, size_t* written) const {
   operation.setWriteMode(WriteMode::kApplied);
   operation.setAppliedTime(entry.opTime.timestamp);
   RecoveryUnit& unit = operation.recoveryUnit();
@@ -41,7 +41,8 @@ Status OperationApplier::apply(OperationContext& operation, const OplogEntry& en
     return inUnit(unit, entry.operation, command);
   }
   WriteUnitOfWork work(unit);
-  TROUPE_TRY(applyDocument(unit, entry.operation));
+  size_t unasked = 0;
+  TROUPE_TRY(applyDocument(unit, entry.operation, written ? *written : unasked));
   return work.commit();
 }
 
@@ -54,40 +55,47 @@ Status OperationApplier::inUnit(RecoveryUnit& unit, const LoggedOperation& opera
 
 Status OperationApplier::applyWithin(RecoveryUnit& unit, const LoggedOperation& operation) const {
   if (operation.kind == OplogKind::kNoop) return Status::OK();
-  if (operation.kind != OplogKind::kCommand) return applyDocument(unit, operation);
+  size_t unasked = 0;
+  if (operation.kind != OplogKind::kCommand) return applyDocument(unit, operation, unasked);
   TROUPE_ASSIGN(const LoggedCommand command, parseCommand(operation));
   return applyCommand(unit, operation, command);
 }
 
-Status OperationApplier::applyDocument(RecoveryUnit& unit, const LoggedOperation& operation) const {
+Status OperationApplier::applyDocument(RecoveryUnit& unit, const LoggedOperation& operation, size_t& written) const {
   if (!operation.uuid)
     return {ErrorCode::kFailedToParse, "oplog entry: the UUID of the collection is missing for " + nameOf(operation)};
   TROUPE_ASSIGN(CatalogView* const view, CatalogView::open(catalog_, unit));
   TROUPE_ASSIGN(const CollectionPtr collection, view->find(*operation.uuid));
   if (!collection) return missing(unlikeTheLog(ErrorCode::kNamespaceNotFound, operation, "the collection is missing"));
-  if (operation.kind == OplogKind::kInsert) return insert(unit, *collection, operation.object);
-  if (operation.kind == OplogKind::kUpdate) return update(unit, *collection, operation);
+  if (operation.kind == OplogKind::kInsert) return insert(unit, *collection, operation.object, written);
+  if (operation.kind == OplogKind::kUpdate) return update(unit, *collection, operation, written);
   return remove(unit, *collection, operation.object);
 }
 
 /// What has been inserted already is replaced: later entries bring it back to where it was.
-Status OperationApplier::insert(RecoveryUnit& unit, const Collection& collection, bson::View document) const {
+Status OperationApplier::insert(RecoveryUnit& unit, const Collection& collection, bson::View document,
+                                size_t& written) const {
+  written += document.size();
   return collection.put(unit, document, RecordId()).status();
 }
 
-Status OperationApplier::update(RecoveryUnit& unit, const Collection& collection,
-                                const LoggedOperation& operation) const {
+Status OperationApplier::update(RecoveryUnit& unit, const Collection& collection, const LoggedOperation& operation,
+                                size_t& written) const {
   TROUPE_ASSIGN(const bson::Element id, idIn(operation.other));
   TROUPE_ASSIGN(const auto record, collection.findById(unit, id));
   if (!record) {
     // A later entry removes the document. Without it the delta says nothing; the whole of it may still be needed.
-    if (isReplay() && !isDelta(operation.object)) return insert(unit, collection, operation.object);
+    if (isReplay() && !isDelta(operation.object)) return insert(unit, collection, operation.object, written);
     return missing(unlikeTheLog(ErrorCode::kNoSuchKey, operation, "an updated document is missing"));
   }
   bson::Document before;
   TROUPE_TRY(collection.find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
-  if (!isDelta(operation.object)) return collection.update(unit, *record, before, operation.object);
+  if (!isDelta(operation.object)) {
+    written += operation.object.size();
+    return collection.update(unit, *record, before, operation.object);
+  }
   TROUPE_ASSIGN(const bson::Document after, applyDelta(before, operation.object));
+  written += after.bytes().size();
   return collection.update(unit, *record, before, after);
 }
 

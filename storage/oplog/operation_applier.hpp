@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -31,8 +32,8 @@ class OperationApplier {
   /// caller, each is stamped with its own time; for a command none may be open. *Blocks* for the commit of an index
   /// build, which scans its collection. Errors: FailedToParse; NamespaceNotFound, NoSuchKey, IndexNotFound,
   /// NamespaceExists (only kFollowing: this node's data are not those of the log); WriteConflict and its kin (to be
-  /// applied again); the engine's.
-  Status apply(OperationContext& operation, const OplogEntry& entry) const;
+  /// applied again); the engine's. `written` (may be null) grows by the bytes of the documents as they become.
+  Status apply(OperationContext& operation, const OplogEntry& entry, size_t* written = nullptr) const;
 
  private:
   bool isReplay() const { return mode_ == ApplyMode::kReplaying; }
@@ -40,9 +41,10 @@ class OperationApplier {
   Status missing(Status error) const { return isReplay() ? Status::OK() : error; }
 
   Status applyWithin(RecoveryUnit& unit, const LoggedOperation& operation) const;
-  Status applyDocument(RecoveryUnit& unit, const LoggedOperation& operation) const;
-  Status insert(RecoveryUnit& unit, const Collection& collection, bson::View document) const;
-  Status update(RecoveryUnit& unit, const Collection& collection, const LoggedOperation& operation) const;
+  Status applyDocument(RecoveryUnit& unit, const LoggedOperation& operation, size_t& written) const;
+  Status insert(RecoveryUnit& unit, const Collection& collection, bson::View document, size_t& written) const;
+  Status update(RecoveryUnit& unit, const Collection& collection, const LoggedOperation& operation,
+                size_t& written) const;
   Status remove(RecoveryUnit& unit, const Collection& collection, bson::View id) const;
 
   Status applyCommand(RecoveryUnit& unit, const LoggedOperation& operation, const LoggedCommand& command) const;

@@ -1,17 +1,17 @@
 #include "storage/oplog/oplog_replay.hpp"
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "storage/oplog/operation_applier.hpp"
-#include "storage/transaction/write_unit_of_work.hpp"
+#include "storage/oplog/batch_units.hpp"
 
 namespace troupe::storage {
 
 namespace {
 
-/// Entries that are read, and documents that are written, at a time.
+/// Entries that are read at a time.
 constexpr size_t kBatchEntries = 1000;
 constexpr size_t kBatchBytes = size_t{8} << 20;
 
@@ -51,8 +51,6 @@ std::string nameOf(bson::Timestamp time) {
   return "Timestamp(" + std::to_string(time.seconds) + ", " + std::to_string(time.increment) + ")";
 }
 
-std::string nameOf(const OplogEntry& entry) { return "the entry of " + nameOf(entry.opTime.timestamp); }
-
 /// Entries between the data and the beginning of the log would be left out in silence.
 Status checkIsComplete(const OplogStore& log, const OperationServices& services, bson::Timestamp after) {
   OperationContext operation(services, OperationOrigin::kApplier);
@@ -63,11 +61,11 @@ Status checkIsComplete(const OplogStore& log, const OperationServices& services,
                                                       ": this member has to be resynced from another one"};
 }
 
-bool isAlone(const OplogEntry& entry) { return entry.operation.kind == OplogKind::kCommand; }
-
-/// Writes entries of one batch: those of documents together, commands each by itself.
+/// Writes entries of one batch: those of documents together, as many as a unit of work may hold, commands each by
+/// itself.
 Status writeBatch(const OperationApplier& applier, const OperationServices& services,
-                  const std::vector<OplogEntry>& entries) {
+                  const std::vector<OplogEntry>& entries, UnitLimits& limits) {
+  std::vector<const OplogEntry*> together;
   for (size_t i = 0; i < entries.size();) {
     OperationContext operation(services, OperationOrigin::kApplier);
     if (isAlone(entries[i])) {
@@ -75,10 +73,11 @@ Status writeBatch(const OperationApplier& applier, const OperationServices& serv
       ++i;
       continue;
     }
-    WriteUnitOfWork together(operation.recoveryUnit());
-    for (; i < entries.size() && !isAlone(entries[i]); ++i)
-      TROUPE_TRY(applier.apply(operation, entries[i]).withContext(nameOf(entries[i])));
-    TROUPE_TRY(together.commit());
+    for (together.clear(); i < entries.size() && !isAlone(entries[i]); ++i) together.push_back(&entries[i]);
+    for (std::span<const OplogEntry* const> left = together; !left.empty();) {
+      TROUPE_ASSIGN(const size_t done, applyInUnit(applier, operation, left, limits));
+      left = left.subspan(done);
+    }
   }
   return Status::OK();
 }
@@ -92,6 +91,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
   const OperationApplier applier(catalog, mode);
   if (mode == ApplyMode::kFollowing) TROUPE_TRY(checkIsComplete(log, services, after));
   LogReader reader(log, services, after);
+  UnitLimits limits;
   Replayed done;
   for (;;) {
     TROUPE_ASSIGN(const auto batch, reader.next());
@@ -101,7 +101,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
       TROUPE_ASSIGN(auto entry, OplogEntry::parse(document));
       entries.push_back(std::move(entry));
     }
-    TROUPE_TRY(writeBatch(applier, services, entries).withContext("the log could not be replayed"));
+    TROUPE_TRY(writeBatch(applier, services, entries, limits).withContext("the log could not be replayed"));
     done.entries += static_cast<int64_t>(entries.size());
     done.last = entries.back().opTime.timestamp;
     if (progress) progress(done);

@@ -121,7 +121,8 @@ StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns) {
   return slots[0];
 }
 
-/// The slot of a row written aside has no entry in the log, so it is not the operation's OpTime.
+/// The slot of a row written aside has no entry in the log, so it is not the operation's OpTime. Appliers know no order
+/// among their slots, so theirs is the time before which none of them writes.
 TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore) {
   const auto notOlder = [&](bson::Timestamp time) { return std::max(time, notBefore); };
   if (ReplicatedUnit* const entered = ReplicatedUnit::in(unit)) {
@@ -130,7 +131,8 @@ TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore) {
     return {time, std::move(hole)};
   }
   if (!unit.commitTimestamp()) return {};
-  return {notOlder(*unit.commitTimestamp()), {}};
+  const auto batchStart = unit.operation() ? unit.operation()->batchStart() : std::nullopt;
+  return {notOlder(batchStart.value_or(*unit.commitTimestamp())), {}};
 }
 
 /// A grouped unit gets its time when it commits.

@@ -67,8 +67,8 @@ struct TimeAside {
 /// forget the flag that its index keys need. Nor may it be older than the row's last version, which `notBefore` is.
 /// The oldest open slot meets both demands: a schema change holds its collection exclusively, so every open slot of a
 /// writer of that collection is later than the change; and times given here never go back.
-/// Where the log of another node gives the times (WriteMode::kApplied) it is the unit's own or `notBefore`: appliers
-/// must not let the stable time come to lie within a batch that they apply in parallel.
+/// Where the log of another node gives the times (WriteMode::kApplied) it is that of the first entry of those that are
+/// applied side by side (OperationContext::batchStart), or the unit's own where they are applied in their order.
 TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore);
 
 /// The guard of what is replicated, on a member of a replica set (SessionPool::isMember), whatever the operation and

@@ -245,6 +245,23 @@ TEST_P(MultikeyTimesTest, UnfinishedBuildsThatAStartFindsAreDiscardedAtATime) {
       << "the exception ends with the start";
 }
 
+// A recovery to any time within a batch must find the flags that its keys of that time need.
+TEST_P(MultikeyTimesTest, AnAppliersFlagIsAsOldAsItsBatchInWhateverOrderItIsWritten) {
+  const Timestamp first = at(50), middle = at(52), last = at(55);
+  const auto apply = [&](Timestamp time, int id) {
+    OperationContext applier({.sessions = *pool, .replicated = writes.get()}, OperationOrigin::kApplier);
+    applier.setWriteMode(WriteMode::kApplied);
+    applier.setAppliedTime(time);
+    applier.setBatchStart(first);
+    insertAs(applier, withArray(id, "b"));
+  };
+  apply(last, 1);
+  apply(middle, 2);
+  EXPECT_EQ(flagsAt(at(49)), std::set<std::string>{});
+  EXPECT_EQ(flagsAt(first), std::set<std::string>{"b"});
+  EXPECT_EQ(neededAt(middle), std::set<std::string>{"b"});
+}
+
 TROUPE_ON_BOTH_ENGINES(MultikeyTimesTest);
 
 }  // namespace troupe::storage

@@ -1,0 +1,92 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "actors/kernel/node.hpp"
+#include "actors/kernel/task.hpp"
+#include "storage/operation/held_lock.hpp"
+#include "storage/operation/operation_context.hpp"
+#include "storage/oplog/batch_units.hpp"
+#include "storage/oplog/entry_locks.hpp"
+#include "storage/transaction/conflict_retry.hpp"
+
+namespace troupe::replication {
+
+/// Consecutive entries that are made visible together. Cheap to copy; shares its stretch.
+struct OplogBatch {
+  std::shared_ptr<const storage::OplogStretch> stretch;
+  size_t first = 0, count = 0;
+
+  std::span<const storage::OplogEntry> entries() const {
+    return std::span<const storage::OplogEntry>(stretch->entries).subspan(first, count);
+  }
+  std::span<const bson::Document> documents() const {
+    return std::span<const bson::Document>(stretch->documents).subspan(first, count);
+  }
+};
+
+/// Writes batches of another member's log: its entries to the own log, then what they say to the documents (OPL-010,
+/// REP-020). Moves no time: nobody sees the inside of a batch as long as the caller moves them afterwards (REP-023).
+/// One batch at a time. Outlives its users and whatever they have begun: the writers of a batch run on the pool, also
+/// when the task that awaits them has gone.
+class BatchWriter {
+ public:
+  struct Options {
+    storage::ApplyMode mode = storage::ApplyMode::kFollowing;  ///< an initial sync replays
+    size_t writers = 4;                                        ///< that write documents side by side, at most
+    size_t entriesPerWriter = 32;                              ///< below that a batch gets fewer writers
+    storage::UnitLimits unit = {};
+  };
+  struct Parts {
+    Node& node;
+    storage::Catalog& catalog;
+    storage::OplogStore& log;
+    storage::OperationServices services;  ///< its tickets are not asked for: an applier must not wait behind clients
+  };
+  BatchWriter(const Parts& parts, const Options& options);
+
+  /// Log, then documents. The batch is a command alone, or holds none (nextBatch). Conflicts and pressure in the cache
+  /// are waited out. Errors end the member: its data are not those of the log, or storage has failed.
+  Task<Status> write(OplogBatch batch);
+  /// The halves of `write`. The second may be repeated in mode kReplaying, as a start does that finds the entries.
+  Task<Status> writeLog(OplogBatch batch);
+  Task<Status> writeDocuments(OplogBatch batch);
+
+  /// Since the writer was made.
+  struct Figures {
+    int64_t units = 0;      ///< storage transactions of documents: fewer than entries (REP-022)
+    int64_t conflicts = 0;  ///< units that were begun anew
+  };
+  Figures figures() const { return {units_.load(), conflicts_.load()}; }
+
+ private:
+  struct Writing;
+  struct Alone;
+  using Share = std::vector<const storage::OplogEntry*>;
+  using Entries = std::span<const storage::OplogEntry* const>;
+
+  std::vector<Share> spread(const OplogBatch& batch) const;
+  Task<void> runShare(std::shared_ptr<Writing> writing, size_t share);
+  Task<Status> writeShare(std::shared_ptr<Writing> writing, size_t share);
+  /// Entries of one collection.
+  Task<Status> writeCollection(std::shared_ptr<Writing> writing, Entries entries);
+  Task<Status> writeAlone(OplogBatch batch);
+  Task<Status> applyAlone(std::shared_ptr<Alone> alone);
+  Task<StatusWith<std::vector<storage::HeldLock>>> acquire(storage::OperationContext& operation,
+                                                           std::vector<storage::EntryLock> wanted);
+  /// Waits before the next attempt; false: the failure is final.
+  Task<bool> retries(storage::ConflictRetry& retry, Status failure);
+
+  Node& node_;
+  storage::Catalog& catalog_;
+  storage::OplogStore& log_;
+  const storage::OperationServices services_;
+  const Options options_;
+  const storage::OperationApplier applier_;
+  std::atomic<int64_t> units_{0}, conflicts_{0};
+};
+
+}  // namespace troupe::replication

@@ -1,0 +1,38 @@
+#include "actors/replication/detached_work.hpp"
+
+#include <utility>
+
+namespace troupe::replication {
+
+namespace {
+
+class DetachedWork final : public Actor {
+ public:
+  DetachedWork(std::function<Status()> work, Promise<Status> outcome)
+      : work_(std::move(work)), outcome_(std::move(outcome)) {}
+  Behaviour behaviour() override {
+    return {on<Begin>([this](const Begin&) {
+      Status status = work_();
+      stop();
+      outcome_.set(std::move(status));
+    })};
+  }
+  void onStart() override { tell(self(), local(Begin{})); }
+
+ private:
+  struct Begin {};
+  std::function<Status()> work_;
+  Promise<Status> outcome_;
+};
+
+}  // namespace
+
+Task<Status> runDetached(Node& node, std::string path, std::function<Status()> work) {
+  Promise<Status> promise;
+  auto outcome = promise.future();
+  auto actor = std::make_unique<DetachedWork>(std::move(work), std::move(promise));
+  node.spawn(path, std::move(actor), {.detached = true});
+  co_return co_await outcome;
+}
+
+}  // namespace troupe::replication

@@ -1,0 +1,226 @@
+#include "actors/replication/oplog_applier.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/kernel/node.hpp"
+
+namespace troupe::replication {
+
+using std::chrono::duration_cast;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+namespace {
+
+int64_t wallMillisOf(const Environment& environment) {
+  return duration_cast<milliseconds>(environment.wallNow().time_since_epoch()).count();
+}
+
+}  // namespace
+
+ApplyFigures::Values ApplyFigures::get() const {
+  const std::lock_guard lock(mutex_);
+  return values_;
+}
+
+void ApplyFigures::noteBatch(const OplogBatch& batch, microseconds took) {
+  constexpr double kMemoryMicros = 5e6;
+  int64_t bytes = 0;
+  for (const bson::Document& each : batch.documents()) bytes += static_cast<int64_t>(each.bytes().size());
+  const std::lock_guard lock(mutex_);
+  ++values_.batches;
+  values_.entries += static_cast<int64_t>(batch.count);
+  values_.bytes += bytes;
+  values_.micros += took.count();
+  values_.applied = batch.entries().back().opTime;
+  values_.wallMillis = batch.entries().back().wall.millis;
+  const double kept = recentMicros_ > kMemoryMicros ? kMemoryMicros / recentMicros_ : 1;
+  recentEntries_ = recentEntries_ * kept + static_cast<double>(batch.count);
+  recentMicros_ = recentMicros_ * kept + static_cast<double>(took.count());
+  values_.perSecond = recentMicros_ > 0 ? recentEntries_ / recentMicros_ * 1e6 : 0;
+}
+
+void ApplyFigures::noteWaiting(size_t entries) {
+  const std::lock_guard lock(mutex_);
+  values_.waiting = static_cast<int64_t>(entries);
+}
+
+Behaviour OplogApplier::behaviour() {
+  return {on<DrainBuffer>([this](const DrainBuffer&, Context& context) { drain(context); }),
+          on<Pause>([this](const Pause&, Context& context) { pause(context); }),
+          on<Resume>([this](const Resume&) { resume(); })};
+}
+
+void OplogApplier::onStart() { start(run()); }
+
+Task<void> OplogApplier::run() {
+  while (!stopping_) {
+    if (paused_) {
+      setPhase("paused", "until it is told to resume");
+      co_await message();
+      continue;
+    }
+    const auto filled = refill();
+    if (!filled.isOK()) co_return failWith(filled.status());
+    if (!*filled) {
+      co_await awaitEntries();
+      continue;
+    }
+    const size_t count = nextBatch(*parts_.memory->taken, parts_.memory->next, parts_.limits, notAfter());
+    if (count == 0) {
+      co_await awaitDelay();
+      continue;
+    }
+    const Status applied = co_await applyNext(count);
+    if (!applied.isOK()) co_return failWith(applied);
+    answer(pauses_);
+  }
+  stop();
+}
+
+/// Whether the buffer is closed is asked before it is found empty: nothing is added to a closed one.
+StatusWith<bool> OplogApplier::refill() {
+  ApplierMemory& memory = *parts_.memory;
+  if (memory.taken && memory.life != parts_.buffer->life()) memory.taken.reset();
+  if (memory.waiting() > 0) return true;
+  memory.taken.reset();
+  rests_ = parts_.buffer->isClosed();
+  auto fetched = parts_.buffer->take(parts_.limits.maxEntries, parts_.limits.maxBytes, &memory.life);
+  parts_.memory->figures.noteWaiting(fetched.size());
+  if (fetched.empty()) return false;
+  rests_ = false;
+  std::vector<bson::Document> documents;
+  documents.reserve(fetched.size());
+  for (FetchedEntry& each : fetched) documents.push_back(std::move(each.document));
+  TROUPE_ASSIGN(auto stretch, storage::OplogStretch::parse(std::move(documents)));
+  memory.taken = std::make_shared<const storage::OplogStretch>(std::move(stretch));
+  memory.next = 0;
+  return true;
+}
+
+Task<Status> OplogApplier::applyNext(size_t count) {
+  ApplierMemory& memory = *parts_.memory;
+  const OplogBatch batch{memory.taken, memory.next, count};
+  const TimePoint begun = environment().now();
+  stage_ = Stage::kWriting;
+  setPhase("writing", "a batch of entries");
+  const Status written = co_await parts_.writer->write(batch);
+  if (!written.isOK()) co_return written;
+  memory.next += count;
+  memory.figures.noteBatch(batch, duration_cast<microseconds>(environment().now() - begun));
+  memory.figures.noteWaiting(memory.waiting());
+  stage_ = Stage::kIdle;
+  moveTimes(batch);
+  co_return Status::OK();
+}
+
+void OplogApplier::moveTimes(const OplogBatch& batch) {
+  const OpTime end = batch.entries().back().opTime;
+  parts_.writes->slots.advanceTo(end.timestamp);
+  parts_.writes->visibility.advance(end.timestamp);
+  parts_.applied(end);
+}
+
+Task<void> OplogApplier::awaitEntries() {
+  if (rests_) {
+    answer(drains_);
+    setPhase("drained", "all is applied, and nothing is fetched");
+    co_await parts_.buffer->untilOpen();
+    co_return;
+  }
+  setPhase("waiting", "for entries");
+  co_await parts_.buffer->untilFilled();
+}
+
+std::optional<bson::Date> OplogApplier::notAfter() const {
+  if (!parts_.delay || !drains_.empty()) return std::nullopt;
+  const Duration delay = parts_.delay();
+  if (delay <= Duration::zero()) return std::nullopt;
+  return bson::Date{wallMillisOf(environment()) - duration_cast<milliseconds>(delay).count()};
+}
+
+/// Not longer than a moment at a time: the delay is of the set's config, which may change.
+Task<void> OplogApplier::awaitDelay() {
+  constexpr milliseconds kLookEvery(1000);
+  setPhase("delaying", "a delayed member applies later");
+  const ApplierMemory& memory = *parts_.memory;
+  const int64_t wall = memory.taken->entries[memory.next].wall.millis;
+  const int64_t mayBeOf = notAfter().value_or(bson::Date{wall}).millis;
+  const auto left = std::clamp(milliseconds(wall - mayBeOf), milliseconds(1), kLookEvery);
+  const TimerId timer = after(left, [this] { nudge(); });
+  co_await message();
+  cancelTimer(timer);
+}
+
+void OplogApplier::failWith(Status why) {
+  stage_ = Stage::kFailed;
+  failure_ = std::move(why);
+  setPhase("failed", "the data of this node are not those of the log");
+  for (auto* asks : {&pauses_, &drains_})
+    for (Context& each : std::exchange(*asks, {})) each.fail(failure_);
+  parts_.fail(failure_);
+}
+
+bool OplogApplier::isDrained() const {
+  if (stage_ != Stage::kIdle || parts_.memory->waiting() > 0) return false;
+  return parts_.buffer->isClosed() && parts_.buffer->figures().entries == 0;
+}
+
+void OplogApplier::drain(Context& context) {
+  if (stage_ == Stage::kFailed) return context.fail(failure_);
+  if (isDrained()) return context.reply(local(Done{}));
+  drains_.push_back(std::move(context));
+  nudge();
+}
+
+void OplogApplier::pause(Context& context) {
+  if (stage_ == Stage::kFailed) return context.fail(failure_);
+  paused_ = true;
+  if (stage_ == Stage::kIdle) return context.reply(local(Done{}));
+  pauses_.push_back(std::move(context));
+}
+
+void OplogApplier::resume() {
+  paused_ = false;
+  nudge();
+}
+
+void OplogApplier::answer(std::vector<Context>& asks) {
+  for (Context& each : std::exchange(asks, {})) each.reply(local(Done{}));
+}
+
+Future<Done> OplogApplier::message() { return nudges_.emplace_back().future(); }
+
+void OplogApplier::nudge() {
+  for (Promise<Done>& each : std::exchange(nudges_, {})) each.set({});
+}
+
+void OplogApplier::onStopRequested() {
+  stopping_ = true;
+  if (stage_ != Stage::kWriting) stop();
+}
+
+void OplogApplier::onStop(const Status& reason) {
+  if (stage_ != Stage::kWriting || reason == ErrorCode::kInterruptedAtShutdown) return;
+  parts_.fail(reason.withContext("the applier ended in the middle of a batch"));
+}
+
+bson::Document OplogApplier::describe() const {
+  const auto values = parts_.memory->figures.get();
+  const auto writer = parts_.writer->figures();
+  const auto buffer = parts_.buffer->figures();
+  bson::Builder b;
+  b.append("applied", values.applied.timestamp).append("term", values.applied.term);
+  b.append("batches", values.batches).append("entries", values.entries).append("bytes", values.bytes);
+  b.append("units", writer.units).append("conflicts", writer.conflicts);
+  b.append("entriesPerSecond", values.perSecond);
+  if (values.batches > 0) b.append("lagMillis", std::max<int64_t>(0, wallMillisOf(environment()) - values.wallMillis));
+  b.append("waiting", values.waiting);
+  b.append("bufferedEntries", static_cast<int64_t>(buffer.entries));
+  b.append("bufferedBytes", static_cast<int64_t>(buffer.bytes));
+  b.append("bufferBytes", static_cast<int64_t>(buffer.maxBytes));
+  return b.finish();
+}
+
+}  // namespace troupe::replication

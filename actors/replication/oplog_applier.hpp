@@ -1,0 +1,123 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "actors/kernel/actor.hpp"
+#include "actors/kernel/context.hpp"
+#include "actors/replication/batch_writer.hpp"
+#include "actors/replication/oplog_buffer.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+
+namespace troupe::replication {
+
+/// Path of the applier on every member.
+inline constexpr const char* kOplogApplierPath = "/node/replication/applier";
+
+// Local messages to the applier. Asks are answered with troupe::Done, or with the failure that ended the applier.
+
+/// Answered when the buffer is closed and all that was in it is applied and visible. A delayed member does not wait for
+/// its delay then: it is about to lead.
+struct DrainBuffer {};
+/// Answered when no batch is under way; none begins before `Resume`.
+struct Pause {};
+/// Goes on with what the buffer holds now: entries that were taken from it before a `reopen` are forgotten. A tell.
+struct Resume {};
+
+/// What a member has applied since its start, as serverStatus shows it (`metrics.repl.apply`). Any thread.
+class ApplyFigures {
+ public:
+  struct Values {
+    int64_t batches = 0, entries = 0, bytes = 0;
+    int64_t micros = 0;      ///< that batches took, all together
+    int64_t waiting = 0;     ///< entries that were taken from the buffer and are not applied
+    OpTime applied;          ///< end of the last batch; null: there was none
+    int64_t wallMillis = 0;  ///< of that entry, on the clock of its writer
+    double perSecond = 0;    ///< entries, in the last few seconds of work
+  };
+  Values get() const;
+  void noteBatch(const OplogBatch& batch, std::chrono::microseconds took);
+  void noteWaiting(size_t entries);
+
+ private:
+  mutable std::mutex mutex_;
+  Values values_;
+  double recentEntries_ = 0, recentMicros_ = 0;  ///< weighted towards the last ones
+};
+
+/// What the lives of an applier share: a restart between two batches loses no entry. Outlives the actor, which alone
+/// touches it, but for the figures.
+struct ApplierMemory {
+  ApplyFigures figures;
+  std::shared_ptr<const storage::OplogStretch> taken{};  ///< out of the buffer
+  size_t next = 0;                                       ///< of it, the first that is not applied
+  uint64_t life = 0;                                     ///< of the buffer, which they are of
+
+  size_t waiting() const { return taken ? taken->size() - next : 0; }
+};
+
+/// Carries out what the fetcher has put into the buffer, batch by batch (REP-018 to 024): takes entries, decides on a
+/// batch, has it written, and then moves the node's times, all of them at once, to its end. Data that are not those of
+/// the log end the member (`fail`), and so does an end of the actor in the middle of a batch: nobody has its entries
+/// any more. An orderly stop waits for the end of the batch.
+class OplogApplier final : public Actor {
+ public:
+  /// All that is referred to outlives the actor. Functions are called by the actor and must not block.
+  struct Parts {
+    OplogBuffer* buffer;
+    BatchWriter* writer;
+    storage::ReplicatedWrites* writes;  ///< its clock and the visible end of its log move with each batch
+    ApplierMemory* memory;
+    /// The batch that ends here is applied and visible: ReplicationProgress::noteApplied, waking the flusher.
+    std::function<void(const OpTime&)> applied;
+    /// Ends the node: it must not serve these data.
+    std::function<void(const Status&)> fail;
+    /// By how much a delayed member lags on purpose; null: by nothing.
+    std::function<Duration()> delay;
+    storage::BatchLimits limits = {};
+  };
+  explicit OplogApplier(Parts parts) : parts_(std::move(parts)) {}
+
+  Behaviour behaviour() override;
+  void onStart() override;
+  void onStop(const Status& reason) override;
+  void onStopRequested() override;
+  bson::Document describe() const override;
+
+ private:
+  enum class Stage { kIdle, kWriting, kFailed };
+
+  Task<void> run();
+  /// Takes entries from the buffer unless some are left. False: there are none.
+  StatusWith<bool> refill();
+  Task<Status> applyNext(size_t count);
+  /// Readers arrive at the end of the batch.
+  void moveTimes(const OplogBatch& batch);
+  Task<void> awaitEntries();
+  Task<void> awaitDelay();
+  void failWith(Status why);
+
+  void drain(Context& context);
+  void pause(Context& context);
+  void resume();
+  bool isDrained() const;
+  static void answer(std::vector<Context>& asks);
+  /// How young entries may be to be applied; nothing: as young as they are.
+  std::optional<bson::Date> notAfter() const;
+  /// Completes with the next message.
+  Future<Done> message();
+  void nudge();
+
+  const Parts parts_;
+  Stage stage_ = Stage::kIdle;
+  bool paused_ = false, stopping_ = false;
+  bool rests_ = false;  ///< all is applied and the buffer is closed
+  std::vector<Context> pauses_, drains_;
+  std::vector<Promise<Done>> nudges_;
+  Status failure_;
+};
+
+}  // namespace troupe::replication

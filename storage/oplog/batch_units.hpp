@@ -1,0 +1,32 @@
+#pragma once
+#include <cstddef>
+#include <span>
+
+#include "storage/oplog/operation_applier.hpp"
+#include "storage/oplog/oplog_batch.hpp"
+#include "storage/oplog/oplog_store.hpp"
+
+namespace troupe::storage {
+
+// The units of work in which an applier, or a replay, writes entries. Blocking only as storage does.
+
+/// Bounds of one unit of work, whose changes are in the engine's cache until it commits.
+struct UnitLimits {
+  size_t maxEntries = 500;
+  size_t maxBytes = size_t{4} << 20;  ///< of the documents as they become: a small delta may be of a large one
+};
+
+/// Adds the entries, whose documents stand beside them, to the node's own log, in one unit of work: after a kill it
+/// holds all of them or none. Errors: IllegalOperation, when their times do not grow from the newest entry of the log
+/// on, or a term goes back: readers of the log would miss some; WriteConflict and its kin (nothing was written, try
+/// again); the engine's.
+Status logEntries(OperationContext& operation, OplogStore& log, std::span<const OplogEntry> entries,
+                  std::span<const bson::Document> documents);
+
+/// Carries out entries of documents from the front in one unit of work: as many as fit, one at least. Says how many.
+/// `limits.maxEntries` is halved where a unit was too large for the cache, and is to be kept for those that follow.
+/// Locks are the caller's. Errors: those of OperationApplier::apply; TransactionTooLargeForCache (one entry alone is).
+StatusWith<size_t> applyInUnit(const OperationApplier& applier, OperationContext& operation,
+                               std::span<const OplogEntry* const> entries, UnitLimits& limits);
+
+}  // namespace troupe::storage
