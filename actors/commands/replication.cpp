@@ -135,6 +135,14 @@ Task<Status> maintenance(Request& request) {
   co_return co_await askTopology(request, replication::Maintenance{request.body().first().truthy()});
 }
 
+/// RBK-005: who reads this member's log twice compares them.
+Task<Status> getRollbackId(Request& request) {
+  const ServerContext& server = request.server();
+  if (!server.membership) co_return notReplicated();
+  request.reply().append("rbid", static_cast<int32_t>(server.membership->rollbackId()));
+  co_return Status::OK();
+}
+
 constexpr Argument kReconfigArguments[] = {flagArg("force"), numberArg("maxTimeMS")};
 constexpr Argument kStepDownArguments[] = {flagArg("force"), numberArg("secondaryCatchUpPeriodSecs")};
 constexpr Argument kStepUpArguments[] = {flagArg("skipDryRun")};
@@ -188,6 +196,12 @@ constexpr Command kReplicationCommands[] = {
      .adminOnly = true,
      .arguments = kNamedFreely,
      .run = maintenance},
+    {.name = "replSetGetRBID",
+     .summary = "how often this member has rolled back; others compare it around reads of its log",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetGetStatus},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = getRollbackId},
 };
 
 }  // namespace

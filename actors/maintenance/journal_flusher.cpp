@@ -27,9 +27,15 @@ void JournalFlusher::armTimer() {
 }
 
 void JournalFlusher::flush() {
-  if (flushing_ || !tracker_->hasWork()) return;
+  if (flushing_ || !tracker_->hasWork() || !mayBegin()) return;
   begin();
   awaitHoles();
+}
+
+/// A rollback would wait here for a hole that it closes itself, and would have its own end of the log overwritten.
+bool JournalFlusher::mayBegin() {
+  pass_ = storage::BackgroundGate::enter(log_.writes ? &log_.writes->background : nullptr);
+  return static_cast<bool>(pass_);
 }
 
 void JournalFlusher::begin() {
@@ -65,6 +71,7 @@ Status JournalFlusher::writeOut() {
 void JournalFlusher::finish() {
   flushing_ = false;
   const Status status = writeOut();
+  pass_.leave();
   tracker_->endFlush(status, std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun_));
   setPhase("idle", "waiting for commits to make durable");
   if (!status.isOK()) throw std::runtime_error("the log could not be flushed: " + status.reason());
@@ -76,7 +83,7 @@ void JournalFlusher::finish() {
 void JournalFlusher::onStop(const Status& reason) {
   if (waiter_ != 0) log_.writes->visibility.withdraw(waiter_);
   if (!flushing_) {
-    if (!reason.isOK() || !tracker_->hasWork()) return;
+    if (!reason.isOK() || !tracker_->hasWork() || !mayBegin()) return;
     begin();
   }
   Status outcome = reason;

@@ -61,6 +61,9 @@ class Membership final : public storage::NodeState {
     view_ = std::move(next);
   }
   uint64_t version() const override { return version_.load(std::memory_order_acquire); }
+  /// How often this member's log was cut, as replSetGetRBID shows it (RBK-005).
+  int64_t rollbackId() const { return rollbackId_.load(std::memory_order_acquire); }
+  void setRollbackId(int64_t id) { rollbackId_.store(id, std::memory_order_release); }
 
  private:
   static std::tuple<MemberState, bool, int64_t> roleOf(const ReplicaView& view) {
@@ -72,6 +75,7 @@ class Membership final : public storage::NodeState {
   mutable std::mutex mutex_;  ///< for a pointer copy
   std::shared_ptr<const ReplicaView> view_;
   std::atomic<uint64_t> version_{0};
+  std::atomic<int64_t> rollbackId_{1};
 };
 
 /// Whether a write of this member can be known to survive any failover: data is not replicated yet, so only where it is

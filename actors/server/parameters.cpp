@@ -50,6 +50,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   flag("notablescan", notablescan, true);
   flag("requireApiVersion", requireApiVersion, true);
   flag("enableElectionHandoff", enableElectionHandoff, true);
+  flag("createRollbackDataFiles", createRollbackDataFiles, true);
   share("transactionTooLargeForCacheThreshold", transactionTooLargeForCacheThreshold);
   readOnly("authenticationMechanisms", bson::array("SCRAM-SHA-1", "SCRAM-SHA-256"));
   readOnly("featureCompatibilityVersion", Value(bson::doc("version", "7.0")));

@@ -51,6 +51,8 @@ class Parameters {
   std::atomic<bool> notablescan{false};
   std::atomic<bool> requireApiVersion{false};
   std::atomic<bool> enableElectionHandoff{true};
+  /// Documents that a rollback takes away are kept in files (RBK-007).
+  std::atomic<bool> createRollbackDataFiles{true};
   std::atomic<int64_t> sessionTimeoutMinutes{30};
   std::atomic<int64_t> diskSpaceReserveMB{-1};          ///< see DiskGuard
   std::atomic<int64_t> concurrentReadTransactions{0};   ///< tickets; 0: they adapt to the throughput

@@ -109,6 +109,8 @@ const machines::Transitions<Rollback>& Rollback::transitions() {
                               }),
         row<CommonPointFound>(Phase::kComparing, {Phase::kEntering, Phase::kFollowing, Phase::kFailed}, onCommonPoint),
         row<NothingInCommon>(Phase::kComparing, {Phase::kFailed}, onNothingInCommon),
+        row<SourceFailed>(Phase::kStopping, {Phase::kFollowing},
+                          [](const Document&, const Memory&, const SourceFailed&) { return followAgain(); }),
         row<SourceFailed>(Phase::kComparing, {Phase::kFollowing},
                           [](const Document&, const Memory&, const SourceFailed&) { return followAgain(); }),
         row<OperationsEnded>(Phase::kEntering, {Phase::kSaving},

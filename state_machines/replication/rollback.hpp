@@ -24,7 +24,7 @@ struct CommonPointFound {
 };
 /// The logs share no entry.
 struct NothingInCommon {};
-/// The source could not be read: nothing has been changed yet.
+/// The source could not be read, or fetcher and applier not be stopped: nothing has been changed yet.
 struct SourceFailed {};
 /// The state is ROLLBACK, and no operation is left that reads or writes data.
 struct OperationsEnded {};

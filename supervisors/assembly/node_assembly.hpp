@@ -47,8 +47,10 @@ class NodeAssembly {
   log::Log& log();
   Environment& environment();
   server::Parameters& parameters();
-  storage::Catalog& catalog();  ///< after `open`
-  storage::Engine& engine();    ///< after `open`
+  storage::Catalog& catalog();              ///< after `open`
+  storage::Engine& engine();                ///< after `open`
+  storage::OplogStore* oplog();             ///< after `open`; null when the node stands alone
+  storage::TruncateAfterPoint* endOfLog();  ///< after `open`; null where the log recovers no data
   /// Tables that a repair found damaged; after `open`.
   const std::set<std::string>& damagedTables() const;
   Node& node();  ///< after `begin`

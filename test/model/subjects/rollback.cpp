@@ -28,7 +28,11 @@ Model rollbacks(RollbackAnswers answers, int times) {
   model.machine<Rollback>("n1", {});
   model.client<Rollback>("n1", Diverged{"n2"}, times);
   if (answers.comparing.empty()) answers.comparing = {commonPointAt(6, 9, 4), commonPointAt(7, 9, 4), SourceFailed{}};
-  work<StopFollowing>(model, FollowingStopped{}, false);
+  model.comesOf<Rollback, StopFollowing>([answers](const NodeName&, const StopFollowing&) {
+    Events events{FollowingStopped{}};
+    if (answers.fails) events.push_back(SourceFailed{});
+    return events;
+  });
   model.comesOf<Rollback, FindCommonPoint>(
       [events = answers.comparing](const NodeName&, const FindCommonPoint&) { return events; });
   model.comesOf<Rollback, EnterRollback>([answers](const NodeName&, const EnterRollback&) {

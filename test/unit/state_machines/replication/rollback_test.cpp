@@ -62,10 +62,12 @@ TEST(Rollback, IsOneAtATime) {
 }
 
 TEST(Rollback, ASourceThatFailsChangesNothing) {
-  const Outcome out = when(in(Phase::kComparing), SourceFailed{});
-  EXPECT_EQ(phaseAfter(out), Phase::kFollowing);
-  EXPECT_TRUE(did<GoOnFollowing>(out));
-  EXPECT_FALSE(out.persist);
+  for (const Phase phase : {Phase::kStopping, Phase::kComparing}) {
+    const Outcome out = when(in(phase), SourceFailed{});
+    EXPECT_EQ(phaseAfter(out), Phase::kFollowing);
+    EXPECT_TRUE(did<GoOnFollowing>(out));
+    EXPECT_FALSE(out.persist);
+  }
 }
 
 TEST(Rollback, NothingIsUndoneWhereTheOtherIsOnlyAhead) {  // RBK-018
