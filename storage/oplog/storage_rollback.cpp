@@ -24,12 +24,14 @@ Status StorageRollback::goBack() {
   TROUPE_TRY(parts_.catalog.engine().rollbackToStable());
   OperationContext operation(parts_.services);
   TROUPE_TRY(parts_.log.cutAfter(operation.recoveryUnit(), common_));
+  TROUPE_TRY(parts_.catalog.flush());  // the log has become shorter
   parts_.writes.slots.resetTo(common_);
   return Status::OK();
 }
 
 StatusWith<Replayed> StorageRollback::replay(const std::function<void(const Replayed&)>& progress) {
   TROUPE_TRY(parts_.catalog.reload(false));
+  parts_.log.countWith(parts_.catalog.sizes().of(OplogStore::kIdent));
   return replayOplog(parts_.catalog, parts_.log, parts_.services, stable_, progress, std::move(undone_));
 }
 

@@ -7,6 +7,8 @@
 #include "actors/machines/storage_access.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/transport/network.hpp"
+#include "storage/oplog/oplog_store.hpp"
+#include "storage/oplog/truncate_after_point.hpp"
 #include "supervisors/assembly/assembly_options.hpp"
 
 namespace troupe::supervisors {

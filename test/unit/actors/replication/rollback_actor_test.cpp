@@ -338,17 +338,21 @@ TEST_F(StorageDownTest, BackgroundWorkPausesAndGoesOn) {
     ++(operation == Disk::kCheckpoint ? checkpoints : flushes);
     return Status::OK();
   });
+  server.parameters.scrubberSleepSecs = 1;
+  const int64_t scrubbed = server.server->counters.scrubbedTables.load();
   server.durability.take();
   server.node.tell(server.flusher, local(maintenance::FlushNow{}));
   server.node.tell(server.node.address(supervisors::kCheckpointerPath), local(maintenance::CheckpointNow{}));
   server.node.advance(5s);
   EXPECT_EQ(checkpoints, 0);
   EXPECT_EQ(flushes, 0);
+  EXPECT_EQ(server.server->counters.scrubbedTables.load(), scrubbed);
   EXPECT_EQ(server.assembly.endOfLog()->get(), common.timestamp) << "the flusher has not moved it";
   goOn();
   server.node.advance(61s);
   EXPECT_GT(checkpoints, 0);
   EXPECT_GT(flushes, 0);
+  EXPECT_GT(server.server->counters.scrubbedTables.load(), scrubbed);
   EXPECT_EQ(server.durability.durable(), server.durability.taken());
 }
 
@@ -408,6 +412,14 @@ TEST_F(RollbackActorTest, AFailureOnTheWayEndsTheNode) {
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_THAT(failures[0], HasSubstr("the disk is broken"));
   EXPECT_THAT(steps, ElementsAre("stop following", "ROLLBACK")) << "it stays out of service";
+}
+
+// RBK-005
+TEST(RollbackIdTest, AMemberShowsIt) {
+  CommandNode server({.name = "n1:1", .replicaSet = "rs"});
+  EXPECT_EQ(server.run(R"({"replSetGetRBID": 1})"_json, "admin")["rbid"].toInt64(), 1);
+  server.server->membership->setRollbackId(3);
+  EXPECT_EQ(server.run(R"({"replSetGetRBID": 1})"_json, "admin")["rbid"].toInt64(), 3);
 }
 
 TEST(RollbackStoreTest, KeepsTheIdWhereOperatorsLookForIt) {

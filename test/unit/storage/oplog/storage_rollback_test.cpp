@@ -325,6 +325,20 @@ TEST_P(StorageRollbackTest, ACrashAnywhereEndsInOneOfTwoStates) {
   startAgain();
 }
 
+// What shows the log counts on with it, although the catalog has new counters.
+TEST_P(StorageRollbackTest, TheLogIsCountedOnAfterIt) {
+  ASSERT_TRUE(insertAll({1}).isOK());
+  stableAt(now());
+  const bson::Timestamp common = now();
+  ASSERT_TRUE(insertAll({2, 3}).isOK());
+  const int64_t before = current("local.oplog.rs")->records().count();
+  ASSERT_TRUE(rollBackTo(common).isOK());
+  EXPECT_EQ(current("local.oplog.rs")->records().count(), before - 2);
+  ASSERT_TRUE(insertAll({4}).isOK());
+  EXPECT_EQ(current("local.oplog.rs")->records().count(), before - 1);
+  EXPECT_EQ(current("local.replset.oplogTruncateAfterPoint")->records().count(), 1);
+}
+
 TEST_P(StorageRollbackTest, WhatWasWrittenAfterItOutlivesACrash) {
   ASSERT_TRUE(insertAll({1}).isOK());
   stableAt(now());
