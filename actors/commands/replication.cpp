@@ -179,6 +179,14 @@ Task<Status> resizeOplog(Request& request) {
   co_return Status::OK();
 }
 
+/// RBK-005: who reads this member's log twice compares them.
+Task<Status> getRollbackId(Request& request) {
+  const ServerContext& server = request.server();
+  if (!server.membership) co_return notReplicated();
+  request.reply().append("rbid", static_cast<int32_t>(server.membership->rollbackId()));
+  co_return Status::OK();
+}
+
 constexpr Argument kNoteArguments[] = {documentArg("data").required(), anyArg("maxClusterTime")};
 constexpr Argument kResizeArguments[] = {numberArg("size"), numberArg("minRetentionHours")};
 constexpr Argument kReconfigArguments[] = {flagArg("force"), numberArg("maxTimeMS")};
@@ -247,6 +255,12 @@ constexpr Command kReplicationCommands[] = {
      .adminOnly = true,
      .arguments = kNamedFreely,
      .run = maintenance},
+    {.name = "replSetGetRBID",
+     .summary = "how often this member has rolled back; others compare it around reads of its log",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetGetStatus},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = getRollbackId},
 };
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/catalog/catalog_closed.hpp"
+
 namespace troupe::machines {
 
 namespace {
@@ -96,6 +98,8 @@ Status GroupCommit::attempt(CollectionWriter& writer, storage::ConflictRetry& re
     return {ErrorCode::kWriteConflict, "the document is written by others again and again"};
   try {
     return writer.attempt(retry, body);
+  } catch (const storage::CatalogClosed&) {
+    return storage::CatalogClosed::status();
   } catch (const std::exception& failure) {
     return {ErrorCode::kInternalError, failure.what()};
   }
@@ -105,6 +109,8 @@ Status GroupCommit::attempt(CollectionWriter& writer, storage::ConflictRetry& re
 Task<void> GroupCommit::commitOrFail(std::span<Write> group) {
   try {
     co_await commit(group);
+  } catch (const storage::CatalogClosed&) {
+    for (Write& write : group) write.done.set(storage::CatalogClosed::status());
   } catch (const std::exception& failure) {
     for (Write& write : group) write.done.set({ErrorCode::kInternalError, failure.what()});
   }

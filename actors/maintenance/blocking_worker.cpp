@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "storage/catalog/catalog_closed.hpp"
+
 namespace troupe::maintenance {
 
 namespace {
@@ -67,6 +69,9 @@ void BlockingWorker::work() {
   try {
     outcome = job->work();
     jobs_->ended(job->length);
+  } catch (const storage::CatalogClosed&) {
+    jobs_->ended(job->length);
+    outcome = storage::CatalogClosed::status();
   } catch (const std::exception& failure) {
     jobs_->ended(job->length);
     job->done(Status(ErrorCode::kInternalError, job->what + " failed: " + failure.what()));

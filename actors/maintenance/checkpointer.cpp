@@ -22,6 +22,8 @@ void Checkpointer::onStart() {
 }
 
 void Checkpointer::look() {
+  const auto pass = storage::BackgroundGate::enter(gate_);
+  if (!pass) return;
   policy_.setInterval(std::chrono::seconds(periodSeconds_->load()));
   const auto commits = tracker_->taken();
   auto state = storage::CheckpointPolicy::stateOf(*engine_, catalog_->hooks().replicated);

@@ -14,8 +14,9 @@ bool isLackOfTheRight(const Status& status) {
   return status == ErrorCode::kNotWritablePrimary || status == ErrorCode::kInterruptedDueToReplStateChange;
 }
 
-/// Whether the collection still has an unfinished index of that build.
+/// Whether the collection still has an unfinished index of that build. While the catalog is closed it may have.
 bool isThere(const storage::CatalogSnapshot& catalog, const storage::UnfinishedBuild& left) {
+  if (catalog.closed()) return true;
   const storage::CollectionPtr collection = catalog.find(left.collection);
   return collection && std::ranges::any_of(collection->indexes(), [&](const storage::IndexPtr& index) {
            return !index->ready && index->buildUuid.value_or(bson::Uuid{}) == left.build;

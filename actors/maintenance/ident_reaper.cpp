@@ -27,6 +27,8 @@ void IdentReaper::watchOpenTables(storage::Engine& engine) {
 /// Where the journal covers all tables (CatalogHooks::replicated is false) dropped tables go at once: there are no
 /// reads at earlier times, and no checkpoint brings a dropped collection back.
 void IdentReaper::reap() {
+  const auto pass = storage::BackgroundGate::enter(gate_);
+  if (!pass) return;
   storage::Engine& engine = catalog_->engine();
   constexpr storage::Timestamp kAny{UINT32_MAX, UINT32_MAX};
   const bool timed = catalog_->hooks().replicated;

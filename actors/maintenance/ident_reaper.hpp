@@ -3,16 +3,19 @@
 #include "messaging/log/line_limit.hpp"
 #include "messaging/log/log.hpp"
 #include "storage/catalog/catalog.hpp"
+#include "storage/operation/background_gate.hpp"
 
 namespace troupe::maintenance {
 
 /// Tells the catalog the times of the last checkpoint and of the oldest history, four times a second: it drops the
 /// tables of dropped collections and indexes that nothing can need any more (CAT-024, CAT-027), and trims the history
-/// of names (CAT-022). When many tables are open it lets the engine close idle ones. Runs on its own thread.
+/// of names (CAT-022). When many tables are open it lets the engine close idle ones. It waits while a rollback has
+/// taken storage down. Runs on its own thread.
 class IdentReaper final : public Actor {
  public:
-  /// Both outlive it.
-  IdentReaper(storage::Catalog* catalog, log::Log* log) : catalog_(catalog), log_(log) {}
+  /// All outlive it. `gate`: null on a node that stands alone.
+  IdentReaper(storage::Catalog* catalog, log::Log* log, storage::BackgroundGate* gate = nullptr)
+      : catalog_(catalog), log_(log), gate_(gate) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override {
@@ -25,6 +28,7 @@ class IdentReaper final : public Actor {
   void watchOpenTables(storage::Engine& engine);
   storage::Catalog* catalog_;
   log::Log* log_;
+  storage::BackgroundGate* const gate_;
   int64_t dropped_ = 0, refused_ = 0;
   log::LineLimit refusalLines_;
 };

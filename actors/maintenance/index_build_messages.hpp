@@ -37,7 +37,7 @@ struct StopWaiting {
 /// Ends builds of a collection with `why`, which their clients are told. Answered with BuildsEnded when none of them
 /// runs any more.
 struct AbortBuilds {
-  bson::Uuid collection;
+  bson::Uuid collection;           ///< zero: all that are replicated
   std::vector<bson::Uuid> builds;  ///< empty: all of the collection
   Status why;
 };

@@ -161,7 +161,8 @@ void IndexBuilds::abort(Received<AbortBuilds> message, Context context) {
   std::vector<bson::Uuid> chosen;
   for (const Build& build : builds_) {
     const bool isNamed = wanted.builds.empty() || std::ranges::find(wanted.builds, build.uuid) != wanted.builds.end();
-    if (build.wanted.collection == wanted.collection && isNamed) chosen.push_back(build.uuid);
+    const bool isAny = wanted.collection == bson::Uuid{} && build.wanted.ns.isReplicated();
+    if ((isAny || build.wanted.collection == wanted.collection) && isNamed) chosen.push_back(build.uuid);
   }
   await(chosen, std::move(context));
   for (const bson::Uuid& uuid : chosen) end(find(uuid), wanted.why);

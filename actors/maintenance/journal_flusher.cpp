@@ -33,9 +33,15 @@ bool JournalFlusher::hasWork() const {
 }
 
 void JournalFlusher::flush() {
-  if (flushing_ || !hasWork()) return;
+  if (flushing_ || !hasWork() || !mayBegin()) return;
   begin();
   awaitHoles();
+}
+
+/// A rollback would wait here for a hole that it closes itself, and would have its own end of the log overwritten.
+bool JournalFlusher::mayBegin() {
+  pass_ = storage::BackgroundGate::enter(log_.writes ? &log_.writes->background : nullptr);
+  return static_cast<bool>(pass_);
 }
 
 void JournalFlusher::begin() {
@@ -76,6 +82,7 @@ Status JournalFlusher::writeOut() {
 void JournalFlusher::finish() {
   flushing_ = false;
   const Status status = writeOut();
+  pass_.leave();
   tracker_->endFlush(status, std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun_));
   setPhase("idle", "waiting for commits to make durable");
   if (!status.isOK()) throw std::runtime_error("the log could not be flushed: " + status.reason());
@@ -87,7 +94,7 @@ void JournalFlusher::finish() {
 void JournalFlusher::onStop(const Status& reason) {
   if (waiter_ != 0) log_.writes->visibility.withdraw(waiter_);
   if (!flushing_) {
-    if (!reason.isOK() || !hasWork()) return;
+    if (!reason.isOK() || !hasWork() || !mayBegin()) return;
     begin();
   }
   Status outcome = reason;

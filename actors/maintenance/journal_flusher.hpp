@@ -17,8 +17,9 @@ struct FlushNow {};
 
 /// Makes commits durable in groups (JRN-002, JRN-003): one log flush for all who wait, and one every commit interval
 /// for those who do not. On a member whose data a start recovers from the log, a flush first waits until all slots that
-/// precede its commits are closed, and then sets the truncate-after point (REC-005). Blocks in the disk, so it runs on
-/// its own thread. Crashing loses nothing: the next life flushes what is still due.
+/// precede its commits are closed, and then sets the truncate-after point (REC-005). While a rollback has taken storage
+/// down it flushes nothing, and what is due waits. Blocks in the disk, so it runs on its own thread. Crashing loses
+/// nothing: the next life flushes what is still due.
 class JournalFlusher final : public Actor {
  public:
   /// How long the next flush takes on a simulated disk, which cannot block: what it covers is known when it begins, and
@@ -53,6 +54,7 @@ class JournalFlusher final : public Actor {
 
   bool hasWork() const;
   void flush();
+  bool mayBegin();
   void begin();
   /// Whether what the flush covers has an open slot before it.
   bool hasHoles() const;
@@ -69,8 +71,9 @@ class JournalFlusher final : public Actor {
   const Pace pace_;
   const MemberLog log_;
   bool flushing_ = false;
-  TimePoint begun_;              ///< of the flush under way
-  bson::Timestamp lastCovered_;  ///< the last slot of what it covers
+  storage::BackgroundGate::Pass pass_;  ///< for as long as it flushes
+  TimePoint begun_;                     ///< of the flush under way
+  bson::Timestamp lastCovered_;         ///< the last slot of what it covers
   bool awaitsHoles_ = false;
   storage::OplogVisibility::WaiterId waiter_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "actors/maintenance/oplog_trimmer.hpp"
 
 #include "actors/kernel/node.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::maintenance {
 
@@ -16,6 +17,8 @@ void OplogTrimmer::onStart() {
 }
 
 void OplogTrimmer::trim() {
+  const auto pass = storage::BackgroundGate::enter(services_.replicated ? &services_.replicated->background : nullptr);
+  if (!pass) return;  // a rollback cuts the log at its other end
   const Status status = trimOnce();
   lastError_ = status.isOK() ? "" : status.toString();
   // The obstacle (a conflict, a full pool of sessions) may be gone in a second.

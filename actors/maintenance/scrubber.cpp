@@ -5,6 +5,7 @@
 
 #include "actors/server/hello_state.hpp"
 #include "actors/server/service_operation.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::maintenance {
 namespace {
@@ -33,6 +34,11 @@ TableOwner ownerOf(const storage::CatalogSnapshot& catalog, const std::string& i
     }
   }
   return {};
+}
+
+/// Which a rollback closes; null on a node that stands alone.
+storage::BackgroundGate* scrubGate(const server::ServerContext& server) {
+  return server.operations.replicated ? &server.operations.replicated->background : nullptr;
 }
 
 }  // namespace
@@ -66,6 +72,7 @@ Task<void> Scrubber::cycle() {
   tables_ = server_->engine.listTables();
   bytesRead_ = 0;
   for (tablesRead_ = 0; tablesRead_ < tables_.size() && mayGoOn(); ++tablesRead_) {
+    co_await untilStorageIsUp();
     co_await table(tables_[tablesRead_]);
     co_await node().nextTurn();  // operators may ask for its state, and end it
   }
@@ -80,6 +87,11 @@ Task<void> Scrubber::cycle() {
   first_ = running_ = false;
   setPhase("waiting", "for the time of the next cycle");
   if (stopping_) stop();
+}
+
+/// A rollback has closed the gate; it may change all tables.
+Task<void> Scrubber::untilStorageIsUp() {
+  while (scrubGate(*server_) && !scrubGate(*server_)->isOpen() && mayGoOn()) co_await sleepFor(kScrubLookEvery);
 }
 
 Task<void> Scrubber::table(std::string ident) {
@@ -98,7 +110,10 @@ Task<void> Scrubber::table(std::string ident) {
 Task<Status> Scrubber::readAll(storage::OperationContext* operation, storage::BlockCheck* check) {
   for (bool done = false; !done;) {
     const int64_t before = check->bytesRead();
+    auto pass = storage::BackgroundGate::enter(scrubGate(*server_));
+    if (!pass) co_return Status(ErrorCode::kInterruptedDueToReplStateChange, "the node rolls back");
     const auto stepped = check->step(kStep);
+    pass.leave();
     const int64_t bytes = check->bytesRead() - before;
     bytesRead_ += bytes;
     server_->counters.scrubbedBytes.fetch_add(bytes, std::memory_order_relaxed);

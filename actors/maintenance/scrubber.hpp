@@ -27,6 +27,7 @@ class Scrubber final : public Actor {
  private:
   void look();
   Task<void> cycle();
+  Task<void> untilStorageIsUp();
   Task<void> table(std::string ident);
   /// Reads a table to its end. Errors: DataCorruptionDetected; the operation's interrupt; those of reading.
   Task<Status> readAll(storage::OperationContext* operation, storage::BlockCheck* check);

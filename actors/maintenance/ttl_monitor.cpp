@@ -84,7 +84,9 @@ Task<void> TtlMonitor::subpass(TtlSubpass* rules) {
 }
 
 Task<bool> TtlMonitor::turn(ExpiryRule rule) {
-  const auto expiry = query::findExpiry(*server_->catalog.unguarded().snapshot(), rule);
+  const storage::CatalogPtr catalog = server_->catalog.unguarded().snapshot();
+  if (catalog->closed()) co_return false;  // the node rolls back: what has expired waits for a later pass
+  const auto expiry = query::findExpiry(*catalog, rule);
   if (!expiry) co_return false;
   const storage::Namespace ns = expiry->collection->ns();
   if (!server::mayWrite(*server_, ns)) co_return false;

@@ -64,6 +64,9 @@ class Membership final : public storage::NodeState {
   }
   uint64_t version() const override { return version_.load(std::memory_order_acquire); }
   bool appliesBatches() const override { return appliesBatches_.load(std::memory_order_acquire); }
+  /// How often this member's log was cut, as replSetGetRBID shows it (RBK-005).
+  int64_t rollbackId() const { return rollbackId_.load(std::memory_order_acquire); }
+  void setRollbackId(int64_t id) { rollbackId_.store(id, std::memory_order_release); }
 
  private:
   static std::tuple<MemberState, bool, int64_t> roleOf(const ReplicaView& view) {
@@ -76,6 +79,7 @@ class Membership final : public storage::NodeState {
   std::shared_ptr<const ReplicaView> view_;
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> appliesBatches_{true};
+  std::atomic<int64_t> rollbackId_{1};
 };
 
 /// Knows the primary of the member's own set, as the member does. `membership` outlives it.

@@ -22,6 +22,7 @@
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "messaging/wire/header.hpp"
+#include "storage/catalog/catalog_closed.hpp"
 #include "storage/oplog/oplog_collection.hpp"
 
 namespace troupe::server {
@@ -268,6 +269,15 @@ Task<Status> runBody(Request& request) {
   co_return status;
 }
 
+/// What a command looks for without a lock is not to be had while the node rolls back.
+Task<Status> runUnlessClosed(Request& request) {
+  try {
+    co_return co_await runBody(request);
+  } catch (const storage::CatalogClosed&) {
+    co_return storage::CatalogClosed::status();
+  }
+}
+
 /// Whether there is something to await: writes even when the command failed afterwards. A command that had nothing to
 /// write answers for what it found, which another client may have written a moment ago (an insert that is sent again
 /// finds its document): it awaits what was there.
@@ -375,7 +385,7 @@ Task<void> dispatch(Request& request) {
     co_return;
   }
   if (status.isOK()) status = noteSession(request);
-  if (status.isOK()) status = co_await runBody(request);
+  if (status.isOK()) status = co_await runUnlessClosed(request);
   if (status.isOK()) status = checkReplySize(request);
   if (status.isOK()) {
     appendSuccess(request);

@@ -59,8 +59,12 @@ class GuardedCatalog {
     TROUPE_ASSIGN(storage::CatalogView* const view, storage::CatalogView::open(catalog_, unit));
     return CatalogReader(*view);
   }
-  /// Whether a name stands for something; for counting by names, which clients see by their privileges only.
-  bool exists(const storage::Namespace& ns) const { return catalog_.find(ns) != nullptr; }
+  /// Whether a name stands for something; for counting by names, which clients see by their privileges only. Nothing is
+  /// known while the catalog is closed.
+  bool exists(const storage::Namespace& ns) const {
+    const storage::CatalogPtr latest = catalog_.snapshot();
+    return !latest->closed() && latest->find(ns) != nullptr;
+  }
   /// The UUID of a collection, for comparing it with one that a client has given; nothing for views and where there is
   /// none.
   std::optional<bson::Uuid> uuidOf(const storage::Namespace& ns) const {

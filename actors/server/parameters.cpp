@@ -54,6 +54,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("minSnapshotHistoryWindowInSeconds", minSnapshotHistoryWindowInSeconds, 0, kMax);
   flag("writePeriodicNoops", writePeriodicNoops, true);
   integer("periodicNoopIntervalSecs", periodicNoopIntervalSecs, 1, kMax, false);
+  flag("createRollbackDataFiles", createRollbackDataFiles, true);
   share("transactionTooLargeForCacheThreshold", transactionTooLargeForCacheThreshold);
   readOnly("authenticationMechanisms", bson::array("SCRAM-SHA-1", "SCRAM-SHA-256"));
   readOnly("featureCompatibilityVersion", Value(bson::doc("version", "7.0")));

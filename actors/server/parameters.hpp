@@ -55,6 +55,8 @@ class Parameters {
   std::atomic<int64_t> minSnapshotHistoryWindowInSeconds{300};          ///< of old versions that a member keeps
   std::atomic<bool> writePeriodicNoops{true};
   std::atomic<int64_t> periodicNoopIntervalSecs{10};  ///< between the notes of an idle primary; at start-up only
+  /// Documents that a rollback takes away are kept in files (RBK-007).
+  std::atomic<bool> createRollbackDataFiles{true};
   std::atomic<int64_t> sessionTimeoutMinutes{30};
   std::atomic<int64_t> diskSpaceReserveMB{-1};          ///< see DiskGuard
   std::atomic<int64_t> concurrentReadTransactions{0};   ///< tickets; 0: they adapt to the throughput

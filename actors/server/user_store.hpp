@@ -35,6 +35,8 @@ class UserChanges final : public storage::WriteObserver {
  public:
   /// Grows once a change has been committed.
   int64_t version() const { return version_.load(std::memory_order_acquire); }
+  /// What was committed may have been undone, by a rollback: nothing that is remembered holds any more (RBK-016).
+  void forgetAll() { version_.fetch_add(1, std::memory_order_acq_rel); }
 
   bool observes(const storage::CatalogEntry& entry) const override;
   Status onInsert(storage::RecoveryUnit& unit, const storage::Collection& users,

@@ -44,6 +44,7 @@ std::string whyNotStand(const Turn& t) {
   if (t.mem.phase != Phase::kFollower) return "only a follower can stand for election";
   if (!t.self()->isElectable()) return "its priority is 0";
   if (t.mem.maintenance) return "it is in maintenance mode";
+  if (t.mem.rollingBack) return "it is rolling back";
   if (t.mem.frozen) return "it is frozen, or has stepped down a short while ago";
   return {};
 }
@@ -136,6 +137,15 @@ void onMaintenance(Turn& t, const Maintenance& command) {
   t.why = "replSetMaintenance";
   t.done();
   settle(t);
+}
+
+void onRollingBack(Turn& t, const RollingBack& report) {
+  if (report.on && t.mem.phase != Phase::kFollower)
+    return t.refuse(ErrorCode::kNotSecondary, "only a follower rolls back");
+  t.mem.rollingBack = report.on;
+  t.why = report.on ? "it rolls back" : "its rollback is over";
+  t.done();
+  if (t.mem.phase == Phase::kFollower) settle(t);
 }
 
 }  // namespace troupe::replication

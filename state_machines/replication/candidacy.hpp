@@ -30,5 +30,7 @@ void onFreeze(Turn& t, const Freeze& command);
 void onFreezeOver(Turn& t, const FreezeOver&);
 /// replSetMaintenance.
 void onMaintenance(Turn& t, const Maintenance& command);
+/// RBK-002: the state ROLLBACK begins or ends.
+void onRollingBack(Turn& t, const RollingBack& report);
 
 }  // namespace troupe::replication

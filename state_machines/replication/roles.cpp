@@ -71,7 +71,9 @@ MemberState stateOf(const Snapshot<Topology>& now) {
     case Phase::kArbiter: return MemberState::kArbiter;
     case Phase::kFollower:
     case Phase::kDryRun:
-    case Phase::kCandidate: return now.memory.maintenance ? MemberState::kRecovering : MemberState::kSecondary;
+    case Phase::kCandidate:
+      if (now.memory.rollingBack) return MemberState::kRollback;
+      return now.memory.maintenance ? MemberState::kRecovering : MemberState::kSecondary;
     default: return MemberState::kPrimary;
   }
 }

@@ -91,6 +91,7 @@ void addElectionRules(Table& table) {
       .in<VoteRequest>(kLeading, {kFollower}, onVoteRequest)
       .elsewhere<VoteRequest>(onVoteRequest);
   table.elsewhere<Freeze>(onFreeze).elsewhere<FreezeOver>(onFreezeOver).elsewhere<Maintenance>(onMaintenance);
+  table.elsewhere<RollingBack>(onRollingBack);
 }
 
 void addStepUpAndDownRules(Table& table) {

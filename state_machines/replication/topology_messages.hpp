@@ -21,6 +21,7 @@ enum class MemberState : int32_t {
   kUnknown = 6,
   kArbiter = 7,
   kDown = 8,
+  kRollback = 9,
   kRemoved = 10,
 };
 
@@ -146,6 +147,11 @@ struct Freeze {
 struct Maintenance {
   bool on = false;
 };
+/// This node's rollback (rollback.hpp) begins, or is over: meanwhile it is in the state ROLLBACK and does not stand.
+/// Refused (NotSecondary) by a node that stands or leads, whose log the others may have to follow.
+struct RollingBack {
+  bool on = false;
+};
 
 // Reports of this node.
 
@@ -210,7 +216,7 @@ struct Conclude {
 
 TROUPE_ENUM(troupe::replication::MemberState, (kStartup, "STARTUP"), (kPrimary, "PRIMARY"), (kSecondary, "SECONDARY"),
             (kRecovering, "RECOVERING"), (kUnknown, "UNKNOWN"), (kArbiter, "ARBITER"), (kDown, "DOWN"),
-            (kRemoved, "REMOVED"))
+            (kRollback, "ROLLBACK"), (kRemoved, "REMOVED"))
 TROUPE_ENUM(troupe::replication::OpenCommand, (kInitiate, "replSetInitiate"), (kReconfig, "replSetReconfig"),
             (kStepDown, "replSetStepDown"), (kStepUp, "replSetStepUp"))
 TROUPE_DESCRIBE(troupe::replication::Heard, 0, host, distance, applied)
@@ -237,6 +243,7 @@ TROUPE_DESCRIBE(troupe::replication::StepDown, 0, force, stepDownPeriod, catchUp
 TROUPE_DESCRIBE(troupe::replication::StepUp, 0, skipDryRun)
 TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)
 TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on)
+TROUPE_DESCRIBE(troupe::replication::RollingBack, 0, on)
 TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied)
 TROUPE_DESCRIBE(troupe::replication::CatchUpDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)

@@ -7,6 +7,7 @@
 #include "messaging/bson/ids.hpp"
 #include "storage/catalog/catalog_publish.hpp"
 #include "storage/catalog/collection_maker.hpp"
+#include "storage/catalog/record_count.hpp"
 #include "storage/catalog/table_logging.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
@@ -51,20 +52,6 @@ Status makeMissingTables(Catalog& catalog, const CatalogEntry& entry, std::set<s
     TROUPE_ASSIGN(const IndexSpec spec, parseIndexSpec(index.spec, {}, false));
     TROUPE_TRY(make(index.ident, indexTableMetadata(spec)));
   }
-  return Status::OK();
-}
-
-Status countRecords(RecoveryUnit& unit, RecordStore& store) {
-  int64_t records = 0, bytes = 0;
-  TROUPE_ASSIGN(auto cursor, store.cursor(unit));
-  cursor.acceptDamaged();
-  for (;;) {
-    TROUPE_ASSIGN(const bool found, cursor.next());
-    if (!found) break;
-    ++records;
-    bytes += static_cast<int64_t>(cursor.bytes().size());
-  }
-  store.correctSize(records, bytes);
   return Status::OK();
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "messaging/errors/invariant.hpp"
+#include "storage/catalog/catalog_closed.hpp"
 
 namespace troupe::storage {
 namespace {
@@ -20,14 +20,14 @@ bool sameButForCase(std::string_view a, std::string_view b) {
 }  // namespace
 
 CollectionPtr CatalogSnapshot::find(const Namespace& ns) const {
-  invariant(!closed_, "readers hold the global lock, or ask whether the catalog is closed");
+  if (closed_) throw CatalogClosed();
   const auto* database = databases_.find(ns.db());
   const CollectionPtr* found = database ? (*database)->collections.find(ns.collection()) : nullptr;
   return found ? *found : nullptr;
 }
 
 CollectionPtr CatalogSnapshot::find(const bson::Uuid& uuid) const {
-  invariant(!closed_, "readers hold the global lock, or ask whether the catalog is closed");
+  if (closed_) throw CatalogClosed();
   const CollectionPtr* found = byUuid_.find(keyOf(uuid));
   return found ? *found : nullptr;
 }

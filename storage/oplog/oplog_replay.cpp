@@ -6,46 +6,11 @@
 #include <vector>
 
 #include "storage/oplog/batch_units.hpp"
+#include "storage/oplog/oplog_batches.hpp"
 
 namespace troupe::storage {
 
 namespace {
-
-/// Entries that are read at a time.
-constexpr size_t kBatchEntries = 1000;
-constexpr size_t kBatchBytes = size_t{8} << 20;
-
-/// Reads the log behind a time in batches; its entries, copied, outlive the snapshot that they were read in.
-class LogReader {
- public:
-  LogReader(const OplogStore& log, const OperationServices& services, bson::Timestamp after)
-      : log_(log), operation_(services, OperationOrigin::kApplier), last_(after) {}
-
-  /// Empty at the end of the log.
-  StatusWith<std::vector<bson::Document>> next() {
-    RecoveryUnit& unit = operation_.recoveryUnit();
-    std::vector<bson::Document> batch;
-    {
-      TROUPE_ASSIGN(OplogCursor cursor, log_.cursor(unit));
-      TROUPE_ASSIGN(bool found, cursor.seek(last_));
-      for (size_t bytes = 0; found && batch.size() < kBatchEntries && bytes < kBatchBytes;) {
-        if (cursor.time() > last_) {
-          batch.emplace_back(cursor.entry());
-          last_ = cursor.time();
-          bytes += batch.back().view().size();
-        }
-        TROUPE_ASSIGN(found, cursor.next());
-      }
-    }
-    unit.abandonSnapshot();
-    return batch;
-  }
-
- private:
-  const OplogStore& log_;
-  OperationContext operation_;
-  bson::Timestamp last_;
-};
 
 std::string nameOf(bson::Timestamp time) {
   return "Timestamp(" + std::to_string(time.seconds) + ", " + std::to_string(time.increment) + ")";
@@ -85,20 +50,22 @@ Status writeBatch(const OperationApplier& applier, const OperationServices& serv
 }  // namespace
 
 StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const OperationServices& services,
-                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress) {
+                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress,
+                                 TouchedCollections touched) {
   // Data of an unknown time may be later than an entry.
   const ApplyMode mode = after == bson::Timestamp() ? ApplyMode::kReplaying : ApplyMode::kFollowing;
   const OperationApplier applier(catalog, mode);
   if (mode == ApplyMode::kFollowing) TROUPE_TRY(checkIsComplete(log, services, after));
-  LogReader reader(log, services, after);
+  OplogBatches reader(log, services, after);
   UnitLimits limits;
   Replayed done;
   for (;;) {
     TROUPE_ASSIGN(const auto batch, reader.next());
-    if (batch.empty()) return done;
+    if (batch.empty()) break;
     std::vector<OplogEntry> entries;
     for (const bson::Document& document : batch) {
       TROUPE_ASSIGN(auto entry, OplogEntry::parse(document));
+      TROUPE_TRY(touched.note(entry.operation).withContext(nameOf(entry)));
       entries.push_back(std::move(entry));
     }
     TROUPE_TRY(writeBatch(applier, services, entries, limits).withContext("the log could not be replayed"));
@@ -106,6 +73,9 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
     done.last = entries.back().opTime.timestamp;
     if (progress) progress(done);
   }
+  TROUPE_TRY(touched.recount(catalog, services));
+  done.recounted = static_cast<int64_t>(touched.size());
+  return done;
 }
 
 }  // namespace troupe::storage

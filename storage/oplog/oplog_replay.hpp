@@ -6,22 +6,26 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/oplog_store.hpp"
+#include "storage/oplog/touched_collections.hpp"
 
 namespace troupe::storage {
 
 /// What a replay has done.
 struct Replayed {
   int64_t entries = 0;
-  bson::Timestamp last;  ///< time of the last entry; zero: there was none
+  bson::Timestamp last;   ///< time of the last entry; zero: there was none
+  int64_t recounted = 0;  ///< collections whose documents were counted at the end
 };
 
 /// Carries out what the log holds behind `after`, to its end (REC-007, SRC-007): at the start of a member, whose
 /// replicated tables are as of its last stable checkpoint. The log must hold the entry of that time, which truncation
 /// leaves (OplogTrimmer): then none behind it is missing. `after` zero: all of the log, over data that may be later.
-/// `progress` (may be empty) is called now and then with what has been done. Alone on the node, without locks;
-/// *blocks*. Errors: ManualInterventionRequired, when the log begins behind `after`; what OperationApplier finds, with
-/// the time of the entry. Then the node must not serve these data.
+/// `progress` (may be empty) is called now and then with what has been done. At the end it counts the documents of the
+/// collections that the entries write, and of those in `touched`. Alone on the node, without locks; *blocks*. Errors:
+/// ManualInterventionRequired, when the log begins behind `after`; what OperationApplier finds, with the time of the
+/// entry. Then the node must not serve these data.
 StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const OperationServices& services,
-                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress = {});
+                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress = {},
+                                 TouchedCollections touched = {});
 
 }  // namespace troupe::storage

@@ -42,7 +42,7 @@ Status OplogStore::insert(RecoveryUnit& unit, std::span<const OplogRow> entries)
   bson::Timestamp newest;
   int64_t wallMillis = 0, bytes = 0;
   for (const OplogRow& entry : entries) {
-    TROUPE_TRY(records_.insertAt(unit, RecordId(std::string(OplogKey(entry.time))), entry.document.bytes()));
+    TROUPE_TRY(records_->insertAt(unit, RecordId(std::string(OplogKey(entry.time))), entry.document.bytes()));
     bytes += entry.document.size();
     if (entry.time > newest) {
       newest = entry.time;
@@ -55,8 +55,13 @@ Status OplogStore::insert(RecoveryUnit& unit, std::span<const OplogRow> entries)
   return Status::OK();
 }
 
+void OplogStore::countWith(std::shared_ptr<SizeInfo> size) {
+  const Table table = records_->table();
+  records_.emplace(table, RecordIds::kTimes, std::move(size));
+}
+
 StatusWith<OplogCursor> OplogStore::cursor(RecoveryUnit& unit, bool forward) const {
-  TROUPE_ASSIGN(auto records, records_.cursor(unit, forward));
+  TROUPE_ASSIGN(auto records, records_->cursor(unit, forward));
   return OplogCursor(std::move(records));
 }
 
@@ -94,8 +99,8 @@ StatusWith<bool> OplogStore::truncateOldest(RecoveryUnit& unit, int64_t nowMilli
   if (!oldest) return false;
   WriteUnitOfWork work(unit);
   // From where the last truncation ended: the engine would walk over all that it has removed before.
-  TROUPE_TRY(records_.truncateRange(unit, OplogKey(truncatedTo_), OplogKey(after(oldest->last)), oldest->records,
-                                    oldest->bytes));
+  TROUPE_TRY(records_->truncateRange(unit, OplogKey(truncatedTo_), OplogKey(after(oldest->last)), oldest->records,
+                                     oldest->bytes));
   TROUPE_TRY(work.commit());
   truncatedTo_ = oldest->last;
   markers_.dropOldest();
@@ -120,7 +125,7 @@ Status OplogStore::cutAfter(RecoveryUnit& unit, bson::Timestamp point) {
       TROUPE_ASSIGN(found, cursor->next());
     }
   }
-  TROUPE_TRY(records_.truncateRange(unit, OplogKey(after(point)), {}, records, bytes));
+  TROUPE_TRY(records_->truncateRange(unit, OplogKey(after(point)), {}, records, bytes));
   TROUPE_TRY(work.commit());
   markers_.cutAfter(point, counted, countedBytes);
   scanEnd_ = std::min(scanEnd_, point);

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "storage/oplog/oplog_cursor.hpp"
 #include "storage/oplog/oplog_visibility.hpp"
@@ -58,16 +59,22 @@ class OplogStore {
   /// (TRN-010). On a node that has handed out slots beyond it `SlotReserver::resetTo` follows.
   Status cutAfter(RecoveryUnit& unit, bson::Timestamp point);
 
+  /// The catalog was read again (Catalog::reload), and what it shows as local.oplog.rs counts with these from now on.
+  /// Nobody else may use the log meanwhile.
+  void countWith(std::shared_ptr<SizeInfo> size);
+
   TruncateMarkers& markers() { return markers_; }
   int64_t records() const { return markers_.records(); }
   int64_t bytes() const { return markers_.bytes(); }
-  const Table& table() const { return records_.table(); }
+  const Table& table() const { return records_->table(); }
 
  private:
   OplogStore(Table table, std::shared_ptr<SizeInfo> size, const OplogLimits& limits, OplogVisibility& visibility)
-      : records_(std::move(table), RecordIds::kTimes, std::move(size)), visibility_(visibility), markers_(limits) {}
+      : records_(std::in_place, std::move(table), RecordIds::kTimes, std::move(size)),
+        visibility_(visibility),
+        markers_(limits) {}
 
-  RecordStore records_;
+  std::optional<RecordStore> records_;  ///< always there
   OplogVisibility& visibility_;
   TruncateMarkers markers_;
   bson::Timestamp truncatedTo_;  ///< everything up to it is gone: truncation need not look there again

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "storage/operation/background_gate.hpp"
 #include "storage/oplog/oplog_visibility.hpp"
 #include "storage/oplog/slot_reserver.hpp"
 #include "storage/oplog/write_fence.hpp"
@@ -19,6 +20,7 @@ struct ReplicatedWrites {
   WriteFence fence;
   OplogVisibility visibility;
   SlotReserver slots;
+  BackgroundGate background;  ///< closed while a rollback has taken storage down
 };
 
 }  // namespace troupe::storage

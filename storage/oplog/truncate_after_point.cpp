@@ -16,7 +16,7 @@ constexpr int64_t kRow = 1;
 StatusWith<std::unique_ptr<TruncateAfterPoint>> TruncateAfterPoint::open(Catalog& catalog) {
   Engine& engine = catalog.engine();
   TROUPE_ASSIGN(Table table, openEssentialTable(engine, kIdent));
-  std::unique_ptr<TruncateAfterPoint> point(new TruncateAfterPoint(engine, std::move(table)));
+  std::unique_ptr<TruncateAfterPoint> point(new TruncateAfterPoint(catalog, std::move(table)));
   TROUPE_TRY(point->load());
   TROUPE_TRY(showTable(catalog, {"local", "replset.oplogTruncateAfterPoint"}, kIdent, {}).status());
   return point;
@@ -36,7 +36,15 @@ Status TruncateAfterPoint::load() {
   const bson::Element stored = bson::View(cursor->value().data())[kIdent];
   if (!stored.is(bson::Type::kTimestamp)) return damaged();
   point_ = stored.asTimestamp();
+  count(cursor->value().size());
   return {};
+}
+
+void TruncateAfterPoint::count(size_t bytes) {
+  const auto size = catalog_.sizes().of(kIdent);
+  size->records = 1;
+  size->bytes = static_cast<int64_t>(bytes);
+  size->dirty = true;
 }
 
 Status TruncateAfterPoint::set(bson::Timestamp point) {
@@ -44,10 +52,12 @@ Status TruncateAfterPoint::set(bson::Timestamp point) {
   TROUPE_ASSIGN(auto session, engine_.openSession());
   TROUPE_TRY(session->begin());
   TROUPE_ASSIGN(auto cursor, session->cursor(table_));
-  TROUPE_TRY(cursor->put(RecordKey(kRow), bson::doc("_id", kIdent, kIdent, point).bytes()));
+  const bson::Document row = bson::doc("_id", kIdent, kIdent, point);
+  TROUPE_TRY(cursor->put(RecordKey(kRow), row.bytes()));
   cursor.reset();
   TROUPE_TRY(session->commit());
   point_ = point;
+  count(row.view().size());
   return {};
 }
 

@@ -26,9 +26,13 @@ class TruncateAfterPoint {
   Status set(bson::Timestamp point);
 
  private:
-  TruncateAfterPoint(Engine& engine, Table table) : engine_(engine), table_(std::move(table)) {}
+  TruncateAfterPoint(Catalog& catalog, Table table)
+      : catalog_(catalog), engine_(catalog.engine()), table_(std::move(table)) {}
   Status load();
+  /// Written around the record store of the collection that shows it: it has one document, or none.
+  void count(size_t bytes);
 
+  Catalog& catalog_;
   Engine& engine_;
   Table table_;
   bson::Timestamp point_;

@@ -476,6 +476,8 @@ server::Parameters& NodeAssembly::parameters() { return parts_->parameters; }
 storage::Catalog& NodeAssembly::catalog() { return *parts_->catalog; }
 const std::set<std::string>& NodeAssembly::damagedTables() const { return parts_->damagedTables; }
 storage::Engine& NodeAssembly::engine() { return *parts_->engine; }
+storage::OplogStore* NodeAssembly::oplog() { return parts_->oplog.get(); }
+storage::TruncateAfterPoint* NodeAssembly::endOfLog() { return parts_->endOfLog.get(); }
 Node& NodeAssembly::node() { return *parts_->node; }
 server::ServerContext& NodeAssembly::context() { return *parts_->context; }
 machines::StorageAccess NodeAssembly::storageAccess() { return parts_->storageAccess(); }

@@ -7,6 +7,8 @@
 #include "actors/machines/storage_access.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/transport/network.hpp"
+#include "storage/oplog/oplog_store.hpp"
+#include "storage/oplog/truncate_after_point.hpp"
 #include "supervisors/assembly/assembly_options.hpp"
 
 namespace troupe::supervisors {
@@ -47,8 +49,10 @@ class NodeAssembly {
   log::Log& log();
   Environment& environment();
   server::Parameters& parameters();
-  storage::Catalog& catalog();  ///< after `open`
-  storage::Engine& engine();    ///< after `open`
+  storage::Catalog& catalog();              ///< after `open`
+  storage::Engine& engine();                ///< after `open`
+  storage::OplogStore* oplog();             ///< after `open`; null when the node stands alone
+  storage::TruncateAfterPoint* endOfLog();  ///< after `open`; null where the log recovers no data
   /// Tables that a repair found damaged; after `open`.
   const std::set<std::string>& damagedTables() const;
   Node& node();  ///< after `begin`

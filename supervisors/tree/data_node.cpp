@@ -16,6 +16,7 @@
 #include "actors/maintenance/ttl_monitor.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 #include "supervisors/admin/admin_endpoint.hpp"
 #include "supervisors/tree/service.hpp"
 
@@ -54,17 +55,18 @@ Tree dataNodeTree(const TreeParts& parts) {
   server::ServerContext* s = parts.server;
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog.unguarded();
-  Tree storage = restForOne(
-      "storage",
-      permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
-                                &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace,
-                                JournalFlusher::MemberLog{s->operations.replicated, parts.endOfLog, s->progress})
-          .onOwnThread(),
-      permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
-                              &std::as_const(s->parameters.syncPeriodSeconds))
-          .onOwnThread(),
-      permanent<IdentReaper>("ident-reaper", catalog, &s->log).onOwnThread(),
-      permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
+  storage::BackgroundGate* gate = s->operations.replicated ? &s->operations.replicated->background : nullptr;
+  Tree storage =
+      restForOne("storage",
+                 permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
+                                           &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace,
+                                           JournalFlusher::MemberLog{s->operations.replicated, parts.endOfLog, s->progress})
+                     .onOwnThread(),
+                 permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
+                                         &std::as_const(s->parameters.syncPeriodSeconds), gate)
+                     .onOwnThread(),
+                 permanent<IdentReaper>("ident-reaper", catalog, &s->log, gate).onOwnThread(),
+                 permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
   // Before the machines of replication, so that it hears of their first steps.
   storage.children.push_back(permanent<TransitionKeeper>("transition-keeper", s).onOwnThread());
   if (parts.oplog) {

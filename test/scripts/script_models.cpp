@@ -8,6 +8,7 @@
 
 #include "test/model/subjects/election.hpp"
 #include "test/model/subjects/lease.hpp"
+#include "test/model/subjects/rollback.hpp"
 
 namespace troupe::model {
 
@@ -29,6 +30,7 @@ Model named(const std::string& name) {
     return electionsOf(std::move(members));
   }
   if (name == "lease") return leaseHandoffs(false);
+  if (name == "rollback") return rollbacks({}, kAnyNumber);
   throw std::invalid_argument("no such model: " + name);
 }
 

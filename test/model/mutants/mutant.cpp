@@ -6,6 +6,7 @@ std::vector<Mutant> allMutants() {
   std::vector<Mutant> all = electionMutants();
   for (auto& mutant : leaseMutants()) all.push_back(std::move(mutant));
   for (auto& mutant : commitmentMutants()) all.push_back(std::move(mutant));
+  for (auto& mutant : rollbackMutants()) all.push_back(std::move(mutant));
   return all;
 }
 

@@ -34,6 +34,7 @@ std::shared_ptr<void> planted(Mutation<M> mutation) {
 std::vector<Mutant> commitmentMutants();
 std::vector<Mutant> electionMutants();
 std::vector<Mutant> leaseMutants();
+std::vector<Mutant> rollbackMutants();
 std::vector<Mutant> allMutants();
 
 struct Verdict {

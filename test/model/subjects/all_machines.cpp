@@ -2,6 +2,7 @@
 
 #include "test/model/subjects/election.hpp"
 #include "test/model/subjects/lease.hpp"
+#include "test/model/subjects/rollback.hpp"
 #include "test/model/subjects/tally.hpp"
 #include "test/model/subjects/voting.hpp"
 
@@ -61,8 +62,32 @@ Sample teller() {
   return sample;
 }
 
+/// One rollback; a member that dies in it diverges again when it is back, unless its log was cut.
+Sample rollback() {
+  using replication::Rollback;
+  Sample sample{.type = "Rollback", .node = "n1"};
+  sample.make = [] {
+    Model model = rollbacks({.comparing = {commonPointAt(6, 9, 4)}, .fails = false, .isTaken = false}, kAnyNumber);
+    model.goal("a rollback is over", [](const machines::World& world) {
+      return world.count<Rollback>([](const auto& now) {
+        return now.memory.phase == Rollback::Phase::kFollowing && now.document.rollbackId > 1;
+      }) > 0;
+    });
+    return model;
+  };
+  sample.outcome = [](const machines::World& world) {
+    std::string phase;
+    world.each<Rollback>([&](const NodeName&, bool, const auto& now) { phase = machines::phaseName<Rollback>(now); });
+    return phase;
+  };
+  sample.without = {{"failed", "nothing fails here; see the tests of the machine"}};
+  return sample;
+}
+
 }  // namespace
 
-std::vector<Sample> allSamples() { return {election(), handoff(), holderThatGives(), holderThatTakes(), teller()}; }
+std::vector<Sample> allSamples() {
+  return {election(), handoff(), holderThatGives(), holderThatTakes(), teller(), rollback()};
+}
 
 }  // namespace troupe::model

@@ -232,6 +232,7 @@ TEST_F(AdministrationTest, HelpTellsOfACommandWithoutRunningIt) {
 TEST_F(AdministrationTest, AStandaloneNodeSaysThatItIsNotReplicated) {
   EXPECT_EQ(code(R"({"replSetGetStatus": 1})", "admin"), 76);
   EXPECT_EQ(code(R"({"replSetGetConfig": 1})", "admin"), 76);
+  EXPECT_EQ(code(R"({"replSetGetRBID": 1})", "admin"), 76);
   EXPECT_EQ(code(R"({"replSetInitiate": {"_id": "rs"}})", "admin"), 76);
 }
 

@@ -1,7 +1,9 @@
 #include "actors/machines/collection_store.hpp"
 #include "storage/oplog/oplog_entry.hpp"
+#include "storage/oplog/truncate_after_point.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
 #include "test/unit/actors/machines/store_fixture.hpp"
+#include "test/unit/storage/engine/engine_harness.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -235,6 +237,27 @@ TEST_F(ReplicatedMemberTest, HasAfterACrashWhatItsLogHolds) {
   untilPrimary(second);
   ASSERT_TRUE(write(second, 4).isOK());
   EXPECT_EQ(count(second), 3);
+}
+
+// REC-006
+TEST_F(ReplicatedMemberTest, AStopInOrderLeavesNothingToCut) {
+  CommandNode first(member({}, 1));
+  becomePrimary(first);
+  ASSERT_TRUE(write(first, 1).isOK());
+  ASSERT_GT(endOfLog(first), bson::Timestamp());
+  EXPECT_EQ(first.run(R"({"count": "replset.oplogTruncateAfterPoint"})"_json, "local")["n"].toInt64(), 1);
+  std::vector<bson::Timestamp> written;  // with each write to the disk, the last of which is that of the end
+  first.engine->setDiskFault([&](storage::DeterministicEngine::DiskOperation) {
+    const auto table = first.engine->openTable(storage::TruncateAfterPoint::kIdent);
+    storage::Transaction reader(*first.engine, *table);
+    const auto cursor = reader.cursor();
+    EXPECT_TRUE(*cursor->next());
+    written.push_back(bson::View(cursor->value().data())["oplogTruncateAfterPoint"].asTimestamp());
+    return Status::OK();
+  });
+  first.assembly.stop();
+  ASSERT_FALSE(written.empty());
+  EXPECT_EQ(written.back(), bson::Timestamp());
 }
 
 // REC-005: of two concurrent writes the later one may reach the disk first; others may have got the earlier one.

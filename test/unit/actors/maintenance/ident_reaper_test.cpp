@@ -1,6 +1,7 @@
 #include "actors/maintenance/ident_reaper.hpp"
 
 #include "storage/catalog/catalog_operations.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
@@ -79,6 +80,19 @@ TEST_F(MemberReaperTest, KeepsATableWhileItsHistoryCanBeRead) {
   server.node.advance(5s);
   EXPECT_TRUE(isThere()) << "the drop is not older than the oldest time";
   moveTo(30, 21);
+  server.node.advance(5s);
+  EXPECT_FALSE(isThere());
+}
+
+// RBK-020
+TEST_F(MemberReaperTest, WaitsWhileARollbackHasTakenStorageDown) {
+  storage::BackgroundGate& gate = server.server->operations.replicated->background;
+  checkpointAt(30);
+  gate.close([] {});
+  moveTo(30, 30);
+  server.node.advance(5s);
+  EXPECT_TRUE(isThere());
+  gate.open();
   server.node.advance(5s);
   EXPECT_FALSE(isThere());
 }

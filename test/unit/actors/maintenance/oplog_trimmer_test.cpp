@@ -61,6 +61,20 @@ TEST_F(OplogTrimmerTest, TheOldestEntriesGoWhenTheLogHasOutgrownItsSize) {
   EXPECT_TRUE(commands::holds(newest, R"({"cursor": {"firstBatch": [{"o": {"_id": 300}}]}})"_json));
 }
 
+// RBK-020
+TEST_F(OplogTrimmerTest, NothingGoesWhileARollbackHasTakenStorageDown) {
+  storage::BackgroundGate& gate = server.server->operations.replicated->background;
+  bool isEmpty = false;
+  gate.close([&] { isEmpty = true; });
+  EXPECT_TRUE(isEmpty);
+  write(300);
+  server.node.advance(2s);
+  EXPECT_EQ(entries(server), 301);
+  gate.open();
+  server.node.advance(2s);
+  EXPECT_LE(entries(server), 120);
+}
+
 // TRN-004
 TEST_F(OplogTrimmerTest, EntriesOfAnEarlierLifeGoToo) {
   write(300);

@@ -187,6 +187,24 @@ TEST(Candidacy, APrimaryOrCandidateIsNotFrozen) {
   EXPECT_EQ(answered(when(standing(), Freeze{Secs(1)}))->code(), ErrorCode::kNotSecondary);
 }
 
+TEST(Candidacy, ANodeThatRollsBackIsInItsStateAndDoesNotStand) {  // RBK-002
+  const Outcome out = when(memberOf(kConfig, "a:1"), RollingBack{true});
+  EXPECT_EQ(stateOf(out.next), MemberState::kRollback);
+  EXPECT_EQ(did<AnnounceRole>(out)->state, MemberState::kRollback);
+  EXPECT_TRUE(answered(out)->isOK());
+  EXPECT_EQ(phaseAfter(when(out.next, ElectionTimeout{})), Phase::kFollower);
+  EXPECT_EQ(answered(when(out.next, StepUp{}))->code(), ErrorCode::kCommandFailed);
+  const Outcome over = when(out.next, RollingBack{false});
+  EXPECT_EQ(stateOf(over.next), MemberState::kSecondary);
+  EXPECT_EQ(phaseAfter(when(over.next, ElectionTimeout{})), Phase::kDryRun);
+}
+
+TEST(Candidacy, ANodeThatStandsOrLeadsDoesNotRollBack) {
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), RollingBack{true}))->code(),
+            ErrorCode::kNotSecondary);
+  EXPECT_EQ(answered(when(standing(), RollingBack{true}))->code(), ErrorCode::kNotSecondary);
+}
+
 TEST(Candidacy, ANodeInMaintenanceIsRecoveringAndDoesNotStand) {
   const Outcome out = when(memberOf(kConfig, "a:1"), Maintenance{true});
   EXPECT_EQ(stateOf(out.next), MemberState::kRecovering);

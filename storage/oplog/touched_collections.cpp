@@ -1,0 +1,57 @@
+#include "storage/oplog/touched_collections.hpp"
+
+#include <variant>
+
+#include "storage/catalog/record_count.hpp"
+#include "storage/oplog/logged_command.hpp"
+#include "storage/oplog/oplog_batches.hpp"
+
+namespace troupe::storage {
+
+namespace {
+
+/// Of indexes, options and names alone.
+bool keepsDocuments(const LoggedCommand& command) {
+  return std::holds_alternative<LoggedModify>(command) || std::holds_alternative<LoggedCreateIndex>(command) ||
+         std::holds_alternative<LoggedIndexBuild>(command) || std::holds_alternative<LoggedDropIndex>(command);
+}
+
+}  // namespace
+
+Status TouchedCollections::note(const LoggedOperation& operation) {
+  return eachOperation(operation, [this](const LoggedOperation& one) -> Status {
+    if (one.kind == OplogKind::kNoop) return Status::OK();
+    if (one.kind == OplogKind::kCommand) {
+      TROUPE_ASSIGN(const LoggedCommand command, parseCommand(one));
+      if (keepsDocuments(command)) return Status::OK();
+      const auto* rename = std::get_if<LoggedRename>(&command);
+      if (rename && rename->dropTarget) collections_.insert(*rename->dropTarget);
+    }
+    if (one.uuid) collections_.insert(*one.uuid);
+    return Status::OK();
+  });
+}
+
+Status TouchedCollections::noteLog(const OplogStore& log, const OperationServices& services, bson::Timestamp after) {
+  OplogBatches reader(log, services, after);
+  for (;;) {
+    TROUPE_ASSIGN(const auto batch, reader.next());
+    if (batch.empty()) return Status::OK();
+    for (const bson::Document& document : batch) {
+      TROUPE_ASSIGN(const auto entry, OplogEntry::parse(document));
+      TROUPE_TRY(note(entry.operation));
+    }
+  }
+}
+
+Status TouchedCollections::recount(const Catalog& catalog, const OperationServices& services) const {
+  for (const bson::Uuid& uuid : collections_) {
+    const CollectionPtr collection = catalog.snapshot()->find(uuid);
+    if (!collection || collection->isView()) continue;
+    OperationContext operation(services, OperationOrigin::kApplier);
+    TROUPE_TRY(countRecords(operation.recoveryUnit(), collection->records()).withContext(collection->ns().toString()));
+  }
+  return Status::OK();
+}
+
+}  // namespace troupe::storage
