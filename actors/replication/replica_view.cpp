@@ -59,12 +59,19 @@ void appendOpTime(bson::Builder& reply, const MemberConfig& member, const OpTime
   reply.append("optime", shown(applied)).append("optimeDate", dateOf(applied));
 }
 
-void appendMyself(bson::Builder& reply, const MemberConfig& member, const ReplicaView& view, int64_t uptimeSecs) {
+void appendSource(bson::Builder& reply, const ReplicaSetConfig& config, const NodeName& source) {
+  const MemberConfig* const member = config.member(source);
+  reply.append("syncSourceHost", source).append("syncSourceId", member ? member->id : int32_t{-1});
+}
+
+void appendMyself(bson::Builder& reply, const MemberConfig& member, const ReplicaView& view, const NodeName& source,
+                  int64_t uptimeSecs) {
   reply.append("health", 1.0);
   appendState(reply, view.state());
   reply.append("uptime", uptimeSecs);
   appendOpTime(reply, member, view.topology.memory.applied);
-  reply.append("syncSourceHost", "").append("syncSourceId", int32_t{-1}).append("infoMessage", "");
+  appendSource(reply, *view.config(), source);
+  reply.append("infoMessage", "");
   if (view.state() == MemberState::kPrimary) {
     reply.append("electionTime", bson::Timestamp{static_cast<uint32_t>(millis(view.electedAt) / 1000), 1});
     reply.append("electionDate", bson::Date{millis(view.electedAt)});
@@ -91,14 +98,15 @@ void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberV
   reply.append("configVersion", member.config.version).append("configTerm", member.config.term);
 }
 
-void appendMembers(bson::Builder& reply, const ReplicaView& view, WallTime now, int64_t uptimeSecs) {
+void appendMembers(bson::Builder& reply, const ReplicaView& view, const NodeName& source, WallTime now,
+                   int64_t uptimeSecs) {
   const auto& topology = view.topology;
   reply.openArray("members");
   for (const MemberConfig& member : view.config()->members) {
     reply.pushDocument().append("_id", member.id).append("name", member.host);
     const auto& others = topology.memory.members;
     const auto other = std::find_if(others.begin(), others.end(), [&](const auto& m) { return m.host == member.host; });
-    if (member.host == topology.document.self) appendMyself(reply, member, view, uptimeSecs);
+    if (member.host == topology.document.self) appendMyself(reply, member, view, source, uptimeSecs);
     else if (other != others.end()) appendOther(reply, member, *other, view, now);
     reply.close();
   }
@@ -160,7 +168,8 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
   const ReplicaSetConfig& config = *view.config();
   reply.append("set", membership.setName()).append("date", bson::Date{millis(now)});
   reply.append("myState", static_cast<int32_t>(view.state())).append("term", memory.term);
-  reply.append("syncSourceHost", "").append("syncSourceId", int32_t{-1});
+  const NodeName source = membership.syncSource();
+  appendSource(reply, config, source);
   reply.append("heartbeatIntervalMillis", config.heartbeatInterval().count());
   reply.append("majorityVoteCount", config.majority()).append("writeMajorityCount", config.writeMajority());
   reply.append("votingMembersCount", config.voters());
@@ -173,7 +182,7 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
     reply.append("lastElectionDate", bson::Date{millis(view.electedAt)}).append("electionTerm", memory.term);
     reply.append("electionTimeoutMillis", Millis(config.settings.electionTimeoutMillis).count()).close();
   }
-  appendMembers(reply, view, now, uptimeSecs);
+  appendMembers(reply, view, source, now, uptimeSecs);
 }
 
 }  // namespace troupe::replication

@@ -64,6 +64,15 @@ class Membership final : public storage::NodeState {
   }
   uint64_t version() const override { return version_.load(std::memory_order_acquire); }
   bool appliesBatches() const override { return appliesBatches_.load(std::memory_order_acquire); }
+  /// The member it fetches from; empty: none (REP-001).
+  NodeName syncSource() const {
+    const std::lock_guard lock(mutex_);
+    return syncSource_;
+  }
+  void setSyncSource(NodeName source) {
+    const std::lock_guard lock(mutex_);
+    syncSource_ = std::move(source);
+  }
   /// How often this member's log was cut, as replSetGetRBID shows it (RBK-005).
   int64_t rollbackId() const { return rollbackId_.load(std::memory_order_acquire); }
   void setRollbackId(int64_t id) { rollbackId_.store(id, std::memory_order_release); }
@@ -75,7 +84,8 @@ class Membership final : public storage::NodeState {
 
   const std::string setName_;
   const NodeName self_;
-  mutable std::mutex mutex_;  ///< for a pointer copy
+  mutable std::mutex mutex_;  ///< for a copy of a pointer or a name
+  NodeName syncSource_;
   std::shared_ptr<const ReplicaView> view_;
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> appliesBatches_{true};

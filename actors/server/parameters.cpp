@@ -53,6 +53,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("maxAcceptableLogicalClockDriftSecs", maxAcceptableLogicalClockDriftSecs, 1, kMax, false);
   integer("minSnapshotHistoryWindowInSeconds", minSnapshotHistoryWindowInSeconds, 0, kMax);
   flag("writePeriodicNoops", writePeriodicNoops, true);
+  integer("maxSyncSourceLagSecs", maxSyncSourceLagSecs, 1, kMax, false);
   integer("periodicNoopIntervalSecs", periodicNoopIntervalSecs, 1, kMax, false);
   flag("createRollbackDataFiles", createRollbackDataFiles, true);
   share("transactionTooLargeForCacheThreshold", transactionTooLargeForCacheThreshold);

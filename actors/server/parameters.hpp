@@ -54,6 +54,7 @@ class Parameters {
   std::atomic<int64_t> maxAcceptableLogicalClockDriftSecs{31'536'000};  ///< at start-up only
   std::atomic<int64_t> minSnapshotHistoryWindowInSeconds{300};          ///< of old versions that a member keeps
   std::atomic<bool> writePeriodicNoops{true};
+  std::atomic<int64_t> maxSyncSourceLagSecs{30};      ///< at start-up only
   std::atomic<int64_t> periodicNoopIntervalSecs{10};  ///< between the notes of an idle primary; at start-up only
   /// Documents that a rollback takes away are kept in files (RBK-007).
   std::atomic<bool> createRollbackDataFiles{true};
