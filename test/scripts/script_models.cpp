@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "test/model/subjects/election.hpp"
+#include "test/model/subjects/fetching.hpp"
 #include "test/model/subjects/lease.hpp"
 
 namespace troupe::model {
@@ -29,6 +30,7 @@ Model named(const std::string& name) {
     return electionsOf(std::move(members));
   }
   if (name == "lease") return leaseHandoffs(false);
+  if (name == "fetching") return fetchingOf({.mission = replication::Mission::kNothing});
   throw std::invalid_argument("no such model: " + name);
 }
 

@@ -5,6 +5,7 @@ namespace troupe::model {
 std::vector<Mutant> allMutants() {
   std::vector<Mutant> all = electionMutants();
   for (auto& mutant : leaseMutants()) all.push_back(std::move(mutant));
+  for (auto& mutant : fetchingMutants()) all.push_back(std::move(mutant));
   return all;
 }
 

@@ -33,6 +33,7 @@ std::shared_ptr<void> planted(Mutation<M> mutation) {
 
 std::vector<Mutant> electionMutants();
 std::vector<Mutant> leaseMutants();
+std::vector<Mutant> fetchingMutants();
 std::vector<Mutant> allMutants();
 
 struct Verdict {
