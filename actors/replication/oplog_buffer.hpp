@@ -30,14 +30,20 @@ class OplogBuffer {
   Task<bool> push(std::vector<FetchedEntry> entries);
   /// Completes when there is an entry, or the buffer was closed.
   Task<void> untilFilled();
-  /// Moves up to `maxEntries` entries of up to `maxBytes` out of the front, at least one unless it is empty.
-  std::vector<FetchedEntry> take(size_t maxEntries, size_t maxBytes);
+  /// Moves up to `maxEntries` entries of up to `maxBytes` out of the front, at least one unless it is empty. `life`
+  /// (may be null): the one they are of.
+  std::vector<FetchedEntry> take(size_t maxEntries, size_t maxBytes, uint64_t* life = nullptr);
   /// Takes no more: `push` fails, and the reader is told. What is in it stays.
   void close();
   /// Empty and open again: fetching begins anew, elsewhere or in another role.
   void reopen();
 
+  /// Completes when it is open: at once, or with the next `reopen`.
+  Task<void> untilOpen();
+
   bool isClosed() const;
+  /// Counts `reopen`s: entries that were taken in an earlier life are of a log that is not followed any more.
+  uint64_t life() const;
   /// OpTime of the newest entry that was ever pushed since `reopen`, or nothing.
   std::optional<OpTime> newest() const;
   struct Figures {
@@ -46,6 +52,15 @@ class OplogBuffer {
   Figures figures() const;
 
  private:
+  /// Appends them or says that they never will be; nothing, and when to try again, while there is no room.
+  std::optional<bool> tryPush(std::vector<FetchedEntry>& entries, size_t bytes, uint64_t life,
+                              std::optional<Future<Done>>& room);
+
+  /// Completes at once, or with the others that wait there.
+  static Future<Done> waitIn(std::vector<Promise<Done>>& waiters, bool waits);
+  Future<Done> filled();
+  Future<Done> opened();
+
   const size_t maxBytes_;
   mutable std::mutex mutex_;
   std::deque<FetchedEntry> entries_;
@@ -53,7 +68,7 @@ class OplogBuffer {
   bool closed_ = false;
   uint64_t life_ = 0;  ///< counts `reopen`s: a push that waited through one has failed
   std::optional<OpTime> newest_;
-  std::vector<Promise<Done>> awaitingRoom_, awaitingEntries_;
+  std::vector<Promise<Done>> awaitingRoom_, awaitingEntries_, awaitingOpen_;
 };
 
 }  // namespace troupe::replication
