@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "test/model/subjects/election.hpp"
+#include "test/model/subjects/fetching.hpp"
 #include "test/model/subjects/lease.hpp"
 #include "test/model/subjects/rollback.hpp"
 
@@ -31,6 +32,7 @@ Model named(const std::string& name) {
   }
   if (name == "lease") return leaseHandoffs(false);
   if (name == "rollback") return rollbacks({}, kAnyNumber);
+  if (name == "fetching") return fetchingOf({.mission = replication::Mission::kNothing});
   throw std::invalid_argument("no such model: " + name);
 }
 

@@ -7,6 +7,7 @@ std::vector<Mutant> allMutants() {
   for (auto& mutant : leaseMutants()) all.push_back(std::move(mutant));
   for (auto& mutant : commitmentMutants()) all.push_back(std::move(mutant));
   for (auto& mutant : rollbackMutants()) all.push_back(std::move(mutant));
+  for (auto& mutant : fetchingMutants()) all.push_back(std::move(mutant));
   return all;
 }
 

@@ -35,6 +35,7 @@ std::vector<Mutant> commitmentMutants();
 std::vector<Mutant> electionMutants();
 std::vector<Mutant> leaseMutants();
 std::vector<Mutant> rollbackMutants();
+std::vector<Mutant> fetchingMutants();
 std::vector<Mutant> allMutants();
 
 struct Verdict {

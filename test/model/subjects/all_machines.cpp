@@ -1,6 +1,7 @@
 #include "test/model/subjects/all_machines.hpp"
 
 #include "test/model/subjects/election.hpp"
+#include "test/model/subjects/fetching.hpp"
 #include "test/model/subjects/lease.hpp"
 #include "test/model/subjects/rollback.hpp"
 #include "test/model/subjects/tally.hpp"
@@ -32,6 +33,23 @@ Sample election() {
   const char* other = "the elections of a running set do not go through it; see the tests of the machine";
   for (const char* phase : {"startup", "initiating", "removed", "arbiter", "stepping down"})
     sample.without.emplace_back(phase, other);
+  return sample;
+}
+
+std::string whomItFollows(const machines::World& world) {
+  std::string source = "nobody";
+  world.each<replication::Fetching>(
+      [&](const NodeName&, bool, const auto& now) { source = replication::syncSourceOf(now); });
+  return source;
+}
+
+/// The nearest source turns out to have less than the member; then it follows the primary.
+Sample fetching() {
+  Sample sample{.type = "Fetching", .make = fetchingFromTheSecondChoice, .node = "n1", .outcome = whomItFollows};
+  for (const char* phase : {"stopped", "ending"})
+    sample.without.emplace_back(phase, "a command leads there; see its model");
+  for (const char* phase : {"diverged", "too stale", "needs initial sync"})
+    sample.without.emplace_back(phase, "nothing of that kind happens here; see its model");
   return sample;
 }
 
@@ -87,7 +105,8 @@ Sample rollback() {
 }  // namespace
 
 std::vector<Sample> allSamples() {
-  return {election(), handoff(), holderThatGives(), holderThatTakes(), teller(), rollback()};
+  return {election(), handoff(),  holderThatGives(), holderThatTakes(),
+          teller(),   rollback(), fetching()};
 }
 
 }  // namespace troupe::model

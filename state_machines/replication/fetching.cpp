@@ -1,0 +1,396 @@
+#include "state_machines/replication/fetching.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+namespace troupe::replication {
+
+namespace {
+
+using FetchPhase = Fetching::Phase;
+using enum Fetching::Phase;
+using F = Fetching;
+
+/// One event being handled: a working copy of the machine and what is to be done.
+struct FetchTurn {
+  explicit FetchTurn(const Snapshot<F>& now) : before(now), doc(now.document), mem(now.memory) {}
+
+  const Snapshot<F>& before;
+  F::Document doc;
+  F::Memory mem;
+  std::vector<Effect<F>> effects;
+
+  template <class Action>
+  void perform(Action action) {
+    effects.push_back(F::perform(std::move(action)));
+  }
+  void done() { effects.push_back(F::reply(Done{})); }
+  Snapshot<F> now() const { return {doc, mem}; }
+  /// Whether a report is about the present source.
+  bool isOf(const NodeName& source) const { return source == mem.source; }
+
+  Step<F> step() && {
+    Step<F> step = F::stay();
+    step.effects = std::move(effects);
+    if (doc != before.document) step.document = std::move(doc);
+    if (mem != before.memory) step.memory = std::move(mem);
+    return step;
+  }
+};
+
+Fetch fetchOf(const F::Document& doc, const F::Memory& mem) {
+  return {mem.source, mem.rollbackId, mem.isRequested, doc.mission};
+}
+
+void enter(FetchTurn& t, FetchPhase phase) {
+  t.mem.phase = phase;
+  const bool keepsSource = phase == kFetching || phase == kEnding || phase == kDiverged || phase == kNeedsInitialSync;
+  if (keepsSource) return;
+  t.mem.source.clear();
+  t.mem.oldest = {};
+  t.mem.rollbackId = 0;
+  t.mem.restarts = 0;
+  t.mem.isRequested = false;
+}
+
+/// Goes on as its mission says when nothing is under way.
+void goOn(FetchTurn& t) {
+  if (t.doc.mission == Mission::kNothing) return enter(t, kStopped);
+  enter(t, kChoosing);
+  t.perform(LookAround{true});
+}
+
+void pull(FetchTurn& t) {
+  t.mem.isPulling = true;
+  t.perform(fetchOf(t.doc, t.mem));
+}
+
+void endFetch(FetchTurn& t) {
+  t.effects.push_back(F::giveUp(fetchOf(t.before.document, t.before.memory)));
+  t.perform(EndFetch{});
+  enter(t, kEnding);
+}
+
+/// Gives up what is under way, if that can be given up, and goes on anew; a fetch has to end first.
+void beginAnew(FetchTurn& t) {
+  switch (t.mem.phase) {
+    case kFetching: return endFetch(t);
+    case kEnding:
+    case kDiverged:
+    case kNeedsInitialSync: return;  // goes on at its end
+    case kProbing: t.effects.push_back(F::giveUp(Probe{t.mem.source})); break;
+    case kChoosing: t.effects.push_back(F::cancel(RetryDue{})); break;
+    case kStopped:
+    case kTooStale: break;
+  }
+  goOn(t);
+}
+
+void deny(FetchTurn& t, Denial why) {
+  t.mem.denied[t.mem.source] = why;
+  t.effects.push_back(F::after(F::denialOf(why), DenialOver{t.mem.source}));
+}
+void denyAndGoOn(FetchTurn& t, Denial why) {
+  deny(t, why);
+  goOn(t);
+}
+
+void probe(FetchTurn& t, const NodeName& source, bool isRequested) {
+  enter(t, kProbing);
+  t.mem.source = source;
+  t.mem.isRequested = isRequested;
+  t.effects.push_back(F::cancel(RetryDue{}));
+  t.perform(Probe{source});
+}
+
+void fetch(FetchTurn& t, const Probed& probed) {
+  enter(t, kFetching);
+  t.mem.oldest = probed.oldest;
+  t.mem.rollbackId = probed.rollbackId;
+  if (t.doc.maintenance) {
+    t.doc.maintenance = false;
+    t.perform(SetMaintenance{false});
+  }
+  pull(t);
+}
+
+/// A new primary never rolls back: another branch of history is the other member's to give up.
+void diverged(FetchTurn& t) {
+  if (t.doc.mission != Mission::kFollow) return denyAndGoOn(t, Denial::kFailed);
+  enter(t, kDiverged);
+  t.perform(CloseBuffer{});
+  t.perform(RollBack{t.mem.source});
+}
+
+/// Whether there are sources, and all of them have forgotten what this member would need next (REP-011).
+bool isTooStale(const FetchTurn& t, const Candidates& known) {
+  if (t.doc.mission != Mission::kFollow) return false;
+  const auto hosts = acceptableSources(known, t.doc.mission);
+  return !hosts.empty() && std::all_of(hosts.begin(), hosts.end(), [&](const NodeName& host) {
+    const auto denied = t.mem.denied.find(host);
+    return denied != t.mem.denied.end() && denied->second == Denial::kTooNew;
+  });
+}
+
+std::set<NodeName> deniedHosts(const F::Memory& mem) {
+  std::set<NodeName> hosts;
+  for (const auto& [host, why] : mem.denied) hosts.insert(host);
+  return hosts;
+}
+
+void onCandidates(FetchTurn& t, const Candidates& known) {
+  t.mem.own = known.own;
+  const NodeName requested = std::exchange(t.mem.requested, {});
+  if (!requested.empty() && checkRequestedSource(known, requested).isOK()) return probe(t, requested, true);
+  if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return probe(t, *source, false);
+  if (isTooStale(t, known)) {
+    if (t.mem.phase == kTooStale) return;
+    enter(t, kTooStale);
+    t.doc.maintenance = true;
+    return t.perform(SetMaintenance{true});
+  }
+  enter(t, kChoosing);
+  t.effects.push_back(F::after(F::kRetryPause, RetryDue{}));
+}
+
+/// While it fetches: the fetch itself looks before each batch, but there may be none for long.
+void onCandidatesWhileFetching(FetchTurn& t, const Candidates& known) {
+  if (!whyToChange(t.now(), known).empty()) endFetch(t);
+}
+
+void onProbed(FetchTurn& t, const Probed& found) {
+  if (!t.isOf(found.source)) return;
+  if (!found.hasRequiredEntry) return denyAndGoOn(t, Denial::kFailed);  // REP-009
+  const OpTime& own = t.mem.own;
+  if (own == OpTime()) {
+    if (found.beginsTheSet) return fetch(t, found);
+    if (t.doc.mission != Mission::kFollow) return denyAndGoOn(t, Denial::kFailed);
+    enter(t, kNeedsInitialSync);
+    return t.perform(NeedInitialSync{t.mem.source});
+  }
+  if (found.newest < own) return denyAndGoOn(t, Denial::kBehind);  // REP-017
+  if (found.oldest > own) return denyAndGoOn(t, Denial::kTooNew);  // REP-008
+  // A log grows in time as well as in terms: with an earlier time in a later term this member's entry is not in it.
+  if (found.newest.timestamp < own.timestamp) return diverged(t);
+  fetch(t, found);
+}
+
+void onProbeFailed(FetchTurn& t, const ProbeFailed& failed) {  // REP-007
+  if (t.isOf(failed.source)) denyAndGoOn(t, Denial::kFailed);
+}
+
+void onBroken(FetchTurn& t, const FetchEnded& ended) {  // REP-016
+  if (ended.progressed) t.mem.restarts = 0;
+  if (t.mem.restarts == F::kMostRestarts) return denyAndGoOn(t, Denial::kFailed);
+  ++t.mem.restarts;
+  pull(t);
+}
+
+void onFetchEnded(FetchTurn& t, const FetchEnded& ended) {
+  if (!t.isOf(ended.source)) return;
+  t.mem.isPulling = false;
+  switch (ended.how) {
+    case FetchEnd::kUnfit:
+    case FetchEnd::kRolledBack:  // it is probed again, with its new rollback id
+    case FetchEnd::kClosed: return goOn(t);
+    case FetchEnd::kBroken: return onBroken(t, ended);
+    case FetchEnd::kBehind: return denyAndGoOn(t, Denial::kBehind);
+    case FetchEnd::kTooNew: return denyAndGoOn(t, Denial::kTooNew);
+    case FetchEnd::kDamaged: return denyAndGoOn(t, Denial::kFailed);
+    case FetchEnd::kDiverged: return diverged(t);
+  }
+}
+
+void onFetchIsOver(FetchTurn& t, const FetchIsOver&) {
+  t.mem.isPulling = false;
+  goOn(t);
+}
+void onRollbackEnded(FetchTurn& t, const RollbackEnded&) { goOn(t); }
+void onInitialSyncEnded(FetchTurn& t, const InitialSyncEnded&) { goOn(t); }
+
+void onSetChanged(FetchTurn& t, const SetChanged&) { t.perform(LookAround{t.mem.phase != kFetching}); }
+void onRetryDue(FetchTurn& t, const RetryDue&) { t.perform(LookAround{true}); }
+
+void onFollow(FetchTurn& t, const Follow&) {
+  t.done();
+  if (t.doc.mission == Mission::kFollow) return;
+  t.doc.mission = Mission::kFollow;
+  t.doc.target = {};
+  beginAnew(t);
+}
+
+/// A winner clears its source (ELE-018). A member that has to give up data, or has none, cannot have been elected.
+void onCatchUpTo(FetchTurn& t, const CatchUpTo& command) {
+  if (t.mem.phase == kDiverged || t.mem.phase == kTooStale || t.mem.phase == kNeedsInitialSync) {
+    t.effects.push_back(F::refuse({ErrorCode::kConflictingOperationInProgress,
+                                   "this member cannot catch up: its data are not those of its set"}));
+    return;
+  }
+  t.done();
+  t.doc.target = command.target;
+  if (std::exchange(t.doc.mission, Mission::kCatchUp) == Mission::kCatchUp) return;
+  t.mem.requested.clear();
+  beginAnew(t);
+}
+
+/// The buffer is closed first: a fetch that waits for room in it ends at once.
+void onStopFetching(FetchTurn& t, const StopFetching&) {
+  if (t.doc.mission == Mission::kNothing) return;
+  t.doc.mission = Mission::kNothing;
+  t.doc.target = {};
+  t.mem.requested.clear();
+  t.perform(CloseBuffer{});
+  beginAnew(t);
+}
+
+void onSyncFrom(FetchTurn& t, const SyncFrom& command) {
+  if (t.doc.mission != Mission::kFollow) {
+    t.effects.push_back(F::refuse({ErrorCode::kNotSecondary, "only a secondary can be told whom to sync from"}));
+    return;
+  }
+  t.effects.push_back(F::reply(PreviousSource{syncSourceOf(t.before)}));
+  t.mem.requested = command.host;
+  if (t.mem.denied.erase(command.host) > 0) t.effects.push_back(F::cancel(DenialOver{command.host}));
+  beginAnew(t);
+}
+
+void onDenialOver(FetchTurn& t, const DenialOver& over) {
+  t.mem.denied.erase(over.host);
+  if (t.mem.phase == kTooStale) t.perform(LookAround{true});
+}
+
+template <class E>
+auto fetchRule(void (*rule)(FetchTurn&, const E&)) {
+  return [rule](const Snapshot<F>& now, const E& event) {
+    FetchTurn t(now);
+    rule(t, event);
+    return std::move(t).step();
+  };
+}
+
+std::vector<machines::Transition<F>> commandRows() {
+  const auto wherever = {machines::Target<FetchPhase>(kChoosing), machines::Target<FetchPhase>(kEnding),
+                         machines::Target<FetchPhase>(kStopped)};
+  std::vector<machines::Transition<F>> rows;
+  for (const FetchPhase phase : {kChoosing, kTooStale, kFetching})
+    rows.push_back(F::row<SetChanged>(phase, {}, fetchRule(onSetChanged)));
+  rows.push_back(F::anywhere<Follow>(wherever, fetchRule(onFollow)));
+  rows.push_back(F::anywhere<CatchUpTo>(wherever, fetchRule(onCatchUpTo)));
+  rows.push_back(F::anywhere<StopFetching>(wherever, fetchRule(onStopFetching)));
+  rows.push_back(F::anywhere<SyncFrom>(wherever, fetchRule(onSyncFrom)));
+  rows.push_back(F::anywhere<DenialOver>({}, fetchRule(onDenialOver)));
+  return rows;
+}
+
+bool anyFetcher(const machines::World& world, bool (*condition)(const F::Document&, const F::Memory&)) {
+  bool found = false;
+  world.each<F>([&](const NodeName&, bool alive, const Snapshot<F>& member) {
+    found |= alive && condition(member.document, member.memory);
+  });
+  return found;
+}
+
+}  // namespace
+
+Millis Fetching::denialOf(Denial why) {
+  switch (why) {
+    case Denial::kFailed: return Millis(10'000);
+    case Denial::kBehind: return kRetryPause;
+    case Denial::kTooNew: break;
+  }
+  return Millis(60'000);
+}
+
+const machines::Transitions<Fetching>& Fetching::transitions() {
+  static const machines::Transitions<Fetching> table = [] {
+    std::vector<machines::Transition<F>> rows = commandRows();
+    rows.push_back(row<Candidates>(kChoosing, {kProbing, kTooStale}, fetchRule(onCandidates)));
+    rows.push_back(row<Candidates>(kTooStale, {kProbing, kChoosing}, fetchRule(onCandidates)));
+    rows.push_back(row<Candidates>(kFetching, {kEnding}, fetchRule(onCandidatesWhileFetching)));
+    rows.push_back(row<RetryDue>(kChoosing, {}, fetchRule(onRetryDue)));
+    rows.push_back(row<Probed>(kProbing, {kFetching, kChoosing, kDiverged, kNeedsInitialSync}, fetchRule(onProbed)));
+    rows.push_back(row<ProbeFailed>(kProbing, {kChoosing}, fetchRule(onProbeFailed)));
+    rows.push_back(row<FetchEnded>(kFetching, {kChoosing, kDiverged}, fetchRule(onFetchEnded)));
+    rows.push_back(row<FetchIsOver>(kEnding, {kChoosing, kStopped}, fetchRule(onFetchIsOver)));
+    rows.push_back(row<RollbackEnded>(kDiverged, {kChoosing, kStopped}, fetchRule(onRollbackEnded)));
+    rows.push_back(row<InitialSyncEnded>(kNeedsInitialSync, {kChoosing, kStopped}, fetchRule(onInitialSyncEnded)));
+    return machines::Transitions<Fetching>(std::move(rows));
+  }();
+  return table;
+}
+
+Step<Fetching> Fetching::resume(const Document& document) {
+  const Snapshot<Fetching> found{document, {}};
+  FetchTurn t(found);
+  goOn(t);
+  return std::move(t).step();
+}
+
+std::vector<machines::Invariant> Fetching::invariants() {
+  using machines::never;
+  using World = machines::World;
+  using D = const Document&;
+  using M = const Memory&;
+  return {
+      never("a source is asked that was denied",
+            [](const World& w) {
+              return anyFetcher(w, [](D, M m) {
+                return (m.phase == kProbing || m.phase == kFetching) && m.denied.contains(m.source);
+              });
+            }),
+      never("it looks for a source or fetches though it was told to stop",
+            [](const World& w) {
+              return anyFetcher(w, [](D d, M m) {
+                return d.mission == Mission::kNothing &&
+                       (m.phase == kChoosing || m.phase == kProbing || m.phase == kFetching || m.phase == kTooStale);
+              });
+            }),
+      never("it fetches from a log that begins behind its own newest entry",
+            [](const World& w) {
+              return anyFetcher(w,
+                                [](D, M m) { return m.phase == kFetching && m.own != OpTime() && m.oldest > m.own; });
+            }),
+      never("a fetch is under way that nobody waits for",
+            [](const World& w) { return anyFetcher(w, [](D, M m) { return m.isPulling != mayPush(m.phase); }); }),
+      never("it fetches from itself",
+            [](const World& w) {
+              return anyFetcher(w, [](D d, M m) { return m.phase == kFetching && m.source == d.self; });
+            }),
+      never("a new primary rolls back, or waits to copy a member",
+            [](const World& w) {
+              return anyFetcher(w, [](D d, M m) {
+                return d.mission == Mission::kCatchUp &&
+                       (m.phase == kDiverged || m.phase == kNeedsInitialSync || m.phase == kTooStale);
+              });
+            }),
+      never(
+          "it fetches while it is in maintenance for want of a source",
+          [](const World& w) { return anyFetcher(w, [](D d, M m) { return d.maintenance && m.phase == kFetching; }); }),
+      never("it is too stale, and clients may still read it",
+            [](const World& w) {
+              return anyFetcher(w, [](D d, M m) { return m.phase == kTooStale && !d.maintenance; });
+            }),
+      never("a broken cursor is opened again more than three times",
+            [](const World& w) { return anyFetcher(w, [](D, M m) { return m.restarts > kMostRestarts; }); }),
+      never("an operator's choice is kept for another time",
+            [](const World& w) {
+              return anyFetcher(
+                  w, [](D, M m) { return (m.phase == kProbing || m.phase == kFetching) && !m.requested.empty(); });
+            }),
+  };
+}
+
+std::string whyToChange(const Snapshot<Fetching>& now, const Candidates& known) {
+  const auto& memory = now.memory;
+  return whyToChangeSource(known, {memory.source, memory.isRequested}, deniedHosts(memory), now.document.mission);
+}
+
+NodeName syncSourceOf(const Snapshot<Fetching>& now) {
+  const Fetching::Phase phase = now.memory.phase;
+  return phase == kProbing || phase == kFetching ? now.memory.source : NodeName();
+}
+
+bool mayPush(Fetching::Phase phase) { return phase == kFetching || phase == kEnding; }
+
+}  // namespace troupe::replication

@@ -1,0 +1,235 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "state_machines/core/machine.hpp"
+#include "state_machines/replication/sync_source.hpp"
+#include "state_machines/replication/topology_messages.hpp"
+
+namespace troupe::replication {
+
+using machines::Effect;
+using machines::Snapshot;
+using machines::Step;
+
+/// Why a source is not asked for a while.
+enum class Denial : int32_t {
+  kFailed,  ///< it gave an error, or a log that cannot be
+  kBehind,  ///< it has less than this member
+  kTooNew,  ///< its log begins behind this member's newest entry
+};
+
+// Reports of the actor around the machine.
+
+/// The ends of a source's log, as reading it gave them (REP-007 to REP-010).
+struct Probed {
+  NodeName source;
+  OpTime oldest, newest;
+  int64_t rollbackId = 0;
+  bool beginsTheSet = false;     ///< its oldest entry is the first one of the set
+  bool hasRequiredEntry = true;  ///< it has the entry up to which this member's data are inconsistent, if there is one
+};
+struct ProbeFailed {
+  NodeName source;
+  std::string why;
+};
+
+/// How a fetch came to its end.
+enum class FetchEnd : int32_t {
+  kUnfit,       ///< whyToChangeSource said so (REP-034)
+  kBroken,      ///< the cursor or the way to the source broke (REP-016)
+  kBehind,      ///< it has no entry from this member's newest one on (REP-013)
+  kDiverged,    ///< its first entry is not the newest one of this member (REP-014)
+  kTooNew,      ///< its log begins behind this member's newest entry by now
+  kRolledBack,  ///< it has rolled back since it was probed (REP-010, REP-017)
+  kDamaged,     ///< its entries are no log: out of order, or not to be read
+  kClosed,      ///< the buffer was closed or emptied by somebody else
+};
+struct FetchEnded {
+  NodeName source;
+  FetchEnd how = FetchEnd::kBroken;
+  bool progressed = false;  ///< entries were fetched before it broke
+  std::string why;          ///< for people
+};
+/// No fetch is under way, and nothing more will be pushed; the answer to EndFetch.
+struct FetchIsOver {};
+struct RollbackEnded {};
+struct InitialSyncEnded {};
+
+// Commands of this node.
+
+/// The set or this member's view of it has changed: looks again.
+struct SetChanged {};
+/// Fetches from now on, as a secondary does. Answered with Done.
+struct Follow {};
+/// Fetches what others have, as a new primary does, up to `target` at least. Answered with Done.
+struct CatchUpTo {
+  OpTime target;
+};
+/// Fetches no more. Answered by the actor, with Done, when nothing more will be pushed.
+struct StopFetching {};
+/// replSetSyncFrom, checked by checkRequestedSource: the next choice falls on that member (REP-003). Answered with
+/// PreviousSource, or refused with NotSecondary.
+struct SyncFrom {
+  NodeName host;
+};
+struct PreviousSource {
+  NodeName host;  ///< empty: there was none
+};
+
+// Timers.
+
+/// Nobody could be the source: looks again (REP-006).
+struct RetryDue {};
+struct DenialOver {
+  NodeName host;
+};
+
+// Actions of the actor around the machine.
+
+/// Tell what is known of the set: answered by Candidates. `opens`: if the buffer is closed, all that is in it is
+/// applied first, and it is opened again, empty.
+struct LookAround {
+  bool opens = false;
+};
+/// Read the ends of its log and its rollback id: answered by Probed or ProbeFailed.
+struct Probe {
+  NodeName source;
+};
+/// Fetch into the buffer what the source has, from this member's newest entry on; with an empty log of its own from the
+/// first entry of the set. Ends with FetchEnded. `requested`: an operator asked for the source.
+struct Fetch {
+  NodeName source;
+  int64_t rollbackId = 0;  ///< as probed
+  bool requested = false;
+  Mission mission = Mission::kFollow;
+};
+/// Answered by FetchIsOver, once the fetch that was given up has ended.
+struct EndFetch {};
+/// Nothing more may be pushed; the applier comes to an end with what is there.
+struct CloseBuffer {};
+/// Apply what is in the (closed) buffer, and take back what this member and the source do not have in common; answered
+/// by RollbackEnded.
+struct RollBack {
+  NodeName source;
+};
+/// Copy all data of the source; answered by InitialSyncEnded.
+struct NeedInitialSync {
+  NodeName source;
+};
+/// Be RECOVERING to others, or no longer (REP-011, OPL-016).
+struct SetMaintenance {
+  bool on = false;
+};
+
+/// Decides from whom a member fetches the log of its set, and what a source's answers mean.
+/// docs/protocols/fetching.md tells it as a story.
+///
+/// It knows no time, and sees no entries: the actor around it (actors/replication/oplog_fetcher.hpp) reads them, checks
+/// that each follows the one before, and says how the fetch ended. There is never more than one fetch: a new one begins
+/// when the last one has said that it is over.
+struct Fetching : machines::Machine<Fetching> {
+  static constexpr const char* kName = "fetching";
+  /// How often a broken cursor is opened again before its source is given up (REP-016).
+  static constexpr int kMostRestarts = 3;
+  static constexpr Millis kRetryPause{1000};  // REP-006
+  static Millis denialOf(Denial why);
+
+  enum class Phase : int32_t {
+    kStopped,
+    kChoosing,
+    kProbing,
+    kFetching,
+    kEnding,
+    kDiverged,
+    kTooStale,
+    kNeedsInitialSync,
+  };
+  static constexpr auto kPhases = machines::phases<Phase>(
+      {{Phase::kStopped, "stopped", "the node does not follow anyone: it has no config, leads, or drains"},
+       {Phase::kChoosing, "choosing", "it looks for a source among the members"},
+       {Phase::kProbing, "probing", "it reads the ends of the source's log"},
+       {Phase::kFetching, "fetching", "it fetches the source's log as it grows"},
+       {Phase::kEnding, "ending", "the fetch was told to end and has not yet"},
+       {Phase::kDiverged, "diverged", "its newest entry is not in the source's log: it is rolled back"},
+       {Phase::kTooStale, "too stale", "every source has forgotten what it would need next: it waits for an operator"},
+       {Phase::kNeedsInitialSync, "needs initial sync",
+        "it has no data, and the source's log does not go back far enough"}});
+
+  /// Outlives the actor, not the process.
+  struct Document {
+    NodeName self;
+    Mission mission = Mission::kNothing;
+    OpTime target;             ///< catching up: fetches that far at least
+    bool maintenance = false;  ///< it has put the node into maintenance mode
+    bool operator==(const Document&) const = default;
+  };
+  struct Memory {
+    Phase phase = Phase::kStopped;
+    NodeName source;           ///< probing, fetching, ending, diverged, needs initial sync: of whom
+    OpTime own;                ///< its newest entry when it chose
+    OpTime oldest;             ///< fetching: where the source's log began when it was probed
+    int64_t rollbackId = 0;    ///< fetching: of the source
+    int32_t restarts = 0;      ///< fetching: of the cursor, since it last gave something
+    NodeName requested;        ///< the next source, as an operator asked; empty: none
+    bool isRequested = false;  ///< the present source was asked for
+    bool isPulling = false;    ///< a fetch has begun and has not said that it is over
+    std::map<NodeName, Denial> denied;
+    bool operator==(const Memory&) const = default;
+  };
+
+  using Event = std::variant<Candidates, Probed, ProbeFailed, FetchEnded, FetchIsOver, RollbackEnded,
+                             InitialSyncEnded,                                       // reports
+                             SetChanged, Follow, CatchUpTo, StopFetching, SyncFrom,  // commands
+                             RetryDue, DenialOver>;                                  // timers
+  using Message = std::variant<PreviousSource, Done>;
+  using Action =
+      std::variant<LookAround, Probe, Fetch, EndFetch, CloseBuffer, RollBack, NeedInitialSync, SetMaintenance>;
+
+  static const machines::Transitions<Fetching>& transitions();
+  static Step<Fetching> resume(const Document& document);
+  static std::vector<machines::Invariant> invariants();
+};
+
+/// Why the fetch should end and another source be chosen; empty: it should not. The fetch asks before each batch
+/// (REP-034).
+std::string whyToChange(const Snapshot<Fetching>& now, const Candidates& known);
+/// The member it fetches from, and shows as syncSourceHost; empty: none.
+NodeName syncSourceOf(const Snapshot<Fetching>& now);
+/// Whether entries may still be pushed into the buffer.
+bool mayPush(Fetching::Phase phase);
+
+}  // namespace troupe::replication
+
+TROUPE_ENUM(troupe::replication::Denial, (kFailed, "failed"), (kBehind, "behind"), (kTooNew, "too new"))
+TROUPE_ENUM(troupe::replication::FetchEnd, (kUnfit, "unfit"), (kBroken, "broken"), (kBehind, "behind"),
+            (kDiverged, "diverged"), (kTooNew, "too new"), (kRolledBack, "rolled back"), (kDamaged, "damaged"),
+            (kClosed, "closed"))
+TROUPE_DESCRIBE(troupe::replication::Probed, 0, source, oldest, newest, rollbackId, beginsTheSet, hasRequiredEntry)
+TROUPE_DESCRIBE(troupe::replication::ProbeFailed, 0, source, why)
+TROUPE_DESCRIBE(troupe::replication::FetchEnded, 0, source, how, progressed, why)
+TROUPE_DESCRIBE(troupe::replication::FetchIsOver, 0)
+TROUPE_DESCRIBE(troupe::replication::RollbackEnded, 0)
+TROUPE_DESCRIBE(troupe::replication::InitialSyncEnded, 0)
+TROUPE_DESCRIBE(troupe::replication::SetChanged, 0)
+TROUPE_DESCRIBE(troupe::replication::Follow, 0)
+TROUPE_DESCRIBE(troupe::replication::CatchUpTo, 0, target)
+TROUPE_DESCRIBE(troupe::replication::StopFetching, 0)
+TROUPE_DESCRIBE(troupe::replication::SyncFrom, 0, host)
+TROUPE_DESCRIBE(troupe::replication::PreviousSource, 0, host)
+TROUPE_DESCRIBE(troupe::replication::RetryDue, 0)
+TROUPE_DESCRIBE(troupe::replication::DenialOver, 0, host)
+TROUPE_DESCRIBE(troupe::replication::LookAround, 0, opens)
+TROUPE_DESCRIBE(troupe::replication::Probe, 0, source)
+TROUPE_DESCRIBE(troupe::replication::Fetch, 0, source, rollbackId, requested, mission)
+TROUPE_DESCRIBE(troupe::replication::EndFetch, 0)
+TROUPE_DESCRIBE(troupe::replication::CloseBuffer, 0)
+TROUPE_DESCRIBE(troupe::replication::RollBack, 0, source)
+TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0, source)
+TROUPE_DESCRIBE(troupe::replication::SetMaintenance, 0, on)
+TROUPE_DESCRIBE(troupe::replication::Fetching::Memory, 0, phase, source, own, oldest, rollbackId, restarts, requested,
+                isRequested, isPulling, denied)
+TROUPE_MACHINE(troupe::replication::Fetching, 1, self, mission, target, maintenance)

@@ -1,0 +1,100 @@
+#include "test/model/subjects/fetching.hpp"
+
+namespace troupe::model {
+
+using namespace replication;
+
+namespace {
+
+OpTime entry(uint32_t seconds, int64_t term = 1) { return {term, {seconds, 0}}; }
+
+SourceCandidate memberThatHas(const NodeName& host, MemberState state, int ping) {
+  SourceCandidate member;
+  member.host = host;
+  member.state = state;
+  member.applied = entry(20);
+  member.ping = Millis(ping);
+  return member;
+}
+
+Candidates nobody(const FetchingModel& options) {
+  Candidates known;
+  if (!options.emptyLog) known.own = entry(10);
+  return known;
+}
+
+/// None; the primary alone; both.
+std::vector<Fetching::Event> whatItSees(const FetchingModel& options) {
+  Candidates one = nobody(options);
+  one.members.push_back(memberThatHas("p", MemberState::kPrimary, 9));
+  one.primary = "p";
+  Candidates both = one;
+  both.members.push_back(memberThatHas("s", MemberState::kSecondary, 5));
+  return {both, one, nobody(options)};
+}
+
+std::vector<Fetching::Event> whatAProbeGives(const NodeName& source) {
+  const Probed healthy{source, entry(1), entry(20)};
+  Probed first = healthy, tooNew = healthy, behind = healthy, diverged = healthy, lacking = healthy;
+  first.beginsTheSet = true;
+  tooNew.oldest = entry(11);
+  behind.newest = entry(9);
+  diverged.newest = entry(9, 2);
+  lacking.hasRequiredEntry = false;
+  return {healthy, first, tooNew, behind, diverged, lacking, ProbeFailed{source, {}}};
+}
+
+std::vector<Fetching::Event> howAFetchEnds(const NodeName& source) {
+  std::vector<Fetching::Event> all{FetchEnded{source, FetchEnd::kBroken, true, {}}};
+  for (const auto how : {FetchEnd::kUnfit, FetchEnd::kBroken, FetchEnd::kBehind, FetchEnd::kDiverged, FetchEnd::kTooNew,
+                         FetchEnd::kRolledBack, FetchEnd::kDamaged, FetchEnd::kClosed})
+    all.push_back(FetchEnded{source, how, false, {}});
+  return all;
+}
+
+void endsOfOtherActions(Model& model) {
+  using Events = std::vector<Fetching::Event>;
+  model.comesOf<Fetching, EndFetch>([](const NodeName&, const EndFetch&) { return Events{FetchIsOver{}}; });
+  model.comesOf<Fetching, RollBack>([](const NodeName&, const RollBack&) { return Events{RollbackEnded{}}; });
+  model.comesOf<Fetching, NeedInitialSync>(
+      [](const NodeName&, const NeedInitialSync&) { return Events{InitialSyncEnded{}}; });
+}
+
+}  // namespace
+
+bool followsThePrimary(const machines::World& world) {
+  return world.count<Fetching>([](const Snapshot<Fetching>& now) {
+    return now.document.mission == Mission::kFollow && now.memory.phase == Fetching::Phase::kFetching &&
+           now.memory.source == "p";
+  }) > 0;
+}
+
+Model fetchingOf(const FetchingModel& options) {
+  Model model;
+  model.machine<Fetching>("n1", {.self = "n1", .mission = options.mission});
+  model.comesOf<Fetching, LookAround>([options](const NodeName&, const LookAround&) { return whatItSees(options); });
+  model.comesOf<Fetching, Probe>([](const NodeName&, const Probe& probe) { return whatAProbeGives(probe.source); });
+  model.comesOf<Fetching, Fetch>([](const NodeName&, const Fetch& fetch) { return howAFetchEnds(fetch.source); });
+  endsOfOtherActions(model);
+  if (options.commands) {
+    model.client<Fetching>("n1", Follow{}, kAnyNumber);
+    model.client<Fetching>("n1", CatchUpTo{entry(20)}, kAnyNumber);
+    model.client<Fetching>("n1", StopFetching{}, kAnyNumber);
+    model.client<Fetching>("n1", SyncFrom{"s"}, kAnyNumber);
+    model.client<Fetching>("n1", SetChanged{}, kAnyNumber);
+  }
+  model.bounds.mergeEqual = true;
+  model.goal("it follows the primary", followsThePrimary);
+  return model;
+}
+
+Model fetchingFromTheSecondChoice() {
+  Model model = fetchingOf({.commands = false});
+  model.comesOf<Fetching, Fetch>([](const NodeName&, const Fetch& fetch) {
+    std::vector<Fetching::Event> none, behind{FetchEnded{"s", FetchEnd::kBehind, false, {}}};
+    return fetch.source == "s" ? behind : none;
+  });
+  return model;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,369 @@
+#include "state_machines/replication/fetching.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "state_machines/core/diagram.hpp"
+
+namespace troupe::replication::test {
+namespace {
+
+using FetchPhase = Fetching::Phase;
+using Fetcher = machines::Snapshot<Fetching>;
+using FetchOutcome = machines::Outcome<Fetching>;
+
+OpTime entryAt(uint32_t seconds, int64_t term = 1) { return {term, {seconds, 1}}; }
+
+FetchOutcome after(const Fetcher& now, const Fetching::Event& event) { return machines::advance<Fetching>(now, event); }
+
+/// This member has entries up to second 100; "p" leads and has more, "s" is a nearer secondary with more.
+Candidates around() {
+  Candidates known;
+  known.own = entryAt(100);
+  for (const char* host : {"p", "s"}) {
+    SourceCandidate candidate;
+    candidate.host = host;
+    candidate.state = MemberState::kSecondary;
+    candidate.applied = entryAt(120);
+    candidate.ping = Millis(known.members.empty() ? 50 : 5);
+    known.members.push_back(candidate);
+  }
+  known.members[0].state = MemberState::kPrimary;
+  known.primary = "p";
+  return known;
+}
+
+Probed healthy(const NodeName& source) { return {source, entryAt(1), entryAt(120), 7}; }
+
+Fetcher stopped() { return {{.self = "me"}, {}}; }
+Fetcher choosing() { return after(stopped(), Follow{}).next; }
+Fetcher probing() { return after(choosing(), around()).next; }
+Fetcher fetching() { return after(probing(), healthy("s")).next; }
+Fetcher catchingUp() {
+  return after(after(after(stopped(), CatchUpTo{entryAt(120)}).next, around()).next, healthy("s")).next;
+}
+
+FetchEnded ended(FetchEnd how, bool progressed = false) { return {"s", how, progressed, "because"}; }
+
+FetchPhase phase(const FetchOutcome& out) { return out.next.memory.phase; }
+
+template <class A>
+std::optional<A> performed(const FetchOutcome& out) {
+  for (const auto& effect : out.effects)
+    if (const auto* todo = std::get_if<machines::Do<Fetching>>(&effect))
+      if (const A* action = std::get_if<A>(&todo->action)) return *action;
+  return std::nullopt;
+}
+template <class A>
+bool gaveUp(const FetchOutcome& out) {
+  for (const auto& effect : out.effects)
+    if (const auto* given = std::get_if<machines::Cancel<Fetching>>(&effect))
+      if (std::holds_alternative<A>(given->action)) return true;
+  return false;
+}
+template <class E>
+std::optional<machines::Arm<Fetching>> timer(const FetchOutcome& out) {
+  for (const auto& effect : out.effects)
+    if (const auto* arm = std::get_if<machines::Arm<Fetching>>(&effect))
+      if (std::holds_alternative<E>(arm->event)) return *arm;
+  return std::nullopt;
+}
+std::optional<Status> refusedWith(const FetchOutcome& out) {
+  for (const auto& effect : out.effects)
+    if (const auto* refuse = std::get_if<machines::Refuse>(&effect)) return refuse->why;
+  return std::nullopt;
+}
+
+TEST(Fetching, BeginsWhenItIsToldToFollow) {  // REP-019
+  EXPECT_EQ(machines::resumed<Fetching>({.self = "me"}).next.memory.phase, FetchPhase::kStopped);
+  const FetchOutcome out = after(stopped(), Follow{});
+  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+  EXPECT_TRUE(performed<LookAround>(out)->opens);
+}
+
+TEST(Fetching, GoesOnFollowingAfterItsActorHasFailed) {
+  const auto out = machines::resumed<Fetching>(fetching().document);
+  EXPECT_EQ(out.next.memory.phase, FetchPhase::kChoosing);
+  EXPECT_TRUE(performed<LookAround>(out));
+}
+
+TEST(Fetching, ProbesTheSourceThatItChooses) {  // REP-007
+  const FetchOutcome out = after(choosing(), around());
+  EXPECT_EQ(phase(out), FetchPhase::kProbing);
+  EXPECT_EQ(performed<Probe>(out)->source, "s");
+}
+
+TEST(Fetching, FetchesWithTheRollbackIdThatItFound) {  // REP-010
+  const FetchOutcome out = after(probing(), healthy("s"));
+  EXPECT_EQ(phase(out), FetchPhase::kFetching);
+  const auto fetch = performed<Fetch>(out);
+  EXPECT_EQ(fetch->source, "s");
+  EXPECT_EQ(fetch->rollbackId, 7);
+  EXPECT_EQ(syncSourceOf(out.next), "s");
+}
+
+TEST(Fetching, LooksAgainAfterASecondIfThereIsNoSource) {  // REP-006
+  const FetchOutcome out = after(choosing(), Candidates{});
+  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+  EXPECT_EQ(timer<RetryDue>(out)->delay, Millis(1000));
+  EXPECT_TRUE(performed<LookAround>(after(out.next, RetryDue{})));
+}
+
+TEST(Fetching, DeniesASourceThatCannotBeProbed) {  // REP-007
+  const FetchOutcome out = after(probing(), ProbeFailed{"s", "no log"});
+  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+  EXPECT_EQ(timer<DenialOver>(out)->delay, Millis(10'000));
+  const FetchOutcome next = after(out.next, around());
+  EXPECT_EQ(performed<Probe>(next)->source, "p");
+  EXPECT_EQ(performed<Probe>(after(after(out.next, DenialOver{"s"}).next, around()))->source, "s");
+}
+
+TEST(Fetching, DeniesASourceWhoseLogBeginsTooLate) {  // REP-008
+  Probed found = healthy("s");
+  found.oldest = entryAt(101);
+  const FetchOutcome out = after(probing(), found);
+  EXPECT_EQ(out.next.memory.denied.at("s"), Denial::kTooNew);
+  EXPECT_EQ(timer<DenialOver>(out)->delay, Millis(60'000));
+  found.oldest = entryAt(100);
+  EXPECT_EQ(phase(after(probing(), found)), FetchPhase::kFetching) << "its oldest entry is this member's newest";
+}
+
+TEST(Fetching, DeniesASourceWithoutTheEntryUpToWhichItIsInconsistent) {  // REP-009
+  Probed found = healthy("s");
+  found.hasRequiredEntry = false;
+  EXPECT_EQ(after(probing(), found).next.memory.denied.at("s"), Denial::kFailed);
+}
+
+TEST(Fetching, DeniesASourceThatHasLess) {  // REP-013, REP-017
+  Probed found = healthy("s");
+  found.newest = entryAt(99);
+  const FetchOutcome out = after(probing(), found);
+  EXPECT_EQ(out.next.memory.denied.at("s"), Denial::kBehind);
+  EXPECT_EQ(timer<DenialOver>(out)->delay, Millis(1000));
+  EXPECT_EQ(after(fetching(), ended(FetchEnd::kBehind)).next.memory.denied.at("s"), Denial::kBehind);
+}
+
+TEST(Fetching, HearsNothingOfAProbeOfAnotherSource) {
+  EXPECT_EQ(phase(after(probing(), healthy("p"))), FetchPhase::kProbing);
+  EXPECT_EQ(phase(after(probing(), ProbeFailed{"p", "late"})), FetchPhase::kProbing);
+}
+
+Fetcher allTooNew() {
+  Fetcher now = probing();
+  for (const char* host : {"s", "p"}) {
+    Probed found = healthy(host);
+    found.oldest = entryAt(101);
+    now = after(now, found).next;
+    if (NodeName(host) == "s") now = after(now, around()).next;
+  }
+  return now;
+}
+
+TEST(Fetching, IsTooStaleWhenEverySourceHasForgottenWhatItNeeds) {  // REP-011, OPL-016
+  const FetchOutcome out = after(allTooNew(), around());
+  EXPECT_EQ(phase(out), FetchPhase::kTooStale);
+  EXPECT_TRUE(performed<SetMaintenance>(out)->on);
+  EXPECT_TRUE(out.persist);
+}
+
+TEST(Fetching, IsNotTooStaleAsLongAsOneSourceMayHaveIt) {
+  Fetcher now = allTooNew();
+  now.memory.denied["p"] = Denial::kFailed;
+  EXPECT_EQ(phase(after(now, around())), FetchPhase::kChoosing) << "nobody knows what p has";
+  EXPECT_EQ(phase(after(allTooNew(), Candidates{})), FetchPhase::kChoosing) << "there is no source at all";
+}
+
+TEST(Fetching, ComesBackFromBeingTooStaleWhenASourceHasTheHistory) {
+  Fetcher now = after(allTooNew(), around()).next;
+  const FetchOutcome looks = after(now, DenialOver{"s"});
+  EXPECT_TRUE(performed<LookAround>(looks));
+  now = after(looks.next, around()).next;
+  const FetchOutcome out = after(now, healthy("s"));
+  EXPECT_EQ(phase(out), FetchPhase::kFetching);
+  EXPECT_FALSE(performed<SetMaintenance>(out)->on);
+}
+
+TEST(Fetching, RollsBackWhenItHasDiverged) {  // REP-014
+  const FetchOutcome out = after(fetching(), ended(FetchEnd::kDiverged));
+  EXPECT_EQ(phase(out), FetchPhase::kDiverged);
+  EXPECT_TRUE(performed<CloseBuffer>(out));
+  EXPECT_EQ(performed<RollBack>(out)->source, "s");
+  EXPECT_EQ(phase(after(out.next, RollbackEnded{})), FetchPhase::kChoosing);
+}
+
+TEST(Fetching, HasDivergedFromASourceOfALaterTermWithAnEarlierTime) {
+  Probed found = healthy("s");
+  found.newest = entryAt(99, 2);
+  EXPECT_EQ(phase(after(probing(), found)), FetchPhase::kDiverged);
+}
+
+TEST(Fetching, ANewPrimaryDeniesASourceInsteadOfRollingBack) {
+  const FetchOutcome out = after(catchingUp(), ended(FetchEnd::kDiverged));
+  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+  EXPECT_EQ(out.next.memory.denied.at("s"), Denial::kFailed);
+  EXPECT_FALSE(performed<RollBack>(out));
+}
+
+TEST(Fetching, OpensABrokenCursorThreeTimes) {  // REP-016
+  Fetcher now = fetching();
+  for (int i = 0; i < 3; ++i) {
+    const FetchOutcome out = after(now, ended(FetchEnd::kBroken));
+    EXPECT_EQ(phase(out), FetchPhase::kFetching);
+    EXPECT_EQ(performed<Fetch>(out)->source, "s");
+    now = out.next;
+  }
+  const FetchOutcome out = after(now, ended(FetchEnd::kBroken));
+  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+  EXPECT_EQ(out.next.memory.denied.at("s"), Denial::kFailed);
+}
+
+TEST(Fetching, CountsAnewWhenABrokenCursorHadGivenSomething) {
+  Fetcher now = fetching();
+  for (int i = 0; i < 9; ++i) now = after(now, ended(FetchEnd::kBroken, true)).next;
+  EXPECT_EQ(now.memory.phase, FetchPhase::kFetching);
+}
+
+TEST(Fetching, ChoosesAnewWhenItsSourceHasRolledBackOrIsUnfit) {  // REP-010, REP-034
+  for (const auto how : {FetchEnd::kRolledBack, FetchEnd::kUnfit, FetchEnd::kClosed}) {
+    const FetchOutcome out = after(fetching(), ended(how));
+    EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+    EXPECT_TRUE(out.next.memory.denied.empty());
+  }
+}
+
+TEST(Fetching, DeniesASourceWhoseEntriesAreNoLog) {
+  EXPECT_EQ(after(fetching(), ended(FetchEnd::kDamaged)).next.memory.denied.at("s"), Denial::kFailed);
+}
+
+TEST(Fetching, LooksAgainWhenTheSetHasChanged) {  // REP-034
+  const FetchOutcome looks = after(fetching(), SetChanged{});
+  EXPECT_FALSE(performed<LookAround>(looks)->opens);
+  EXPECT_EQ(phase(after(looks.next, around())), FetchPhase::kFetching);
+  Candidates changed = around();
+  changed.members.pop_back();
+  const FetchOutcome out = after(looks.next, changed);
+  EXPECT_EQ(phase(out), FetchPhase::kEnding);
+  EXPECT_TRUE(gaveUp<Fetch>(out));
+  EXPECT_TRUE(performed<EndFetch>(out));
+  EXPECT_EQ(phase(after(out.next, FetchIsOver{})), FetchPhase::kChoosing);
+}
+
+TEST(Fetching, StopsWhenTheFetchUnderWayIsOver) {  // REP-019
+  const FetchOutcome out = after(fetching(), StopFetching{});
+  EXPECT_EQ(phase(out), FetchPhase::kEnding);
+  EXPECT_TRUE(performed<CloseBuffer>(out));
+  EXPECT_TRUE(mayPush(phase(out)));
+  const FetchOutcome over = after(out.next, FetchIsOver{});
+  EXPECT_EQ(phase(over), FetchPhase::kStopped);
+  EXPECT_FALSE(mayPush(phase(over)));
+}
+
+TEST(Fetching, StopsAtOnceWithoutAFetch) {
+  EXPECT_EQ(phase(after(choosing(), StopFetching{})), FetchPhase::kStopped);
+  const FetchOutcome out = after(probing(), StopFetching{});
+  EXPECT_EQ(phase(out), FetchPhase::kStopped);
+  EXPECT_TRUE(gaveUp<Probe>(out));
+}
+
+TEST(Fetching, IsStoppedAfterARollbackDuringWhichItWasTold) {
+  const Fetcher now = after(after(fetching(), ended(FetchEnd::kDiverged)).next, StopFetching{}).next;
+  EXPECT_EQ(now.memory.phase, FetchPhase::kDiverged);
+  EXPECT_EQ(phase(after(now, RollbackEnded{})), FetchPhase::kStopped);
+}
+
+TEST(Fetching, FollowsAgainAfterAStopThatHasNotEnded) {
+  const Fetcher now = after(after(fetching(), StopFetching{}).next, Follow{}).next;
+  EXPECT_EQ(now.memory.phase, FetchPhase::kEnding);
+  EXPECT_EQ(phase(after(now, FetchIsOver{})), FetchPhase::kChoosing);
+}
+
+TEST(Fetching, AWinnerGivesUpItsSourceAndFetchesFromAnyMember) {  // ELE-018, ELE-019
+  const FetchOutcome out = after(fetching(), CatchUpTo{entryAt(130)});
+  EXPECT_EQ(phase(out), FetchPhase::kEnding);
+  Candidates known = around();
+  known.chainingAllowed = false;
+  known.primary.clear();
+  EXPECT_EQ(performed<Probe>(after(after(out.next, FetchIsOver{}).next, known))->source, "s");
+}
+
+TEST(Fetching, AMemberThatRollsBackDoesNotCatchUp) {
+  const Fetcher now = after(fetching(), ended(FetchEnd::kDiverged)).next;
+  EXPECT_EQ(refusedWith(after(now, CatchUpTo{entryAt(130)})), ErrorCode::kConflictingOperationInProgress);
+}
+
+TEST(Fetching, AnOperatorsChoiceCountsOnce) {  // REP-003
+  const FetchOutcome told = after(fetching(), SyncFrom{"p"});
+  EXPECT_EQ(phase(told), FetchPhase::kEnding);
+  EXPECT_TRUE(told.next.memory.requested == "p");
+  const FetchOutcome out = after(after(told.next, FetchIsOver{}).next, around());
+  EXPECT_EQ(performed<Probe>(out)->source, "p") << "the other one is nearer";
+  const Fetcher failed = after(out.next, ProbeFailed{"p", "no log"}).next;
+  EXPECT_EQ(performed<Probe>(after(failed, around()))->source, "s");
+}
+
+TEST(Fetching, AnOperatorIsToldThePreviousSource) {
+  for (const auto& effect : after(fetching(), SyncFrom{"p"}).effects)
+    if (const auto* reply = std::get_if<machines::Reply<Fetching>>(&effect)) {
+      EXPECT_EQ(std::get<PreviousSource>(reply->message).host, "s");
+      return;
+    }
+  FAIL() << "no reply";
+}
+
+TEST(Fetching, AnOperatorsChoiceTakesADenialBack) {
+  const Fetcher denied = after(probing(), ProbeFailed{"s", "no log"}).next;
+  EXPECT_EQ(performed<Probe>(after(after(denied, SyncFrom{"s"}).next, around()))->source, "s");
+}
+
+TEST(Fetching, AnImpossibleChoiceIsPassedOver) {
+  EXPECT_EQ(performed<Probe>(after(after(choosing(), SyncFrom{"stranger"}).next, around()))->source, "s");
+}
+
+TEST(Fetching, OnlyASecondaryIsToldWhomToSyncFrom) {
+  EXPECT_EQ(refusedWith(after(stopped(), SyncFrom{"p"})), ErrorCode::kNotSecondary);
+  EXPECT_EQ(refusedWith(after(catchingUp(), SyncFrom{"p"})), ErrorCode::kNotSecondary);
+}
+
+TEST(Fetching, WithoutEntriesBeginsWhereTheSetBegan) {
+  Candidates known = around();
+  known.own = {};
+  const Fetcher now = after(choosing(), known).next;
+  Probed found = healthy("s");
+  found.beginsTheSet = true;
+  EXPECT_EQ(phase(after(now, found)), FetchPhase::kFetching);
+}
+
+TEST(Fetching, WithoutEntriesNeedsAnInitialSyncIfTheLogBeginsLater) {
+  Candidates known = around();
+  known.own = {};
+  const FetchOutcome out = after(after(choosing(), known).next, healthy("s"));
+  EXPECT_EQ(phase(out), FetchPhase::kNeedsInitialSync);
+  EXPECT_EQ(performed<NeedInitialSync>(out)->source, "s");
+  EXPECT_EQ(phase(after(out.next, InitialSyncEnded{})), FetchPhase::kChoosing);
+}
+
+/// The diagram and the table, as they stand in docs/protocols/fetching.md.
+std::string generatedOfFetching() {
+  const auto outline = machines::outlineOf<Fetching>();
+  return "```mermaid\n" + machines::toMermaid(outline) + "```\n\n" + machines::toMarkdown(outline);
+}
+
+TEST(Fetching, ItsPageShowsTheMachineAsItIs) {
+  const char* path = "docs/protocols/fetching.md";
+  std::stringstream page;
+  page << std::ifstream(path).rdbuf();
+  const std::string text = page.str(), open = "<!-- generated -->\n", close = "<!-- end -->\n";
+  const size_t begin = text.find(open), end = text.find(close);
+  ASSERT_TRUE(begin != text.npos && end != text.npos) << "run in the root of the source tree: " << path;
+  const std::string shown = text.substr(begin + open.size(), end - begin - open.size());
+  if (shown != generatedOfFetching() && std::getenv("TROUPE_WRITE_PAGES"))
+    std::ofstream(path) << text.substr(0, begin + open.size()) << generatedOfFetching() << text.substr(end);
+  else EXPECT_EQ(shown, generatedOfFetching()) << path << " is out of date; the page says how to write it";
+}
+
+}  // namespace
+}  // namespace troupe::replication::test
