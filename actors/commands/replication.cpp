@@ -5,6 +5,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/replication/oplog_fetcher.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
 #include "actors/server/role_check.hpp"
@@ -179,6 +180,21 @@ Task<Status> resizeOplog(Request& request) {
   co_return Status::OK();
 }
 
+/// The member's next source (REP-003); the choice after it is free again.
+Task<Status> syncFrom(Request& request) {
+  const ServerContext& server = request.server();
+  if (!server.membership) co_return notReplicated();
+  replication::SyncFrom wanted{std::string(request.body().first().toStringOr())};
+  const std::string host = wanted.host;
+  const Answer answer =
+      co_await server.node.ask(server.node.address(replication::kFetcherPath), local(std::move(wanted)), kPatience);
+  if (!answer.isOK()) co_return answer.status();
+  request.reply().append("syncFromRequested", host);
+  if (const auto& previous = answer->local<replication::PreviousSource>().host; !previous.empty())
+    request.reply().append("prevSyncTarget", previous);
+  co_return Status::OK();
+}
+
 /// RBK-005: who reads this member's log twice compares them.
 Task<Status> getRollbackId(Request& request) {
   const ServerContext& server = request.server();
@@ -243,6 +259,12 @@ constexpr Command kReplicationCommands[] = {
      .mayWrite = true,
      .arguments = kNoteArguments,
      .run = appendNote},
+    {.name = "replSetSyncFrom",
+     .summary = "has a member fetch from another one next",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = syncFrom},
     {.name = "replSetResizeOplog",
      .summary = "changes the size of this member's log, and how long its entries are kept",
      .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetConfigure},

@@ -46,8 +46,7 @@ struct TopologyParts {
 };
 
 /// The actor around the topology machine of a member: `/node/replication/topology`. Keeps its document, publishes what
-/// it is, answers commands, and feeds what the node reports. No data is replicated yet, so there is nothing to catch up
-/// with or to drain.
+/// it is, answers commands, and feeds what the node reports.
 class TopologyActor final : public machines::MachineHost<Topology> {
  public:
   /// Reads its document; throws if it cannot be read (the supervisor deals with that).

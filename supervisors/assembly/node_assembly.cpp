@@ -24,8 +24,10 @@
 #include "storage/oplog/oplog_writer.hpp"
 #include "storage/oplog/truncate_after_point.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "supervisors/assembly/following.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
 #include "supervisors/assembly/replication_wiring.hpp"
+#include "supervisors/assembly/rollback_wiring.hpp"
 #include "supervisors/assembly/topology_wiring.hpp"
 #include "supervisors/supervision/root_watch.hpp"
 #include "supervisors/supervision/supervisor.hpp"
@@ -147,6 +149,7 @@ struct NodeAssembly::Parts {
   std::unique_ptr<Node> node;
   std::unique_ptr<server::DiskGuard> disk;
   std::unique_ptr<server::ServerContext> context;
+  std::unique_ptr<Following> following;              ///< of a member
   std::unique_ptr<maintenance::WorkerPool> workers;  ///< its jobs have operations of the context
   std::unique_ptr<StorageRows> storageRows;
   Address root;
@@ -160,6 +163,8 @@ struct NodeAssembly::Parts {
   void makeNode();
   void makeContext();
   StatusWith<TreeParts> treeParts();
+  MemberParts memberParts(const std::shared_ptr<machines::StorageAccess>& access,
+                          const std::shared_ptr<link::Links>& links);
   /// What every operation of the node is made with.
   storage::OperationServices operations() {
     return {.sessions = *storageSessions,
@@ -366,13 +371,20 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
     TROUPE_ASSIGN(parts.links, makeLinks(*node, *network, options, log));
   }
   const auto access = std::make_shared<machines::StorageAccess>(storageAccess());
-  if (membership) {
-    parts.topology = wireTopology(*context, access, *membership, parts.links, options);
-    parts.progress.emplace(wireProgress(*context));
-  }
+  if (membership) parts.member.emplace(memberParts(access, parts.links));
   const ServiceParts serviceParts{access, membership.get()};
   for (const Service& service : options.services) parts.services.push_back(service.make(serviceParts));
   return parts;
+}
+
+MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::StorageAccess>& access,
+                                             const std::shared_ptr<link::Links>& links) {
+  following = std::make_unique<Following>(*context, operations());
+  auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, userChanges, options);
+  wireFollowing(*context, *following, rollback);
+  return {wireTopology(*context, access, *membership, links, options), wireProgress(*context),
+          wireApplier(*context, *following, [this](const Status& why) { fail(why); }),
+          wireFetcher(*context, *following), std::move(rollback)};
 }
 
 /// Stops the tree: connections drain, actors stop in their order.
@@ -454,6 +466,7 @@ void NodeAssembly::stop() {
   p.durability.close({ErrorCode::kShutdownInProgress, "the server is shutting down"});
   if (p.node) p.node->shutdown();
   p.storageRows.reset();
+  p.following.reset();
   p.workers.reset();  // with jobs that were not begun, whose operations belong to the context
   p.context.reset();
   p.environment->setFaults(nullptr);

@@ -1,93 +1,14 @@
 #include "supervisors/assembly/replication_wiring.hpp"
 
-#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "actors/kernel/node.hpp"
-#include "actors/storage/collection_writer.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::supervisors {
-
-using log::Component;
-using replication::ReplicationProgress;
-
-DataRole::DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition)
-    : server_(server),
-      transition_(std::move(transition)),
-      writes_(std::make_shared<replication::PrimaryProgress>(*server.operations.replicated, *server.progress)) {}
-
-/// The clock does not go back with the log: it may have seen later times.
-void DataRole::beginTerm(int64_t term) {
-  storage::SlotReserver& slots = server_.operations.replicated->slots;
-  const bson::Timestamp clock = slots.newest();
-  slots.resetTo(server_.progress->applied().timestamp);
-  slots.advanceTo(clock);
-  {
-    const std::lock_guard lock(mutex_);
-    term_ = term;
-  }
-  writes_->begin(term);
-}
-
-void DataRole::acceptWrites(int64_t term) {
-  transition_->acceptWrites(term);
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(noted_, term) == term) return;  // a step-down of the same term has failed
-  }
-  server_.operations.replicated->fence.whenOpen([self = shared_from_this(), term] {
-    self->server_.node.post([self, term] { self->server_.node.start(noteTerm(self, term)); });
-  });
-}
-
-void DataRole::follow() {
-  int64_t term = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    term = std::exchange(term_, 0);
-  }
-  if (term != 0) server_.node.start(leaveTerm(shared_from_this(), term));
-}
-
-Task<void> DataRole::leaveTerm(std::shared_ptr<DataRole> self, int64_t term) {
-  co_await self->transition_->untilOver();
-  self->writes_->end(term);
-}
-
-bool DataRole::hasReplicatedData() const {
-  const auto catalog = server_.catalog.unguarded().snapshot();
-  return std::ranges::any_of(catalog->databases(), [&](const std::string& db) {
-    return std::ranges::any_of(catalog->collections(db), [](const auto& each) { return each->ns().isReplicated(); });
-  });
-}
-
-Task<Status> DataRole::noteBeginning() {
-  const bool complete = !hasReplicatedData();
-  storage::OperationContext operation(server_.operations);
-  CollectionWriter writer(server_.writes, operation);
-  TROUPE_CO_TRY(co_await writer.note(
-      bson::doc("msg", complete ? "initiating set" : "initiating set over data that are not in this log")));
-  server_.engine.setInitialDataTimestamp(operation.lastOpTime().timestamp);
-  co_return Status::OK();
-}
-
-Task<void> DataRole::noteTerm(std::shared_ptr<DataRole> self, int64_t term) {
-  server::ServerContext& server = self->server_;
-  Status outcome;
-  if (server.progress->applied() == OpTime{}) outcome = co_await self->noteBeginning();
-  if (outcome.isOK()) {
-    storage::OperationContext operation(server.operations);
-    operation.setWriteTerm(term);
-    CollectionWriter writer(server.writes, operation);
-    outcome = co_await writer.note(bson::doc("msg", "new primary"));
-  }
-  if (!outcome.isOK())
-    server.log.info(Component::kReplication, 21331, "topology", "The new term was not noted in the log",
-                    bson::doc("term", term, "reason", outcome.toString()));
-}
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "actors/replication/state_transition.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/role_check.hpp"
-#include "supervisors/assembly/replication_wiring.hpp"
+#include "supervisors/assembly/data_role.hpp"
 #include "supervisors/tree/data_node.hpp"
 
 namespace troupe::supervisors {
@@ -43,7 +43,7 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   const auto transition = std::make_shared<replication::StateTransition>(server.node, topology.storage->operations);
   const auto role = std::make_shared<DataRole>(server, transition);
   topology.changed = [&server, &options, role](const replication::ReplicaView& now) {
-    if (!leads(now.topology.memory.phase)) role->follow();
+    role->placeChanged(now);
     server.hello.bump();
     tellServices(server.node, options.services, now);
     server.log.info(Component::kReplication, 21358, "topology", "Replica set state",
@@ -56,11 +56,9 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
                               now.memory.term, leads(now.memory.phase)});
   };
   topology.refuseWrites = [transition] { transition->refuseWrites(); };
-  topology.acceptWrites = [role](int64_t term) { role->acceptWrites(term); };
-  topology.drain = [&server, role](const replication::Drain& drain) {
-    role->beginTerm(drain.term);
-    server.node.tell(server.node.address(replication::kTopologyPath), local(replication::DrainDone{drain.term}));
-  };
+  topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
+  topology.catchUp = [role](const replication::CatchUp& wanted) { role->catchUp(wanted); };
+  topology.drain = [role](const replication::Drain& wanted) { role->drain(wanted); };
   topology.untilOldRoleEnded = [transition] { return transition->untilOver(); };
   topology.interruptOperations = [&server] {
     const auto done = server::interruptWrites(server);

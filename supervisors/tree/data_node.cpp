@@ -7,8 +7,8 @@
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/index_builds.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
-#include "actors/maintenance/operation_drain.hpp"
 #include "actors/maintenance/noop_writer.hpp"
+#include "actors/maintenance/operation_drain.hpp"
 #include "actors/maintenance/oplog_trimmer.hpp"
 #include "actors/maintenance/profile_keeper.hpp"
 #include "actors/maintenance/scrubber.hpp"
@@ -39,6 +39,16 @@ Tree workers(int count, const std::shared_ptr<JobQueue>& jobs) {
   return tree;
 }
 
+/// What the topology asks for comes before it.
+Tree replication(const MemberParts& parts, server::ServerContext* server) {
+  return oneForOne("replication", permanent<replication::OplogApplier>("applier", parts.applier),
+                   permanent<replication::OplogFetcher>("fetcher", parts.fetcher),
+                   permanent<replication::RollbackActor>("rollback", parts.rollback).onOwnThread(),
+                   permanent<replication::TopologyActor>("topology", parts.topology),
+                   permanent<replication::ProgressReporter>("progress", parts.progress),
+                   permanent<NoopWriter>("noop-writer", server));
+}
+
 /// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.
 Tree front(const TreeParts& parts) {
   Tree tree =
@@ -56,17 +66,17 @@ Tree dataNodeTree(const TreeParts& parts) {
   storage::Engine* engine = &s->engine;
   storage::Catalog* catalog = &s->catalog.unguarded();
   storage::BackgroundGate* gate = s->operations.replicated ? &s->operations.replicated->background : nullptr;
-  Tree storage =
-      restForOne("storage",
-                 permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
-                                           &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace,
-                                           JournalFlusher::MemberLog{s->operations.replicated, parts.endOfLog, s->progress})
-                     .onOwnThread(),
-                 permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
-                                         &std::as_const(s->parameters.syncPeriodSeconds), gate)
-                     .onOwnThread(),
-                 permanent<IdentReaper>("ident-reaper", catalog, &s->log, gate).onOwnThread(),
-                 permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
+  Tree storage = restForOne(
+      "storage",
+      permanent<JournalFlusher>("journal-flusher", engine, &s->durability, parts.flushKind,
+                                &std::as_const(s->parameters.journalCommitIntervalMillis), parts.flushPace,
+                                JournalFlusher::MemberLog{s->operations.replicated, parts.endOfLog, s->progress})
+          .onOwnThread(),
+      permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
+                              &std::as_const(s->parameters.syncPeriodSeconds), gate)
+          .onOwnThread(),
+      permanent<IdentReaper>("ident-reaper", catalog, &s->log, gate).onOwnThread(),
+      permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
   // Before the machines of replication, so that it hears of their first steps.
   storage.children.push_back(permanent<TransitionKeeper>("transition-keeper", s).onOwnThread());
   if (parts.oplog) {
@@ -78,10 +88,7 @@ Tree dataNodeTree(const TreeParts& parts) {
   Tree tree = oneForOne("node", std::move(storage), workers(parts.blockingWorkers, parts.jobs),
                         permanent<OperationDrain>("operation-drain", s).withGrace(kDrainGrace));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
-  if (parts.topology)
-    tree.children.push_back(oneForOne("replication", permanent<replication::TopologyActor>("topology", *parts.topology),
-                                      permanent<replication::ProgressReporter>("progress", *parts.progress),
-                  permanent<NoopWriter>("noop-writer", s)));
+  if (parts.member) tree.children.push_back(replication(*parts.member, s));
   Tree services = oneForOne(
       "services", permanent<IdleSweeper>("idle-sweeper", s), permanent<ConcurrencyTuner>("concurrency-tuner", s),
       permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace),

@@ -5,7 +5,10 @@
 
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/oplog_applier.hpp"
+#include "actors/replication/oplog_fetcher.hpp"
 #include "actors/replication/progress_reporter.hpp"
+#include "actors/replication/rollback_actor.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/transport/links.hpp"
@@ -18,6 +21,15 @@
 
 namespace troupe::supervisors {
 
+/// Dependencies of the actors that make a node a member of a replica set.
+struct MemberParts {
+  replication::TopologyParts topology;
+  replication::ProgressReporter::Parts progress;
+  replication::OplogApplier::Parts applier;
+  replication::FetcherParts fetcher;
+  replication::RollbackParts rollback;
+};
+
 /// Dependencies of the actors of a node's tree; outlives the tree.
 struct TreeParts {
   server::ServerContext* server = nullptr;
@@ -27,11 +39,10 @@ struct TreeParts {
   maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
   transport::ListenerOptions listener;
   std::shared_ptr<transport::Network> network;
-  std::shared_ptr<link::Links> links;                            ///< to the other nodes; null: none
-  std::optional<replication::TopologyParts> topology;            ///< none: no member of a replica set
-  std::optional<replication::ProgressReporter::Parts> progress;  ///< likewise
-  std::optional<HttpServerOptions> admin;                        ///< none: no admin endpoint
-  std::vector<ChildSpec> services;                               ///< of extensions, under kServicesPath
+  std::shared_ptr<link::Links> links;      ///< to the other nodes; null: none
+  std::optional<MemberParts> member;       ///< none: it stands alone
+  std::optional<HttpServerOptions> admin;  ///< none: no admin endpoint
+  std::vector<ChildSpec> services;         ///< of extensions, under kServicesPath
   int blockingWorkers = 3;
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };

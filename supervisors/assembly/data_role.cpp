@@ -1,0 +1,170 @@
+#include "supervisors/assembly/data_role.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/kernel/node.hpp"
+#include "actors/replication/oplog_applier.hpp"
+#include "actors/replication/oplog_fetcher.hpp"
+#include "actors/storage/collection_writer.hpp"
+#include "messaging/errors/co_status.hpp"
+#include "storage/oplog/replicated_writes.hpp"
+
+namespace troupe::supervisors {
+
+using log::Component;
+
+namespace {
+
+/// Between two questions to an actor that is being restarted.
+constexpr Duration kAskAgain = std::chrono::milliseconds(100);
+
+/// Whether the node is one of those that follow the primary's log.
+bool follows(const replication::ReplicaView& now) {
+  const auto& config = now.config();
+  const auto* const self = config ? config->member(now.topology.document.self) : nullptr;
+  return self && !self->arbiterOnly && !leads(now.topology.memory.phase);
+}
+
+}  // namespace
+
+DataRole::DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition)
+    : server_(server),
+      transition_(std::move(transition)),
+      writes_(std::make_shared<replication::PrimaryProgress>(*server.operations.replicated, *server.progress)) {}
+
+void DataRole::catchUp(const replication::CatchUp& wanted) { want({Mode::kCatchingUp, wanted.term, wanted.target}); }
+
+void DataRole::drain(const replication::Drain& wanted) { want({Mode::kLeading, wanted.term, {}}); }
+
+/// A leading node is told what to do by the topology.
+void DataRole::placeChanged(const replication::ReplicaView& now) {
+  if (leads(now.topology.memory.phase)) return;
+  const Mode mode = follows(now) ? Mode::kFollowing : Mode::kIdle;
+  {
+    const std::lock_guard lock(mutex_);
+    if (last_ == mode) {
+      if (mode != Mode::kFollowing) return;
+      server_.node.tell(server_.node.address(replication::kFetcherPath), local(replication::SetChanged{}));
+      return;
+    }
+  }
+  want({mode, 0, {}});
+}
+
+void DataRole::want(const Wanted& wanted) {
+  {
+    const std::lock_guard lock(mutex_);
+    wanted_ = wanted;
+    last_ = wanted.mode;
+    if (std::exchange(working_, true)) return;
+  }
+  server_.node.post([self = shared_from_this()] { self->server_.node.start(work(self)); });
+}
+
+std::optional<DataRole::Wanted> DataRole::takeWanted() {
+  const std::lock_guard lock(mutex_);
+  working_ = wanted_.has_value();
+  return std::exchange(wanted_, std::nullopt);
+}
+
+bool DataRole::isSuperseded() {
+  const std::lock_guard lock(mutex_);
+  return wanted_.has_value();
+}
+
+Task<void> DataRole::work(std::shared_ptr<DataRole> self) {
+  while (const auto wanted = self->takeWanted()) co_await self->carryOut(*wanted);
+}
+
+Task<void> DataRole::carryOut(Wanted wanted) {
+  switch (wanted.mode) {
+    case Mode::kIdle: co_return co_await idle();
+    case Mode::kFollowing: co_return co_await follow();
+    case Mode::kCatchingUp:
+      co_await leaveTerm();
+      co_await askUntilDone(server_.node.address(replication::kFetcherPath),
+                            local(replication::CatchUpTo{wanted.target}));
+      co_return;
+    case Mode::kLeading: co_return co_await lead(wanted.term);
+  }
+}
+
+Task<bool> DataRole::askUntilDone(Address actor, Payload question) {
+  while (!isSuperseded()) {
+    const Answer answer = co_await server_.node.ask(actor, question);
+    if (answer.isOK()) co_return true;
+    co_await server_.node.sleepFor(kAskAgain);
+  }
+  co_return false;
+}
+
+Task<void> DataRole::leaveTerm() {
+  co_await transition_->untilOver();
+  if (const int64_t term = std::exchange(term_, 0); term != 0) writes_->end(term);
+}
+
+Task<void> DataRole::idle() {
+  co_await leaveTerm();
+  co_await askUntilDone(server_.node.address(replication::kFetcherPath), local(replication::StopFetching{}));
+}
+
+Task<void> DataRole::follow() {
+  co_await leaveTerm();
+  co_await askUntilDone(server_.node.address(replication::kFetcherPath), local(replication::Follow{}));
+}
+
+/// Whatever was fetched is applied before the node writes by itself: nobody else has to know of it any more. The term
+/// is noted in the log before clients may write: its entry lets the commit point move (REP-043).
+Task<void> DataRole::lead(int64_t term) {
+  co_await leaveTerm();
+  if (!co_await askUntilDone(server_.node.address(replication::kFetcherPath), local(replication::StopFetching{})))
+    co_return;
+  if (!co_await askUntilDone(server_.node.address(replication::kOplogApplierPath), local(replication::DrainBuffer{})))
+    co_return;
+  beginTerm(term);
+  transition_->acceptWrites(term);
+  if (!(co_await noteTerm(term)).isOK()) co_return;
+  server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
+}
+
+/// The clock does not go back with the log: it may have seen later times.
+void DataRole::beginTerm(int64_t term) {
+  storage::SlotReserver& slots = server_.operations.replicated->slots;
+  const bson::Timestamp clock = slots.newest();
+  slots.resetTo(server_.progress->applied().timestamp);
+  slots.advanceTo(clock);
+  term_ = term;
+  writes_->begin(term);
+}
+
+bool DataRole::hasReplicatedData() const {
+  const auto catalog = server_.catalog.unguarded().snapshot();
+  return std::ranges::any_of(catalog->databases(), [&](const std::string& db) {
+    return std::ranges::any_of(catalog->collections(db), [](const auto& each) { return each->ns().isReplicated(); });
+  });
+}
+
+Task<Status> DataRole::noteBeginning() {
+  const bool complete = !hasReplicatedData();
+  storage::OperationContext operation(server_.operations);
+  CollectionWriter writer(server_.writes, operation);
+  TROUPE_CO_TRY(co_await writer.note(
+      bson::doc("msg", complete ? "initiating set" : "initiating set over data that are not in this log")));
+  server_.engine.setInitialDataTimestamp(operation.lastOpTime().timestamp);
+  co_return Status::OK();
+}
+
+Task<Status> DataRole::noteTerm(int64_t term) {
+  if (server_.progress->applied() == OpTime{}) TROUPE_CO_TRY(co_await noteBeginning());
+  storage::OperationContext operation(server_.operations);
+  operation.setWriteTerm(term);
+  CollectionWriter writer(server_.writes, operation);
+  const Status outcome = co_await writer.note(bson::doc("msg", "new primary"));
+  if (!outcome.isOK())
+    server_.log.info(Component::kReplication, 21331, "topology", "The new term was not noted in the log",
+                     bson::doc("term", term, "reason", outcome.toString()));
+  co_return outcome;
+}
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,124 @@
+#include "supervisors/assembly/following.hpp"
+
+#include <utility>
+
+#include "actors/kernel/node.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "actors/replication/replication_progress.hpp"
+#include "actors/replication/source_candidates.hpp"
+#include "messaging/errors/co_status.hpp"
+#include "supervisors/assembly/linked_members.hpp"
+
+namespace troupe::supervisors {
+
+using log::Component;
+using replication::NodeName;
+
+namespace {
+
+constexpr size_t kBufferBytes = size_t{64} << 20;
+
+Task<Status> askApplier(Node* node, Payload question) {
+  const Answer answer = co_await node->ask(node->address(replication::kOplogApplierPath), std::move(question));
+  co_return answer.status();
+}
+
+/// Ends when the rollback has: the actor answers nobody, but has the fetcher look for a source again.
+Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTurn> turn, NodeName source) {
+  auto ended = turn->await();
+  server->node.tell(server->node.address(replication::kRollbackPath), local(replication::Diverged{std::move(source)}));
+  co_await ended;
+  co_return Status::OK();
+}
+
+Task<Status> setMaintenance(Node* node, bool on) {
+  const Answer answer =
+      co_await node->ask(node->address(replication::kTopologyPath), local(replication::Maintenance{on}));
+  co_return answer.status();
+}
+
+/// secondaryDelaySecs of this member.
+Duration delayOf(const replication::ReplicaView& view) {
+  const auto& config = view.config();
+  const auto* const self = config ? config->member(view.topology.document.self) : nullptr;
+  return self ? std::chrono::seconds(self->secondaryDelaySecs) : Duration::zero();
+}
+
+}  // namespace
+
+Future<Done> RollbackTurn::await() {
+  const std::lock_guard lock(mutex_);
+  return waiting_.emplace_back().future();
+}
+
+void RollbackTurn::ended() {
+  std::vector<Promise<Done>> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting.swap(waiting_);
+  }
+  for (auto& each : waiting) each.set(Done{});
+}
+
+Following::Following(server::ServerContext& server, storage::OperationServices services)
+    : members(linkedMembers(server.node)),
+      buffer(kBufferBytes),
+      writer({server.node, server.catalog.unguarded(), *server.oplog, services}, {}),
+      fetching(std::make_shared<replication::FetcherState>(server.membership->self())) {}
+
+replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Following& following,
+                                             std::function<void(const Status&)> failed) {
+  replication::OplogApplier::Parts parts;
+  parts.buffer = &following.buffer;
+  parts.writer = &following.writer;
+  parts.writes = server.operations.replicated;
+  parts.memory = &following.applied;
+  parts.applied = [&server](const OpTime& applied) {
+    server.progress->noteApplied(applied);
+    server.wakeFlusher();
+  };
+  parts.fail = [&server, failed = std::move(failed)](const Status& why) {
+    server.log.error(Component::kReplication, 21240, "applier", "The log of another member cannot be applied",
+                     bson::doc("error", why.toString()));
+    failed(why);
+  };
+  parts.delay = [&server] { return delayOf(*server.membership->view()); };
+  return parts;
+}
+
+replication::FetcherParts wireFetcher(server::ServerContext& server, Following& following) {
+  replication::FetcherParts parts;
+  parts.state = following.fetching;
+  parts.members = following.members.get();
+  parts.buffer = &following.buffer;
+  parts.candidates = [&server] {
+    return replication::candidatesOf(*server.membership->view(), server.progress->positions(),
+                                     server.parameters.maxSyncSourceLagSecs);
+  };
+  parts.applied = [&server] { return server.progress->applied(); };
+  parts.drained = [node = &server.node] { return askApplier(node, local(replication::DrainBuffer{})); };
+  parts.opened = [node = &server.node] {
+    node->tell(node->address(replication::kOplogApplierPath), local(replication::Resume{}));
+  };
+  parts.rollBack = [&server, turn = following.rollbackTurn](NodeName source) {
+    return rollBack(&server, turn, std::move(source));
+  };
+  parts.setMaintenance = [node = &server.node](bool on) { return setMaintenance(node, on); };
+  parts.observe = [&server](const auto& now, const auto&) {
+    server.membership->setSyncSource(replication::syncSourceOf(now));
+  };
+  parts.log = [&server](std::string_view message, const bson::Document& attributes) {
+    server.log.info(Component::kReplication, 21275, "fetcher", message, attributes);
+  };
+  return parts;
+}
+
+void wireFollowing(server::ServerContext& server, Following& following, replication::RollbackParts& rollback) {
+  rollback.members = following.members.get();
+  rollback.stable = [&server] { return server.progress->stable(); };
+  rollback.resetTimes = [&server](const OpTime& at) { server.progress->resetTo(at); };
+  rollback.stopFollowing = [node = &server.node] { return askApplier(node, local(replication::DrainBuffer{})); };
+  rollback.followAgain = [turn = following.rollbackTurn] { turn->ended(); };
+}
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,45 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "actors/replication/oplog_applier.hpp"
+#include "actors/replication/oplog_fetcher.hpp"
+#include "actors/replication/rollback_actor.hpp"
+#include "actors/server/server_context.hpp"
+
+namespace troupe::supervisors {
+
+/// Those who wait for the end of the rollback that is under way. Any thread.
+class RollbackTurn {
+ public:
+  Future<Done> await();
+  void ended();
+
+ private:
+  std::mutex mutex_;
+  std::vector<Promise<Done>> waiting_;
+};
+
+/// What a member follows others with: the buffer between its fetcher and its applier, the writer of batches, and what
+/// outlives the actors. Goes after the node has shut down and before its storage does.
+struct Following {
+  Following(server::ServerContext& server, storage::OperationServices services);
+
+  std::unique_ptr<replication::RemoteMembers> members;
+  replication::OplogBuffer buffer;
+  replication::BatchWriter writer;
+  replication::ApplierMemory applied;
+  std::shared_ptr<replication::FetcherState> fetching;
+  const std::shared_ptr<RollbackTurn> rollbackTurn = std::make_shared<RollbackTurn>();
+};
+
+/// `failed` ends the node.
+replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Following& following,
+                                             std::function<void(const Status&)> failed);
+replication::FetcherParts wireFetcher(server::ServerContext& server, Following& following);
+/// Adds to the parts of a rollback what fetches and applies.
+void wireFollowing(server::ServerContext& server, Following& following, replication::RollbackParts& rollback);
+
+}  // namespace troupe::supervisors
