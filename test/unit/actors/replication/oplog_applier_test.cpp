@@ -174,7 +174,9 @@ TEST_P(CounterPairTest, TheVisibleEndOfTheLogMovesWithTheBatchToo) {
   while (member->node->step()) {
     const auto visible = member->logged();
     ASSERT_EQ(visible.empty(), member->ends.empty());
-    if (!visible.empty()) ASSERT_EQ(opTimeOf(visible.back()), member->ends.back());
+    if (!visible.empty()) {
+      ASSERT_EQ(opTimeOf(visible.back()), member->ends.back());
+    }
   }
   EXPECT_EQ(member->logged(), log());
   EXPECT_GT(member->ends.size(), 10u);
@@ -386,6 +388,25 @@ TEST_P(OplogApplierTest, ADelayedMemberAppliesLaterButNotWhenItIsToLead) {
   EXPECT_THAT(member->ends, SizeIs(2));
 }
 
+/// An update of a document of test.c that is not committed, over which no other is written. Ends with its life.
+class OpenUpdate {
+ public:
+  OpenUpdate(Follower& member, int id)
+      : operation_({.sessions = *member.data.pool}, storage::OperationOrigin::kApplier) {
+    operation_.setWriteMode(storage::WriteMode::kApplied);
+    operation_.setAppliedTime({2000, 1});
+    work_.emplace(operation_.recoveryUnit());
+    const bson::Value key(id);
+    const auto collection = member.data.current();
+    const auto at = collection->findById(operation_.recoveryUnit(), key.element());
+    EXPECT_TRUE(collection->update(operation_.recoveryUnit(), **at, doc("_id", id), doc("_id", id, "b", 1)).isOK());
+  }
+
+ private:
+  storage::OperationContext operation_;
+  std::optional<storage::WriteUnitOfWork> work_;
+};
+
 TEST_P(OplogApplierTest, AConflictIsWaitedOut) {
   ASSERT_TRUE(insertAll({1, 2}).isOK());
   update(1, "a", 5);
@@ -393,14 +414,7 @@ TEST_P(OplogApplierTest, AConflictIsWaitedOut) {
   const auto member = follow();
   member->applyAll({entries[0], entries[1]});
   {
-    storage::OperationContext other({.sessions = *member->data.pool}, storage::OperationOrigin::kApplier);
-    other.setWriteMode(storage::WriteMode::kApplied);
-    other.setAppliedTime({2000, 1});
-    storage::WriteUnitOfWork work(other.recoveryUnit());
-    const bson::Value key(1);
-    const auto at = member->data.current()->findById(other.recoveryUnit(), key.element());
-    ASSERT_TRUE(
-        member->data.current()->update(other.recoveryUnit(), **at, doc("_id", 1), doc("_id", 1, "b", 1)).isOK());
+    const OpenUpdate other(*member, 1);
     member->push({entries[2]});
     member->settle();
     EXPECT_THAT(member->ends, SizeIs(1));
@@ -411,36 +425,98 @@ TEST_P(OplogApplierTest, AConflictIsWaitedOut) {
   EXPECT_EQ(member->data.contents(), contents());
 }
 
-TEST_P(OplogApplierTest, ARestartBetweenBatchesLosesNothing) {
-  make("test.d");
-  ASSERT_TRUE(insertAll({1, 2}).isOK());
+TEST_P(OplogApplierTest, AStopEndsTheBatchAndTheNextLifeGoesOnWithWhatWasTaken) {
+  ASSERT_TRUE(insertAll({1}).isOK());
   const auto member = follow();
-  LockHolder other(member->locks, "test.d", LockMode::kX);
-  member->push(log());
-  member->settle();
-  member->node->requestStop(member->applier);
-  member->settle();
-  EXPECT_EQ(phaseOf(*member), "writing") << "it ends its batch first";
-  other.release();
+  member->applyAll(log());
+  make("test.d");
+  update(1, "a", 5);
+  make("test.e");
+  ASSERT_TRUE(insertAll({2}).isOK());
+  const auto entries = logFrom(1);
+  {
+    const OpenUpdate other(*member, 1);
+    member->push(entries);
+    member->settle();
+    member->node->requestStop(member->applier);
+    member->settle();
+    EXPECT_EQ(phaseOf(*member), "writing");
+  }
   member->settle();
   EXPECT_EQ(phaseOf(*member), "none");
-  EXPECT_THAT(member->ends, SizeIs(1));
+  EXPECT_EQ(member->ends.back(), opTimeOf(entries[1]));
   member->startApplier();
   member->settle();
   EXPECT_THAT(member->failures, IsEmpty());
   EXPECT_EQ(member->data.contents(), contents());
 }
 
+TEST_P(OplogApplierTest, ABatchThatWaitsForItsLocksHasWrittenNothingAndMayBeBegunAnew) {
+  make("test.d");
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  ASSERT_TRUE(insertOne(1, "test.d").isOK());
+  const auto entries = log();
+  const auto member = follow();
+  member->applyAll({entries[0]});
+  LockHolder other(member->locks, "test.d", LockMode::kX);
+  member->push({entries.begin() + 1, entries.end()});
+  member->settle();
+  EXPECT_EQ(phaseOf(*member), "writing");
+  EXPECT_EQ(member->data.countAt({2000, 1}, "test.c"), 0);
+  member->node->kill(member->applier, {ErrorCode::kInternalError, "killed by the test"});
+  member->settle();
+  EXPECT_THAT(member->failures, IsEmpty());
+  member->startApplier();
+  other.release();
+  member->settle();
+  EXPECT_EQ(member->logged(), entries);
+  EXPECT_EQ(member->data.contents(), contents());
+}
+
 TEST_P(OplogApplierTest, AnEndInTheMiddleOfABatchEndsTheNode) {
   ASSERT_TRUE(insertAll({1, 2}).isOK());
+  update(1, "a", 5);
+  const auto entries = log();
   const auto member = follow();
-  LockHolder other(member->locks, "test.c", LockMode::kX);
-  member->push(log());
+  member->applyAll({entries[0], entries[1]});
+  const OpenUpdate other(*member, 1);
+  member->push({entries[2]});
   member->settle();
   member->node->kill(member->applier, {ErrorCode::kInternalError, "killed by the test"});
   member->settle();
   ASSERT_THAT(member->failures, SizeIs(1));
   EXPECT_THAT(member->failures.front().reason(), ::testing::HasSubstr("in the middle of a batch"));
+}
+
+/// A shutdown or a rollback takes the node for itself between two batches, never within one.
+TEST_P(OplogApplierTest, TheGlobalLockIsGrantedBetweenBatches) {
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  update(1, "a", 5);
+  ASSERT_TRUE(insertAll({3}).isOK());
+  const auto entries = log();
+  const auto member = follow();
+  member->applyAll({entries[0], entries[1]});
+  storage::Locker drain(member->locks);
+  bool granted = false;
+  {
+    const OpenUpdate other(*member, 1);
+    member->push({entries[2]});
+    member->settle();
+    const auto taken = drain.acquire(storage::ResourceId::global(), LockMode::kX, {},
+                                     [&](const Status& status) { granted = status.isOK(); });
+    ASSERT_TRUE(taken.wait) << "a batch is under way";
+    member->settle();
+    EXPECT_FALSE(granted);
+  }
+  member->settle();
+  EXPECT_TRUE(granted);
+  EXPECT_THAT(member->ends, SizeIs(2));
+  member->push({entries[3]});
+  member->settle();
+  EXPECT_THAT(member->ends, SizeIs(2));
+  drain.releaseAll();
+  member->settle();
+  EXPECT_EQ(member->data.contents(), contents());
 }
 
 TEST_P(OplogApplierTest, ItShowsWhatItHasDone) {
