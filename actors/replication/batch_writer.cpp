@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@ using storage::ApplyMode;
 using storage::ConflictRetry;
 using storage::EntryLock;
 using storage::HeldLock;
+using storage::LockMode;
 using storage::OperationContext;
 using storage::OperationOrigin;
 using storage::OplogEntry;
@@ -51,13 +53,6 @@ std::string workPathOf(const OplogEntry& entry) {
   return "/node/replication/index-build/" + std::to_string(time.seconds) + "-" + std::to_string(time.increment);
 }
 
-std::shared_ptr<OperationContext> operationOf(const storage::OperationServices& services, const OplogBatch& batch) {
-  auto operation = std::make_shared<OperationContext>(services, OperationOrigin::kApplier);
-  operation->setWriteMode(storage::WriteMode::kApplied);
-  operation->setBatchStart(batch.entries().front().opTime.timestamp);
-  return operation;
-}
-
 /// How many entries from the front are of the same collection.
 size_t lengthOfOneCollection(std::span<const OplogEntry* const> entries) {
   const auto isOther = [&](const OplogEntry* each) { return each->operation.uuid != entries.front()->operation.uuid; };
@@ -66,9 +61,20 @@ size_t lengthOfOneCollection(std::span<const OplogEntry* const> entries) {
 
 }  // namespace
 
+/// A batch with all the locks that it needs. Those who write it share it.
+struct BatchWriter::Holding {
+  Holding(OplogBatch of, const storage::OperationServices& services)
+      : batch(std::move(of)), operation(services, OperationOrigin::kApplier) {}
+
+  const OplogBatch batch;
+  OperationContext operation;  ///< owns the locks, and does nothing
+  std::vector<HeldLock> locks;
+};
+
 /// A batch whose writers are at work. The last of them completes it.
 struct BatchWriter::Writing {
-  Writing(OplogBatch of, std::vector<Share> between) : batch(std::move(of)), shares(std::move(between)) {
+  Writing(std::shared_ptr<Holding> of, std::vector<Share> between)
+      : holding(std::move(of)), shares(std::move(between)) {
     running = shares.size();
   }
 
@@ -85,7 +91,7 @@ struct BatchWriter::Writing {
     ended.set(std::move(whole));
   }
 
-  const OplogBatch batch;
+  const std::shared_ptr<Holding> holding;
   const std::vector<Share> shares;
   Promise<Status> ended;
 
@@ -93,15 +99,6 @@ struct BatchWriter::Writing {
   std::mutex mutex;
   size_t running = 0;
   Status outcome;  ///< the first failure
-};
-
-/// An entry that is carried out by itself, and what that takes: the task that awaits it may go away before it has
-/// ended.
-struct BatchWriter::Alone {
-  Alone(OplogBatch of, std::shared_ptr<OperationContext> by) : batch(std::move(of)), operation(std::move(by)) {}
-  const OplogBatch batch;
-  const std::shared_ptr<OperationContext> operation;
-  std::vector<HeldLock> locks;  ///< of the operation
 };
 
 BatchWriter::BatchWriter(const Parts& parts, const Options& options)
@@ -113,8 +110,72 @@ BatchWriter::BatchWriter(const Parts& parts, const Options& options)
       applier_(parts.catalog, options.mode) {}
 
 Task<Status> BatchWriter::write(OplogBatch batch) {
-  TROUPE_CO_TRY(co_await writeLog(batch));
-  co_return co_await writeDocuments(std::move(batch));
+  TROUPE_CO_ASSIGN(const auto holding, co_await begin(std::move(batch)));
+  TROUPE_CO_TRY(co_await log(holding));
+  co_return co_await carryOut(holding);
+}
+
+Task<Status> BatchWriter::writeLog(OplogBatch batch) {
+  TROUPE_CO_ASSIGN(const auto holding, co_await begin(std::move(batch)));
+  co_return co_await log(holding);
+}
+
+Task<Status> BatchWriter::writeDocuments(OplogBatch batch) {
+  TROUPE_CO_ASSIGN(const auto holding, co_await begin(std::move(batch)));
+  co_return co_await carryOut(holding);
+}
+
+Task<StatusWith<std::shared_ptr<BatchWriter::Holding>>> BatchWriter::begin(OplogBatch batch) {
+  begun_ = false;
+  TROUPE_CO_ASSIGN(auto wanted, locksFor(batch));
+  auto holding = std::make_shared<Holding>(std::move(batch), services_);
+  TROUPE_CO_TRY(co_await acquire(holding, std::move(wanted)));
+  begun_ = true;
+  co_return holding;
+}
+
+/// In the order of their names. No collection can be renamed or dropped within a batch: that would be another one.
+StatusWith<std::vector<EntryLock>> BatchWriter::locksFor(const OplogBatch& batch) const {
+  const auto catalog = catalog_.snapshot();
+  if (isAlone(batch.entries().front()))
+    return storage::locksOf(*catalog, batch.entries().front().operation, options_.mode);
+  std::map<bson::Uuid, std::string_view> collections;
+  for (const OplogEntry& each : batch.entries())
+    if (each.operation.uuid) collections.emplace(*each.operation.uuid, each.operation.ns);
+  std::vector<EntryLock> wanted;
+  for (const auto& [uuid, ns] : collections) wanted.push_back(documentLock(*catalog, uuid, ns));
+  std::ranges::sort(wanted);
+  return wanted;
+}
+
+/// The state transition is left out: it would hold up a change of the role, which ends by draining the applier.
+Task<Status> BatchWriter::acquire(std::shared_ptr<Holding> holding, std::vector<EntryLock> wanted) {
+  ConflictRetry retry = patientRetry();
+  auto& held = holding->locks;
+  held.reserve(wanted.size() + 1);
+  for (;;) {
+    held.push_back(HeldLock::inEveryRole(holding->operation, storage::ResourceType::kGlobal, {}, LockMode::kIX));
+    Status outcome = co_await acquireLock(node_, holding->operation, held.back());
+    for (const EntryLock& each : wanted) {
+      if (!outcome.isOK()) break;
+      held.push_back(HeldLock::inEveryRole(holding->operation, each.type, each.name, each.mode));
+      outcome = co_await acquireLock(node_, holding->operation, held.back());
+    }
+    if (outcome.isOK()) co_return outcome;
+    held.clear();
+    const bool again = co_await retries(retry, outcome);  // the wait would have been a deadlock
+    if (!again) co_return outcome;
+  }
+}
+
+/// Its locks are those of the batch.
+std::shared_ptr<OperationContext> BatchWriter::operationFor(const OplogBatch& batch) const {
+  storage::OperationServices services = services_;
+  services.locks = nullptr;
+  auto operation = std::make_shared<OperationContext>(services, OperationOrigin::kApplier);
+  operation->setWriteMode(storage::WriteMode::kApplied);
+  operation->setBatchStart(batch.entries().front().opTime.timestamp);
+  return operation;
 }
 
 Task<bool> BatchWriter::retries(ConflictRetry& retry, Status failure) {
@@ -125,26 +186,23 @@ Task<bool> BatchWriter::retries(ConflictRetry& retry, Status failure) {
   co_return true;
 }
 
-Task<Status> BatchWriter::writeLog(OplogBatch batch) {
-  if (batch.count == 0) co_return Status::OK();
-  OperationContext operation(services_, OperationOrigin::kApplier);
-  HeldLock global = HeldLock::inEveryRole(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIX);
-  TROUPE_CO_TRY(co_await acquireLock(node_, operation, global));
+Task<Status> BatchWriter::log(std::shared_ptr<Holding> holding) {
+  const OplogBatch& batch = holding->batch;
+  const auto operation = operationFor(batch);
   ConflictRetry retry = patientRetry();
   for (;;) {
-    const Status done = toBeRetried(storage::logEntries(operation, log_, batch.entries(), batch.documents()));
+    const Status done = toBeRetried(storage::logEntries(*operation, log_, batch.entries(), batch.documents()));
     if (done.isOK()) co_return done;
     const bool again = co_await retries(retry, done);
     if (!again) co_return done;
   }
 }
 
-Task<Status> BatchWriter::writeDocuments(OplogBatch batch) {
-  if (batch.count == 0) co_return Status::OK();
-  if (isAlone(batch.entries().front())) co_return co_await writeAlone(std::move(batch));
-  auto shares = spread(batch);
+Task<Status> BatchWriter::carryOut(std::shared_ptr<Holding> holding) {
+  if (isAlone(holding->batch.entries().front())) co_return co_await writeAlone(std::move(holding));
+  auto shares = spread(holding->batch);
   if (shares.empty()) co_return Status::OK();
-  auto writing = std::make_shared<Writing>(std::move(batch), std::move(shares));
+  auto writing = std::make_shared<Writing>(std::move(holding), std::move(shares));
   auto ended = writing->ended.future();
   for (size_t i = 0; i < writing->shares.size(); ++i) node_.start(runShare(writing, i));
   co_return co_await ended;
@@ -185,13 +243,8 @@ Task<Status> BatchWriter::writeShare(std::shared_ptr<Writing> writing, size_t sh
   co_return Status::OK();
 }
 
-/// The collection cannot be renamed or dropped meanwhile: that would be a batch of its own.
 Task<Status> BatchWriter::writeCollection(std::shared_ptr<Writing> writing, Entries entries) {
-  const auto operation = operationOf(services_, writing->batch);
-  const storage::LoggedOperation& first = entries.front()->operation;
-  std::vector<EntryLock> wanted;
-  if (first.uuid) wanted.push_back(documentLock(*catalog_.snapshot(), *first.uuid, first.ns));
-  TROUPE_CO_ASSIGN(const auto locks, co_await acquire(*operation, std::move(wanted)));
+  const auto operation = operationFor(writing->holding->batch);
   storage::UnitLimits limits = options_.unit;
   ConflictRetry retry = patientRetry();
   while (!entries.empty() && !writing->hasFailed()) {
@@ -209,48 +262,27 @@ Task<Status> BatchWriter::writeCollection(std::shared_ptr<Writing> writing, Entr
   co_return Status::OK();
 }
 
-Task<StatusWith<std::vector<HeldLock>>> BatchWriter::acquire(OperationContext& operation,
-                                                             std::vector<EntryLock> wanted) {
+Task<Status> BatchWriter::writeAlone(std::shared_ptr<Holding> holding) {
+  const auto operation = operationFor(holding->batch);
   ConflictRetry retry = patientRetry();
   for (;;) {
-    std::vector<HeldLock> held;
-    held.reserve(wanted.size());
-    Status outcome;
-    for (const EntryLock& each : wanted) {
-      held.push_back(HeldLock::inEveryRole(operation, each.type, each.name, each.mode));
-      outcome = co_await acquireLock(node_, operation, held.back());
-      if (!outcome.isOK()) break;
-    }
-    if (outcome.isOK()) co_return StatusWith<std::vector<HeldLock>>(std::move(held));
-    held.clear();
-    const bool again = co_await retries(retry, outcome);  // the wait would have been a deadlock
-    if (!again) co_return outcome;
-  }
-}
-
-Task<Status> BatchWriter::writeAlone(OplogBatch batch) {
-  const OplogEntry& entry = batch.entries().front();
-  auto alone = std::make_shared<Alone>(batch, operationOf(services_, batch));
-  TROUPE_CO_ASSIGN(auto wanted, storage::locksOf(*catalog_.snapshot(), entry.operation, options_.mode));
-  TROUPE_CO_ASSIGN(alone->locks, co_await acquire(*alone->operation, std::move(wanted)));
-  ConflictRetry retry = patientRetry();
-  for (;;) {
-    Status done = co_await applyAlone(alone);
+    Status done = co_await applyAlone(holding, operation);
     if (done.isOK()) {
       units_.fetch_add(1, std::memory_order_relaxed);
       co_return done;
     }
     const bool again = co_await retries(retry, toBeRetried(done));
-    if (!again) co_return done.withContext(nameOf(entry));
-    alone->operation->recoveryUnit().abandonSnapshot();
+    if (!again) co_return done.withContext(nameOf(holding->batch.entries().front()));
+    operation->recoveryUnit().abandonSnapshot();
   }
 }
 
-Task<Status> BatchWriter::applyAlone(std::shared_ptr<Alone> alone) {
-  const OplogEntry& entry = alone->batch.entries().front();
-  if (!scansACollection(entry, options_.mode)) co_return applier_.apply(*alone->operation, entry);
-  std::function<Status()> work = [this, alone] {
-    return applier_.apply(*alone->operation, alone->batch.entries().front());
+/// What runs apart owns what it works with: the task that awaits it may go away before it has ended.
+Task<Status> BatchWriter::applyAlone(std::shared_ptr<Holding> holding, std::shared_ptr<OperationContext> operation) {
+  const OplogEntry& entry = holding->batch.entries().front();
+  if (!scansACollection(entry, options_.mode)) co_return applier_.apply(*operation, entry);
+  std::function<Status()> work = [this, holding, operation] {
+    return applier_.apply(*operation, holding->batch.entries().front());
   };
   std::string path = workPathOf(entry);
   co_return co_await runDetached(node_, std::move(path), std::move(work));

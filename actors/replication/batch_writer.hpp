@@ -30,8 +30,10 @@ struct OplogBatch {
 
 /// Writes batches of another member's log: its entries to the own log, then what they say to the documents (OPL-010,
 /// REP-020). Moves no time: nobody sees the inside of a batch as long as the caller moves them afterwards (REP-023).
-/// One batch at a time. Outlives its users and whatever they have begun: the writers of a batch run on the pool, also
-/// when the task that awaits them has gone.
+/// Waits for all locks that the batch needs before it writes anything, and holds them to its end: a batch that has
+/// begun waits for nobody, and who needs the node for himself (a shutdown, a rollback) waits for it. One batch at a
+/// time. Outlives its users and whatever they have begun: the writers of a batch run on the pool, also when the task
+/// that awaits them has gone.
 class BatchWriter {
  public:
   struct Options {
@@ -54,6 +56,8 @@ class BatchWriter {
   /// The halves of `write`. The second may be repeated in mode kReplaying, as a start does that finds the entries.
   Task<Status> writeLog(OplogBatch batch);
   Task<Status> writeDocuments(OplogBatch batch);
+  /// Whether the batch under way has its locks: from then on something of it may have been written.
+  bool hasBegun() const { return begun_.load(); }
 
   /// Since the writer was made.
   struct Figures {
@@ -63,20 +67,25 @@ class BatchWriter {
   Figures figures() const { return {units_.load(), conflicts_.load()}; }
 
  private:
+  struct Holding;
   struct Writing;
-  struct Alone;
   using Share = std::vector<const storage::OplogEntry*>;
   using Entries = std::span<const storage::OplogEntry* const>;
 
+  Task<StatusWith<std::shared_ptr<Holding>>> begin(OplogBatch batch);
+  StatusWith<std::vector<storage::EntryLock>> locksFor(const OplogBatch& batch) const;
+  Task<Status> acquire(std::shared_ptr<Holding> holding, std::vector<storage::EntryLock> wanted);
+  std::shared_ptr<storage::OperationContext> operationFor(const OplogBatch& batch) const;
+
+  Task<Status> log(std::shared_ptr<Holding> holding);
+  Task<Status> carryOut(std::shared_ptr<Holding> holding);
   std::vector<Share> spread(const OplogBatch& batch) const;
   Task<void> runShare(std::shared_ptr<Writing> writing, size_t share);
   Task<Status> writeShare(std::shared_ptr<Writing> writing, size_t share);
   /// Entries of one collection.
   Task<Status> writeCollection(std::shared_ptr<Writing> writing, Entries entries);
-  Task<Status> writeAlone(OplogBatch batch);
-  Task<Status> applyAlone(std::shared_ptr<Alone> alone);
-  Task<StatusWith<std::vector<storage::HeldLock>>> acquire(storage::OperationContext& operation,
-                                                           std::vector<storage::EntryLock> wanted);
+  Task<Status> writeAlone(std::shared_ptr<Holding> holding);
+  Task<Status> applyAlone(std::shared_ptr<Holding> holding, std::shared_ptr<storage::OperationContext> operation);
   /// Waits before the next attempt; false: the failure is final.
   Task<bool> retries(storage::ConflictRetry& retry, Status failure);
 
@@ -86,6 +95,7 @@ class BatchWriter {
   const storage::OperationServices services_;
   const Options options_;
   const storage::OperationApplier applier_;
+  std::atomic<bool> begun_{false};
   std::atomic<int64_t> units_{0}, conflicts_{0};
 };
 

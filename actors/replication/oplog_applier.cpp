@@ -198,11 +198,12 @@ void OplogApplier::nudge() {
 
 void OplogApplier::onStopRequested() {
   stopping_ = true;
-  if (stage_ != Stage::kWriting) stop();
+  if (stage_ != Stage::kWriting || !parts_.writer->hasBegun()) stop();
 }
 
+/// A batch that still waits for its locks is begun anew by the next life.
 void OplogApplier::onStop(const Status& reason) {
-  if (stage_ != Stage::kWriting || reason == ErrorCode::kInterruptedAtShutdown) return;
+  if (stage_ != Stage::kWriting || !parts_.writer->hasBegun() || reason == ErrorCode::kInterruptedAtShutdown) return;
   parts_.fail(reason.withContext("the applier ended in the middle of a batch"));
 }
 

@@ -4,54 +4,15 @@
 #include <set>
 
 #include "storage/oplog/oplog_replay.hpp"
-#include "test/unit/actors/lock_holder.hpp"
-#include "test/unit/actors/replication/follower.hpp"
-#include "test/unit/storage/oplog/primary_fixture.hpp"
+#include "test/unit/actors/replication/applier_fixture.hpp"
 
 namespace troupe::replication {
 
 using namespace std::chrono_literals;
 using bson::doc;
-using storage::LockMode;
-using storage::NodeContents;
-using storage::StorageUnderTest;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-/// The test is the primary; followers apply its log.
-class OplogApplierTest : public storage::PrimaryFixture {
- protected:
-  NodeContents contents() { return {*catalog, *pool}; }
-  void update(int id, const char* field, int value) {
-    const auto done = inUnit([&]() -> Status {
-      const bson::Value key(id);
-      TROUPE_ASSIGN(const auto at, current()->findById(rec(), key.element()));
-      bson::Document before;
-      TROUPE_TRY(current()->find(rec(), *at, [&](bson::View found) { before = bson::Document(found); }).status());
-      return current()->update(rec(), *at, before, doc("_id", id, field, value));
-    });
-    ASSERT_TRUE(done.isOK()) << done.toString();
-  }
-  /// With test.c, which is older than the log.
-  std::unique_ptr<Follower> follow(const Follower::Options& options = {}) {
-    auto follower = std::make_unique<Follower>(options);
-    EXPECT_TRUE(follower->data.make(*current()));
-    follower->startApplier();
-    follower->node->run();
-    return follower;
-  }
-  /// Those of the log from an index on.
-  std::vector<bson::Document> logFrom(size_t first) {
-    const auto entries = log();
-    return {entries.begin() + static_cast<ptrdiff_t>(first), entries.end()};
-  }
-  static OpTime opTimeOf(const bson::Document& entry) { return {entry["t"].asInt64(), entry["ts"].asTimestamp()}; }
-  static std::string phaseOf(Follower& follower) {
-    const auto rows = follower.node->registry().rows({.type = "OplogApplier"});
-    return rows.empty() ? "none" : rows.front().phase;
-  }
-};
 
 // OPL-010, REP-020, REP-021.
 TEST_P(OplogApplierTest, BatchesGiveAMemberTheDataAndTheLogOfThePrimary) {
@@ -174,7 +135,9 @@ TEST_P(CounterPairTest, TheVisibleEndOfTheLogMovesWithTheBatchToo) {
   while (member->node->step()) {
     const auto visible = member->logged();
     ASSERT_EQ(visible.empty(), member->ends.empty());
-    if (!visible.empty()) ASSERT_EQ(opTimeOf(visible.back()), member->ends.back());
+    if (!visible.empty()) {
+      ASSERT_EQ(opTimeOf(visible.back()), member->ends.back());
+    }
   }
   EXPECT_EQ(member->logged(), log());
   EXPECT_GT(member->ends.size(), 10u);
@@ -230,56 +193,6 @@ TEST_P(OplogApplierTest, ABatchMayBeWrittenAgainOverItsOwnData) {
   EXPECT_EQ(member.data.contents(), contents());
 }
 
-TEST_P(OplogApplierTest, ADrainEndsWhenAllThatWasFetchedIsVisible) {
-  ASSERT_TRUE(insertAll({1, 2, 3, 4, 5, 6}).isOK());
-  const auto member = follow({.limits = {.maxEntries = 2}});
-  const auto early = member->ask(DrainBuffer{});
-  EXPECT_FALSE(early->answer) << "more may be fetched";
-  member->push(log());
-  member->node->run();
-  EXPECT_FALSE(early->answer);
-  member->buffer.close();
-  member->node->run();
-  EXPECT_TRUE(early->isDone());
-  EXPECT_EQ(member->writes.visibility.get(), opTimeOf(log().back()).timestamp);
-  EXPECT_TRUE(member->ask(DrainBuffer{})->isDone()) << "nothing is left";
-  EXPECT_EQ(phaseOf(*member), "drained");
-  // It follows again, later.
-  ASSERT_TRUE(insertAll({7}).isOK());
-  member->buffer.reopen();
-  const auto again = member->ask(DrainBuffer{});
-  member->push({log().back()});
-  member->node->run();
-  EXPECT_EQ(member->data.contents(), contents());
-  EXPECT_FALSE(again->answer);
-  member->buffer.close();
-  member->node->run();
-  EXPECT_TRUE(again->isDone());
-}
-
-// REP-024.
-TEST_P(OplogApplierTest, APauseWaitsForTheBatchUnderWayAndNoneFollowsIt) {
-  ASSERT_TRUE(insertAll({1, 2, 3, 4}).isOK());
-  const auto member = follow({.limits = {.maxEntries = 2}});
-  LockHolder validation(member->locks, "test.c", LockMode::kX);
-  member->push(log());
-  member->settle();
-  EXPECT_EQ(phaseOf(*member), "writing");
-  EXPECT_THAT(member->ends, IsEmpty()) << "it waits for the collection, without a thread";
-  const auto paused = member->ask(Pause{});
-  EXPECT_FALSE(paused->answer);
-  validation.release();
-  member->settle();
-  EXPECT_TRUE(paused->isDone());
-  EXPECT_THAT(member->ends, SizeIs(1));
-  EXPECT_EQ(phaseOf(*member), "paused");
-  EXPECT_TRUE(member->ask(Pause{})->isDone()) << "it is already";
-  member->node->tell(member->applier, local(Resume{}));
-  member->settle();
-  EXPECT_THAT(member->ends, SizeIs(2));
-  EXPECT_EQ(member->data.contents(), contents());
-}
-
 // REP-021.
 TEST_P(OplogApplierTest, ACommandInTheMiddleIsABatchOfItsOwn) {
   ASSERT_TRUE(insertAll({1, 2}).isOK());
@@ -291,156 +204,6 @@ TEST_P(OplogApplierTest, ACommandInTheMiddleIsABatchOfItsOwn) {
   member->applyAll(entries);
   EXPECT_THAT(member->ends, ElementsAre(opTimeOf(entries[1]), opTimeOf(entries[2]), opTimeOf(entries[4])));
   EXPECT_EQ(member->data.contents(), contents());
-}
-
-// REP-024: what was fetched from a log that is not followed any more is not applied.
-TEST_P(OplogApplierTest, AFreshRunForgetsEntriesThatStoodBehindACommand) {
-  make("test.d");
-  ASSERT_TRUE(insertAll({1, 2}).isOK());
-  const auto entries = log();
-  const auto member = follow();
-  LockHolder other(member->locks, "test.d", LockMode::kX);
-  member->push(entries);
-  member->settle();
-  ASSERT_EQ(member->figures().waiting, 3);
-  const auto paused = member->ask(Pause{});
-  other.release();
-  member->settle();
-  ASSERT_TRUE(paused->isDone());
-  EXPECT_EQ(member->figures().waiting, 2);
-  member->buffer.reopen();
-  member->push({entries[1], entries[2]});
-  member->node->tell(member->applier, local(Resume{}));
-  member->settle();
-  EXPECT_THAT(member->failures, IsEmpty()) << "each entry once";
-  EXPECT_EQ(member->logged(), entries);
-}
-
-TEST_P(OplogApplierTest, DataThatAreNotThoseOfTheLogEndTheNode) {
-  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
-  update(2, "a", 5);
-  auto entries = log();
-  entries.erase(entries.begin() + 1);  // the document that is updated
-  const auto member = follow();
-  const auto drained = member->ask(DrainBuffer{});
-  member->push(entries);
-  member->settle();
-  ASSERT_THAT(member->failures, SizeIs(1));
-  EXPECT_EQ(member->failures.front().code(), ErrorCode::kNoSuchKey);
-  EXPECT_THAT(member->ends, IsEmpty()) << "no time has moved";
-  EXPECT_EQ(member->writes.visibility.get(), bson::Timestamp());
-  EXPECT_EQ(phaseOf(*member), "failed");
-  ASSERT_TRUE(drained->answer);
-  EXPECT_EQ(drained->answer->status().code(), ErrorCode::kNoSuchKey);
-  EXPECT_EQ(member->ask(Pause{})->answer->status().code(), ErrorCode::kNoSuchKey);
-  member->node->tell(member->applier, local(Resume{}));
-  member->settle();
-  EXPECT_THAT(member->failures, SizeIs(1)) << "it does not go on";
-}
-
-TEST_P(OplogApplierTest, ALogThatGoesBackEndsTheNode) {
-  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
-  const auto member = follow();
-  member->applyAll(log());
-  member->push({log()[1]});
-  member->settle();
-  ASSERT_THAT(member->failures, SizeIs(1));
-  EXPECT_EQ(member->failures.front().code(), ErrorCode::kIllegalOperation);
-  EXPECT_EQ(member->logged(), log());
-}
-
-TEST_P(OplogApplierTest, AnEntryThatCannotBeReadEndsTheNode) {
-  const auto member = follow();
-  member->push({doc("ts", bson::Timestamp{5, 1}, "t", int64_t{1}, "op", "x")});
-  member->settle();
-  ASSERT_THAT(member->failures, SizeIs(1));
-  EXPECT_EQ(member->failures.front().code(), ErrorCode::kFailedToParse);
-}
-
-TEST_P(OplogApplierTest, ADelayedMemberAppliesLaterButNotWhenItIsToLead) {
-  ASSERT_TRUE(insertAll({1, 2}).isOK());
-  auto entries = log();
-  const auto member = std::make_unique<Follower>();
-  ASSERT_TRUE(member->data.make(*current()));
-  const auto wall = std::chrono::duration_cast<std::chrono::milliseconds>(member->time->wallNow().time_since_epoch());
-  for (bson::Document& each : entries) {  // the primary wrote them just now
-    storage::OplogEntry entry = *storage::OplogEntry::parse(each);
-    entry.wall = {wall.count()};
-    each = entry.toDocument();
-  }
-  member->delay = [] { return 1h; };
-  member->startApplier();
-  member->push({entries[0]});
-  member->node->advance(59min);
-  EXPECT_THAT(member->ends, IsEmpty());
-  EXPECT_EQ(phaseOf(*member), "delaying");
-  member->node->advance(61s);
-  EXPECT_THAT(member->ends, SizeIs(1));
-  storage::OplogEntry late = *storage::OplogEntry::parse(entries[1]);
-  late.wall.millis += 2 * 3600 * 1000;
-  member->push({late.toDocument()});
-  member->settle();
-  EXPECT_THAT(member->ends, SizeIs(1));
-  member->buffer.close();
-  EXPECT_TRUE(member->ask(DrainBuffer{})->isDone());
-  EXPECT_THAT(member->ends, SizeIs(2));
-}
-
-TEST_P(OplogApplierTest, AConflictIsWaitedOut) {
-  ASSERT_TRUE(insertAll({1, 2}).isOK());
-  update(1, "a", 5);
-  const auto entries = log();
-  const auto member = follow();
-  member->applyAll({entries[0], entries[1]});
-  {
-    storage::OperationContext other({.sessions = *member->data.pool}, storage::OperationOrigin::kApplier);
-    other.setWriteMode(storage::WriteMode::kApplied);
-    other.setAppliedTime({2000, 1});
-    storage::WriteUnitOfWork work(other.recoveryUnit());
-    const bson::Value key(1);
-    const auto at = member->data.current()->findById(other.recoveryUnit(), key.element());
-    ASSERT_TRUE(
-        member->data.current()->update(other.recoveryUnit(), **at, doc("_id", 1), doc("_id", 1, "b", 1)).isOK());
-    member->push({entries[2]});
-    member->settle();
-    EXPECT_THAT(member->ends, SizeIs(1));
-    EXPECT_GT(member->writer->figures().conflicts, 0);
-  }
-  member->settle();
-  EXPECT_THAT(member->ends, SizeIs(2));
-  EXPECT_EQ(member->data.contents(), contents());
-}
-
-TEST_P(OplogApplierTest, ARestartBetweenBatchesLosesNothing) {
-  make("test.d");
-  ASSERT_TRUE(insertAll({1, 2}).isOK());
-  const auto member = follow();
-  LockHolder other(member->locks, "test.d", LockMode::kX);
-  member->push(log());
-  member->settle();
-  member->node->requestStop(member->applier);
-  member->settle();
-  EXPECT_EQ(phaseOf(*member), "writing") << "it ends its batch first";
-  other.release();
-  member->settle();
-  EXPECT_EQ(phaseOf(*member), "none");
-  EXPECT_THAT(member->ends, SizeIs(1));
-  member->startApplier();
-  member->settle();
-  EXPECT_THAT(member->failures, IsEmpty());
-  EXPECT_EQ(member->data.contents(), contents());
-}
-
-TEST_P(OplogApplierTest, AnEndInTheMiddleOfABatchEndsTheNode) {
-  ASSERT_TRUE(insertAll({1, 2}).isOK());
-  const auto member = follow();
-  LockHolder other(member->locks, "test.c", LockMode::kX);
-  member->push(log());
-  member->settle();
-  member->node->kill(member->applier, {ErrorCode::kInternalError, "killed by the test"});
-  member->settle();
-  ASSERT_THAT(member->failures, SizeIs(1));
-  EXPECT_THAT(member->failures.front().reason(), ::testing::HasSubstr("in the middle of a batch"));
 }
 
 TEST_P(OplogApplierTest, ItShowsWhatItHasDone) {
