@@ -138,6 +138,11 @@ Task<RollbackActor::Done> RollbackActor::done(FindCommonPoint search) {
   found.committed = parts_.stable();
   // The engine may have been told of the stable time a moment ago.
   found.committed.timestamp = std::max(found.committed.timestamp, parts_.storage->catalog.engine().stableTimestamp());
+  const bool isToBeUndone = found.common < found.newest;
+  if (isToBeUndone && parts_.storage->catalog.engine().stableTimestamp() == bson::Timestamp{})
+    co_return Event(RollbackFailed{
+        "this node has no stable time to go back to, since nothing was ever committed here; resync it from another "
+        "member"});
   parts_.log->info(kLogComponent, 21607, kContext, "The newest entry that both logs have",
                    bson::doc("source", search.source, "commonPoint", found.common.timestamp, "term", found.common.term,
                              "newest", found.newest.timestamp, "undone", found.undone));

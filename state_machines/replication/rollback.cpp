@@ -83,9 +83,9 @@ Step<Rollback> onUndoneSaved(const Rollback::Document& document, const Rollback:
 }
 
 /// The phases in which its own work may fail.
-constexpr Rollback::Phase kWorking[] = {Rollback::Phase::kEntering,   Rollback::Phase::kSaving,
-                                        Rollback::Phase::kTakingDown, Rollback::Phase::kRollingBack,
-                                        Rollback::Phase::kReplaying,  Rollback::Phase::kEnding};
+constexpr Rollback::Phase kWorking[] = {
+    Rollback::Phase::kComparing,   Rollback::Phase::kEntering,  Rollback::Phase::kSaving, Rollback::Phase::kTakingDown,
+    Rollback::Phase::kRollingBack, Rollback::Phase::kReplaying, Rollback::Phase::kEnding};
 
 template <class Condition>
 bool anyRollback(const machines::World& world, const Condition& condition) {

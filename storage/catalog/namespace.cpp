@@ -11,9 +11,9 @@ namespace {
 Status invalidName(std::string reason) { return {ErrorCode::kInvalidNamespace, std::move(reason)}; }
 
 /// Names after "system." that the server makes or reads itself; those ending in a dot are prefixes.
-constexpr std::array<std::string_view, 14> kSystemNames = {
-    "users", "roles",    "version",     "views",   "js",        "profile",      "buckets.",
-    "keys",  "sessions", "indexBuilds", "replset", "preimages", "backup_users", "new_users"};
+constexpr std::array<std::string_view, 15> kSystemNames = {
+    "users",    "roles",       "version", "views",     "js",           "profile",   "buckets.",   "keys",
+    "sessions", "indexBuilds", "replset", "preimages", "backup_users", "new_users", "rollback.id"};
 
 bool knownSystemName(std::string_view name) {
   return std::any_of(kSystemNames.begin(), kSystemNames.end(), [&](std::string_view known) {

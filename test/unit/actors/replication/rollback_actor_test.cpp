@@ -251,6 +251,16 @@ TEST_F(RollbackActorTest, WhatAMajorityHasIsNotUndone) {
   EXPECT_THAT(found(), ElementsAre(1, 2));
 }
 
+TEST_F(RollbackActorTest, WithoutAStableTimeThereIsNoWayBack) {
+  leaveLogsHere();
+  insert(2);
+  diverge();
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_THAT(failures[0], HasSubstr("no stable time"));
+  EXPECT_THAT(steps, ElementsAre("stop following"));
+  EXPECT_THAT(found(), ElementsAre(1, 2));
+}
+
 TEST_F(RollbackActorTest, LogsThatShareNothingMeanAResync) {
   stableAt(leaveLogsHere());
   insert(2);

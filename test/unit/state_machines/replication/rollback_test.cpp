@@ -145,8 +145,8 @@ TEST(Rollback, GoesBackThenReplaysThenEnds) {  // RBK-013
 }
 
 TEST(Rollback, AFailureEndsTheNode) {  // RBK-015
-  for (const Phase phase :
-       {Phase::kEntering, Phase::kSaving, Phase::kTakingDown, Phase::kRollingBack, Phase::kReplaying, Phase::kEnding}) {
+  for (const Phase phase : {Phase::kComparing, Phase::kEntering, Phase::kSaving, Phase::kTakingDown,
+                            Phase::kRollingBack, Phase::kReplaying, Phase::kEnding}) {
     const Outcome out = when(in(phase), RollbackFailed{"the disk is full"});
     EXPECT_EQ(phaseAfter(out), Phase::kFailed);
     ASSERT_TRUE(did<GiveUp>(out));
