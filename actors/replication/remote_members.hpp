@@ -19,8 +19,9 @@ using machines::NodeName;
 class RemoteDocuments {
  public:
   virtual ~RemoteDocuments() = default;
-  /// The next documents, valid until the next call. Empty: the end. A read that tails ends only with an error. Errors:
-  /// those of getMore (CappedPositionLost, CursorNotFound ...); HostUnreachable.
+  /// The next documents, valid until the next call. Empty: the end; of a read that tails, which ends only with an
+  /// error: nothing has come for a while (a second), or to begin with, and the next call waits again. Errors: those of
+  /// getMore (CappedPositionLost, CursorNotFound ...); HostUnreachable.
   virtual Task<StatusWith<std::vector<bson::View>>> next() = 0;
 };
 

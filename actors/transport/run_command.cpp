@@ -116,6 +116,7 @@ Task<StatusWith<std::unique_ptr<RemoteCursor>>> RemoteCursor::open(Node& node, s
   if (!executing.isOK()) co_return executing.status();
   target = std::move(*executing);
   const uint64_t id = nextId();
+  const bool tails = command["tailable"].truthy() && command["awaitData"].truthy();
   Payload wanted = question(id, database, command, options.command, std::max<size_t>(options.batchBytes, 1));
   const Answer answer = co_await askToRun(node, target, id, std::move(wanted), options.command.timeout);
   if (!answer.isOK()) co_return answer.status();
@@ -123,6 +124,7 @@ Task<StatusWith<std::unique_ptr<RemoteCursor>>> RemoteCursor::open(Node& node, s
   if (!first.isOK()) co_return first.status();
   std::unique_ptr<RemoteCursor> cursor(new RemoteCursor(node, target, id, std::move(options)));
   cursor->present_ = std::move(*first);
+  cursor->tails_ = tails;
   auto opened = answer->read<schema::CursorOpened>();
   if (opened->getPath().size() > 0) cursor->sender_ = Address(target, std::string(opened->getPath().cStr()));
   cursor->grant();
@@ -145,7 +147,7 @@ void RemoteCursor::grant() {
 Task<StatusWith<std::vector<bson::View>>> RemoteCursor::next() {
   if (std::exchange(isFirst_, false)) {
     auto found = documents();
-    if (!found.isOK() || !found->empty()) co_return found;
+    if (!found.isOK() || !found->empty() || tails_) co_return found;
   }
   while (sender_) {
     present_.reset();
@@ -159,6 +161,7 @@ Task<StatusWith<std::vector<bson::View>>> RemoteCursor::next() {
       granted_.clear();
       giveUp(node_, target_, id_);
       sender_ = Address();
+      failed_ = true;
       co_return sameOnBothSides(reply.status());
     }
     present_ = std::move(*reply);
@@ -168,9 +171,12 @@ Task<StatusWith<std::vector<bson::View>>> RemoteCursor::next() {
       sender_ = Address();
     }
     auto found = documents();
-    if (!found.isOK() || !found->empty()) co_return found;
+    if (!found.isOK() || !found->empty() || (tails_ && sender_)) co_return found;
   }
   present_.reset();
+  // Empty again and again, at once, would have its reader spin.
+  if (tails_ && !std::exchange(failed_, true))
+    co_return Status(ErrorCode::kCursorNotFound, "the tailing cursor was closed by " + target_);
   co_return std::vector<bson::View>();
 }
 

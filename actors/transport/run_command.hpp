@@ -81,8 +81,10 @@ class RemoteCursor {
   ~RemoteCursor();
   RemoteCursor(const RemoteCursor&) = delete;
 
-  /// The next documents, valid until the next call; none: the end. Errors: those of getMore; HostUnreachable when the
-  /// node or the link is lost; after any of them the cursor has ended.
+  /// The next documents, valid until the next call; none: the end. A tailing find has no end: none means that nothing
+  /// has come for as long as its getMore waits there (a second), or to begin with; if its cursor is closed there, that
+  /// is CursorNotFound. Errors: those of getMore; HostUnreachable when the node or the link is lost; after any of them
+  /// the cursor has ended.
   Task<StatusWith<std::vector<bson::View>>> next();
 
  private:
@@ -100,6 +102,8 @@ class RemoteCursor {
   Address sender_;  ///< empty: the present batch is the last
   std::optional<CommandReply> present_;
   bool isFirst_ = true;
+  bool tails_ = false;  ///< a find that waits for more at the end of its collection
+  bool failed_ = false;
   std::deque<Future<Answer>> granted_;
 };
 

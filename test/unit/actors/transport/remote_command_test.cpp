@@ -334,5 +334,105 @@ TEST_F(RemoteCursorTest, WhatNobodyReadsForLongEnds) {
   EXPECT_TRUE(senders().empty());
 }
 
+/// A tailing cursor of a over a capped collection of b that has one document.
+class RemoteTailTest : public RemoteCursorTest {
+ protected:
+  RemoteTailTest() {
+    server.run(R"({"create": "log", "capped": true, "size": 100000})"_json);
+    insert(1);
+    cursor = open(R"({"find": "log", "tailable": true, "awaitData": true})"_json);
+  }
+  void TearDown() override {
+    cursor.reset();
+    RemoteCursorTest::TearDown();
+  }
+  void insert(int id) {
+    server.run(bson::doc("insert", "log", "documents", std::vector{bson::doc("_id", id)}));
+    settle();
+  }
+  using Next = Outcome<Batch>;
+  Next next() { return begin(cursor->next()); }
+  static std::vector<int64_t> ids(const Next& batch) {
+    std::vector<int64_t> found;
+    for (const bson::View document : ***batch) found.push_back(document["_id"].toInt64());
+    return found;
+  }
+  int64_t batchesMade() {
+    const auto details = server.node.wait(inspect(server.node, senders().at(0)));
+    return details["batches"].toInt64();
+  }
+  static Task<bson::Document> inspect(Node& node, std::string path) {
+    const auto details = co_await node.inspect(path, 1s);
+    co_return details ? details->state : bson::Document();
+  }
+  std::unique_ptr<RemoteCursor> cursor;
+};
+
+// REP-015
+TEST_F(RemoteTailTest, WaitsForNewsAndWakesWhenTheyAreWritten) {
+  EXPECT_EQ(ids(next()), std::vector<int64_t>{1});
+  const Next waiting = next();
+  advance(500ms);
+  EXPECT_FALSE(*waiting) << "nothing was written";
+  insert(2);
+  ASSERT_TRUE(*waiting) << "at once, not when its wait is over";
+  EXPECT_EQ(ids(waiting), std::vector<int64_t>{2});
+}
+
+TEST_F(RemoteTailTest, ComesBackEmptyAfterASecondAndGoesOn) {
+  EXPECT_EQ(ids(next()), std::vector<int64_t>{1});
+  const Next idle = next();
+  advance(999ms);
+  EXPECT_FALSE(*idle);
+  advance(1ms);
+  ASSERT_TRUE(*idle && (**idle).isOK());
+  EXPECT_TRUE(ids(idle).empty());
+  const Next waiting = next();
+  insert(2);
+  ASSERT_TRUE(*waiting);
+  EXPECT_EQ(ids(waiting), std::vector<int64_t>{2});
+}
+
+TEST_F(RemoteTailTest, AnEmptyFirstBatchIsOne) {  // REP-013
+  cursor = open(R"({"find": "log", "filter": {"_id": {"$gt": 1}}, "tailable": true, "awaitData": true})"_json);
+  const Next first = next();
+  ASSERT_TRUE(*first && (**first).isOK());
+  EXPECT_TRUE(ids(first).empty());
+}
+
+TEST_F(RemoteTailTest, NeitherSpinsNorEndsWhileItsReaderWaits) {
+  EXPECT_EQ(ids(next()), std::vector<int64_t>{1});
+  const int64_t before = batchesMade();
+  const auto idle = std::chrono::milliseconds(server.parameters.cursorTimeoutMillis) + 60s;
+  for (auto passed = 0ms; passed < idle; passed += 1000ms) {
+    const Next waiting = next();
+    advance(1s);
+    ASSERT_TRUE(*waiting && (**waiting).isOK());
+  }
+  EXPECT_LE(batchesMade() - before, idle / 1s + 10);
+  EXPECT_EQ(senders().size(), 1u);
+  const Next waiting = next();
+  insert(2);
+  ASSERT_TRUE(*waiting);
+  EXPECT_EQ(ids(waiting), std::vector<int64_t>{2});
+}
+
+TEST_F(RemoteTailTest, EndsWithAFailureAtOnceWhenItsCursorIsKilled) {
+  EXPECT_EQ(ids(next()), std::vector<int64_t>{1});
+  const Next waiting = next();
+  server.cursors.killIf([](const server::ClientCursor&) { return true; },
+                        server::CursorRegistry::Afterwards::kNotFound);
+  settle();
+  ASSERT_TRUE(*waiting);
+  EXPECT_EQ((**waiting).status().code(), ErrorCode::kCursorKilled);
+}
+
+TEST_F(RemoteTailTest, OverACollectionWithoutDocumentsIsClosedAtOnce) {
+  server.run(R"({"create": "empty", "capped": true, "size": 100000})"_json);
+  cursor = open(R"({"find": "empty", "tailable": true, "awaitData": true})"_json);
+  EXPECT_TRUE(ids(next()).empty());
+  EXPECT_EQ((**next()).status().code(), ErrorCode::kCursorNotFound) << "and its reader does not ask for ever";
+}
+
 }  // namespace
 }  // namespace troupe::transport
