@@ -1,0 +1,284 @@
+#include "actors/replication/oplog_fetcher.hpp"
+
+#include <utility>
+
+#include "messaging/errors/co_status.hpp"
+
+namespace troupe::replication {
+
+namespace {
+
+bson::Document shownOpTime(const OpTime& at) { return bson::doc("ts", at.timestamp, "t", at.term); }
+
+FetchEnded endOf(const Fetch& fetch, FetchEnd how, std::string why) {
+  return {fetch.source, how, false, std::move(why)};
+}
+
+size_t bytesOf(const std::vector<FetchedEntry>& entries) {
+  size_t bytes = 0;
+  for (const FetchedEntry& entry : entries) bytes += entry.document.bytes().size();
+  return bytes;
+}
+
+}  // namespace
+
+OplogFetcher::OplogFetcher(FetcherParts parts)
+    : MachineHost(parts.state, {parts.state->document(), {}}, false, hostOptions(parts)), parts_(std::move(parts)) {
+  before_ = snapshot();
+}
+
+machines::HostOptions<Fetching> OplogFetcher::hostOptions(const FetcherParts& parts) {
+  machines::HostOptions<Fetching> options;
+  options.perform = [](Actor& host, Action action, machines::Doing<Event>) {
+    return static_cast<OplogFetcher&>(host).perform(std::move(action));
+  };
+  options.observe = parts.observe;
+  return options;
+}
+
+/// An operator's choice of a source is checked by what is known now, before the machine gets it.
+Behaviour OplogFetcher::behaviour() {
+  Behaviour handlers = MachineHost::behaviour();
+  const PayloadType type = machines::payloadTypeOf<SyncFrom>();
+  auto handle = [this, next = *handlers.find(type)](Context& context) {
+    const Status status = checkRequestedSource(look(), context.payload().local<SyncFrom>().host);
+    if (!status.isOK()) return context.fail(status);
+    next(context);
+  };
+  handlers.add({type, std::move(handle)});
+  return handlers;
+}
+
+OpTime OplogFetcher::newest() const {
+  const auto fetched = parts_.buffer->newest();
+  return fetched ? *fetched : parts_.applied();
+}
+
+Candidates OplogFetcher::look() const {
+  Candidates known = parts_.candidates();
+  known.own = newest();
+  return known;
+}
+
+Task<OplogFetcher::Outcome> OplogFetcher::perform(Action action) {
+  return std::visit([this](auto& one) { return done(std::move(one)); }, action);
+}
+
+/// A buffer that was closed is emptied only when the applier is done with it: what it had not applied by then would be
+/// fetched and applied once more.
+Task<OplogFetcher::Outcome> OplogFetcher::done(LookAround action) {
+  if (action.opens && parts_.buffer->isClosed()) {
+    if (parts_.drained) TROUPE_CO_TRY(co_await parts_.drained());
+    if (snapshot().document.mission == Mission::kNothing) co_return std::optional<Event>();
+    if (parts_.buffer->isClosed()) {
+      parts_.buffer->reopen();
+      if (parts_.opened) parts_.opened();
+    }
+  }
+  co_return std::optional<Event>(look());
+}
+
+Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action) {
+  const auto required = parts_.required ? parts_.required() : std::nullopt;
+  auto probed = co_await probeLog(*parts_.members, action.source, required);
+  if (probed.isOK()) co_return std::optional<Event>(std::move(*probed));
+  why_ = probed.status().toString();
+  co_return std::optional<Event>(ProbeFailed{action.source, why_});
+}
+
+Task<OplogFetcher::Outcome> OplogFetcher::done(Fetch action) {
+  const auto begun = std::make_shared<Pull>();
+  begun->source = action.source;
+  begun->began = environment().now();
+  begun->last = newest();
+  pull_ = begun;
+  FetchEnded ended = co_await pull(std::move(action), begun);
+  if (begun->isAbandoned) co_return std::optional<Event>();
+  why_ = ended.why;
+  co_return std::optional<Event>(std::move(ended));
+}
+
+/// A fetch that waits for its source pushes nothing once it is abandoned; only one that waits for room has to end.
+Task<OplogFetcher::Outcome> OplogFetcher::done(EndFetch) {
+  if (pull_) {
+    pull_->isAbandoned = true;
+    if (pull_->isPushing) {
+      auto pushed = pull_->awaitingPush.emplace_back().future();
+      co_await pushed;
+    }
+  }
+  co_return std::optional<Event>(FetchIsOver{});
+}
+
+Task<OplogFetcher::Outcome> OplogFetcher::done(CloseBuffer) {
+  parts_.buffer->close();
+  co_return std::optional<Event>();
+}
+
+/// What is in the buffer is of the branch that is taken back: it is applied first, so that the rollback finds it in the
+/// log.
+Task<OplogFetcher::Outcome> OplogFetcher::done(RollBack action) {
+  if (!parts_.rollBack) co_return std::optional<Event>();
+  if (parts_.drained) TROUPE_CO_TRY(co_await parts_.drained());
+  TROUPE_CO_TRY(co_await parts_.rollBack(action.source));
+  co_return std::optional<Event>(RollbackEnded{});
+}
+
+Task<OplogFetcher::Outcome> OplogFetcher::done(NeedInitialSync action) {
+  if (!parts_.initialSync) co_return std::optional<Event>();
+  TROUPE_CO_TRY(co_await parts_.initialSync(action.source));
+  co_return std::optional<Event>(InitialSyncEnded{});
+}
+
+/// To end a maintenance mode that an operator has ended already is no failure.
+Task<OplogFetcher::Outcome> OplogFetcher::done(SetMaintenance action) {
+  if (!parts_.setMaintenance) co_return std::optional<Event>();
+  const Status status = co_await parts_.setMaintenance(action.on);
+  if (action.on && !status.isOK()) co_return status;
+  co_return std::optional<Event>();
+}
+
+FetchEnded OplogFetcher::brokenBy(const Fetch& fetch, const Pull& pull, const Status& failure) const {
+  FetchEnded ended = endOf(fetch, FetchEnd::kBroken, failure.toString());
+  if (failure == ErrorCode::kCappedPositionLost) ended.how = FetchEnd::kTooNew;
+  ended.progressed = pull.entries > 0;
+  return ended;
+}
+
+Task<FetchEnded> OplogFetcher::pull(Fetch fetch, std::shared_ptr<Pull> pull) {
+  bson::Document find = tailingFind(pull->last);
+  auto opened = co_await parts_.members->read(fetch.source, "local", std::move(find), parts_.credit);
+  if (!opened.isOK()) co_return brokenBy(fetch, *pull, opened.status());
+  FetchEnded ended = co_await readOn(fetch, pull, **opened);
+  co_return ended;
+}
+
+Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, RemoteDocuments& documents) {
+  for (bool isFirst = true;; isFirst = false) {
+    if (pull->isAbandoned) co_return FetchEnded{};
+    if (std::string why = whyToChange(snapshot(), look()); !why.empty())
+      co_return endOf(fetch, FetchEnd::kUnfit, std::move(why));
+    const auto batch = co_await documents.next();
+    if (pull->isAbandoned) co_return FetchEnded{};
+    if (!batch.isOK()) co_return brokenBy(fetch, *pull, batch.status());
+    const bool hasLog = pull->last != OpTime();
+    if (isFirst) {
+      // What the views refer to stays until the next batch is asked for.
+      std::optional<FetchEnded> unfit = co_await checkFirst(fetch, pull->last, *batch);
+      if (pull->isAbandoned) co_return FetchEnded{};
+      if (unfit) co_return std::move(*unfit);
+    }
+    std::vector<FetchedEntry> entries;
+    if (!takeEntries(*batch, isFirst && hasLog ? 1 : 0, pull->last, entries))
+      co_return endOf(fetch, FetchEnd::kDamaged, "its entries do not follow each other");
+    if (entries.empty()) continue;
+    const bool pushed = co_await push(pull, std::move(entries));
+    if (!pushed) co_return endOf(fetch, FetchEnd::kClosed, "the buffer was closed");
+  }
+}
+
+/// REP-010, REP-013, REP-014, REP-017.
+Task<std::optional<FetchEnded>> OplogFetcher::checkFirst(Fetch fetch, OpTime last, std::vector<bson::View> entries) {
+  if (entries.empty()) co_return endOf(fetch, FetchEnd::kBehind, "it has no entry from this member's newest one on");
+  const auto first = opTimeOf(entries.front());
+  if (!first) co_return endOf(fetch, FetchEnd::kDamaged, "its first entry has no time");
+  if (last == OpTime() && !beginsTheSet(entries.front()))
+    co_return endOf(fetch, FetchEnd::kRolledBack, "its log no longer begins with the first entry of the set");
+  if (last != OpTime() && *first != last) {
+    const auto oldest = co_await oldestEntry(*parts_.members, fetch.source);
+    if (!oldest.isOK()) co_return endOf(fetch, FetchEnd::kBroken, oldest.status().toString());
+    if (*opTimeOf(oldest->view()) > last)
+      co_return endOf(fetch, FetchEnd::kTooNew, "its log begins behind this member's newest entry by now");
+    co_return endOf(fetch, FetchEnd::kDiverged, "it does not have this member's newest entry");
+  }
+  const auto rollbackId = co_await rollbackIdOf(*parts_.members, fetch.source);
+  if (!rollbackId.isOK()) co_return endOf(fetch, FetchEnd::kBroken, rollbackId.status().toString());
+  if (*rollbackId != fetch.rollbackId)
+    co_return endOf(fetch, FetchEnd::kRolledBack, "it has rolled back since it was chosen");
+  co_return std::nullopt;
+}
+
+Task<bool> OplogFetcher::push(std::shared_ptr<Pull> pull, std::vector<FetchedEntry> entries) {
+  const OpTime last = entries.back().opTime;
+  const auto count = static_cast<int64_t>(entries.size()), bytes = static_cast<int64_t>(bytesOf(entries));
+  pull->isPushing = true;
+  const bool pushed = co_await parts_.buffer->push(std::move(entries));
+  pull->isPushing = false;
+  if (pushed) {
+    pull->last = last;
+    pull->entries += count;
+    pull->bytes += bytes;
+    ++pull->batches;
+  }
+  for (auto& waiter : std::exchange(pull->awaitingPush, {})) waiter.set(troupe::Done{});
+  co_return pushed;
+}
+
+void OplogFetcher::unanswered(const Event& event, Context asker) {
+  if (std::holds_alternative<StopFetching>(event)) stops_.push_back(std::move(asker));
+}
+
+void OplogFetcher::answerStops() {
+  if (snapshot().memory.isPulling) return;
+  for (Context& asker : std::exchange(stops_, {})) asker.reply(local(Done{}));
+}
+
+void OplogFetcher::transitioned(const machines::Outcome<Fetching>&) {
+  answerStops();
+  logChange(snapshot());
+  before_ = snapshot();
+}
+
+void OplogFetcher::log(std::string_view message, const bson::Document& attributes) const {
+  if (parts_.log) parts_.log(message, attributes);
+}
+
+void OplogFetcher::logChange(const Snapshot<Fetching>& now) {
+  const auto &was = before_.memory, &is = now.memory;
+  for (const auto& [host, why] : is.denied) {
+    if (was.denied.contains(host)) continue;
+    const auto period = std::chrono::duration_cast<std::chrono::seconds>(Fetching::denialOf(why)).count();
+    log("Sync source denied", bson::doc("host", host, "reason", machines::EnumNames<Denial>::name(why), "seconds",
+                                        static_cast<int64_t>(period), "error", why_));
+  }
+  if (is.restarts > was.restarts)
+    log("Restarting the oplog cursor", bson::doc("syncSource", is.source, "restarts", is.restarts, "error", why_));
+  if (is.phase == was.phase) return;
+  const char* meaning = Fetching::kPhases[is.phase].meaning;
+  using enum Fetching::Phase;
+  switch (is.phase) {
+    case kFetching: return log("Sync source chosen", bson::doc("syncSource", is.source));
+    case kTooStale: return log("This member is too stale to catch up", bson::doc("meaning", meaning));
+    case kDiverged: return log("This member has diverged", bson::doc("syncSource", is.source, "error", why_));
+    case kNeedsInitialSync: return log("This member needs an initial sync", bson::doc("syncSource", is.source));
+    case kChoosing:
+      if (was.phase == kFetching)
+        log("Choosing a new sync source", bson::doc("previous", was.source, "reason", why_));
+      return;
+    case kProbing:
+    case kEnding:
+    case kStopped: return;
+  }
+}
+
+bson::Document OplogFetcher::describe() const {
+  bson::Builder out;
+  const auto figures = parts_.buffer->figures();
+  out.append("document", MachineHost::describe()).append("memory", machines::toBson(snapshot().memory));
+  out.append("newest", shownOpTime(newest()));
+  const Candidates known = parts_.candidates();
+  if (const SourceCandidate* primary = known.find(known.primary))
+    out.append("lagSecs", int64_t{primary->applied.timestamp.seconds} - int64_t{newest().timestamp.seconds});
+  out.append("buffer",
+             bson::doc("entries", static_cast<int64_t>(figures.entries), "bytes", static_cast<int64_t>(figures.bytes),
+                       "maxBytes", static_cast<int64_t>(figures.maxBytes)));
+  if (pull_ && snapshot().memory.isPulling) {
+    const double seconds = std::chrono::duration<double>(environment().now() - pull_->began).count();
+    out.append("fetch", bson::doc("syncSource", pull_->source, "position", shownOpTime(pull_->last), "entries",
+                                  pull_->entries, "bytes", pull_->bytes, "batches", pull_->batches, "entriesPerSecond",
+                                  seconds > 0 ? static_cast<double>(pull_->entries) / seconds : 0.0));
+  }
+  return out.finish();
+}
+
+}  // namespace troupe::replication
