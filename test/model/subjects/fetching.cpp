@@ -6,20 +6,20 @@ using namespace replication;
 
 namespace {
 
-OpTime entry(uint32_t seconds, int64_t term = 1) { return {term, {seconds, 0}}; }
+OpTime logTime(uint32_t seconds, int64_t term = 1) { return {term, {seconds, 0}}; }
 
 SourceCandidate memberThatHas(const NodeName& host, MemberState state, int ping) {
   SourceCandidate member;
   member.host = host;
   member.state = state;
-  member.applied = entry(20);
+  member.applied = logTime(20);
   member.ping = Millis(ping);
   return member;
 }
 
 Candidates nobody(const FetchingModel& options) {
   Candidates known;
-  if (!options.emptyLog) known.own = entry(10);
+  if (!options.emptyLog) known.own = logTime(10);
   return known;
 }
 
@@ -34,12 +34,12 @@ std::vector<Fetching::Event> whatItSees(const FetchingModel& options) {
 }
 
 std::vector<Fetching::Event> whatAProbeGives(const NodeName& source) {
-  const Probed healthy{source, entry(1), entry(20)};
+  const Probed healthy{source, logTime(1), logTime(20)};
   Probed first = healthy, tooNew = healthy, behind = healthy, diverged = healthy, lacking = healthy;
   first.beginsTheSet = true;
-  tooNew.oldest = entry(11);
-  behind.newest = entry(9);
-  diverged.newest = entry(9, 2);
+  tooNew.oldest = logTime(11);
+  behind.newest = logTime(9);
+  diverged.newest = logTime(9, 2);
   lacking.hasRequiredEntry = false;
   return {healthy, first, tooNew, behind, diverged, lacking, ProbeFailed{source, {}}};
 }
@@ -78,7 +78,7 @@ Model fetchingOf(const FetchingModel& options) {
   endsOfOtherActions(model);
   if (options.commands) {
     model.client<Fetching>("n1", Follow{}, kAnyNumber);
-    model.client<Fetching>("n1", CatchUpTo{entry(20)}, kAnyNumber);
+    model.client<Fetching>("n1", CatchUpTo{logTime(20)}, kAnyNumber);
     model.client<Fetching>("n1", StopFetching{}, kAnyNumber);
     model.client<Fetching>("n1", SyncFrom{"s"}, kAnyNumber);
     model.client<Fetching>("n1", SetChanged{}, kAnyNumber);
