@@ -74,25 +74,25 @@ bool DataRole::isSuperseded() {
 }
 
 Task<void> DataRole::work(std::shared_ptr<DataRole> self) {
-  while (const auto wanted = self->takeWanted()) co_await self->carryOut(*wanted);
-}
-
-Task<void> DataRole::carryOut(Wanted wanted) {
-  switch (wanted.mode) {
-    case Mode::kIdle: co_return co_await idle();
-    case Mode::kFollowing: co_return co_await follow();
-    case Mode::kCatchingUp:
-      co_await leaveTerm();
-      co_await askUntilDone(server_.node.address(replication::kFetcherPath),
-                            local(replication::CatchUpTo{wanted.target}));
-      co_return;
-    case Mode::kLeading: co_return co_await lead(wanted.term);
+  for (;;) {
+    const std::optional<Wanted> wanted = self->takeWanted();
+    if (!wanted) co_return;
+    co_await self->carryOut(*wanted);
   }
 }
 
-Task<bool> DataRole::askUntilDone(Address actor, Payload question) {
+Task<void> DataRole::carryOut(Wanted wanted) {
+  co_await leaveTerm();
+  if (wanted.mode == Mode::kIdle) co_await ask(replication::kFetcherPath, local(replication::StopFetching{}));
+  else if (wanted.mode == Mode::kFollowing) co_await ask(replication::kFetcherPath, local(replication::Follow{}));
+  else if (wanted.mode == Mode::kCatchingUp)
+    co_await ask(replication::kFetcherPath, local(replication::CatchUpTo{wanted.target}));
+  else co_await lead(wanted.term);
+}
+
+Task<bool> DataRole::ask(const char* actor, Payload question) {
   while (!isSuperseded()) {
-    const Answer answer = co_await server_.node.ask(actor, question);
+    const Answer answer = co_await server_.node.ask(server_.node.address(actor), question);
     if (answer.isOK()) co_return true;
     co_await server_.node.sleepFor(kAskAgain);
   }
@@ -104,28 +104,18 @@ Task<void> DataRole::leaveTerm() {
   if (const int64_t term = std::exchange(term_, 0); term != 0) writes_->end(term);
 }
 
-Task<void> DataRole::idle() {
-  co_await leaveTerm();
-  co_await askUntilDone(server_.node.address(replication::kFetcherPath), local(replication::StopFetching{}));
-}
-
-Task<void> DataRole::follow() {
-  co_await leaveTerm();
-  co_await askUntilDone(server_.node.address(replication::kFetcherPath), local(replication::Follow{}));
-}
-
 /// Whatever was fetched is applied before the node writes by itself: nobody else has to know of it any more. The term
 /// is noted in the log before clients may write: its entry lets the commit point move (REP-043).
 Task<void> DataRole::lead(int64_t term) {
-  co_await leaveTerm();
-  if (!co_await askUntilDone(server_.node.address(replication::kFetcherPath), local(replication::StopFetching{})))
-    co_return;
-  if (!co_await askUntilDone(server_.node.address(replication::kOplogApplierPath), local(replication::DrainBuffer{})))
-    co_return;
+  const bool stopped = co_await ask(replication::kFetcherPath, local(replication::StopFetching{}));
+  if (!stopped) co_return;
+  const bool drained = co_await ask(replication::kOplogApplierPath, local(replication::DrainBuffer{}));
+  if (!drained) co_return;
   beginTerm(term);
   transition_->acceptWrites(term);
-  if (!(co_await noteTerm(term)).isOK()) co_return;
-  server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
+  const Status noted = co_await noteTerm(term);
+  if (noted.isOK())
+    server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
 }
 
 /// The clock does not go back with the log: it may have seen later times.

@@ -39,11 +39,9 @@ class DataRole : public std::enable_shared_from_this<DataRole> {
   std::optional<Wanted> takeWanted();
   bool isSuperseded();
   Task<void> carryOut(Wanted wanted);
-  Task<void> idle();
-  Task<void> follow();
   Task<void> lead(int64_t term);
   /// Asks until it is answered or something else is wanted. False: the latter.
-  Task<bool> askUntilDone(Address actor, Payload question);
+  Task<bool> ask(const char* actor, Payload question);
   Task<void> leaveTerm();
   void beginTerm(int64_t term);
   Task<Status> noteTerm(int64_t term);
