@@ -115,11 +115,12 @@ Task<Status> OplogApplier::applyNext(size_t count) {
   co_return Status::OK();
 }
 
+/// Readers that tail the log are woken by its visible end, and read at last applied: that comes first.
 void OplogApplier::moveTimes(const OplogBatch& batch) {
   const OpTime end = batch.entries().back().opTime;
+  parts_.applied(end);
   parts_.writes->slots.advanceTo(end.timestamp);
   parts_.writes->visibility.advance(end.timestamp);
-  parts_.applied(end);
 }
 
 Task<void> OplogApplier::awaitEntries() {

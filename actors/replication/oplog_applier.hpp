@@ -71,7 +71,8 @@ class OplogApplier final : public Actor {
     BatchWriter* writer;
     storage::ReplicatedWrites* writes;  ///< its clock and the visible end of its log move with each batch
     ApplierMemory* memory;
-    /// The batch that ends here is applied and visible: ReplicationProgress::noteApplied, waking the flusher.
+    /// The batch that ends here is applied, and becomes visible next: ReplicationProgress::noteApplied, waking the
+    /// flusher.
     std::function<void(const OpTime&)> applied;
     /// Ends the node: it must not serve these data.
     std::function<void(const Status&)> fail;

@@ -26,7 +26,7 @@ OpTime ReplicationProgress::stable() const {
   return stableLocked();
 }
 
-OpTime ReplicationProgress::stableLocked() const { return std::min(commitPoint_, own_.applied); }
+OpTime ReplicationProgress::stableLocked() const { return std::min(commitPoint_, own_.durable); }
 
 ReplicationProgress::Times ReplicationProgress::times() const {
   const std::lock_guard lock(mutex_);

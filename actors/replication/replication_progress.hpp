@@ -36,8 +36,8 @@ class ReplicationProgress final : public storage::ReadTimes {
   OpTime applied() const;
   OpTime durable() const;
   OpTime commitPoint() const;
-  /// Up to where the data of this node are committed: the commit point, but not beyond `applied`. What is stable is
-  /// never rolled back.
+  /// Up to where the data of this node are committed: the commit point, but not beyond `durable`. What is stable is
+  /// never rolled back, and no start cuts it off the log.
   OpTime stable() const;
   Positions positions() const;
   Role role() const;

@@ -35,7 +35,9 @@ Status checkRole(const Request& request) {
   return checkRoleForReading(request.server(), readsFromSecondaries(request));
 }
 
+/// A cursor goes on where it was opened: drivers say the preference once.
 bool readsFromSecondaries(const Request& request) {
+  if (request.command->name == "getMore") return true;
   const auto preference = request.document("$readPreference");
   return !preference.empty() && preference["mode"].toStringOr("primary") != "primary";
 }

@@ -9,6 +9,7 @@
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/replicated_writes.hpp"
+#include "supervisors/assembly/replication_wiring.hpp"
 
 namespace troupe::supervisors {
 
@@ -141,8 +142,7 @@ Task<Status> DataRole::noteBeginning() {
   CollectionWriter writer(server_.writes, operation);
   TROUPE_CO_TRY(co_await writer.note(
       bson::doc("msg", complete ? "initiating set" : "initiating set over data that are not in this log")));
-  server_.engine.setInitialDataTimestamp(operation.lastOpTime().timestamp);
-  co_return Status::OK();
+  co_return beginHistory(server_.engine, *server_.oplog, server_.storageSessions);
 }
 
 Task<Status> DataRole::noteTerm(int64_t term) {

@@ -8,6 +8,7 @@
 #include "actors/replication/source_candidates.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "supervisors/assembly/linked_members.hpp"
+#include "supervisors/assembly/replication_wiring.hpp"
 
 namespace troupe::supervisors {
 
@@ -74,6 +75,7 @@ replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Foll
   parts.writes = server.operations.replicated;
   parts.memory = &following.applied;
   parts.applied = [&server](const OpTime& applied) {
+    (void)beginHistory(server.engine, *server.oplog, server.storageSessions);  // tried again with the next batch
     server.progress->noteApplied(applied);
     server.wakeFlusher();
   };

@@ -248,16 +248,15 @@ Status NodeAssembly::Parts::openOplog() {
   return Status::OK();
 }
 
-/// The data are those at the end of the log. They are consistent from the stable time on that was recovered; where
-/// there was none, the replay has made them so at its end.
+/// The data are those at the end of the log. They are consistent from the stable time on that was recovered, or else
+/// from the beginning of the log.
 Status NodeAssembly::Parts::setTimes() {
   storage::OperationContext operation({.sessions = *storageSessions});
   TROUPE_ASSIGN(const OpTime end, storage::lastLogged(*catalog, operation.recoveryUnit()));
   progress->onStable(stableTimeSetter(*engine, parameters));
   progress->resetTo(end);
-  const bson::Timestamp recovered = engine->recoveryTimestamp();
-  engine->setInitialDataTimestamp(recovered != bson::Timestamp{} ? recovered : end.timestamp);
-  return Status::OK();
+  engine->setInitialDataTimestamp(engine->recoveryTimestamp());
+  return beginHistory(*engine, *oplog, *storageSessions);
 }
 
 /// What a kill has left behind the end of the log without holes: others may have what is missing in it.

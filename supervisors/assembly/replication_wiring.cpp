@@ -6,6 +6,7 @@
 #include "actors/kernel/node.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_collection.hpp"
+#include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::supervisors {
@@ -54,6 +55,16 @@ replication::ProgressReporter::Parts wireProgress(server::ServerContext& server)
           [&server, topology](OpTime applied) {
             server.node.tell(topology, local(replication::AppliedAdvanced{applied}));
           }};
+}
+
+Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, storage::SessionPool& sessions) {
+  if (engine.initialDataTimestamp() != bson::Timestamp{}) return Status::OK();
+  storage::OperationContext operation({.sessions = sessions}, storage::OperationOrigin::kApplier);
+  TROUPE_ASSIGN(const auto first, oplog.oldest(operation.recoveryUnit()));
+  if (!first) return Status::OK();
+  TROUPE_TRY(engine.setStableTimestamp(*first));
+  engine.setInitialDataTimestamp(*first);
+  return Status::OK();
 }
 
 std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters) {

@@ -15,6 +15,10 @@ std::function<Task<Status>()> majorityWait(server::ServerContext& server);
 /// The reporter of positions, which tells the topology what is applied.
 replication::ProgressReporter::Parts wireProgress(server::ServerContext& server);
 
+/// The data of this node begin with the first entry of its log, which all members have and none ever undoes: from that
+/// time on they are consistent, and a rollback has a time to go back to (CKP-002). Once; later calls change nothing.
+Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, storage::SessionPool& sessions);
+
 /// What is stable for the engine, and the history that it keeps (minSnapshotHistoryWindowInSeconds).
 std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters);
 

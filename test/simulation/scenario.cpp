@@ -51,7 +51,7 @@ const std::vector<std::string> kWorkloads = {"step-downs",   "step-ups",       "
                                              "member-reads", "lease-handoffs", "registers", "lists",   "items"};
 
 bool goesWith(ProgramKind program, WorkKind work) {
-  if (work >= WorkKind::kRegisters) return program == ProgramKind::kDataNode;
+  if (work >= WorkKind::kRegisters) return program != ProgramKind::kLeaseService;
   if (work == WorkKind::kStepDowns) return program != ProgramKind::kDataNode;
   if (work == WorkKind::kHandoffs) return program == ProgramKind::kLeaseService;
   return program == ProgramKind::kReplicaSet;

@@ -52,6 +52,8 @@ TEST_F(Progress, OfAMemberLearnsTheCommitPoint) {
   EXPECT_EQ(progress.commitPoint(), at(1, 5));
   progress.learnFromHeartbeat(at(1, 7));
   EXPECT_EQ(progress.commitPoint(), at(1, 7));
+  EXPECT_EQ(progress.stable(), OpTime{}) << "a start would cut off what is not on the disk";
+  progress.noteDurable(at(1, 5));
   EXPECT_EQ(progress.stable(), at(1, 5)) << "data that it has not got are not stable here";
   EXPECT_EQ(progress.majority(), at(1, 5).timestamp);
 }
@@ -123,10 +125,12 @@ TEST_F(Progress, TellsWhatIsStable) {
   progress.onStable([&](const OpTime& stable) { heard.push_back(stable); });
   progress.setRole(role(false));
   progress.noteApplied(at(1, 4));
+  progress.noteDurable(at(1, 4));
   progress.learnFromSource(at(1, 3));
   progress.noteApplied(at(1, 6));
   progress.learnFromSource(at(1, 6));
-  EXPECT_EQ(heard, (std::vector{at(1, 3), at(1, 6)}));
+  progress.noteDurable(at(1, 6));
+  EXPECT_EQ(heard, (std::vector{at(1, 3), at(1, 4), at(1, 6)}));
 }
 
 TEST_F(Progress, StartsAgainWhereARollbackEnds) {
