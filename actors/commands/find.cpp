@@ -6,6 +6,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/operation_setup.hpp"
+#include "actors/server/role_check.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/plan/id_lookup.hpp"
@@ -249,6 +250,7 @@ Task<Status> getMore(Request& request) {
                      "Throwing exception due to failGetMoreAfterCursorCheckout fail point.", extra.finish());
   }
   request.originatingCommand = (*cursor)->command;
+  readFromCursor(request, (*cursor)->fromSecondaries);
   const auto wait = patience(request, **cursor);
   Status timed = wait.status();
   if (timed.isOK() && (*cursor)->maxTimeLeft) timed = limitTime(request, *(*cursor)->maxTimeLeft);

@@ -316,6 +316,7 @@ Task<Status> ScanPriority::admit(Request& request, ResultStream& stream) {
 std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
                                         std::unique_ptr<ResultStream> stream) {
   auto cursor = std::make_unique<ClientCursor>();
+  cursor->fromSecondaries = readsFromSecondaries(request);
   cursor->ns = ns;
   cursor->session = bson::Document(request.session());
   cursor->owners = request.userNames();

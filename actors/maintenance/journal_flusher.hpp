@@ -35,7 +35,8 @@ class JournalFlusher final : public Actor {
 
   /// `kind`: without a journal a flush is a checkpoint (JRN-004). All references outlive the actor.
   JournalFlusher(storage::Engine* engine, storage::DurabilityTracker* tracker, storage::FlushKind kind,
-                 const std::atomic<int64_t>* intervalMillis, Pace pace = nullptr, MemberLog log = {nullptr, nullptr, nullptr})
+                 const std::atomic<int64_t>* intervalMillis, Pace pace = nullptr,
+                 MemberLog log = {nullptr, nullptr, nullptr})
       : engine_(engine),
         tracker_(tracker),
         kind_(kind),

@@ -17,7 +17,8 @@ void NoopWriter::onStart() {
 void NoopWriter::look() {
   const OpTime last = server_->progress->applied();
   const bool idle = std::exchange(seen_, last) == last;
-  if (!idle || writing_ || !server_->parameters.writePeriodicNoops || !server_->membership->view()->isWritable()) return;
+  if (!idle || writing_ || !server_->parameters.writePeriodicNoops || !server_->membership->view()->isWritable())
+    return;
   writing_ = true;
   start(write());
 }

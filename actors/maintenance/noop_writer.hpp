@@ -8,8 +8,8 @@
 
 namespace troupe::maintenance {
 
-/// On a primary that has not written for a while (periodicNoopIntervalSecs, writePeriodicNoops): adds a note to the log,
-/// so that members, and readers that wait for a time, see that nothing is missing.
+/// On a primary that has not written for a while (periodicNoopIntervalSecs, writePeriodicNoops): adds a note to the
+/// log, so that members, and readers that wait for a time, see that nothing is missing.
 class NoopWriter final : public Actor {
  public:
   /// `server` outlives it.

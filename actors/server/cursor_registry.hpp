@@ -38,6 +38,7 @@ struct ClientCursor {
   int64_t authorizedAt = 0;         ///< the version of the users when that was last checked
   std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;  ///< as Request::furtherNamespaces
   bool noTimeout = false;
+  bool fromSecondaries = false;  ///< its client has agreed to read from secondaries; drivers say so once
   TimePoint created;
   TimePoint lastUsed;
   std::optional<std::chrono::milliseconds> maxTimeLeft;  ///< what the maxTimeMS of its command leaves

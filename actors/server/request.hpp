@@ -145,6 +145,8 @@ class Request {
   std::optional<bson::Document> streamOn;
   std::optional<RawBatch> rawBatch;  ///< set by askers that take batches so
   bool dropReply = false;            ///< send nothing (the connection closes)
+  /// Whether the cursor that is read may be on a secondary; nothing where there is none, or it is not known yet.
+  std::optional<bool> fromSecondaries;
 
   // --- For the profiler
   int64_t cursorId = 0;               ///< of the cursor that stays open, or that was read

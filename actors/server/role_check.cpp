@@ -35,11 +35,23 @@ Status checkRole(const Request& request) {
   return checkRoleForReading(request.server(), readsFromSecondaries(request));
 }
 
-/// A cursor goes on where it was opened: drivers say the preference once.
-bool readsFromSecondaries(const Request& request) {
-  if (request.command->name == "getMore") return true;
+namespace {
+
+bool prefersSecondaries(const Request& request) {
   const auto preference = request.document("$readPreference");
   return !preference.empty() && preference["mode"].toStringOr("primary") != "primary";
+}
+
+}  // namespace
+
+/// A getMore is asked again when its cursor is known.
+bool readsFromSecondaries(const Request& request) {
+  if (request.fromSecondaries) return *request.fromSecondaries;
+  return request.command->name == "getMore" || prefersSecondaries(request);
+}
+
+void readFromCursor(Request& request, bool fromSecondaries) {
+  request.fromSecondaries = fromSecondaries || prefersSecondaries(request);
 }
 
 Status checkRoleForReading(const Request& request, const storage::Namespace& ns) {

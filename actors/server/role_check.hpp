@@ -18,6 +18,8 @@ Status checkRoleForReading(const Request& request, const storage::Namespace& ns)
 Status checkRoleForReading(const ServerContext& server, bool fromSecondaries);
 /// Whether the client wants to read from secondaries, too.
 bool readsFromSecondaries(const Request& request);
+/// The request goes on with a cursor: drivers say the preference once, when they open it.
+void readFromCursor(Request& request, bool fromSecondaries);
 /// checkRole for the writes of a command to a database that it need not have named: $out, $merge, a repairing validate,
 /// changes of users.
 Status checkRoleForWriting(const Request& request, std::string_view db);

@@ -164,7 +164,8 @@ DurableCatalog::DurableCatalog(Engine& engine, Table table, Table localTable, st
 StatusWith<std::unique_ptr<DurableCatalog>> DurableCatalog::open(Engine& engine, std::function<uint64_t()> random) {
   TROUPE_ASSIGN(Table table, openEssentialTable(engine, kIdent));
   TROUPE_ASSIGN(Table local, openEssentialTable(engine, kLocalIdent));
-  return std::unique_ptr<DurableCatalog>(new DurableCatalog(engine, std::move(table), std::move(local), std::move(random)));
+  return std::unique_ptr<DurableCatalog>(
+      new DurableCatalog(engine, std::move(table), std::move(local), std::move(random)));
 }
 
 Status DurableCatalog::readEntries(RecoveryUnit& unit, const Table& table, std::vector<CatalogEntry>& entries) const {

@@ -105,8 +105,7 @@ Sample rollback() {
 }  // namespace
 
 std::vector<Sample> allSamples() {
-  return {election(), handoff(),  holderThatGives(), holderThatTakes(),
-          teller(),   rollback(), fetching()};
+  return {election(), handoff(), holderThatGives(), holderThatTakes(), teller(), rollback(), fetching()};
 }
 
 }  // namespace troupe::model

@@ -68,6 +68,7 @@ TEST_F(OplogTrimmerTest, NothingGoesWhileARollbackHasTakenStorageDown) {
   gate.close([&] { isEmpty = true; });
   EXPECT_TRUE(isEmpty);
   write(300);
+  takeCheckpoint();
   server.node.advance(2s);
   EXPECT_EQ(entries(server), 301);
   gate.open();

@@ -53,8 +53,7 @@ TEST_F(TopologyActorTest, NothingOfTheOldRoleIsLeftToAnyoneWhoHasLearntOfTheNewO
 /// What it hears of itself is paced; a vote must not be: the voter may have acknowledged an entry meanwhile.
 TEST_F(TopologyActorTest, JudgesCandidatesByWhatItHasAppliedAtThatMoment) {
   const auto applied = [this] { return server.server->membership->view()->topology.memory.applied; };
-  for (int i = 0; i < 2; ++i)
-    EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 1}})"));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 1}})"));
   const OpTime newest = server.server->progress->applied();
   ASSERT_LT(applied(), newest) << "it is told a moment later";
   VoteRequest request{.from = "n2:1", .setName = "rs", .term = newest.term + 1};
