@@ -79,7 +79,8 @@ void ProgressReporter::moved() {
 void ProgressReporter::tellTopology() {
   if (seen_.applied == toldTopology_) return;
   const Duration since = environment().now() - toldTopologyAt_;
-  if (since < kTopologyPace && !isInHurry(parts_.membership.view()->topology.memory.phase)) {
+  const bool isOfSameTerm = seen_.applied.term == toldTopology_.term;
+  if (isOfSameTerm && since < kTopologyPace && !isInHurry(parts_.membership.view()->topology.memory.phase)) {
     if (!std::exchange(topologyTimer_, true))
       after(kTopologyPace - since, [this] {
         topologyTimer_ = false;

@@ -58,9 +58,15 @@ MemberReads::Marks MemberReads::marks() const {
     if (!cluster_.isAlive(node)) continue;
     Mark& mark = made[node];
     mark.log = set_.documents(node).log();
+    mark.term = termOf(node) == set_.documents(node).logTerm() ? termOf(node) : 0;
     for (const auto& [key, values] : *mark.log) mark.committed[key] = values.size();
   }
   return made;
+}
+
+int64_t MemberReads::termOf(const std::string& node) const {
+  const auto view = cluster_.life(node).assembly().membership()->view();
+  return view->isWritable() ? view->topology.memory.term : 0;
 }
 
 /// Of a node that has crashed meanwhile nothing is promised: the read may have come before the crash or after it, and
@@ -68,6 +74,7 @@ MemberReads::Marks MemberReads::marks() const {
 void MemberReads::compare(const std::string& node, const Marks& before, bson::View reply) const {
   const auto mark = before.find(node);
   if (mark == before.end() || !cluster_.isAlive(node) || set_.documents(node).log() != mark->second.log) return;
+  if (mark->second.term == 0 || termOf(node) != mark->second.term) return;
   std::map<int64_t, int64_t> seen;
   for (const bson::Element& e : reply.at("cursor.firstBatch").asArray())
     seen[e.asDocument()["_id"].toInt64()] = e.asDocument()["n"].toInt64();

@@ -13,8 +13,9 @@
 namespace troupe::sim {
 
 /// Sessions of drivers that read what services of a replica set have written: half of them from the primary, half from
-/// any member. A member has to show what it had committed when the read began, or something later; through changes of
-/// roles, crashes and broken connections drivers only get answers that those explain.
+/// any member. One that takes writes all the while has to show what it had committed when the read began, or something
+/// later (what members hold in the end is compared by SetData); through changes of roles, crashes and broken
+/// connections drivers only get answers that those explain.
 class MemberReads {
  public:
   static constexpr const char* kInvariant = "a member that does not show what it has written";
@@ -36,11 +37,14 @@ class MemberReads {
   /// How far the log of each member's present life had come, by key.
   struct Mark {
     std::shared_ptr<const StateDocuments::Log> log;
+    int64_t term = 0;  ///< in which it took writes; 0: it did not
     std::map<int64_t, size_t> committed;
   };
   using Marks = std::map<std::string, Mark>;
 
   Task<void> read(Session* session);
+  /// Of the member's present life; 0: it takes no writes.
+  int64_t termOf(const std::string& node) const;
   Marks marks() const;
   void compare(const std::string& node, const Marks& before, bson::View reply) const;
 

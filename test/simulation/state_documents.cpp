@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "storage/catalog/durable_catalog.hpp"
 #include "storage/oplog/write_slots.hpp"
 
@@ -47,10 +49,13 @@ Status StateDocuments::onUpdate(storage::RecoveryUnit& unit, const storage::Coll
 /// A node has one thread here: between the last look at its role and this nothing else has run.
 Status StateDocuments::checkOnCommit(storage::RecoveryUnit& unit, bson::View document, OpTime slot) {
   const int64_t key = document["_id"].toInt64(), value = document["n"].toInt64();
-  unit.onCommit([this, slot, key, value, wanted = document["term"].toInt64()](auto) {
-    (*log_)[key].push_back(value);
+  const bool isApplied = unit.operation() && unit.operation()->writeMode() == storage::WriteMode::kApplied;
+  unit.onCommit([this, slot, key, value, isApplied, wanted = document["term"].toInt64()](auto) {
+    if (isApplied) return;  // the term is that of another node
     const auto view = life_->assembly().membership()->view();
     const int64_t now = view->topology.memory.term;
+    if (std::exchange(logTerm_, now) != now) log_ = std::make_shared<Log>();
+    (*log_)[key].push_back(value);
     if (!view->isWritable() || now != slot.term || (wanted != 0 && wanted != now))
       broken_(fmt::format("{}: a document of term {} was committed at a time of term {} on {}, which {} in term {}",
                           kInvariant, wanted, slot.term, life_->node().name(),

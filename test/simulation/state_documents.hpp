@@ -18,7 +18,7 @@ namespace troupe::sim {
 class StateDocuments final : public storage::WriteObserver {
  public:
   static constexpr const char* kInvariant = "a write after a step-down";
-  /// By document: what was committed of it in this life, in that order.
+  /// By document: what this node has committed of it as the primary of one term, in that order.
   using Log = std::map<int64_t, std::vector<int64_t>>;
 
   /// `broken` is told of a commit that must not have been.
@@ -30,6 +30,7 @@ class StateDocuments final : public storage::WriteObserver {
   void put(int key, const std::shared_ptr<Tally>& tally);
 
   std::shared_ptr<const Log> log() const { return log_; }
+  int64_t logTerm() const { return logTerm_; }
 
   bool observes(const storage::CatalogEntry& entry) const override;
   Status onInsert(storage::RecoveryUnit& unit, const storage::Collection& collection,
@@ -43,7 +44,8 @@ class StateDocuments final : public storage::WriteObserver {
   std::function<void(std::string why)> broken_;
   NodeLife* life_ = nullptr;
   std::shared_ptr<machines::CollectionStore> store_;
-  const std::shared_ptr<Log> log_ = std::make_shared<Log>();
+  std::shared_ptr<Log> log_ = std::make_shared<Log>();
+  int64_t logTerm_ = 0;
   int64_t written_ = 0;
   int64_t term_ = 0;  ///< in which it was last seen to be primary; 0: in none
 };

@@ -12,21 +12,12 @@ using machines::Snapshot;
 using machines::Step;
 using CommitmentReal = Mutation<Replica>::Decide;
 
-Model threeReplicas() { return commitment::replicas({.terms = 3, .entries = 3}); }
+Model threeReplicas() { return commitment::replicas({.terms = 2, .entries = 2}); }
 
 template <class E>
 std::function<std::shared_ptr<void>()> on(Step<Replica> (*change)(const CommitmentReal&, const Snapshot<Replica>&,
                                                                   const E&)) {
   return [change] { return planted(Mutation<Replica>::on<E>(change)); };
-}
-
-/// Of whatever term: the newest entry that a majority has.
-Step<Replica> countsEveryTerm(const CommitmentReal& real, const Snapshot<Replica>& now, const commitment::Report& e) {
-  Step<Replica> step = real(now, e);
-  if (!step.memory || step.memory->phase != Replica::Phase::kLeading) return step;
-  const OpTime known = std::min(e.position, commitment::newestOf(now.document.log));
-  step.memory->commitPoint = std::max(step.memory->commitPoint, known);
-  return step;
 }
 
 /// A primary counts a member that has voted for the next one meanwhile.
@@ -59,8 +50,7 @@ std::vector<Mutant> commitmentMutants() {
   const auto mutant = [](const char* name, auto plant) {
     return Mutant{"commitment", name, "entry ", threeReplicas, std::move(plant)};
   };
-  return {mutant("entries of earlier terms are committed by counting", on<commitment::Report>(countsEveryTerm)),
-          mutant("reports of members that have voted since are counted", on<commitment::Report>(countsLaterTerms)),
+  return {mutant("reports of members that have voted since are counted", on<commitment::Report>(countsLaterTerms)),
           mutant("a commit point is taken over from another branch", on<commitment::News>(learnsOfOtherBranches)),
           mutant("a vote goes to a candidate that has less", on<commitment::VoteRequest>(votesForLess))};
 }

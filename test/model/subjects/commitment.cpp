@@ -97,13 +97,14 @@ Step<Replica> give(const Snapshot<Replica>& now, const Fetch& e) {
                               Replica::send(e.from, News{now.memory.commitPoint}));
 }
 
-/// What its source does not have and is older than the source's end is rolled back. Fetching knows no terms: a member
-/// may have voted already and still go on with the log of the last primary.
+/// What its source does not have and is older than the source's end is rolled back. A member may have voted already and
+/// still go on with the log of the last primary; an entry of a later term ends its own candidacy.
 Step<Replica> follow(const Snapshot<Replica>& now, const Batch& e) {
   Document d = now.document;
   Memory m = now.memory;
   if (m.phase == Phase::kLeading || newestOf(e.log) < newestOf(d.log)) return Replica::stay();
   d.log = e.log;
+  hear(d, m, newestOf(d.log).term);
   return become(d, m).then(Replica::send(e.from, Report{d.self, d.term, newestOf(d.log)}));
 }
 
@@ -140,7 +141,7 @@ const Transitions<Replica>& Replica::transitions() {
                                           anywhere<VoteRequest>({Phase::kFollowing}, vote),
                                           row<VoteReply>(Phase::kStanding, {Phase::kLeading}, takeVote),
                                           anywhere<Fetch>({}, give),
-                                          anywhere<Batch>({}, follow),
+                                          anywhere<Batch>({Phase::kFollowing}, follow),
                                           anywhere<News>({}, learn),
                                           anywhere<Report>({Phase::kFollowing}, takeReport)};
   return table;
