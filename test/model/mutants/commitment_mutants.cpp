@@ -10,17 +10,18 @@ namespace {
 using commitment::Replica;
 using machines::Snapshot;
 using machines::Step;
-using Real = Mutation<Replica>::Decide;
+using CommitmentReal = Mutation<Replica>::Decide;
 
 Model threeReplicas() { return commitment::replicas({.terms = 3, .entries = 3}); }
 
 template <class E>
-std::function<std::shared_ptr<void>()> on(Step<Replica> (*change)(const Real&, const Snapshot<Replica>&, const E&)) {
+std::function<std::shared_ptr<void>()> on(Step<Replica> (*change)(const CommitmentReal&, const Snapshot<Replica>&,
+                                                                  const E&)) {
   return [change] { return planted(Mutation<Replica>::on<E>(change)); };
 }
 
 /// Of whatever term: the newest entry that a majority has.
-Step<Replica> countsEveryTerm(const Real& real, const Snapshot<Replica>& now, const commitment::Report& e) {
+Step<Replica> countsEveryTerm(const CommitmentReal& real, const Snapshot<Replica>& now, const commitment::Report& e) {
   Step<Replica> step = real(now, e);
   if (!step.memory || step.memory->phase != Replica::Phase::kLeading) return step;
   const OpTime known = std::min(e.position, commitment::end(now.document.log));
@@ -29,14 +30,15 @@ Step<Replica> countsEveryTerm(const Real& real, const Snapshot<Replica>& now, co
 }
 
 /// A primary counts a member that has voted for the next one meanwhile.
-Step<Replica> countsLaterTerms(const Real& real, const Snapshot<Replica>& now, const commitment::Report& e) {
+Step<Replica> countsLaterTerms(const CommitmentReal& real, const Snapshot<Replica>& now, const commitment::Report& e) {
   commitment::Report older = e;
   older.term = std::min(e.term, now.document.term);
   return real(now, older);
 }
 
 /// What is committed on the source's branch counts as committed up to the own end, on whatever branch that is.
-Step<Replica> learnsOfOtherBranches(const Real& real, const Snapshot<Replica>& now, const commitment::News& e) {
+Step<Replica> learnsOfOtherBranches(const CommitmentReal& real, const Snapshot<Replica>& now,
+                                    const commitment::News& e) {
   Step<Replica> step = real(now, e);
   if (!step.memory) return step;
   const OpTime learned = std::min(e.commitPoint, commitment::end(now.document.log));
@@ -45,7 +47,7 @@ Step<Replica> learnsOfOtherBranches(const Real& real, const Snapshot<Replica>& n
 }
 
 /// A vote for a candidate that has less than the voter.
-Step<Replica> votesForLess(const Real& real, const Snapshot<Replica>& now, const commitment::VoteRequest& e) {
+Step<Replica> votesForLess(const CommitmentReal& real, const Snapshot<Replica>& now, const commitment::VoteRequest& e) {
   commitment::VoteRequest more = e;
   more.applied = std::max(e.applied, commitment::end(now.document.log));
   return real(now, more);
