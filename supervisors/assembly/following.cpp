@@ -38,6 +38,18 @@ Task<Status> setMaintenance(Node* node, bool on) {
   co_return answer.status();
 }
 
+/// A new primary has been refused what it wants: a source has failed, or is on another branch of history, and a primary
+/// does not go back. What only that member has was never acknowledged by a majority.
+bool cannotCatchUp(const machines::Snapshot<replication::Fetching>& now) {
+  return now.document.mission == replication::Mission::kCatchUp &&
+         now.memory.phase == replication::Fetching::Phase::kChoosing && !now.memory.denied.empty();
+}
+
+void endCatchUp(server::ServerContext& server) {
+  const int64_t term = server.membership->view()->topology.memory.term;
+  server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CatchUpDone{term}));
+}
+
 /// secondaryDelaySecs of this member.
 Duration delayOf(const replication::ReplicaView& view) {
   const auto& config = view.config();
@@ -108,6 +120,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   parts.setMaintenance = [node = &server.node](bool on) { return setMaintenance(node, on); };
   parts.observe = [&server](const auto& now, const auto&) {
     server.membership->setSyncSource(replication::syncSourceOf(now));
+    if (cannotCatchUp(now)) endCatchUp(server);
   };
   parts.log = [&server](std::string_view message, const bson::Document& attributes) {
     server.log.info(Component::kReplication, 21275, "fetcher", message, attributes);

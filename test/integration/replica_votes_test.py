@@ -30,7 +30,7 @@ class Asking(unittest.TestCase):
     def vote(self, member=None, **changed):
         """What a member answers to the third one, which asks in a dry run of the present term if nothing else is said."""
         asked = {"setName": "rs", "term": self.term, "candidateIndex": 2, "dryRun": True, "configVersion": self.config["version"],
-                 "configTerm": self.config["term"], "lastAppliedOpTime": {"ts": bson.Timestamp(0, 0), "t": 0}, **changed}
+                 "configTerm": self.config["term"], "lastAppliedOpTime": {"ts": bson.Timestamp(2**31, 0), "t": self.term}, **changed}
         reply = (member or self.voter).ask("replSetRequestVotes", **asked)
         self.assertEqual(reply["ok"], 1, reply)
         return reply

@@ -24,7 +24,7 @@ std::function<std::shared_ptr<void>()> on(Step<Replica> (*change)(const Commitme
 Step<Replica> countsEveryTerm(const CommitmentReal& real, const Snapshot<Replica>& now, const commitment::Report& e) {
   Step<Replica> step = real(now, e);
   if (!step.memory || step.memory->phase != Replica::Phase::kLeading) return step;
-  const OpTime known = std::min(e.position, commitment::end(now.document.log));
+  const OpTime known = std::min(e.position, commitment::newestOf(now.document.log));
   step.memory->commitPoint = std::max(step.memory->commitPoint, known);
   return step;
 }
@@ -41,7 +41,7 @@ Step<Replica> learnsOfOtherBranches(const CommitmentReal& real, const Snapshot<R
                                     const commitment::News& e) {
   Step<Replica> step = real(now, e);
   if (!step.memory) return step;
-  const OpTime learned = std::min(e.commitPoint, commitment::end(now.document.log));
+  const OpTime learned = std::min(e.commitPoint, commitment::newestOf(now.document.log));
   step.memory->commitPoint = std::max(step.memory->commitPoint, learned);
   return step;
 }
@@ -49,7 +49,7 @@ Step<Replica> learnsOfOtherBranches(const CommitmentReal& real, const Snapshot<R
 /// A vote for a candidate that has less than the voter.
 Step<Replica> votesForLess(const CommitmentReal& real, const Snapshot<Replica>& now, const commitment::VoteRequest& e) {
   commitment::VoteRequest more = e;
-  more.applied = std::max(e.applied, commitment::end(now.document.log));
+  more.applied = std::max(e.applied, commitment::newestOf(now.document.log));
   return real(now, more);
 }
 

@@ -35,7 +35,7 @@ void hear(Document& d, Memory& m, int64_t term) {
 void count(const Document& d, Memory& m) {
   if (m.phase != Phase::kLeading) return;
   Positions all = m.positions;
-  all[d.self] = {commitment::end(d.log), commitment::end(d.log)};
+  all[d.self] = {newestOf(d.log), newestOf(d.log)};
   m.commitPoint = replication::commitPoint(configOf(d), all, d.term, m.commitPoint);
 }
 
@@ -50,7 +50,7 @@ Step<Replica> stand(const Snapshot<Replica>& now, const Stand&) {
   m.votes = {d.self};
   std::vector<machines::Effect<Replica>> effects{Replica::after(kAnyTime, Stand{})};
   for (const NodeName& other : d.others)
-    effects.push_back(Replica::send(other, VoteRequest{d.self, d.term, commitment::end(d.log)}));
+    effects.push_back(Replica::send(other, VoteRequest{d.self, d.term, newestOf(d.log)}));
   return become(d, m).then(effects);
 }
 
@@ -59,7 +59,7 @@ Step<Replica> vote(const Snapshot<Replica>& now, const VoteRequest& e) {
   Document d = now.document;
   Memory m = now.memory;
   hear(d, m, e.term);
-  const bool grants = e.term == d.term && d.votedIn < e.term && e.applied >= commitment::end(d.log);
+  const bool grants = e.term == d.term && d.votedIn < e.term && e.applied >= newestOf(d.log);
   if (!grants) return become(d, m);
   d.votedIn = e.term;
   return become(d, m).then(Replica::send(e.from, VoteReply{d.self, d.term}));
@@ -102,15 +102,15 @@ Step<Replica> give(const Snapshot<Replica>& now, const Fetch& e) {
 Step<Replica> follow(const Snapshot<Replica>& now, const Batch& e) {
   Document d = now.document;
   Memory m = now.memory;
-  if (m.phase == Phase::kLeading || commitment::end(e.log) < commitment::end(d.log)) return Replica::stay();
+  if (m.phase == Phase::kLeading || newestOf(e.log) < newestOf(d.log)) return Replica::stay();
   d.log = e.log;
-  return become(d, m).then(Replica::send(e.from, Report{d.self, d.term, commitment::end(d.log)}));
+  return become(d, m).then(Replica::send(e.from, Report{d.self, d.term, newestOf(d.log)}));
 }
 
 Step<Replica> learn(const Snapshot<Replica>& now, const News& e) {
   Memory m = now.memory;
   if (m.phase == Phase::kLeading) return Replica::stay();
-  m.commitPoint = replication::learnedFromSource(e.commitPoint, commitment::end(now.document.log), m.commitPoint);
+  m.commitPoint = replication::learnedFromSource(e.commitPoint, newestOf(now.document.log), m.commitPoint);
   return Replica::stay().remembering(m);
 }
 

@@ -24,7 +24,7 @@ using replication::Positions;
 /// Terms of the entries, from the first on. Entry i has the OpTime {term, i}.
 using Log = std::vector<int64_t>;
 OpTime opTimeOf(const Log& log, size_t length);
-inline OpTime end(const Log& log) { return opTimeOf(log, log.size()); }
+inline OpTime newestOf(const Log& log) { return opTimeOf(log, log.size()); }
 
 struct Stand {};  ///< a timer: this member stands for election
 struct Write {};  ///< from outside: a client writes to a primary

@@ -42,7 +42,8 @@ class BatchWriterTest : public storage::PrimaryFixture {
   storage::LockManager locks{[] { return std::chrono::steady_clock::time_point(); }};
   storage::ReplicatedWrites memberWrites{[] { return 1u; }};
   std::unique_ptr<storage::OplogStore> memberLog;
-  Node node{{.name = "n2", .threads = 4}};
+  /// The engine in memory is for one thread at a time.
+  Node node{{.name = "n2", .threads = GetParam() == StorageUnderTest::kDeterministic ? 1u : 4u}};
   std::unique_ptr<BatchWriter> writer;
 };
 
