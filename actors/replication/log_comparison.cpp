@@ -14,7 +14,7 @@ constexpr size_t kReadAtOnce = 1000;
 /// Bytes of a source's entries that may be on the way: they are small, two numbers each.
 constexpr size_t kCredit = size_t{1} << 20;
 
-StatusWith<OpTime> opTimeOf(bson::View entry) {
+StatusWith<OpTime> timeOfEntry(bson::View entry) {
   const bson::Element time = entry["ts"], term = entry["t"];
   if (!time.is(bson::Type::kTimestamp) || !term.isNumber())
     return Status(ErrorCode::kFailedToParse, "an entry of the oplog has no OpTime");
@@ -46,7 +46,7 @@ class OwnEntries {
       TROUPE_ASSIGN(found, cursor.seek(bson::Timestamp::fromUint64(last_.timestamp.asUint64() - 1)));
     }
     while (found && read_.size() < kReadAtOnce) {
-      TROUPE_ASSIGN(const OpTime one, opTimeOf(cursor.entry()));
+      TROUPE_ASSIGN(const OpTime one, timeOfEntry(cursor.entry()));
       read_.push_back(one);
       TROUPE_ASSIGN(found, cursor.next());
     }
@@ -72,7 +72,7 @@ class TheirEntries {
       if (!batch.isOK()) co_return batch.status();
       ended_ = batch->empty();
       for (const bson::View entry : *batch) {
-        const auto one = opTimeOf(entry);
+        const auto one = timeOfEntry(entry);
         if (!one.isOK()) co_return one.status();
         read_.push_back(*one);
       }

@@ -75,6 +75,32 @@ Task<StatusWith<bson::Document>> oldestEntry(RemoteMembers& members, NodeName so
   return endOfLog(members, std::move(source), 1);
 }
 
+Task<StatusWith<bson::Document>> newestEntry(RemoteMembers& members, NodeName source) {
+  return endOfLog(members, std::move(source), -1);
+}
+
+Task<StatusWith<bson::Document>> entryOf(RemoteMembers& members, NodeName source, OpTime at) {
+  bson::Document find =
+      bson::doc("find", "oplog.rs", "filter", bson::doc("ts", at.timestamp), "limit", int32_t{1}, "singleBatch", true);
+  auto found = co_await findOne(members, source, std::move(find));
+  if (found.isOK() && opTimeOf(found->view()) != at)
+    co_return Status(ErrorCode::kOplogStartMissing, "the log of " + source + " does not have an entry any more");
+  co_return found;
+}
+
+Task<StatusWith<std::optional<OpTime>>> oldestOpenTransaction(RemoteMembers& members, NodeName source) {
+  bson::Document open = bson::doc("state", bson::doc("$in", bson::array("inProgress", "prepared")));
+  bson::Document find =
+      bson::doc("find", "transactions", "filter", open, "sort", bson::doc("startOpTime", 1), "limit", int32_t{1},
+                "singleBatch", true, "$readPreference", bson::doc("mode", "secondaryPreferred"));
+  const auto reply = co_await members.run(std::move(source), "config", std::move(find), kReadTimeout);
+  const auto found = onlyFound(reply);
+  if (!found.isOK()) co_return found.status();
+  const bson::Element start = found->view()["startOpTime"];
+  if (!start.is(bson::Type::kDocument)) co_return std::optional<OpTime>();
+  co_return opTimeOf(start.asDocument());
+}
+
 Task<StatusWith<int64_t>> rollbackIdOf(RemoteMembers& members, NodeName source) {
   bson::Document find = bson::doc("find", "system.rollback.id", "filter", bson::doc("_id", "rollbackId"), "limit",
                                   int32_t{1}, "singleBatch", true);

@@ -26,8 +26,14 @@ bson::Document tailingFind(const OpTime& from);
 /// The ends of a source's log, its rollback id, and whether it has `required` (REP-007 to REP-010). Errors: those of
 /// RemoteMembers::run; OplogStartMissing (its log is empty, or cannot be read).
 Task<StatusWith<Probed>> probeLog(RemoteMembers& members, NodeName source, std::optional<OpTime> required);
-/// The oldest entry of a source's log. Errors as above.
+/// The oldest entry of a source's log, and the newest one. Errors as above.
 Task<StatusWith<bson::Document>> oldestEntry(RemoteMembers& members, NodeName source);
+Task<StatusWith<bson::Document>> newestEntry(RemoteMembers& members, NodeName source);
+/// The entry of that time. Errors as above; OplogStartMissing (there is none, or it is of another term).
+Task<StatusWith<bson::Document>> entryOf(RemoteMembers& members, NodeName source, OpTime at);
+/// The oldest entry of a transaction that is open on the source; nothing if none is (ISY-007). Errors: those of
+/// RemoteMembers::run.
+Task<StatusWith<std::optional<OpTime>>> oldestOpenTransaction(RemoteMembers& members, NodeName source);
 /// How often a member has rolled back, as it has written down in local.system.rollback.id; 0: never.
 Task<StatusWith<int64_t>> rollbackIdOf(RemoteMembers& members, NodeName source);
 

@@ -54,7 +54,12 @@ void readFromCursor(Request& request, bool fromSecondaries) {
   request.fromSecondaries = fromSecondaries || prefersSecondaries(request);
 }
 
+/// ISY-003: what an initial sync fetches is not carried out yet, and may be given up.
 Status checkRoleForReading(const Request& request, const storage::Namespace& ns) {
+  const replication::Membership* membership = request.server().membership;
+  const bool copies = membership && membership->view()->state() == replication::MemberState::kStartup2;
+  if (copies && ns.isLocal() && ns.collection() == "oplog.rs")
+    return {ErrorCode::kNotPrimaryOrSecondary, "the log of this node cannot be read during its initial sync"};
   if (!ns.isReplicated()) return Status::OK();
   return checkRoleForReading(request.server(), readsFromSecondaries(request));
 }

@@ -45,6 +45,7 @@ std::string whyNotStand(const Turn& t) {
   if (!t.self()->isElectable()) return "its priority is 0";
   if (t.mem.maintenance) return "it is in maintenance mode";
   if (t.mem.rollingBack) return "it is rolling back";
+  if (t.mem.copyingData) return "it has no data yet, and copies them";
   if (t.mem.frozen) return "it is frozen, or has stepped down a short while ago";
   return {};
 }
@@ -144,6 +145,15 @@ void onRollingBack(Turn& t, const RollingBack& report) {
     return t.refuse(ErrorCode::kNotSecondary, "only a follower rolls back");
   t.mem.rollingBack = report.on;
   t.why = report.on ? "it rolls back" : "its rollback is over";
+  t.done();
+  if (t.mem.phase == Phase::kFollower) settle(t);
+}
+
+void onCopyingData(Turn& t, const CopyingData& report) {
+  if (report.on && t.mem.phase != Phase::kFollower)
+    return t.refuse(ErrorCode::kNotSecondary, "only a follower copies the data of another member");
+  t.mem.copyingData = report.on;
+  t.why = report.on ? "it copies the data of another member" : "its initial sync is over";
   t.done();
   if (t.mem.phase == Phase::kFollower) settle(t);
 }

@@ -32,5 +32,6 @@ void onFreezeOver(Turn& t, const FreezeOver&);
 void onMaintenance(Turn& t, const Maintenance& command);
 /// RBK-002: the state ROLLBACK begins or ends.
 void onRollingBack(Turn& t, const RollingBack& report);
+void onCopyingData(Turn& t, const CopyingData& report);
 
 }  // namespace troupe::replication

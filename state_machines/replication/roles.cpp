@@ -72,6 +72,7 @@ MemberState stateOf(const Snapshot<Topology>& now) {
     case Phase::kFollower:
     case Phase::kDryRun:
     case Phase::kCandidate:
+      if (now.memory.copyingData) return MemberState::kStartup2;
       if (now.memory.rollingBack) return MemberState::kRollback;
       return now.memory.maintenance ? MemberState::kRecovering : MemberState::kSecondary;
     default: return MemberState::kPrimary;

@@ -91,7 +91,7 @@ void addElectionRules(Table& table) {
       .in<VoteRequest>(kLeading, {kFollower}, onVoteRequest)
       .elsewhere<VoteRequest>(onVoteRequest);
   table.elsewhere<Freeze>(onFreeze).elsewhere<FreezeOver>(onFreezeOver).elsewhere<Maintenance>(onMaintenance);
-  table.elsewhere<RollingBack>(onRollingBack);
+  table.elsewhere<RollingBack>(onRollingBack).elsewhere<CopyingData>(onCopyingData);
 }
 
 void addStepUpAndDownRules(Table& table) {

@@ -131,6 +131,7 @@ struct Topology : machines::Machine<Topology> {
     bool frozen = false;                      ///< it does not stand until FreezeOver
     bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
     bool rollingBack = false;                 ///< it is in ROLLBACK, and does not stand
+    bool copyingData = false;                 ///< it is in STARTUP2, and does not stand
     bool priorityTakeover = false;            ///< PriorityTakeoverDue is armed
     bool catchUpTakeover = false;             ///< CatchUpTakeoverDue is armed
     bool operator==(const Memory&) const = default;
@@ -139,9 +140,9 @@ struct Topology : machines::Machine<Topology> {
   using Event =
       std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest,  // messages
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
-                   CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,  // timers
-                   Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack,            // commands
-                   AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                             // reports
+                   CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,     // timers
+                   Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
+                   AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                                // reports
   using Message = std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, Done>;
   using Action = std::variant<AnnounceRole, InterruptOperations, RefuseWrites, AcceptWrites, InstallConfig, CatchUp,
                               Drain, Conclude>;
@@ -172,7 +173,8 @@ TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, 
 TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, members, standing, granted, refused,
-                awaited, target, stepDown, change, frozen, maintenance, rollingBack, priorityTakeover, catchUpTakeover)
+                awaited, target, stepDown, change, frozen, maintenance, rollingBack, copyingData, priorityTakeover,
+                catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),

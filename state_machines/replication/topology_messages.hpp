@@ -18,6 +18,7 @@ enum class MemberState : int32_t {
   kPrimary = 1,
   kSecondary = 2,
   kRecovering = 3,
+  kStartup2 = 5,
   kUnknown = 6,
   kArbiter = 7,
   kDown = 8,
@@ -152,6 +153,11 @@ struct Maintenance {
 struct RollingBack {
   bool on = false;
 };
+/// This node's initial sync (initial_sync.hpp) begins, or is over: meanwhile it is in the state STARTUP2 and does not
+/// stand. Refused (NotSecondary) by a node that is no follower.
+struct CopyingData {
+  bool on = false;
+};
 
 // Reports of this node.
 
@@ -215,8 +221,8 @@ struct Conclude {
 }  // namespace troupe::replication
 
 TROUPE_ENUM(troupe::replication::MemberState, (kStartup, "STARTUP"), (kPrimary, "PRIMARY"), (kSecondary, "SECONDARY"),
-            (kRecovering, "RECOVERING"), (kUnknown, "UNKNOWN"), (kArbiter, "ARBITER"), (kDown, "DOWN"),
-            (kRollback, "ROLLBACK"), (kRemoved, "REMOVED"))
+            (kRecovering, "RECOVERING"), (kStartup2, "STARTUP2"), (kUnknown, "UNKNOWN"), (kArbiter, "ARBITER"),
+            (kDown, "DOWN"), (kRollback, "ROLLBACK"), (kRemoved, "REMOVED"))
 TROUPE_ENUM(troupe::replication::OpenCommand, (kInitiate, "replSetInitiate"), (kReconfig, "replSetReconfig"),
             (kStepDown, "replSetStepDown"), (kStepUp, "replSetStepUp"))
 TROUPE_DESCRIBE(troupe::replication::Heard, 0, host, distance, applied)
@@ -244,6 +250,7 @@ TROUPE_DESCRIBE(troupe::replication::StepUp, 0, skipDryRun)
 TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)
 TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::RollingBack, 0, on)
+TROUPE_DESCRIBE(troupe::replication::CopyingData, 0, on)
 TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied)
 TROUPE_DESCRIBE(troupe::replication::CatchUpDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)

@@ -10,6 +10,7 @@
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/discard_temporary.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/initial_syncer.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/hello_state.hpp"
@@ -145,6 +146,7 @@ struct NodeAssembly::Parts {
   std::unique_ptr<storage::Catalog> catalog;
   std::unique_ptr<storage::OplogStore> oplog;             ///< of a member
   std::unique_ptr<storage::TruncateAfterPoint> endOfLog;  ///< where the log recovers the data
+  bool lacksData = false;                                 ///< an initial sync has begun and not ended
   std::unique_ptr<server::UserStore> users;
   std::unique_ptr<Node> node;
   std::unique_ptr<server::DiskGuard> disk;
@@ -159,7 +161,6 @@ struct NodeAssembly::Parts {
   Status openOplog();
   Status cutOplog();
   Status replayOplog();
-  Status setTimes();
   void makeNode();
   void makeContext();
   StatusWith<TreeParts> treeParts();
@@ -238,30 +239,25 @@ Status NodeAssembly::Parts::openOplog() {
   TROUPE_ASSIGN(const auto shown, storage::showOplog(*catalog, options.oplog));
   oplogWriter.attach(*oplog);
   if (options.replicated) {
-    TROUPE_TRY(cutOplog());
-    TROUPE_TRY(replayOplog());
+    TROUPE_ASSIGN(endOfLog, storage::TruncateAfterPoint::open(*catalog));
+    TROUPE_ASSIGN(lacksData, replication::hasInitialSyncMark(*catalog, {.sessions = *storageSessions}));
+    if (lacksData) {
+      replicated->visibility.reset({});  // data and log are of an initial sync that has not ended: it begins anew
+    } else {
+      TROUPE_TRY(cutOplog());
+      TROUPE_TRY(replayOplog());
+    }
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
   }
   replicated->slots.resetTo(replicated->visibility.get());
-  TROUPE_TRY(setTimes());
+  progress->onStable(stableTimeSetter(*engine, parameters));
+  TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, lacksData));
   cappedWaiters.followOplog(replicated->visibility, shown->uuid());
   return Status::OK();
 }
 
-/// The data are those at the end of the log. They are consistent from the stable time on that was recovered, or else
-/// from the beginning of the log.
-Status NodeAssembly::Parts::setTimes() {
-  storage::OperationContext operation({.sessions = *storageSessions});
-  TROUPE_ASSIGN(const OpTime end, storage::lastLogged(*catalog, operation.recoveryUnit()));
-  progress->onStable(stableTimeSetter(*engine, parameters));
-  progress->resetTo(end);
-  engine->setInitialDataTimestamp(engine->recoveryTimestamp());
-  return beginHistory(*engine, *oplog, *storageSessions);
-}
-
 /// What a kill has left behind the end of the log without holes: others may have what is missing in it.
 Status NodeAssembly::Parts::cutOplog() {
-  TROUPE_ASSIGN(endOfLog, storage::TruncateAfterPoint::open(*catalog));
   const bson::Timestamp end = endOfLog->get(), newest = oplog->visibility().get();
   if (end == bson::Timestamp{} || end >= newest) return {};
   log.info(Component::kRecovery, 21557, "main", "Cutting off the end of the oplog, which may have holes",

@@ -67,6 +67,19 @@ Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, s
   return Status::OK();
 }
 
+Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, storage::SessionPool& sessions,
+                  replication::ReplicationProgress& progress, bool lacksData) {
+  if (lacksData) {
+    progress.resetTo({});
+    return Status::OK();
+  }
+  storage::OperationContext operation({.sessions = sessions});
+  TROUPE_ASSIGN(const OpTime end, storage::lastLogged(catalog, operation.recoveryUnit()));
+  progress.resetTo(end);
+  catalog.engine().setInitialDataTimestamp(catalog.engine().recoveryTimestamp());
+  return beginHistory(catalog.engine(), oplog, sessions);
+}
+
 std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters) {
   return [&engine, &parameters](const OpTime& stable) {
     if (stable == OpTime{}) return;

@@ -19,6 +19,12 @@ replication::ProgressReporter::Parts wireProgress(server::ServerContext& server)
 /// time on they are consistent, and a rollback has a time to go back to (CKP-002). Once; later calls change nothing.
 Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, storage::SessionPool& sessions);
 
+/// The times of a member at its start: its data are those at the end of its log, and consistent from the stable time on
+/// that was recovered, or else from the beginning of the log. `lacksData`: an initial sync has not ended, and there are
+/// no times.
+Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, storage::SessionPool& sessions,
+                  replication::ReplicationProgress& progress, bool lacksData);
+
 /// What is stable for the engine, and the history that it keeps (minSnapshotHistoryWindowInSeconds).
 std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters);
 

@@ -11,9 +11,9 @@ namespace {
 using replication::MemberState;
 
 /// The states that a member can be in itself; the others are what it says of members it does not hear of.
-constexpr MemberState kOwnStates[] = {MemberState::kStartup,    MemberState::kPrimary, MemberState::kSecondary,
-                                      MemberState::kRecovering, MemberState::kArbiter, MemberState::kRollback,
-                                      MemberState::kRemoved};
+constexpr MemberState kOwnStates[] = {MemberState::kStartup,    MemberState::kPrimary,  MemberState::kSecondary,
+                                      MemberState::kRecovering, MemberState::kStartup2, MemberState::kArbiter,
+                                      MemberState::kRollback,   MemberState::kRemoved};
 
 void addRole(MetricSet& m, const replication::ReplicaView& view, const MetricSet::Labels& set) {
   for (const MemberState state : kOwnStates) {

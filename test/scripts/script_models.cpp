@@ -8,6 +8,7 @@
 
 #include "test/model/subjects/election.hpp"
 #include "test/model/subjects/fetching.hpp"
+#include "test/model/subjects/initial_sync.hpp"
 #include "test/model/subjects/lease.hpp"
 #include "test/model/subjects/rollback.hpp"
 
@@ -33,6 +34,7 @@ Model named(const std::string& name) {
   if (name == "lease") return leaseHandoffs(false);
   if (name == "rollback") return rollbacks({}, kAnyNumber);
   if (name == "fetching") return fetchingOf({.mission = replication::Mission::kNothing});
+  if (name == "initial-sync") return initialSyncs();
   throw std::invalid_argument("no such model: " + name);
 }
 

@@ -6,8 +6,9 @@
 
 namespace troupe::model {
 
-/// The models that the scripts name: "elections" (three members), "arbiter" (two and an arbiter), "lease", "rollback"
-/// (of n1). Anything may get lost, doubled or crash, as often as the script says.
+/// The models that the scripts name: "elections" (three members), "arbiter" (two and an arbiter), "lease",
+/// "fetching", "initial-sync" and "rollback" (of n1). Anything may get lost, doubled or crash, as often as the script
+/// says.
 Model scriptModel(const std::string& name);
 /// The scripts beside this file, by their paths from the root of the project, which is the working directory.
 std::vector<std::string> scriptFiles();

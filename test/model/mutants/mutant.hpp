@@ -36,6 +36,7 @@ std::vector<Mutant> electionMutants();
 std::vector<Mutant> leaseMutants();
 std::vector<Mutant> rollbackMutants();
 std::vector<Mutant> fetchingMutants();
+std::vector<Mutant> initialSyncMutants();
 std::vector<Mutant> allMutants();
 
 struct Verdict {

@@ -2,6 +2,7 @@
 
 #include "test/model/subjects/election.hpp"
 #include "test/model/subjects/fetching.hpp"
+#include "test/model/subjects/initial_sync.hpp"
 #include "test/model/subjects/lease.hpp"
 #include "test/model/subjects/rollback.hpp"
 #include "test/model/subjects/tally.hpp"
@@ -102,10 +103,22 @@ Sample rollback() {
   return sample;
 }
 
+/// The source of the first attempt has rolled back meanwhile; a node that dies begins anew.
+Sample initialSync() {
+  using replication::InitialSync;
+  Sample sample{.type = "InitialSync", .make = initialSyncWithASecondAttempt, .node = "n1"};
+  sample.outcome = [](const machines::World& world) {
+    return std::string(hasItsData(world) ? "it has its data" : "it has none");
+  };
+  sample.without = {{"failed", "ten attempts would have to fail; see its model"},
+                    {"idle", "it finds the mark of an earlier life; see the tests of the machine"}};
+  return sample;
+}
+
 }  // namespace
 
 std::vector<Sample> allSamples() {
-  return {election(), handoff(), holderThatGives(), holderThatTakes(), teller(), rollback(), fetching()};
+  return {election(), handoff(), holderThatGives(), holderThatTakes(), teller(), rollback(), fetching(), initialSync()};
 }
 
 }  // namespace troupe::model

@@ -1,4 +1,5 @@
 #include "actors/machines/collection_store.hpp"
+#include "actors/replication/topology_actor.hpp"
 #include "storage/oplog/oplog_entry.hpp"
 #include "storage/oplog/truncate_after_point.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
@@ -40,6 +41,21 @@ TEST_F(MemberOplogTest, TheTimesOfItsWritesAreThoseOfItsEnvironmentsClock) {
     EXPECT_GE(seconds, before);
     EXPECT_LE(seconds, server.wallMillis() / 1000);
   }
+}
+
+TEST_F(MemberOplogTest, CannotBeReadDuringAnInitialSync) {  // ISY-003
+  becomePrimary(server);
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 60, "force": true})", "admin"));
+  server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CopyingData{true}));
+  server.node.run();
+  ASSERT_EQ(run(R"({"replSetGetStatus": 1})", "admin")["myState"].toInt64(), 5);
+  EXPECT_EQ(code(R"({"find": "oplog.rs"})", "local"), 13436);
+  EXPECT_EQ(code(R"({"aggregate": "oplog.rs", "pipeline": [], "cursor": {}})", "local"), 13436);
+  EXPECT_TRUE(succeeds(R"({"find": "other"})", "local"));
+  EXPECT_EQ(code(R"({"find": "c", "$readPreference": {"mode": "nearest"}})"), 13436) << "nor are there data";
+  server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CopyingData{false}));
+  server.node.run();
+  EXPECT_FALSE(entries(server).empty());
 }
 
 TEST_F(MemberOplogTest, AWriteThatChangedNothingHasTheOpTimeOfTheNewestOperation) {

@@ -205,6 +205,24 @@ TEST(Candidacy, ANodeThatStandsOrLeadsDoesNotRollBack) {
   EXPECT_EQ(answered(when(standing(), RollingBack{true}))->code(), ErrorCode::kNotSecondary);
 }
 
+TEST(Candidacy, ANodeThatCopiesDataIsInStartup2AndDoesNotStand) {  // ISY-001
+  const Outcome out = when(memberOf(kConfig, "a:1"), CopyingData{true});
+  EXPECT_EQ(stateOf(out.next), MemberState::kStartup2);
+  EXPECT_EQ(did<AnnounceRole>(out)->state, MemberState::kStartup2);
+  EXPECT_TRUE(answered(out)->isOK());
+  EXPECT_EQ(phaseAfter(when(out.next, ElectionTimeout{})), Phase::kFollower);
+  EXPECT_EQ(answered(when(out.next, StepUp{}))->code(), ErrorCode::kCommandFailed);
+  const Outcome over = when(out.next, CopyingData{false});
+  EXPECT_EQ(stateOf(over.next), MemberState::kSecondary);
+  EXPECT_EQ(phaseAfter(when(over.next, ElectionTimeout{})), Phase::kDryRun);
+}
+
+TEST(Candidacy, ANodeThatStandsOrLeadsCopiesNoData) {
+  EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), CopyingData{true}))->code(),
+            ErrorCode::kNotSecondary);
+  EXPECT_EQ(answered(when(standing(), CopyingData{true}))->code(), ErrorCode::kNotSecondary);
+}
+
 TEST(Candidacy, ANodeInMaintenanceIsRecoveringAndDoesNotStand) {
   const Outcome out = when(memberOf(kConfig, "a:1"), Maintenance{true});
   EXPECT_EQ(stateOf(out.next), MemberState::kRecovering);

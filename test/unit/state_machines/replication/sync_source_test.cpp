@@ -79,8 +79,8 @@ TEST(SyncSource, OfALaterTermIsAheadWhateverItsClockSays) {
 }
 
 TEST(SyncSource, ServesData) {
-  for (const auto state : {MemberState::kStartup, MemberState::kRecovering, MemberState::kUnknown,
-                           MemberState::kArbiter, MemberState::kDown, MemberState::kRemoved}) {
+  for (const auto state : {MemberState::kStartup, MemberState::kStartup2, MemberState::kRecovering,
+                           MemberState::kUnknown, MemberState::kArbiter, MemberState::kDown, MemberState::kRemoved}) {
     Candidates known = threeOthers();
     near(known).state = state;
     EXPECT_EQ(chosen(known), "p");

@@ -1,0 +1,238 @@
+#include "actors/replication/collection_cloner.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "messaging/errors/co_status.hpp"
+#include "storage/oplog/copied_data.hpp"
+
+namespace troupe::replication {
+
+using storage::CollectionPtr;
+using storage::IndexBuilder;
+using storage::IndexSpec;
+using storage::LockMode;
+using storage::RecoveryUnit;
+
+namespace {
+
+/// Documents that an index build scans before others have their turn.
+constexpr int kDocumentsOfAStep = 500;
+
+std::optional<bson::Uuid> uuidIn(const bson::Element& element) {
+  if (!element.is(bson::Type::kBinary)) return std::nullopt;
+  const auto binary = element.asBinary();
+  bson::Uuid uuid;
+  if (binary.subtype != bson::kBinaryUuid || binary.bytes.size() != uuid.bytes.size()) return std::nullopt;
+  std::copy(binary.bytes.begin(), binary.bytes.end(), uuid.bytes.begin());
+  return uuid;
+}
+
+Status noRow(std::string_view what) {
+  return {ErrorCode::kFailedToParse, "the source lists " + std::string(what) + " in a way that is not known"};
+}
+
+/// Reads the newest data also of a source that is a secondary.
+bson::Document fromAnyMember() { return bson::doc("mode", "secondaryPreferred"); }
+
+}  // namespace
+
+StatusWith<ListedCollection> ListedCollection::parse(std::string_view database, bson::View row) {
+  const std::string_view name = row["name"].toStringOr(), type = row["type"].toStringOr();
+  const bson::Element options = row["options"], info = row["info"];
+  if (name.empty() || !options.is(bson::Type::kDocument) || !info.is(bson::Type::kDocument))
+    return noRow("the collections of " + std::string(database));
+  ListedCollection listed{storage::Namespace(database, name), {}};
+  TROUPE_ASSIGN(listed.options, storage::parseCollectionOptions(options.asDocument(), true));
+  if (type == "view") return listed;
+  listed.options.uuid = uuidIn(info.asDocument()["uuid"]);
+  if (!listed.options.uuid) return noRow("the UUID of " + listed.ns.toString());
+  return listed;
+}
+
+bson::Date CollectionCloner::wallNow() const {
+  const auto wall = attempt_->parts.node->environment().wallNow().time_since_epoch();
+  return {std::chrono::duration_cast<std::chrono::milliseconds>(wall).count()};
+}
+
+/// A collection that is renamed meanwhile is found by its UUID; one that is dropped is not, which is no failure.
+Task<Status> CollectionCloner::run() {
+  const auto self = shared_from_this();
+  TROUPE_CO_TRY((co_await makeCollection()).withContext("cannot make " + nameOfIt()));
+  if (listed_.options.isView()) co_return Status::OK();
+  co_await countOnSource();
+  const Status copied = co_await copyDocuments();
+  const bool isGone = copied == ErrorCode::kNamespaceNotFound;
+  if (!copied.isOK() && !isGone) co_return copied.withContext("cannot copy " + nameOfIt());
+  if (!isGone) TROUPE_CO_TRY((co_await copyIndexes()).withContext("cannot copy the indexes of " + nameOfIt()));
+  if (isGone && attempt_->parts.note)
+    attempt_->parts.note("A collection was dropped while it was copied", bson::doc("ns", nameOfIt()));
+  const CollectionPtr made = attempt_->parts.catalog->snapshot()->find(*listed_.options.uuid);
+  attempt_->parts.status->endCollection(std::string(listed_.ns.db()), nameOfIt(),
+                                        made ? static_cast<int64_t>(made->indexes().size()) : 0, wallNow());
+  co_return Status::OK();
+}
+
+Task<Status> CollectionCloner::makeCollection() {
+  Body body = creating();
+  co_return co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(body));
+}
+
+/// One of its UUID was made by an earlier run, or listed twice because it has moved to another database: the log says
+/// to which.
+CollectionCloner::Body CollectionCloner::creating() const {
+  return
+      [this](RecoveryUnit& unit) { return createCopied(*attempt_->parts.catalog, unit, listed_.ns, listed_.options); };
+}
+
+/// For the figures alone: what cannot be counted counts as nothing.
+Task<void> CollectionCloner::countOnSource() {
+  const std::string database(listed_.ns.db());
+  bson::Document command = bson::doc("collStats", listed_.ns.collection(), "$readPreference", fromAnyMember());
+  const auto counted = co_await askSource(attempt_, database, std::move(command));
+  const int64_t documents = counted.isOK() ? counted->view()["count"].toInt64() : 0;
+  const int64_t bytes = counted.isOK() ? counted->view()["size"].toInt64() : 0;
+  attempt_->parts.status->beginCollection(database, nameOfIt(), documents, bytes, wallNow());
+}
+
+Task<Status> CollectionCloner::copyDocuments() {
+  for (SourcePatience patience(attempt_);;) {
+    const Status all = co_await readAll(&patience);
+    if (all.isOK()) co_return all;
+    TROUPE_CO_TRY(co_await patience.wait(all));
+  }
+}
+
+Task<Status> CollectionCloner::readAll(SourcePatience* patience) {
+  const CopyParts& parts = attempt_->parts;
+  const std::string database(listed_.ns.db());
+  bson::Document find = bson::doc("find", *listed_.options.uuid, "sort", bson::doc("$natural", 1), "noCursorTimeout",
+                                  true, "$readPreference", fromAnyMember());
+  TROUPE_CO_ASSIGN(const auto source,
+                   co_await parts.members->read(attempt_->source, database, std::move(find), parts.credit));
+  for (;;) {
+    if (parts.beforeStep) parts.beforeStep();
+    TROUPE_CO_ASSIGN(auto batch, co_await source->next());
+    if (attempt_->isAbandoned()) co_return Status(ErrorCode::kInterrupted, "the attempt is over");
+    if (batch.empty()) co_return Status::OK();
+    patience->renew();
+    TROUPE_CO_TRY(co_await writeBatch(std::move(batch)));
+  }
+}
+
+/// The views are valid until the next batch is asked for, which is when this has ended.
+Task<Status> CollectionCloner::writeBatch(std::vector<bson::View> documents) {
+  int64_t bytes = 0;
+  for (const bson::View each : documents) bytes += static_cast<int64_t>(each.size());
+  for (std::span<const bson::View> left = documents; !left.empty();) {
+    const size_t count = fitting(left);
+    Body body = putting(left, count);
+    TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, lockOfDocuments(), std::move(body)));
+    left = left.subspan(count);
+    co_await attempt_->parts.node->nextTurn();
+  }
+  attempt_->parts.status->noteBatch(std::string(listed_.ns.db()), nameOfIt(), static_cast<int64_t>(documents.size()),
+                                    bytes);
+  co_return Status::OK();
+}
+
+size_t CollectionCloner::fitting(std::span<const bson::View> documents) const {
+  const storage::UnitLimits& limits = attempt_->parts.unit;
+  size_t count = 0, bytes = 0;
+  while (count < documents.size() && count < limits.maxEntries && (count == 0 || bytes < limits.maxBytes))
+    bytes += documents[count++].size();
+  return count;
+}
+
+CollectionCloner::Body CollectionCloner::putting(std::span<const bson::View> documents, size_t count) const {
+  return [this, documents, count](RecoveryUnit& unit) -> Status {
+    const Status put = putCopied(*attempt_->parts.catalog, unit, *listed_.options.uuid, documents.first(count));
+    if (put != ErrorCode::kNamespaceNotFound) return put;
+    return {ErrorCode::kInitialSyncFailure, nameOfIt() + ", which is being copied, was dropped on this node"};
+  };
+}
+
+Task<Status> CollectionCloner::copyIndexes() {
+  if (attempt_->parts.beforeStep) attempt_->parts.beforeStep();
+  bson::Document list =
+      bson::doc("listIndexes", *listed_.options.uuid, "includeBuildUUIDs", true, "$readPreference", fromAnyMember());
+  const std::string database(listed_.ns.db());
+  const auto rows = co_await listOfSource(attempt_, database, std::move(list));
+  if (rows.status() == ErrorCode::kNamespaceNotFound) co_return Status::OK();
+  TROUPE_CO_TRY(rows.status());
+  TROUPE_CO_ASSIGN(auto listed, parseIndexes(*rows));
+  auto finished = missing(std::move(listed.finished));
+  TROUPE_CO_TRY(co_await build(std::move(finished)));
+  // Builds under way are begun here, too: the log may hold the commit alone.
+  for (auto& [uuid, specs] : listed.unfinished) {
+    auto lacking = missing(std::move(specs));
+    if (lacking.empty()) continue;
+    IndexBuilder builder(*attempt_->parts.catalog, listed_.ns, std::move(lacking), uuid);
+    Body begin = starting(builder);
+    TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(begin)));
+  }
+  co_return Status::OK();
+}
+
+/// The index that orders a clustered collection and that of `_id` come with the collection.
+StatusWith<CollectionCloner::ListedIndexes> CollectionCloner::parseIndexes(
+    const std::vector<bson::Document>& rows) const {
+  ListedIndexes all;
+  for (const bson::Document& document : rows) {
+    const bson::View row = document;
+    const bson::Element build = row["buildUUID"], spec = row["spec"];
+    if (build.ok()) {
+      const auto uuid = uuidIn(build);
+      if (!uuid || !spec.is(bson::Type::kDocument)) return noRow("the index builds of " + nameOfIt());
+      TROUPE_ASSIGN(auto parsed, storage::parseIndexSpec(spec.asDocument(), {}, false));
+      all.unfinished[*uuid].push_back(std::move(parsed));
+      continue;
+    }
+    if (row["clustered"].truthy()) continue;
+    TROUPE_ASSIGN(auto parsed, storage::parseIndexSpec(row, {}, false));
+    if (!parsed.idIndex) all.finished.push_back(std::move(parsed));
+  }
+  return all;
+}
+
+/// Those that an earlier run has not made.
+std::vector<IndexSpec> CollectionCloner::missing(std::vector<IndexSpec> specs) const {
+  const CollectionPtr made = attempt_->parts.catalog->snapshot()->find(*listed_.options.uuid);
+  if (!made) return {};
+  std::erase_if(specs, [&](const IndexSpec& spec) { return made->findIndex(spec.name) != nullptr; });
+  return specs;
+}
+
+/// All of them by one scan. Duplicates in unique indexes are of different times, and go when the log is carried out.
+Task<Status> CollectionCloner::build(std::vector<IndexSpec> specs) {
+  if (specs.empty()) co_return Status::OK();
+  IndexBuilder builder(*attempt_->parts.catalog, listed_.ns, std::move(specs));
+  Body begin = starting(builder);
+  TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(begin)));
+  builder.takeUp(*listed_.options.uuid);
+  for (bool atEnd = false; !atEnd;) {
+    Body step = stepping(builder, atEnd);
+    TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kIX, std::move(step)));
+    co_await attempt_->parts.node->nextTurn();
+  }
+  Body commit = committing(builder);
+  co_return co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(commit));
+}
+
+CollectionCloner::Body CollectionCloner::starting(IndexBuilder& builder) const {
+  return [&builder](RecoveryUnit& unit) { return builder.start(unit); };
+}
+
+CollectionCloner::Body CollectionCloner::stepping(IndexBuilder& builder, bool& atEnd) const {
+  return [&builder, &atEnd](RecoveryUnit& unit) -> Status {
+    TROUPE_ASSIGN(atEnd, builder.step(unit, kDocumentsOfAStep));
+    return Status::OK();
+  };
+}
+
+CollectionCloner::Body CollectionCloner::committing(IndexBuilder& builder) const {
+  return [&builder](RecoveryUnit& unit) { return builder.commit(unit); };
+}
+
+}  // namespace troupe::replication

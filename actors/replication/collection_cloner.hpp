@@ -1,0 +1,76 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/replication/sync_attempt.hpp"
+#include "storage/catalog/collection_options.hpp"
+#include "storage/catalog/index_builder.hpp"
+#include "storage/catalog/namespace.hpp"
+
+namespace troupe::replication {
+
+/// A collection or view of another member, as listCollections shows it there.
+struct ListedCollection {
+  storage::Namespace ns;
+  storage::CollectionOptions options;  ///< with the UUID, where it is no view
+
+  /// Errors: FailedToParse, those of parseCollectionOptions.
+  static StatusWith<ListedCollection> parse(std::string_view database, bson::View row);
+};
+
+/// Copies one collection of the source: its options and UUID, its documents in the order of their records, then its
+/// indexes. While it is copied it changes, is renamed or dropped; the log says what became of it, so a collection that
+/// is gone is left as far as it has been copied. Where the source breaks off it is read again from the beginning, which
+/// changes what is there already only where it has changed since. Made with make_shared; on the attempt's thread.
+class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
+ public:
+  CollectionCloner(std::shared_ptr<SyncAttempt> attempt, ListedCollection listed)
+      : attempt_(std::move(attempt)), listed_(std::move(listed)) {}
+
+  /// May be repeated. Errors: those of SourcePatience::wait; those of storage; what the source gave is not to be used.
+  Task<Status> run();
+
+ private:
+  /// The indexes that the source lists; those that are being built there have the UUID of their build.
+  struct ListedIndexes {
+    std::vector<storage::IndexSpec> finished;
+    std::map<bson::Uuid, std::vector<storage::IndexSpec>> unfinished;
+  };
+  using Body = std::function<Status(storage::RecoveryUnit&)>;
+
+  std::string nameOfIt() const { return listed_.ns.toString(); }
+  Task<Status> makeCollection();
+  Task<void> countOnSource();
+  Task<Status> copyDocuments();
+  /// Reads all documents once, from the beginning.
+  Task<Status> readAll(SourcePatience* patience);
+  Task<Status> writeBatch(std::vector<bson::View> documents);
+  Task<Status> copyIndexes();
+  StatusWith<ListedIndexes> parseIndexes(const std::vector<bson::Document>& rows) const;
+  Task<Status> build(std::vector<storage::IndexSpec> specs);
+
+  Body creating() const;
+  /// Writes the first `count` documents.
+  Body putting(std::span<const bson::View> documents, size_t count) const;
+  Body starting(storage::IndexBuilder& builder) const;
+  Body stepping(storage::IndexBuilder& builder, bool& atEnd) const;
+  Body committing(storage::IndexBuilder& builder) const;
+  storage::LockMode lockOfDocuments() const {
+    return listed_.options.capped ? storage::LockMode::kX : storage::LockMode::kIX;
+  }
+  bson::Date wallNow() const;
+  /// How many of the documents one unit of work takes.
+  size_t fitting(std::span<const bson::View> documents) const;
+  /// Those that this node does not have yet.
+  std::vector<storage::IndexSpec> missing(std::vector<storage::IndexSpec> specs) const;
+
+  const std::shared_ptr<SyncAttempt> attempt_;
+  const ListedCollection listed_;
+};
+
+}  // namespace troupe::replication

@@ -1,0 +1,79 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/clock/op_time.hpp"
+#include "state_machines/core/step.hpp"
+
+namespace troupe::replication {
+
+/// Progress and attempts of an initial sync, as replSetGetStatus.initialSyncStatus shows them (ISY-019). Written by
+/// the actor of the sync and the copy it makes, read by anybody. Times are of the wall clock. Any thread.
+class SyncStatus {
+ public:
+  void begin(bson::Date now);
+  void beginAttempt(machines::NodeName source, bson::Date now);
+  void setBeginning(const OpTime& fetching, const OpTime& applying, int64_t rollbackId);
+  void setStop(const OpTime& stop);
+  /// A failure of the source that the attempt has got over.
+  void noteRetry();
+  void endAttempt(const std::string& outcome, bson::Date now);
+  /// The member has its data.
+  void end(bson::Date now);
+
+  void addDatabase(const std::string& name, int64_t bytes);
+  void beginDatabase(const std::string& name, int64_t collections, bson::Date now);
+  void endDatabase(const std::string& name, bson::Date now);
+  void beginCollection(const std::string& database, const std::string& ns, int64_t documents, int64_t bytes,
+                       bson::Date now);
+  void noteBatch(const std::string& database, const std::string& ns, int64_t documents, int64_t bytes);
+  void endCollection(const std::string& database, const std::string& ns, int64_t indexes, bson::Date now);
+  void noteFetched(int64_t entries);
+  void noteApplied(int64_t entries);
+
+  /// Empty when there was none in this life of the node.
+  bson::Document toBson(bson::Date now) const;
+
+ private:
+  /// From when to when; `end` is zero while it goes on.
+  struct Span {
+    int64_t begin = 0, end = 0;
+    int64_t millis(int64_t now) const { return begin == 0 ? 0 : (end != 0 ? end : now) - begin; }
+    void append(bson::Builder& to, int64_t now) const;
+  };
+  struct CollectionCopy {
+    Span span;
+    int64_t documents = 0, copied = 0;  ///< as the source counted them at the beginning, and copied so far
+    int64_t bytes = 0, bytesCopied = 0;
+    int64_t indexes = 0, batches = 0;
+  };
+  struct DatabaseCopy {
+    Span span;
+    int64_t bytes = 0;  ///< on the disk of the source
+    int64_t collections = 0, copied = 0;
+    bool isDone = false;
+    std::map<std::string, CollectionCopy> copies;
+  };
+  struct Attempt {
+    machines::NodeName source;
+    Span span;
+    std::string outcome;
+    int64_t rollbackId = 0, retries = 0;
+  };
+
+  void appendDatabases(bson::Builder& to, int64_t now) const;
+  void appendCopied(bson::Builder& to, int64_t now) const;
+
+  mutable std::mutex mutex_;
+  Span span_;
+  std::vector<Attempt> attempts_;  ///< the last one may be under way
+  OpTime beginFetching_, beginApplying_, stop_;
+  int64_t fetched_ = 0, applied_ = 0;  ///< entries of the log
+  std::map<std::string, DatabaseCopy> databases_;
+};
+
+}  // namespace troupe::replication

@@ -1,0 +1,143 @@
+#include "test/unit/actors/replication/initial_sync_fixture.hpp"
+
+namespace troupe::replication::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class InitialSyncFailureTest : public InitialSyncFixture {};
+
+TEST_F(InitialSyncFailureTest, ABreakOfTheSourceInterruptsNoCopy) {
+  dataOfAllKinds();
+  int batches = 0;
+  members->hits = [&](bson::View command) { return command["find"].is(bson::Type::kBinary) && ++batches % 4 == 0; };
+  for (int i = 0; i < 3; ++i)
+    for (const ErrorCode code :
+         {ErrorCode::kHostUnreachable, ErrorCode::kCursorNotFound, ErrorCode::kCappedPositionLost})
+      members->failures.push_back({code, "planted"});
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_THAT(members->failures, IsEmpty());
+  const auto shown = status->toBson({0});
+  EXPECT_EQ(shown["failedInitialSyncAttempts"].toInt64(), 0);
+  EXPECT_EQ(shown.view().at("initialSyncAttempts.0.operationsRetried").toInt64(), 9);
+}
+
+TEST_F(InitialSyncFailureTest, TheLogIsFetchedOnAfterABreak) {
+  dataOfAllKinds();
+  members->hits = [](bson::View command) { return command["tailable"].truthy(); };
+  for (int i = 0; i < 2; ++i) members->failures.push_back({ErrorCode::kHostUnreachable, "planted"});
+  int step = 0;
+  onStep = [&] {
+    if (step++ < 6) onSource(R"({"insert": "more", "documents": [{"s": )" + std::to_string(step) + "}]}");
+  };
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_THAT(members->failures, IsEmpty());
+}
+
+TEST_F(InitialSyncFailureTest, ASourceThatRollsBackWhileItIsCopiedSpoilsTheAttempt) {  // ISY-005
+  dataOfAllKinds();
+  int step = 0;
+  onStep = [&] {
+    if (++step == 5) members->rollbackId = 1;
+  };
+  begin();
+  finish();
+  expectTheSame();
+  const auto shown = status->toBson({0});
+  EXPECT_EQ(shown["failedInitialSyncAttempts"].toInt64(), 1);
+  EXPECT_THAT(std::string(shown.view().at("initialSyncAttempts.0.status").toStringOr()), HasSubstr("rolled back"));
+}
+
+TEST_F(InitialSyncFailureTest, ASourceThatIsGoneSpoilsTheAttempt) {
+  dataOfAllKinds();
+  members->hits = [](bson::View command) { return command["find"].is(bson::Type::kBinary); };
+  for (int i = 0; i < 6; ++i) members->failures.push_back({ErrorCode::kHostUnreachable, "planted"});
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 1);
+}
+
+TEST_F(InitialSyncFailureTest, TenFailuresEndTheNode) {
+  dataOfAllKinds();
+  members->hits = [](bson::View command) { return command["listDatabases"].ok(); };
+  for (int i = 0; i < 100; ++i) members->failures.push_back({ErrorCode::kInternalError, "planted"});
+  begin();
+  finish();
+  EXPECT_FALSE(done);
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_THAT(failures[0], HasSubstr("failed 10 times"));
+  EXPECT_EQ(phase(), "failed");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status(), ErrorCode::kInitialSyncFailure);
+  EXPECT_EQ(states, std::vector<std::string>{"STARTUP2"});
+}
+
+TEST_F(InitialSyncFailureTest, WaitsForASource) {
+  dataOfAllKinds();
+  isReachable = false;
+  begin();
+  goOn(500);
+  EXPECT_EQ(phase(), "choosing");
+  EXPECT_THAT(failures, IsEmpty());
+  isReachable = true;
+  finish();
+  expectTheSame();
+}
+
+/// The node dies in that phase.
+class CrashInPhase : public InitialSyncFailureTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CrashInPhase, BeginsAnewAndEndsWithTheDataOfTheSource) {  // ISY-002
+  dataOfAllKinds();
+  int step = 0;
+  onStep = [&] {
+    if (step++ % 5 == 0) onSource(R"({"insert": "more", "documents": [{"s": )" + std::to_string(step) + "}]}");
+    if (step == 10) members->rollbackId = 1;  // the first attempt fails, so that the second has something to drop
+  };
+  members->before = [&](bson::View) { look(); };
+  wantedPhase = GetParam();
+  begin();
+  finish();
+  ASSERT_TRUE(diskInPhase) << "it was in the phase";
+  states.clear();
+  startFrom(std::move(*diskInPhase));
+  const bool isOver = std::string_view(GetParam()) == "leaving";
+  if (!isOver) {
+    finish();
+    EXPECT_THAT(states, ElementsAre("STARTUP2", "SECONDARY")) << "it begins by itself";
+    expectTheSame();
+    startFrom(target->engine->disk());
+  }
+  EXPECT_EQ(phase(), "idle") << "the mark is gone";
+  EXPECT_EQ(contents(*target), contents(source)) << "a start finds what a checkpoint holds";
+  EXPECT_EQ(counts(*target), counts(source));
+}
+INSTANTIATE_TEST_SUITE_P(Each, CrashInPhase,
+                         testing::Values("entering", "choosing", "resetting", "beginning", "cloning", "finding the end",
+                                         "fetching", "applying", "leaving"));
+
+TEST_F(InitialSyncFailureTest, AFailedCheckpointSpoilsTheAttempt) {
+  dataOfAllKinds();
+  using Operation = storage::DeterministicEngine::DiskOperation;
+  bool hasFailed = false;
+  target->engine->setDiskFault([&](Operation operation) {
+    if (operation != Operation::kCheckpoint || phase() != "making safe" || hasFailed) return Status::OK();
+    hasFailed = true;
+    return Status(ErrorCode::kInternalError, "the disk is full");
+  });
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_TRUE(hasFailed);
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 1) << "without it the mark stays";
+}
+
+}  // namespace
+}  // namespace troupe::replication::test

@@ -1,0 +1,188 @@
+#include "actors/replication/initial_syncer.hpp"
+
+#include "storage/catalog/catalog_operations.hpp"
+#include "test/unit/actors/replication/initial_sync_fixture.hpp"
+
+namespace troupe::replication::test {
+namespace {
+
+using bson::operator""_json;
+using testing::ElementsAre;
+
+class InitialSyncerTest : public InitialSyncFixture {};
+
+TEST_F(InitialSyncerTest, CopiesDataOfAllKinds) {  // ISY-001, ISY-010, ISY-013, ISY-018
+  dataOfAllKinds();
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_THAT(states, ElementsAre("STARTUP2", "SECONDARY"));
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->isOK());
+  EXPECT_EQ(*done, source.server->progress->applied());
+  EXPECT_EQ(target->engine->initialDataTimestamp(), done->timestamp);
+  EXPECT_EQ(target->engine->stableTimestamp(), done->timestamp);
+  EXPECT_EQ(target->engine->lastCheckpointTimestamp(), done->timestamp);
+  EXPECT_THAT(ownLog(), ElementsAre(done->timestamp)) << "nothing happened meanwhile";
+}
+
+TEST_F(InitialSyncerTest, HasNoTimeOfItsDataBeforeTheEnd) {  // CKP-003
+  dataOfAllKinds();
+  begin();
+  ASSERT_TRUE(runUntil("cloning"));
+  EXPECT_EQ(target->engine->initialDataTimestamp(), bson::Timestamp{});
+  finish();
+  expectTheSame();
+}
+
+/// Everything that clients do to data, one thing a step.
+const std::vector<std::string>& clientsWork() {
+  static const std::vector<std::string> work{
+      R"({"insert": "many", "documents": [{"_id": 100, "u": 100, "t": 7}]})",
+      R"({"update": "many", "updates": [{"q": {"_id": 1}, "u": {"$set": {"u": 1001, "n.m": 1}}}]})",
+      R"({"update": "many", "updates": [{"q": {"_id": 2}, "u": {"$set": {"u": 1}}}]})",
+      R"({"delete": "many", "deletes": [{"q": {"_id": 3}, "limit": 1}]})",
+      R"({"insert": "many", "documents": [{"_id": 3, "u": 3, "again": true}]})",
+      R"({"insert": "capped", "documents": [{"_id": 10}, {"_id": 11}]})",
+      R"({"insert": "big", "documents": [{"_id": 2, "text": "small"}]})",
+      R"({"createIndexes": "many", "indexes": [{"key": {"late": 1}, "name": "late_1"}]})",
+      R"({"insert": "made", "documents": [{"_id": 1, "late": 1}]})",
+      R"({"createIndexes": "made", "indexes": [{"key": {"late": 1}, "name": "late_1", "unique": true}]})",
+      R"({"drop": "strict"})",
+      R"({"create": "strict"})",
+      R"({"insert": "strict", "documents": [{"_id": 1, "another": true}]})",
+      R"({"renameCollection": "test.clustered", "to": "test.moved"})",
+      R"({"insert": "moved", "documents": [{"_id": 7}]})",
+      R"({"drop": "view"})",
+      R"({"create": "view", "viewOn": "made", "pipeline": []})",
+      R"({"dropIndexes": "many", "index": "p_1"})",
+      R"({"collMod": "many", "index": {"name": "t_1", "hidden": true}})",
+      R"({"delete": "clustered", "deletes": [{"q": {}, "limit": 0}]})",
+      R"({"create": "clustered"})",
+      R"({"insert": "clustered", "documents": [{"_id": "other"}]})",
+      R"({"drop": "empty"})",
+      R"({"insert": "capped", "documents": [{"_id": 12}]})",
+      R"({"delete": "many", "deletes": [{"q": {"_id": {"$gt": 7}}, "limit": 0}]})",
+  };
+  return work;
+}
+
+std::string databaseOf(std::string_view command) { return command.starts_with(R"({"rename)") ? "admin" : "test"; }
+
+/// The work begins at that step of the copy.
+class CopyWhileItChanges : public InitialSyncerTest, public testing::WithParamInterface<int> {};
+
+TEST_P(CopyWhileItChanges, EndsWithTheDataOfTheSource) {  // ISY-014, ISY-016
+  dataOfAllKinds();
+  size_t next = 0;
+  int step = 0;
+  onStep = [&] {
+    if (step++ >= GetParam() && next < clientsWork().size()) {
+      onSource(clientsWork()[next], databaseOf(clientsWork()[next]));
+      ++next;
+    }
+  };
+  begin();
+  finish();
+  onStep = nullptr;
+  EXPECT_GT(next, 0u);
+  expectTheSame();
+  EXPECT_GT(ownLog().size(), 1u);
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 0);
+}
+INSTANTIATE_TEST_SUITE_P(AtEachStep, CopyWhileItChanges, testing::Range(0, 24));
+
+/// All of the work comes at once, at that step of the copy.
+class CopyAroundAStep : public InitialSyncerTest, public testing::WithParamInterface<int> {};
+
+TEST_P(CopyAroundAStep, EndsWithTheDataOfTheSource) {
+  dataOfAllKinds();
+  int step = 0;
+  onStep = [&] {
+    if (step++ != GetParam()) return;
+    for (const std::string& each : clientsWork()) onSource(each, databaseOf(each));
+  };
+  begin();
+  finish();
+  onStep = nullptr;
+  EXPECT_GT(step, GetParam());
+  expectTheSame();
+}
+INSTANTIATE_TEST_SUITE_P(AtEachStep, CopyAroundAStep, testing::Range(0, 24));
+
+TEST_F(InitialSyncerTest, WhatWasThereBeforeIsGone) {  // ISY-004
+  dataOfAllKinds();
+  storage::OperationContext operation({.sessions = target->storageSessions}, storage::OperationOrigin::kApplier);
+  operation.setWriteMode(storage::WriteMode::kApplied);
+  operation.setAppliedTime({1, 1});
+  {
+    storage::WriteUnitOfWork work(operation.recoveryUnit());
+    auto made =
+        storage::createCollection(*target->catalog, operation.recoveryUnit(), storage::Namespace("stale", "c"), {});
+    ASSERT_TRUE(made.isOK());
+    ASSERT_TRUE((*made)->insert(operation.recoveryUnit(), bson::doc("_id", 1)).isOK());
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  begin();
+  finish();
+  expectTheSame();
+}
+
+TEST_F(InitialSyncerTest, ACollectionThatIsDroppedWhileItIsCopiedIsGone) {
+  dataOfAllKinds();
+  bool isDropped = false;
+  members->before = [&](bson::View command) {
+    if (!command["find"].is(bson::Type::kBinary) || std::exchange(isDropped, true)) return;
+    onSource(R"({"drop": "many"})");
+    onSource(R"({"drop": "big"})");
+  };
+  begin();
+  finish();
+  expectTheSame();
+}
+
+TEST_F(InitialSyncerTest, AnIndexBuildThatIsUnderWayEndsHereToo) {
+  dataOfAllKinds();
+  ASSERT_TRUE(
+      source
+          .run(R"({"configureFailPoint": "hangIndexBuild", "mode": "alwaysOn", "data": {"phase": "set up"}})"_json,
+               "admin")["ok"]
+          .truthy());
+  const auto building =
+      source.begin(R"({"createIndexes": "many", "indexes": [{"key": {"slow": 1, "t": 1}, "name": "slow"}]})"_json);
+  source.node.advance(100ms);
+  ASSERT_FALSE(building->done);
+  int step = 0;
+  onStep = [&] {
+    if (++step != 18) return;
+    source.run(R"({"configureFailPoint": "hangIndexBuild", "mode": "off"})"_json, "admin");
+    for (int i = 0; i < 100; ++i) source.node.advance(10ms);
+    EXPECT_TRUE(building->done);
+  };
+  begin();
+  finish();
+  EXPECT_GE(step, 18);
+  expectTheSame();
+}
+
+TEST_F(InitialSyncerTest, ShowsWhatItHasDone) {  // ISY-019
+  dataOfAllKinds();
+  begin();
+  ASSERT_TRUE(runUntil("cloning"));
+  for (int i = 0; i < 10; ++i) target->node.advance(1ms);
+  const auto shown = status->toBson({target->wallMillis()});
+  EXPECT_EQ(shown["syncSource"].toStringOr(), "n1:1") << bson::toRelaxedJson(shown);
+  EXPECT_GT(shown["approxTotalBytesCopied"].toInt64(), 0);
+  EXPECT_EQ(shown["maxFailedInitialSyncAttempts"].toInt64(), 10);
+  finish();
+  const auto after = status->toBson({target->wallMillis()});
+  EXPECT_EQ(after.view().at("databases.databasesToClone").toInt64(), 0) << bson::toRelaxedJson(after);
+  const auto copied = after["databases"].asDocument()["test"].asDocument()["test.many"].asDocument();
+  EXPECT_EQ(copied["documentsCopied"].toInt64(), 10);
+  EXPECT_EQ(copied["documentsToCopy"].toInt64(), 10);
+  EXPECT_EQ(copied["indexes"].toInt64(), 4);
+  EXPECT_TRUE(after["initialSyncEnd"].ok());
+}
+
+}  // namespace
+}  // namespace troupe::replication::test
