@@ -252,8 +252,7 @@ void OplogFetcher::logChange(const Snapshot<Fetching>& now) {
     case kDiverged: return log("This member has diverged", bson::doc("syncSource", is.source, "error", why_));
     case kNeedsInitialSync: return log("This member needs an initial sync", bson::doc("syncSource", is.source));
     case kChoosing:
-      if (was.phase == kFetching)
-        log("Choosing a new sync source", bson::doc("previous", was.source, "reason", why_));
+      if (was.phase == kFetching) log("Choosing a new sync source", bson::doc("previous", was.source, "reason", why_));
       return;
     case kProbing:
     case kEnding:
