@@ -338,6 +338,27 @@ TEST_F(OplogFetcherTest, AStopEndsAFetchThatWaitsForRoom) {
   node.shutdown();
 }
 
+TEST_F(OplogFetcherTest, ANewFetchBeginsWhenTheLastOneCanPushNothingMore) {
+  OplogBuffer small(1);
+  FetcherParts wanted = parts();
+  wanted.buffer = &small;
+  for (const char* host : {"p", "s"}) members.logs[host].batchEntries = 3;
+  node.spawn<OplogFetcher>(kFetcherPath, wanted);
+  EXPECT_TRUE(tell(Follow{}).isOK());
+  node.run();
+  EXPECT_TRUE(tell(SyncFrom{"p"}).isOK());
+  node.run();
+  EXPECT_EQ(phase(), FetchPhase::kEnding) << "its entries may still enter the buffer";
+  std::vector<uint32_t> all;
+  while (small.figures().entries > 0) {
+    for (const FetchedEntry& entry : small.take(1, 1 << 20)) all.push_back(entry.opTime.timestamp.seconds);
+    node.run();
+  }
+  EXPECT_EQ(all, range(6, 10)) << "each once";
+  EXPECT_EQ(seen.memory.source, "p");
+  node.shutdown();
+}
+
 TEST_F(OplogFetcherTest, FollowsAnewWhenAllIsAppliedThatWasFetchedBefore) {
   follow();
   EXPECT_TRUE(*begin(StopFetching{}));
