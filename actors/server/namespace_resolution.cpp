@@ -120,6 +120,7 @@ StatusWith<AuthorizedNamespace> NamespaceResolution::target(const Request& reque
   invariant(request.command->requirement.target == Requirement::Target::kCollection,
             "a command's target is authorised by its requirement");
   TROUPE_ASSIGN(auto ns, commandNamespace(request));
+  if (request.command->access == Access::kRead) TROUPE_TRY(checkRoleForReading(request, ns));
   // A UUID is looked up again: since the dispatcher's check its collection may have got another name.
   if (request.namesCollectionByUuid())
     TROUPE_TRY(request.authorize(request.command->requirement.action, resourceOf(ns)));

@@ -198,6 +198,7 @@ TEST_P(StorageRollbackTest, CreatesRenamesAndIndexesAreUndone) {
   EXPECT_THAT(names(), ElementsAre("test.c"));
   EXPECT_THAT(ids(), ElementsAre(1));
   unit->releaseSession();
+  ASSERT_TRUE(harness->engine().checkpoint().isOK()) << "a changed table is dropped behind a checkpoint only";
   catalog->onTimes({}, {});
   EXPECT_EQ(harness->engine().listTables().size(), tables - 3) << "those of the new collection go at the next reaping";
   ASSERT_TRUE(createNew("test.new").isOK());
