@@ -82,6 +82,8 @@ const OptionRow kRows[] = {
      {"keyFile", "none"}},
     {"--replSet", "replication.replSetName", &Options::replSet,
      "name of the replica set that this node is a member of"},
+    {"--oplogSize", "replication.oplogSizeMB", &Options::oplogSizeMB,
+     "size of this member's log in MiB, kept for members that fall behind (while it runs: replSetResizeOplog)"},
     {"--nodeName", "net.nodeName", &Options::nodeName,
      "host:port by which the other nodes of a cluster reach this one"},
     {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},
@@ -229,6 +231,7 @@ Status checkValues(const Options& options) {
   TROUPE_TRY(between("--maxOpenTables", options.maxOpenTables, 0, 1'000'000));
   TROUPE_TRY(between("--openFilesReserve", options.openFilesReserve, 0, 1'000'000));
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
+  TROUPE_TRY(between("--oplogSize", options.oplogSizeMB, 1, int64_t{1} << 30));
   TROUPE_TRY(checkChoices(options));
   TROUPE_TRY(localSocketPermissions(options).status());
   if (options.clusterAuthMode == "none" && !options.keyFile.empty())

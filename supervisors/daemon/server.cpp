@@ -122,6 +122,7 @@ StatusWith<AssemblyOptions> assemblyOptions(Options& options, const DescriptorSh
     TROUPE_ASSIGN(made.admin->tls, adminTlsOptions(options));
   }
   made.replicaSet = options.replSet;
+  made.oplog.maxBytes = options.oplogSizeMB << 20;
   made.secrets = auth::secureRandom();
   made.requestShutdown = [] { kill(getpid(), SIGTERM); };
   return made;
